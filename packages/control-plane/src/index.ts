@@ -1,0 +1,2 @@
+/** The Patchbay control plane. */
+export type { Runs } from "./run/api.ts";

@@ -1,0 +1,82 @@
+import type { CallOutcome, JsonObject, JsonValue, Manifest, PreparedContext } from "@patchbay/protocol";
+
+/** The function set that a new run will keep: that of the runtime which connected last. */
+export interface FunctionSession {
+  manifest: Manifest;
+  manifestHash: string;
+}
+
+/** Everything a runtime needs to run one call. The call's intent must be stored before an order is given out. */
+export interface CallOrder {
+  callId: string;
+  attempt: number;
+  /** The runtime that was chosen and stored with the intent. */
+  instanceId: string;
+  agentId: string;
+  functionName: string;
+  arguments: JsonValue;
+  role?: string;
+  context: JsonObject;
+  threadId: string;
+  sessionId?: string;
+  runId: string;
+  /** Time the handler has, in milliseconds. */
+  timeoutMs: number;
+}
+
+/**
+ * How a delivery ended. `undelivered`: the handler surely did not start (not sent, or the runtime says it never saw it, and
+ * then refuses this attempt for good), so the call may be given to any runtime. `unknown`: it may have run.
+ */
+export type Delivery = { kind: "outcome"; outcome: CallOutcome } | { kind: "undelivered" } | { kind: "unknown" };
+
+/** The control plane's side of the links to owners' runtimes. */
+export interface FunctionGateway {
+  /**
+   * The newest function set connected for the agent. When none is connected but one was seen less than 30 s ago it waits up
+   * to 5 s for it to come back; undefined then, and at once otherwise.
+   */
+  session(agentId: string, options: { signal: AbortSignal }): Promise<FunctionSession | undefined>;
+
+  /** Lets the owner's code check the context and say whose data it is about. Undefined when no runtime answered within 5 s. */
+  prepare(
+    agentId: string,
+    manifestHash: string,
+    input: { role?: string; context: JsonObject },
+    options: { signal: AbortSignal },
+  ): Promise<PreparedContext | undefined>;
+
+  /**
+   * Chooses a runtime for a call: the least loaded with this function set, else with another one that has the function. Waits
+   * as `session` does when none is connected; undefined when there is none.
+   */
+  assign(
+    agentId: string,
+    manifestHash: string,
+    functionName: string,
+    options: { signal: AbortSignal },
+  ): Promise<string | undefined>;
+
+  /**
+   * Sends the call to its runtime and waits for its outcome. A link lost in mid-call is waited for up to 10 s, then the
+   * runtime is asked what became of the call. When `timeoutMs` is over the handler is told to stop and, unless its outcome
+   * arrives within 2 s, the delivery is an outcome `timed_out`. On abort the handler is told to stop and the promise rejects
+   * with `signal.reason` at once.
+   */
+  deliver(
+    order: CallOrder,
+    options: { signal: AbortSignal; onProgress?: (data: JsonValue) => void },
+  ): Promise<Delivery>;
+
+  /** Asks the order's runtime what became of a call that another owner of the run sent, and waits for its outcome as `deliver` does. */
+  recover(
+    order: CallOrder,
+    options: { signal: AbortSignal; onProgress?: (data: JsonValue) => void },
+  ): Promise<Delivery>;
+
+  /** Tells the runtime that the outcome is stored. Best effort: an unacknowledged result is sent again after a reconnect. */
+  acknowledge(callId: string, instanceId: string): void;
+
+  /** True when any runtime of the agent is connected now. */
+  connected(agentId: string): boolean;
+}

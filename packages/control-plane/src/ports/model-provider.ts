@@ -1,0 +1,139 @@
+import type { Effect, JsonObject, JsonValue } from "@patchbay/protocol";
+
+/** A function as a model is shown it; `name` is the owner's, adapters map it to what their wire takes and back. */
+export interface ModelFunction {
+  name: string;
+  description: string;
+  inputSchema: JsonObject;
+  effect: Effect;
+}
+
+/** A call as the model wrote it: `arguments` is JSON text, not yet checked; empty text means no arguments. */
+export interface ModelCall {
+  /** The provider's id of the call, made up by the adapter where the wire gave none. Unique within one turn. */
+  id: string;
+  name: string;
+  arguments: string;
+}
+
+export interface ModelResult {
+  callId: string;
+  name: string;
+  /** Text the model reads: JSON of the result, or the error's text. */
+  content: string;
+  isError: boolean;
+}
+
+/** Opaque blocks of one assistant turn, sent back byte-exact when provider and model are the same, else left out. */
+export interface Echo {
+  provider: string;
+  model: string;
+  blocks: JsonValue;
+}
+
+/** One entry of a conversation, free of any provider's form. */
+export type Message =
+  /** `preface` is data told beside the query (role, context); it is no part of what the user wrote. */
+  | { role: "user"; text: string; preface?: string }
+  | { role: "assistant"; text: string; calls: ModelCall[]; echo?: Echo }
+  /** The results of every call of the assistant turn just before, in the same order. */
+  | { role: "results"; results: ModelResult[] };
+
+export interface ModelRequest {
+  model: string;
+  system: string;
+  functions: readonly ModelFunction[];
+  messages: readonly Message[];
+  maxTokens: number;
+  temperature?: number;
+  /** `none`: the functions stay declared (so that caches and thinking hold), but the model must answer in text. */
+  toolChoice: "auto" | "none";
+  /** The same for all turns of a thread: a hint for prompt caches. */
+  cacheKey: string;
+}
+
+/**
+ * Why a turn ended. `calls`: the model wants its calls run. `length`: cut by maxTokens. `refused`: the model or its filter
+ * declined. `pause`: send the turn back unchanged to go on. `malformed`: the model wrote a call that its wire could not read.
+ */
+export type ModelStop = "stop" | "calls" | "length" | "refused" | "pause" | "context_window" | "malformed";
+
+/** Tokens as the provider bills them; `input` includes `cachedInput`, `output` includes reasoning. */
+export interface TokenUsage {
+  input: number;
+  cachedInput: number;
+  output: number;
+}
+
+export interface ModelTurn {
+  text: string;
+  /** Reasoning blocks in order, empty ones left out. */
+  thoughts: string[];
+  calls: ModelCall[];
+  stop: ModelStop;
+  usage: TokenUsage;
+  /** The model that answered, as the provider names it. */
+  model: string;
+  echo?: Echo;
+  /** What was asked for and could not be honoured, in words for the caller. */
+  warnings?: string[];
+}
+
+export type ModelEvent =
+  | { type: "textDelta"; text: string }
+  | { type: "thoughtDelta"; text: string }
+  /** Always the last event of a turn, and given only when the wire's own terminal event arrived. */
+  | { type: "end"; turn: ModelTurn };
+
+/** Asks one model for one turn. */
+export interface ModelProvider {
+  readonly name: string;
+  /**
+   * Streams one turn. Throws `ModelError` for everything the provider or the network did wrong (a stream that ends without
+   * its terminal event included) and `signal.reason` when aborted. Never retries.
+   */
+  stream(request: ModelRequest, options: { signal: AbortSignal }): AsyncIterable<ModelEvent>;
+}
+
+export type ModelErrorKind =
+  | "rate_limited"
+  | "quota"
+  | "overloaded"
+  | "authentication"
+  | "bad_request"
+  | "context_window"
+  | "network"
+  | "truncated"
+  | "server";
+
+/** A failed attempt at a turn. `message` is for the log; clients are told the kind alone. */
+export class ModelError extends Error {
+  override readonly name = "ModelError";
+  readonly kind: ModelErrorKind;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(kind: ModelErrorKind, message: string, options?: ErrorOptions & { retryAfterMs?: number }) {
+    super(message, options);
+    this.kind = kind;
+    this.retryAfterMs = options?.retryAfterMs;
+  }
+
+  /** True when the same request may succeed a moment later. */
+  get retryable(): boolean {
+    return ["rate_limited", "overloaded", "network", "truncated", "server"].includes(this.kind);
+  }
+}
+
+/** A model a run will use from its first turn to its last. */
+export interface ChosenModel {
+  provider: ModelProvider;
+  model: string;
+  /** Price in micro-USD (one million to the dollar), rounded up; undefined when no price is known for the model. */
+  cost(usage: TokenUsage): number | undefined;
+}
+
+/** The providers that are configured. */
+export interface ModelCatalog {
+  /** Chooses by name, or the default. `missing` is the name of a provider without a key ("none" when there is no default). */
+  choose(wanted?: { provider?: string; model?: string }): ChosenModel | { missing: string };
+}

@@ -1,0 +1,85 @@
+import type { CallOutcome, JsonObject, JsonValue, QueryResponse, RunStatus } from "@patchbay/protocol";
+import type { Message } from "./model-provider.ts";
+
+/** What a run was asked and keeps unchanged from its first turn to its last. */
+export interface RunRequest {
+  query: string;
+  role?: string;
+  context: JsonObject;
+  /** What of the context the model is told. */
+  told?: JsonValue;
+  analysisMode: boolean;
+  provider: string;
+  model: string;
+  maxTokens: number;
+  temperature?: number;
+  system: string;
+  warnings: string[];
+}
+
+/** One query, from its acceptance to its last event. Times are milliseconds of the database's clock. */
+export interface RunRecord {
+  runId: string;
+  orgId: string;
+  agentId: string;
+  threadId: string;
+  sessionId?: string;
+  /** The API key or access token that asked. */
+  keyId: string;
+  role?: string;
+  /** Whose data the query is about, where the service names it. */
+  subject?: string;
+  status: RunStatus;
+  /** Grows with each claim; a write with an older fence is refused. */
+  fence: number;
+  manifestHash?: string;
+  request: RunRequest;
+  createdAt: number;
+  startedAt?: number;
+  finishedAt?: number;
+  deadlineAt: number;
+  cancelRequested: boolean;
+  /** Claims since the last commit: a run that kills its process again and again is ended instead of claimed. */
+  claims: number;
+  result?: QueryResponse;
+}
+
+/** One stored model turn: what the loop needs to go on after a crash. */
+export interface TurnRecord {
+  step: number;
+  /** The assistant message and, for a plan, the user message that follows it. */
+  messages: Message[];
+  usage: { input: number; cachedInput: number; output: number };
+  costMicros: number;
+  warnings: string[];
+}
+
+/** One function call as stored. Without an `outcome` it was intended, and perhaps sent to `instanceId`. */
+export interface CallRecord {
+  callId: string;
+  /** The turn that asked for it and its place there. */
+  step: number;
+  position: number;
+  /** The provider's id of the call, by which its result is given back. */
+  modelCallId: string;
+  functionName: string;
+  /** Parsed arguments, or the raw text where that was no JSON. */
+  arguments: JsonValue;
+  instanceId?: string;
+  attempt: number;
+  outcome?: CallOutcome;
+}
+
+/** An entry of the audit log; never holds values of arguments or results. */
+export interface AuditEntry {
+  /** For example `run.started`, `call.denied`, `key.revoked`. */
+  action: string;
+  agentId?: string;
+  runId?: string;
+  callId?: string;
+  role?: string;
+  keyId?: string;
+  functionName?: string;
+  rule?: string;
+  detail?: JsonObject;
+}

@@ -1,0 +1,134 @@
+import type { RunErrorCode, RunStatus } from "@patchbay/protocol";
+import type { Message } from "./model-provider.ts";
+import type { AuditEntry, CallRecord, RunRecord, RunRequest, TurnRecord } from "./records.ts";
+
+export interface NewRun {
+  runId: string;
+  orgId: string;
+  agentId: string;
+  keyId: string;
+  /** An existing thread of the agent, or a new one to be made with `title`. */
+  threadId: string;
+  newThread: boolean;
+  title: string;
+  sessionId?: string;
+  subject?: string;
+  manifestHash?: string;
+  request: RunRequest;
+  /** Time the run has, waiting included. */
+  timeoutMs: number;
+  /** Key and hash of the body it came with; unique per agent for 24 h. */
+  idempotency?: { key: string; bodyHash: string };
+  /** Owner of the lease, where the run may start at once. */
+  owner: string;
+  leaseMs: number;
+  audit: AuditEntry[];
+}
+
+export type StartedRun =
+  /** `running`: leased to `owner` now. `queued`: waits behind others of its thread. */
+  | { kind: "started"; run: RunRecord }
+  /** The thread has its full queue already; nothing was stored. */
+  | { kind: "busy" }
+  /** The Idempotency-Key belongs to this run already; nothing was stored. */
+  | { kind: "joined"; runId: string; sameBody: boolean };
+
+export interface StoredEvent {
+  /** 1, 2, 3 … without gaps within a run. */
+  seq: number;
+  /** The event's JSON, exactly as every reader gets it. */
+  body: string;
+}
+
+/** One step forward of a run. Everything in it is stored, or nothing. */
+export interface RunCommit {
+  events?: StoredEvent[];
+  turn?: TurnRecord & { provider: string; model: string; heldMicros: number };
+  /** Inserted, or replaced by callId. */
+  calls?: CallRecord[];
+  /** Ends the run: a terminal event must be among `events`. Open credit holds go back. */
+  finish?: { status: RunStatus; result: RunRecord["result"]; history: Message[]; releaseIdempotencyKey: boolean };
+  audit?: AuditEntry[];
+}
+
+/** Thrown by a write whose fence is no longer the run's: another process owns it (or the run is gone). */
+export class LeaseLost extends Error {
+  override readonly name = "LeaseLost";
+}
+
+/** Thrown by any method of a store that cannot be reached or cannot write now; worth another try later. */
+export class StoreUnavailable extends Error {
+  override readonly name = "StoreUnavailable";
+}
+
+export interface Lease {
+  runId: string;
+  fence: number;
+}
+
+/** A turn of earlier conversation that the model may be shown. */
+export interface HistoryEntry {
+  runId: string;
+  messages: Message[];
+}
+
+/** Runs, their logs and what the loop needs to go on after a crash. */
+export interface RunStore {
+  /** Stores the run with its thread and session in one step. A run on a busy thread is stored as `queued` (4 deep, then `busy`). */
+  start(run: NewRun): Promise<StartedRun>;
+
+  /** Stores a run that ended before its first turn: its row, its one `error` event, no Idempotency-Key. */
+  refuse(run: NewRun, refusal: { code: RunErrorCode; event: StoredEvent; result: RunRecord["result"] }): Promise<void>;
+
+  /**
+   * Takes up to `limit` runs that nobody works on: queued ones whose thread is free (oldest first within a thread), and running ones whose
+   * lease ended. Raises their fence. `threadId` narrows it to one thread, `runId` to one run.
+   */
+  claim(options: {
+    owner: string;
+    leaseMs: number;
+    limit: number;
+    threadId?: string;
+    runId?: string;
+  }): Promise<RunRecord[]>;
+
+  /** Queued runs past their deadline or asked to be cancelled: claims them even though their thread is busy, so that they can be ended. */
+  claimExpired(options: { owner: string; leaseMs: number; limit: number }): Promise<RunRecord[]>;
+
+  /** Extends the leases of `owner`; returns the ids still held. */
+  renew(owner: string, runIds: readonly string[], leaseMs: number): Promise<string[]>;
+
+  /** Ends the leases of `owner` at once, so that another replica (or the next start) takes the runs up. */
+  release(owner: string, runIds: readonly string[]): Promise<void>;
+
+  /** Ends every lease: for a process that knows itself the only one on this store. */
+  releaseAll(): Promise<void>;
+
+  /** Stores one step. Throws `LeaseLost` when the fence is old or the run has ended. */
+  commit(lease: Lease, change: RunCommit): Promise<void>;
+
+  /** Takes `micros` from the organisation's balance for one turn. False when the balance is lower. Holding again for the same step changes nothing. */
+  hold(orgId: string, runId: string, step: number, micros: number): Promise<boolean>;
+
+  /** Marks the run as to be cancelled; returns its status, undefined when there is no such run of the agent. */
+  requestCancel(agentId: string, runId: string): Promise<RunStatus | undefined>;
+
+  get(agentId: string, runId: string): Promise<RunRecord | undefined>;
+  findByIdempotencyKey(agentId: string, key: string): Promise<{ runId: string; bodyHash: string } | undefined>;
+
+  /** Stored events with `seq` above `after`, in order, at most `limit`. */
+  events(runId: string, after: number, limit: number): Promise<StoredEvent[]>;
+
+  /** Turns and calls of a run, in order: what the loop rebuilds its state from. */
+  checkpoint(runId: string): Promise<{ turns: TurnRecord[]; calls: CallRecord[]; lastSeq: number }>;
+
+  /** Ended runs of a thread under the same role and subject, newest `limit`, oldest first. */
+  history(
+    threadId: string,
+    scope: { role: string | undefined; subject: string | undefined; limit: number },
+  ): Promise<HistoryEntry[]>;
+
+  list(agentId: string, options: { limit: number }): Promise<RunRecord[]>;
+  /** Ids of runs of a thread that have not ended. */
+  active(threadId: string): Promise<string[]>;
+}

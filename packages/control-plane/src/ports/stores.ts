@@ -1,0 +1,114 @@
+import type { Manifest, ThreadPage, ThreadDetail } from "@patchbay/protocol";
+import type { AuditEntry } from "./records.ts";
+import type { RunStore } from "./run-store.ts";
+
+export interface Org {
+  orgId: string;
+  name: string;
+  tier: string;
+}
+
+export interface Agent {
+  agentId: string;
+  orgId: string;
+  name: string;
+  instructions: string;
+}
+
+/** `api`: queries. `runtime`: connects functions. `access`: the local variant. None opens what another opens. */
+export type CredentialKind = "api" | "runtime" | "access";
+
+export interface NewCredential {
+  credentialId: string;
+  kind: CredentialKind;
+  agentId: string;
+  /** SHA-256 of the secret, hex. The secret itself is never stored. */
+  hash: string;
+  /** First and last characters, for people to tell keys apart. */
+  hint: string;
+  /** Roles the key is pinned to; undefined means any. */
+  roles?: string[];
+  label?: string;
+  expiresAt?: number;
+}
+
+export interface Credential extends NewCredential {
+  orgId: string;
+  tier: string;
+  createdAt: number;
+  lastUsedAt?: number;
+  revokedAt?: number;
+}
+
+/** Organisations, agents, credentials and credits. */
+export interface AccountStore {
+  createOrg(org: Org): Promise<void>;
+  listOrgs(): Promise<Org[]>;
+  getOrg(orgId: string): Promise<Org | undefined>;
+  createAgent(agent: Agent): Promise<void>;
+  listAgents(orgId?: string): Promise<Agent[]>;
+  getAgent(agentId: string): Promise<Agent | undefined>;
+  updateAgent(agentId: string, change: { name?: string; instructions?: string }): Promise<boolean>;
+  /** Its credentials stop working with it; its runs and threads stay until they are erased. */
+  deleteAgent(agentId: string): Promise<boolean>;
+  createCredential(credential: NewCredential): Promise<void>;
+  /** The credential with this hash, unless revoked, expired or of a deleted agent. */
+  findCredential(kind: CredentialKind, hash: string): Promise<Credential | undefined>;
+  listCredentials(kind: CredentialKind, agentId: string): Promise<Credential[]>;
+  revokeCredential(kind: CredentialKind, credentialId: string): Promise<boolean>;
+  /** Remembers when a credential was used; at most one write a minute for each. */
+  touchCredential(credentialId: string): Promise<void>;
+  /** Micro-USD; one million to the dollar. Returns the new balance. */
+  grant(orgId: string, micros: number): Promise<number>;
+  balance(orgId: string): Promise<number>;
+}
+
+/** Conversations as clients list them. `roles` narrows what is shown to turns of those roles or of no role. */
+export interface ThreadStore {
+  exists(agentId: string, threadId: string): Promise<boolean>;
+  list(agentId: string, options: { limit: number; cursor?: string; roles?: readonly string[] }): Promise<ThreadPage>;
+  get(agentId: string, threadId: string, options: { roles?: readonly string[] }): Promise<ThreadDetail | undefined>;
+  /** Erases the thread with its runs, events, turns and calls. */
+  erase(agentId: string, threadId: string): Promise<boolean>;
+}
+
+/** What runtimes told of themselves. */
+export interface RuntimeStore {
+  saveManifest(agentId: string, manifestHash: string, manifest: Manifest): Promise<void>;
+  getManifest(agentId: string, manifestHash: string): Promise<Manifest | undefined>;
+  /** Notes that a runtime is (still) there. */
+  touchRuntime(runtime: {
+    agentId: string;
+    instanceId: string;
+    manifestHash: string;
+    connected: boolean;
+  }): Promise<void>;
+  /** Milliseconds since any runtime of the agent was last seen; undefined when never. */
+  lastSeenAgoMs(agentId: string): Promise<number | undefined>;
+}
+
+export interface AuditRow extends AuditEntry {
+  id: string;
+  at: number;
+}
+
+export interface AuditStore {
+  record(entries: readonly (AuditEntry & { orgId: string })[]): Promise<void>;
+  list(filter: { agentId: string; runId?: string; limit: number }): Promise<AuditRow[]>;
+}
+
+/** Everything that is kept. Methods throw `StoreUnavailable` when the store cannot be reached or written now. */
+export interface Store {
+  runs: RunStore;
+  accounts: AccountStore;
+  threads: ThreadStore;
+  runtimes: RuntimeStore;
+  audit: AuditStore;
+  /** Rejects when a query would fail now. */
+  ping(): Promise<void>;
+  /** Deletes what ended more than `days` ago; returns how many runs went. */
+  sweep(days: number): Promise<number>;
+  /** A consistent copy into a new file, while serving. Embedded store only. */
+  backup(file: string): Promise<void>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,58 @@
+/** Codes of answers with a 4xx or 5xx status. */
+export const HTTP_ERROR_CODES = [
+  "authentication_failed",
+  "agent_mismatch",
+  "role_not_allowed",
+  "rate_limited",
+  "invalid_request",
+  "unsupported_media_type",
+  "payload_too_large",
+  "not_found",
+  "method_not_allowed",
+  "idempotency_mismatch",
+  "unavailable",
+  "internal",
+] as const;
+
+/** Codes of a run that ended without an answer; they stand inside a response with status 200 or in an `error` event. */
+export const RUN_ERROR_CODES = [
+  "agent_session_not_found",
+  "insufficient_credits",
+  "provider_not_configured",
+  "provider_error",
+  "model_refused",
+  "output_limit",
+  "step_limit",
+  "deadline_exceeded",
+  "cancelled",
+  "thread_busy",
+  "internal",
+] as const;
+
+/** Codes of one failed function call, in `toolInteractions` and `toolResult`. */
+export const CALL_ERROR_CODES = [
+  "denied",
+  "unknown_function",
+  "invalid_arguments",
+  "function_failed",
+  "timed_out",
+  "outcome_unknown",
+  "result_too_large",
+  "cancelled",
+] as const;
+
+export type HttpErrorCode = (typeof HTTP_ERROR_CODES)[number];
+export type RunErrorCode = (typeof RUN_ERROR_CODES)[number];
+export type CallErrorCode = (typeof CALL_ERROR_CODES)[number];
+
+/** Messages that clients may compare with, word for word. */
+export const MESSAGES = {
+  authentication_failed: "Authentication failed",
+  agent_mismatch: "Agent ID mismatch",
+  role_not_allowed: "Role not allowed for this key",
+  thread_not_found: "Thread not found",
+  agent_session_not_found: "Agent session not found",
+  insufficient_credits: "Insufficient credits",
+  deadline_exceeded: "Run timed out",
+  cancelled: "Run cancelled",
+} as const;

@@ -1,0 +1,93 @@
+import { z } from "zod";
+import { CALL_ERROR_CODES } from "./codes.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "./json.ts";
+import { Manifest } from "./manifest.ts";
+
+const json = z.custom<JsonValue>((value) => value !== undefined);
+const jsonObject = z.custom<JsonObject>(isJsonObject);
+const id = z.string().min(1).max(128);
+
+/** Version of the frames below; a control plane refuses a runtime that speaks another. */
+export const LINK_VERSION = 1;
+
+/** How one function call ended, as the runtime reports it and the log keeps it. */
+export const CallOutcome = z.discriminatedUnion("ok", [
+  z.object({ ok: z.literal(true), value: json }),
+  z.object({ ok: z.literal(false), code: z.enum(CALL_ERROR_CODES), message: z.string(), rule: z.string().optional() }),
+]);
+export type CallOutcome = z.infer<typeof CallOutcome>;
+
+/** What a service made of the context of a query before its first model turn. */
+export const PreparedContext = z.discriminatedUnion("ok", [
+  z.object({
+    ok: z.literal(true),
+    /** Whose data the query is about; history of other subjects is not shown to the model. */
+    subject: z.string().optional(),
+    /** What of the context the model is told; absent means all of it. */
+    told: json.optional(),
+  }),
+  z.object({ ok: z.literal(false), faults: z.array(z.object({ path: z.string(), message: z.string() })) }),
+]);
+export type PreparedContext = z.infer<typeof PreparedContext>;
+
+/** Frames a runtime sends. The first one must be `hello`. */
+export const RuntimeFrame = z.discriminatedUnion("type", [
+  z.object({
+    type: z.literal("hello"),
+    version: z.int(),
+    /** Stable for the life of the runtime's process; new after a restart. */
+    instanceId: id,
+    manifest: Manifest,
+    /** Calls that the runtime runs side by side. */
+    concurrency: z.int().positive().max(10_000),
+    sdk: z.string().max(100),
+  }),
+  z.object({ type: z.literal("result"), callId: id, attempt: z.int().positive(), outcome: CallOutcome }),
+  z.object({ type: z.literal("progress"), callId: id, data: json }),
+  /** Answer to `callQuery`. `done` is followed by the result itself; `unseen` also refuses that call's older attempts from now on. */
+  z.object({ type: z.literal("callState"), callId: id, state: z.enum(["running", "done", "unseen"]) }),
+  z.object({ type: z.literal("prepared"), id, prepared: PreparedContext }),
+  /** The runtime takes no further calls and will leave when those it holds are done. */
+  z.object({ type: z.literal("draining") }),
+]);
+export type RuntimeFrame = z.infer<typeof RuntimeFrame>;
+
+/** Frames a control plane sends. The first one is `welcome`; a refusal is a WebSocket close with a reason. */
+export const PlaneFrame = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("welcome"), connectionId: id, agentId: z.string(), heartbeatMs: z.int().positive() }),
+  z.object({
+    type: z.literal("call"),
+    callId: id,
+    /** Starts at 1 and grows with each redelivery. */
+    attempt: z.int().positive(),
+    function: z.string(),
+    arguments: json,
+    role: z.string().optional(),
+    context: jsonObject,
+    threadId: z.string(),
+    sessionId: z.string().optional(),
+    runId: z.string(),
+    /** Time left for the handler when the frame was sent. */
+    timeoutMs: z.int().nonnegative(),
+  }),
+  z.object({ type: z.literal("cancel"), callId: id, reason: z.string() }),
+  z.object({ type: z.literal("callQuery"), callId: id, attempt: z.int().positive() }),
+  /** The result is stored: the runtime may forget it. */
+  z.object({ type: z.literal("resultAck"), callId: id }),
+  z.object({ type: z.literal("prepare"), id, role: z.string().optional(), context: jsonObject }),
+  /** The control plane is about to stop: connect anew (elsewhere, where there is a choice) and keep serving meanwhile. */
+  z.object({ type: z.literal("goingAway") }),
+]);
+export type PlaneFrame = z.infer<typeof PlaneFrame>;
+export type CallFrame = Extract<PlaneFrame, { type: "call" }>;
+
+/** Reasons with which a control plane closes a runtime's link; the numbers are WebSocket close codes. */
+export const LINK_CLOSE = {
+  badFrame: 4400,
+  wrongVersion: 4406,
+  manifestRefused: 4422,
+  helloTimeout: 4408,
+  replaced: 4409,
+  keyRevoked: 4401,
+  goingAway: 1001,
+} as const;

@@ -1,0 +1,48 @@
+import { z } from "zod";
+import { isJsonObject, type JsonObject } from "./json.ts";
+import { LIMITS } from "./limits.ts";
+
+const jsonObject = z.custom<JsonObject>(isJsonObject);
+
+/** Names an owner may give a function. Names with dots are mapped for providers that take none; clients see them as written. */
+export const FUNCTION_NAME = /^[A-Za-z0-9_.-]{1,64}$/;
+
+/** Who may call a function: a list of roles, or everyone. */
+export const Roles = z.union([z.literal("everyone"), z.array(z.string().min(1).max(LIMITS.labelUnits))]);
+export type Roles = z.infer<typeof Roles>;
+
+export const Effect = z.enum(["read", "write", "destructive"]);
+export type Effect = z.infer<typeof Effect>;
+
+/** What the control plane knows of one function. The handler and its checks stay with the owner. */
+export const FunctionManifest = z.object({
+  name: z.string().regex(FUNCTION_NAME),
+  description: z.string(),
+  /** JSON Schema 2020-12 of the arguments; its root is an object. */
+  inputSchema: jsonObject,
+  roles: Roles,
+  /** True when the owner's `authorize` decides call by call. */
+  conditional: z.boolean(),
+  effect: Effect,
+  idempotent: z.boolean(),
+  timeoutMs: z.int().positive().max(LIMITS.functionTimeoutMaxMs),
+});
+export type FunctionManifest = z.infer<typeof FunctionManifest>;
+
+/** What a runtime offers, as it tells the control plane on connecting. */
+export const Manifest = z.object({
+  name: z.string(),
+  /** Roles that the service names beside those of its functions. */
+  roles: z.array(z.string()).optional(),
+  defaultRole: z.string().optional(),
+  instructions: z.string().optional(),
+  /** True when the service checks or reads the context (a schema, a subject, or what the model is told). */
+  preparesContext: z.boolean(),
+  functions: z.array(FunctionManifest).max(LIMITS.functionsPerService),
+});
+export type Manifest = z.infer<typeof Manifest>;
+
+/** True when the role list lets `role` call. No role (undefined) may call only what is open to everyone. */
+export function rolesAllow(roles: Roles, role: string | undefined): boolean {
+  return roles === "everyone" || (role !== undefined && roles.includes(role));
+}

@@ -1,0 +1,105 @@
+import { z } from "zod";
+import { isJsonObject, type JsonObject } from "./json.ts";
+import { LIMITS } from "./limits.ts";
+
+/** `null` and the empty string count as absent, as the contract says of optional members. */
+function optional<T extends z.ZodType>(schema: T) {
+  return z.preprocess((value) => (value === null || value === "" ? undefined : value), schema.optional());
+}
+
+const queryText = z
+  .string()
+  .transform((text) => text.trim())
+  .pipe(
+    z.string().min(1, "must not be empty").max(LIMITS.queryUnits, `must have at most ${LIMITS.queryUnits} characters`),
+  );
+
+const label = optional(z.string().max(LIMITS.labelUnits));
+const maxTokens = z.int().min(1).max(LIMITS.maxTokens);
+
+/** The providers a caller may name. */
+export const PROVIDER_NAMES = ["anthropic", "openai", "gemini"] as const;
+export type ProviderName = (typeof PROVIDER_NAMES)[number];
+
+export const LlmConfig = z.object({
+  provider: z.enum(PROVIDER_NAMES),
+  model: label,
+  maxTokens: optional(maxTokens),
+  temperature: optional(z.number().min(0).max(2)),
+});
+export type LlmConfig = z.infer<typeof LlmConfig>;
+
+/** Parses `contextJson`: the text of a JSON object. Members named `__proto__` are dropped. */
+const contextText = z.string().transform((text, context): JsonObject => {
+  const fault = (message: string): never => {
+    context.addIssue({ code: "custom", message });
+    return z.NEVER;
+  };
+  if (new TextEncoder().encode(text).byteLength > LIMITS.contextBytes)
+    return fault(`must have at most ${LIMITS.contextBytes} bytes`);
+  const parsed = parseJson(text);
+  if (!parsed.ok) return fault(parsed.message);
+  if (!isJsonObject(parsed.value)) return fault("must hold a JSON object");
+  return parsed.value;
+});
+
+/** Body of the two query endpoints. Unknown members are ignored. */
+export const QueryRequest = z.object({
+  query: queryText,
+  threadId: optional(z.string()),
+  sessionId: label,
+  role: label,
+  contextJson: optional(contextText),
+  analysisMode: optional(z.boolean()),
+  llmConfig: optional(LlmConfig),
+  includeDeltas: optional(z.boolean()),
+});
+export type QueryRequest = z.infer<typeof QueryRequest>;
+
+/** Body of the local development variant. */
+export const LocalQueryRequest = z.object({
+  query: queryText,
+  max_tokens: optional(maxTokens),
+  role: label,
+  analysis_mode: optional(z.boolean()),
+  thread_id: optional(z.string()),
+  session_id: label,
+  context: optional(z.custom<JsonObject>(isJsonObject, "must be a JSON object")),
+  llm_config: optional(LlmConfig),
+  include_deltas: optional(z.boolean()),
+});
+export type LocalQueryRequest = z.infer<typeof LocalQueryRequest>;
+
+export type ParsedJson = { ok: true; value: unknown } | { ok: false; message: string };
+
+/** Parses text as JSON without throwing; drops `__proto__` members and refuses nesting deeper than {@link LIMITS.jsonDepth}. */
+export function parseJson(text: string): ParsedJson {
+  if (nestsDeeper(text, LIMITS.jsonDepth))
+    return { ok: false, message: `must not nest deeper than ${LIMITS.jsonDepth}` };
+  try {
+    const value: unknown =
+      text.includes("__proto__") || text.includes("\\u")
+        ? JSON.parse(text, (key, member: unknown) => (key === "__proto__" ? undefined : member))
+        : JSON.parse(text);
+    return { ok: true, value };
+  } catch {
+    return { ok: false, message: "is not valid JSON" };
+  }
+}
+
+/** Counts brackets outside strings; text that is no JSON may be misjudged, which the parser then refuses anyway. */
+function nestsDeeper(text: string, limit: number): boolean {
+  let depth = 0;
+  let inString = false;
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    if (inString) {
+      if (unit === 92) i++;
+      else if (unit === 34) inString = false;
+    } else if (unit === 34) inString = true;
+    else if (unit === 123 || unit === 91) {
+      if (++depth > limit) return true;
+    } else if (unit === 125 || unit === 93) depth--;
+  }
+  return false;
+}

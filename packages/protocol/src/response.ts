@@ -1,0 +1,89 @@
+import { z } from "zod";
+import { CALL_ERROR_CODES, HTTP_ERROR_CODES, RUN_ERROR_CODES } from "./codes.ts";
+import type { JsonValue } from "./json.ts";
+
+const json = z.custom<JsonValue>((value) => value !== undefined);
+
+/** One executed (or refused) function call. */
+export const ToolCall = z.object({
+  toolName: z.string(),
+  parameters: json,
+  success: z.boolean(),
+  result: json.optional(),
+  errorMessage: z.string().optional(),
+  code: z.enum(CALL_ERROR_CODES).optional(),
+});
+export type ToolCall = z.infer<typeof ToolCall>;
+
+export const Usage = z.object({
+  inputTokens: z.number(),
+  outputTokens: z.number(),
+  cachedInputTokens: z.number(),
+  costUsd: z.number(),
+});
+export type Usage = z.infer<typeof Usage>;
+
+/** Answer of the non-streaming endpoint. The first six members are always there. */
+export const QueryResponse = z.object({
+  success: z.boolean(),
+  response: z.string(),
+  threadId: z.string(),
+  executionTimeMs: z.number(),
+  toolInteractions: z.array(ToolCall),
+  errorMessage: z.string(),
+  code: z.enum(RUN_ERROR_CODES).optional(),
+  runId: z.string(),
+  sessionId: z.string().optional(),
+  usage: Usage,
+  warnings: z.array(z.string()).optional(),
+});
+export type QueryResponse = z.infer<typeof QueryResponse>;
+
+/** Body of every 4xx and 5xx answer. */
+export const ErrorBody = z.object({
+  success: z.literal(false),
+  errorMessage: z.string(),
+  code: z.enum(HTTP_ERROR_CODES),
+  requestId: z.string(),
+  details: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
+});
+export type ErrorBody = z.infer<typeof ErrorBody>;
+
+/** One fault of a request: where, and what is wrong there. */
+export type Fault = { path: string; message: string };
+
+export const RUN_STATUSES = ["queued", "running", "succeeded", "failed", "cancelled"] as const;
+export const RunStatus = z.enum(RUN_STATUSES);
+export type RunStatus = z.infer<typeof RunStatus>;
+
+export const ThreadSummary = z.object({
+  threadId: z.string(),
+  sessionId: z.string().nullable(),
+  title: z.string(),
+  createdAt: z.string(),
+  updatedAt: z.string(),
+});
+export type ThreadSummary = z.infer<typeof ThreadSummary>;
+
+export const ThreadPage = z.object({ items: z.array(ThreadSummary), nextCursor: z.string().nullable() });
+export type ThreadPage = z.infer<typeof ThreadPage>;
+
+export const ThreadDetail = ThreadSummary.extend({
+  messages: z.array(
+    z.object({ role: z.enum(["user", "assistant"]), content: z.string(), runId: z.string(), createdAt: z.string() }),
+  ),
+});
+export type ThreadDetail = z.infer<typeof ThreadDetail>;
+
+export const RunDetail = z.object({
+  runId: z.string(),
+  threadId: z.string(),
+  status: RunStatus,
+  startedAt: z.string().nullable(),
+  finishedAt: z.string().nullable(),
+  result: QueryResponse.optional(),
+});
+export type RunDetail = z.infer<typeof RunDetail>;
+
+export const CancelResponse = z.object({ success: z.literal(true), runId: z.string(), status: RunStatus });
+export type CancelResponse = z.infer<typeof CancelResponse>;
