@@ -85,6 +85,13 @@ export type ModelEvent =
   /** Always the last event of a turn, and given only when the wire's own terminal event arrived. */
   | { type: "end"; turn: ModelTurn };
 
+/** What the loop's user message says when the caller asked for a plan first. */
+export const PLAN_REQUEST =
+  "Before acting, write a short plan: which functions you would call, in what order and why. Do not call anything yet.";
+
+/** The user message that follows a plan: the query to act on stands before the plan. */
+export const PLAN_GO_AHEAD = "Carry out the plan now.";
+
 /** Asks one model for one turn. */
 export interface ModelProvider {
   readonly name: string;
