@@ -1,0 +1,41 @@
+import type { CallErrorCode, HttpErrorCode, RunErrorCode } from "@patchbay/protocol";
+import type { ModelErrorKind, TokenUsage } from "./model-provider.ts";
+
+/** The way a query came in: endpoint 1, 2 or 3. */
+export type QueryEndpoint = "query" | "query-stream" | "local";
+
+/** Counts what happens. Labels are closed sets, never a user's text; recording never throws. */
+export interface Metrics {
+  /** A run ended: `succeeded`, or the code of its error. `durationMs` counts from its acceptance, waiting included. */
+  runEnded(outcome: "succeeded" | RunErrorCode, durationMs: number): void;
+  /** One function call has its outcome. */
+  callEnded(outcome: "succeeded" | CallErrorCode): void;
+  /** One attempt at a model turn ended. */
+  modelTurn(provider: string, outcome: "succeeded" | "aborted" | ModelErrorKind): void;
+  /** Tokens that a finished turn was billed for. */
+  tokensUsed(provider: string, usage: TokenUsage): void;
+  runtimeConnected(): void;
+  runtimeDisconnected(): void;
+  /** A request of a query endpoint was accepted, or refused with a 4xx or 5xx. */
+  queryAnswered(endpoint: QueryEndpoint, outcome: "accepted" | "joined" | HttpErrorCode): void;
+  /** `disposed` when the stream has ended for whatever reason. */
+  streamOpened(): Disposable;
+}
+
+/** Records nothing. */
+export const silentMetrics: Metrics = {
+  runEnded() {},
+  callEnded() {},
+  modelTurn() {},
+  tokensUsed() {},
+  runtimeConnected() {},
+  runtimeDisconnected() {},
+  queryAnswered() {},
+  streamOpened: () => ({ [Symbol.dispose]() {} }),
+};
+
+/** What a scrape of the figures reads. */
+export interface MetricsPage {
+  contentType: string;
+  read(): Promise<string>;
+}
