@@ -41,6 +41,8 @@ export interface RunRecord {
   cancelRequested: boolean;
   /** Claims since the last commit: a run that kills its process again and again is ended instead of claimed. */
   claims: number;
+  /** `seq` of the newest stored event; 0 before the first. */
+  lastSeq: number;
   result?: QueryResponse;
 }
 

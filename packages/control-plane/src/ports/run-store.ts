@@ -30,6 +30,8 @@ export type StartedRun =
   | { kind: "started"; run: RunRecord }
   /** The thread has its full queue already; nothing was stored. */
   | { kind: "busy" }
+  /** The thread was erased meanwhile; nothing was stored. */
+  | { kind: "thread_gone" }
   /** The Idempotency-Key belongs to this run already; nothing was stored. */
   | { kind: "joined"; runId: string; sameBody: boolean };
 
@@ -77,7 +79,7 @@ export interface RunStore {
   /** Stores the run with its thread and session in one step. A run on a busy thread is stored as `queued` (4 deep, then `busy`). */
   start(run: NewRun): Promise<StartedRun>;
 
-  /** Stores a run that ended before its first turn: its row, its one `error` event, no Idempotency-Key. */
+  /** Stores a run that ended before its first turn: its row, its one `error` event, no Idempotency-Key. A thread erased meanwhile stays erased. */
   refuse(run: NewRun, refusal: { code: RunErrorCode; event: StoredEvent; result: RunRecord["result"] }): Promise<void>;
 
   /**
@@ -107,7 +109,7 @@ export interface RunStore {
   /** Stores one step. Throws `LeaseLost` when the fence is old or the run has ended. */
   commit(lease: Lease, change: RunCommit): Promise<void>;
 
-  /** Takes `micros` from the organisation's balance for one turn. False when the balance is lower. Holding again for the same step changes nothing. */
+  /** Takes `micros` from the organisation's balance for one turn. False when the balance is lower. Holding again for the same step changes nothing. Throws `LeaseLost` when the run has ended. */
   hold(orgId: string, runId: string, step: number, micros: number): Promise<boolean>;
 
   /** Marks the run as to be cancelled; returns its status, undefined when there is no such run of the agent. */
