@@ -70,6 +70,8 @@ export interface ModelTurn {
   /** Reasoning blocks in order, empty ones left out. */
   thoughts: string[];
   calls: ModelCall[];
+  /** True when the turn was cut inside a call: nothing of it may be run. */
+  cutCall?: boolean;
   stop: ModelStop;
   usage: TokenUsage;
   /** The model that answered, as the provider names it. */

@@ -14,6 +14,8 @@ export interface RunRequest {
   maxTokens: number;
   temperature?: number;
   system: string;
+  /** False for organisations that are not charged (sandbox). */
+  charged: boolean;
   warnings: string[];
 }
 
