@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { CALL_ERROR_CODES } from "./codes.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "./json.ts";
+import { LIMITS } from "./limits.ts";
 import { Manifest } from "./manifest.ts";
 
 const json = z.custom<JsonValue>((value) => value !== undefined);
@@ -9,6 +10,9 @@ const id = z.string().min(1).max(128);
 
 /** Version of the frames below; a control plane refuses a runtime that speaks another. */
 export const LINK_VERSION = 1;
+
+/** Nesting of a frame: what it carries may be as deep as any body, and stands a few levels down in it. */
+export const FRAME_DEPTH = LIMITS.jsonDepth + 4;
 
 /** How one function call ended, as the runtime reports it and the log keeps it. */
 export const CallOutcome = z.discriminatedUnion("ok", [

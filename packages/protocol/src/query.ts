@@ -72,10 +72,9 @@ export type LocalQueryRequest = z.infer<typeof LocalQueryRequest>;
 
 export type ParsedJson = { ok: true; value: unknown } | { ok: false; message: string };
 
-/** Parses text as JSON without throwing; drops `__proto__` members and refuses nesting deeper than {@link LIMITS.jsonDepth}. */
-export function parseJson(text: string): ParsedJson {
-  if (nestsDeeper(text, LIMITS.jsonDepth))
-    return { ok: false, message: `must not nest deeper than ${LIMITS.jsonDepth}` };
+/** Parses text as JSON without throwing; drops `__proto__` members and refuses nesting deeper than `maxDepth`. */
+export function parseJson(text: string, maxDepth: number = LIMITS.jsonDepth): ParsedJson {
+  if (nestsDeeper(text, maxDepth)) return { ok: false, message: `must not nest deeper than ${maxDepth}` };
   try {
     const value: unknown =
       text.includes("__proto__") || text.includes("\\u")
@@ -88,7 +87,7 @@ export function parseJson(text: string): ParsedJson {
 }
 
 /** Counts brackets outside strings; text that is no JSON may be misjudged, which the parser then refuses anyway. */
-function nestsDeeper(text: string, limit: number): boolean {
+export function nestsDeeper(text: string, limit: number): boolean {
   let depth = 0;
   let inString = false;
   for (let i = 0; i < text.length; i++) {
