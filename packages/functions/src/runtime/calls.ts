@@ -1,0 +1,194 @@
+import type { CallFrame, CallOutcome, JsonValue, PlaneFrame, RuntimeFrame } from "@patchbay/protocol";
+import type { Invocation } from "../invocation.ts";
+import type { Log } from "../log.ts";
+import type { Service } from "../service.ts";
+import { encodeFrame, encodeResult } from "./frames.ts";
+import { createLedger } from "./ledger.ts";
+import type { Link } from "./link.ts";
+
+/** A call this runtime holds: waiting for a free place, or running. */
+interface HeldCall {
+  readonly frame: CallFrame;
+  readonly receivedAt: number;
+  readonly abort: AbortController;
+  /** Whoever asked for the call last: progress and result go there. */
+  link: Link;
+}
+
+/** Runs calls, at most `concurrency` side by side, and answers for each of them until its result is acknowledged. */
+export interface Calls {
+  receive(frame: CallFrame, link: Link): void;
+  query(frame: Extract<PlaneFrame, { type: "callQuery" }>, link: Link): void;
+  cancel(callId: string, reason: string): void;
+  acknowledge(callId: string): void;
+  /** Gives results whose link is gone to `link`. */
+  resend(link: Link): void;
+  /** Takes no further calls; resolves when none is held and every result is acknowledged. */
+  drain(): Promise<void>;
+  abortAll(): void;
+}
+
+export function createCalls(options: {
+  service: () => Service;
+  concurrency: number;
+  log: Log;
+  /** The link for a result whose own link is gone. */
+  currentLink: () => Link | undefined;
+}): Calls {
+  const { service, concurrency, log, currentLink } = options;
+  const ledger = createLedger<Link>();
+  const held = new Map<string, HeldCall>();
+  const waiting: HeldCall[] = [];
+  let running = 0;
+  let draining = false;
+  let drained: PromiseWithResolvers<void> | undefined;
+
+  function receive(frame: CallFrame, link: Link): void {
+    if (answerKnown(frame.callId, link)) return;
+    if (draining || ledger.refuses(frame.callId, frame.attempt)) {
+      sayUnseen(frame.callId, frame.attempt, link);
+      return;
+    }
+    const call = { frame, receivedAt: performance.now(), abort: new AbortController(), link };
+    held.set(frame.callId, call);
+    if (running < concurrency) void run(call);
+    else waiting.push(call);
+  }
+
+  /** Says what became of a call that was seen before; false for a new one. */
+  function answerKnown(callId: string, link: Link): boolean {
+    const call = held.get(callId);
+    if (call) {
+      call.link = link;
+      say({ type: "callState", callId, state: "running" }, link);
+      return true;
+    }
+    if (!ledger.finished(callId)) return false;
+    say({ type: "callState", callId, state: "done" }, link);
+    const result = ledger.kept(callId);
+    if (result) result.sender = link;
+    link.send(result?.frame ?? encodeResult(callId, 1, FORGOTTEN));
+    return true;
+  }
+
+  /** Both the answer and the promise: this attempt will not run here. */
+  function sayUnseen(callId: string, attempt: number, link: Link): void {
+    ledger.refuse(callId, attempt);
+    say({ type: "callState", callId, state: "unseen" }, link);
+  }
+
+  async function run(call: HeldCall): Promise<void> {
+    running++;
+    const outcome = await invoke(call);
+    running--;
+    finish(call, outcome);
+    const next = waiting.shift();
+    if (next) void run(next);
+  }
+
+  async function invoke(call: HeldCall): Promise<CallOutcome> {
+    const invocation = toInvocation(call);
+    if (invocation.timeoutMs === 0) return TIMED_OUT;
+    const fields = { function: invocation.functionName, runId: invocation.runId, callId: invocation.callId };
+    try {
+      return await service().invoke(invocation, {
+        signal: call.abort.signal,
+        onProgress: (data) => progress(call, data),
+        log,
+      });
+    } catch (error) {
+      log.error("a call broke outside its function", { ...fields, error });
+      return { ok: false, code: "function_failed", message: "The function failed." };
+    }
+  }
+
+  function finish(call: HeldCall, outcome: CallOutcome): void {
+    const { callId, attempt } = call.frame;
+    const sender = call.link.open ? call.link : currentLink();
+    const result = { frame: encodeResult(callId, attempt, outcome), sender };
+    held.delete(callId);
+    ledger.keep(callId, result);
+    sender?.send(result.frame);
+  }
+
+  function progress(call: HeldCall, data: JsonValue): void {
+    if (!held.has(call.frame.callId)) return;
+    const frame = encodeFrame({ type: "progress", callId: call.frame.callId, data });
+    if (frame === undefined) log.warn("progress dropped: larger than a frame", { callId: call.frame.callId });
+    else call.link.sendIfIdle(frame);
+  }
+
+  function settleDrain(): void {
+    if (held.size === 0 && ledger.unacknowledgedCount === 0) drained?.resolve();
+  }
+
+  return {
+    receive,
+    query({ callId, attempt }, link) {
+      if (!answerKnown(callId, link)) sayUnseen(callId, attempt, link);
+    },
+    cancel(callId, reason) {
+      const call = held.get(callId);
+      if (!call) return;
+      call.abort.abort(abortReason(reason));
+      const place = waiting.indexOf(call);
+      if (place === -1) return;
+      waiting.splice(place, 1);
+      finish(call, reason === "timed_out" ? TIMED_OUT : CANCELLED);
+    },
+    acknowledge(callId) {
+      ledger.acknowledge(callId);
+      settleDrain();
+    },
+    resend(link) {
+      for (const result of ledger.unacknowledged()) {
+        if (result.sender?.open) continue;
+        result.sender = link;
+        link.send(result.frame);
+      }
+    },
+    drain() {
+      draining = true;
+      drained ??= Promise.withResolvers();
+      settleDrain();
+      return drained.promise;
+    },
+    abortAll() {
+      waiting.length = 0;
+      for (const call of held.values()) call.abort.abort(abortReason("the runtime stops"));
+    },
+  };
+}
+
+const TIMED_OUT: CallOutcome = { ok: false, code: "timed_out", message: "The function was not started in time." };
+const CANCELLED: CallOutcome = { ok: false, code: "cancelled", message: "The call was cancelled before it started." };
+const FORGOTTEN: CallOutcome = {
+  ok: false,
+  code: "outcome_unknown",
+  message: "The function ran and its result was acknowledged; the runtime keeps it no longer.",
+};
+
+/** The service reads the name: `TimeoutError` ends a call as timed out, any other as cancelled. */
+function abortReason(reason: string): DOMException {
+  return new DOMException(reason, reason === "timed_out" ? "TimeoutError" : "AbortError");
+}
+
+function toInvocation({ frame, receivedAt }: HeldCall): Invocation {
+  const { callId, attempt, context, threadId, runId, role, sessionId } = frame;
+  return {
+    functionName: frame.function,
+    arguments: frame.arguments,
+    context,
+    threadId,
+    runId,
+    callId,
+    attempt,
+    timeoutMs: Math.max(0, Math.ceil(frame.timeoutMs - (performance.now() - receivedAt))),
+    ...(role !== undefined && { role }),
+    ...(sessionId !== undefined && { sessionId }),
+  };
+}
+
+function say(frame: RuntimeFrame, link: Link): void {
+  link.send(JSON.stringify(frame));
+}

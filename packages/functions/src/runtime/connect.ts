@@ -1,0 +1,160 @@
+import { randomUUID } from "node:crypto";
+import { LIMITS, LINK_VERSION, type PlaneFrame, type RuntimeFrame } from "@patchbay/protocol";
+import { createLog, type Log } from "../log.ts";
+import type { Service } from "../service.ts";
+import { createBackoff, type BackoffOptions } from "./backoff.ts";
+import { createCalls } from "./calls.ts";
+import { encodeFrame } from "./frames.ts";
+import { keepLinked } from "./keep-linked.ts";
+import type { Link } from "./link.ts";
+import { parseTarget } from "./target.ts";
+
+export interface ConnectOptions {
+  /** Base address of the control plane: `https://host`, or `ws://127.0.0.1:8787`. */
+  url: string;
+  /** The agent's runtime key. It alone decides the agent. */
+  key: string;
+  /** When given, a key of another agent is refused instead of serving the wrong one. */
+  agentId?: string;
+  /** Calls that run side by side; more wait their turn. Default 16. */
+  concurrency?: number;
+  /** Default: JSON lines on standard error. */
+  log?: Log;
+  /** Stops the runtime at once when aborted, without draining. */
+  signal?: AbortSignal;
+  /** Waits between attempts to connect: by default about 0.2 s first, then random ones growing to 30 s, for ever. */
+  backoff?: BackoffOptions;
+}
+
+/** A connected (or connecting) runtime. */
+export interface Connection {
+  /** Names this process to control planes; new for each `connect`. */
+  readonly instanceId: string;
+  readonly state: "connecting" | "connected" | "draining" | "stopped";
+  /** Resolves when a control plane first welcomed the functions; rejects only when stopped before that. */
+  readonly ready: Promise<void>;
+  /**
+   * Takes no further calls, finishes those it holds, waits until their results are stored, and disconnects; what is not done
+   * after `drainMs` (default 25 s) is aborted.
+   */
+  stop(options?: { drainMs?: number }): Promise<void>;
+  /** Serves `service` from now on. Calls in progress end with the code they began with. */
+  update(service: Service): void;
+}
+
+/**
+ * Connects a service to a control plane by an outbound WebSocket and keeps it connected for ever. A refused key is logged and
+ * tried again. Throws a `TypeError` for options that can never work. A call is run at most once, whatever happens to the link;
+ * results are kept until the control plane has stored them.
+ */
+export function connect(service: Service, options: ConnectOptions): Connection {
+  const { concurrency = 16, log = createLog(), signal } = options;
+  const target = parseTarget(options);
+  const instanceId = randomUUID();
+  let hello = helloFrame(service, instanceId, concurrency);
+  let phase: "serving" | "draining" | "stopped" = "serving";
+  let stopping: Promise<void> | undefined;
+  const ready = Promise.withResolvers<void>();
+  ready.promise.catch(() => {}); // whoever does not wait for it must not crash by it
+
+  const calls = createCalls({ service: () => service, concurrency, log, currentLink: () => keeper.current });
+  const keeper = keepLinked({
+    target,
+    hello: () => hello,
+    backoff: createBackoff(options.backoff),
+    log,
+    events: { welcomed, frame: receive, ended },
+  });
+
+  function welcomed(link: Link): void {
+    if (phase === "draining") link.send(DRAINING);
+    calls.resend(link);
+    ready.resolve();
+  }
+
+  function ended(): void {
+    if (keeper.current) calls.resend(keeper.current);
+  }
+
+  function receive(link: Link, frame: PlaneFrame): void {
+    if (frame.type === "call") calls.receive(frame, link);
+    else if (frame.type === "resultAck") calls.acknowledge(frame.callId);
+    else if (frame.type === "cancel") calls.cancel(frame.callId, frame.reason);
+    else if (frame.type === "callQuery") calls.query(frame, link);
+    else if (frame.type === "prepare") void prepare(frame, link);
+    else if (frame.type === "goingAway" && link === keeper.current) keeper.replace();
+  }
+
+  async function prepare({ id, role, context }: Extract<PlaneFrame, { type: "prepare" }>, link: Link): Promise<void> {
+    const query = role === undefined ? { context } : { role, context };
+    const prepared = await service.prepare(query, { log }).catch((error: unknown) => {
+      log.error("the context could not be prepared", { error });
+      return { ok: false as const, faults: [{ path: "contextJson", message: "could not be checked" }] };
+    });
+    const text = encodeFrame({ type: "prepared", id, prepared });
+    if (text === undefined) log.error("what the service tells of the context does not fit a frame");
+    else link.send(text);
+  }
+
+  async function drainAndEnd(drainMs: number): Promise<void> {
+    phase = "draining";
+    for (const link of keeper.open) link.send(DRAINING);
+    await within(drainMs, calls.drain());
+    phase = "stopped";
+    calls.abortAll();
+    ready.reject(new Error("The runtime was stopped before it was connected."));
+    await keeper.end();
+    signal?.removeEventListener("abort", stopAtOnce);
+  }
+
+  function stop({ drainMs = 25_000 }: { drainMs?: number } = {}): Promise<void> {
+    stopping ??= drainAndEnd(drainMs);
+    return stopping;
+  }
+
+  function stopAtOnce(): void {
+    void stop({ drainMs: 0 });
+  }
+
+  if (signal?.aborted) stopAtOnce();
+  else signal?.addEventListener("abort", stopAtOnce, { once: true });
+
+  return {
+    instanceId,
+    ready: ready.promise,
+    get state() {
+      if (phase !== "serving") return phase;
+      return keeper.current ? "connected" : "connecting";
+    },
+    stop,
+    update(next) {
+      hello = helloFrame(next, instanceId, concurrency);
+      service = next;
+      if (phase === "serving") keeper.replace();
+    },
+  };
+}
+
+const DRAINING = JSON.stringify({ type: "draining" } satisfies RuntimeFrame);
+
+function helloFrame({ manifest }: Service, instanceId: string, concurrency: number): string {
+  const text = encodeFrame({
+    type: "hello",
+    version: LINK_VERSION,
+    instanceId,
+    manifest,
+    concurrency,
+    sdk: "patchbay-functions/0.1.0",
+  });
+  if (text !== undefined) return text;
+  throw new TypeError(
+    `connect: the function set is larger than ${LIMITS.frameBytes} bytes; shorten schemas or descriptions`,
+  );
+}
+
+/** Waits for `done`, but not longer than `limitMs`. */
+async function within(limitMs: number, done: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  await Promise.race([done, new Promise<void>((resolve) => (timer = setTimeout(resolve, limitMs)))]);
+  clearTimeout(timer);
+}

@@ -1,0 +1,29 @@
+import { LINK_CLOSE } from "@patchbay/protocol";
+import type { LinkEnd } from "./link.ts";
+
+/** Words for a lost or refused link: what happened and what its owner can do. The retry goes on in every case. */
+export function explainEnd({ status, code }: LinkEnd): { level: "info" | "warn" | "error"; message: string } {
+  if (status === 503) return { level: "info", message: "the control plane takes no links at the moment; trying again" };
+  const refusal = status === undefined ? undefined : REFUSALS[status];
+  if (refusal) return { level: "error", message: refusal };
+  const closed = CLOSES[code];
+  if (closed) return { level: "error", message: closed };
+  if (code === LINK_CLOSE.goingAway) return { level: "info", message: "the control plane went away; reconnecting" };
+  return { level: "warn", message: "no link to the control plane; reconnecting" };
+}
+
+const REFUSALS: Record<number, string> = {
+  401: "the control plane refused the runtime key: it is wrong, revoked or of another kind (an API key does not connect functions); make one with `patchbay runtime-keys create --agent ID`",
+  403: "the control plane refused this runtime: the runtime key belongs to another agent than the given agent id; use that agent's own key",
+  404: "the address is no control plane: nothing answers at /functions/connect there; check the url",
+};
+
+const CLOSES: Record<number, string> = {
+  [LINK_CLOSE.badFrame]: "the control plane closed the link over malformed frames; run the same version on both sides",
+  [LINK_CLOSE.wrongVersion]:
+    "the control plane speaks another version of the link; update this package or the control plane",
+  [LINK_CLOSE.manifestRefused]: "the control plane refused the function set; the reason names the fault",
+  [LINK_CLOSE.helloTimeout]: "the control plane saw no hello in time; this process or the network is too slow",
+  [LINK_CLOSE.keyRevoked]:
+    "the runtime key was revoked; make a new one with `patchbay runtime-keys create --agent ID` and restart with it",
+};

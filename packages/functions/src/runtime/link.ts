@@ -1,0 +1,124 @@
+import type { Socket } from "node:net";
+import { LIMITS, type PlaneFrame } from "@patchbay/protocol";
+import { WebSocket } from "ws";
+import type { Log } from "../log.ts";
+import { parsePlaneFrame } from "./frames.ts";
+import type { Target } from "./target.ts";
+
+/** One WebSocket to a control plane, from dialling to its end. */
+export interface Link {
+  /** True from the control plane's welcome until either side closes. */
+  readonly open: boolean;
+  /** Does nothing on a link that is not open. */
+  send(text: string): void;
+  /** As `send`, but drops what would pile up behind a slow network. */
+  sendIfIdle(text: string): void;
+  close(): void;
+}
+
+/** Why a link ended: `status` when the control plane refused the upgrade, else the WebSocket close code. */
+export interface LinkEnd {
+  status?: number;
+  code: number;
+  reason: string;
+  /** How long the link was open; 0 when it was never welcomed. */
+  openMs: number;
+}
+
+export interface LinkEvents {
+  welcomed(link: Link, agentId: string): void;
+  frame(link: Link, frame: PlaneFrame): void;
+  ended(link: Link, end: LinkEnd): void;
+}
+
+const HANDSHAKE_MS = 10_000;
+const MISSES = 2;
+const IDLE_BYTES = 1_048_576;
+
+export function openLink(target: Target, hello: string, events: LinkEvents, log: Log): Link {
+  const socket = new WebSocket(target.address, {
+    headers: target.headers,
+    perMessageDeflate: false,
+    handshakeTimeout: HANDSHAKE_MS,
+    maxPayload: LIMITS.frameBytes,
+    maxFragments: 64,
+    maxBufferedChunks: 16_384,
+  });
+  let transport: Socket | undefined;
+  let beat: NodeJS.Timeout | undefined;
+  let welcomedAt: number | undefined;
+  let status: number | undefined;
+  let failure = "";
+  const impatience = setTimeout(() => socket.terminate(), 2 * HANDSHAKE_MS);
+
+  const link: Link = {
+    get open() {
+      return welcomedAt !== undefined && socket.readyState === WebSocket.OPEN;
+    },
+    send(text) {
+      if (link.open) socket.send(text);
+    },
+    sendIfIdle(text) {
+      if (socket.bufferedAmount < IDLE_BYTES) link.send(text);
+    },
+    close() {
+      if (socket.readyState === WebSocket.OPEN) socket.close(1000);
+      else socket.terminate();
+    },
+  };
+
+  function welcome(frame: Extract<PlaneFrame, { type: "welcome" }>): void {
+    if (welcomedAt !== undefined) return;
+    clearTimeout(impatience);
+    welcomedAt = performance.now();
+    beat = startHeartbeat(socket, () => transport?.bytesRead, frame.heartbeatMs, log);
+    events.welcomed(link, frame.agentId);
+  }
+
+  socket.on("upgrade", (response) => (transport = response.socket));
+  socket.on("open", () => socket.send(hello));
+  socket.on("message", (data, isBinary) => {
+    const parsed = isBinary ? binaryFrame : parsePlaneFrame((data as Buffer).toString());
+    if (!parsed.ok) log.warn("ignored a frame of the control plane", { fault: parsed.message });
+    else if (parsed.frame.type === "welcome") welcome(parsed.frame);
+    else if (link.open) events.frame(link, parsed.frame);
+  });
+  socket.on("unexpected-response", (_, response) => {
+    status = response.statusCode;
+    socket.terminate();
+  });
+  socket.on("error", (error) => (failure = error.message));
+  socket.on("close", (code, reason) => {
+    clearTimeout(impatience);
+    clearInterval(beat);
+    const openMs = welcomedAt === undefined ? 0 : performance.now() - welcomedAt;
+    const end = { code, reason: String(reason) || failure, openMs };
+    events.ended(link, status === undefined ? end : { ...end, status });
+  });
+  return link;
+}
+
+const binaryFrame = { ok: false, message: "is binary" } as const;
+
+/**
+ * Pings, and ends the link after two pings that brought nothing back. Bytes are counted below the WebSocket so that one large
+ * frame on a slow network counts as life; ticks are counted instead of time so that a suspended process does not blame its peer.
+ */
+function startHeartbeat(
+  socket: WebSocket,
+  bytesRead: () => number | undefined,
+  everyMs: number,
+  log: Log,
+): NodeJS.Timeout {
+  let seen = bytesRead();
+  let misses = 0;
+  socket.ping();
+  return setInterval(() => {
+    const now = bytesRead();
+    misses = now === seen ? misses + 1 : 0;
+    seen = now;
+    if (misses < MISSES) return socket.ping();
+    log.warn("the control plane fell silent");
+    socket.terminate();
+  }, everyMs);
+}
