@@ -1,0 +1,176 @@
+import { sql } from "kysely";
+import type { AccountStore, Agent, Credential, Org } from "../ports/stores.ts";
+import { fromJson, present, toJson } from "./columns.ts";
+import type { CredentialRow, Engine, Schema } from "./schema.ts";
+
+type Accounts = Omit<AccountStore, "grant" | "balance">;
+
+/** Organisations, agents and credentials. */
+export function accountStore(engine: Engine): Accounts {
+  return { ...orgs(engine), ...agents(engine), ...credentials(engine) };
+}
+
+function orgs({ db, dialect }: Engine): Pick<Accounts, "createOrg" | "listOrgs" | "getOrg"> {
+  return {
+    async createOrg({ orgId, name, tier }) {
+      const row = { id: orgId, name, tier, balance_micros: 0, created_at: dialect.now };
+      await db.insertInto("orgs").values(row).execute();
+    },
+    async listOrgs() {
+      const rows = await db.selectFrom("orgs").selectAll().orderBy("created_at").orderBy("id").execute();
+      return rows.map(toOrg);
+    },
+    async getOrg(orgId) {
+      const row = await db.selectFrom("orgs").selectAll().where("id", "=", orgId).executeTakeFirst();
+      return row && toOrg(row);
+    },
+  };
+}
+
+type AgentMethod = "createAgent" | "listAgents" | "getAgent" | "updateAgent" | "deleteAgent";
+
+function agents({ db, dialect }: Engine): Pick<Accounts, AgentMethod> {
+  const living = () => db.selectFrom("agents").selectAll().where("deleted_at", "is", null);
+  return {
+    async createAgent({ agentId, orgId, name, instructions }) {
+      const row = { id: agentId, org_id: orgId, name, instructions, created_at: dialect.now };
+      await db.insertInto("agents").values(row).execute();
+    },
+    async listAgents(orgId) {
+      const query = orgId === undefined ? living() : living().where("org_id", "=", orgId);
+      const rows = await query.orderBy("created_at").orderBy("id").execute();
+      return rows.map(toAgent);
+    },
+    async getAgent(agentId) {
+      const row = await living().where("id", "=", agentId).executeTakeFirst();
+      return row && toAgent(row);
+    },
+    async updateAgent(agentId, change) {
+      const changed = await db
+        .updateTable("agents")
+        // An empty change must still be a statement, and tell whether the agent is there.
+        .set((eb) => ({ id: eb.ref("id"), ...change }))
+        .where("id", "=", agentId)
+        .where("deleted_at", "is", null)
+        .returning("id")
+        .executeTakeFirst();
+      return changed !== undefined;
+    },
+    async deleteAgent(agentId) {
+      const deleted = await db
+        .updateTable("agents")
+        .set({ deleted_at: dialect.now })
+        .where("id", "=", agentId)
+        .where("deleted_at", "is", null)
+        .returning("id")
+        .executeTakeFirst();
+      return deleted !== undefined;
+    },
+  };
+}
+
+type CredentialMethod =
+  | "createCredential"
+  | "findCredential"
+  | "listCredentials"
+  | "revokeCredential"
+  | "touchCredential";
+
+const TOUCH_MS = 60_000;
+
+function credentials({ db, dialect }: Engine): Pick<Accounts, CredentialMethod> {
+  const { now } = dialect;
+  const joined = () =>
+    db
+      .selectFrom("credentials")
+      .innerJoin("agents", "agents.id", "credentials.agent_id")
+      .innerJoin("orgs", "orgs.id", "credentials.org_id")
+      .selectAll("credentials")
+      .select("orgs.tier")
+      .where("agents.deleted_at", "is", null);
+  return {
+    async createCredential({ credentialId, kind, agentId, hash, hint, roles, label, expiresAt }) {
+      await db
+        .insertInto("credentials")
+        .values((eb) => ({
+          id: credentialId,
+          kind,
+          org_id: eb.selectFrom("agents").select("org_id").where("id", "=", agentId),
+          agent_id: agentId,
+          hash,
+          hint,
+          roles: roles ? toJson(roles) : null,
+          label: label ?? null,
+          created_at: now,
+          expires_at: expiresAt ?? null,
+        }))
+        .execute();
+    },
+    async findCredential(kind, hash) {
+      const row = await joined()
+        .where("credentials.hash", "=", hash)
+        .where("credentials.kind", "=", kind)
+        .where("credentials.revoked_at", "is", null)
+        .where((eb) => eb.or([eb("credentials.expires_at", "is", null), eb("credentials.expires_at", ">", now)]))
+        .executeTakeFirst();
+      return row && toCredential(row);
+    },
+    async listCredentials(kind, agentId) {
+      const rows = await joined()
+        .where("credentials.agent_id", "=", agentId)
+        .where("credentials.kind", "=", kind)
+        .orderBy("credentials.created_at")
+        .orderBy("credentials.id")
+        .execute();
+      return rows.map(toCredential);
+    },
+    async revokeCredential(kind, credentialId) {
+      const revoked = await db
+        .updateTable("credentials")
+        .set({ revoked_at: sql<number>`coalesce(revoked_at, ${now})` })
+        .where("id", "=", credentialId)
+        .where("kind", "=", kind)
+        .returning("id")
+        .executeTakeFirst();
+      return revoked !== undefined;
+    },
+    async touchCredential(credentialId) {
+      await db
+        .updateTable("credentials")
+        .set({ last_used_at: now })
+        .where("id", "=", credentialId)
+        .where((eb) =>
+          eb.or([eb("last_used_at", "is", null), eb("last_used_at", "<=", sql<number>`${now} - ${sql.lit(TOUCH_MS)}`)]),
+        )
+        .execute();
+    },
+  };
+}
+
+function toOrg(row: Schema["orgs"]): Org {
+  return { orgId: row.id, name: row.name, tier: row.tier };
+}
+
+function toAgent(row: Schema["agents"]): Agent {
+  return { agentId: row.id, orgId: row.org_id, name: row.name, instructions: row.instructions };
+}
+
+function toCredential(row: CredentialRow & { tier: string }): Credential {
+  return {
+    credentialId: row.id,
+    kind: row.kind,
+    orgId: row.org_id,
+    tier: row.tier,
+    agentId: row.agent_id,
+    hash: row.hash,
+    hint: row.hint,
+    createdAt: row.created_at,
+    ...present({
+      roles: row.roles === null ? null : fromJson<string[]>(row.roles),
+      label: row.label,
+      expiresAt: row.expires_at,
+      lastUsedAt: row.last_used_at,
+      revokedAt: row.revoked_at,
+    }),
+  };
+}

@@ -1,0 +1,11 @@
+import type { Dialect, RawBuilder, SelectQueryBuilder } from "kysely";
+import type { Schema } from "../schema.ts";
+
+/** All that differs between the databases a store can stand on. */
+export interface StoreDialect {
+  kysely: Dialect;
+  /** Milliseconds since the epoch by the database's clock, as a whole number. */
+  now: RawBuilder<number>;
+  /** Locks the rows of a claim and leaves out those that another replica is claiming. */
+  lockForClaim<T extends keyof Schema, O>(query: SelectQueryBuilder<Schema, T, O>): SelectQueryBuilder<Schema, T, O>;
+}

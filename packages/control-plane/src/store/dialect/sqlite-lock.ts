@@ -1,0 +1,40 @@
+import { mkdirSync } from "node:fs";
+import { dirname } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { sqliteCode, translateSqliteError } from "./sqlite-errors.ts";
+
+const BUSY = 5;
+
+/** Thrown where a second server would serve the same embedded data. */
+export class StoreInUse extends Error {
+  override readonly name = "StoreInUse";
+}
+
+/** Holds `<file>.lock` for this process alone until disposed; the system frees it however the process ends. */
+export function lockSqliteFile(file: string): AsyncDisposable {
+  const held = openLock(`${file}.lock`);
+  try {
+    held.exec("begin exclusive");
+  } catch (error) {
+    held.close();
+    if (sqliteCode(error) !== BUSY) throw translateSqliteError(error);
+    throw new StoreInUse(
+      `Another server is using ${file}. Stop that one first, or give this one data of its own (--data-dir or --database).`,
+      { cause: error },
+    );
+  }
+  return {
+    async [Symbol.asyncDispose]() {
+      if (held.isOpen) held.close();
+    },
+  };
+}
+
+function openLock(path: string): DatabaseSync {
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    return new DatabaseSync(path, { timeout: 0 });
+  } catch (error) {
+    throw translateSqliteError(error);
+  }
+}

@@ -1,0 +1,52 @@
+import { mkdirSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { sql, SqliteAdapter, SqliteDialect } from "kysely";
+import type { Clock } from "../../ports/clock.ts";
+import { adaptSqlite } from "./sqlite-database.ts";
+import { translateSqliteError } from "./sqlite-errors.ts";
+import type { StoreDialect } from "./dialect.ts";
+
+const BUSY_TIMEOUT_MS = 5000;
+
+/** Opens the embedded database. A `clock` replaces SQLite's own, which is that of this machine. */
+export function sqliteDialect(path: string, options: { clock?: Clock | undefined } = {}): StoreDialect {
+  const { clock } = options;
+  const database = openDatabase(path);
+  if (clock) database.function("now_ms", () => Math.trunc(clock.now()));
+  return {
+    kysely: new TransactionalSqliteDialect({ database: adaptSqlite(database) }),
+    now: clock ? sql`now_ms()` : sql`cast(unixepoch('subsec') * 1000 as integer)`,
+    lockForClaim: (query) => query,
+  };
+}
+
+/** The file of a `sqlite:` address; undefined when the database lives in memory alone. */
+export function sqliteFile(url: string): string | undefined {
+  const path = url.slice("sqlite:".length);
+  return path === ":memory:" ? undefined : resolve(path);
+}
+
+function openDatabase(path: string): DatabaseSync {
+  try {
+    if (path !== ":memory:") mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, enableForeignKeyConstraints: true });
+    database.exec("pragma journal_mode = wal; pragma synchronous = full");
+    return database;
+  } catch (error) {
+    throw translateSqliteError(error);
+  }
+}
+
+/** SQLite takes schema changes into a transaction, and its lock keeps two starting processes apart. */
+class TransactionalSqliteDialect extends SqliteDialect {
+  override createAdapter(): SqliteAdapter {
+    return new TransactionalSqliteAdapter();
+  }
+}
+
+class TransactionalSqliteAdapter extends SqliteAdapter {
+  override get supportsTransactionalDdl(): boolean {
+    return true;
+  }
+}

@@ -1,0 +1,14 @@
+import type { Kysely } from "kysely";
+import { Migrator, type Migration } from "kysely/migration";
+import * as initial from "./migrations/0001-initial.ts";
+import type { Schema } from "./schema.ts";
+
+/** In the order of their names; a released one is never edited. */
+const MIGRATIONS: Record<string, Migration> = { "0001-initial": initial };
+
+/** Brings the database to this version's form. Processes that start together wait for one another. */
+export async function migrate(db: Kysely<Schema>): Promise<void> {
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => MIGRATIONS } });
+  const { error } = await migrator.migrateToLatest();
+  if (error !== undefined) throw error;
+}

@@ -1,0 +1,54 @@
+import type { RunRecord } from "../ports/records.ts";
+import { fromJson, present } from "./columns.ts";
+import type { RunRow } from "./schema.ts";
+
+/** The columns a record is made of: all but the history, which is read by other runs alone. */
+export const RUN_COLUMNS = [
+  "id",
+  "org_id",
+  "agent_id",
+  "thread_id",
+  "session_id",
+  "key_id",
+  "role",
+  "subject",
+  "status",
+  "fence",
+  "claims",
+  "last_seq",
+  "manifest_hash",
+  "request",
+  "cancel_requested",
+  "created_at",
+  "started_at",
+  "finished_at",
+  "deadline_at",
+  "result",
+] as const satisfies readonly (keyof RunRow)[];
+
+export function toRunRecord(row: Pick<RunRow, (typeof RUN_COLUMNS)[number]>): RunRecord {
+  return {
+    runId: row.id,
+    orgId: row.org_id,
+    agentId: row.agent_id,
+    threadId: row.thread_id,
+    keyId: row.key_id,
+    status: row.status,
+    fence: row.fence,
+    request: fromJson(row.request),
+    createdAt: row.created_at,
+    deadlineAt: row.deadline_at,
+    cancelRequested: row.cancel_requested === 1,
+    claims: row.claims,
+    lastSeq: row.last_seq,
+    ...present({
+      sessionId: row.session_id,
+      role: row.role,
+      subject: row.subject,
+      manifestHash: row.manifest_hash,
+      startedAt: row.started_at,
+      finishedAt: row.finished_at,
+      result: row.result === null ? null : fromJson<NonNullable<RunRecord["result"]>>(row.result),
+    }),
+  };
+}

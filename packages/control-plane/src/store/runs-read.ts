@@ -1,0 +1,125 @@
+import type { Message } from "../ports/model-provider.ts";
+import type { CallRecord, TurnRecord } from "../ports/records.ts";
+import type { RunStore } from "../ports/run-store.ts";
+import { fromJson, present } from "./columns.ts";
+import { RUN_COLUMNS, toRunRecord } from "./run-record.ts";
+import type { CallRow, Engine, Schema } from "./schema.ts";
+
+/** What is known of runs. */
+export function runReads({
+  db,
+}: Engine): Pick<RunStore, "get" | "events" | "checkpoint" | "history" | "list" | "active"> {
+  return {
+    async get(agentId, runId) {
+      const row = await db
+        .selectFrom("runs")
+        .select(RUN_COLUMNS)
+        .where("id", "=", runId)
+        .where("agent_id", "=", agentId)
+        .executeTakeFirst();
+      return row && toRunRecord(row);
+    },
+
+    async events(runId, after, limit) {
+      const rows = await db
+        .selectFrom("run_events")
+        .select(["seq", "body"])
+        .where("run_id", "=", runId)
+        .where("seq", ">", after)
+        .orderBy("seq")
+        .limit(limit)
+        .execute();
+      return rows.map(({ seq, body }) => ({ seq, body }));
+    },
+
+    async checkpoint(runId) {
+      const run = await db.selectFrom("runs").select("last_seq").where("id", "=", runId).executeTakeFirst();
+      const turns = await db.selectFrom("turns").selectAll().where("run_id", "=", runId).orderBy("step").execute();
+      const calls = await db
+        .selectFrom("calls")
+        .selectAll()
+        .where("run_id", "=", runId)
+        .orderBy("step")
+        .orderBy("position")
+        .execute();
+      return { turns: turns.map(toTurnRecord), calls: calls.map(toCallRecord), lastSeq: run?.last_seq ?? 0 };
+    },
+
+    async history(threadId, { role, subject, limit }) {
+      const rows = await db
+        .selectFrom("runs")
+        .select(["id", "history"])
+        .where("thread_id", "=", threadId)
+        .where("history", "is not", null)
+        .where(role === undefined ? (eb) => eb("role", "is", null) : (eb) => eb("role", "=", role))
+        .where(subject === undefined ? (eb) => eb("subject", "is", null) : (eb) => eb("subject", "=", subject))
+        .where((eb) =>
+          eb.or([
+            eb("status", "=", "succeeded"),
+            eb.exists(
+              eb
+                .selectFrom("calls")
+                .select("calls.id")
+                .whereRef("calls.run_id", "=", "runs.id")
+                .where("calls.outcome", "is not", null),
+            ),
+          ]),
+        )
+        .orderBy("position", "desc")
+        .limit(limit)
+        .execute();
+      return rows
+        .toReversed()
+        .map(({ id, history }) => ({ runId: id, messages: fromJson<Message[]>(history ?? "[]") }));
+    },
+
+    async list(agentId, { limit }) {
+      const rows = await db
+        .selectFrom("runs")
+        .select(RUN_COLUMNS)
+        .where("agent_id", "=", agentId)
+        .orderBy("created_at", "desc")
+        .orderBy("id", "desc")
+        .limit(limit)
+        .execute();
+      return rows.map(toRunRecord);
+    },
+
+    async active(threadId) {
+      const rows = await db
+        .selectFrom("runs")
+        .select("id")
+        .where("thread_id", "=", threadId)
+        .where("status", "in", ["queued", "running"])
+        .orderBy("position")
+        .execute();
+      return rows.map(({ id }) => id);
+    },
+  };
+}
+
+function toTurnRecord(row: Schema["turns"]): TurnRecord {
+  return {
+    step: row.step,
+    messages: fromJson(row.messages),
+    usage: { input: row.input_tokens, cachedInput: row.cached_input_tokens, output: row.output_tokens },
+    costMicros: row.cost_micros,
+    warnings: fromJson(row.warnings),
+  };
+}
+
+function toCallRecord(row: CallRow): CallRecord {
+  return {
+    callId: row.id,
+    step: row.step,
+    position: row.position,
+    modelCallId: row.model_call_id,
+    functionName: row.function_name,
+    arguments: fromJson(row.arguments),
+    attempt: row.attempt,
+    ...present({
+      instanceId: row.instance_id,
+      outcome: row.outcome === null ? null : fromJson<NonNullable<CallRecord["outcome"]>>(row.outcome),
+    }),
+  };
+}

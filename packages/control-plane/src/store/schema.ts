@@ -1,0 +1,148 @@
+import type { Kysely } from "kysely";
+import type { RunStatus } from "@patchbay/protocol";
+import type { CredentialKind } from "../ports/stores.ts";
+import type { StoreDialect } from "./dialect/dialect.ts";
+
+/** What every part of the store works with. */
+export interface Engine {
+  db: Kysely<Schema>;
+  dialect: StoreDialect;
+}
+
+/** Times are milliseconds of the database's clock, flags 0 or 1, JSON is text, money micro-USD. */
+export interface Schema {
+  orgs: { id: string; name: string; tier: string; balance_micros: number; created_at: number };
+  agents: {
+    id: string;
+    org_id: string;
+    name: string;
+    instructions: string;
+    created_at: number;
+    deleted_at: number | null;
+  };
+  credentials: CredentialRow;
+  sessions: { agent_id: string; id: string; org_id: string; created_at: number; last_seen_at: number };
+  threads: ThreadRow;
+  runs: RunRow;
+  /** Valid for 24 h; its run may be inserted later in the same transaction. */
+  idempotency_keys: { agent_id: string; key: string; run_id: string; body_hash: string; created_at: number };
+  run_events: { run_id: string; seq: number; org_id: string; body: string; created_at: number };
+  turns: { run_id: string; step: number; org_id: string; messages: string; warnings: string } & Spending;
+  calls: CallRow;
+  manifests: { agent_id: string; hash: string; org_id: string; body: string; created_at: number };
+  runtimes: {
+    agent_id: string;
+    instance_id: string;
+    org_id: string;
+    manifest_hash: string;
+    connected: number;
+    first_seen_at: number;
+    last_seen_at: number;
+  };
+  usage: { run_id: string; step: number; org_id: string; agent_id: string; provider: string; model: string } & Spending;
+  /** The sum of an organisation's entries is its balance, at every moment. */
+  ledger: {
+    id: string;
+    org_id: string;
+    run_id: string | null;
+    step: number | null;
+    kind: "grant" | "hold" | "settle" | "release";
+    micros: number;
+    created_at: number;
+  };
+  audit: AuditTableRow;
+}
+
+interface Spending {
+  input_tokens: number;
+  cached_input_tokens: number;
+  output_tokens: number;
+  cost_micros: number;
+  created_at: number;
+}
+
+export interface CredentialRow {
+  id: string;
+  kind: CredentialKind;
+  org_id: string;
+  agent_id: string;
+  hash: string;
+  hint: string;
+  roles: string | null;
+  label: string | null;
+  created_at: number;
+  expires_at: number | null;
+  last_used_at: number | null;
+  revoked_at: number | null;
+}
+
+export interface ThreadRow {
+  id: string;
+  org_id: string;
+  agent_id: string;
+  session_id: string | null;
+  title: string;
+  /** Position of the newest run. */
+  last_position: number;
+  created_at: number;
+  updated_at: number;
+}
+
+export interface RunRow {
+  id: string;
+  org_id: string;
+  agent_id: string;
+  thread_id: string;
+  /** 1, 2, 3 … within the thread: the order in which its runs take their turn. */
+  position: number;
+  session_id: string | null;
+  key_id: string;
+  role: string | null;
+  subject: string | null;
+  status: RunStatus;
+  owner: string | null;
+  fence: number;
+  lease_until: number | null;
+  claims: number;
+  last_seq: number;
+  manifest_hash: string | null;
+  request: string;
+  cancel_requested: number;
+  created_at: number;
+  started_at: number | null;
+  finished_at: number | null;
+  deadline_at: number;
+  result: string | null;
+  history: string | null;
+}
+
+export interface CallRow {
+  id: string;
+  run_id: string;
+  org_id: string;
+  step: number;
+  position: number;
+  model_call_id: string;
+  function_name: string;
+  arguments: string;
+  instance_id: string | null;
+  attempt: number;
+  outcome: string | null;
+  created_at: number;
+  finished_at: number | null;
+}
+
+export interface AuditTableRow {
+  id: string;
+  org_id: string;
+  agent_id: string | null;
+  run_id: string | null;
+  call_id: string | null;
+  action: string;
+  role: string | null;
+  key_id: string | null;
+  function_name: string | null;
+  rule: string | null;
+  detail: string | null;
+  created_at: number;
+}

@@ -1,0 +1,132 @@
+import { isJsonObject, parseJson, type QueryResponse, type ThreadDetail, type ThreadSummary } from "@patchbay/protocol";
+import { type ExpressionBuilder, type Expression, type SqlBool } from "kysely";
+import type { RunRequest } from "../ports/records.ts";
+import { ServiceError } from "../ports/service-error.ts";
+import type { ThreadStore } from "../ports/stores.ts";
+import { fromJson, isoTime } from "./columns.ts";
+import { releaseHolds } from "./credits.ts";
+import type { Engine, RunRow, Schema, ThreadRow } from "./schema.ts";
+
+type Roles = readonly string[] | undefined;
+
+export function threadStore(engine: Engine): ThreadStore {
+  const { db } = engine;
+  return {
+    async exists(agentId, threadId) {
+      return (await findThread(engine, agentId, threadId)) !== undefined;
+    },
+
+    async list(agentId, { limit, cursor, roles }) {
+      let query = db.selectFrom("threads").selectAll().where("agent_id", "=", agentId);
+      if (roles) query = query.where((eb) => eb.exists(visibleRuns(eb, roles)));
+      if (cursor !== undefined) {
+        const last = parseCursor(cursor);
+        query = query.where((eb) =>
+          eb.or([
+            eb("updated_at", "<", last.updatedAt),
+            eb.and([eb("updated_at", "=", last.updatedAt), eb("id", "<", last.id)]),
+          ]),
+        );
+      }
+      const rows = await query
+        .orderBy("updated_at", "desc")
+        .orderBy("id", "desc")
+        .limit(limit + 1)
+        .execute();
+      const page = rows.slice(0, limit);
+      const last = page.at(-1);
+      return { items: page.map(toSummary), nextCursor: rows.length > limit && last ? toCursor(last) : null };
+    },
+
+    async get(agentId, threadId, { roles }) {
+      const thread = await findThread(engine, agentId, threadId);
+      if (!thread) return undefined;
+      const runs = await db
+        .selectFrom("runs")
+        .select(["id", "status", "request", "result", "created_at", "finished_at"])
+        .where("thread_id", "=", threadId)
+        .where((eb) => ofRoles(eb, roles))
+        .orderBy("position")
+        .execute();
+      if (roles && runs.length === 0) return undefined;
+      return { ...toSummary(thread), messages: runs.flatMap(toMessages) };
+    },
+
+    erase: (agentId, threadId) =>
+      db.transaction().execute(async (trx) => {
+        const unfinished = await trx
+          .selectFrom("runs")
+          .select(["id", "org_id"])
+          .where("thread_id", "=", threadId)
+          .where("agent_id", "=", agentId)
+          .where("status", "in", ["queued", "running"])
+          .execute();
+        for (const run of unfinished) await releaseHolds(engine, trx, { runId: run.id, orgId: run.org_id });
+        const erased = await trx
+          .deleteFrom("threads")
+          .where("id", "=", threadId)
+          .where("agent_id", "=", agentId)
+          .returning("id")
+          .executeTakeFirst();
+        return erased !== undefined;
+      }),
+  };
+}
+
+function findThread({ db }: Engine, agentId: string, threadId: string): Promise<ThreadRow | undefined> {
+  return db
+    .selectFrom("threads")
+    .selectAll()
+    .where("id", "=", threadId)
+    .where("agent_id", "=", agentId)
+    .executeTakeFirst();
+}
+
+function visibleRuns(eb: ExpressionBuilder<Schema, "threads">, roles: Roles) {
+  return eb
+    .selectFrom("runs")
+    .select("runs.id")
+    .whereRef("runs.thread_id", "=", "threads.id")
+    .where((inner) => ofRoles(inner, roles));
+}
+
+/** Runs of these roles and of no role; all runs when none are named. */
+function ofRoles<T extends keyof Schema>(eb: ExpressionBuilder<Schema, T | "runs">, roles: Roles): Expression<SqlBool> {
+  if (!roles) return eb.lit(true);
+  const runs = eb as ExpressionBuilder<Schema, "runs">;
+  const roleless = runs("runs.role", "is", null);
+  return roles.length === 0 ? roleless : runs.or([roleless, runs("runs.role", "in", roles)]);
+}
+
+function toSummary(row: ThreadRow): ThreadSummary {
+  return {
+    threadId: row.id,
+    sessionId: row.session_id,
+    title: row.title,
+    createdAt: isoTime(row.created_at),
+    updatedAt: isoTime(row.updated_at),
+  };
+}
+
+function toMessages(
+  run: Pick<RunRow, "id" | "status" | "request" | "result" | "created_at" | "finished_at">,
+): ThreadDetail["messages"] {
+  const { query } = fromJson<RunRequest>(run.request);
+  const asked = { role: "user" as const, content: query, runId: run.id, createdAt: isoTime(run.created_at) };
+  if (run.status !== "succeeded" || run.result === null || run.finished_at === null) return [asked];
+  const { response } = fromJson<QueryResponse>(run.result);
+  return [asked, { role: "assistant", content: response, runId: run.id, createdAt: isoTime(run.finished_at) }];
+}
+
+function toCursor(row: ThreadRow): string {
+  return Buffer.from(JSON.stringify({ u: row.updated_at, id: row.id })).toString("base64url");
+}
+
+function parseCursor(cursor: string): { updatedAt: number; id: string } {
+  const parsed = parseJson(Buffer.from(cursor, "base64url").toString());
+  const value = parsed.ok && isJsonObject(parsed.value) ? parsed.value : {};
+  if (typeof value["u"] === "number" && typeof value["id"] === "string")
+    return { updatedAt: value["u"], id: value["id"] };
+  const message = "is not one that this service gave; leave it out to begin at the first page";
+  throw new ServiceError("invalid_request", `cursor ${message}`, { details: [{ path: "cursor", message }] });
+}
