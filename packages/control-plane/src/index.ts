@@ -1,2 +1,9 @@
-/** The Patchbay control plane. */
-export type { Runs } from "./run/api.ts";
+/** The Patchbay control plane: everything an executable or an embedding program needs. */
+export { createControlPlane, type ControlPlane, type ControlPlaneOptions, type ProviderSettings } from "./compose.ts";
+export { createAdmin, AdminError, type Admin } from "./accounts/admin.ts";
+export { parseTiers, type Tiers } from "./accounts/tiers.ts";
+export { createLog } from "./log.ts";
+export type { Log, LogFields } from "./ports/log.ts";
+export type { Store } from "./ports/stores.ts";
+export type { Observer, QueryLine } from "./run/observer.ts";
+export { openStore } from "./store/open.ts";

@@ -1,0 +1,164 @@
+import { randomUUID } from "node:crypto";
+import { createAdmin, type Admin } from "./accounts/admin.ts";
+import { createAuthenticator } from "./accounts/authenticate.ts";
+import { createRateLimiter } from "./accounts/rate-limit.ts";
+import { DEFAULT_TIERS, type Tiers } from "./accounts/tiers.ts";
+import { createMemoryBus } from "./bus/memory-bus.ts";
+import { createFunctionGateway } from "./gateway/gateway.ts";
+import { createHttpApp } from "./http/app.ts";
+import { createHttpServer } from "./http/server.ts";
+import { createLog } from "./log.ts";
+import { createMetrics } from "./metrics.ts";
+import { createModelCatalog, type ProviderConfig } from "./models/catalog.ts";
+import { createOfflineProvider } from "./models/offline/provider.ts";
+import type { Log } from "./ports/log.ts";
+import type { Store } from "./ports/stores.ts";
+import { createFeed } from "./run/feed.ts";
+import type { Observer } from "./run/observer.ts";
+import { createRuns } from "./run/runs.ts";
+import { lockStore, openStore } from "./store/open.ts";
+import { systemClock } from "./system-clock.ts";
+
+export interface ControlPlaneOptions {
+  /** `sqlite:PATH` or `sqlite::memory:`. One process serves an embedded database at a time. */
+  database: string;
+  /** Default 127.0.0.1. */
+  host?: string;
+  /** Default 8787; 0 picks a free one. */
+  port?: number;
+  providers?: ProviderSettings;
+  /** Serve the local development variant (endpoint 3). Default false. */
+  local?: boolean;
+  /** Time a run has, waiting included. Default 240,000. */
+  runTimeoutMs?: number;
+  /** Origins whose pages may call the service. Default none. */
+  corsOrigins?: readonly string[];
+  publicUrl?: string;
+  trustProxy?: boolean;
+  /** What ended longer ago is deleted. Default 30. */
+  retentionDays?: number;
+  tiers?: Tiers;
+  /** Default: JSON lines on stderr. */
+  log?: Log;
+  /** Called for each query, call and end: for a live view. */
+  onQueryEvent?: Observer;
+}
+
+/** Keys and addresses of the model providers. `offline` lets the built-in offline model serve where nothing else is the default. */
+export type ProviderSettings = Omit<ProviderConfig, "offline"> & { offline?: boolean };
+
+export interface ControlPlane {
+  /** Base address, for example `http://127.0.0.1:8787`. */
+  readonly url: string;
+  readonly port: number;
+  readonly admin: Admin;
+  readonly store: Store;
+  /** Name of the default provider, `none` when there is none. */
+  readonly provider: string;
+  connectedRuntimes(agentId: string): number;
+  /** Drains: refuses new queries, gives running ones `graceMs` (default 20,000), leaves the rest to the next start. */
+  close(options?: { graceMs?: number }): Promise<void>;
+}
+
+const SWEEP_EVERY_MS = 3_600_000;
+
+/** Starts a control plane and listens. Throws when the database is in use or cannot be opened, or when the port is taken. */
+export async function createControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
+  const {
+    database,
+    host = "127.0.0.1",
+    port = 8787,
+    local = false,
+    retentionDays = 30,
+    tiers = DEFAULT_TIERS,
+  } = options;
+  const { runTimeoutMs = 240_000, corsOrigins = [], trustProxy = false, onQueryEvent: observe = () => {} } = options;
+  const log = options.log ?? createLog();
+  const clock = systemClock;
+  const owner = randomUUID();
+
+  await using opening = new AsyncDisposableStack();
+  opening.use(await lockStore(database));
+  const store = await openStore(database, { log });
+  opening.defer(() => store.close());
+  await store.runs.releaseAll();
+
+  const bus = createMemoryBus();
+  const metrics = createMetrics();
+  const authenticate = createAuthenticator({ accounts: store.accounts, clock, log });
+  const gateway = createFunctionGateway({
+    store: store.runtimes,
+    authenticate: (secret) => authenticate("runtime", secret),
+    replicaId: owner,
+    clock,
+    log,
+    metrics,
+  });
+  const models = catalogOf(options.providers ?? {});
+  const { runs: runStore, runtimes, threads, accounts } = store;
+  const charged = (tier: string): boolean => tiers[tier]?.charged ?? true;
+  const stores = { runs: runStore, runtimes, threads, accounts };
+  const runs = createRuns(
+    { owner, bus },
+    { ...stores, gateway, models, feed: createFeed(bus), clock, log, metrics, observe, charged, runTimeoutMs },
+  );
+
+  let draining = false;
+  const limiter = createRateLimiter(tiers);
+  const app = createHttpApp({
+    runs,
+    threads,
+    authenticate,
+    rateLimit: (orgId, tier) => limiter.take(orgId, tier),
+    ready: async () =>
+      !draining &&
+      (await store.ping().then(
+        () => true,
+        () => false,
+      )),
+    metrics,
+    log,
+    clock,
+    version: "0.1.0",
+    corsOrigins,
+    local,
+    host,
+    trustProxy,
+    maxStreamAgeMs: runTimeoutMs + 30_000,
+    ...(options.publicUrl !== undefined && { publicUrl: options.publicUrl }),
+  });
+  const server = createHttpServer({ app, upgrade: gateway.handleUpgrade, log });
+  const { url, port: boundPort } = await server.listen({ host, port });
+  await runs.open();
+  const sweeping = setInterval(() => void store.sweep(retentionDays).catch(sweepFailed), SWEEP_EVERY_MS).unref();
+  function sweepFailed(error: unknown): void {
+    log.warn("old runs could not be deleted", { cause: error });
+  }
+
+  const opened = opening.move();
+  const defaultModel = models.choose();
+  return {
+    url,
+    port: boundPort,
+    admin: createAdmin({ store }),
+    store,
+    provider: "missing" in defaultModel ? "none" : defaultModel.provider.name,
+    connectedRuntimes: (agentId) => gateway.connectionCount(agentId),
+    async close({ graceMs = 20_000 } = {}) {
+      if (draining) return;
+      draining = true;
+      clearInterval(sweeping);
+      gateway.goingAway();
+      const closed = server.close();
+      await runs.drain(graceMs);
+      await gateway.close();
+      await closed;
+      await bus.close();
+      await opened.disposeAsync();
+    },
+  };
+}
+
+function catalogOf({ offline = false, ...providers }: ProviderSettings) {
+  return createModelCatalog({ ...providers, ...(offline && { offline: createOfflineProvider() }) });
+}

@@ -1,0 +1,229 @@
+import { MESSAGES, type JsonValue } from "@patchbay/protocol";
+import type { FunctionSession } from "../ports/function-gateway.ts";
+import type { ChosenModel } from "../ports/model-provider.ts";
+import type { NewRun } from "../ports/run-store.ts";
+import { ServiceError } from "../ports/service-error.ts";
+import type { AccountStore, ThreadStore } from "../ports/stores.ts";
+import { effectiveRole, isUnknownRole, mayAct } from "./access.ts";
+import { failed } from "./answer.ts";
+import type { Caller, Query, RunHandle } from "./api.ts";
+import { LEASE_MS, type Executor } from "./executor.ts";
+import { newId } from "./ids.ts";
+import { systemText } from "./prompt.ts";
+import { insufficientCredits, RunFailure, sessionNotFound } from "./run-failure.ts";
+import { tell, type RunDeps } from "./run-to-end.ts";
+
+export interface AcceptDeps extends RunDeps {
+  threads: ThreadStore;
+  accounts: AccountStore;
+  /** Whether organisations of a tier pay for their turns. */
+  charged(tier: string): boolean;
+  runTimeoutMs: number;
+}
+
+interface Connected {
+  session: FunctionSession;
+  prepared: { told: JsonValue; subject?: string };
+  role: string | undefined;
+}
+
+interface Checked extends Connected {
+  chosen: ChosenModel;
+}
+
+/** Turns queries into runs: refuses what is the caller's fault, stores the rest, and lets the executor begin. */
+export function createAcceptance(executor: Executor, deps: AcceptDeps) {
+  const warnedRoles = new Set<string>();
+
+  async function accept(caller: Caller, query: Query): Promise<RunHandle> {
+    if (query.threadId !== undefined && !(await deps.threads.exists(caller.agentId, query.threadId))) throw noThread();
+    const early = deps.gateway.connected(caller.agentId) ? await connect(caller, query) : undefined;
+    requireRole(caller, query.role);
+
+    const agent = await deps.accounts.getAgent(caller.agentId);
+    let run = newRun(caller, query);
+    let checked: Checked;
+    try {
+      checked = await check(caller, query, early);
+    } catch (error) {
+      if (!(error instanceof RunFailure)) throw error;
+      return await refuse(run, error);
+    }
+    warnOfUnknownRole(caller, checked);
+    run = completed(run, query, checked, agent?.instructions ?? "", deps.charged(caller.tier));
+
+    const started = await deps.runs.start(run);
+    if (started.kind === "thread_gone") throw noThread();
+    if (started.kind === "busy") return await refuse(run, threadBusy());
+    if (started.kind === "joined") return await joined(caller, started);
+    deps.observe({ at: deps.clock.now(), kind: "query", runId: run.runId, agentId: run.agentId, ...roleOf(run) });
+    if (started.run.status === "running") executor.begin(started.run, checked.session.manifest);
+    return run;
+  }
+
+  /** The checks whose failure ends the run instead of refusing the request, in the contract's order. */
+  async function check(caller: Caller, query: Query, early: Connected | undefined): Promise<Checked> {
+    const { provider, model } = query.llm ?? {};
+    const chosen = deps.models.choose({ ...(provider && { provider }), ...(model && { model }) });
+    if ("missing" in chosen) throw notConfigured(chosen.missing);
+    const connected = early ?? (await connect(caller, query));
+    if (!connected) throw sessionNotFound();
+    if (deps.charged(caller.tier) && (await deps.accounts.balance(caller.orgId)) <= 0) throw insufficientCredits();
+    return { ...connected, chosen };
+  }
+
+  /** The functions a run would have, and what their owner's code made of the context. Undefined when nobody is there. */
+  async function connect(caller: Caller, query: Query): Promise<Connected | undefined> {
+    const session = await deps.gateway.session(caller.agentId, { signal: executor.draining });
+    if (!session) return undefined;
+    const role = effectiveRole(caller, query.role, session.manifest);
+    const prepared = await prepare(caller, query, session, role);
+    return prepared && { session, prepared, role };
+  }
+
+  /** Lets the owner's code look at the context, where the service does; its faults are the caller's. */
+  async function prepare(caller: Caller, query: Query, session: FunctionSession, role: string | undefined) {
+    const context = query.context ?? {};
+    if (!session.manifest.preparesContext) return { told: context };
+    const input = { context, ...(role !== undefined && { role }) };
+    const signal = executor.draining;
+    const prepared = await deps.gateway.prepare(caller.agentId, session.manifestHash, input, { signal });
+    if (prepared && !prepared.ok)
+      throw new ServiceError("invalid_request", "The context does not fit the functions service", {
+        details: prepared.faults,
+      });
+    return (
+      prepared && {
+        told: prepared.told ?? context,
+        ...(prepared.subject !== undefined && { subject: prepared.subject }),
+      }
+    );
+  }
+
+  async function refuse(run: NewRun, failure: RunFailure): Promise<RunHandle> {
+    const now = deps.clock.now();
+    const state = {
+      status: "failed" as const,
+      fence: 0,
+      createdAt: now,
+      deadlineAt: now,
+      cancelRequested: false,
+      claims: 0,
+    };
+    const record = { ...run, ...state, ...roleOf(run), lastSeq: 1 };
+    const ending = failed(record, failure, 0);
+    await deps.runs.refuse(run, {
+      code: failure.code,
+      event: { seq: 1, body: JSON.stringify(ending.event) },
+      result: ending.result,
+    });
+    tell(record, ending, deps);
+    return run;
+  }
+
+  async function joined(caller: Caller, { runId, sameBody }: { runId: string; sameBody: boolean }): Promise<RunHandle> {
+    if (!sameBody) throw new ServiceError("idempotency_mismatch", "This Idempotency-Key was used with another body");
+    const run = await deps.runs.get(caller.agentId, runId);
+    if (!run) throw new ServiceError("not_found", "Run not found");
+    requireRole(caller, run.role);
+    return run;
+  }
+
+  async function join(caller: Caller, key: string, bodyHash: string): Promise<RunHandle | undefined> {
+    const known = await deps.runs.findByIdempotencyKey(caller.agentId, key);
+    return known && (await joined(caller, { runId: known.runId, sameBody: known.bodyHash === bodyHash }));
+  }
+
+  function newRun(caller: Caller, query: Query): NewRun {
+    const { query: text, role, context = {}, analysisMode, maxTokens, threadId, sessionId, idempotency, llm } = query;
+    return {
+      runId: newId("run"),
+      orgId: caller.orgId,
+      agentId: caller.agentId,
+      keyId: caller.keyId,
+      threadId: threadId ?? newId("thr"),
+      newThread: threadId === undefined,
+      title: text.slice(0, 80),
+      timeoutMs: deps.runTimeoutMs,
+      owner: executor.owner,
+      leaseMs: LEASE_MS,
+      audit: [],
+      request: {
+        query: text,
+        context,
+        analysisMode,
+        maxTokens,
+        provider: llm?.provider ?? "",
+        model: llm?.model ?? "",
+        system: "",
+        charged: false,
+        warnings: [],
+        ...(role !== undefined && { role }),
+        ...(llm?.temperature !== undefined && { temperature: llm.temperature }),
+      },
+      ...(sessionId !== undefined && { sessionId }),
+      ...(idempotency && { idempotency }),
+    };
+  }
+
+  function warnOfUnknownRole(caller: Caller, { session, role }: Checked): void {
+    if (role === undefined || !isUnknownRole(session.manifest, role)) return;
+    const seen = `${caller.agentId} ${role}`;
+    if (warnedRoles.has(seen) || warnedRoles.size > 10_000) return;
+    warnedRoles.add(seen);
+    deps.log.warn("unknown role: only functions open to everyone are shown", { agentId: caller.agentId, role });
+  }
+
+  return { accept, join };
+}
+
+/** The run with everything that its checks settled, frozen from here on. */
+function completed(run: NewRun, query: Query, checked: Checked, instructions: string, charged: boolean): NewRun {
+  const { chosen, session, prepared, role } = checked;
+  const { role: _, ...request } = run.request;
+  const who = role === undefined ? {} : { role };
+  return {
+    ...run,
+    manifestHash: session.manifestHash,
+    ...(prepared.subject !== undefined && { subject: prepared.subject }),
+    request: {
+      ...request,
+      ...who,
+      told: prepared.told,
+      provider: chosen.provider.name,
+      model: query.llm?.model ?? chosen.model,
+      system: systemText(instructions, session.manifest.instructions),
+      charged,
+    },
+    audit: [
+      {
+        action: "run.started",
+        agentId: run.agentId,
+        runId: run.runId,
+        keyId: run.keyId,
+        ...who,
+        detail: { manifestHash: session.manifestHash },
+      },
+    ],
+  };
+}
+
+function requireRole(caller: Caller, role: string | undefined): void {
+  if (!mayAct(caller, role)) throw new ServiceError("role_not_allowed", MESSAGES.role_not_allowed);
+}
+
+const roleOf = ({ request: { role } }: NewRun) => (role !== undefined ? { role } : {});
+
+const noThread = (): ServiceError =>
+  new ServiceError("invalid_request", MESSAGES.thread_not_found, {
+    details: [{ path: "threadId", message: "is not a thread of this agent" }],
+  });
+
+const threadBusy = (): RunFailure =>
+  new RunFailure("thread_busy", "Too many queries are waiting on this thread already; try again when one has ended");
+
+const notConfigured = (name: string): RunFailure =>
+  new RunFailure(
+    "provider_not_configured",
+    name === "none" ? "No model provider is configured" : `Provider ${name} is not configured`,
+  );

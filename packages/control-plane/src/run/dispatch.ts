@@ -1,0 +1,201 @@
+import {
+  LIMITS,
+  MESSAGES,
+  parseJson,
+  type CallOutcome,
+  type FunctionManifest,
+  type JsonValue,
+  type RunEvent,
+} from "@patchbay/protocol";
+import type { CallOrder, Delivery, FunctionGateway } from "../ports/function-gateway.ts";
+import type { ModelCall } from "../ports/model-provider.ts";
+import type { AuditEntry, CallRecord, RunRecord } from "../ports/records.ts";
+import { outcomeMembers } from "./answer.ts";
+import { newId } from "./ids.ts";
+import type { Journal } from "./journal.ts";
+import { sessionNotFound } from "./run-failure.ts";
+import type { RunState } from "./state.ts";
+
+const MAX_ATTEMPTS = 3;
+
+const UNKNOWN_OUTCOME: CallOutcome = {
+  ok: false,
+  code: "outcome_unknown",
+  message:
+    "The function may have run: its connection was lost before it answered. Do not call it again; check or report.",
+};
+
+/** The call was not run: nobody was there to run it. */
+const NO_RUNTIME: CallOutcome = { ok: false, code: "function_failed", message: MESSAGES.agent_session_not_found };
+
+/** What the model asked for in one turn, authorised and given to runtimes; still to be stored as intent. */
+export async function plan(
+  state: RunState,
+  step: number,
+  calls: readonly ModelCall[],
+  gateway: FunctionGateway,
+  signal: AbortSignal,
+): Promise<CallRecord[]> {
+  const records: CallRecord[] = [];
+  for (const [position, call] of calls.entries()) {
+    const parsed = call.arguments.trim() === "" ? { ok: true as const, value: {} } : parseJson(call.arguments);
+    const record: CallRecord = {
+      callId: newId("call"),
+      step,
+      position,
+      modelCallId: call.id,
+      functionName: call.name,
+      arguments: parsed.ok ? (parsed.value as JsonValue) : call.arguments,
+      attempt: 1,
+    };
+    const refusal = refuse(state, call.name, parsed);
+    if (refusal) record.outcome = refusal;
+    else await place(record, state.run, gateway, signal);
+    records.push(record);
+  }
+  return records;
+}
+
+/** The control plane's half of the gate: a function the role may not call does not exist, and arguments must be JSON. */
+function refuse(state: RunState, name: string, parsed: ReturnType<typeof parseJson>): CallOutcome | undefined {
+  if (!state.functions.has(name))
+    return { ok: false, code: "unknown_function", message: `There is no function named ${name}.`, rule: "roles" };
+  if (!parsed.ok)
+    return { ok: false, code: "invalid_arguments", message: `The arguments ${parsed.message.replace(/^is/, "are")}.` };
+  return undefined;
+}
+
+/** Chooses the call's runtime; where the agent has none left, the call ends here and `lostSession` says so of it. */
+async function place(call: CallRecord, run: RunRecord, gateway: FunctionGateway, signal: AbortSignal): Promise<void> {
+  const instanceId = await gateway.assign(run.agentId, run.manifestHash!, call.functionName, { signal });
+  if (instanceId === undefined) call.outcome = NO_RUNTIME;
+  else call.instanceId = instanceId;
+}
+
+/** True when a call of the turn found no runtime: the run ends, since no further call could find one. */
+export function lostSession(calls: readonly CallRecord[]): boolean {
+  return calls.some((call) => call.outcome === NO_RUNTIME);
+}
+
+export function calledEvents(records: readonly CallRecord[]): RunEvent[] {
+  const called = records.map((call): RunEvent => ({
+    type: "toolCall",
+    toolName: call.functionName,
+    toolCallId: call.callId,
+    parameters: call.arguments,
+  }));
+  return [...called, ...records.filter((call) => call.outcome).map(resultEvent)];
+}
+
+export function resultEvent(call: CallRecord): RunEvent {
+  return { type: "toolResult", toolName: call.functionName, toolCallId: call.callId, ...outcomeMembers(call) };
+}
+
+/** One audit row for each call that has ended; carries the rule, never a value. */
+export function auditOf(run: RunRecord, call: CallRecord): AuditEntry {
+  const { outcome } = call;
+  const refused = outcome && !outcome.ok && (outcome.code === "denied" || outcome.code === "unknown_function");
+  return {
+    action: refused ? "call.denied" : outcome?.ok ? "call.succeeded" : "call.failed",
+    agentId: run.agentId,
+    runId: run.runId,
+    callId: call.callId,
+    keyId: run.keyId,
+    functionName: call.functionName,
+    ...(run.role !== undefined && { role: run.role }),
+    ...(outcome && !outcome.ok && { rule: outcome.rule ?? outcome.code }),
+  };
+}
+
+export interface SettleDeps {
+  gateway: FunctionGateway;
+  journal: Journal;
+  /** Time left until the run's deadline. */
+  remainingMs(): number;
+  onSettled(call: CallRecord, ms: number): void;
+}
+
+/**
+ * Runs the calls of one turn side by side until each has an outcome, stored as it comes. `resumed` calls were perhaps sent by
+ * an earlier owner of the run: their runtime is asked first. Throws `agent_session_not_found` when, after all have ended, no
+ * runtime is left.
+ */
+export async function settle(
+  state: RunState,
+  calls: readonly CallRecord[],
+  deps: SettleDeps,
+  options: { resumed: boolean; signal: AbortSignal },
+): Promise<void> {
+  const open = calls.filter((call) => !call.outcome);
+  const done = await Promise.allSettled(open.map((call) => settleOne(state, call, deps, options)));
+  options.signal.throwIfAborted();
+  for (const one of done) if (one.status === "rejected") throw one.reason;
+  if (lostSession(calls)) throw sessionNotFound();
+  const doubtful = open.some((call) => call.outcome === UNKNOWN_OUTCOME);
+  if (doubtful && !deps.gateway.connected(state.run.agentId)) throw sessionNotFound();
+}
+
+async function settleOne(
+  state: RunState,
+  call: CallRecord,
+  deps: SettleDeps,
+  { resumed, signal }: { resumed: boolean; signal: AbortSignal },
+): Promise<void> {
+  const { run } = state;
+  const began = performance.now();
+  const definition = state.functions.get(call.functionName)!;
+  let ask = resumed;
+  for (;;) {
+    const delivery = await hand(call, { run, definition, deps, ask, signal });
+    ask = false;
+    if (delivery.kind === "outcome") {
+      call.outcome = checked(delivery.outcome);
+    } else if (delivery.kind === "unknown" && !(definition.idempotent && call.attempt < MAX_ATTEMPTS)) {
+      call.outcome = UNKNOWN_OUTCOME;
+    } else {
+      // Surely not run, or safe to run again: the next runtime is stored before anything is sent to it.
+      call.attempt++;
+      await place(call, run, deps.gateway, signal);
+      if (!call.outcome) {
+        await deps.journal.write({ calls: [call] });
+        continue;
+      }
+    }
+    await deps.journal.write({ calls: [call], events: [resultEvent(call)], audit: [auditOf(run, call)] });
+    deps.gateway.acknowledge(call.callId, call.instanceId!);
+    deps.onSettled(call, performance.now() - began);
+    return;
+  }
+}
+
+function hand(
+  call: CallRecord,
+  input: { run: RunRecord; definition: FunctionManifest; deps: SettleDeps; ask: boolean; signal: AbortSignal },
+): Promise<Delivery> {
+  const { run, definition, deps, ask, signal } = input;
+  const order: CallOrder = {
+    callId: call.callId,
+    attempt: call.attempt,
+    instanceId: call.instanceId!,
+    agentId: run.agentId,
+    functionName: call.functionName,
+    arguments: call.arguments,
+    context: run.request.context,
+    threadId: run.threadId,
+    runId: run.runId,
+    timeoutMs: Math.max(0, Math.min(definition.timeoutMs, deps.remainingMs())),
+    ...(run.role !== undefined && { role: run.role }),
+    ...(run.sessionId !== undefined && { sessionId: run.sessionId }),
+  };
+  const onProgress = (data: JsonValue): void =>
+    deps.journal.live({ type: "toolProgress", toolCallId: call.callId, data });
+  return ask
+    ? deps.gateway.recover(order, { signal, onProgress })
+    : deps.gateway.deliver(order, { signal, onProgress });
+}
+
+/** The runtime refuses results that are too large; a runtime that does not is not believed. */
+function checked(outcome: CallOutcome): CallOutcome {
+  if (!outcome.ok || JSON.stringify(outcome.value).length <= LIMITS.resultBytes) return outcome;
+  return { ok: false, code: "result_too_large", message: `The result is larger than ${LIMITS.resultBytes} bytes.` };
+}

@@ -1,0 +1,135 @@
+import type { Manifest } from "@patchbay/protocol";
+import type { Bus } from "../ports/bus.ts";
+import type { RunRecord } from "../ports/records.ts";
+import { LeaseLost } from "../ports/run-store.ts";
+import { cancelled, HandedOver, timedOut } from "./run-failure.ts";
+import { runToEnd, type RunDeps } from "./run-to-end.ts";
+
+export const LEASE_MS = 15_000;
+const RENEW_MS = 5_000;
+const POLL_MS = 1_000;
+/** A replica that could not renew for this long stops its runs itself: another may own them soon. */
+const SELF_ABORT_MS = 10_000;
+const CLAIM_LIMIT = 32;
+
+/** Owns the runs of this process: begins them, finds those nobody works on, keeps their leases, cancels and hands them over. */
+export interface Executor {
+  readonly owner: string;
+  /** Works a run that was stored as leased to `owner`. */
+  begin(run: RunRecord, manifest?: Manifest): void;
+  /** Ends a run of any replica that was marked as to be cancelled. */
+  cancel(runId: string): void;
+  /** Aborted once this process gives up following runs. */
+  readonly draining: AbortSignal;
+  open(): Promise<void>;
+  drain(graceMs: number): Promise<void>;
+}
+
+interface Running {
+  abort: AbortController;
+  ended: Promise<void>;
+}
+
+export function createExecutor(owner: string, bus: Bus, deps: RunDeps): Executor {
+  const { runs, clock, log } = deps;
+  const running = new Map<string, Running>();
+  const stopped = new AbortController();
+  const draining = new AbortController();
+  let accepting = true;
+  let polling: Promise<void> = Promise.resolve();
+  let renewedAt = 0;
+
+  function begin(run: RunRecord, manifest?: Manifest): void {
+    const abort = new AbortController();
+    const deadline = setTimeout(() => abort.abort(timedOut()), Math.max(0, run.deadlineAt - clock.now()));
+    if (run.cancelRequested) abort.abort(cancelled());
+    const ended = runToEnd(run, manifest, deps, abort.signal).finally(() => {
+      clearTimeout(deadline);
+      running.delete(run.runId);
+      if (accepting) void claim({ threadId: run.threadId, limit: 1 });
+    });
+    running.set(run.runId, { abort, ended });
+  }
+
+  async function claim(which: { threadId?: string; limit: number }): Promise<void> {
+    try {
+      for (const run of await runs.claim({ owner, leaseMs: LEASE_MS, ...which })) begin(run);
+    } catch (error) {
+      log.warn("runs could not be claimed", { cause: error });
+    }
+  }
+
+  async function endExpired(): Promise<void> {
+    const options = { owner, leaseMs: LEASE_MS, limit: CLAIM_LIMIT };
+    for (const run of await runs.claimExpired(options)) begin(run);
+  }
+
+  async function renew(): Promise<void> {
+    if (running.size === 0) {
+      renewedAt = performance.now();
+      return;
+    }
+    const mine = [...running.keys()];
+    const held = new Set(await runs.renew(owner, mine, LEASE_MS));
+    renewedAt = performance.now();
+    for (const id of mine) if (!held.has(id)) running.get(id)?.abort.abort(new LeaseLost("lease ended"));
+  }
+
+  async function poll(): Promise<void> {
+    for (let turn = 0; ; turn++) {
+      try {
+        if (turn % (RENEW_MS / POLL_MS) === 0) await renew();
+        await endExpired();
+        if (accepting) await claim({ limit: CLAIM_LIMIT });
+      } catch (error) {
+        log.warn("looking after runs failed", { cause: error });
+        if (performance.now() - renewedAt > SELF_ABORT_MS)
+          for (const one of running.values()) one.abort.abort(new LeaseLost("lease could not be renewed"));
+      }
+      await clock.sleep(POLL_MS, { signal: stopped.signal });
+    }
+  }
+
+  const cancellations = bus.subscribe("cancel", (runId) => {
+    const mine = typeof runId === "string" ? running.get(runId) : undefined;
+    if (mine) mine.abort.abort(cancelled());
+    else
+      void endExpired().catch((error: unknown) =>
+        log.warn("a queued run could not be cancelled yet", { cause: error }),
+      );
+  });
+
+  return {
+    owner,
+    begin,
+    cancel: (runId) => bus.publish("cancel", runId),
+    draining: draining.signal,
+    async open() {
+      renewedAt = performance.now();
+      polling = poll().catch(() => {});
+    },
+    async drain(graceMs) {
+      accepting = false;
+      const ended = Promise.all([...running.values()].map((one) => one.ended));
+      const timer = new AbortController();
+      await Promise.race([ended, clock.sleep(graceMs, { signal: timer.signal }).catch(() => {})]);
+      timer.abort();
+      stopped.abort();
+      await polling;
+      await handOver();
+      draining.abort();
+      cancellations[Symbol.dispose]();
+    },
+  };
+
+  async function handOver(): Promise<void> {
+    const left = [...running.entries()];
+    for (const [, one] of left) one.abort.abort(new HandedOver("this process is stopping"));
+    await Promise.all(left.map(([, one]) => one.ended));
+    if (left.length > 0)
+      await runs.release(
+        owner,
+        left.map(([id]) => id),
+      );
+  }
+}

@@ -1,0 +1,125 @@
+import { LIMITS, type RunEvent } from "@patchbay/protocol";
+import type { FunctionGateway } from "../ports/function-gateway.ts";
+import { ModelError, PLAN_GO_AHEAD, PLAN_REQUEST, type ModelTurn } from "../ports/model-provider.ts";
+import type { CallRecord, TurnRecord } from "../ports/records.ts";
+import { auditOf, calledEvents, plan, settle } from "./dispatch.ts";
+import type { Journal, JournalEntry } from "./journal.ts";
+import { providerFailure } from "./model-turn.ts";
+import { respond, type RespondDeps } from "./respond.ts";
+import { RunFailure } from "./run-failure.ts";
+import { callsOf, type RunState } from "./state.ts";
+
+export interface LoopDeps extends RespondDeps {
+  gateway: FunctionGateway;
+  journal: Journal;
+  remainingMs(): number;
+  onTurn(turn: TurnRecord): void;
+  onCall(call: CallRecord, ms: number): void;
+}
+
+/** What a run ends with: the answer's text, and its last turn, to be stored together with the end. */
+export interface Answer {
+  text: string;
+  last: JournalEntry;
+}
+
+/**
+ * The agent loop: model turns and their calls, until the model answers. Each step is stored before the next begins, so that a
+ * loop started anew on the same state goes on where this one stopped. Throws `RunFailure`.
+ */
+export async function converse(state: RunState, deps: LoopDeps, signal: AbortSignal): Promise<Answer> {
+  await settlePending(state, deps, signal);
+  for (;;) {
+    const planning = state.run.request.analysisMode && state.turns.length === 0;
+    const lastChance = toolTurns(state) >= LIMITS.steps;
+    const turn = await respond(state, planning || lastChance ? "none" : "auto", planning, deps, signal);
+
+    const failure = unusable(state, turn, planning, lastChance);
+    if (failure) {
+      await deps.journal.write(entryOf(state, { ...turn, calls: [] }, deps));
+      throw failure;
+    }
+    if (planning) await deps.journal.write(planEntry(state, turn, deps));
+    else if (turn.calls.length > 0) await runCalls(state, turn, deps, signal);
+    else if (turn.stop === "pause") await deps.journal.write(entryOf(state, turn, deps));
+    else return { text: turn.text, last: entryOf(state, turn, deps) };
+  }
+}
+
+/** Why nothing can be done with a turn; it was paid for all the same. */
+function unusable(state: RunState, turn: ModelTurn, planning: boolean, lastChance: boolean): RunFailure | undefined {
+  if (turn.stop === "refused") return new RunFailure("model_refused", "The model refused to answer");
+  if (turn.stop === "malformed") return providerFailure(state.model, new ModelError("truncated", "unreadable call"));
+  if (turn.stop === "context_window") return providerFailure(state.model, new ModelError("context_window", "too long"));
+  if (turn.stop === "length" && (turn.cutCall || turn.text === ""))
+    return new RunFailure("output_limit", "The model's output was cut by maxTokens before it could be used");
+  if (turn.calls.length > 0 && lastChance && !planning)
+    return new RunFailure("step_limit", `The model still called functions after ${LIMITS.steps} steps`);
+  if (turn.stop === "length" && !planning) state.warnings.add("The answer was cut by maxTokens");
+  return undefined;
+}
+
+const toolTurns = (state: RunState): number =>
+  state.turns.filter((turn) => callsOf(state, turn.step).length > 0).length;
+
+/** Ends what an earlier owner of the run had begun. */
+async function settlePending(state: RunState, deps: LoopDeps, signal: AbortSignal): Promise<void> {
+  const last = state.turns.at(-1);
+  if (last) await settleTurn(state, callsOf(state, last.step), deps, { resumed: true, signal });
+}
+
+function settleTurn(
+  state: RunState,
+  calls: readonly CallRecord[],
+  deps: LoopDeps,
+  options: { resumed: boolean; signal: AbortSignal },
+): Promise<void> {
+  const { gateway, journal, remainingMs, onCall } = deps;
+  return settle(state, calls, { gateway, journal, remainingMs, onSettled: onCall }, options);
+}
+
+async function runCalls(state: RunState, turn: ModelTurn, deps: LoopDeps, signal: AbortSignal): Promise<void> {
+  const calls = await plan(state, state.turns.length, turn.calls, deps.gateway, signal);
+  const entry = entryOf(state, turn, deps);
+  state.calls.push(...calls);
+  await deps.journal.write({
+    ...entry,
+    events: [...entry.events, ...spoken(turn), ...calledEvents(calls)],
+    calls,
+    audit: calls.filter((call) => call.outcome).map((call) => auditOf(state.run, call)),
+  });
+  await settleTurn(state, calls, deps, { resumed: false, signal });
+}
+
+function planEntry(state: RunState, turn: ModelTurn, deps: LoopDeps): JournalEntry {
+  const entry = entryOf(state, { ...turn, calls: [] }, deps);
+  const { messages } = entry.turn;
+  messages.unshift({ role: "user", text: PLAN_REQUEST });
+  messages.push({ role: "user", text: PLAN_GO_AHEAD });
+  return { ...entry, events: [...entry.events, ...spoken(turn)] };
+}
+
+/** What a model says beside its calls, or as its plan, is a step of its reasoning. */
+const spoken = (turn: ModelTurn): RunEvent[] => (turn.text === "" ? [] : [{ type: "thought", content: turn.text }]);
+
+/** Adds a turn to the state and gives the entry that stores it: its reasoning, its use of tokens, its cost. */
+function entryOf(state: RunState, turn: ModelTurn, deps: LoopDeps) {
+  const { model } = state;
+  const cost = model.cost(turn.usage);
+  const warnings = [...(turn.warnings ?? [])];
+  if (cost === undefined) warnings.push(`No price is known for model ${model.model}: nothing was charged for it`);
+  const record: TurnRecord = {
+    step: state.turns.length,
+    messages: [{ role: "assistant", text: turn.text, calls: turn.calls, ...(turn.echo && { echo: turn.echo }) }],
+    usage: turn.usage,
+    costMicros: cost ?? 0,
+    warnings,
+  };
+  state.turns.push(record);
+  for (const warning of warnings) state.warnings.add(warning);
+  deps.onTurn(record);
+  return {
+    turn: { ...record, provider: model.provider.name, model: model.model, heldMicros: state.heldMicros },
+    events: turn.thoughts.map((content): RunEvent => ({ type: "thought", content })),
+  };
+}

@@ -1,0 +1,24 @@
+import { MESSAGES, type RunErrorCode } from "@patchbay/protocol";
+
+/** Ends a run without an answer: `message` is what the caller reads. */
+export class RunFailure extends Error {
+  override readonly name = "RunFailure";
+  readonly code: RunErrorCode;
+
+  constructor(code: RunErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+export const sessionNotFound = (): RunFailure =>
+  new RunFailure("agent_session_not_found", MESSAGES.agent_session_not_found);
+export const insufficientCredits = (): RunFailure =>
+  new RunFailure("insufficient_credits", MESSAGES.insufficient_credits);
+export const timedOut = (): RunFailure => new RunFailure("deadline_exceeded", MESSAGES.deadline_exceeded);
+export const cancelled = (): RunFailure => new RunFailure("cancelled", MESSAGES.cancelled);
+
+/** Why a run's signal was aborted without ending the run: it goes on at another owner, or has one already. */
+export class HandedOver extends Error {
+  override readonly name = "HandedOver";
+}

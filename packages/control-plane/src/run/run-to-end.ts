@@ -1,0 +1,155 @@
+import type { Manifest } from "@patchbay/protocol";
+import type { Clock } from "../ports/clock.ts";
+import type { FunctionGateway } from "../ports/function-gateway.ts";
+import type { Log } from "../ports/log.ts";
+import type { Metrics } from "../ports/metrics.ts";
+import type { ModelCatalog } from "../ports/model-provider.ts";
+import type { RunRecord } from "../ports/records.ts";
+import { LeaseLost, type RunStore } from "../ports/run-store.ts";
+import type { RuntimeStore } from "../ports/stores.ts";
+import { answered, failed, type Ending } from "./answer.ts";
+import type { Feed } from "./feed.ts";
+import { createJournal, type JournalEntry } from "./journal.ts";
+import { converse } from "./loop.ts";
+import type { Observer } from "./observer.ts";
+import { patiently } from "./patience.ts";
+import { HandedOver, RunFailure } from "./run-failure.ts";
+import { createState, historyOf, type RunState } from "./state.ts";
+
+export interface RunDeps {
+  runs: RunStore;
+  runtimes: RuntimeStore;
+  gateway: FunctionGateway;
+  models: ModelCatalog;
+  feed: Feed;
+  clock: Clock;
+  log: Log;
+  metrics: Metrics;
+  observe: Observer;
+}
+
+/** Earlier runs of the thread that a model may be shown, before the budget of characters. */
+const HISTORY_RUNS = 20;
+
+/** Claims in a row without a stored step, after which a run is taken to be what kills its process. */
+const POISONED = 3;
+
+/**
+ * Works a leased run to its last event and stores that. Never rejects: what goes wrong ends the run, but for a lost lease or a
+ * hand-over, which leave it to its next owner.
+ */
+export async function runToEnd(
+  run: RunRecord,
+  manifest: Manifest | undefined,
+  deps: RunDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  const log = deps.log.child({ runId: run.runId, agentId: run.agentId });
+  const journal = createJournal(run, run.lastSeq, { ...deps, log }, signal);
+  let state: RunState | undefined;
+  try {
+    let entry: JournalEntry | undefined;
+    let ending: Ending;
+    try {
+      signal.throwIfAborted();
+      if (run.claims > POISONED) throw new Error(`claimed ${run.claims} times without a step forward`);
+      state = await patiently(() => restore(run, manifest, deps), { ...deps, log, signal });
+      const answer = await converse(state, loopDeps(run, deps, journal, log), signal);
+      entry = answer.last;
+      ending = answered(state, answer.text, elapsed(run, deps.clock));
+    } catch (error) {
+      const cause = signal.aborted ? signal.reason : error;
+      if (cause instanceof LeaseLost || cause instanceof HandedOver) return;
+      const failure = cause instanceof RunFailure ? cause : new RunFailure("internal", "Internal error", { cause });
+      log[failure.code === "internal" ? "error" : "info"]("run failed", { code: failure.code, cause: failure.cause });
+      ending = failed(run, failure, elapsed(run, deps.clock), state);
+    }
+    await journal.write(finish(run, state, ending, entry));
+    tell(run, ending, deps);
+  } catch (error) {
+    if (!(error instanceof LeaseLost)) log.error("run could not be ended, it is left to recovery", { cause: error });
+  }
+}
+
+async function restore(run: RunRecord, known: Manifest | undefined, deps: RunDeps): Promise<RunState> {
+  const { provider, model: name } = run.request;
+  const model = deps.models.choose({ provider, model: name });
+  if ("missing" in model)
+    throw new RunFailure("provider_not_configured", `Provider ${model.missing} is not configured`);
+  const scope = { role: run.role, subject: run.subject, limit: HISTORY_RUNS };
+  const history = await deps.runs.history(run.threadId, scope);
+  const manifest =
+    known ?? (run.manifestHash ? await deps.runtimes.getManifest(run.agentId, run.manifestHash) : undefined);
+  // A run that was never claimed from anyone has nothing to go on from.
+  const { turns, calls } = run.fence > 1 ? await deps.runs.checkpoint(run.runId) : { turns: [], calls: [] };
+  return createState({ run, model, manifest, history, turns, calls });
+}
+
+function loopDeps(run: RunRecord, deps: RunDeps, journal: ReturnType<typeof createJournal>, log: Log) {
+  const { runs, gateway, clock, metrics, observe } = deps;
+  const provider = run.request.provider;
+  const who = { runId: run.runId, agentId: run.agentId, ...(run.role !== undefined && { role: run.role }) };
+  return {
+    runs,
+    gateway,
+    journal,
+    clock,
+    log,
+    remainingMs: () => run.deadlineAt - clock.now(),
+    onAttempt: (outcome: Parameters<Metrics["modelTurn"]>[1]) => metrics.modelTurn(provider, outcome),
+    onTurn: (turn: { usage: Parameters<Metrics["tokensUsed"]>[1] }) => metrics.tokensUsed(provider, turn.usage),
+    onCall(call: RunState["calls"][number], ms: number) {
+      const code = call.outcome && !call.outcome.ok ? call.outcome.code : undefined;
+      metrics.callEnded(code ?? "succeeded");
+      const outcome = code === undefined ? { ok: true } : { ok: false, code };
+      observe({ at: clock.now(), kind: "call", ...who, functionName: call.functionName, ...outcome, ms });
+    },
+  };
+}
+
+function finish(run: RunRecord, state: RunState | undefined, ending: Ending, last: JournalEntry = {}): JournalEntry {
+  const { result, event } = ending;
+  const answer = result.success ? result.response : `(This query ended with an error: ${result.errorMessage}.)`;
+  return {
+    ...last,
+    events: [...(last.events ?? []), event],
+    finish: {
+      status: result.success ? "succeeded" : result.code === "cancelled" ? "cancelled" : "failed",
+      result,
+      history: state ? historyOf(state, answer) : [],
+      // What never reached a model may be tried again under the same key.
+      releaseIdempotencyKey: !result.success && (state?.turns.length ?? 0) === 0,
+    },
+    audit: [
+      {
+        action: result.success ? "run.succeeded" : "run.failed",
+        agentId: run.agentId,
+        runId: run.runId,
+        keyId: run.keyId,
+        ...(run.role !== undefined && { role: run.role }),
+        ...(result.code !== undefined && { rule: result.code }),
+      },
+    ],
+  };
+}
+
+const elapsed = (run: RunRecord, clock: Clock): number => Math.max(0, clock.now() - run.createdAt);
+
+/** Counts an ended run and shows it to whoever watches. */
+export function tell(
+  run: RunRecord,
+  { result }: Ending,
+  { metrics, observe, clock }: Pick<RunDeps, "metrics" | "observe" | "clock">,
+): void {
+  const ms = result.executionTimeMs;
+  metrics.runEnded(result.code ?? "succeeded", ms);
+  const who = {
+    at: clock.now(),
+    runId: run.runId,
+    agentId: run.agentId,
+    ...(run.role !== undefined && { role: run.role }),
+  };
+  const tokens = result.usage.inputTokens + result.usage.outputTokens;
+  if (result.success) observe({ kind: "done", ...who, ms, tokens });
+  else observe({ kind: "failed", ...who, code: result.code ?? "internal", ms });
+}

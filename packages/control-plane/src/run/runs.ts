@@ -1,0 +1,96 @@
+import type { QueryResponse, RunDetail, RunStatus } from "@patchbay/protocol";
+import type { Bus } from "../ports/bus.ts";
+import type { RunRecord } from "../ports/records.ts";
+import { createAcceptance, type AcceptDeps } from "./accept.ts";
+import { mayAct } from "./access.ts";
+import type { Caller, RunHandle, Runs } from "./api.ts";
+import { createExecutor } from "./executor.ts";
+import { follow } from "./follow.ts";
+import { createReaders } from "./readers.ts";
+
+const ERASE_WAIT_MS = 5_000;
+const ended = (status: RunStatus): boolean => status !== "queued" && status !== "running";
+
+/** The core: one query from its acceptance to its last event, and everything that can be asked of it afterwards. */
+export function createRuns(options: { owner: string; bus: Bus }, deps: AcceptDeps): Runs {
+  const executor = createExecutor(options.owner, options.bus, deps);
+  const { accept, join } = createAcceptance(executor, deps);
+  const readers = createReaders((run) => void requestCancel(run.agentId, run.runId).catch(warn));
+
+  function warn(error: unknown): void {
+    deps.log.warn("a run could not be cancelled", { cause: error });
+  }
+
+  async function requestCancel(agentId: string, runId: string): Promise<RunStatus | undefined> {
+    const status = await deps.runs.requestCancel(agentId, runId);
+    if (status && !ended(status)) executor.cancel(runId);
+    return status;
+  }
+
+  /** A pinned key sees runs of its roles and of no role. */
+  async function seen(caller: Caller, runId: string): Promise<RunRecord | undefined> {
+    const run = await deps.runs.get(caller.agentId, runId);
+    return run && mayAct(caller, run.role) ? run : undefined;
+  }
+
+  /** Waits until the log of a run is complete; false when the wait was ended first. */
+  async function finished(runId: string, signal: AbortSignal): Promise<boolean> {
+    const over = AbortSignal.any([signal, executor.draining]);
+    let last = "";
+    for await (const event of follow(runId, { after: 0, deltas: false, signal: over }, deps)) last = event.body;
+    return last.startsWith('{"type":"finalResponse"') || last.startsWith('{"type":"error"');
+  }
+
+  return {
+    start: accept,
+    join,
+    follow(run, { signal, ...rest }) {
+      return follow(run.runId, { ...rest, signal: AbortSignal.any([signal, executor.draining]) }, deps);
+    },
+    async result(run: RunHandle, { signal }): Promise<QueryResponse | undefined> {
+      if (!(await finished(run.runId, signal))) return undefined;
+      return (await deps.runs.get(run.agentId, run.runId))?.result;
+    },
+    attach: readers.attach,
+    async find(caller, runId) {
+      const run = await seen(caller, runId);
+      if (!run) return undefined;
+      const { threadId, agentId, status, lastSeq, finishedAt } = run;
+      const ago = finishedAt === undefined ? {} : { finishedAgoMs: deps.clock.now() - finishedAt };
+      return { runId, threadId, agentId, status, lastEventId: lastSeq, ...ago };
+    },
+    async detail(caller, runId) {
+      const run = await seen(caller, runId);
+      return run && detailOf(run);
+    },
+    async cancel(caller, runId) {
+      if (!(await seen(caller, runId))) return undefined;
+      const status = await requestCancel(caller.agentId, runId);
+      return status && { success: true, runId, status };
+    },
+    async eraseThread(caller, threadId) {
+      if (!(await deps.threads.get(caller.agentId, threadId, caller.roles ? { roles: caller.roles } : {})))
+        return false;
+      const active = await deps.runs.active(threadId);
+      await Promise.all(active.map((runId) => requestCancel(caller.agentId, runId)));
+      await Promise.all(active.map((runId) => finished(runId, AbortSignal.timeout(ERASE_WAIT_MS))));
+      return await deps.threads.erase(caller.agentId, threadId);
+    },
+    open: () => executor.open(),
+    drain: (graceMs) => executor.drain(graceMs),
+  };
+}
+
+const iso = (at: number | undefined): string | null => (at === undefined ? null : new Date(at).toISOString());
+
+function detailOf(run: RunRecord): RunDetail {
+  const { runId, threadId, status, startedAt, finishedAt, result } = run;
+  return {
+    runId,
+    threadId,
+    status,
+    startedAt: iso(startedAt),
+    finishedAt: iso(finishedAt),
+    ...(result && { result }),
+  };
+}

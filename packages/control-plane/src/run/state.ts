@@ -1,0 +1,100 @@
+import type { FunctionManifest, Manifest } from "@patchbay/protocol";
+import type { ChosenModel, Message, ModelFunction } from "../ports/model-provider.ts";
+import type { CallRecord, RunRecord, TurnRecord } from "../ports/records.ts";
+import type { HistoryEntry } from "../ports/run-store.ts";
+import { visibleFunctions } from "./access.ts";
+import { preface, resultText } from "./prompt.ts";
+
+/** Everything the loop knows of a run; rebuilt from the store after a crash. */
+export interface RunState {
+  readonly run: RunRecord;
+  readonly model: ChosenModel;
+  readonly functions: ReadonlyMap<string, FunctionManifest>;
+  readonly shown: readonly ModelFunction[];
+  readonly history: readonly HistoryEntry[];
+  readonly turns: TurnRecord[];
+  readonly calls: CallRecord[];
+  readonly warnings: Set<string>;
+  /** Characters of conversation the model is given; shrinks when a model says that it was too much. */
+  budget: number;
+  /** Units left out so far: when it grows, what came before changed and echoes no longer hold. */
+  dropped: number;
+  /** Micro-USD held for the turn that is being asked for. */
+  heldMicros: number;
+}
+
+/** About 100,000 tokens of conversation, well inside every supported model's window. */
+const CONVERSATION_CHARS = 400_000;
+
+export function createState(input: {
+  run: RunRecord;
+  model: ChosenModel;
+  manifest: Manifest | undefined;
+  history: readonly HistoryEntry[];
+  turns?: TurnRecord[];
+  calls?: CallRecord[];
+}): RunState {
+  const { run, model, manifest, history, turns = [], calls = [] } = input;
+  const visible = manifest ? visibleFunctions(manifest, run.role) : [];
+  return {
+    run,
+    model,
+    functions: new Map(visible.map((one) => [one.name, one])),
+    shown: visible.map(shownOf),
+    history,
+    turns,
+    calls,
+    warnings: new Set([...run.request.warnings, ...turns.flatMap((turn) => turn.warnings)]),
+    budget: CONVERSATION_CHARS,
+    dropped: 0,
+    heldMicros: 0,
+  };
+}
+
+const shownFunctions = new WeakMap<FunctionManifest, ModelFunction>();
+
+/** The same object for the same function in every run, so that adapters can keep what they made of its schema. */
+function shownOf(one: FunctionManifest): ModelFunction {
+  let shown = shownFunctions.get(one);
+  if (!shown) {
+    shown = { name: one.name, description: one.description, inputSchema: one.inputSchema, effect: one.effect };
+    shownFunctions.set(one, shown);
+  }
+  return shown;
+}
+
+/** The run's own messages so far: its query, its turns, the results of their calls. */
+export function ownMessages(state: RunState): Message[] {
+  const { request } = state.run;
+  const told = preface(request, state.dropped > 0);
+  const messages: Message[] = [{ role: "user", text: request.query, ...(told !== undefined && { preface: told }) }];
+  for (const turn of state.turns) {
+    messages.push(...turn.messages);
+    const calls = callsOf(state, turn.step);
+    if (calls.length > 0) messages.push({ role: "results", results: calls.map(resultOf) });
+  }
+  return messages;
+}
+
+export function callsOf(state: RunState, step: number): CallRecord[] {
+  return state.calls.filter((call) => call.step === step).sort((a, b) => a.position - b.position);
+}
+
+function resultOf(call: CallRecord) {
+  const outcome = call.outcome ?? { ok: false as const, code: "outcome_unknown" as const, message: "No outcome" };
+  return { callId: call.modelCallId, name: call.functionName, ...resultText(outcome) };
+}
+
+/** What of the run later runs of its thread are shown: no plans, no opaque blocks. */
+export function historyOf(state: RunState, answer: string): Message[] {
+  const messages: Message[] = [{ role: "user", text: state.run.request.query }];
+  for (const turn of state.turns) {
+    const calls = callsOf(state, turn.step);
+    if (calls.length === 0) continue;
+    for (const message of turn.messages)
+      if (message.role === "assistant") messages.push({ role: "assistant", text: message.text, calls: message.calls });
+    messages.push({ role: "results", results: calls.map(resultOf) });
+  }
+  messages.push({ role: "assistant", text: answer, calls: [] });
+  return messages;
+}
