@@ -1,0 +1,41 @@
+/** One server-sent event. `id` is that of the newest `id:` line so far, as the format has it. */
+export interface ServerEvent {
+  id: string | undefined;
+  data: string;
+}
+
+/**
+ * Reads server-sent events from bytes that may be cut anywhere. An event that the end cuts off is not given out, nor is its
+ * id: a reader that resumes from the last id it was given misses nothing.
+ */
+export async function* readEvents(
+  bytes: AsyncIterable<Uint8Array>,
+  onRetry: (ms: number) => void = () => {},
+): AsyncGenerator<ServerEvent> {
+  let id: string | undefined;
+  let data: string[] = [];
+  for await (const line of readLines(bytes)) {
+    if (line === "") {
+      if (data.length > 0) yield { id, data: data.join("\n") };
+      data = [];
+      continue;
+    }
+    const [, name, value = ""] = /^([^:]*):? ?(.*)$/su.exec(line) ?? [];
+    if (name === "data") data.push(value);
+    else if (name === "id") id = value;
+    else if (name === "retry" && /^\d+$/.test(value)) onRetry(Number(value));
+  }
+}
+
+/** Lines ended by LF, CR or CRLF; an unfinished last line is dropped. */
+async function* readLines(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const chunk of bytes) {
+    rest += decoder.decode(chunk, { stream: true });
+    // A CR at the very end may be the first half of a CRLF: it waits for the next chunk.
+    const lines = rest.split(/\r\n|\n|\r(?!$)/);
+    rest = lines.pop() ?? "";
+    yield* lines;
+  }
+}

@@ -1,0 +1,58 @@
+import type { Command } from "commander";
+import { readEnvironment } from "../config.ts";
+import { CommandFailure, reasonOf } from "../failure.ts";
+import { logLevel } from "../log.ts";
+import { agentOption, examples, jsonOption, option, parseCount, parseUrl } from "../options.ts";
+import { printJson } from "../output.ts";
+import { describeLoadError, findServiceFile, loadService } from "../service-file.ts";
+import { drain, shutdownRequested } from "../shutdown.ts";
+
+interface ConnectOptions {
+  url: string;
+  agent: string;
+  key: string;
+  concurrency?: number;
+  json?: true;
+}
+
+export function addConnectCommand(program: Command): void {
+  const command = program
+    .command("connect")
+    .description("run the functions of FILE for a control plane elsewhere; connects outwards, opens no port")
+    .argument("<file>", "module whose default export is what defineService() returned")
+    .addOption(option("--url <url>", "address of the control plane").argParser(parseUrl).makeOptionMandatory())
+    .addOption(agentOption("the agent that the functions are for").makeOptionMandatory())
+    .addOption(option("--key <key>", "runtime key of the agent (better given as PATCHBAY_KEY)").makeOptionMandatory())
+    .addOption(option("--concurrency <n>", "calls that run side by side").argParser(parseCount))
+    .addOption(jsonOption())
+    .action(connectFile);
+  examples(
+    command,
+    "PATCHBAY_KEY=runtime_... patchbay connect service.ts --url https://queries.example.com --agent agt_...",
+  );
+}
+
+async function connectFile(file: string, options: ConnectOptions): Promise<void> {
+  const path = findServiceFile(file);
+  const service = await loadService(path).catch((error: unknown) => {
+    throw new CommandFailure(describeLoadError(error, path));
+  });
+  const { connect, createLog } = await import("@patchbay/functions");
+  const shutdown = shutdownRequested();
+  const runtime = connect(service, {
+    url: options.url,
+    agentId: options.agent,
+    key: options.key,
+    log: createLog({ level: logLevel(readEnvironment()) }),
+    ...(options.concurrency !== undefined && { concurrency: options.concurrency }),
+  });
+  const connected = runtime.ready.then(() => {
+    if (options.json) printJson({ ready: true, agentId: options.agent, instanceId: runtime.instanceId });
+  });
+  try {
+    await Promise.race([shutdown, connected.then(() => shutdown)]);
+  } catch (error) {
+    throw new CommandFailure(reasonOf(error));
+  }
+  await drain(() => runtime.stop());
+}

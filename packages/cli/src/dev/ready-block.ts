@@ -1,0 +1,72 @@
+import type { FunctionManifest, JsonObject, Manifest } from "@patchbay/protocol";
+import { fields, paint, table } from "../output.ts";
+import type { DevCredentials } from "./credentials.ts";
+
+export interface ReadyFacts {
+  baseUrl: string;
+  provider: string;
+  credentials: DevCredentials;
+  manifest: Manifest;
+  file: string;
+  watching: boolean;
+}
+
+/** What `dev` shows a person once a query would be answered. */
+export function readyBlock({ baseUrl, provider, credentials, manifest, file, watching }: ReadyFacts): string {
+  return [
+    paint("bold", `Patchbay is ready at ${baseUrl}`),
+    "",
+    fields([
+      ["agent", credentials.agentId],
+      ["API key", credentials.apiKey],
+      ["access token", credentials.accessToken],
+      ["runtime key", credentials.runtimeKey],
+      ["model", describeProvider(provider)],
+    ]),
+    "",
+    functionTable(manifest),
+    "",
+    ...curlLines(baseUrl, credentials),
+    "",
+    paint("dim", watching ? `Watching ${file}: saved changes are served at once. Ctrl-C stops.` : "Ctrl-C stops."),
+  ].join("\n");
+}
+
+function describeProvider(provider: string): string {
+  if (provider === "none")
+    return "none: no provider is configured, so queries fail; set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY";
+  if (provider !== "offline") return provider;
+  return "offline, a stand-in that is no language model; set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY for a real one";
+}
+
+/** The connected functions: who may call them and what they take. */
+export function functionTable({ functions }: Manifest): string {
+  const rows = functions.map((one) => [one.name, describeRoles(one), one.effect, describeArguments(one.inputSchema)]);
+  return table(["function", "roles", "effect", "arguments"], rows, "No functions are defined yet.");
+}
+
+function describeRoles({ roles, conditional }: FunctionManifest): string {
+  const names = roles === "everyone" ? roles : roles.join(", ") || "nobody";
+  return conditional ? `${names} (if authorized)` : names;
+}
+
+function describeArguments({ properties, required }: JsonObject): string {
+  if (typeof properties !== "object" || properties === null) return "";
+  const needed = Array.isArray(required) ? required : [];
+  return Object.keys(properties)
+    .map((name) => (needed.includes(name) ? name : `${name}?`))
+    .join(", ");
+}
+
+function curlLines(baseUrl: string, { agentId, apiKey, accessToken }: DevCredentials): string[] {
+  const json = `-H 'Content-Type: application/json'`;
+  const body = `-d '{"query": "What can you do?"}'`;
+  return [
+    paint("dim", "# one answer"),
+    `curl ${baseUrl}/agents/${agentId}/query -H 'X-API-Key: ${apiKey}' ${json} ${body}`,
+    paint("dim", "# the same as a stream of events"),
+    `curl -N ${baseUrl}/agents/${agentId}/query-stream -H 'X-API-Key: ${apiKey}' -H 'Accept: text/event-stream' ${json} ${body}`,
+    paint("dim", "# the local variant of the stream"),
+    `curl -N ${baseUrl}/agent/query-stream -H 'Authorization: Bearer ${accessToken}' ${json} ${body}`,
+  ];
+}

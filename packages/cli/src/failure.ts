@@ -1,0 +1,18 @@
+/** A failure with a reason a person can act on: the command prints the message alone and exits 1. */
+export class CommandFailure extends Error {
+  override readonly name = "CommandFailure";
+}
+
+/** The reason of any failure, on one line. */
+export function reasonOf(error: unknown): string {
+  const message = error instanceof Error ? error.message || error.name : String(error);
+  const cause = error instanceof Error && error.cause instanceof Error ? causeOf(error.cause) : "";
+  return `${message}${cause}`.replaceAll(/\s*\n\s*/g, " ").trim();
+}
+
+/** `fetch` hides the network's word in a cause, sometimes in several at once. */
+function causeOf(cause: Error): string {
+  const first = cause instanceof AggregateError ? cause.errors[0] : cause;
+  const message = first instanceof Error ? first.message : "";
+  return message ? ` (${message})` : "";
+}

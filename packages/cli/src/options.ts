@@ -1,0 +1,48 @@
+import { InvalidArgumentError, Option, type Command } from "commander";
+
+/** An option that is also an environment variable: `--data-dir` is PATCHBAY_DATA_DIR. */
+export function option(flags: string, description: string): Option {
+  const made = new Option(flags, description);
+  return made.env(`PATCHBAY_${(made.long ?? "").slice(2).replaceAll("-", "_").toUpperCase()}`);
+}
+
+export const jsonOption = () => option("--json", "print one JSON object on stdout");
+export const dataDirOption = () => option("--data-dir <dir>", "where the embedded database lives").default(".patchbay");
+export const databaseOption = () => option("--database <url>", "sqlite:PATH (default: patchbay.db in the data folder)");
+export const hostOption = () => option("--host <host>", "address to listen on").default("127.0.0.1");
+export const portOption = () =>
+  option("--port <port>", "port to listen on, 0 picks a free one").argParser(parsePort).default(8787);
+export const agentOption = (what = "the agent") => option("--agent <id>", what);
+
+export function parsePort(text: string): number {
+  return parseWithin(text, 0, 65_535, "a port is a whole number from 0 to 65535");
+}
+
+export function parseCount(text: string): number {
+  return parseWithin(text, 1, 10_000, "expected a whole number from 1 to 10000");
+}
+
+export function parseUrl(text: string): string {
+  const url = URL.parse(text);
+  if (!url || !/^https?:$/.test(url.protocol))
+    throw new InvalidArgumentError("expected an http:// or https:// address");
+  return text.replace(/\/+$/, "");
+}
+
+/** Gathers `--x a,b --x c` into one list. */
+export function parseList(text: string, before: string[] | undefined): string[] {
+  const items = text.split(",").map((item) => item.trim());
+  if (items.includes("")) throw new InvalidArgumentError("expected names separated by commas");
+  return [...(before ?? []), ...items];
+}
+
+/** Examples at the end of a command's help. */
+export function examples(command: Command, ...lines: string[]): Command {
+  return command.addHelpText("after", `\nExamples:\n${lines.map((line) => `  ${line}`).join("\n")}`);
+}
+
+export function parseWithin(text: string, min: number, max: number, fault: string): number {
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || value < min || value > max) throw new InvalidArgumentError(fault);
+  return value;
+}

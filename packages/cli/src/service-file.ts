@@ -1,0 +1,64 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import type { Service } from "@patchbay/functions";
+import { CommandFailure } from "./failure.ts";
+
+const DEFAULT_FILES = ["service.ts", "functions.ts"];
+
+/** The absolute path of the file that holds the functions: the one named, or the usual one of the working folder. */
+export function findServiceFile(named: string | undefined): string {
+  const file = named ?? DEFAULT_FILES.find((name) => existsSync(name));
+  if (file === undefined)
+    throw new CommandFailure(
+      `No ${DEFAULT_FILES.join(" or ")} in this folder. Name the file that default-exports what defineService() returned.`,
+    );
+  const path = resolve(file);
+  if (!existsSync(path)) throw new CommandFailure(`There is no file ${path}.`);
+  return path;
+}
+
+/** Loads the file and gives its service. Throws what the file throws, and a CommandFailure where it exports something else. */
+export async function loadService(path: string): Promise<Service> {
+  const exports = (await import(pathToFileURL(path).href)) as { default?: unknown };
+  if (isService(exports.default)) return exports.default;
+  const found = "default" in exports ? "its default export is something else" : "it has no default export";
+  throw new CommandFailure(`${path} must \`export default defineService({ ... })\`, but ${found}.`);
+}
+
+/** Looks at the shape: the owner's copy of the functions package need not be ours. */
+function isService(value: unknown): value is Service {
+  if (typeof value !== "object" || value === null || !("manifest" in value)) return false;
+  const { manifest } = value;
+  return typeof manifest === "object" && manifest !== null && "functions" in manifest;
+}
+
+/** Why a file did not load, for people: the error, and the place in the owner's own code that it came from. */
+export function describeLoadError(error: unknown, path: string): string {
+  if (error instanceof CommandFailure) return error.message;
+  if (!(error instanceof Error)) return `${path} threw ${String(error)} while it was loaded.`;
+  const stack = error.stack ?? "";
+  const place = placeIn(stack);
+  const excerpt = error instanceof SyntaxError ? excerptOf(stack) : "";
+  return `${error.name}: ${error.message}\n    at ${place ?? path}${excerpt ? `\n${excerpt}` : ""}`;
+}
+
+/** The first position in the stack that is neither Node's own code nor a dependency's. */
+function placeIn(stack: string): string | undefined {
+  const places = stack.matchAll(/(?:file:\/\/)?(\/[^\s:)]+):(\d+(?::\d+)?)/g);
+  for (const [, path = "", position] of places) {
+    const own = path.startsWith(workspace) && /^[^/]+\/(src|dist)\//.test(path.slice(workspace.length));
+    if (!own && !path.includes("/node_modules/")) return `${decodeURI(path)}:${position}`;
+  }
+  return undefined;
+}
+
+/** The folder that holds this package and, in a workspace, its sisters: their frames say nothing to an owner. */
+const workspace = fileURLToPath(new URL("../../", import.meta.url));
+
+/** The source line and the marks below it that Node puts before a syntax error. */
+function excerptOf(stack: string): string {
+  const lines = stack.split("\n");
+  const marks = lines.findIndex((line) => /^\s*\^+\s*$/.test(line));
+  return marks > 0 ? lines.slice(marks - 1, marks + 1).join("\n") : "";
+}

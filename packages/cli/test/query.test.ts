@@ -1,0 +1,214 @@
+import { expect, test } from "vitest";
+import { runCommand, temporaryFolder } from "./support/command.ts";
+import { events, json, startFakeService } from "./support/fake-service.ts";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+
+const usage = { inputTokens: 1, outputTokens: 2, cachedInputTokens: 0, costUsd: 0 };
+const answer = {
+  success: true,
+  response: "Two orders are late.",
+  threadId: "thr_1",
+  executionTimeMs: 12,
+  toolInteractions: [],
+  errorMessage: "",
+  runId: "run_1",
+  usage,
+};
+const final = {
+  type: "finalResponse",
+  response: "Two orders are late.",
+  threadId: "thr_1",
+  runId: "run_1",
+  executionTimeMs: 12,
+  toolInteractions: [],
+  usage,
+};
+const target = (url: string) => ["--url", url, "--agent", "agt_1", "--key", "service_live_x"];
+
+test("query prints the answer on stdout and how to continue on stderr", async () => {
+  await using service = await startFakeService([json(200, answer)]);
+
+  const done = await runCommand([
+    "query",
+    "Which are late?",
+    "--role",
+    "manager",
+    "--context",
+    '{"a":1}',
+    ...target(service.url),
+  ]);
+
+  expect(done).toMatchObject({ code: 0, stdout: "Two orders are late.\n" });
+  expect(done.stderr).toContain("--thread thr_1");
+  expect(service.requests[0]).toMatchObject({
+    method: "POST",
+    path: "/agents/agt_1/query",
+    headers: { "x-api-key": "service_live_x" },
+  });
+  expect(JSON.parse(service.requests[0]?.body ?? "")).toEqual({
+    query: "Which are late?",
+    role: "manager",
+    contextJson: '{"a":1}',
+  });
+});
+
+test("query --json prints exactly the service's response object", async () => {
+  await using service = await startFakeService([json(200, answer)]);
+
+  const done = await runCommand(["query", "Which?", "--json", ...target(service.url)]);
+
+  expect(JSON.parse(done.stdout)).toEqual(answer);
+});
+
+test("query exits 1 with the errorMessage when success is false", async () => {
+  const failed = {
+    ...answer,
+    success: false,
+    response: "",
+    errorMessage: "Insufficient credits",
+    code: "insufficient_credits",
+  };
+  await using service = await startFakeService([json(200, failed)]);
+
+  const done = await runCommand(["query", "Which?", ...target(service.url)]);
+
+  expect(done).toMatchObject({ code: 1, stdout: "" });
+  expect(done.stderr).toContain("error: Insufficient credits");
+});
+
+test("query exits 1 with the faults of a refused request, and --json prints its body", async () => {
+  const body = {
+    success: false,
+    errorMessage: "Invalid request",
+    code: "invalid_request",
+    requestId: "r1",
+    details: [{ path: "role", message: "is too long" }],
+  };
+  await using service = await startFakeService([json(400, body)]);
+
+  const done = await runCommand(["query", "Which?", "--json", ...target(service.url)]);
+
+  expect(done).toMatchObject({ code: 1, stderr: "error: Invalid request (role: is too long)\n" });
+  expect(JSON.parse(done.stdout)).toEqual(body);
+});
+
+test("query asks again under the same Idempotency-Key when the service says later", async () => {
+  await using service = await startFakeService([json(503, {}, { "Retry-After": "0" }), json(200, answer)]);
+
+  const done = await runCommand(["query", "Which?", ...target(service.url)]);
+
+  expect(done.code).toBe(0);
+  const keys = service.requests.map(({ headers }) => headers["idempotency-key"]);
+  expect(keys[0]).toBeTruthy();
+  expect(keys[1]).toBe(keys[0]);
+});
+
+test("query --stream shows progress on stderr and the answer on stdout", async () => {
+  const call = { type: "toolCall", toolName: "list_orders", toolCallId: "c1", parameters: { late: true } };
+  const result = { type: "toolResult", toolName: "list_orders", toolCallId: "c1", success: true, result: [1, 2] };
+  await using service = await startFakeService([events([{ type: "thought", content: "Look." }, call, result, final])]);
+
+  const done = await runCommand(["query", "Which?", "--stream", ...target(service.url)]);
+
+  expect(done).toMatchObject({ code: 0, stdout: "Two orders are late.\n" });
+  expect(done.stderr).toContain('· Look.\n→ list_orders {"late":true}\n✓ list_orders [1,2]\n');
+});
+
+test("query --stream takes a dropped stream up where it broke", async () => {
+  const thoughts = ["one", "two", "three"].map((content) => ({ type: "thought", content }));
+  await using service = await startFakeService([
+    events(thoughts.slice(0, 2), { cut: true }),
+    events([...thoughts.slice(2), final], { from: 3 }),
+  ]);
+
+  const done = await runCommand(["query", "Which?", "--stream", "--json", ...target(service.url)]);
+
+  expect(service.requests[1]).toMatchObject({
+    method: "GET",
+    path: "/agents/agt_1/runs/run_1/events",
+    headers: { "last-event-id": "2" },
+  });
+  expect(done.stderr).toContain("· one\n· two\n· three\n");
+  expect(JSON.parse(done.stdout)).toEqual(answer);
+});
+
+test("query --stream --json gives a failed run with the calls it made, and exits 1", async () => {
+  const call = { type: "toolCall", toolName: "refund", toolCallId: "c1", parameters: { id: 1 } };
+  const result = {
+    type: "toolResult",
+    toolName: "refund",
+    toolCallId: "c1",
+    success: false,
+    errorMessage: "no",
+    code: "denied",
+  };
+  const error = {
+    type: "error",
+    errorMessage: "Run timed out",
+    code: "deadline_exceeded",
+    threadId: "thr_1",
+    runId: "run_1",
+  };
+  await using service = await startFakeService([events([call, result, error])]);
+
+  const done = await runCommand(["query", "Refund", "--stream", "--json", ...target(service.url)]);
+
+  expect(done.code).toBe(1);
+  expect(JSON.parse(done.stdout)).toMatchObject({
+    success: false,
+    response: "",
+    errorMessage: "Run timed out",
+    code: "deadline_exceeded",
+    toolInteractions: [
+      { toolName: "refund", parameters: { id: 1 }, success: false, errorMessage: "no", code: "denied" },
+    ],
+  });
+});
+
+test("query says what to do when nothing answers at the address", async () => {
+  const gone = await startFakeService([]);
+  await gone[Symbol.asyncDispose]();
+
+  const done = await runCommand(["query", "Which?", ...target(gone.url)]);
+
+  expect(done).toMatchObject({ code: 1, stdout: "" });
+  expect(done.stderr).toMatch(/does not answer: .*ECONNREFUSED.*Is the service running there/);
+});
+
+test("query without a target asks the service that dev started on the data folder", async () => {
+  await using service = await startFakeService([json(200, answer)]);
+  await using folder = await temporaryFolder();
+  const kept = {
+    orgId: "o",
+    agentId: "agt_dev",
+    apiKey: "service_live_dev",
+    runtimeKey: "r",
+    accessToken: "t",
+    baseUrl: service.url,
+  };
+  await writeFile(join(folder.path, "dev-credentials.json"), JSON.stringify(kept));
+
+  await runCommand(["query", "Which?", "--data-dir", folder.path]);
+
+  expect(service.requests[0]).toMatchObject({
+    path: "/agents/agt_dev/query",
+    headers: { "x-api-key": "service_live_dev" },
+  });
+});
+
+test("options come from PATCHBAY_ variables and from .env, and the real environment wins", async () => {
+  await using service = await startFakeService([json(200, answer)]);
+  await using folder = await temporaryFolder();
+  await writeFile(
+    join(folder.path, ".env"),
+    `PATCHBAY_URL=${service.url}\nPATCHBAY_AGENT=from_file\nPATCHBAY_KEY=k\nPATCHBAY_ROLE=x\n`,
+  );
+
+  const env = { PATCHBAY_AGENT: "from_environment", PATCHBAY_ROLE: "", PATCHBAY_STREAM: "false", PATCHBAY_JSON: "1" };
+  const done = await runCommand(["query", "Which?"], { cwd: folder.path, env });
+
+  expect(JSON.parse(done.stdout)).toEqual(answer);
+  expect(service.requests[0]?.path).toBe("/agents/from_environment/query");
+  expect(JSON.parse(service.requests[0]?.body ?? "")).toEqual({ query: "Which?" });
+});

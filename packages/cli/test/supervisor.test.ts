@@ -1,0 +1,140 @@
+import type { Manifest } from "@patchbay/protocol";
+import { expect, test } from "vitest";
+import type { RuntimeChild } from "../src/dev/runtime-child.ts";
+import { createSupervisor, type SupervisorOptions } from "../src/dev/supervisor.ts";
+
+const manifest = (name: string): Manifest => ({ name, preparesContext: false, functions: [] });
+
+/** A child driven by hand: it loads and connects when told to, and ends when told to or killed. */
+function fakeChild(order: string[], name: string) {
+  const loaded = Promise.withResolvers<Manifest>();
+  const connected = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<string>();
+  loaded.promise.catch(() => {});
+  connected.promise.catch(() => {});
+  const child: RuntimeChild = {
+    loaded: loaded.promise,
+    connect: () => connected.promise,
+    stop() {
+      order.push(`stop ${name}`);
+      ended.resolve("exited with code 0");
+    },
+    kill() {
+      order.push(`kill ${name}`);
+      loaded.reject(new Error("killed"));
+      connected.reject(new Error("killed"));
+      ended.resolve("was ended by SIGKILL");
+    },
+    ended: ended.promise,
+  };
+  return {
+    child,
+    serve() {
+      loaded.resolve(manifest(name));
+      connected.resolve();
+    },
+    fail: (reason: string) => loaded.reject(new Error(reason)),
+    crash: () => ended.resolve("exited with code 1"),
+  };
+}
+
+function startSupervisor(overrides: Partial<SupervisorOptions> = {}) {
+  const order: string[] = [];
+  const children: ReturnType<typeof fakeChild>[] = [];
+  let launched = Promise.withResolvers<void>();
+  const supervisor = createSupervisor({
+    launch() {
+      const next = fakeChild(order, String.fromCodePoint(97 + children.length));
+      children.push(next);
+      launched.resolve();
+      launched = Promise.withResolvers();
+      return next.child;
+    },
+    link: Promise.resolve({ url: "http://127.0.0.1:1", agentId: "a", key: "k" }),
+    onServing: ({ name }) => order.push(`serving ${name}`),
+    onFailure: (reason, serving) => order.push(`failed ${reason} ${serving}`),
+    onCrash: (how) => order.push(`crash ${how}`),
+    retryMs: 1,
+    ...overrides,
+  });
+  return { supervisor, order, children, nextLaunch: () => launched.promise };
+}
+
+test("a reload stops the old process only when the new one is connected", async () => {
+  const { supervisor, order, children } = startSupervisor();
+  const started = supervisor.start();
+  children[0]?.serve();
+  await started;
+
+  const reloaded = supervisor.reload();
+  expect(order).toEqual(["serving a"]);
+  children[1]?.serve();
+  await reloaded;
+
+  expect(order).toEqual(["serving a", "serving b", "stop a"]);
+});
+
+test("a file that does not load leaves the old process serving", async () => {
+  const { supervisor, order, children } = startSupervisor();
+  const started = supervisor.start();
+  children[0]?.serve();
+  await started;
+
+  const reloaded = supervisor.reload();
+  children[1]?.fail("SyntaxError");
+  await reloaded;
+
+  expect(order).toEqual(["serving a", "kill b", "failed SyntaxError true"]);
+});
+
+test("a second change while a process is coming up replaces that one", async () => {
+  const { supervisor, order, children } = startSupervisor();
+  const started = supervisor.start();
+  children[0]?.serve();
+  await started;
+
+  const first = supervisor.reload();
+  const second = supervisor.reload();
+  children[2]?.serve();
+  await Promise.all([first, second]);
+
+  expect(order.filter((line) => line !== "kill b")).toEqual(["serving a", "serving c", "stop a"]);
+});
+
+test("a crashed process is started again, also when the next one fails too", async () => {
+  const { supervisor, order, children, nextLaunch } = startSupervisor();
+  const started = supervisor.start();
+  children[0]?.serve();
+  await started;
+
+  let launch = nextLaunch();
+  children[0]?.crash();
+  await launch;
+  launch = nextLaunch();
+  children[1]?.fail("broken");
+  await launch;
+  children[2]?.serve();
+  await expect.poll(() => order).toContain("serving c");
+
+  expect(order).toEqual(["serving a", "crash exited with code 1", "kill b", "failed broken false", "serving c"]);
+});
+
+test("the first process's failure is the failure of the start", async () => {
+  const { supervisor, children } = startSupervisor();
+  const started = supervisor.start();
+  children[0]?.fail("DefinitionError: roles is missing");
+  await expect(started).rejects.toThrow("DefinitionError: roles is missing");
+});
+
+test("stop drains what serves and starts nothing again", async () => {
+  const { supervisor, order, children } = startSupervisor();
+  const started = supervisor.start();
+  children[0]?.serve();
+  await started;
+
+  await supervisor.stop(1000);
+  await supervisor.reload();
+
+  expect(order).toEqual(["serving a", "stop a"]);
+  expect(children).toHaveLength(1);
+});

@@ -1,0 +1,82 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+
+export interface CommandOptions {
+  cwd?: string;
+  env?: Record<string, string>;
+}
+
+export interface Finished {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+/** A `patchbay` process that was started; killed when disposed. */
+export interface Running extends AsyncDisposable {
+  process: ChildProcess;
+  /** Resolves when `text` was written to either stream; rejects when the process ends before. */
+  seen(text: string | RegExp): Promise<string>;
+  finished: Promise<Finished>;
+}
+
+/** Starts the real command. The environment holds nothing of the caller's but PATH, so that no key of theirs is used. */
+export function startCommand(args: string[], { cwd = tmpdir(), env = {} }: CommandOptions = {}): Running {
+  const child = spawn(process.execPath, [main, ...args], {
+    cwd,
+    env: { PATH: process.env["PATH"], HOME: process.env["HOME"], NO_COLOR: "1", ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const output = { stdout: "", stderr: "" };
+  const waiting = new Set<() => void>();
+  for (const name of ["stdout", "stderr"] as const)
+    child[name].setEncoding("utf8").on("data", (text: string) => {
+      output[name] += text;
+      for (const check of waiting) check();
+    });
+  const finished = new Promise<Finished>((resolve) => {
+    child.on("close", (code) => {
+      resolve({ code, ...output });
+      for (const check of waiting) check();
+    });
+  });
+
+  return {
+    process: child,
+    finished,
+    seen(text) {
+      return new Promise((resolve, reject) => {
+        const check = () => {
+          const all = output.stdout + output.stderr;
+          const found = typeof text === "string" ? all.includes(text) && text : text.exec(all)?.[0];
+          if (!found && child.exitCode === null) return;
+          waiting.delete(check);
+          if (found) resolve(found);
+          else reject(new Error(`ended with ${child.exitCode} before ${text} was seen:\n${all}`));
+        };
+        waiting.add(check);
+        check();
+      });
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL");
+      await finished;
+    },
+  };
+}
+
+/** Runs the real command to its end. */
+export function runCommand(args: string[], options?: CommandOptions): Promise<Finished> {
+  return startCommand(args, options).finished;
+}
+
+/** A fresh folder, removed when disposed. */
+export async function temporaryFolder(parent = tmpdir()): Promise<{ path: string } & AsyncDisposable> {
+  const path = await mkdtemp(join(parent, "patchbay-cli-"));
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
+}
