@@ -1,0 +1,48 @@
+import { MESSAGES } from "@patchbay/protocol";
+import { ServiceError } from "../ports/service-error.ts";
+import type { Credential } from "../ports/stores.ts";
+import type { Caller } from "../run/api.ts";
+import type { Exchange, HttpDeps } from "./deps.ts";
+
+type Authenticate = HttpDeps["authenticate"];
+
+const LONGEST_SECRET = 200;
+const BEARER = /^Bearer +([^\s,]+)$/i;
+
+/** The caller that an API key stands for, once it is known to be a key of the agent in the path. */
+export async function apiCaller({ c }: Exchange, authenticate: Authenticate): Promise<Caller> {
+  const credential = await check(authenticate, "api", c.req.header("X-API-Key"));
+  if (credential.agentId !== c.req.param("agent_id")) throw new ServiceError("agent_mismatch", MESSAGES.agent_mismatch);
+  return callerOf(credential);
+}
+
+/** The caller that an access token stands for: its agent is the token's. */
+export async function localCaller({ c }: Exchange, authenticate: Authenticate): Promise<Caller> {
+  return callerOf(await check(authenticate, "access", bearer(c.req.header("Authorization"))));
+}
+
+/** Refuses whoever holds no runtime key. */
+export async function requireRuntimeKey({ c }: Exchange, authenticate: Authenticate): Promise<void> {
+  await check(authenticate, "runtime", bearer(c.req.header("Authorization")));
+}
+
+async function check(
+  authenticate: Authenticate,
+  kind: "api" | "access" | "runtime",
+  secret: string | undefined,
+): Promise<Credential> {
+  const credential =
+    secret === undefined || secret === "" || secret.length > LONGEST_SECRET
+      ? undefined
+      : await authenticate(kind, secret);
+  if (!credential) throw new ServiceError("authentication_failed", MESSAGES.authentication_failed);
+  return credential;
+}
+
+function bearer(header: string | undefined): string | undefined {
+  return header === undefined ? undefined : BEARER.exec(header)?.[1];
+}
+
+function callerOf({ credentialId, agentId, orgId, tier, roles }: Credential): Caller {
+  return { keyId: credentialId, agentId, orgId, tier, ...(roles && { roles }) };
+}

@@ -1,0 +1,56 @@
+import type { LiveEvent, LocalEvent, RunEvent } from "@patchbay/protocol";
+
+/** An event of a run as the local development variant shows it: the same facts under other names, inside `data`. */
+export function toLocalEvent(event: RunEvent | LiveEvent): LocalEvent {
+  switch (event.type) {
+    case "thought":
+      return { type: "thinking", data: { content: event.content } };
+    case "toolCall":
+      return {
+        type: "function_call",
+        data: { id: event.toolCallId, name: event.toolName, arguments: event.parameters },
+      };
+    case "toolResult":
+      return { type: "function_result", data: functionResult(event) };
+    case "finalResponse":
+      return { type: "final_response", data: finalResponse(event) };
+    case "error":
+      return { type: "error", data: { message: event.errorMessage, code: event.code } };
+    case "responseDelta":
+      return { type: "response_delta", data: { content: event.content } };
+    case "thoughtDelta":
+      return { type: "thinking_delta", data: { content: event.content } };
+    case "toolProgress":
+      return { type: "function_progress", data: { id: event.toolCallId, data: event.data } };
+  }
+}
+
+/** The same from JSON to JSON. Equal input gives equal bytes, so that a resumed stream repeats nothing differently. */
+export function toLocalJson(body: string): string {
+  return JSON.stringify(toLocalEvent(JSON.parse(body) as RunEvent | LiveEvent));
+}
+
+type Of<Type extends LocalEvent["type"]> = Extract<LocalEvent, { type: Type }>["data"];
+
+function functionResult(event: Extract<RunEvent, { type: "toolResult" }>): Of<"function_result"> {
+  return {
+    id: event.toolCallId,
+    name: event.toolName,
+    success: event.success,
+    ...(event.result !== undefined && { result: event.result }),
+    ...(event.errorMessage !== undefined && { error: event.errorMessage }),
+    ...(event.code !== undefined && { code: event.code }),
+  };
+}
+
+function finalResponse(event: Extract<RunEvent, { type: "finalResponse" }>): Of<"final_response"> {
+  return {
+    response: event.response,
+    thread_id: event.threadId,
+    run_id: event.runId,
+    ...(event.sessionId !== undefined && { session_id: event.sessionId }),
+    execution_time_ms: event.executionTimeMs,
+    usage: event.usage,
+    ...(event.warnings && { warnings: event.warnings }),
+  };
+}

@@ -1,0 +1,167 @@
+import { componentSchemas, ref, type SchemaName } from "./openapi-schemas.ts";
+import type { Access, RouteId, RouteSpec } from "./routes.ts";
+
+type Schema = Record<string, unknown>;
+
+interface Described {
+  body?: SchemaName;
+  /** The success answer: status, what it holds, and its schema where it has a body in JSON. */
+  answers: Record<string, { description: string; json?: Schema; mediaType?: string; stream?: Schema }>;
+  /** Statuses of failures. */
+  failures: readonly string[];
+  parameters?: readonly Schema[];
+}
+
+const FAILURES: Record<string, string> = {
+  "400": "The request is not valid, or names a thread that does not exist",
+  "401": "Key or token missing or invalid",
+  "403": "The key is another agent's, or may not state this role",
+  "404": "Not found",
+  "413": "The body is too large",
+  "415": "The body is not JSON",
+  "422": "The Idempotency-Key was used with another body",
+  "429": "The rate limit of the organisation's tier is used up",
+  "500": "Server error",
+  "503": "Out of service for a moment; see Retry-After",
+};
+
+const OF_QUERIES = ["400", "401", "403", "413", "415", "422", "429", "500", "503"];
+const OF_RESOURCES = ["400", "401", "403", "404", "500", "503"];
+
+const header = (name: string, description: string, schema: Schema = { type: "string" }): Schema => ({
+  name,
+  in: "header",
+  description,
+  schema,
+});
+const inQuery = (name: string, schema: Schema): Schema => ({ name, in: "query", schema });
+
+const IDEMPOTENCY = header("Idempotency-Key", "The same key and body within 24 h joins the first run", {
+  type: "string",
+  minLength: 1,
+  maxLength: 255,
+});
+const ON_DISCONNECT = header("X-On-Disconnect", "Cancel the run when its last reader has been gone 5 s", {
+  type: "string",
+  enum: ["cancel"],
+});
+const LAST_EVENT_ID = header("Last-Event-ID", "Number of the last event received", { type: "integer", minimum: 0 });
+
+const stream = { description: "Server-sent events", stream: { anyOf: [ref("RunEvent"), ref("LiveEvent")] } };
+const localStream = { description: "Server-sent events", stream: ref("LocalEvent") };
+const drained = { description: "Nothing is left to send" };
+
+const DESCRIBED: Record<RouteId, Described> = {
+  query: {
+    body: "QueryRequest",
+    answers: { "200": { description: "The run ended; see `success`", json: ref("QueryResponse") } },
+    failures: OF_QUERIES,
+    parameters: [IDEMPOTENCY, ON_DISCONNECT],
+  },
+  queryStream: {
+    body: "QueryRequest",
+    answers: { "200": stream },
+    failures: OF_QUERIES,
+    parameters: [IDEMPOTENCY, ON_DISCONNECT],
+  },
+  localQueryStream: {
+    body: "LocalQueryRequest",
+    answers: { "200": localStream },
+    failures: ["400", "401", "413", "415", "429", "500", "503"],
+  },
+  runEvents: {
+    answers: { "200": stream, "204": drained },
+    failures: OF_RESOURCES,
+    parameters: [LAST_EVENT_ID, inQuery("includeDeltas", { type: "boolean" })],
+  },
+  localRunEvents: {
+    answers: { "200": localStream, "204": drained },
+    failures: ["400", "401", "404", "500", "503"],
+    parameters: [LAST_EVENT_ID, inQuery("include_deltas", { type: "boolean" })],
+  },
+  cancelRun: {
+    answers: {
+      "200": { description: "The run had ended", json: ref("CancelResponse") },
+      "202": { description: "The run is being cancelled", json: ref("CancelResponse") },
+    },
+    failures: OF_RESOURCES,
+  },
+  getRun: { answers: { "200": { description: "The run", json: ref("RunDetail") } }, failures: OF_RESOURCES },
+  listThreads: {
+    answers: { "200": { description: "One page", json: ref("ThreadPage") } },
+    failures: OF_RESOURCES,
+    parameters: [
+      inQuery("limit", { type: "integer", minimum: 1, maximum: 100, default: 50 }),
+      inQuery("cursor", { type: "string" }),
+    ],
+  },
+  getThread: { answers: { "200": { description: "The thread", json: ref("ThreadDetail") } }, failures: OF_RESOURCES },
+  deleteThread: { answers: { "204": { description: "Erased" } }, failures: OF_RESOURCES },
+  connect: { answers: { "101": { description: "The link is open" } }, failures: ["400", "401", "503"] },
+  healthz: { answers: { "200": { description: "Alive", json: { type: "object" } } }, failures: [] },
+  readyz: { answers: { "200": { description: "Ready", json: { type: "object" } } }, failures: ["503"] },
+  metrics: { answers: { "200": { description: "Figures", mediaType: "text/plain" } }, failures: [] },
+  openapi: { answers: { "200": { description: "This document", json: { type: "object" } } }, failures: [] },
+};
+
+const SECURITY: Record<Access, Schema[]> = {
+  api: [{ apiKey: [] }],
+  access: [{ accessToken: [] }],
+  runtime: [{ runtimeKey: [] }],
+  open: [],
+};
+
+/** The service as an OpenAPI 3.1 document, made from the route table and the wire's schemas. */
+export function openApiDocument(options: { version: string; serverUrl: string; routes: readonly RouteSpec[] }): Schema {
+  const paths: Record<string, Record<string, Schema>> = {};
+  for (const route of options.routes) {
+    const path = route.path.replace(/:(\w+)/g, "{$1}");
+    (paths[path] ??= {})[route.method.toLowerCase()] = operation(route, path);
+  }
+  return {
+    openapi: "3.1.0",
+    info: { title: "Patchbay", version: options.version, license: { name: "MIT", identifier: "MIT" } },
+    servers: [{ url: options.serverUrl }],
+    paths,
+    components: {
+      schemas: componentSchemas(),
+      securitySchemes: {
+        apiKey: { type: "apiKey", in: "header", name: "X-API-Key" },
+        accessToken: { type: "http", scheme: "bearer" },
+        runtimeKey: { type: "http", scheme: "bearer" },
+      },
+    },
+  };
+}
+
+function operation(route: RouteSpec, path: string): Schema {
+  const { body, answers, failures, parameters = [] } = DESCRIBED[route.id];
+  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+    name,
+    in: "path",
+    required: true,
+    schema: { type: "string" },
+  }));
+  return {
+    operationId: route.id,
+    summary: route.summary,
+    security: SECURITY[route.access],
+    ...(inPath.length + parameters.length > 0 && { parameters: [...inPath, ...parameters] }),
+    ...(body && { requestBody: { required: true, content: { "application/json": { schema: ref(body) } } } }),
+    responses: {
+      ...Object.fromEntries(Object.entries(answers).map(([status, answer]) => [status, described(answer)])),
+      ...Object.fromEntries(failures.map((status) => [status, failed(status)])),
+    },
+  };
+}
+
+function described({ description, json, mediaType, stream }: Described["answers"][string]): Schema {
+  if (json) return { description, content: { "application/json": { schema: json } } };
+  // Each `data:` line of the stream holds one value of this schema.
+  if (stream) return { description, content: { "text/event-stream": { schema: stream } } };
+  return { description, ...(mediaType && { content: { [mediaType]: { schema: { type: "string" } } } }) };
+}
+
+function failed(status: string): Schema {
+  return { description: FAILURES[status], content: { "application/json": { schema: ref("ErrorBody") } } };
+}

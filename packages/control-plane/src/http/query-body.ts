@@ -1,0 +1,81 @@
+import { LIMITS, LocalQueryRequest, QueryRequest, type Fault, type JsonObject } from "@patchbay/protocol";
+import type { z } from "zod";
+import { ServiceError } from "../ports/service-error.ts";
+import type { Query } from "../run/api.ts";
+
+/** A parsed body: the query, and how its events are to be shown. */
+export interface Asked {
+  query: Query;
+  deltas: boolean;
+}
+
+/** Reads a QueryRequest. `alreadyWrong` are faults found elsewhere in the request, to be listed with the body's own. */
+export function parseQuery(body: unknown, alreadyWrong: readonly Fault[] = []): Asked {
+  const asked = parse(QueryRequest, body, alreadyWrong);
+  const { query, threadId, sessionId, role, contextJson, analysisMode = false, llmConfig } = asked;
+  const maxTokens = llmConfig?.maxTokens ?? LIMITS.defaultMaxTokens;
+  return {
+    query: {
+      query,
+      analysisMode,
+      maxTokens,
+      ...present({ threadId, sessionId, role, context: contextJson, llm: llmConfig }),
+    },
+    deltas: asked.includeDeltas ?? false,
+  };
+}
+
+/** Reads the body of the local variant, with the defaults of its reference client. */
+export function parseLocalQuery(body: unknown): Asked {
+  const asked = parse(LocalQueryRequest, body, []);
+  const { query, thread_id, session_id, role = "user", context, analysis_mode = false, llm_config } = asked;
+  const maxTokens = asked.max_tokens ?? llm_config?.maxTokens ?? LIMITS.localDefaultMaxTokens;
+  if (context) requireSmall(context);
+  return {
+    query: {
+      query,
+      analysisMode: analysis_mode,
+      maxTokens,
+      role,
+      ...present({ threadId: thread_id, sessionId: session_id, context, llm: llm_config }),
+    },
+    deltas: asked.include_deltas ?? false,
+  };
+}
+
+/** Faults of a request as one error: every one of them listed, the first in the message. */
+export function invalid(faults: readonly Fault[]): ServiceError {
+  const [first] = faults;
+  const where = first?.path ? `${first.path}: ` : "";
+  const more = faults.length > 1 ? ` (and ${faults.length - 1} more, see details)` : "";
+  return new ServiceError("invalid_request", `Invalid request: ${where}${first?.message ?? "not understood"}${more}`, {
+    details: faults,
+  });
+}
+
+function parse<Schema extends z.ZodType>(
+  schema: Schema,
+  body: unknown,
+  alreadyWrong: readonly Fault[],
+): z.infer<Schema> {
+  const parsed = schema.safeParse(body);
+  const faults = [...alreadyWrong, ...(parsed.error?.issues ?? []).map(faultOf)];
+  if (faults.length > 0 || !parsed.success) throw invalid(faults);
+  return parsed.data;
+}
+
+function faultOf(issue: z.core.$ZodIssue): Fault {
+  return { path: issue.path.map(String).join("."), message: issue.message };
+}
+
+function requireSmall(context: JsonObject): void {
+  if (Buffer.byteLength(JSON.stringify(context)) > LIMITS.contextBytes)
+    throw invalid([{ path: "context", message: `must have at most ${LIMITS.contextBytes} bytes` }]);
+}
+
+type Present<T> = { [Member in keyof T]?: Exclude<T[Member], undefined> };
+
+/** Leaves out members that are undefined. */
+function present<T extends object>(members: T): Present<T> {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Present<T>;
+}

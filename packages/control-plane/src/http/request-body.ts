@@ -1,0 +1,81 @@
+import { createHash } from "node:crypto";
+import { isJsonObject, LIMITS, parseJson, type ParsedJson } from "@patchbay/protocol";
+import { ServiceError } from "../ports/service-error.ts";
+import type { Exchange } from "./deps.ts";
+
+/** A body as it arrived. `tooLarge` bodies are not kept. */
+export type RawBody = { tooLarge: false; bytes: Uint8Array } | { tooLarge: true };
+
+const JSON_TYPE = /^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?;?\s*$/i;
+const decoder = new TextDecoder("utf-8", { fatal: true });
+
+/** Reads the body, but never more than the limit: bytes are counted as they come, whatever the headers claim. */
+export async function readBody({ c }: Exchange): Promise<RawBody> {
+  const claimed = c.req.header("Content-Length");
+  if (claimed !== undefined && Number(claimed) > LIMITS.bodyBytes) return { tooLarge: true };
+  try {
+    // With a Content-Length the server's parser hands out exactly that many bytes, and reading them at once is cheaper.
+    if (claimed !== undefined) return { tooLarge: false, bytes: new Uint8Array(await c.req.raw.arrayBuffer()) };
+    return await readCounted(c.req.raw.body);
+  } catch (cause) {
+    throw new ServiceError("invalid_request", "The body ended before it was complete.", { cause });
+  }
+}
+
+async function readCounted(body: ReadableStream<Uint8Array> | null): Promise<RawBody> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  if (body) {
+    const reader = body.getReader();
+    for (let step = await reader.read(); !step.done; step = await reader.read()) {
+      size += step.value.byteLength;
+      if (size > LIMITS.bodyBytes) return { tooLarge: true };
+      chunks.push(step.value);
+    }
+  }
+  return { tooLarge: false, bytes: Buffer.concat(chunks, size) };
+}
+
+export function requireJsonType({ c }: Exchange): void {
+  const type = c.req.header("Content-Type");
+  if (type !== undefined && JSON_TYPE.test(type)) return;
+  throw new ServiceError(
+    "unsupported_media_type",
+    "The body must be JSON in UTF-8: send Content-Type: application/json.",
+  );
+}
+
+/** Parses a body, or throws what its size or text deserves. */
+export function parseBody(raw: RawBody): unknown {
+  if (raw.tooLarge) throw new ServiceError("payload_too_large", `The body may have at most ${LIMITS.bodyBytes} bytes.`);
+  const parsed = parseBytes(raw.bytes);
+  if (parsed.ok) return parsed.value;
+  throw new ServiceError("invalid_request", `The body ${parsed.message}.`, {
+    details: [{ path: "", message: parsed.message }],
+  });
+}
+
+function parseBytes(bytes: Uint8Array): ParsedJson {
+  try {
+    return parseJson(decoder.decode(bytes));
+  } catch {
+    return { ok: false, message: "is not valid UTF-8" };
+  }
+}
+
+/**
+ * Tells bodies apart for an Idempotency-Key: the same JSON hashes the same however it is written. The hash of a body that was
+ * too large is like no other's, for such a body never began a run.
+ */
+export function hashBody(raw: RawBody): string {
+  if (raw.tooLarge) return "too-large";
+  const parsed = parseBytes(raw.bytes);
+  return createHash("sha256")
+    .update(parsed.ok ? JSON.stringify(parsed.value, sortMembers) : raw.bytes)
+    .digest("hex");
+}
+
+function sortMembers(_name: string, value: unknown): unknown {
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+}

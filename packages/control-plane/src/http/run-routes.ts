@@ -1,0 +1,68 @@
+import { ServiceError } from "../ports/service-error.ts";
+import type { Caller } from "../run/api.ts";
+import { apiCaller, localCaller } from "./caller.ts";
+import type { Exchange, Handler, HttpDeps } from "./deps.ts";
+import { toLocalJson } from "./local-events.ts";
+import { invalid } from "./query-body.ts";
+import { json, noContent } from "./reply.ts";
+import { streamRun, type StreamView } from "./stream-run.ts";
+
+/** How long the events of an ended run can be replayed. */
+const REPLAY_MS = 24 * 3_600_000;
+const EVENT_ID = /^\d{1,15}$/;
+
+/** What can be done with a run that exists: follow it, read it, cancel it. */
+export function runRoutes(deps: HttpDeps): Record<"runEvents" | "localRunEvents" | "cancelRun" | "getRun", Handler> {
+  const { runs, authenticate } = deps;
+
+  async function resume(exchange: Exchange, caller: Caller, view: Pick<StreamView, "deltas" | "translate">) {
+    const after = lastEventId(exchange);
+    const run = await runs.find(caller, runId(exchange));
+    if (!run || (run.finishedAgoMs ?? 0) > REPLAY_MS) throw unknownRun();
+    if (run.finishedAgoMs !== undefined && after >= run.lastEventId) return noContent(exchange);
+    return streamRun(deps, exchange, run, { ...view, after, cancelWhenGone: false });
+  }
+
+  return {
+    async runEvents(exchange) {
+      const caller = await apiCaller(exchange, authenticate);
+      return resume(exchange, caller, { deltas: exchange.c.req.query("includeDeltas") === "true" });
+    },
+
+    async localRunEvents(exchange) {
+      const caller = await localCaller(exchange, authenticate);
+      const deltas = exchange.c.req.query("include_deltas") === "true";
+      return resume(exchange, caller, { deltas, translate: toLocalJson });
+    },
+
+    async cancelRun(exchange) {
+      const caller = await apiCaller(exchange, authenticate);
+      const cancelled = await runs.cancel(caller, runId(exchange));
+      if (!cancelled) throw unknownRun();
+      const stillEnding = cancelled.status === "queued" || cancelled.status === "running";
+      return json(exchange, stillEnding ? 202 : 200, cancelled);
+    },
+
+    async getRun(exchange) {
+      const caller = await apiCaller(exchange, authenticate);
+      const detail = await runs.detail(caller, runId(exchange));
+      if (!detail) throw unknownRun();
+      return json(exchange, 200, detail);
+    },
+  };
+}
+
+function runId({ c }: Exchange): string {
+  return c.req.param("run_id") ?? "";
+}
+
+function unknownRun(): ServiceError {
+  return new ServiceError("not_found", "Run not found");
+}
+
+function lastEventId({ c }: Exchange): number {
+  const header = c.req.header("Last-Event-ID");
+  if (header === undefined) return 0;
+  if (EVENT_ID.test(header)) return Number(header);
+  throw invalid([{ path: "Last-Event-ID", message: "must be the number of the last event received" }]);
+}

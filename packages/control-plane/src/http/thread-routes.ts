@@ -1,0 +1,55 @@
+import type { Fault } from "@patchbay/protocol";
+import { ServiceError } from "../ports/service-error.ts";
+import { apiCaller } from "./caller.ts";
+import type { Exchange, Handler, HttpDeps } from "./deps.ts";
+import { invalid } from "./query-body.ts";
+import { json, noContent } from "./reply.ts";
+
+const DEFAULT_LIMIT = 50;
+const MAX_LIMIT = 100;
+const LONGEST_CURSOR = 500;
+
+/** An agent's threads, as far as the key may see them. */
+export function threadRoutes(deps: HttpDeps): Record<"listThreads" | "getThread" | "deleteThread", Handler> {
+  const { runs, threads, authenticate } = deps;
+  return {
+    async listThreads(exchange) {
+      const { agentId, roles } = await apiCaller(exchange, authenticate);
+      const page = await threads.list(agentId, { ...pageOf(exchange), ...(roles && { roles }) });
+      return json(exchange, 200, page);
+    },
+
+    async getThread(exchange) {
+      const { agentId, roles } = await apiCaller(exchange, authenticate);
+      const thread = await threads.get(agentId, threadId(exchange), { ...(roles && { roles }) });
+      if (!thread) throw unknownThread();
+      return json(exchange, 200, thread);
+    },
+
+    async deleteThread(exchange) {
+      const caller = await apiCaller(exchange, authenticate);
+      if (!(await runs.eraseThread(caller, threadId(exchange)))) throw unknownThread();
+      return noContent(exchange);
+    },
+  };
+}
+
+function pageOf({ c }: Exchange): { limit: number; cursor?: string } {
+  const { limit: asked, cursor } = c.req.query();
+  const limit = asked === undefined || asked === "" ? DEFAULT_LIMIT : Number(asked);
+  const faults: Fault[] = [];
+  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
+    faults.push({ path: "limit", message: `must be a whole number from 1 to ${MAX_LIMIT}` });
+  if (cursor !== undefined && cursor.length > LONGEST_CURSOR)
+    faults.push({ path: "cursor", message: "must be a nextCursor of an earlier page" });
+  if (faults.length > 0) throw invalid(faults);
+  return { limit, ...(cursor && { cursor }) };
+}
+
+function threadId({ c }: Exchange): string {
+  return c.req.param("thread_id") ?? "";
+}
+
+function unknownThread(): ServiceError {
+  return new ServiceError("not_found", "Thread not found");
+}

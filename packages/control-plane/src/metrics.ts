@@ -1,0 +1,74 @@
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
+import type { Metrics, MetricsPage } from "./ports/metrics.ts";
+
+/** From a cached answer to the longest read time that proxies are asked to allow. */
+const SECONDS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 240, 300];
+
+/** Figures for Prometheus, in a registry of their own: several services in one process do not share counts. */
+export function createMetrics(): Metrics & MetricsPage {
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+
+  const queries = new Counter({
+    name: "patchbay_queries_total",
+    help: "Requests of the query endpoints, by what was answered",
+    labelNames: ["endpoint", "outcome"],
+    registers,
+  });
+  const runs = new Counter({
+    name: "patchbay_runs_total",
+    help: "Ended runs, by outcome",
+    labelNames: ["outcome"],
+    registers,
+  });
+  const durations = new Histogram({
+    name: "patchbay_query_duration_seconds",
+    help: "Time from a query's acceptance to its last event",
+    buckets: SECONDS,
+    registers,
+  });
+  const calls = new Counter({
+    name: "patchbay_function_calls_total",
+    help: "Function calls, by outcome",
+    labelNames: ["outcome"],
+    registers,
+  });
+  const turns = new Counter({
+    name: "patchbay_model_turns_total",
+    help: "Attempts at model turns, by outcome",
+    labelNames: ["provider", "outcome"],
+    registers,
+  });
+  const tokens = new Counter({
+    name: "patchbay_tokens_total",
+    help: "Tokens billed by providers; input includes cached_input",
+    labelNames: ["provider", "kind"],
+    registers,
+  });
+  const streams = new Gauge({ name: "patchbay_streams_open", help: "Open event streams", registers });
+  const runtimes = new Gauge({ name: "patchbay_runtimes_connected", help: "Connected runtimes", registers });
+
+  return {
+    runEnded(outcome, durationMs) {
+      runs.inc({ outcome });
+      durations.observe(durationMs / 1000);
+    },
+    callEnded: (outcome) => calls.inc({ outcome }),
+    modelTurn: (provider, outcome) => turns.inc({ provider, outcome }),
+    tokensUsed(provider, { input, cachedInput, output }) {
+      tokens.inc({ provider, kind: "input" }, input);
+      tokens.inc({ provider, kind: "cached_input" }, cachedInput);
+      tokens.inc({ provider, kind: "output" }, output);
+    },
+    runtimeConnected: () => runtimes.inc(),
+    runtimeDisconnected: () => runtimes.dec(),
+    queryAnswered: (endpoint, outcome) => queries.inc({ endpoint, outcome }),
+    streamOpened() {
+      streams.inc();
+      return { [Symbol.dispose]: () => streams.dec() };
+    },
+    contentType: registry.contentType,
+    read: () => registry.metrics(),
+  };
+}
