@@ -55,7 +55,8 @@ export interface AccountStore {
   /** The credential with this hash, unless revoked, expired or of a deleted agent. */
   findCredential(kind: CredentialKind, hash: string): Promise<Credential | undefined>;
   listCredentials(kind: CredentialKind, agentId: string): Promise<Credential[]>;
-  revokeCredential(kind: CredentialKind, credentialId: string): Promise<boolean>;
+  /** Whose it was; undefined when there is no such credential. */
+  revokeCredential(kind: CredentialKind, credentialId: string): Promise<{ orgId: string; agentId: string } | undefined>;
   /** Remembers when a credential was used; at most one write a minute for each. */
   touchCredential(credentialId: string): Promise<void>;
   /** Micro-USD; one million to the dollar. Returns the new balance. */

@@ -130,9 +130,9 @@ function credentials({ db, dialect }: Engine): Pick<Accounts, CredentialMethod> 
         .set({ revoked_at: sql<number>`coalesce(revoked_at, ${now})` })
         .where("id", "=", credentialId)
         .where("kind", "=", kind)
-        .returning("id")
+        .returning(["org_id", "agent_id"])
         .executeTakeFirst();
-      return revoked !== undefined;
+      return revoked && { orgId: revoked.org_id, agentId: revoked.agent_id };
     },
     async touchCredential(credentialId) {
       await db
@@ -166,7 +166,7 @@ function toCredential(row: CredentialRow & { tier: string }): Credential {
     hint: row.hint,
     createdAt: row.created_at,
     ...present({
-      roles: row.roles === null ? null : fromJson<string[]>(row.roles),
+      roles: row.roles === null ? null : fromJson(row.roles),
       label: row.label,
       expiresAt: row.expires_at,
       lastUsedAt: row.last_used_at,

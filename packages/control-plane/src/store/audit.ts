@@ -72,7 +72,7 @@ function toAuditRow(row: AuditTableRow): AuditRow {
       keyId: row.key_id,
       functionName: row.function_name,
       rule: row.rule,
-      detail: row.detail === null ? null : fromJson<NonNullable<AuditRow["detail"]>>(row.detail),
+      detail: row.detail === null ? null : fromJson(row.detail),
     }),
   };
 }

@@ -48,7 +48,7 @@ export function toRunRecord(row: Pick<RunRow, (typeof RUN_COLUMNS)[number]>): Ru
       manifestHash: row.manifest_hash,
       startedAt: row.started_at,
       finishedAt: row.finished_at,
-      result: row.result === null ? null : fromJson<NonNullable<RunRecord["result"]>>(row.result),
+      result: row.result === null ? null : fromJson(row.result),
     }),
   };
 }

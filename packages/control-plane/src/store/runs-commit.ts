@@ -35,7 +35,7 @@ async function advance({ dialect }: Engine, trx: Trx, lease: Lease, { events = [
   const ended = finish && {
     status: finish.status,
     finished_at: dialect.now,
-    result: toJson(finish.result ?? null),
+    result: finish.result ? toJson(finish.result) : null,
     history: toJson(finish.history),
     owner: null,
     lease_until: null,

@@ -1,4 +1,4 @@
-import type { Message } from "../ports/model-provider.ts";
+import type { NotNull } from "kysely";
 import type { CallRecord, TurnRecord } from "../ports/records.ts";
 import type { RunStore } from "../ports/run-store.ts";
 import { fromJson, present } from "./columns.ts";
@@ -49,6 +49,7 @@ export function runReads({
       const rows = await db
         .selectFrom("runs")
         .select(["id", "history"])
+        .$narrowType<{ history: NotNull }>()
         .where("thread_id", "=", threadId)
         .where("history", "is not", null)
         .where(role === undefined ? (eb) => eb("role", "is", null) : (eb) => eb("role", "=", role))
@@ -68,9 +69,7 @@ export function runReads({
         .orderBy("position", "desc")
         .limit(limit)
         .execute();
-      return rows
-        .toReversed()
-        .map(({ id, history }) => ({ runId: id, messages: fromJson<Message[]>(history ?? "[]") }));
+      return rows.toReversed().map(({ id, history }) => ({ runId: id, messages: fromJson(history) }));
     },
 
     async list(agentId, { limit }) {
@@ -119,7 +118,7 @@ function toCallRecord(row: CallRow): CallRecord {
     attempt: row.attempt,
     ...present({
       instanceId: row.instance_id,
-      outcome: row.outcome === null ? null : fromJson<NonNullable<CallRecord["outcome"]>>(row.outcome),
+      outcome: row.outcome === null ? null : fromJson(row.outcome),
     }),
   };
 }

@@ -42,7 +42,7 @@ export function runStarts(engine: Engine): Pick<RunStore, "start" | "refuse" | "
           status: code === "cancelled" ? "cancelled" : "failed",
           last_seq: event.seq,
           finished_at: engine.dialect.now,
-          result: toJson(result ?? null),
+          result: result ? toJson(result) : null,
         });
         await insertEvents(engine, trx, run, [event]);
         await insertAudit(engine, trx, run.audit, run);

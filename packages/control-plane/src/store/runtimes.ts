@@ -1,4 +1,3 @@
-import type { Manifest } from "@patchbay/protocol";
 import { sql } from "kysely";
 import type { RuntimeStore } from "../ports/stores.ts";
 import { fromJson, toJson } from "./columns.ts";
@@ -28,7 +27,7 @@ export function runtimeStore({ db, dialect }: Engine): RuntimeStore {
         .where("agent_id", "=", agentId)
         .where("hash", "=", manifestHash)
         .executeTakeFirst();
-      return row && fromJson<Manifest>(row.body);
+      return row && fromJson(row.body);
     },
 
     async touchRuntime({ agentId, instanceId, manifestHash, connected }) {

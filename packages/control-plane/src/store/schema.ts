@@ -1,6 +1,9 @@
 import type { Kysely } from "kysely";
-import type { RunStatus } from "@patchbay/protocol";
+import type { JsonObject, JsonValue, CallOutcome, Manifest, QueryResponse, RunStatus } from "@patchbay/protocol";
+import type { Message } from "../ports/model-provider.ts";
+import type { RunRequest } from "../ports/records.ts";
 import type { CredentialKind } from "../ports/stores.ts";
+import type { Json } from "./columns.ts";
 import type { StoreDialect } from "./dialect/dialect.ts";
 
 /** What every part of the store works with. */
@@ -27,9 +30,15 @@ export interface Schema {
   /** Valid for 24 h; its run may be inserted later in the same transaction. */
   idempotency_keys: { agent_id: string; key: string; run_id: string; body_hash: string; created_at: number };
   run_events: { run_id: string; seq: number; org_id: string; body: string; created_at: number };
-  turns: { run_id: string; step: number; org_id: string; messages: string; warnings: string } & Spending;
+  turns: {
+    run_id: string;
+    step: number;
+    org_id: string;
+    messages: Json<Message[]>;
+    warnings: Json<string[]>;
+  } & Spending;
   calls: CallRow;
-  manifests: { agent_id: string; hash: string; org_id: string; body: string; created_at: number };
+  manifests: { agent_id: string; hash: string; org_id: string; body: Json<Manifest>; created_at: number };
   runtimes: {
     agent_id: string;
     instance_id: string;
@@ -68,7 +77,7 @@ export interface CredentialRow {
   agent_id: string;
   hash: string;
   hint: string;
-  roles: string | null;
+  roles: Json<string[]> | null;
   label: string | null;
   created_at: number;
   expires_at: number | null;
@@ -106,14 +115,14 @@ export interface RunRow {
   claims: number;
   last_seq: number;
   manifest_hash: string | null;
-  request: string;
+  request: Json<RunRequest>;
   cancel_requested: number;
   created_at: number;
   started_at: number | null;
   finished_at: number | null;
   deadline_at: number;
-  result: string | null;
-  history: string | null;
+  result: Json<QueryResponse> | null;
+  history: Json<Message[]> | null;
 }
 
 export interface CallRow {
@@ -124,10 +133,10 @@ export interface CallRow {
   position: number;
   model_call_id: string;
   function_name: string;
-  arguments: string;
+  arguments: Json<JsonValue>;
   instance_id: string | null;
   attempt: number;
-  outcome: string | null;
+  outcome: Json<CallOutcome> | null;
   created_at: number;
   finished_at: number | null;
 }
@@ -143,6 +152,6 @@ export interface AuditTableRow {
   key_id: string | null;
   function_name: string | null;
   rule: string | null;
-  detail: string | null;
+  detail: Json<JsonObject> | null;
   created_at: number;
 }

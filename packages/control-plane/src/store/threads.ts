@@ -1,6 +1,5 @@
-import { isJsonObject, parseJson, type QueryResponse, type ThreadDetail, type ThreadSummary } from "@patchbay/protocol";
+import { isJsonObject, parseJson, type ThreadDetail, type ThreadSummary } from "@patchbay/protocol";
 import { type ExpressionBuilder, type Expression, type SqlBool } from "kysely";
-import type { RunRequest } from "../ports/records.ts";
 import { ServiceError } from "../ports/service-error.ts";
 import type { ThreadStore } from "../ports/stores.ts";
 import { fromJson, isoTime } from "./columns.ts";
@@ -111,10 +110,10 @@ function toSummary(row: ThreadRow): ThreadSummary {
 function toMessages(
   run: Pick<RunRow, "id" | "status" | "request" | "result" | "created_at" | "finished_at">,
 ): ThreadDetail["messages"] {
-  const { query } = fromJson<RunRequest>(run.request);
+  const { query } = fromJson(run.request);
   const asked = { role: "user" as const, content: query, runId: run.id, createdAt: isoTime(run.created_at) };
   if (run.status !== "succeeded" || run.result === null || run.finished_at === null) return [asked];
-  const { response } = fromJson<QueryResponse>(run.result);
+  const { response } = fromJson(run.result);
   return [asked, { role: "assistant", content: response, runId: run.id, createdAt: isoTime(run.finished_at) }];
 }
 
