@@ -1,0 +1,121 @@
+import type { Agent, Org, Store } from "../ports/stores.ts";
+import type { CredentialAdmin } from "./admin-credentials.ts";
+import { AdminError, found } from "./admin-error.ts";
+import { randomBase62 } from "./secret.ts";
+import type { Tiers } from "./tiers.ts";
+import { parseUsd, usdOf } from "./usd.ts";
+
+export interface CreatedAgent {
+  agentId: string;
+  name: string;
+  orgId: string;
+  keyId: string;
+  /** Shown this once. */
+  apiKey: string;
+}
+
+export interface OrgCredits {
+  orgId: string;
+  balanceUsd: number;
+}
+
+/** Organisations, agents and credits. */
+export interface AccountAdmin {
+  /** Default tier: `sandbox`. */
+  createOrg(name: string, tier?: string): Promise<Org>;
+  listOrgs(): Promise<Org[]>;
+  /** With an API key. Without an `orgId` it goes to the only organisation; where there is none, a sandbox one is made. */
+  createAgent(name: string, options?: { orgId?: string; instructions?: string }): Promise<CreatedAgent>;
+  listAgents(orgId?: string): Promise<Agent[]>;
+  updateAgent(agentId: string, change: { name?: string; instructions?: string }): Promise<Agent>;
+  /** Its keys and tokens open nothing any more. */
+  deleteAgent(agentId: string): Promise<{ agentId: string }>;
+  /** `usd` is a decimal amount as text, so that no digit is lost. */
+  grant(orgId: string, usd: string): Promise<OrgCredits>;
+  showCredits(orgId: string): Promise<OrgCredits>;
+}
+
+export function accountAdmin(
+  { accounts, audit }: Store,
+  { tiers, credentials }: { tiers: Tiers; credentials: CredentialAdmin },
+): AccountAdmin {
+  async function createOrg(name: string, tier = "sandbox"): Promise<Org> {
+    if (!Object.hasOwn(tiers, tier))
+      throw new AdminError(`There is no tier ${tier}: choose one of ${Object.keys(tiers).join(", ")}.`);
+    const org = { orgId: `org_${randomBase62(22)}`, name: named(name), tier };
+    await accounts.createOrg(org);
+    await audit.record([{ orgId: org.orgId, action: "org.created", detail: { tier } }]);
+    return org;
+  }
+
+  async function ownerOf(orgId: string | undefined): Promise<string> {
+    if (orgId !== undefined) return (await orgOf(orgId)).orgId;
+    const [first, ...others] = await accounts.listOrgs();
+    if (others.length > 0) throw new AdminError("There are several organisations: name the agent's with --org ID.");
+    return (first ?? (await createOrg("default"))).orgId;
+  }
+
+  async function orgOf(orgId: string): Promise<Org> {
+    return found(await accounts.getOrg(orgId), "organisation", orgId, "orgs list");
+  }
+
+  async function agentOf(agentId: string): Promise<Agent> {
+    return found(await accounts.getAgent(agentId), "agent", agentId, "agents list");
+  }
+
+  async function creditsOf(orgId: string): Promise<OrgCredits> {
+    return { orgId, balanceUsd: usdOf(await accounts.balance(orgId)) };
+  }
+
+  return {
+    createOrg,
+    listOrgs: () => accounts.listOrgs(),
+
+    async createAgent(name, { orgId, instructions = "" } = {}) {
+      const agent = { agentId: `agt_${randomBase62(22)}`, name: named(name), orgId: await ownerOf(orgId) };
+      await accounts.createAgent({ ...agent, instructions });
+      await audit.record([{ orgId: agent.orgId, agentId: agent.agentId, action: "agent.created" }]);
+      const { keyId, apiKey } = await credentials.createKey({ agentId: agent.agentId });
+      return { ...agent, keyId, apiKey };
+    },
+
+    listAgents: (orgId) => accounts.listAgents(orgId),
+
+    async updateAgent(agentId, { name, instructions }) {
+      const { orgId } = await agentOf(agentId);
+      const change = {
+        ...(name !== undefined && { name: named(name) }),
+        ...(instructions !== undefined && { instructions }),
+      };
+      await accounts.updateAgent(agentId, change);
+      await audit.record([{ orgId, agentId, action: "agent.updated", detail: { changed: Object.keys(change) } }]);
+      return agentOf(agentId);
+    },
+
+    async deleteAgent(agentId) {
+      const { orgId } = await agentOf(agentId);
+      await accounts.deleteAgent(agentId);
+      await audit.record([{ orgId, agentId, action: "agent.deleted" }]);
+      return { agentId };
+    },
+
+    async grant(orgId, usd) {
+      const micros = parseUsd(usd);
+      await orgOf(orgId);
+      await accounts.grant(orgId, micros);
+      await audit.record([{ orgId, action: "credits.granted", detail: { micros } }]);
+      return creditsOf(orgId);
+    },
+
+    async showCredits(orgId) {
+      await orgOf(orgId);
+      return creditsOf(orgId);
+    },
+  };
+}
+
+function named(name: string): string {
+  const trimmed = name.trim();
+  if (trimmed === "") throw new AdminError("A name must not be empty.");
+  return trimmed;
+}

@@ -1,0 +1,10 @@
+/** What the person at the command did wrong; the message says how to mend it. */
+export class AdminError extends Error {
+  override readonly name = "AdminError";
+}
+
+/** The value, or an error that tells where ids of its kind are listed. */
+export function found<T>(value: T | undefined, what: string, id: string, command: string): T {
+  if (value !== undefined) return value;
+  throw new AdminError(`There is no ${what} ${id}. "patchbay ${command}" shows those there are.`);
+}

@@ -1,0 +1,51 @@
+import { createHash, randomInt } from "node:crypto";
+import { crc32 } from "node:zlib";
+import type { CredentialKind } from "../ports/stores.ts";
+
+const PREFIXES: Record<CredentialKind, string> = {
+  api: "service_live_",
+  runtime: "patchbay_rt_",
+  access: "patchbay_at_",
+};
+
+const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const BODY_LENGTH = 30;
+const CHECKSUM_LENGTH = 6;
+const TAIL = new RegExp(`^[0-9A-Za-z]{${BODY_LENGTH + CHECKSUM_LENGTH}}$`);
+
+/** A new secret: its kind's prefix, 30 random base62 characters (178 bits), 6 of checksum. */
+export function generateSecret(kind: CredentialKind): string {
+  return withChecksum(PREFIXES[kind] + randomBase62(BODY_LENGTH));
+}
+
+/** False for anything that was never a secret of this kind: a typing error is told without asking the database. */
+export function isWellFormed(kind: CredentialKind, text: string): boolean {
+  const prefix = PREFIXES[kind];
+  if (!text.startsWith(prefix) || !TAIL.test(text.slice(prefix.length))) return false;
+  return text === withChecksum(text.slice(0, -CHECKSUM_LENGTH));
+}
+
+/** What is stored of a secret. It has too many bits to be guessed, so a plain hash is enough. */
+export function hashSecret(secret: string): string {
+  return createHash("sha256").update(secret).digest("hex");
+}
+
+/** First and last four characters of the random part, for people to tell secrets apart. */
+export function hintOf(kind: CredentialKind, secret: string): string {
+  const body = secret.slice(PREFIXES[kind].length, -CHECKSUM_LENGTH);
+  return `${body.slice(0, 4)}…${body.slice(-4)}`;
+}
+
+export function randomBase62(length: number): string {
+  return Array.from({ length }, () => ALPHABET[randomInt(ALPHABET.length)]).join("");
+}
+
+function withChecksum(text: string): string {
+  let rest = crc32(text);
+  let checksum = "";
+  for (let i = 0; i < CHECKSUM_LENGTH; i++) {
+    checksum = ALPHABET.charAt(rest % ALPHABET.length) + checksum;
+    rest = Math.floor(rest / ALPHABET.length);
+  }
+  return text + checksum;
+}
