@@ -13,7 +13,7 @@ import { createJournal, type JournalEntry } from "./journal.ts";
 import { converse } from "./loop.ts";
 import type { Observer } from "./observer.ts";
 import { patiently } from "./patience.ts";
-import { HandedOver, RunFailure } from "./run-failure.ts";
+import { HandedOver, RunFailure, sessionNotFound } from "./run-failure.ts";
 import { createState, historyOf, type RunState } from "./state.ts";
 
 export interface RunDeps {
@@ -80,6 +80,7 @@ async function restore(run: RunRecord, known: Manifest | undefined, deps: RunDep
   const history = await deps.runs.history(run.threadId, scope);
   const manifest =
     known ?? (run.manifestHash ? await deps.runtimes.getManifest(run.agentId, run.manifestHash) : undefined);
+  if (!manifest) throw sessionNotFound();
   // A run that was never claimed from anyone has nothing to go on from.
   const { turns, calls } = run.fence > 1 ? await deps.runs.checkpoint(run.runId) : { turns: [], calls: [] };
   return createState({ run, model, manifest, history, turns, calls });

@@ -29,13 +29,13 @@ const CONVERSATION_CHARS = 400_000;
 export function createState(input: {
   run: RunRecord;
   model: ChosenModel;
-  manifest: Manifest | undefined;
+  manifest: Manifest;
   history: readonly HistoryEntry[];
   turns?: TurnRecord[];
   calls?: CallRecord[];
 }): RunState {
   const { run, model, manifest, history, turns = [], calls = [] } = input;
-  const visible = manifest ? visibleFunctions(manifest, run.role) : [];
+  const visible = visibleFunctions(manifest, run.role);
   return {
     run,
     model,

@@ -1,0 +1,57 @@
+import type { CallOutcome, Manifest, PreparedContext } from "@patchbay/protocol";
+import type { CallOrder, Delivery, FunctionGateway } from "../../src/ports/function-gateway.ts";
+
+type Answer = (order: CallOrder, signal: AbortSignal) => Delivery | Promise<Delivery>;
+
+export const ok = (
+  value: CallOutcome extends infer O ? (O extends { ok: true; value: infer V } ? V : never) : never,
+): Delivery => ({
+  kind: "outcome",
+  outcome: { ok: true, value },
+});
+
+/** A manifest of functions that take anything; `roles` by name. */
+export function manifestOf(roles: Record<string, string[] | "everyone">, extra: Partial<Manifest> = {}): Manifest {
+  return {
+    name: "test",
+    preparesContext: false,
+    functions: Object.entries(roles).map(([name, who]) => ({
+      name,
+      description: name,
+      inputSchema: { type: "object" },
+      roles: who,
+      conditional: false,
+      effect: "write",
+      idempotent: name.startsWith("idempotent"),
+      timeoutMs: 5_000,
+    })),
+    ...extra,
+  };
+}
+
+/** One runtime, played by a function. Set `connected` to false to make it vanish. */
+export function fakeGateway(manifest: Manifest, answer: Answer, recovered: Answer = answer) {
+  const orders: CallOrder[] = [];
+  const acknowledged: string[] = [];
+  const fake = {
+    connected: true,
+    orders,
+    acknowledged,
+    prepared: { ok: true } as PreparedContext,
+  };
+  const send = async (order: CallOrder, reply: Answer, signal: AbortSignal): Promise<Delivery> => {
+    orders.push(order);
+    const gone = new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    return await Promise.race([reply(order, signal), gone]);
+  };
+  const gateway: FunctionGateway = {
+    session: async () => (fake.connected ? { manifest, manifestHash: "hash" } : undefined),
+    prepare: async () => fake.prepared,
+    assign: async () => (fake.connected ? `runtime-${orders.length}` : undefined),
+    deliver: (order, { signal }) => send(order, answer, signal),
+    recover: (order, { signal }) => send(order, recovered, signal),
+    acknowledge: (callId) => void acknowledged.push(callId),
+    connected: () => fake.connected,
+  };
+  return Object.assign(fake, { gateway });
+}

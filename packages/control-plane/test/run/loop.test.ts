@@ -1,0 +1,210 @@
+import { expect, test } from "vitest";
+import { ModelError, PLAN_GO_AHEAD, PLAN_REQUEST } from "../../src/ports/model-provider.ts";
+import { startCore } from "./core.ts";
+import { fakeGateway, manifestOf, ok } from "./fake-gateway.ts";
+import { scriptedModel, type ScriptedTurn } from "./scripted-model.ts";
+
+const MANIFEST = manifestOf({ open: "everyone", staff: ["agent"] });
+
+async function desk(
+  turns: Parameters<typeof scriptedModel>[0],
+  answer: Parameters<typeof fakeGateway>[1] = () => ok("done"),
+) {
+  const model = scriptedModel(turns);
+  const runtime = fakeGateway(MANIFEST, answer);
+  const core = await startCore({ models: model.catalog, gateway: runtime.gateway });
+  return { ...core, model, runtime, [Symbol.asyncDispose]: () => core[Symbol.asyncDispose]() };
+}
+
+test("an answer without calls comes back with its thread, its usage and its cost", async () => {
+  await using system = await desk([{ text: "Hello there." }]);
+
+  const answer = await system.query("Hello?");
+
+  expect(answer).toMatchObject({ success: true, response: "Hello there.", errorMessage: "", toolInteractions: [] });
+  expect(answer.threadId).toMatch(/^thr_[0-9a-f]{32}$/);
+  expect(answer.usage).toEqual({ inputTokens: 10, outputTokens: 5, cachedInputTokens: 0, costUsd: 0.00002 });
+});
+
+test("a call's result goes back to the model and into toolInteractions", async () => {
+  await using system = await desk([{ calls: [["open", { id: 7 }]] }, { text: "It is 7." }], () => ok({ id: 7 }));
+
+  const answer = await system.query("Which?");
+
+  expect(answer.toolInteractions).toEqual([
+    { toolName: "open", parameters: { id: 7 }, success: true, result: { id: 7 } },
+  ]);
+  expect(system.model.requests[1]?.messages.at(-1)).toEqual({
+    role: "results",
+    results: [{ callId: "m0-0", name: "open", content: '{"id":7}', isError: false }],
+  });
+  expect(system.runtime.acknowledged).toEqual(system.runtime.orders.map((order) => order.callId));
+});
+
+test("parallel calls run side by side and stand in the order asked", async () => {
+  const late = Promise.withResolvers<void>();
+  await using system = await desk(
+    [
+      {
+        calls: [
+          ["open", { n: 1 }],
+          ["open", { n: 2 }],
+        ],
+      },
+      { text: "Both." },
+    ],
+    async (order) => {
+      const { n } = order.arguments as { n: number };
+      if (n === 1) await late.promise;
+      else late.resolve();
+      return ok(n);
+    },
+  );
+
+  const answer = await system.query("Both?");
+
+  expect(answer.toolInteractions.map((call) => call.result)).toEqual([1, 2]);
+  const types = (await system.events(answer.runId)).map((event) => event.type);
+  expect(types).toEqual(["toolCall", "toolCall", "toolResult", "toolResult", "finalResponse"]);
+});
+
+test("a function the role may not call is neither shown nor run, and looks like one that does not exist", async () => {
+  const turns = (): ScriptedTurn[] => [
+    {
+      calls: [
+        ["staff", {}],
+        ["nothing", {}],
+      ],
+    },
+    { text: "No." },
+  ];
+  await using system = await desk(turns());
+
+  const answer = await system.query("Try it", { role: "customer" });
+
+  expect(system.model.requests[0]?.functions.map((one) => one.name)).toEqual(["open"]);
+  expect(system.runtime.orders).toEqual([]);
+  const [hidden, unknown] = answer.toolInteractions;
+  expect(hidden).toMatchObject({ success: false, code: "unknown_function", toolName: "staff" });
+  expect({ ...hidden, toolName: "", errorMessage: hidden?.errorMessage?.replace("staff", "nothing") }).toEqual({
+    ...unknown,
+    toolName: "",
+  });
+  const audit = await system.store.audit.list({ agentId: "agt_1", runId: answer.runId, limit: 50 });
+  expect(audit.filter((row) => row.action === "call.denied").map((row) => [row.functionName, row.rule])).toEqual(
+    expect.arrayContaining([["staff", "roles"]]),
+  );
+});
+
+test("arguments that are no JSON stand as the raw text and are not sent", async () => {
+  await using system = await desk([{ calls: [["open", '{"id":']] }, { text: "Sorry." }]);
+
+  const answer = await system.query("Go");
+
+  expect(answer.toolInteractions).toMatchObject([{ parameters: '{"id":', success: false, code: "invalid_arguments" }]);
+  expect(system.runtime.orders).toEqual([]);
+});
+
+test("in analysisMode the model plans without functions first, and the plan is shown as a thought", async () => {
+  await using system = await desk([{ text: "1. Look." }, { calls: [["open", {}]] }, { text: "Found." }]);
+
+  const answer = await system.query("Find it", { analysisMode: true });
+
+  expect(system.model.requests[0]?.toolChoice).toBe("none");
+  expect(system.model.requests[0]?.messages.at(-1)).toEqual({ role: "user", text: PLAN_REQUEST });
+  expect(system.model.requests[1]?.messages.map((message) => (message.role === "results" ? "" : message.text))).toEqual(
+    ["Find it", PLAN_REQUEST, "1. Look.", PLAN_GO_AHEAD],
+  );
+  expect((await system.events(answer.runId))[0]).toEqual({ type: "thought", content: "1. Look." });
+  expect(answer.response).toBe("Found.");
+});
+
+test("after 25 steps an answer is asked for without functions", async () => {
+  await using system = await desk((_, index) => (index < 25 ? { calls: [["open", {}]] } : { text: "Enough." }));
+
+  const answer = await system.query("Again and again");
+
+  expect(answer).toMatchObject({ success: true, response: "Enough." });
+  expect(answer.toolInteractions).toHaveLength(25);
+  expect(system.model.requests.map((request) => request.toolChoice).slice(-2)).toEqual(["auto", "none"]);
+});
+
+test("a model that calls even then ends the run with step_limit", async () => {
+  await using system = await desk(() => ({ calls: [["open", {}]] }));
+
+  expect(await system.query("Again and again")).toMatchObject({ success: false, code: "step_limit" });
+});
+
+test("a turn cut inside a call runs nothing and ends with output_limit", async () => {
+  await using system = await desk([{ text: "I will", stop: "length", cutCall: true }]);
+
+  const answer = await system.query("Do it");
+
+  expect(answer).toMatchObject({ success: false, code: "output_limit", toolInteractions: [] });
+  expect(answer.usage.outputTokens).toBe(5);
+});
+
+test("an answer cut by maxTokens is returned with a warning", async () => {
+  await using system = await desk([{ text: "Half an", stop: "length" }]);
+
+  expect(await system.query("Tell")).toMatchObject({
+    success: true,
+    response: "Half an",
+    warnings: ["The answer was cut by maxTokens"],
+  });
+});
+
+test("a refusal of the model ends with model_refused", async () => {
+  await using system = await desk([{ stop: "refused", text: "no" }]);
+
+  expect(await system.query("Do it")).toMatchObject({ success: false, code: "model_refused" });
+});
+
+test("an overloaded provider is asked again, and nothing of the failed attempt is kept", async () => {
+  const fail = new ModelError("overloaded", "busy", { retryAfterMs: 1 });
+  await using system = await desk([{ fail }, { fail }, { text: "At last." }]);
+
+  expect(await system.query("Now?")).toMatchObject({ success: true, response: "At last.", usage: { inputTokens: 10 } });
+});
+
+test("a provider that keeps failing is named without its own words", async () => {
+  const fail = new ModelError("server", "stack trace with sk-secret");
+  await using system = await desk([{ fail }, { fail }, { fail }, { text: "never" }]);
+
+  const answer = await system.query("Now?");
+
+  expect(answer).toMatchObject({ success: false, code: "provider_error" });
+  expect(answer.errorMessage).toBe("Provider scripted failed: it had an internal error; try again later");
+  expect(system.model.requests).toHaveLength(3);
+});
+
+test("a refused key is not tried again", async () => {
+  await using system = await desk([{ fail: new ModelError("authentication", "401") }, { text: "never" }]);
+
+  expect(await system.query("Now?")).toMatchObject({ code: "provider_error" });
+  expect(system.model.requests).toHaveLength(1);
+});
+
+test("the model is told the role and the context as data, never in the system text", async () => {
+  await using system = await desk([{ text: "ok" }]);
+
+  await system.query("Hi", { role: "agent", context: { customerId: "c1" } });
+
+  const [request] = system.model.requests;
+  expect(request?.system).toContain("Be brief.");
+  expect(request?.system).not.toContain("c1");
+  expect(request?.messages[0]).toMatchObject({ role: "user", text: "Hi" });
+  expect(JSON.stringify(request?.messages[0])).toContain("customerId");
+});
+
+test("a result above 32 KiB is cut for the model with a marker and stored whole", async () => {
+  const long = "é".repeat(30_000);
+  await using system = await desk([{ calls: [["open", {}]] }, { text: "Long." }], () => ok(long));
+
+  const answer = await system.query("Long?");
+
+  expect(answer.toolInteractions[0]?.result).toBe(long);
+  const message = system.model.requests[1]?.messages.at(-1);
+  const content = message?.role === "results" ? message.results[0]!.content : "";
+  expect(content).toMatch(/é\n\[cut: 32768 of 60000 bytes shown\]$/);
+});
