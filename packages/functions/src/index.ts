@@ -1,6 +1,16 @@
 /** Functions with roles, and the runtime that connects them. */
 export type { CallOutcome, Effect, JsonObject, JsonValue, Manifest, PreparedContext, Roles } from "@patchbay/protocol";
 export { DefinitionError, FunctionError } from "./errors.ts";
+export {
+  defineFunction,
+  everyone,
+  functionsFor,
+  type Access,
+  type Decision,
+  type FunctionDefinition,
+  type FunctionOptions,
+} from "./function.ts";
 export type { CallContext, Invocation, InvokeOptions } from "./invocation.ts";
 export { createLog, silentLog, type Log, type LogFields, type LogLevel } from "./log.ts";
-export type { Service } from "./service.ts";
+export type { InputOf, OutputOf, RawSchema, Schema, StandardSchema, Zod3Schema } from "./schema/schema.ts";
+export { defineService, isService, type ContextOf, type Service, type ServiceOptions } from "./service.ts";

@@ -1,3 +1,5 @@
+import { randomBytes } from "node:crypto";
+
 export type LogFields = Record<string, unknown>;
 
 /** Where the owner's side writes what happened: one call per event, a fixed lower-case message plus fields. Never given keys, queries, arguments or results. */
@@ -60,4 +62,9 @@ function plain(value: unknown): unknown {
   if (!(value instanceof Error)) return value;
   const { name, message, stack, cause } = value;
   return { name, message, stack, ...(cause === undefined ? {} : { cause }) };
+}
+
+/** A short name for one failure: the caller is told it, the log line carries it. */
+export function createReference(): string {
+  return randomBytes(6).toString("hex");
 }

@@ -1,6 +1,13 @@
-import type { CallOutcome, JsonObject, Manifest, PreparedContext } from "@patchbay/protocol";
+import { LIMITS, type CallOutcome, type JsonObject, type Manifest, type PreparedContext } from "@patchbay/protocol";
+import { prepareContext } from "./context.ts";
+import { checkRole, checkRoles, checkServiceOptions } from "./definition-checks.ts";
+import { DefinitionError } from "./errors.ts";
+import type { FunctionDefinition } from "./function.ts";
+import { createGate } from "./gate.ts";
 import type { Invocation, InvokeOptions } from "./invocation.ts";
-import type { Log } from "./log.ts";
+import { createLog, type Log } from "./log.ts";
+import { createParser } from "./schema/parser.ts";
+import type { OutputOf, Schema } from "./schema/schema.ts";
 
 /** A set of functions behind one gate: what a runtime connects and what tests call. */
 export interface Service {
@@ -9,4 +16,109 @@ export interface Service {
   prepare(query: { role?: string; context: JsonObject }, options?: { log?: Log }): Promise<PreparedContext>;
   /** Runs one call through every check. Never rejects: failures are outcomes. */
   invoke(invocation: Invocation, options: InvokeOptions): Promise<CallOutcome>;
+}
+
+/** The context that a service's schema makes; without a schema, the object that was sent. */
+export type ContextOf<C> = C extends Schema ? OutputOf<C> : JsonObject;
+
+export interface ServiceOptions<C extends Schema | undefined> {
+  name: string;
+  /** Every role there is. Where it is given, a function that names another is a mistake. */
+  roles?: readonly string[];
+  /** The role of queries that send none. */
+  defaultRole?: string;
+  /** What the contextJson of a query must be; a query that does not meet it is refused before it begins. */
+  context?: C;
+  /** Whose data a query is about: the model is not shown earlier turns about somebody else's. */
+  subject?: (context: ContextOf<C>) => string | undefined | Promise<string | undefined>;
+  /** What of the context the model is told; all of it unless given, nothing where it returns undefined. */
+  tellModel?: (context: ContextOf<C>) => unknown;
+  /** Told to the model after the agent's own. */
+  instructions?: string;
+  /** At most 200, each name once. */
+  functions: readonly (FunctionDefinition | FunctionDefinition<ContextOf<C>>)[];
+}
+
+/** Puts functions behind one gate. Throws DefinitionError for mistakes that would show only in a query. */
+export function defineService<C extends Schema | undefined = undefined>(options: ServiceOptions<C>): Service {
+  const where = checkServiceOptions(options);
+  const { context, subject, tellModel } = options;
+  const functions = indexFunctions(options.functions, context, where);
+  const manifest = describeService(options, functions, where);
+  const parseContext = context === undefined ? undefined : createParser(context, "input", `${where}: context`);
+  const reader = { parse: parseContext, subject, tellModel };
+  return Object.freeze({
+    manifest,
+    prepare: (query: { context: JsonObject }, { log = createLog() }: { log?: Log } = {}) =>
+      prepareContext(reader, query.context, log),
+    invoke: createGate({ functions, defaultRole: options.defaultRole, parseContext }),
+  });
+}
+
+/** True for what {@link defineService} returned, by whichever copy of this package. */
+export function isService(value: unknown): value is Service {
+  if (typeof value !== "object" || value === null) return false;
+  const { manifest, prepare, invoke } = value as Partial<Service>;
+  return typeof manifest === "object" && typeof prepare === "function" && typeof invoke === "function";
+}
+
+function indexFunctions(
+  definitions: readonly FunctionDefinition<never>[],
+  context: Schema | undefined,
+  where: string,
+): Map<string, FunctionDefinition<never>> {
+  if (definitions.length > LIMITS.functionsPerService)
+    throw new DefinitionError(
+      `${where}: ${definitions.length} functions, at most ${LIMITS.functionsPerService} are taken. Split the service in two agents.`,
+    );
+  const byName = new Map<string, FunctionDefinition<never>>();
+  for (const [i, definition] of definitions.entries()) {
+    // Two modules that import each other leave undefined here.
+    const name = (definition as Partial<FunctionDefinition<never>> | undefined)?.manifest?.name;
+    if (name === undefined) throw new DefinitionError(`${where}: functions[${i}] is not what defineFunction returned.`);
+    if (byName.has(name)) throw new DefinitionError(`${where}: two functions are named "${name}".`);
+    if (definition.contextSchema !== undefined && definition.contextSchema !== context)
+      throw new DefinitionError(
+        `${where}: function "${name}" was made for another context. Give the service the schema that functionsFor() was given.`,
+      );
+    byName.set(name, definition);
+  }
+  return byName;
+}
+
+function describeService<C extends Schema | undefined>(
+  options: ServiceOptions<C>,
+  functions: ReadonlyMap<string, FunctionDefinition<never>>,
+  where: string,
+): Manifest {
+  const { name, defaultRole, instructions, context, subject, tellModel } = options;
+  const roles = options.roles === undefined ? undefined : checkRoles(options.roles, where);
+  if (roles === "everyone") throw new DefinitionError(`${where}: roles must be a list of all roles.`);
+  if (defaultRole !== undefined) checkKnown(roles, checkRole(defaultRole, where), `${where}: defaultRole`);
+  for (const { manifest } of functions.values())
+    for (const role of manifest.roles === "everyone" ? [] : manifest.roles)
+      checkKnown(roles, role, `${where}: function "${manifest.name}"`);
+
+  const manifest: Manifest = {
+    name,
+    ...(roles === undefined ? {} : { roles }),
+    ...(defaultRole === undefined ? {} : { defaultRole }),
+    ...(instructions === undefined ? {} : { instructions }),
+    preparesContext: context !== undefined || subject !== undefined || tellModel !== undefined,
+    functions: [...functions.values()].map((definition) => definition.manifest),
+  };
+  const sizeBytes = Buffer.byteLength(JSON.stringify(manifest));
+  if (sizeBytes > MANIFEST_BYTES)
+    throw new DefinitionError(
+      `${where}: its description has ${sizeBytes} bytes, at most ${MANIFEST_BYTES} are taken. Shorten schemas and descriptions, or split the service.`,
+    );
+  return manifest;
+}
+
+/** The manifest travels in one frame, beside a few short members. */
+const MANIFEST_BYTES = LIMITS.frameBytes - 1024;
+
+function checkKnown(roles: readonly string[] | undefined, role: string, where: string): void {
+  if (roles !== undefined && !roles.includes(role))
+    throw new DefinitionError(`${where} names the role "${role}", which is not among ${roles.join(", ")}.`);
 }

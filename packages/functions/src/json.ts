@@ -1,0 +1,46 @@
+import { LIMITS, type JsonValue } from "@patchbay/protocol";
+
+/** Says where a value stops being JSON, and why. */
+export class NotJson extends Error {
+  override readonly name = "NotJson";
+}
+
+/** The frames around a value nest too. */
+const DEPTH = LIMITS.jsonDepth - 4;
+
+/**
+ * Copies a value as JSON would carry it, so that later changes to the owner's objects do not reach it. Follows JSON.stringify
+ * (`toJSON`, undefined members left out, NaN as null), but throws {@link NotJson} where that would lose data without a word: a
+ * bigint, a map or set, a promise, an object that holds itself. `undefined` itself becomes null.
+ */
+export function toJson(value: unknown, path = "", depth = 0): JsonValue {
+  const fault = (what: string) => new NotJson(`${path === "" ? "the value" : path} ${what}`);
+  if (value === null || value === undefined) return null;
+  switch (typeof value) {
+    case "string":
+    case "boolean":
+      return value;
+    case "number":
+      return Number.isFinite(value) ? value : null;
+    case "object":
+      break;
+    default:
+      throw fault(`is a ${typeof value}`);
+  }
+  if (depth >= DEPTH) throw fault(`nests deeper than ${DEPTH} levels, or holds itself`);
+  if ("toJSON" in value && typeof value.toJSON === "function") return toJson(value.toJSON(), path, depth + 1);
+  if (value instanceof Map || value instanceof Set) throw fault(`is a ${value.constructor.name}: spread it first`);
+  if (value instanceof Promise) throw fault("is a promise: await it first");
+  if (Array.isArray(value)) return Array.from(value, (item, i) => toJson(item, `${path}[${i}]`, depth + 1));
+  const copy: Record<string, JsonValue> = {};
+  for (const [name, member] of Object.entries(value)) {
+    // Assigned to, __proto__ would change the copy instead of becoming its member.
+    if (isAbsent(member) || name === "__proto__") continue;
+    copy[name] = toJson(member, path === "" ? name : `${path}.${name}`, depth + 1);
+  }
+  return copy;
+}
+
+function isAbsent(member: unknown): boolean {
+  return member === undefined || typeof member === "function" || typeof member === "symbol";
+}

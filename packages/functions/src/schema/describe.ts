@@ -1,0 +1,93 @@
+import { isJsonObject, LIMITS, type JsonObject } from "@patchbay/protocol";
+import { DefinitionError } from "../errors.ts";
+import { isStandardSchema, isZod3, isZod4, type Schema } from "./schema.ts";
+import { describesItself, standardToJsonSchema } from "./standard.ts";
+import { followRef, mapSchema, memberPath } from "./subschemas.ts";
+import { tidy } from "./tidy.ts";
+import { explainUnwritable, type Unwritable } from "./unwritable.ts";
+import { zod3Members, zod3ToJsonSchema } from "./zod3.ts";
+import { zod4Members, zod4ToJsonSchema } from "./zod4.ts";
+
+/**
+ * The JSON Schema 2020-12 of what `schema` accepts, as models are shown it. Throws a DefinitionError for what cannot be
+ * written as one; `where` opens its message.
+ */
+export function describeInput(schema: Schema, where: string): JsonObject {
+  const { jsonSchema, members } = convert(schema, where);
+  checkRefs(jsonSchema, where);
+  checkRoot(jsonSchema, where);
+  const { properties } = jsonSchema;
+  const lost = members.filter((name) => !isJsonObject(properties) || !Object.hasOwn(properties, name));
+  if (lost.length > 0)
+    throw new DefinitionError(
+      `${where}: the schema describes ${lost.join(", ")}, but its JSON Schema does not. Pass raw JSON Schema instead.`,
+    );
+  const sizeBytes = Buffer.byteLength(JSON.stringify(jsonSchema));
+  if (sizeBytes > LIMITS.schemaBytes)
+    throw new DefinitionError(
+      `${where}: the JSON Schema has ${sizeBytes} bytes, at most ${LIMITS.schemaBytes} are taken. Describe less, or split the function in two.`,
+    );
+  return jsonSchema;
+}
+
+/** A schema as plain JSON Schema, and the members that its own library says it has. */
+function convert(schema: Schema, where: string): { jsonSchema: JsonObject; members: string[] } {
+  const unwritable: Unwritable[] = [];
+  const note = (part: Unwritable) => void unwritable.push(part);
+  try {
+    const written = write(schema, note);
+    if (unwritable.length === 0) return written;
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new DefinitionError(`${where}: the schema cannot be written as JSON Schema: ${reason}`, { cause });
+  }
+  throw new DefinitionError(`${where}: ${unwritable.map(explainUnwritable).join("; ")}.`);
+}
+
+function write(schema: Schema, note: (part: Unwritable) => void): { jsonSchema: JsonObject; members: string[] } {
+  if (isZod4(schema)) return { jsonSchema: tidy(zod4ToJsonSchema(schema, note)), members: zod4Members(schema) };
+  if (isZod3(schema)) return { jsonSchema: tidy(zod3ToJsonSchema(schema, note)), members: zod3Members(schema) };
+  if (!isStandardSchema(schema)) return { jsonSchema: rawJsonSchema(schema), members: [] };
+  if (describesItself(schema)) return { jsonSchema: tidy(standardToJsonSchema(schema, "input")), members: [] };
+  throw new TypeError(adviceFor(schema["~standard"].vendor));
+}
+
+/** Raw JSON Schema as it was when the function was defined, without `$schema`. */
+export function rawJsonSchema(schema: object): JsonObject {
+  const { $schema: _, ...copy } = JSON.parse(JSON.stringify(schema)) as JsonObject;
+  return copy;
+}
+
+function adviceFor(vendor: string): string {
+  const remedy =
+    vendor === "valibot"
+      ? "wrap it with toStandardJsonSchema() of @valibot/to-json-schema"
+      : "use a release of the library that has it";
+  return `${vendor} gives none by itself (no ~standard.jsonSchema); ${remedy}, or pass raw JSON Schema.`;
+}
+
+function checkRefs(root: JsonObject, where: string): void {
+  mapSchema(root, (schema, path) => {
+    for (const keyword of ["$ref", "$dynamicRef"]) {
+      const ref = schema[keyword];
+      if (typeof ref === "string" && followRef(root, ref) === undefined)
+        throw new DefinitionError(
+          `${where}: ${keyword} "${ref}" at "${memberPath(path)}" leads nowhere. Only places of the same schema can be referred to, such as "#/$defs/Address".`,
+        );
+    }
+    return schema;
+  });
+}
+
+/** No provider takes a choice at the root; the arguments of a call are always one object. */
+function checkRoot(root: JsonObject, where: string): void {
+  const choice = ["anyOf", "oneOf", "allOf", "not", "enum"].find((keyword) => keyword in root);
+  if (choice !== undefined)
+    throw new DefinitionError(
+      `${where}: the schema has ${choice} at its root, which models do not take. Put it inside a member: z.object({ request: z.union([...]) }).`,
+    );
+  if (root["type"] !== "object")
+    throw new DefinitionError(
+      `${where}: the schema must describe an object (type: "object"), whose members are the arguments; it is ${JSON.stringify(root["type"] ?? "of no type")}. A function without arguments takes z.object({}).`,
+    );
+}

@@ -1,0 +1,71 @@
+import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/protocol";
+
+const ONE = new Set([
+  "additionalProperties",
+  "contains",
+  "contentSchema",
+  "else",
+  "if",
+  "items",
+  "not",
+  "propertyNames",
+  "then",
+  "unevaluatedItems",
+  "unevaluatedProperties",
+]);
+const LIST = new Set(["allOf", "anyOf", "oneOf", "prefixItems"]);
+const NAMED = new Set(["$defs", "definitions", "dependentSchemas", "patternProperties", "properties"]);
+
+/**
+ * Rebuilds a JSON Schema from the leaves up: `change` is given each schema object and where it stands.
+ * Only places that hold schemas are entered, so a member named `$ref` or a default value that looks like a schema stays as it is.
+ */
+export function mapSchema(
+  schema: JsonObject,
+  change: (schema: JsonObject, path: readonly string[]) => JsonObject,
+  path: readonly string[] = [],
+): JsonObject {
+  const into = (value: JsonValue, at: readonly string[]): JsonValue =>
+    isJsonObject(value) ? mapSchema(value, change, at) : value;
+  const entries = Object.entries(schema).map(([keyword, value]): [string, JsonValue] => {
+    const at = [...path, keyword];
+    if (Array.isArray(value) && (LIST.has(keyword) || keyword === "items"))
+      return [keyword, value.map((item, i) => into(item, [...at, String(i)]))];
+    if (NAMED.has(keyword) && isJsonObject(value))
+      return [keyword, mapMembers(value, (name, member) => into(member, [...at, name]))];
+    return [keyword, ONE.has(keyword) ? into(value, at) : value];
+  });
+  return change(Object.fromEntries(entries), path);
+}
+
+function mapMembers(members: JsonObject, change: (name: string, member: JsonValue) => JsonValue): JsonObject {
+  return Object.fromEntries(Object.entries(members).map(([name, member]) => [name, change(name, member)]));
+}
+
+/** The schema that a local reference such as `#/$defs/Address` names; undefined when there is none. */
+export function followRef(root: JsonObject, ref: string): JsonValue | undefined {
+  if (ref === "#") return root;
+  if (!ref.startsWith("#/")) return undefined;
+  let target: JsonValue | undefined = root;
+  for (const step of ref.slice(2).split("/")) {
+    const name = decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~");
+    if (Array.isArray(target)) target = target[Number(name)];
+    else if (isJsonObject(target) && Object.hasOwn(target, name)) target = target[name];
+    else return undefined;
+  }
+  return target;
+}
+
+/** A place in a JSON Schema as the owner thinks of it: `items.0.price` and not `properties/items/items/properties/price`. */
+export function memberPath(path: readonly (string | number)[]): string {
+  const names: string[] = [];
+  for (let i = 0; i < path.length; i++) {
+    const keyword = String(path[i]);
+    if (keyword === "items" || keyword === "additionalProperties") names.push("*");
+    else if (NAMED.has(keyword) || LIST.has(keyword)) {
+      const name = String(path[++i]);
+      if (NAMED.has(keyword) || keyword === "prefixItems") names.push(name);
+    }
+  }
+  return names.join(".");
+}

@@ -1,0 +1,67 @@
+import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/protocol";
+import { followRef } from "./subschemas.ts";
+
+/**
+ * Drops the members that no part of a JSON Schema lists, at every depth, as zod does by itself.
+ * Where a schema speaks of additional members (`additionalProperties`, `unevaluatedProperties`), or lists none at all, all stay.
+ */
+export function dropUnlisted(schema: JsonObject, value: JsonValue): JsonValue {
+  return prune([schema], value, schema);
+}
+
+function prune(schemas: readonly JsonObject[], value: JsonValue, root: JsonObject): JsonValue {
+  if (typeof value !== "object" || value === null) return value;
+  const parts = schemas.flatMap((schema) => partsOf(schema, root));
+  if (Array.isArray(value))
+    return value.map((item, i) =>
+      prune(
+        parts.flatMap((part) => schemasOfItem(part, i)),
+        item,
+        root,
+      ),
+    );
+
+  const open = parts.every((part) => part["properties"] === undefined) || parts.some(speaksOfOthers);
+  const kept = Object.entries(value).flatMap(([name, member]): [string, JsonValue][] => {
+    const found = parts.flatMap((part) => schemasOfMember(part, name));
+    return found.length === 0 && !open ? [] : [[name, prune(found.filter(isJsonObject), member, root)]];
+  });
+  return Object.fromEntries(kept);
+}
+
+/** A schema together with all it is composed of. A reference that leads back to itself is entered once. */
+function partsOf(schema: JsonObject, root: JsonObject, seen: Set<JsonObject> = new Set()): JsonObject[] {
+  if (seen.has(schema)) return [];
+  seen.add(schema);
+  const { $ref, allOf, anyOf, oneOf, then, else: otherwise, dependentSchemas } = schema;
+  const composed = [allOf, anyOf, oneOf].flatMap((list) => (Array.isArray(list) ? list : []));
+  if (isJsonObject(dependentSchemas)) composed.push(...Object.values(dependentSchemas));
+  const referred = typeof $ref === "string" ? followRef(root, $ref) : undefined;
+  return [
+    schema,
+    ...[...composed, then, otherwise, referred].filter(isJsonObject).flatMap((part) => partsOf(part, root, seen)),
+  ];
+}
+
+function speaksOfOthers(part: JsonObject): boolean {
+  return part["additionalProperties"] !== undefined || part["unevaluatedProperties"] !== undefined;
+}
+
+function schemasOfMember(part: JsonObject, name: string): JsonValue[] {
+  const { properties, patternProperties, additionalProperties, required } = part;
+  const listed = isJsonObject(properties) && Object.hasOwn(properties, name) ? [properties[name] ?? true] : [];
+  if (Array.isArray(required) && required.includes(name)) listed.push(true);
+  const matched = isJsonObject(patternProperties)
+    ? Object.entries(patternProperties).flatMap(([pattern, schema]) =>
+        new RegExp(pattern, "u").test(name) ? [schema] : [],
+      )
+    : [];
+  const found = [...listed, ...matched];
+  return found.length === 0 && isJsonObject(additionalProperties) ? [additionalProperties] : found;
+}
+
+function schemasOfItem(part: JsonObject, index: number): JsonObject[] {
+  const { prefixItems, items } = part;
+  const own = Array.isArray(prefixItems) ? prefixItems[index] : undefined;
+  return [own ?? items].filter(isJsonObject);
+}
