@@ -1,0 +1,82 @@
+import { expect, test } from "vitest";
+import { createMemoryBus } from "../../src/bus/memory-bus.ts";
+import type { RunStore, StoredEvent } from "../../src/ports/run-store.ts";
+import { createFeed } from "../../src/run/feed.ts";
+import { follow } from "../../src/run/follow.ts";
+
+/** A log that grows, and the feed that tells of it. */
+function growingLog() {
+  const log: StoredEvent[] = [];
+  const feed = createFeed(createMemoryBus());
+  let reads = 0;
+  const runs = {
+    async events(_: string, after: number, limit: number) {
+      reads++;
+      return log.filter((event) => event.seq > after).slice(0, limit);
+    },
+  } as Pick<RunStore, "events"> as RunStore;
+  function append(body: object): void {
+    const event = { seq: log.length + 1, body: JSON.stringify(body) };
+    log.push(event);
+    feed.stored("r", [event]);
+  }
+  return { runs, feed, append, log, reads: () => reads };
+}
+
+test("a reader that lags behind megabytes of events still gets each of them once, in order", async () => {
+  const { runs, feed, append, log } = growingLog();
+  const stream = follow("r", { after: 0, deltas: true, signal: AbortSignal.timeout(10_000) }, { runs, feed });
+  append({ type: "thought", content: "first" });
+  expect((await stream.next()).value).toMatchObject({ id: 1 });
+
+  // Nobody reads while these come in: far more than a reader's inbox holds.
+  for (let i = 0; i < 500; i++) {
+    append({ type: "thought", content: "x".repeat(5_000) });
+    feed.live("r", { type: "responseDelta", content: "lost when behind" });
+  }
+  append({ type: "error", errorMessage: "end" });
+
+  const seen: number[] = [1];
+  for await (const event of stream) if (event.id !== undefined) seen.push(event.id);
+  expect(seen).toEqual(log.map((event) => event.seq));
+});
+
+test("resuming after any event gives exactly the rest", async () => {
+  const { runs, feed, append, log } = growingLog();
+  for (const content of ["a", "b", "c"]) append({ type: "thought", content });
+  append({ type: "finalResponse", response: "done" });
+
+  for (let after = 0; after <= 3; after++) {
+    const seen: string[] = [];
+    const options = { after, deltas: false, signal: AbortSignal.timeout(1_000) };
+    for await (const event of follow("r", options, { runs, feed })) seen.push(event.body);
+    expect(seen).toEqual(log.slice(after).map((event) => event.body));
+  }
+});
+
+test("live events are shown only to those who asked for them", async () => {
+  const { runs, feed, append } = growingLog();
+  const shown = async (deltas: boolean): Promise<string[]> => {
+    const types: string[] = [];
+    const options = { after: 0, deltas, signal: AbortSignal.timeout(2_000) };
+    for await (const event of follow("r", options, { runs, feed }))
+      types.push((JSON.parse(event.body) as { type: string }).type);
+    return types;
+  };
+  const both = Promise.all([shown(true), shown(false)]);
+  await Promise.resolve().then(() => Promise.resolve());
+  feed.live("r", { type: "responseDelta", content: "x" });
+  append({ type: "finalResponse", response: "x" });
+
+  expect(await both).toEqual([["responseDelta", "finalResponse"], ["finalResponse"]]);
+});
+
+test("a reader that stops waiting ends at once and leaves nothing behind", async () => {
+  const { runs, feed } = growingLog();
+  const stop = new AbortController();
+  const stream = follow("r", { after: 0, deltas: false, signal: stop.signal }, { runs, feed });
+  const next = stream.next();
+  stop.abort();
+
+  expect(await next).toEqual({ value: undefined, done: true });
+});
