@@ -1,0 +1,188 @@
+import type { JsonObject, JsonValue } from "@patchbay/protocol";
+import type { ModelCall, ModelEvent, ModelStop, ModelTurn, TokenUsage } from "../ports/model-provider.ts";
+import { ANTHROPIC_WIRE } from "./anthropic-request.ts";
+import { modelFailure } from "./model-failure.ts";
+import { parseArguments } from "./neutral-request.ts";
+import { settleTurn } from "./settled-turn.ts";
+import type { Accumulator } from "./turn-stream.ts";
+import type { WireNames } from "./wire-names.ts";
+
+interface AnthropicUsage {
+  input_tokens?: number | null;
+  cache_creation_input_tokens?: number | null;
+  cache_read_input_tokens?: number | null;
+  output_tokens?: number | null;
+}
+
+/** The members that are read of the wire's events; the rest is passed over. */
+export interface AnthropicEvent {
+  type: string;
+  index?: number;
+  message?: { model?: string; usage?: AnthropicUsage };
+  content_block?: JsonObject & { type: string };
+  delta?: {
+    type?: string;
+    text?: string;
+    thinking?: string;
+    signature?: string;
+    partial_json?: string;
+    citation?: JsonValue;
+    stop_reason?: string | null;
+  };
+  usage?: AnthropicUsage;
+  error?: { type?: string; message?: string; details?: { error_code?: string } | null };
+}
+
+const STOPS: Record<string, ModelStop> = {
+  end_turn: "stop",
+  stop_sequence: "stop",
+  tool_use: "calls",
+  max_tokens: "length",
+  pause_turn: "pause",
+  refusal: "refused",
+  model_context_window_exceeded: "context_window",
+};
+
+interface Building {
+  block: JsonObject & { type: string };
+  /** Text of a call's arguments so far. */
+  json: string;
+}
+
+export function anthropicAccumulator(options: {
+  model: string;
+  names: WireNames;
+  warnings: string[];
+}): Accumulator<AnthropicEvent> {
+  const blocks: Building[] = [];
+  const usage: AnthropicUsage = {};
+  let model = options.model;
+  let stopReason: string | undefined;
+  let ended = false;
+
+  function takeDelta(building: Building | undefined, delta: AnthropicEvent["delta"]): ModelEvent | undefined {
+    if (!building || !delta) return undefined;
+    const { block } = building;
+    switch (delta.type) {
+      case "text_delta":
+        append(block, "text", delta.text);
+        return delta.text ? { type: "textDelta", text: delta.text } : undefined;
+      case "thinking_delta":
+        append(block, "thinking", delta.thinking);
+        return delta.thinking ? { type: "thoughtDelta", text: delta.thinking } : undefined;
+      case "signature_delta":
+        append(block, "signature", delta.signature);
+        return undefined;
+      case "input_json_delta":
+        building.json += delta.partial_json ?? "";
+        return undefined;
+      case "citations_delta":
+        block["citations"] = [...(Array.isArray(block["citations"]) ? block["citations"] : []), delta.citation ?? null];
+        return undefined;
+      default:
+        return undefined;
+    }
+  }
+
+  return {
+    take(event) {
+      switch (event.type) {
+        case "message_start":
+          model = event.message?.model ?? model;
+          note(usage, event.message?.usage);
+          return undefined;
+        case "content_block_start":
+          if (event.content_block) blocks[event.index ?? blocks.length] = { block: event.content_block, json: "" };
+          return undefined;
+        case "content_block_delta":
+          return takeDelta(blocks[event.index ?? -1], event.delta);
+        case "content_block_stop":
+          settle(blocks[event.index ?? -1]);
+          return undefined;
+        case "message_delta":
+          stopReason = event.delta?.stop_reason ?? stopReason;
+          note(usage, event.usage);
+          return undefined;
+        case "message_stop":
+          ended = true;
+          return undefined;
+        case "error": {
+          const { type, message = "no reason given", details } = event.error ?? {};
+          throw modelFailure("anthropic", { codes: [type, details?.error_code], message });
+        }
+        default:
+          return undefined;
+      }
+    },
+    end() {
+      if (!ended || stopReason === undefined) return undefined;
+      const whole = blocks.filter(Boolean);
+      return { ...readBlocks(whole, stopReason, options), usage: total(usage), model };
+    },
+  };
+}
+
+/** The arguments are whole when their block ends, and are parsed for the echo then. */
+function settle(building: Building | undefined): void {
+  if (building?.block.type === "tool_use" && building.json !== "")
+    building.block["input"] = parseArguments(building.json);
+}
+
+function append(block: JsonObject, member: string, text: string | undefined): void {
+  const before = block[member];
+  block[member] = (typeof before === "string" ? before : "") + (text ?? "");
+}
+
+/** Later counts replace earlier ones: they are cumulative. */
+function note(usage: AnthropicUsage, seen: AnthropicUsage | undefined): void {
+  for (const [name, count] of Object.entries(seen ?? {}))
+    if (typeof count === "number") usage[name as keyof AnthropicUsage] = count;
+}
+
+function total(usage: AnthropicUsage): TokenUsage {
+  const cachedInput = usage.cache_read_input_tokens ?? 0;
+  return {
+    input: (usage.input_tokens ?? 0) + (usage.cache_creation_input_tokens ?? 0) + cachedInput,
+    cachedInput,
+    output: usage.output_tokens ?? 0,
+  };
+}
+
+function readBlocks(
+  blocks: Building[],
+  stopReason: string,
+  { model, names, warnings }: { model: string; names: WireNames; warnings: string[] },
+): Omit<ModelTurn, "usage" | "model"> {
+  const found: ModelCall[] = [];
+  const thoughts: string[] = [];
+  let text = "";
+  for (const { block, json } of blocks) {
+    if (block.type === "text") text += str(block["text"]);
+    else if (block.type === "thinking" && block["thinking"]) thoughts.push(str(block["thinking"]));
+    else if (block.type === "tool_use")
+      found.push({
+        id: str(block["id"]),
+        name: names.fromWire(str(block["name"])),
+        arguments: json || whole(block["input"]),
+      });
+  }
+  // The wire sends empty text blocks, and refuses to get them back.
+  const echoed = blocks.map(({ block }) => block).filter(({ type, text }) => type !== "text" || text !== "");
+  return {
+    ...settleTurn(STOPS[stopReason] ?? "stop", found),
+    text,
+    thoughts,
+    echo: { provider: ANTHROPIC_WIRE, model, blocks: echoed },
+    ...(warnings.length > 0 ? { warnings } : {}),
+  };
+}
+
+function str(value: JsonValue | undefined): string {
+  return typeof value === "string" ? value : "";
+}
+
+/** Compatible servers may give the whole input where the block begins. */
+function whole(input: JsonValue | undefined): string {
+  const text = JSON.stringify(input ?? {});
+  return text === "{}" ? "" : text;
+}

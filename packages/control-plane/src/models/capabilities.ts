@@ -1,0 +1,65 @@
+/** How a Claude model is asked to think, and whether it takes a temperature. */
+export interface AnthropicCapabilities {
+  /** `budget`: an explicit number of tokens (older models). */
+  thinking: "adaptive" | "budget" | "none";
+  temperature: boolean;
+}
+
+export interface OpenaiCapabilities {
+  /** Takes a `reasoning` setting, `developer` messages and `max_completion_tokens`. */
+  reasoning: boolean;
+  temperature: boolean;
+  /** In Chat Completions these models take functions only when they do not reason. */
+  chatWithoutReasoning: boolean;
+  /** OpenAI's own model: knows members that compatible servers may refuse. */
+  own: boolean;
+}
+
+export interface GeminiCapabilities {
+  thoughts: boolean;
+  /** The first call of each step must come back with its signature. */
+  signatures: boolean;
+  temperature: boolean;
+}
+
+/** First fit counts; a name that fits nothing is taken for the newest kind. Prefixes of gateways (`vendor/model`) are ignored. */
+type Table<Capabilities> = readonly (readonly [RegExp, Capabilities])[];
+
+function lookUp<Capabilities>(table: Table<Capabilities>, model: string, newest: Capabilities): Capabilities {
+  const name = model.slice(model.lastIndexOf("/") + 1);
+  return table.find(([pattern]) => pattern.test(name))?.[1] ?? newest;
+}
+
+const ANTHROPIC: Table<AnthropicCapabilities> = [
+  [/^claude-(2|instant|3-5|3-(opus|sonnet|haiku))/, { thinking: "none", temperature: true }],
+  [/^claude-(3-7|(opus|sonnet|haiku)-4(-[015]\b|-\d{8}|$))/, { thinking: "budget", temperature: true }],
+  [/^claude-(opus|sonnet|haiku)-4-6/, { thinking: "adaptive", temperature: true }],
+];
+
+export function anthropicCapabilities(model: string): AnthropicCapabilities {
+  return lookUp(ANTHROPIC, model, { thinking: "adaptive", temperature: false });
+}
+
+const PLAIN: OpenaiCapabilities = { reasoning: false, temperature: true, chatWithoutReasoning: false, own: true };
+const REASONING: OpenaiCapabilities = { reasoning: true, temperature: false, chatWithoutReasoning: false, own: true };
+
+const OPENAI: Table<OpenaiCapabilities> = [
+  [/^(gpt-3|gpt-4|chatgpt-4o|gpt-5-chat)/, PLAIN],
+  [/^gpt-6(-sol|-luna|\.\d+-(terra|luna))/, { ...REASONING, chatWithoutReasoning: true }],
+  [/^(o\d|gpt-\d|codex)/, REASONING],
+];
+
+/** `api` decides for unknown names: on Chat Completions they are models of compatible servers, elsewhere OpenAI's newest. */
+export function openaiCapabilities(model: string, api: "responses" | "chat"): OpenaiCapabilities {
+  return lookUp(OPENAI, model, api === "chat" ? { ...PLAIN, own: false } : REASONING);
+}
+
+const GEMINI: Table<GeminiCapabilities> = [
+  [/^gemini-(1|2\.0)/, { thoughts: false, signatures: false, temperature: true }],
+  [/^gemini-2/, { thoughts: true, signatures: false, temperature: true }],
+  [/^gemini-4-argon/, { thoughts: true, signatures: true, temperature: false }],
+];
+
+export function geminiCapabilities(model: string): GeminiCapabilities {
+  return lookUp(GEMINI, model, { thoughts: true, signatures: true, temperature: true });
+}

@@ -1,0 +1,130 @@
+import type { JsonObject } from "@patchbay/protocol";
+import {
+  ModelError,
+  type ModelCall,
+  type ModelEvent,
+  type ModelStop,
+  type TokenUsage,
+} from "../ports/model-provider.ts";
+import { geminiFault, type GeminiErrorBody } from "./gemini-failure.ts";
+import { GEMINI_WIRE } from "./gemini-request.ts";
+import { settleTurn } from "./settled-turn.ts";
+import type { Accumulator } from "./turn-stream.ts";
+import { madeUpCallId } from "./wire-call-id.ts";
+import type { WireNames } from "./wire-names.ts";
+
+interface Part extends JsonObject {
+  text?: string;
+  thought?: boolean;
+  functionCall?: { id?: string; name?: string; args?: JsonObject };
+}
+
+/** The members that are read of the wire's chunks; the rest is passed over. */
+export interface GeminiChunk {
+  candidates?: { content?: { parts?: Part[] }; finishReason?: string }[];
+  promptFeedback?: { blockReason?: string };
+  usageMetadata?: {
+    promptTokenCount?: number;
+    toolUsePromptTokenCount?: number;
+    cachedContentTokenCount?: number;
+    candidatesTokenCount?: number;
+    thoughtsTokenCount?: number;
+  };
+  modelVersion?: string;
+  error?: GeminiErrorBody;
+}
+
+const STOPS: Record<string, ModelStop> = {
+  STOP: "calls",
+  MAX_TOKENS: "length",
+  SAFETY: "refused",
+  RECITATION: "refused",
+  BLOCKLIST: "refused",
+  PROHIBITED_CONTENT: "refused",
+  SPII: "refused",
+  LANGUAGE: "refused",
+  MALFORMED_FUNCTION_CALL: "malformed",
+  UNEXPECTED_TOOL_CALL: "malformed",
+  TOO_MANY_TOOL_CALLS: "malformed",
+};
+
+export function geminiAccumulator(options: {
+  model: string;
+  names: WireNames;
+  warnings: string[];
+}): Accumulator<GeminiChunk> {
+  const parts: Part[] = [];
+  const calls: ModelCall[] = [];
+  const thoughts: string[] = [];
+  let text = "";
+  let thinking = false;
+  let stop: ModelStop | undefined;
+  let model = options.model;
+  let usage: GeminiChunk["usageMetadata"];
+
+  function takePart(part: Part): void {
+    parts.push(part);
+    if (part.functionCall) {
+      const { id, name = "", args } = part.functionCall;
+      // The wire hands out parsed arguments; the port wants their text.
+      const json = args && Object.keys(args).length > 0 ? JSON.stringify(args) : "";
+      calls.push({ id: id || madeUpCallId(), name: options.names.fromWire(name), arguments: json });
+    } else if (part.thought && part.text) {
+      if (thinking) thoughts.push((thoughts.pop() ?? "") + part.text);
+      else thoughts.push(part.text);
+    } else if (part.text) text += part.text;
+    thinking = part.thought === true;
+  }
+
+  return {
+    take(chunk) {
+      if (chunk.error) throw geminiFault(chunk.error);
+      usage = chunk.usageMetadata ?? usage;
+      model = chunk.modelVersion ?? model;
+      if (chunk.promptFeedback?.blockReason) stop = "refused";
+      const candidate = chunk.candidates?.[0];
+      const received = candidate?.content?.parts ?? [];
+      for (const part of received) takePart(part);
+      if (candidate?.finishReason) stop = stopOf(candidate.finishReason);
+      return shownOf(received);
+    },
+    end() {
+      if (stop === undefined) return undefined;
+      // The model sometimes ends with nothing at all; asked again it answers.
+      const empty = stop === "calls" && calls.length === 0 && text === "";
+      return {
+        ...settleTurn(empty ? "malformed" : stop, calls),
+        text,
+        thoughts,
+        usage: usageOf(usage),
+        model,
+        ...(parts.length > 0 ? { echo: { provider: GEMINI_WIRE, model: options.model, blocks: parts } } : {}),
+        ...(options.warnings.length > 0 ? { warnings: options.warnings } : {}),
+      };
+    },
+  };
+}
+
+function stopOf(finishReason: string): ModelStop {
+  const stop = STOPS[finishReason];
+  if (!stop) throw new ModelError("server", `gemini ended its turn with ${finishReason}`);
+  return stop;
+}
+
+/** A chunk nearly always holds one part. Where it holds text and a thought, the text is what is shown live. */
+function shownOf(parts: Part[]): ModelEvent | undefined {
+  const texts = (thought: boolean) =>
+    parts.reduce((all, part) => all + (Boolean(part.thought) === thought ? (part.text ?? "") : ""), "");
+  const text = texts(false);
+  if (text !== "") return { type: "textDelta", text };
+  const thought = texts(true);
+  return thought === "" ? undefined : { type: "thoughtDelta", text: thought };
+}
+
+function usageOf(usage: GeminiChunk["usageMetadata"]): TokenUsage {
+  return {
+    input: (usage?.promptTokenCount ?? 0) + (usage?.toolUsePromptTokenCount ?? 0),
+    cachedInput: usage?.cachedContentTokenCount ?? 0,
+    output: (usage?.candidatesTokenCount ?? 0) + (usage?.thoughtsTokenCount ?? 0),
+  };
+}

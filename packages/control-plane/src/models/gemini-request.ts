@@ -1,0 +1,108 @@
+import type { JsonObject, JsonValue } from "@patchbay/protocol";
+import type { Message, ModelFunction, ModelRequest, ModelResult } from "../ports/model-provider.ts";
+import { geminiCapabilities } from "./capabilities.ts";
+import { fittingEcho, parseArguments, settleTemperature, userText } from "./neutral-request.ts";
+import { isMadeUpCallId } from "./wire-call-id.ts";
+import { wireNames, type WireNames } from "./wire-names.ts";
+import { takesNothing, wireSchema } from "./wire-schema.ts";
+
+/** Tags the parts this wire's turns are echoed with. */
+export const GEMINI_WIRE = "gemini";
+
+/** Stands where a signature is wanted for a call that this model did not make (documented by the provider for that). */
+const NO_SIGNATURE = "skip_thought_signature_validator";
+
+export interface GeminiContent {
+  role: "user" | "model";
+  parts: JsonObject[];
+}
+
+export interface GeminiBody {
+  contents: GeminiContent[];
+  systemInstruction?: { role: "system"; parts: JsonObject[] };
+  tools?: JsonObject[];
+  toolConfig?: JsonObject;
+  generationConfig: JsonObject;
+}
+
+export interface GeminiRequest {
+  body: GeminiBody;
+  warnings: string[];
+  names: WireNames;
+}
+
+export function geminiRequest(request: ModelRequest): GeminiRequest {
+  const { model, system, functions, maxTokens, toolChoice } = request;
+  const names = wireNames(functions);
+  const can = geminiCapabilities(model);
+  const { temperature, warnings } = settleTemperature(request, { takes: can.temperature, max: 2 });
+  const generationConfig: JsonObject = { maxOutputTokens: maxTokens };
+  if (temperature !== undefined) generationConfig["temperature"] = temperature;
+  if (can.thoughts) generationConfig["thinkingConfig"] = { includeThoughts: true };
+  const body: GeminiBody = {
+    contents: request.messages.flatMap((message) => contents(message, model, names, can.signatures)),
+    generationConfig,
+  };
+  if (system !== "") body.systemInstruction = { role: "system", parts: [{ text: system }] };
+  if (functions.length > 0) {
+    body.tools = [{ functionDeclarations: declarations(functions, names) }];
+    body.toolConfig = { functionCallingConfig: { mode: toolChoice === "none" ? "NONE" : "AUTO" } };
+  }
+  return { body, warnings, names };
+}
+
+const knownDeclarations = new WeakMap<readonly ModelFunction[], JsonObject[]>();
+
+function declarations(functions: readonly ModelFunction[], names: WireNames): JsonObject[] {
+  let list = knownDeclarations.get(functions);
+  if (!list) {
+    list = functions.map(({ name, description, inputSchema }) => ({
+      name: names.toWire(name),
+      description,
+      // An object without members is refused, a missing schema is not.
+      ...(takesNothing(inputSchema) ? {} : { parametersJsonSchema: wireSchema(inputSchema) }),
+    }));
+    knownDeclarations.set(functions, list);
+  }
+  return list;
+}
+
+function contents(message: Message, model: string, names: WireNames, signatures: boolean): GeminiContent[] {
+  if (message.role === "user") return [{ role: "user", parts: [{ text: userText(message) }] }];
+  if (message.role === "results")
+    return [{ role: "user", parts: message.results.map((result) => responsePart(result, names)) }];
+  const echo = fittingEcho(message, GEMINI_WIRE, model) as JsonObject[] | undefined;
+  const parts = echo ?? builtParts(message, names, signatures);
+  return parts.length === 0 ? [] : [{ role: "model", parts }];
+}
+
+function builtParts(
+  { text, calls }: Extract<Message, { role: "assistant" }>,
+  names: WireNames,
+  signatures: boolean,
+): JsonObject[] {
+  const callParts = calls.map(({ id, name, arguments: args }, i) => ({
+    functionCall: { ...wireId(id), name: names.toWire(name), args: parseArguments(args) },
+    ...(signatures && i === 0 ? { thoughtSignature: NO_SIGNATURE } : {}),
+  }));
+  return [...(text === "" ? [] : [{ text }]), ...callParts];
+}
+
+function responsePart({ callId, name, content, isError }: ModelResult, names: WireNames): JsonObject {
+  const response: JsonObject = isError ? { error: content } : { output: readResult(content) };
+  return { functionResponse: { ...wireId(callId), name: names.toWire(name), response } };
+}
+
+/** Older models give calls no id, and must not get one back. */
+function wireId(id: string): { id?: string } {
+  return isMadeUpCallId(id) ? {} : { id };
+}
+
+/** A result as a value, so that its quotes are not escaped; one that was cut to size is no JSON any more and goes as text. */
+function readResult(content: string): JsonValue {
+  try {
+    return JSON.parse(content) as JsonValue;
+  } catch {
+    return content;
+  }
+}

@@ -1,0 +1,41 @@
+import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/protocol";
+import type { Message, ModelRequest } from "../ports/model-provider.ts";
+
+/** A temperature within what a wire takes, and a warning where it had to be lowered or left out. */
+export function settleTemperature(
+  { model, temperature }: ModelRequest,
+  { takes, max }: { takes: boolean; max: number },
+): { temperature?: number; warnings: string[] } {
+  if (temperature === undefined) return { warnings: [] };
+  if (!takes) return { warnings: [`The model ${model} takes no temperature, so llmConfig.temperature was not sent.`] };
+  if (temperature <= max) return { temperature, warnings: [] };
+  return {
+    temperature: max,
+    warnings: [`The model ${model} takes a temperature of at most ${max}, so ${max} was sent.`],
+  };
+}
+
+/** What a user message says to the model: what is told beside the query stands before it. */
+export function userText({ text, preface }: Extract<Message, { role: "user" }>): string {
+  return preface === undefined || preface === "" ? text : `${preface}\n\n${text}`;
+}
+
+/** The echo of an assistant message, where it came from this wire and model. */
+export function fittingEcho(
+  { echo }: Extract<Message, { role: "assistant" }>,
+  wire: string,
+  model: string,
+): JsonValue | undefined {
+  return echo && echo.provider === wire && echo.model === model ? echo.blocks : undefined;
+}
+
+/** Arguments as the object that the wire wants; text that is none cannot be shown to it. */
+export function parseArguments(text: string): JsonObject {
+  if (text === "") return {};
+  try {
+    const value: unknown = JSON.parse(text);
+    return isJsonObject(value) ? value : {};
+  } catch {
+    return {};
+  }
+}

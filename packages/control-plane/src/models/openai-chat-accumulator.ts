@@ -1,0 +1,151 @@
+import type { JsonObject } from "@patchbay/protocol";
+import type { ModelCall, ModelEvent, ModelStop } from "../ports/model-provider.ts";
+import { modelFailure } from "./model-failure.ts";
+import { CHAT_WIRE } from "./openai-chat-request.ts";
+import { settleTurn } from "./settled-turn.ts";
+import type { Accumulator } from "./turn-stream.ts";
+import { madeUpCallId } from "./wire-call-id.ts";
+import type { WireNames } from "./wire-names.ts";
+
+interface CallDelta extends JsonObject {
+  index?: number;
+  id?: string;
+  function?: { name?: string; arguments?: string };
+}
+
+interface Delta {
+  content?: string | null;
+  refusal?: string | null;
+  /** Two names that compatible servers give to the text of reasoning. */
+  reasoning_content?: string | null;
+  reasoning?: string | null;
+  tool_calls?: CallDelta[] | null;
+}
+
+/** The members that are read of the wire's chunks; the rest is passed over. */
+export interface ChatChunk {
+  model?: string;
+  choices?: { index?: number; delta?: Delta | null; finish_reason?: string | null }[] | null;
+  usage?: {
+    prompt_tokens?: number;
+    prompt_tokens_details?: { cached_tokens?: number } | null;
+    completion_tokens?: number;
+  } | null;
+  error?: { code?: string | number | null; type?: string; message?: string } | string | null;
+}
+
+/** Some servers end a turn that calls with `stop`; both are natural ends. */
+const STOPS: Record<string, ModelStop> = {
+  stop: "calls",
+  tool_calls: "calls",
+  function_call: "calls",
+  length: "length",
+  content_filter: "refused",
+};
+
+interface Call {
+  id: string;
+  name: string;
+  arguments: string;
+  /** What else the server said of the call: signatures of gateways, for example. */
+  extra: JsonObject;
+}
+
+export function chatAccumulator(options: {
+  model: string;
+  names: WireNames;
+  warnings: string[];
+}): Accumulator<ChatChunk> {
+  const calls: Call[] = [];
+  /** The call that deltas of an index go to. */
+  const open = new Map<number, Call>();
+  let [text, refusal, thought, model] = ["", "", "", options.model];
+  let thoughtMember: "reasoning_content" | "reasoning" = "reasoning_content";
+  let finish: string | undefined;
+  const usage = { input: 0, cachedInput: 0, output: 0 };
+
+  function takeCall(delta: CallDelta): void {
+    const { index = calls.length, id, function: part, type: _type, ...extra } = delta;
+    let call = open.get(index);
+    // Servers that number every call 0 begin the next one with another id.
+    if (!call || (id && call.id !== "" && id !== call.id && part?.name)) {
+      call = { id: "", name: "", arguments: "", extra: {} };
+      calls.push(call);
+      open.set(index, call);
+    }
+    if (id) call.id = id;
+    if (part?.name && call.name !== part.name) call.name += part.name;
+    call.arguments += part?.arguments ?? "";
+    Object.assign(call.extra, extra);
+  }
+
+  function takeDelta(delta: Delta): ModelEvent | undefined {
+    for (const call of delta.tool_calls ?? []) takeCall(call);
+    const reasoning = delta.reasoning_content || delta.reasoning;
+    if (reasoning) thought += reasoning;
+    if (delta.reasoning && !delta.reasoning_content) thoughtMember = "reasoning";
+    if (delta.refusal) refusal += delta.refusal;
+    if (delta.content) text += delta.content;
+    const shown = delta.content || delta.refusal;
+    if (shown) return { type: "textDelta", text: shown };
+    return reasoning ? { type: "thoughtDelta", text: reasoning } : undefined;
+  }
+
+  return {
+    take(chunk) {
+      if (chunk.error) throw fault(chunk.error);
+      if (chunk.model) model = chunk.model;
+      if (chunk.usage) {
+        usage.input = chunk.usage.prompt_tokens ?? 0;
+        usage.cachedInput = chunk.usage.prompt_tokens_details?.cached_tokens ?? 0;
+        usage.output = chunk.usage.completion_tokens ?? 0;
+      }
+      const choice = chunk.choices?.[0];
+      if (choice?.finish_reason) finish = choice.finish_reason;
+      return choice?.delta ? takeDelta(choice.delta) : undefined;
+    },
+    end() {
+      if (finish === undefined) return undefined;
+      nameCalls(calls);
+      const found = calls.map((call): ModelCall => ({
+        id: call.id,
+        name: options.names.fromWire(call.name),
+        arguments: call.arguments,
+      }));
+      const stop = refusal !== "" ? "refused" : (STOPS[finish] ?? "calls");
+      const blocks: JsonObject = { role: "assistant", content: text || null };
+      if (thought) blocks[thoughtMember] = thought;
+      if (calls.length > 0) blocks["tool_calls"] = calls.map(echoCall);
+      return {
+        ...settleTurn(stop, found),
+        text: text + refusal,
+        thoughts: thought === "" ? [] : [thought],
+        usage,
+        model,
+        ...(text || calls.length > 0 ? { echo: { provider: CHAT_WIRE, model: options.model, blocks } } : {}),
+        ...(options.warnings.length > 0 ? { warnings: options.warnings } : {}),
+      };
+    },
+  };
+}
+
+/** Results are given back by id, so each call needs one of its own. */
+function nameCalls(calls: Call[]): void {
+  const seen = new Set<string>();
+  for (const call of calls) {
+    if (call.id === "" || seen.has(call.id)) call.id = madeUpCallId();
+    seen.add(call.id);
+  }
+}
+
+function echoCall({ id, name, arguments: text, extra }: Call): JsonObject {
+  return { ...extra, id, type: "function", function: { name, arguments: text || "{}" } };
+}
+
+function fault(error: NonNullable<ChatChunk["error"]>) {
+  if (typeof error === "string") return modelFailure("openai", { codes: [], message: error });
+  const { type, code, message = "no reason given" } = error;
+  // Gateways put the HTTP status here.
+  if (typeof code === "number") return modelFailure("openai", { status: code, codes: [type], message });
+  return modelFailure("openai", { codes: [type, code], message });
+}

@@ -1,0 +1,167 @@
+import type { JsonObject, JsonValue } from "@patchbay/protocol";
+import type { ModelCall, ModelError, ModelStop, ModelTurn, TokenUsage } from "../ports/model-provider.ts";
+import { modelFailure } from "./model-failure.ts";
+import { RESPONSES_WIRE } from "./openai-responses-request.ts";
+import { settleTurn } from "./settled-turn.ts";
+import type { Accumulator } from "./turn-stream.ts";
+import { madeUpCallId } from "./wire-call-id.ts";
+import type { WireNames } from "./wire-names.ts";
+
+type Item = JsonObject & {
+  type: string;
+  call_id?: string;
+  name?: string;
+  arguments?: string;
+  phase?: string;
+  summary?: { text?: string }[];
+};
+
+interface Fault {
+  code?: string | null;
+  type?: string;
+  message?: string;
+}
+
+interface ResponseBody {
+  model?: string;
+  output?: Item[];
+  error?: Fault | null;
+  incomplete_details?: { reason?: string } | null;
+  usage?: {
+    input_tokens?: number;
+    input_tokens_details?: { cached_tokens?: number } | null;
+    output_tokens?: number;
+  } | null;
+}
+
+/** The members that are read of the wire's events; the rest is passed over. */
+export interface ResponsesEvent extends Fault {
+  type: string;
+  delta?: string;
+  output_index?: number;
+  item?: Item;
+  response?: ResponseBody;
+  error?: Fault;
+}
+
+export function responsesAccumulator(options: {
+  model: string;
+  names: WireNames;
+  warnings: string[];
+}): Accumulator<ResponsesEvent> {
+  const done: Item[] = [];
+  /** Messages that comment on the work instead of answering. */
+  const commentary = new Set<number>();
+  let final: { response: ResponseBody; stop: ModelStop } | undefined;
+  let calling = false;
+
+  return {
+    take(event) {
+      switch (event.type) {
+        case "response.output_text.delta":
+        case "response.refusal.delta":
+          if (!event.delta) return undefined;
+          return { type: commentary.has(event.output_index ?? -1) ? "thoughtDelta" : "textDelta", text: event.delta };
+        case "response.reasoning_summary_text.delta":
+        case "response.reasoning_text.delta":
+          return event.delta ? { type: "thoughtDelta", text: event.delta } : undefined;
+        case "response.output_item.added":
+          if (isCommentary(event.item)) commentary.add(event.output_index ?? -1);
+          calling ||= event.item?.type === "function_call";
+          return undefined;
+        case "response.output_item.done":
+          // Only now are encrypted reasoning and arguments whole.
+          if (event.item) done[event.output_index ?? done.length] = event.item;
+          return undefined;
+        case "response.completed":
+          final = { response: event.response ?? {}, stop: "calls" };
+          return undefined;
+        case "response.incomplete":
+          final = { response: event.response ?? {}, stop: incompleteStop(event.response) };
+          return undefined;
+        case "response.failed":
+          throw fault(event.response?.error ?? {});
+        case "error":
+          throw fault(event.error ?? event);
+        default:
+          return undefined;
+      }
+    },
+    end() {
+      if (!final) return undefined;
+      const { response, stop } = final;
+      const items = done.length > 0 ? done.filter(Boolean) : (response.output ?? []);
+      const turn = readItems(items, stop, options);
+      return {
+        ...turn,
+        ...(turn.stop === "length" && calling ? { cutCall: true } : {}),
+        usage: usageOf(response),
+        model: response.model ?? options.model,
+        ...(options.warnings.length > 0 ? { warnings: options.warnings } : {}),
+      };
+    },
+  };
+}
+
+function isCommentary(item: Item | undefined): boolean {
+  return item?.type === "message" && item.phase === "commentary";
+}
+
+function incompleteStop(response: ResponseBody | undefined): ModelStop {
+  return response?.incomplete_details?.reason === "content_filter" ? "refused" : "length";
+}
+
+function fault({ code, type, message = "no reason given" }: Fault): ModelError {
+  return modelFailure("openai", { codes: [type === "error" ? undefined : type, code], message });
+}
+
+function readItems(
+  items: Item[],
+  stop: ModelStop,
+  { model, names }: { model: string; names: WireNames },
+): Omit<ModelTurn, "usage" | "model"> {
+  const found: ModelCall[] = [];
+  const thoughts: string[] = [];
+  const texts: string[] = [];
+  let refused = false;
+  for (const item of items) {
+    if (item.type === "function_call") {
+      item.call_id ||= madeUpCallId();
+      found.push({ id: item.call_id, name: names.fromWire(item.name ?? ""), arguments: item.arguments ?? "" });
+    } else if (item.type === "reasoning") {
+      thoughts.push(...partTexts(item.summary?.length ? item["summary"] : item["content"]));
+    } else if (item.type === "message") {
+      const parts = partTexts(item["content"]);
+      (isCommentary(item) ? thoughts : texts).push(...parts);
+      refused ||= Array.isArray(item["content"]) && item["content"].some(isRefusal);
+    }
+  }
+  return {
+    ...settleTurn(refused ? "refused" : stop, found),
+    text: texts.join(""),
+    thoughts,
+    echo: { provider: RESPONSES_WIRE, model, blocks: items },
+  };
+}
+
+function isRefusal(part: JsonValue): boolean {
+  return typeof part === "object" && part !== null && "type" in part && part.type === "refusal";
+}
+
+function partTexts(parts: JsonValue | undefined): string[] {
+  if (!Array.isArray(parts)) return [];
+  const texts = parts.map((part) => {
+    if (typeof part !== "object" || part === null || Array.isArray(part)) return "";
+    const text = part["text"] ?? part["refusal"];
+    return typeof text === "string" ? text : "";
+  });
+  return texts.filter((text) => text !== "");
+}
+
+function usageOf({ usage }: ResponseBody): TokenUsage {
+  return {
+    input: usage?.input_tokens ?? 0,
+    cachedInput: usage?.input_tokens_details?.cached_tokens ?? 0,
+    output: usage?.output_tokens ?? 0,
+  };
+}

@@ -1,0 +1,86 @@
+import type { JsonObject } from "@patchbay/protocol";
+import type { Message, ModelFunction, ModelRequest, ModelResult } from "../ports/model-provider.ts";
+import { openaiCapabilities } from "./capabilities.ts";
+import { fittingEcho, settleTemperature, userText } from "./neutral-request.ts";
+import { wireNames, type WireNames } from "./wire-names.ts";
+import { wireSchema } from "./wire-schema.ts";
+
+/** Tags the items this wire's turns are echoed with. */
+export const RESPONSES_WIRE = "openai-responses";
+
+/** The wire refuses smaller limits. */
+const MIN_OUTPUT_TOKENS = 16;
+
+export interface ResponsesRequest {
+  body: JsonObject;
+  warnings: string[];
+  names: WireNames;
+}
+
+export function responsesRequest(request: ModelRequest): ResponsesRequest {
+  const { model, system, functions, maxTokens, toolChoice, cacheKey } = request;
+  const names = wireNames(functions);
+  const can = openaiCapabilities(model, "responses");
+  const { temperature, warnings } = settleTemperature(request, { takes: can.temperature, max: 2 });
+  const body: JsonObject = {
+    model,
+    input: request.messages.flatMap((message) => items(message, model, names)),
+    max_output_tokens: Math.max(MIN_OUTPUT_TOKENS, maxTokens),
+    // Nothing is kept there: the items are sent back instead.
+    store: false,
+    stream: true,
+    prompt_cache_key: cacheKey,
+  };
+  if (system !== "") body["instructions"] = system;
+  if (functions.length > 0) {
+    body["tools"] = tools(functions, names);
+    body["tool_choice"] = toolChoice;
+  }
+  if (can.reasoning) {
+    body["reasoning"] = { summary: "auto" };
+    body["include"] = ["reasoning.encrypted_content"];
+  }
+  if (temperature !== undefined) body["temperature"] = temperature;
+  return { body, warnings, names };
+}
+
+const knownTools = new WeakMap<readonly ModelFunction[], JsonObject[]>();
+
+function tools(functions: readonly ModelFunction[], names: WireNames): JsonObject[] {
+  let list = knownTools.get(functions);
+  if (!list) {
+    list = functions.map(({ name, description, inputSchema }) => ({
+      type: "function",
+      name: names.toWire(name),
+      description,
+      parameters: wireSchema(inputSchema),
+      strict: false,
+    }));
+    knownTools.set(functions, list);
+  }
+  return list;
+}
+
+function items(message: Message, model: string, names: WireNames): JsonObject[] {
+  if (message.role === "user") return [{ role: "user", content: userText(message) }];
+  if (message.role === "results")
+    return message.results.map((result) => ({
+      type: "function_call_output",
+      call_id: result.callId,
+      output: resultText(result),
+    }));
+  const echo = fittingEcho(message, RESPONSES_WIRE, model);
+  if (echo) return echo as JsonObject[];
+  const calls = message.calls.map(({ id, name, arguments: text }) => ({
+    type: "function_call",
+    call_id: id,
+    name: names.toWire(name),
+    arguments: text || "{}",
+  }));
+  return [...(message.text === "" ? [] : [{ role: "assistant", content: message.text }]), ...calls];
+}
+
+/** OpenAI's wires have no mark for a failed call, so the text says it. */
+export function resultText({ content, isError }: ModelResult): string {
+  return isError ? JSON.stringify({ error: content }) : content;
+}

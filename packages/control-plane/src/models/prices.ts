@@ -1,0 +1,81 @@
+import { z } from "zod";
+import type { TokenUsage } from "../ports/model-provider.ts";
+import shipped from "./prices.json" with { type: "json" };
+
+const dollars = z.number().min(0);
+const rates = { input: dollars, cachedInput: dollars.optional(), output: dollars };
+
+/** USD per million tokens, which is micro-USD per token. */
+const ModelPrice = z.object({
+  ...rates,
+  /** For a turn whose whole input is above this many tokens. */
+  above: z.object({ inputTokens: z.int().min(1), ...rates }).optional(),
+  /** From this day on (UTC). */
+  from: z.object({ date: z.iso.date(), ...rates }).optional(),
+});
+
+/** The form of the shipped file; an override has the same, and needs to name only what it changes. */
+const PriceFile = z.object({ models: z.record(z.string(), ModelPrice) });
+
+/** A file of public model prices in litellm's form: USD per token. */
+const LitellmFile = z.record(
+  z.string(),
+  z.looseObject({
+    input_cost_per_token: dollars.optional(),
+    output_cost_per_token: dollars.optional(),
+    cache_read_input_token_cost: dollars.optional(),
+  }),
+);
+
+type ModelPrice = z.infer<typeof ModelPrice>;
+
+export interface Prices {
+  /** Micro-USD of one turn, rounded up; undefined for a model without a known price. */
+  cost(model: string, usage: TokenUsage): number | undefined;
+}
+
+/**
+ * The shipped prices with an owner's own on top (parsed JSON of the same form, or litellm's). Throws when that is of neither form.
+ * A model that a date follows (`-20251001`, `-2025-04-14`) has the price of its name without one.
+ */
+export function createPrices(override?: unknown, { now = Date.now }: { now?: () => number } = {}): Prices {
+  const models = new Map(Object.entries(PriceFile.parse(shipped).models));
+  for (const [model, price] of Object.entries(override === undefined ? {} : readOverride(override)))
+    models.set(model, price);
+
+  return {
+    cost(model, usage) {
+      const price = models.get(model) ?? models.get(model.replace(/-\d{4}-?\d{2}-?\d{2}$/, ""));
+      return price && costOf(price, usage, now());
+    },
+  };
+}
+
+function costOf(price: ModelPrice, { input, cachedInput, output }: TokenUsage, at: number): number {
+  const today = price.from && at >= Date.parse(price.from.date) ? price.from : price;
+  const rate = price.above && input > price.above.inputTokens ? price.above : today;
+  const cached = Math.min(cachedInput, input);
+  const micros = (input - cached) * rate.input + cached * (rate.cachedInput ?? rate.input) + output * rate.output;
+  // Sums of decimal fractions end a hair above the whole number they mean.
+  return Math.ceil(micros - 1e-6);
+}
+
+function readOverride(file: unknown): Record<string, ModelPrice> {
+  const own = PriceFile.safeParse(file);
+  if (own.success) return own.data.models;
+  const litellm = LitellmFile.safeParse(file);
+  if (!litellm.success)
+    throw new Error(
+      `The price file cannot be read: ${z.prettifyError(own.error)}. It needs the form of the shipped prices.json, ` +
+        `{ "models": { "<model>": { "input": 1, "cachedInput": 0.1, "output": 5 } } }, in USD per million tokens.`,
+    );
+  return Object.fromEntries(
+    Object.entries(litellm.data).flatMap(([name, entry]) => {
+      const { input_cost_per_token: input, output_cost_per_token: output, cache_read_input_token_cost: cached } = entry;
+      if (input === undefined || output === undefined) return [];
+      const price: ModelPrice = { input: input * 1e6, output: output * 1e6 };
+      if (cached !== undefined) price.cachedInput = cached * 1e6;
+      return [[name.slice(name.lastIndexOf("/") + 1), price]];
+    }),
+  );
+}

@@ -1,0 +1,70 @@
+import { ModelError } from "../ports/model-provider.ts";
+
+/** One server-sent event. Events without data lines are not given out. */
+export interface SseEvent {
+  event?: string;
+  data: string;
+}
+
+/** Longest line taken, in UTF-16 units: an answer's closing event can repeat the whole answer. */
+const MAX_LINE_UNITS = 16 * 1024 * 1024;
+
+/**
+ * Cuts bytes into events, wherever the bytes were split. Lines end in LF or CRLF; a CR alone, which the standard also
+ * allows, is sent by no provider and is not taken as one. An event that the bytes end in the middle of is never given out.
+ */
+export function createSseParser({ maxLineUnits = MAX_LINE_UNITS }: { maxLineUnits?: number } = {}) {
+  const decoder = new TextDecoder();
+  let rest = "";
+  let event: string | undefined;
+  let data: string | undefined;
+
+  function takeLine(line: string, found: SseEvent[]): void {
+    if (line === "") {
+      if (data !== undefined) found.push(event === undefined ? { data } : { event, data });
+      event = undefined;
+      data = undefined;
+      return;
+    }
+    if (line.startsWith("data:")) {
+      const value = line.slice(line.charCodeAt(5) === 32 ? 6 : 5);
+      data = data === undefined ? value : `${data}\n${value}`;
+      if (data.length > maxLineUnits) throw tooLong();
+    } else if (line === "data") data = data === undefined ? "" : `${data}\n`;
+    else if (line.startsWith("event:")) event = line.slice(line.charCodeAt(6) === 32 ? 7 : 6);
+  }
+
+  function tooLong(): ModelError {
+    return new ModelError("server", `the stream has an event above ${maxLineUnits} characters`);
+  }
+
+  return {
+    push(bytes: Uint8Array): SseEvent[] {
+      const found: SseEvent[] = [];
+      const searched = rest.length;
+      const text = rest + decoder.decode(bytes, { stream: true });
+      let start = 0;
+      let end = text.indexOf("\n", searched);
+      while (end !== -1) {
+        takeLine(text.slice(start, text.charCodeAt(end - 1) === 13 && end > start ? end - 1 : end), found);
+        start = end + 1;
+        end = text.indexOf("\n", start);
+      }
+      rest = start === 0 ? text : text.slice(start);
+      if (rest.length > maxLineUnits) throw tooLong();
+      return found;
+    },
+  };
+}
+
+/** Reads a body as events, in one batch for each read so that tokens cost no promise of their own. */
+export async function* readSse(
+  body: AsyncIterable<Uint8Array>,
+  options: { maxLineUnits?: number } = {},
+): AsyncGenerator<SseEvent[], void, undefined> {
+  const parser = createSseParser(options);
+  for await (const bytes of body) {
+    const events = parser.push(bytes);
+    if (events.length > 0) yield events;
+  }
+}

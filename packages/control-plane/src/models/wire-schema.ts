@@ -1,0 +1,117 @@
+import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/protocol";
+
+const known = new WeakMap<JsonObject, JsonObject>();
+
+/**
+ * A function's JSON Schema in the form that every provider takes: an object at the root without oneOf, anyOf or allOf there
+ * (Anthropic and OpenAI refuse them), no `$schema`, no `propertyNames` (OpenAI and Gemini do not know it), `const` as an
+ * `enum` of one (Gemini). It may allow more than the owner's schema, which is what arguments are checked against.
+ * Worked out once for each schema.
+ */
+export function wireSchema(schema: JsonObject): JsonObject {
+  let wire = known.get(schema);
+  if (!wire) known.set(schema, (wire = flattenRoot(simplify(schema))));
+  return wire;
+}
+
+/** True when the function takes no arguments at all. */
+export function takesNothing(schema: JsonObject): boolean {
+  const { properties, additionalProperties } = wireSchema(schema);
+  return (
+    (!isJsonObject(properties) || Object.keys(properties).length === 0) &&
+    (additionalProperties === undefined || additionalProperties === false)
+  );
+}
+
+/** Members whose value maps names of the owner's choosing to schemas. */
+const NAMED_SCHEMAS = new Set(["properties", "$defs", "definitions", "patternProperties", "dependentSchemas"]);
+/** Members whose value is data, never a schema. */
+const DATA = new Set(["enum", "default", "examples", "required", "const"]);
+
+function simplify(schema: JsonObject): JsonObject {
+  const simple: JsonObject = {};
+  for (const [member, value] of Object.entries(schema)) {
+    if (member === "$schema" || member === "propertyNames") continue;
+    // Beside a format the pattern only spells it out again, at length.
+    if (member === "pattern" && typeof schema["format"] === "string") continue;
+    if (member === "const") simple["enum"] = [value];
+    else if (DATA.has(member)) simple[member] = value;
+    else if (NAMED_SCHEMAS.has(member) && isJsonObject(value))
+      simple[member] = Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, simplifyValue(inner)]));
+    else simple[member] = simplifyValue(value);
+  }
+  return simple;
+}
+
+function simplifyValue(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.map(simplifyValue);
+  return isJsonObject(value) ? simplify(value) : value;
+}
+
+function flattenRoot(root: JsonObject): JsonObject {
+  const { oneOf, anyOf, allOf, $ref, ...rest } = root;
+  const flat: JsonObject = { ...rest, type: "object" };
+  const target = typeof $ref === "string" ? resolve(root, $ref) : undefined;
+  for (const part of [...(target ? [target] : []), ...branches(root, allOf)]) merge(flat, part);
+  const choices = [...branches(root, oneOf), ...branches(root, anyOf)];
+  if (choices.length > 0) merge(flat, unite(choices));
+  flat["properties"] ??= {};
+  return flat;
+}
+
+function branches(root: JsonObject, list: JsonValue | undefined): JsonObject[] {
+  if (!Array.isArray(list)) return [];
+  return list.filter(isJsonObject).map((branch) => {
+    const target = typeof branch["$ref"] === "string" ? (resolve(root, branch["$ref"]) ?? {}) : branch;
+    // Branches may themselves be choices. A schema that refers to the root ends here.
+    return target === root || target["$ref"] !== undefined
+      ? {}
+      : flattenRoot({ $defs: root["$defs"] ?? {}, ...target });
+  });
+}
+
+function resolve(root: JsonObject, ref: string): JsonObject | undefined {
+  if (!ref.startsWith("#/")) return undefined;
+  let at: JsonValue | undefined = root;
+  for (const step of ref.slice(2).split("/")) {
+    if (!isJsonObject(at)) return undefined;
+    at = at[step.replaceAll("~1", "/").replaceAll("~0", "~")];
+  }
+  return isJsonObject(at) ? at : undefined;
+}
+
+/** One object that each of the choices fits: all their members, required where all require them. */
+function unite(choices: JsonObject[]): JsonObject {
+  const properties: JsonObject = {};
+  for (const choice of choices) {
+    for (const [name, schema] of Object.entries(isJsonObject(choice["properties"]) ? choice["properties"] : {})) {
+      const there = properties[name];
+      properties[name] = there === undefined ? schema : either(there, schema);
+    }
+  }
+  const required = choices
+    .map((choice) => requiredOf(choice))
+    .reduce((all, names) => all.filter((n) => names.includes(n)));
+  return { properties, required };
+}
+
+function either(a: JsonValue, b: JsonValue): JsonValue {
+  if (JSON.stringify(a) === JSON.stringify(b) || !isJsonObject(a) || !isJsonObject(b)) return a;
+  // The discriminator of a union: one list of its values.
+  if (Array.isArray(a["enum"]) && Array.isArray(b["enum"]) && a["type"] === b["type"])
+    return { ...a, enum: [...new Set([...a["enum"], ...b["enum"]])] };
+  return { anyOf: [...(Array.isArray(a["anyOf"]) && Object.keys(a).length === 1 ? a["anyOf"] : [a]), b] };
+}
+
+function merge(into: JsonObject, part: JsonObject): void {
+  const own = isJsonObject(into["properties"]) ? into["properties"] : {};
+  into["properties"] = { ...(isJsonObject(part["properties"]) ? part["properties"] : {}), ...own };
+  const required = [...new Set([...requiredOf(into), ...requiredOf(part)])];
+  if (required.length > 0) into["required"] = required;
+  // Parts may close themselves against each other's members.
+  delete into["additionalProperties"];
+}
+
+function requiredOf(schema: JsonObject): string[] {
+  return Array.isArray(schema["required"]) ? schema["required"].filter((name) => typeof name === "string") : [];
+}
