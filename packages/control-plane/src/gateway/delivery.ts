@@ -1,0 +1,163 @@
+import type { CallOutcome, JsonValue, PlaneFrame, RuntimeFrame } from "@patchbay/protocol";
+import type { CallOrder, Delivery, FunctionGateway } from "../ports/function-gateway.ts";
+import { ServiceError } from "../ports/service-error.ts";
+import { encodePlaneFrame } from "./frames.ts";
+import type { HeldOutcomes } from "./held-outcomes.ts";
+import type { Link } from "./link.ts";
+import { PendingCall, type PendingCallTimes } from "./pending-call.ts";
+import type { Registry } from "./registry.ts";
+
+type Frame<Type extends RuntimeFrame["type"]> = Extract<RuntimeFrame, { type: Type }>;
+type WaitOptions = { signal: AbortSignal; onProgress?: (data: JsonValue) => void };
+
+/** Brings calls to runtimes and what the runtimes say of them to whoever waits. */
+export interface Deliveries extends Pick<FunctionGateway, "deliver" | "recover"> {
+  result(link: Link, frame: Frame<"result">, sizeBytes: number): void;
+  state(link: Link, frame: Frame<"callState">): void;
+  progress(link: Link, frame: Frame<"progress">): void;
+  /** The link is its runtime's current one from now on. */
+  linkOpened(link: Link): void;
+  /** The link is no longer used: what it held is lost for now, what waited for it was not delivered. */
+  linkClosed(link: Link): void;
+  /** What still waits for the link can go elsewhere. */
+  linkDraining(link: Link): void;
+  /** Rejects what is still waited for: its runs go on elsewhere, and ask again there. */
+  close(): void;
+}
+
+export function createDeliveries(options: {
+  registry: Registry;
+  held: HeldOutcomes;
+  times: PendingCallTimes;
+  now: () => number;
+}): Deliveries {
+  const { registry, held, times, now } = options;
+  const pending = new Map<string, PendingCall>();
+  const lost = new Set<PendingCall>();
+  const closed = new AbortController();
+
+  /** Waits for one call; `begin` gives it its first link. */
+  function wait(
+    order: CallOrder,
+    text: string,
+    { signal, onProgress }: WaitOptions,
+    begin: (call: PendingCall) => void,
+  ): Promise<Delivery> {
+    signal.throwIfAborted();
+    closed.signal.throwIfAborted();
+    if (pending.has(order.callId)) throw new Error(`call ${order.callId} is already waited for`);
+    const { promise, resolve, reject } = Promise.withResolvers<Delivery>();
+
+    const finish = (): void => {
+      signal.removeEventListener("abort", aborted);
+      closed.signal.removeEventListener("abort", stopped);
+      pending.delete(order.callId);
+      lost.delete(call);
+    };
+    const settled = (delivery: Delivery): void => {
+      finish();
+      resolve(delivery);
+    };
+    const aborted = (): void => {
+      finish();
+      call.abandon();
+      reject(signal.reason as Error);
+    };
+    const stopped = (): void => {
+      finish();
+      call.release();
+      reject(closed.signal.reason as Error);
+    };
+    const call = new PendingCall({ order, text, onProgress, times, settled });
+    signal.addEventListener("abort", aborted);
+    closed.signal.addEventListener("abort", stopped);
+    pending.set(order.callId, call);
+    begin(call);
+    return promise;
+  }
+
+  function lose(call: PendingCall): void {
+    lost.add(call);
+    call.lose();
+  }
+
+  /** The waiting call a frame speaks of; another runtime's frames do not touch it. */
+  function callOf(link: Link, callId: string): PendingCall | undefined {
+    const call = pending.get(callId);
+    const { agentId, instanceId } = link.identity;
+    return call?.order.agentId === agentId && call.order.instanceId === instanceId ? call : undefined;
+  }
+
+  return {
+    async deliver(order, options) {
+      const link = registry.find(order.agentId, order.instanceId);
+      if (!link || link.draining) {
+        options.signal.throwIfAborted();
+        return { kind: "undelivered" };
+      }
+      const text = encodePlaneFrame(callFrame(order));
+      if (text === undefined) return { kind: "outcome", outcome: TOO_LARGE };
+      return wait(order, text, options, (call) => call.start(link));
+    },
+
+    async recover(order, options) {
+      options.signal.throwIfAborted();
+      const outcome = held.take(order);
+      if (outcome) return { kind: "outcome", outcome };
+      const link = registry.find(order.agentId, order.instanceId);
+      return wait(order, "", options, (call) => {
+        if (!link) lost.add(call);
+        call.resume(link);
+      });
+    },
+
+    result(link, { callId, outcome }, sizeBytes) {
+      const call = callOf(link, callId);
+      if (call) call.settle({ kind: "outcome", outcome });
+      else held.add(link, callId, outcome, sizeBytes);
+    },
+    state: (link, { callId, state }) => callOf(link, callId)?.hear(link, state),
+    progress(link, { callId, data }) {
+      if (link.takesProgress(now())) callOf(link, callId)?.onProgress?.(data);
+    },
+
+    linkOpened(link) {
+      for (const call of lost) {
+        if (callOf(link, call.order.callId) !== call) continue;
+        lost.delete(call);
+        call.ask(link);
+      }
+    },
+    linkClosed(link) {
+      const { sent, queued } = link.held;
+      for (const call of [...queued, ...sent]) if (call instanceof PendingCall) lose(call);
+    },
+    linkDraining(link) {
+      for (const call of link.held.queued) if (call instanceof PendingCall) call.lose();
+    },
+    close: () => closed.abort(new ServiceError("unavailable", "The control plane is stopping")),
+  };
+}
+
+const TOO_LARGE: CallOutcome = {
+  ok: false,
+  code: "invalid_arguments",
+  message: "The arguments are too large to be sent to the function.",
+};
+
+function callFrame(order: CallOrder): PlaneFrame {
+  const { callId, attempt, functionName, context, threadId, runId, timeoutMs, role, sessionId } = order;
+  return {
+    type: "call",
+    callId,
+    attempt,
+    function: functionName,
+    arguments: order.arguments,
+    context,
+    threadId,
+    runId,
+    timeoutMs: Math.ceil(timeoutMs),
+    ...(role !== undefined && { role }),
+    ...(sessionId !== undefined && { sessionId }),
+  };
+}

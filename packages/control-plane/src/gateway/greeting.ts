@@ -1,0 +1,57 @@
+import { randomUUID } from "node:crypto";
+import { LINK_CLOSE } from "@patchbay/protocol";
+import type { WebSocket } from "ws";
+import type { Log } from "../ports/log.ts";
+import type { RuntimeStore } from "../ports/stores.ts";
+import { parseRuntimeFrame } from "./frames.ts";
+import { closeSocket, type LinkIdentity } from "./link.ts";
+import { hashManifest, manifestFault } from "./manifest.ts";
+import type { RuntimeKey } from "./upgrade.ts";
+
+/** WebSocket's "try again later": the store is out of reach. */
+const TRY_AGAIN = 1013;
+
+/**
+ * Waits for a runtime's hello and stores its function set. Undefined when the socket was closed instead: with a reason, unless
+ * it went by itself.
+ */
+export async function greet(
+  socket: WebSocket,
+  key: RuntimeKey & { secret: string },
+  { store, helloMs, log }: { store: RuntimeStore; helloMs: number; log: Log },
+): Promise<LinkIdentity | undefined> {
+  const refuse = (fault: keyof typeof LINK_CLOSE, reason: string): undefined => {
+    log.warn("refused a runtime", { agentId: key.agentId, fault, reason });
+    closeSocket(socket, LINK_CLOSE[fault], reason);
+  };
+  const first = await firstMessage(socket, helloMs);
+  if (first === "closed") return undefined;
+  if (first === "late") return refuse("helloTimeout", `no hello within ${helloMs} ms`);
+  const parsed = parseRuntimeFrame(first);
+  if (!parsed.ok) return refuse(parsed.fault, parsed.message);
+  if (parsed.frame.type !== "hello") return refuse("badFrame", "the first frame must be hello");
+
+  const { instanceId, manifest, concurrency } = parsed.frame;
+  const fault = manifestFault(manifest);
+  if (fault !== undefined) return refuse("manifestRefused", fault);
+  const { keyId, agentId, secret } = key;
+  const manifestHash = hashManifest(manifest);
+  try {
+    await store.saveManifest(agentId, manifestHash, manifest);
+    await store.touchRuntime({ agentId, instanceId, manifestHash, connected: true });
+  } catch (error) {
+    log.error("a function set could not be stored", { agentId, error });
+    closeSocket(socket, TRY_AGAIN, "the function set could not be stored; try again");
+    return undefined;
+  }
+  if (socket.readyState !== socket.OPEN) return undefined;
+  return { connectionId: randomUUID(), agentId, keyId, secret, instanceId, concurrency, manifest, manifestHash };
+}
+
+function firstMessage(socket: WebSocket, limitMs: number): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const timer = setTimeout(() => resolve("late"), limitMs);
+  socket.once("message", (data, isBinary) => resolve(isBinary ? "" : (data as Buffer).toString()));
+  socket.once("close", () => resolve("closed"));
+  return promise.finally(() => clearTimeout(timer));
+}

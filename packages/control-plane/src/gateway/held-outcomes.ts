@@ -1,0 +1,74 @@
+import type { CallOutcome } from "@patchbay/protocol";
+import type { CallOrder } from "../ports/function-gateway.ts";
+import type { Link } from "./link.ts";
+
+const HOLD_MS = 60_000;
+const HOLD_COUNT = 10_000;
+const HOLD_BYTES = 33_554_432;
+
+interface HeldOutcome {
+  agentId: string;
+  callId: string;
+  instanceId: string;
+  outcome: CallOutcome;
+  sizeBytes: number;
+  at: number;
+}
+
+/**
+ * Results nobody waits for: of calls that an earlier process sent, or whose run gave up waiting. They are held a minute for
+ * a run that comes to ask. What is pushed out by the bounds is not lost: unacknowledged, it stays with its runtime.
+ */
+export interface HeldOutcomes {
+  add(link: Link, callId: string, outcome: CallOutcome, sizeBytes: number): void;
+  take(order: CallOrder): CallOutcome | undefined;
+  forget(callId: string, instanceId: string): void;
+  /** Removes and returns what nobody asked for in time. */
+  expire(): HeldOutcome[];
+}
+
+export function createHeldOutcomes(now: () => number): HeldOutcomes {
+  const held = new Map<string, HeldOutcome>();
+  let totalBytes = 0;
+
+  function remove(key: string): HeldOutcome | undefined {
+    const one = held.get(key);
+    if (!one) return undefined;
+    held.delete(key);
+    totalBytes -= one.sizeBytes;
+    return one;
+  }
+
+  return {
+    add(link, callId, outcome, sizeBytes) {
+      const { agentId, instanceId } = link.identity;
+      const key = keyOf(callId, instanceId);
+      remove(key);
+      held.set(key, { agentId, callId, instanceId, outcome, sizeBytes, at: now() });
+      totalBytes += sizeBytes;
+      for (const oldest of held.keys()) {
+        if (held.size <= HOLD_COUNT && totalBytes <= HOLD_BYTES) break;
+        remove(oldest);
+      }
+    },
+    take({ agentId, callId, instanceId }) {
+      const key = keyOf(callId, instanceId);
+      return held.get(key)?.agentId === agentId ? remove(key)?.outcome : undefined;
+    },
+    forget: (callId, instanceId) => void remove(keyOf(callId, instanceId)),
+    expire() {
+      const horizon = now() - HOLD_MS;
+      const expired: HeldOutcome[] = [];
+      for (const [key, one] of held) {
+        if (one.at > horizon) break;
+        remove(key);
+        expired.push(one);
+      }
+      return expired;
+    },
+  };
+}
+
+function keyOf(callId: string, instanceId: string): string {
+  return `${instanceId}/${callId}`;
+}

@@ -1,0 +1,73 @@
+import type { Link } from "./link.ts";
+
+/** The links that are open now, by agent and runtime. */
+export interface Registry {
+  /** Makes the link its runtime's current one and returns the one it replaces. Wakes whoever waits for the agent. */
+  add(link: Link): Link | undefined;
+  /** Removes the link if it is still its runtime's current one; a replaced link removes nothing. */
+  remove(link: Link): boolean;
+  find(agentId: string, instanceId: string): Link | undefined;
+  /** Links with this runtime id: one, unless runtimes of several agents chose the same. */
+  byInstance(instanceId: string): Iterable<Link>;
+  /** The agent's links, oldest first. */
+  of(agentId: string): Link[];
+  all(): Link[];
+  readonly size: number;
+  /** Calls `arrived` after each `add` for the agent, until disposed. */
+  onArrival(agentId: string, arrived: () => void): Disposable;
+}
+
+export function createRegistry(): Registry {
+  const agents = new Map<string, Map<string, Link>>();
+  const instances = new Map<string, Set<Link>>();
+  const arrivals = new Map<string, Set<() => void>>();
+  let size = 0;
+
+  function drop(link: Link): void {
+    const { agentId, instanceId } = link.identity;
+    const links = agents.get(agentId);
+    links?.delete(instanceId);
+    if (links?.size === 0) agents.delete(agentId);
+    const namesakes = instances.get(instanceId);
+    namesakes?.delete(link);
+    if (namesakes?.size === 0) instances.delete(instanceId);
+    size--;
+  }
+
+  return {
+    add(link) {
+      const { agentId, instanceId } = link.identity;
+      const previous = agents.get(agentId)?.get(instanceId);
+      if (previous) drop(previous);
+      const links = agents.get(agentId) ?? new Map<string, Link>();
+      agents.set(agentId, links.set(instanceId, link));
+      instances.set(instanceId, (instances.get(instanceId) ?? new Set()).add(link));
+      size++;
+      for (const arrived of arrivals.get(agentId) ?? []) arrived();
+      return previous;
+    },
+    remove(link) {
+      const { agentId, instanceId } = link.identity;
+      if (agents.get(agentId)?.get(instanceId) !== link) return false;
+      drop(link);
+      return true;
+    },
+    find: (agentId, instanceId) => agents.get(agentId)?.get(instanceId),
+    byInstance: (instanceId) => instances.get(instanceId) ?? [],
+    of: (agentId) => [...(agents.get(agentId)?.values() ?? [])],
+    all: () => [...agents.values()].flatMap((links) => [...links.values()]),
+    get size() {
+      return size;
+    },
+    onArrival(agentId, arrived) {
+      const waiting = arrivals.get(agentId) ?? new Set();
+      arrivals.set(agentId, waiting.add(arrived));
+      return {
+        [Symbol.dispose]() {
+          waiting.delete(arrived);
+          if (waiting.size === 0) arrivals.delete(agentId);
+        },
+      };
+    },
+  };
+}
