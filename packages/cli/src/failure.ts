@@ -3,8 +3,9 @@ export class CommandFailure extends Error {
   override readonly name = "CommandFailure";
 }
 
-/** The reason of any failure, on one line. */
+/** The reason of any failure, on one line; only a CommandFailure may have lines of detail below the first. */
 export function reasonOf(error: unknown): string {
+  if (error instanceof CommandFailure) return error.message;
   const message = error instanceof Error ? error.message || error.name : String(error);
   const cause = error instanceof Error && error.cause instanceof Error ? causeOf(error.cause) : "";
   return `${message}${cause}`.replaceAll(/\s*\n\s*/g, " ").trim();

@@ -1,8 +1,13 @@
 #!/usr/bin/env node
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
+import { addAccountCommands } from "./commands/accounts.ts";
 import { addConnectCommand } from "./commands/connect.ts";
+import { addCredentialCommands } from "./commands/credentials.ts";
+import { addDevCommand } from "./commands/dev.ts";
 import { addQueryCommand } from "./commands/query.ts";
+import { addRecordCommands } from "./commands/records.ts";
+import { addServeCommand } from "./commands/serve.ts";
 import { dropUnset, readEnvironment } from "./config.ts";
 import { reasonOf } from "./failure.ts";
 import { examples } from "./options.ts";
@@ -15,10 +20,18 @@ function createProgram(): Command {
   const program = new Command("patchbay")
     .description("Put a language model in front of your functions, without opening a port.")
     .version(version)
+    .helpCommand(false)
     .exitOverride()
     .showHelpAfterError("(add --help for what is possible)");
+  program.commandsGroup("Run:");
+  addDevCommand(program);
+  addServeCommand(program);
   addConnectCommand(program);
   addQueryCommand(program);
+  program.commandsGroup("Administer (straight on the database, also beside a running server):");
+  addAccountCommands(program);
+  addCredentialCommands(program);
+  addRecordCommands(program);
   examples(
     program,
     "patchbay dev service.ts                 # everything in one process, for development",

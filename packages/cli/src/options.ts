@@ -12,6 +12,7 @@ export const databaseOption = () => option("--database <url>", "sqlite:PATH (def
 export const hostOption = () => option("--host <host>", "address to listen on").default("127.0.0.1");
 export const portOption = () =>
   option("--port <port>", "port to listen on, 0 picks a free one").argParser(parsePort).default(8787);
+export const tiersOption = () => option("--tiers <file>", "JSON file with other tiers than the usual ones");
 export const agentOption = (what = "the agent") => option("--agent <id>", what);
 
 export function parsePort(text: string): number {

@@ -40,7 +40,7 @@ export function describeLoadError(error: unknown, path: string): string {
   const stack = error.stack ?? "";
   const place = placeIn(stack);
   const excerpt = error instanceof SyntaxError ? excerptOf(stack) : "";
-  return `${error.name}: ${error.message}\n    at ${place ?? path}${excerpt ? `\n${excerpt}` : ""}`;
+  return `${place ?? path}: ${error.name}: ${error.message}${excerpt && `\n${excerpt}`}`;
 }
 
 /** The first position in the stack that is neither Node's own code nor a dependency's. */

@@ -7,7 +7,10 @@ async function* chunks(...texts: (string | Uint8Array)[]): AsyncGenerator<Uint8A
   for (const text of texts) yield typeof text === "string" ? encoder.encode(text) : text;
 }
 
-async function read(source: AsyncIterable<Uint8Array>, onRetry?: (ms: number) => void): Promise<[string | undefined, string][]> {
+async function read(
+  source: AsyncIterable<Uint8Array>,
+  onRetry?: (ms: number) => void,
+): Promise<[string | undefined, string][]> {
   const events: [string | undefined, string][] = [];
   for await (const { id, data } of readEvents(source, onRetry)) events.push([id, data]);
   return events;
@@ -32,10 +35,6 @@ test("an event that the end cuts off is not given out", async () => {
 
 test("the pause that the server asks for is told", async () => {
   const pauses: number[] = [];
-  await read(chunks("retry: 1000
-
-retry: soon
-
-"), (ms) => pauses.push(ms));
+  await read(chunks("retry: 1000\n\nretry: soon\n\n"), (ms) => pauses.push(ms));
   expect(pauses).toEqual([1000]);
 });

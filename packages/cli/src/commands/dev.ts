@@ -1,0 +1,122 @@
+import type { ControlPlane } from "@patchbay/control-plane";
+import type { Command } from "commander";
+import { readEnvironment, readProviderConfig } from "../config.ts";
+import { databaseUrl } from "../database.ts";
+import { ensureDevCredentials, type DevCredentials } from "../dev/credentials.ts";
+import type { Link } from "../dev/messages.ts";
+import { tellQueryLine } from "../dev/query-log.ts";
+import { readyBlock } from "../dev/ready-block.ts";
+import { launchRuntime } from "../dev/runtime-child.ts";
+import { createSupervisor } from "../dev/supervisor.ts";
+import { watchSources } from "../dev/watch.ts";
+import { explainListening } from "../listen-failure.ts";
+import { clock, createHumanLog, logLevel } from "../log.ts";
+import { dataDirOption, examples, hostOption, jsonOption, option, portOption } from "../options.ts";
+import { paintLog, printJson, say, tell } from "../output.ts";
+import { findServiceFile } from "../service-file.ts";
+import { drain, shutdownRequested } from "../shutdown.ts";
+
+interface DevOptions {
+  port: number;
+  host: string;
+  dataDir: string;
+  watch: boolean;
+  json?: true;
+}
+
+export function addDevCommand(program: Command): void {
+  const command = program
+    .command("dev")
+    .description("run everything for development: the service and the functions of FILE, reloaded when they change")
+    .argument("[file]", "module whose default export is what defineService() returned (default: service.ts)")
+    .addOption(portOption())
+    .addOption(hostOption())
+    .addOption(dataDirOption())
+    .addOption(option("--no-watch", "do not reload the functions when files change"))
+    .addOption(jsonOption())
+    .action(dev);
+  examples(command, "patchbay dev service.ts", "ANTHROPIC_API_KEY=... patchbay dev service.ts --port 0 --json");
+}
+
+async function dev(named: string | undefined, options: DevOptions): Promise<void> {
+  const file = findServiceFile(named);
+  const shutdown = shutdownRequested();
+  const link = Promise.withResolvers<Link>();
+  const functions = superviseFunctions(file, link.promise);
+  // The functions load while the control plane starts; a failure is met where it is waited for.
+  const loading = functions.start();
+  loading.catch(() => {});
+
+  await using opened = new AsyncDisposableStack();
+  opened.defer(() => functions.stop(4_000));
+  const plane = await startPlane(options);
+  opened.defer(() => plane.close({ graceMs: 18_000 }));
+  const credentials = await ensureDevCredentials(options.dataDir, plane);
+  link.resolve({ url: reachable(plane, options.host), agentId: credentials.agentId, key: credentials.runtimeKey });
+  const manifest = await loading;
+  if (options.watch) {
+    const onChange = () => void functions.reload();
+    opened.defer(await watchSources(file, { dataDir: options.dataDir, onChange }));
+  }
+
+  if (options.json) printJson(readyLine(plane, credentials));
+  else
+    say(
+      readyBlock({
+        baseUrl: plane.url,
+        provider: plane.provider,
+        credentials,
+        manifest,
+        file,
+        watching: options.watch,
+      }),
+    );
+  await shutdown;
+  await drain(() => opened.disposeAsync());
+}
+
+async function startPlane({ host, port, dataDir }: DevOptions): Promise<ControlPlane> {
+  const environment = readEnvironment();
+  const providers = readProviderConfig(environment, { offlineFallback: true });
+  const { createControlPlane } = await import("@patchbay/control-plane");
+  return explainListening({ host, port }, () =>
+    createControlPlane({
+      database: databaseUrl({ dataDir }),
+      host,
+      port,
+      providers,
+      local: true,
+      log: createHumanLog(logLevel(environment)),
+      onQueryEvent: tellQueryLine,
+    }),
+  );
+}
+
+function superviseFunctions(file: string, link: Promise<Link>) {
+  let served = false;
+  return createSupervisor({
+    launch: () => launchRuntime(file),
+    link,
+    onServing({ functions }) {
+      if (served) tell(`${clock()}  ${paintLog("green", "reload")}  ${functions.length} functions are served`);
+      served = true;
+    },
+    onFailure(reason, serving) {
+      const then = serving ? "The functions from before go on serving." : "No functions are served.";
+      tell(`${clock()}  ${paintLog("red", "reload failed")}  ${reason}\n${then}`);
+    },
+    onCrash: (how) =>
+      tell(`${clock()}  ${paintLog("red", "crash")}  The process of the functions ${how}; starting it again.`),
+  });
+}
+
+/** Where the functions find the control plane: a wildcard is an address to listen on, not one to connect to. */
+function reachable({ port, url }: ControlPlane, host: string): string {
+  if (host === "0.0.0.0") return `http://127.0.0.1:${port}`;
+  return host === "::" ? `http://[::1]:${port}` : url;
+}
+
+function readyLine({ url, provider }: ControlPlane, credentials: DevCredentials): object {
+  const { agentId, apiKey, runtimeKey, accessToken } = credentials;
+  return { ready: true, baseUrl: url, localUrl: url, agentId, apiKey, runtimeKey, accessToken, provider };
+}

@@ -1,0 +1,83 @@
+import type { Command } from "commander";
+import { readEnvironment, readProviderConfig } from "../config.ts";
+import { databaseUrl } from "../database.ts";
+import { CommandFailure } from "../failure.ts";
+import { explainListening } from "../listen-failure.ts";
+import { logLevel } from "../log.ts";
+import * as flags from "../options.ts";
+import { printJson, say } from "../output.ts";
+import { drain, shutdownRequested } from "../shutdown.ts";
+import { readTiers } from "../tiers-file.ts";
+
+interface ServeOptions {
+  port: number;
+  host: string;
+  database?: string;
+  nats?: string;
+  dataDir: string;
+  runTimeout: number;
+  corsOrigin?: string[];
+  publicUrl?: string;
+  trustProxy?: true;
+  retentionDays: number;
+  tiers?: string;
+  json?: true;
+}
+
+export function addServeCommand(program: Command): void {
+  const seconds = (text: string) =>
+    flags.parseWithin(text, 1, 86_400, "expected seconds, a whole number from 1 to 86400");
+  const days = (text: string) => flags.parseWithin(text, 1, 36_500, "expected days, a whole number from 1 to 36500");
+  const command = program
+    .command("serve")
+    .description("run the control plane alone; functions connect to it from elsewhere")
+    .addOption(flags.portOption())
+    .addOption(flags.hostOption())
+    .addOption(flags.databaseOption())
+    .addOption(flags.dataDirOption())
+    .addOption(flags.option("--nats <url>", "bus between replicas (not in this build)"))
+    .addOption(flags.option("--run-timeout <seconds>", "time a query has").argParser(seconds).default(240))
+    .addOption(
+      flags.option("--cors-origin <origins>", "origins whose pages may ask, by commas").argParser(flags.parseList),
+    )
+    .addOption(flags.option("--public-url <url>", "address that clients use").argParser(flags.parseUrl))
+    .addOption(flags.option("--trust-proxy", "believe X-Forwarded-* headers of the proxy in front"))
+    .addOption(flags.option("--retention-days <days>", "days that ended queries are kept").argParser(days).default(30))
+    .addOption(flags.tiersOption())
+    .addOption(flags.jsonOption())
+    .action(serve);
+  flags.examples(
+    command,
+    "ANTHROPIC_API_KEY=... patchbay serve --port 8080 --data-dir /var/lib/patchbay",
+    "PATCHBAY_PROVIDER=offline patchbay serve   # no language model, for trying it out",
+  );
+}
+
+async function serve(options: ServeOptions): Promise<void> {
+  if (options.nats !== undefined)
+    throw new CommandFailure("--nats is not available in this build: one process serves a database. Leave it out.");
+  const environment = readEnvironment();
+  const providers = readProviderConfig(environment);
+  const shutdown = shutdownRequested();
+  const { createControlPlane, createLog } = await import("@patchbay/control-plane");
+  const { host, port, corsOrigin: corsOrigins, publicUrl, tiers } = options;
+  const plane = await explainListening(options, async () =>
+    createControlPlane({
+      database: databaseUrl(options),
+      host,
+      port,
+      providers,
+      runTimeoutMs: options.runTimeout * 1000,
+      trustProxy: options.trustProxy ?? false,
+      retentionDays: options.retentionDays,
+      log: createLog(logLevel(environment)),
+      ...(corsOrigins && { corsOrigins }),
+      ...(publicUrl !== undefined && { publicUrl }),
+      ...(tiers !== undefined && { tiers: await readTiers(tiers) }),
+    }),
+  );
+  if (options.json) printJson({ ready: true, baseUrl: plane.url });
+  else say(`Patchbay serves at ${plane.url} (model: ${plane.provider}, data: ${databaseUrl(options)})`);
+  await shutdown;
+  await drain(() => plane.close({ graceMs: 22_000 }));
+}
