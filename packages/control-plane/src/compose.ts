@@ -88,11 +88,13 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
   const authenticate = createAuthenticator({ accounts: store.accounts, clock, log });
   const gateway = createFunctionGateway({
     store: store.runtimes,
-    authenticate: (secret) => authenticate("runtime", secret),
+    async authenticate(secret) {
+      const credential = await authenticate("runtime", secret);
+      return credential && { keyId: credential.credentialId, ...credential };
+    },
     replicaId: owner,
     clock,
     log,
-    metrics,
   });
   const models = catalogOf(options.providers ?? {});
   const { runs: runStore, runtimes, threads, accounts } = store;
@@ -128,7 +130,7 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
     ...(options.publicUrl !== undefined && { publicUrl: options.publicUrl }),
   });
   const server = createHttpServer({ app, upgrade: gateway.handleUpgrade, log });
-  const { url, port: boundPort } = await server.listen({ host, port });
+  const { port: boundPort } = await server.listen({ host, port });
   await runs.open();
   const sweeping = setInterval(() => void store.sweep(retentionDays).catch(sweepFailed), SWEEP_EVERY_MS).unref();
   function sweepFailed(error: unknown): void {
@@ -138,9 +140,9 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
   const opened = opening.move();
   const defaultModel = models.choose();
   return {
-    url,
+    url: `http://${host.includes(":") ? `[${host}]` : host}:${boundPort}`,
     port: boundPort,
-    admin: createAdmin({ store }),
+    admin: createAdmin({ store, tiers }),
     store,
     provider: "missing" in defaultModel ? "none" : defaultModel.provider.name,
     connectedRuntimes: (agentId) => gateway.connectionCount(agentId),
@@ -149,7 +151,7 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
       draining = true;
       clearInterval(sweeping);
       gateway.goingAway();
-      const closed = server.close();
+      const closed = server.close({ graceMs });
       await runs.drain(graceMs);
       await gateway.close();
       await closed;

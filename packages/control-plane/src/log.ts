@@ -4,7 +4,7 @@ import type { Log } from "./ports/log.ts";
 /** JSON lines on stderr, from `level` up (default `info`). Members that could hold a secret are blanked. */
 export function createLog(level = "info"): Log {
   const redact = ["key", "apiKey", "secret", "token", "authorization", "*.apiKey", "*.authorization"];
-  const serializers = { cause: pino.stdSerializers.err };
+  const serializers = { cause: pino.stdSerializers.err, error: pino.stdSerializers.err };
   return fromPino(pino({ level, base: null, redact, serializers }, pino.destination({ fd: 2, sync: true })));
 }
 

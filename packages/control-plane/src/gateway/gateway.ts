@@ -42,7 +42,8 @@ export interface FunctionGatewayOptions {
 export interface RuntimeGateway extends FunctionGateway {
   /** Takes `GET /functions/connect` from the HTTP server's `upgrade` event. Never throws. */
   handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
-  connectionCount(): number;
+  /** Runtimes connected now, of one agent or of all. */
+  connectionCount(agentId?: string): number;
   /** Closes the links of a revoked key now; a revocation elsewhere is noticed within `keyCheckMs`. */
   revoke(keyId: string): void;
   /** Refuses new links and asks runtimes to connect elsewhere; open links serve on. */
@@ -60,6 +61,7 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
   const deliveries = createDeliveries({ registry, held, times, now: () => clock.now() });
   const choice = createChoice({ registry, store, clock, arrivalMs: options.arrivalMs ?? 5_000 });
   const sockets = new Set<WebSocket>();
+  const touches = new Set<Promise<void>>();
   let leaving = false;
 
   const handleUpgrade = createUpgrade({
@@ -135,9 +137,11 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
 
   function touch(link: Link, connected: boolean): void {
     const { agentId, instanceId, manifestHash } = link.identity;
-    store
+    const touch = store
       .touchRuntime({ agentId, instanceId, manifestHash, connected })
-      .catch((error: unknown) => log.warn("a runtime's sign of life was not stored", { agentId, error }));
+      .catch((error: unknown) => log.warn("a runtime's sign of life was not stored", { agentId, error }))
+      .finally(() => touches.delete(touch));
+    touches.add(touch);
   }
 
   function acknowledge(callId: string, instanceId: string): void {
@@ -168,7 +172,7 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
     acknowledge,
     connected: (agentId) => registry.of(agentId).length > 0,
     handleUpgrade,
-    connectionCount: () => registry.size,
+    connectionCount: (agentId) => (agentId === undefined ? registry.size : registry.of(agentId).length),
     revoke(keyId) {
       for (const link of registry.all())
         if (link.identity.keyId === keyId) link.close(LINK_CLOSE.keyRevoked, "the runtime key was revoked");
@@ -186,6 +190,7 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
       for (const link of registry.all()) link.close(LINK_CLOSE.goingAway, "the control plane is stopping");
       for (const socket of sockets) if (socket.readyState === socket.OPEN) socket.terminate();
       await Promise.all(gone);
+      await Promise.all(touches);
     },
   };
 }

@@ -1,0 +1,109 @@
+import { createControlPlane, type ControlPlane, type ControlPlaneOptions } from "@patchbay/control-plane";
+import { connect, silentLog, type Connection, type Service } from "@patchbay/functions";
+import type { QueryResponse } from "@patchbay/protocol";
+import { parseSse } from "./sse.ts";
+
+export interface SystemOptions extends Partial<ControlPlaneOptions> {
+  /** Functions to connect; none when absent. */
+  service?: Service;
+  /** Default sandbox. */
+  tier?: string;
+  instructions?: string;
+}
+
+/** A control plane and a runtime in this process, joined by real sockets, with an agent and its keys. */
+export async function startSystem(options: SystemOptions = {}) {
+  const { service, tier = "sandbox", instructions = "", ...rest } = options;
+  const plane = await createControlPlane({
+    database: "sqlite::memory:",
+    port: 0,
+    local: true,
+    providers: { offline: true },
+    log: silentLog,
+    ...rest,
+  });
+  const { orgId } = await plane.admin.createOrg("Test", tier);
+  const { agentId, apiKey, keyId } = await plane.admin.createAgent("Desk", { orgId, instructions });
+  const { runtimeKey } = await plane.admin.createRuntimeKey({ agentId });
+  const { accessToken } = await plane.admin.createToken({ agentId });
+  const keys = { orgId, agentId, keyId, apiKey, runtimeKey, accessToken };
+  const connections: Connection[] = [];
+  if (service) await attach(service);
+
+  async function attach(owner: Service, more: { concurrency?: number } = {}): Promise<Connection> {
+    const connection = connect(owner, { url: plane.url, agentId, key: runtimeKey, log: silentLog, ...more });
+    connections.push(connection);
+    await connection.ready;
+    return connection;
+  }
+
+  return {
+    plane,
+    ...client(plane, keys),
+    ...keys,
+    connect: attach,
+    async [Symbol.asyncDispose]() {
+      await Promise.all(connections.map((connection) => connection.stop({ drainMs: 0 })));
+      await plane.close({ graceMs: 0 });
+    },
+  };
+}
+
+interface Keys {
+  agentId: string;
+  apiKey: string;
+  accessToken: string;
+}
+
+/** What an HTTP client does with a running service. */
+export function client({ url }: Pick<ControlPlane, "url">, { agentId, apiKey, accessToken }: Keys) {
+  const headers = { "content-type": "application/json", "x-api-key": apiKey };
+
+  function post(path: string, body: unknown, more: Record<string, string> = {}): Promise<Response> {
+    const text = typeof body === "string" ? body : JSON.stringify(body);
+    return fetch(`${url}${path}`, { method: "POST", headers: { ...headers, ...more }, body: text });
+  }
+
+  return {
+    url,
+    post,
+    get: (path: string, more: Record<string, string> = {}) =>
+      fetch(`${url}${path}`, { headers: { ...headers, ...more } }),
+
+    /** Endpoint 1, answered with 200. */
+    async query(query: string, body: object = {}, more: Record<string, string> = {}): Promise<QueryResponse> {
+      const response = await post(`/agents/${agentId}/query`, { query, ...body }, more);
+      const text = await response.text();
+      if (response.status !== 200) throw new Error(`status ${response.status}: ${text}`);
+      return JSON.parse(text) as QueryResponse;
+    },
+
+    /** Endpoint 2, read to its end. */
+    async stream(query: string, body: object = {}, more: Record<string, string> = {}) {
+      const response = await post(
+        `/agents/${agentId}/query-stream`,
+        { query, ...body },
+        { accept: "text/event-stream", ...more },
+      );
+      const text = await response.text();
+      if (response.status !== 200) throw new Error(`status ${response.status}: ${text}`);
+      return { text, headers: response.headers, events: parseSse(text) };
+    },
+
+    /** Endpoint 3, read to its end. */
+    async local(query: string, body: object = {}) {
+      const response = await fetch(`${url}/agent/query-stream`, {
+        method: "POST",
+        headers: { "content-type": "application/json", authorization: `Bearer ${accessToken}` },
+        body: JSON.stringify({ query, ...body }),
+      });
+      const text = await response.text();
+      if (response.status !== 200) throw new Error(`status ${response.status}: ${text}`);
+      return {
+        text,
+        headers: response.headers,
+        events: parseSse(text) as { id?: number; data: { type: string; data: Record<string, unknown> } }[],
+      };
+    },
+  };
+}
