@@ -12,5 +12,7 @@ export {
 } from "./function.ts";
 export type { CallContext, Invocation, InvokeOptions } from "./invocation.ts";
 export { createLog, silentLog, type Log, type LogFields, type LogLevel } from "./log.ts";
+export type { BackoffOptions } from "./runtime/backoff.ts";
+export { connect, type Connection, type ConnectOptions } from "./runtime/connect.ts";
 export type { InputOf, OutputOf, RawSchema, Schema, StandardSchema, Zod3Schema } from "./schema/schema.ts";
 export { defineService, isService, type ContextOf, type Service, type ServiceOptions } from "./service.ts";

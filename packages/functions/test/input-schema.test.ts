@@ -1,0 +1,269 @@
+import { LIMITS, type JsonObject } from "@patchbay/protocol";
+import { type } from "arktype";
+import * as v from "valibot";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import * as mini from "zod/mini";
+import { z as zod3 } from "zod3";
+import { DefinitionError, defineFunction, type Schema } from "../src/index.ts";
+import { call, serviceOf } from "./calls.ts";
+
+function define(input: Schema) {
+  return defineFunction({ name: "probe", description: "Echoes.", input, roles: "everyone", handler: (given) => given });
+}
+
+function schemaOf(input: Schema): JsonObject {
+  return define(input).manifest.inputSchema;
+}
+
+describe("each kind of schema is described and run", () => {
+  const count = {
+    type: "object",
+    properties: { count: { type: "integer" }, note: { type: "string" } },
+    required: ["count"],
+  };
+  const kinds: Record<string, Schema> = {
+    "zod 4": z.object({ count: z.number().int(), note: z.string().optional() }),
+    "zod mini": mini.object({ count: mini.int(), note: mini.optional(mini.string()) }),
+    "zod 3": zod3.object({ count: zod3.number().int(), note: zod3.string().optional() }),
+    arktype: type({ count: "number.integer", "note?": "string" }),
+    "raw JSON Schema": count,
+    "another library's Standard Schema": {
+      "~standard": {
+        version: 1,
+        vendor: "handmade",
+        validate: (value: unknown) =>
+          Number.isInteger((value as { count?: unknown }).count)
+            ? { value }
+            : { issues: [{ message: "must be an integer", path: [{ key: "count" }] }] },
+        jsonSchema: { input: () => count, output: () => count },
+      },
+    },
+  };
+
+  test.each(Object.entries(kinds))("%s", async (_, schema) => {
+    const service = serviceOf(define(schema));
+    const { type, properties, required } = schemaOf(schema);
+
+    expect({ type, required }).toEqual({ type: "object", required: ["count"] });
+    expect(properties).toMatchObject({ count: { type: "integer" }, note: { type: "string" } });
+    expect(await call(service, "probe", { count: 3, note: "n", more: 1 })).toEqual({
+      ok: true,
+      value: { count: 3, note: "n" },
+    });
+    expect(await call(service, "probe", { count: "many" })).toMatchObject({
+      ok: false,
+      code: "invalid_arguments",
+      message: expect.stringContaining("count"),
+    });
+  });
+
+  test("a zod 3 release without Standard Schema works the same", async () => {
+    const modern = zod3.object({ count: zod3.number().default(1) });
+    const old = new Proxy(modern, { has: (target, key) => key !== "~standard" && Reflect.has(target, key) });
+
+    const service = serviceOf(define(old));
+
+    expect(await call(service, "probe", {})).toEqual({ ok: true, value: { count: 1 } });
+    expect(await call(service, "probe", { count: "x" })).toMatchObject({ code: "invalid_arguments" });
+  });
+});
+
+describe("what models are shown", () => {
+  test("is what the schema accepts: defaults optional, conversions by their input", () => {
+    expect(
+      schemaOf(
+        z.object({
+          limit: z.number().default(10),
+          since: z.string().transform((text) => new Date(text)),
+          until: z.coerce.date(),
+          total: z.coerce.bigint(),
+        }),
+      ),
+    ).toEqual({
+      type: "object",
+      properties: {
+        limit: { type: "number", default: 10 },
+        since: { type: "string" },
+        until: { type: "string", format: "date-time" },
+        total: { type: "integer" },
+      },
+      required: ["since", "until", "total"],
+    });
+  });
+
+  test("has no $schema, and no long pattern beside a standard format", () => {
+    const schema = schemaOf(z.object({ at: z.iso.datetime(), mail: z.email(), code: z.string().regex(/^#W\d+$/) }));
+
+    expect(schema["$schema"]).toBeUndefined();
+    expect(schema["properties"]).toEqual({
+      at: { type: "string", format: "date-time" },
+      mail: { type: "string", format: "email" },
+      code: { type: "string", pattern: "^#W\\d+$" },
+    });
+  });
+
+  test("keeps members that are named like keywords", () => {
+    const input = z.object({ $ref: z.string(), $schema: z.string(), pattern: z.string(), format: z.literal("email") });
+
+    expect(schemaOf(input)["properties"]).toMatchObject({
+      $ref: { type: "string" },
+      $schema: { type: "string" },
+      pattern: { type: "string" },
+      format: { const: "email" },
+    });
+  });
+
+  test("has an object at the root where the schema only names one", () => {
+    const order = z.object({ id: z.string() }).meta({ id: "Order" });
+
+    expect(schemaOf(order)).toMatchObject({ type: "object", properties: { id: { type: "string" } } });
+  });
+
+  test("keeps a recursive schema, by references within itself", async () => {
+    const Category = z.object({
+      name: z.string(),
+      get parts() {
+        return z.array(Category);
+      },
+    });
+
+    expect(schemaOf(Category)).toMatchObject({ properties: { parts: { items: { $ref: "#" } } } });
+    const tree = { name: "a", parts: [{ name: "b", parts: [] }] };
+    expect(await call(serviceOf(define(Category)), "probe", tree)).toEqual({ ok: true, value: tree });
+  });
+
+  test("is draft 2020-12 for zod 3 too: tuples by prefixItems, open objects not closed", () => {
+    expect(schemaOf(zod3.object({ pair: zod3.tuple([zod3.string(), zod3.number()]) }))).toEqual({
+      type: "object",
+      properties: {
+        pair: { type: "array", minItems: 2, maxItems: 2, prefixItems: [{ type: "string" }, { type: "number" }] },
+      },
+      required: ["pair"],
+    });
+  });
+
+  test("is a copy: later changes to a raw schema change nothing", () => {
+    const raw = { type: "object", properties: { id: { type: "string" } } };
+    const definition = define(raw);
+    raw.type = "array";
+
+    expect(definition.manifest.inputSchema["type"]).toBe("object");
+  });
+});
+
+describe("a mistake is told when the function is defined", () => {
+  const mistakes: [string, Schema, RegExp][] = [
+    [
+      "a date of zod 4, with its path",
+      z.object({ range: z.object({ since: z.date() }) }),
+      /"range\.since" .*"date".*z\.iso\.datetime/,
+    ],
+    ["a bigint inside an array", z.object({ ids: z.array(z.bigint()) }), /"ids\.\*".*"bigint"/],
+    ["every part at once", z.object({ a: z.date(), b: z.map(z.string(), z.string()) }), /"a".*"b".*z\.record/],
+    ["a bare transform", z.object({ x: z.transform(String) }), /"x".*"transform"/],
+    ["a date of zod 3", zod3.object({ since: zod3.date().optional() }), /"since".*"date"/],
+    [
+      "a bigint of zod 3",
+      zod3.object({ deep: zod3.array(zod3.object({ n: zod3.bigint() })) }),
+      /"deep\.\*\.n".*"bigint"/,
+    ],
+    ["a date of arktype", type({ since: "Date" }), /cannot be written as JSON Schema/],
+    ["a valibot schema", v.object({ id: v.string() }), /valibot.*toStandardJsonSchema.*@valibot\/to-json-schema/],
+    ["a schema that is no object", z.string(), /must describe an object.*"string"/],
+    ["an array at the root", { type: "array", items: {} }, /must describe an object.*"array"/],
+    ["a raw schema without a type", {}, /must describe an object/],
+    ["a choice at the root", z.union([z.object({ a: z.string() }), z.object({ b: z.string() })]), /anyOf at its root/],
+    [
+      "raw JSON that is no schema",
+      { type: "object", properties: { a: { type: "text" } } },
+      /no JSON Schema of draft 2020-12/,
+    ],
+    [
+      "a reference to elsewhere",
+      { type: "object", properties: { a: { $ref: "https://example.com/a.json" } } },
+      /\$ref .* at "a" leads nowhere/,
+    ],
+    ["a reference to nothing", { type: "object", properties: { a: { $ref: "#/$defs/A" } } }, /leads nowhere/],
+    [
+      "a schema that is too large",
+      z.object({ a: z.string().describe("x".repeat(LIMITS.schemaBytes)) }),
+      /65536 are taken/,
+    ],
+  ];
+
+  test.each(mistakes)("%s", (_, input, message) => {
+    expect(() => define(input)).toThrow(DefinitionError);
+    expect(() => define(input)).toThrow(message);
+    expect(() => define(input)).toThrow(/^Function "probe": input/);
+  });
+
+  test("a described member that the JSON Schema lost", () => {
+    const lossy = z.object({ id: z.string(), note: z.string() });
+    lossy._zod.toJSONSchema = () => ({ type: "object" });
+
+    expect(() => define(lossy)).toThrow(/describes id, note, but its JSON Schema does not/);
+  });
+});
+
+describe("raw JSON Schema", () => {
+  const address = {
+    type: "object",
+    properties: {
+      zip: { type: "string", minLength: 5 },
+      kind: { enum: ["home", "work"] },
+      lines: { type: "array", items: { type: "object", properties: { text: { type: "string" } }, required: ["text"] } },
+      labels: { type: "object", additionalProperties: { type: "string" } },
+    },
+    required: ["zip"],
+  };
+
+  test("tells every fault with its path", async () => {
+    const outcome = await call(serviceOf(define(address)), "probe", { kind: "other", lines: [{ text: "a" }, {}] });
+
+    expect(outcome).toMatchObject({ ok: false, code: "invalid_arguments", rule: "input" });
+    const { message } = outcome as { message: string };
+    expect(message).toContain("zip: is required");
+    expect(message).toContain('kind: must be equal to one of the allowed values: ["home","work"]');
+    expect(message).toContain("lines.1.text: is required");
+  });
+
+  test("drops members that it does not list, at every depth, and keeps those it speaks of", async () => {
+    const given = { zip: "12345", admin: true, lines: [{ text: "a", more: 1 }], labels: { any: "thing" } };
+
+    expect(await call(serviceOf(define(address)), "probe", given)).toEqual({
+      ok: true,
+      value: { zip: "12345", lines: [{ text: "a" }], labels: { any: "thing" } },
+    });
+  });
+
+  test("refuses unlisted members where it says so", async () => {
+    const closed = { type: "object", properties: {}, additionalProperties: false };
+
+    expect(await call(serviceOf(define(closed)), "probe", { x: 1 })).toMatchObject({
+      code: "invalid_arguments",
+      message: "Invalid arguments: x: is not a member of the schema",
+    });
+  });
+
+  test("follows references and compositions when it drops", async () => {
+    const composed = {
+      type: "object",
+      properties: {
+        who: { allOf: [{ $ref: "#/$defs/Named" }, { type: "object", properties: { age: { type: "number" } } }] },
+      },
+      $defs: { Named: { type: "object", properties: { name: { type: "string" } }, required: ["name"] } },
+    };
+
+    expect(await call(serviceOf(define(composed)), "probe", { who: { name: "a", age: 1, x: 2 } })).toEqual({
+      ok: true,
+      value: { who: { name: "a", age: 1 } },
+    });
+  });
+
+  test("may carry the same $id in two functions", () => {
+    const named = { $id: "https://example.com/input", type: "object" };
+
+    expect(() => [define(named), define({ ...named, properties: { a: { type: "string" } } })]).not.toThrow();
+  });
+});
