@@ -1,0 +1,37 @@
+import { defineService, type Service } from "@patchbay/functions";
+import { deskContext } from "./context.ts";
+import { generalFunctions } from "./functions/general.ts";
+import { orderFunctions } from "./functions/orders.ts";
+import { pendingOrderFunctions } from "./functions/pending-orders.ts";
+import { productFunctions } from "./functions/products.ts";
+import { userFunctions } from "./functions/users.ts";
+import { createDeskPolicy, DESK } from "./policy.ts";
+import type { RetailStore } from "./store.ts";
+
+const INSTRUCTIONS = `You work at the support desk of a retail shop.
+- Authenticate first: before anything about an account, know who the customer is. Where the context names a customerId, that is the customer. Otherwise find the user id by e-mail address, or by first name, last name and zip code.
+- Serve one customer per conversation, with any number of requests. Refuse requests about another customer.
+- Before you change anything, list the details of the change and get a clear yes.
+- Items of an order can be modified or exchanged only once, so collect every item that shall change before you call.
+- Invent nothing: say only what the functions or the customer told you, and promise nothing else.
+- Transfer to a human agent only when no function can serve the request.`;
+
+/** The support desk on the records of `store`: every function, with the desk's policy before it. */
+export function createRetailDesk(store: RetailStore): Service {
+  const policy = createDeskPolicy(store);
+  return defineService({
+    name: "retail-desk",
+    roles: DESK,
+    context: deskContext,
+    subject: ({ customerId }) => customerId,
+    tellModel: ({ customerId }) => (customerId === undefined ? undefined : { customerId }),
+    instructions: INSTRUCTIONS,
+    functions: [
+      ...userFunctions(store, policy),
+      ...orderFunctions(store, policy),
+      ...pendingOrderFunctions(store, policy),
+      ...productFunctions(store),
+      ...generalFunctions(store),
+    ],
+  });
+}
