@@ -1,0 +1,140 @@
+import type { ThreadDetail } from "@patchbay/protocol";
+import { createHttpApp } from "../../../src/http/app.ts";
+import type { HttpDeps } from "../../../src/http/deps.ts";
+import { createHttpServer, type HttpServer, type UpgradeHandler } from "../../../src/http/server.ts";
+import type { Log, LogFields } from "../../../src/ports/log.ts";
+import type { Credential, CredentialKind } from "../../../src/ports/stores.ts";
+import { createFakeRuns, type FakeRuns } from "./fake-runs.ts";
+
+export const API_KEY = "service_live_mine";
+export const OTHER_AGENTS_KEY = "service_live_other";
+export const PINNED_KEY = "service_live_pinned";
+export const METERED_KEY = "service_live_metered";
+export const ACCESS_TOKEN = "access-token";
+export const RUNTIME_KEY = "runtime-key";
+
+export const QUERY = "/agents/agent-1/query";
+export const STREAM = "/agents/agent-1/query-stream";
+
+const CREDENTIALS: Record<string, { kind: CredentialKind; agentId?: string; roles?: string[]; tier?: string }> = {
+  [API_KEY]: { kind: "api" },
+  [OTHER_AGENTS_KEY]: { kind: "api", agentId: "agent-2" },
+  [PINNED_KEY]: { kind: "api", roles: ["support"] },
+  [METERED_KEY]: { kind: "api", tier: "starter" },
+  [ACCESS_TOKEN]: { kind: "access" },
+  [RUNTIME_KEY]: { kind: "runtime" },
+};
+
+export const THREAD: ThreadDetail = {
+  threadId: "thr_known",
+  sessionId: null,
+  title: "Hello",
+  createdAt: "2026-01-01T00:00:00.000Z",
+  updatedAt: "2026-01-01T00:00:00.000Z",
+  messages: [],
+};
+
+export interface Line {
+  level: keyof Omit<Log, "child">;
+  message: string;
+  fields?: LogFields;
+}
+
+export interface TestHttp extends AsyncDisposable {
+  url: string;
+  port: number;
+  runs: FakeRuns;
+  lines: Line[];
+  server: HttpServer;
+  counts: string[];
+  listed: unknown[];
+  openStreams(): number;
+  /** Sends JSON with the API key, unless told otherwise. */
+  post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>;
+  get(path: string, headers?: Record<string, string>): Promise<Response>;
+}
+
+/** The HTTP layer on a real socket, over a fake core. */
+export async function startHttp(
+  overrides: Partial<HttpDeps> = {},
+  { upgrade = (_request, socket) => socket.destroy() }: { upgrade?: UpgradeHandler } = {},
+): Promise<TestHttp> {
+  const runs = createFakeRuns();
+  const lines: Line[] = [];
+  const counts: string[] = [];
+  const listed: unknown[] = [];
+  let openStreams = 0;
+  const log = memoryLog(lines);
+  const app = createHttpApp({
+    runs,
+    threads: {
+      async list(agentId, options) {
+        listed.push({ agentId, ...options });
+        const { messages: _messages, ...summary } = THREAD;
+        return { items: [summary], nextCursor: null };
+      },
+      get: async (agentId, threadId) => (agentId === "agent-1" && threadId === "thr_known" ? THREAD : undefined),
+    },
+    authenticate: async (kind, secret) => credentialOf(kind, secret),
+    rateLimit: async () => undefined,
+    ready: async () => true,
+    metrics: {
+      contentType: "text/plain; version=0.0.4; charset=utf-8",
+      read: async () => "patchbay_up 1\n",
+      queryAnswered: (endpoint, outcome) => void counts.push(`${endpoint} ${outcome}`),
+      streamOpened() {
+        openStreams++;
+        return { [Symbol.dispose]: () => void openStreams-- };
+      },
+    },
+    log,
+    clock: { now: () => Date.now(), sleep: () => Promise.reject(new Error("not used here")) },
+    version: "0.0.0",
+    corsOrigins: [],
+    local: true,
+    trustProxy: false,
+    ...overrides,
+  });
+  const server = createHttpServer({ app, upgrade, log });
+  const { port } = await server.listen({ port: 0, host: "127.0.0.1" });
+  const url = `http://127.0.0.1:${port}`;
+  return {
+    url,
+    port,
+    runs,
+    lines,
+    server,
+    counts,
+    listed,
+    openStreams: () => openStreams,
+    post: (path, body, headers) =>
+      fetch(url + path, {
+        method: "POST",
+        headers: { "Content-Type": "application/json", "X-API-Key": API_KEY, ...headers },
+        body: typeof body === "string" ? body : JSON.stringify(body),
+      }),
+    get: (path, headers) => fetch(url + path, { headers: { "X-API-Key": API_KEY, ...headers } }),
+    [Symbol.asyncDispose]: () => server.close(),
+  };
+}
+
+function credentialOf(kind: CredentialKind, secret: string): Credential | undefined {
+  const known = CREDENTIALS[secret];
+  if (known?.kind !== kind) return undefined;
+  const { agentId = "agent-1", tier = "sandbox", roles } = known;
+  const shown = { credentialId: `id-of-${secret}`, hash: "", hint: "", createdAt: 0 };
+  return { ...shown, kind, agentId, orgId: "org-1", tier, ...(roles && { roles }) };
+}
+
+function memoryLog(lines: Line[]): Log {
+  const at = (level: Line["level"]) => (message: string, fields?: LogFields) =>
+    void lines.push({ level, message, ...(fields && { fields }) });
+  const log: Log = {
+    debug: at("debug"),
+    info: at("info"),
+    warn: at("warn"),
+    error: at("error"),
+    child: () => log,
+  };
+  return log;
+}
