@@ -1,0 +1,168 @@
+import { describe, expect, test, vi } from "vitest";
+import { z } from "zod";
+import { defineFunction, type Effect } from "../src/index.ts";
+import { call, memoryLog, serviceOf } from "./calls.ts";
+
+const base = { name: "slow", description: "Waits.", input: z.object({}), roles: "everyone" as const };
+
+/** A handler that never returns by itself, and tells when it began. */
+function hanging(options: { timeoutMs?: number; effect?: Effect } = {}) {
+  const begun = Promise.withResolvers<AbortSignal>();
+  const service = serviceOf(
+    defineFunction({
+      ...base,
+      ...options,
+      handler(_, { signal }) {
+        begun.resolve(signal);
+        return new Promise<never>(() => {});
+      },
+    }),
+  );
+  return { service, begun: begun.promise };
+}
+
+describe("time", () => {
+  test("the function's own limit ends a call, also one that ignores its signal", async () => {
+    const { service, begun } = hanging({ timeoutMs: 20 });
+
+    expect(await call(service, "slow", {})).toEqual({
+      ok: false,
+      code: "timed_out",
+      message: "The time was over before the function had finished. It may have taken effect.",
+    });
+    expect((await begun).aborted).toBe(true);
+  });
+
+  test("the time left to the caller ends it when that is less", async () => {
+    const { service } = hanging();
+
+    expect(await call(service, "slow", {}, { timeoutMs: 20 })).toMatchObject({ code: "timed_out" });
+  });
+
+  test("a read that was cut raises no doubt about its effect", async () => {
+    const { service } = hanging({ timeoutMs: 20, effect: "read" });
+
+    expect(await call(service, "slow", {})).toMatchObject({
+      message: "The time was over before the function had finished.",
+    });
+  });
+
+  test("a call with no time left begins nothing", async () => {
+    const handler = vi.fn();
+    const service = serviceOf(defineFunction({ ...base, handler }));
+
+    expect(await call(service, "slow", {}, { timeoutMs: 0 })).toEqual({
+      ok: false,
+      code: "timed_out",
+      message: "The time was over before the function began.",
+    });
+    expect(handler).not.toHaveBeenCalled();
+  });
+
+  test("an abort for lack of time is timed_out", async () => {
+    const { service, begun } = hanging();
+    const controller = new AbortController();
+    const outcome = call(service, "slow", {}, { signal: controller.signal });
+    await begun;
+    controller.abort(new DOMException("run deadline", "TimeoutError"));
+
+    expect(await outcome).toMatchObject({ code: "timed_out" });
+  });
+});
+
+describe("cancelling", () => {
+  test("reaches the handler's signal and ends the call", async () => {
+    const { service, begun } = hanging();
+    const controller = new AbortController();
+    const outcome = call(service, "slow", {}, { signal: controller.signal });
+    const signal = await begun;
+    controller.abort(new Error("the run was cancelled"));
+
+    expect(await outcome).toMatchObject({ ok: false, code: "cancelled" });
+    expect(signal.aborted).toBe(true);
+  });
+
+  test("an error that the abort causes in the handler does not become the outcome", async () => {
+    const begun = Promise.withResolvers<void>();
+    const service = serviceOf(
+      defineFunction({
+        ...base,
+        async handler(_, { signal }) {
+          const aborted = Promise.withResolvers<never>();
+          signal.addEventListener("abort", () => aborted.reject(signal.reason));
+          begun.resolve();
+          return aborted.promise;
+        },
+      }),
+    );
+    const controller = new AbortController();
+    const outcome = call(service, "slow", {}, { signal: controller.signal });
+    await begun.promise;
+    controller.abort();
+
+    expect(await outcome).toMatchObject({ code: "cancelled" });
+  });
+
+  test("before the start, or while authorize decides, keeps the handler from running", async () => {
+    const handler = vi.fn();
+    const controller = new AbortController();
+    const service = serviceOf(
+      defineFunction({
+        ...base,
+        authorize() {
+          controller.abort();
+          return true;
+        },
+        handler,
+      }),
+    );
+
+    const during = await call(service, "slow", {}, { signal: controller.signal });
+    const after = await call(service, "slow", {}, { signal: controller.signal });
+
+    const text = "The call was cancelled before the function began.";
+    expect([during, after]).toMatchObject([
+      { code: "cancelled", message: text },
+      { code: "cancelled", message: text },
+    ]);
+    expect(handler).not.toHaveBeenCalled();
+  });
+
+  test("a failure after the end is logged as such", async () => {
+    const log = memoryLog();
+    const begun = Promise.withResolvers<void>();
+    const late = Promise.withResolvers<never>();
+    const service = serviceOf(
+      defineFunction({
+        ...base,
+        handler() {
+          begun.resolve();
+          return late.promise;
+        },
+      }),
+    );
+    const controller = new AbortController();
+    const outcome = call(service, "slow", {}, { signal: controller.signal, log });
+    await begun.promise;
+    controller.abort();
+    await outcome;
+    late.reject(new Error("too late"));
+
+    await vi.waitFor(() =>
+      expect(log.lines).toContainEqual(
+        expect.objectContaining({ message: "function failed after its call had ended" }),
+      ),
+    );
+  });
+});
+
+test("a call that ends leaves no listener on its signal", async () => {
+  const { signal } = new AbortController();
+  const removed = vi.spyOn(signal, "removeEventListener");
+  const added = vi.spyOn(signal, "addEventListener");
+
+  await call(serviceOf(defineFunction({ ...base, handler: () => 1 })), "slow", {}, { signal });
+
+  expect(added).toHaveBeenCalledTimes(1);
+  expect(removed).toHaveBeenCalledWith(...(added.mock.calls[0]?.slice(0, 2) ?? []));
+});

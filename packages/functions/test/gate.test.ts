@@ -1,0 +1,356 @@
+import { LIMITS, type CallOutcome } from "@patchbay/protocol";
+import { describe, expect, test, vi } from "vitest";
+import { z } from "zod";
+import { defineFunction, defineService, FunctionError, type CallContext } from "../src/index.ts";
+import { call, invocationOf, memoryLog, serviceOf } from "./calls.ts";
+
+const id = z.object({ id: z.string() });
+const base = { name: "probe", description: "A function under test.", input: id, roles: "everyone" as const };
+
+function textOf(outcome: CallOutcome): string {
+  return outcome.ok ? "" : outcome.message;
+}
+
+describe("roles", () => {
+  const handler = vi.fn(() => "done");
+  const service = serviceOf(defineFunction({ ...base, roles: ["support", "admin"], handler }));
+
+  test("a listed role may call", async () => {
+    expect(await call(service, "probe", { id: "1" }, { role: "admin" })).toEqual({ ok: true, value: "done" });
+  });
+
+  test.each([undefined, "user", "Admin", "admin ", "everyone"])("role %j may not, and nothing runs", async (role) => {
+    handler.mockClear();
+
+    const outcome = await call(service, "probe", { id: "1" }, role === undefined ? {} : { role });
+
+    expect(outcome).toMatchObject({ ok: false, code: "unknown_function", rule: "roles" });
+    expect(handler).not.toHaveBeenCalled();
+  });
+
+  test("a hidden function and an unknown one give the same code and text", async () => {
+    const hidden = await call(service, "probe", { id: "1" });
+    const unknown = await call(serviceOf(), "probe", { id: "1" });
+
+    expect({ ...hidden, rule: "" }).toEqual({ ...unknown, rule: "" });
+    expect(unknown).toMatchObject({ code: "unknown_function", rule: "unknown" });
+  });
+
+  test.each(["constructor", "__proto__", "toString"])("the name %s is no function", async (name) => {
+    expect(await call(service, name, {})).toMatchObject({ code: "unknown_function", rule: "unknown" });
+  });
+
+  test("everyone may call what is open to everyone, without a role too", async () => {
+    const open = serviceOf(defineFunction({ ...base, handler: (_, { role }) => role ?? "none" }));
+
+    expect(await call(open, "probe", { id: "1" })).toEqual({ ok: true, value: "none" });
+    expect(await call(open, "probe", { id: "1" }, { role: "any" })).toEqual({ ok: true, value: "any" });
+  });
+
+  test("the default role stands in for none, and only for none", async () => {
+    const guarded = defineFunction({ ...base, roles: ["guest"], handler: (_, { role }) => role });
+    const withDefault = defineService({ name: "desk", defaultRole: "guest", functions: [guarded] });
+
+    expect(await call(withDefault, "probe", { id: "1" })).toEqual({ ok: true, value: "guest" });
+    expect(await call(withDefault, "probe", { id: "1" }, { role: "user" })).toMatchObject({ code: "unknown_function" });
+  });
+});
+
+describe("authorize", () => {
+  function guardedBy(authorize: () => unknown, log = memoryLog()) {
+    const handler = vi.fn(() => "done");
+    const service = serviceOf(defineFunction({ ...base, authorize: authorize as () => boolean, handler }));
+    return { handler, log, outcome: call(service, "probe", { id: "1" }, { log }) };
+  }
+
+  test("true lets the call through, at once or later", async () => {
+    expect(await guardedBy(() => true).outcome).toEqual({ ok: true, value: "done" });
+    expect(await guardedBy(() => Promise.resolve(true)).outcome).toEqual({ ok: true, value: "done" });
+  });
+
+  test("a text refuses and is what the caller reads", async () => {
+    const { outcome, handler } = guardedBy(() => "Only the owner's orders are permitted.");
+
+    expect(await outcome).toEqual({
+      ok: false,
+      code: "denied",
+      message: "Only the owner's orders are permitted.",
+      rule: "authorize",
+    });
+    expect(handler).not.toHaveBeenCalled();
+  });
+
+  test.each([false, undefined, null, 0, 1, "", {}, []])("%j refuses", async (decision) => {
+    const { outcome, handler } = guardedBy(() => decision);
+
+    expect(await outcome).toMatchObject({
+      ok: false,
+      code: "denied",
+      message: expect.stringContaining("not permitted"),
+    });
+    expect(handler).not.toHaveBeenCalled();
+  });
+
+  test("a throw refuses without telling why, and is logged", async () => {
+    const { outcome, log, handler } = guardedBy(() => {
+      throw new FunctionError("secret database name");
+    });
+
+    expect(await outcome).toMatchObject({ code: "denied", message: "This call is not permitted." });
+    expect(log.lines).toContainEqual(expect.objectContaining({ level: "error", message: "authorize failed" }));
+    expect(handler).not.toHaveBeenCalled();
+  });
+
+  test("sees the parsed input, the role and the context", async () => {
+    const authorize = vi.fn(() => true);
+    const input = z.object({ id: z.string().transform(Number) });
+    const service = serviceOf(defineFunction({ ...base, input, authorize, handler: () => null }));
+
+    await call(service, "probe", { id: "7", extra: 1 }, { role: "support", context: { customerId: "c1" } });
+
+    expect(authorize).toHaveBeenCalledWith({ role: "support", context: { customerId: "c1" }, input: { id: 7 } });
+  });
+});
+
+describe("the order of the checks", () => {
+  const seen: string[] = [];
+  const note = (what: string) => {
+    seen.push(what);
+    return true;
+  };
+  const context = z.object({ customerId: z.string().refine(() => note("context")) });
+  const service = defineService({
+    name: "desk",
+    context,
+    functions: [
+      defineFunction({
+        ...base,
+        roles: ["support"],
+        input: z.object({ id: z.string().refine(() => note("input")) }),
+        output: z.string().refine(() => note("output")),
+        authorize: () => note("authorize"),
+        handler: () => String(note("handler")),
+      }),
+    ],
+  });
+  const steps = async (args: string | number, customerId: string | number, role: string) => {
+    seen.length = 0;
+    const outcome = await call(service, "probe", { id: args }, { context: { customerId }, role });
+    return { seen: [...seen], rule: outcome.ok ? "none" : outcome.rule };
+  };
+
+  test("is roles, context, input, authorize, handler, output", async () => {
+    expect(await steps("1", "c", "support")).toEqual({
+      seen: ["context", "input", "authorize", "handler", "output"],
+      rule: "none",
+    });
+    expect(await steps("1", "c", "other")).toEqual({ seen: [], rule: "roles" });
+    expect(await steps(1, 1, "support")).toEqual({ seen: [], rule: "context" });
+    expect(await steps(1, "c", "support")).toEqual({ seen: ["context"], rule: "input" });
+  });
+});
+
+describe("arguments", () => {
+  const input = z.object({ id: z.string(), address: z.object({ zip: z.string() }), tags: z.array(z.number()) });
+  const service = serviceOf(defineFunction({ ...base, input, handler: (given) => given }));
+
+  test("every fault is told with its path", async () => {
+    const outcome = await call(service, "probe", { id: 1, address: {}, tags: [1, "x"] });
+
+    expect(outcome).toMatchObject({ code: "invalid_arguments" });
+    expect(textOf(outcome)).toMatch(/^Invalid arguments: id: .*; address\.zip: .*; tags\.1: /);
+  });
+
+  test("many faults are told in part", async () => {
+    const outcome = await call(service, "probe", { id: "1", address: { zip: "1" }, tags: Array(1000).fill("x") });
+
+    expect(textOf(outcome)).toMatch(/; and 968 more$/);
+  });
+
+  test("members that the schema does not list never reach the handler", async () => {
+    const given = { id: "1", address: { zip: "2", x: 1 }, tags: [], isAdmin: true };
+
+    expect(await call(service, "probe", given)).toEqual({
+      ok: true,
+      value: { id: "1", address: { zip: "2" }, tags: [] },
+    });
+  });
+
+  test.each(["not json", null, 7, []])("%j instead of an object is refused", async (given) => {
+    expect(await call(service, "probe", given)).toMatchObject({ code: "invalid_arguments" });
+  });
+
+  test("a schema that throws is a plain failure", async () => {
+    const log = memoryLog();
+    const broken = z.object({
+      id: z.string().refine(() => {
+        throw new TypeError("internal detail");
+      }),
+    });
+
+    const outcome = await call(
+      serviceOf(defineFunction({ ...base, input: broken, handler: () => 1 })),
+      "probe",
+      { id: "1" },
+      { log },
+    );
+
+    expect(outcome).toMatchObject({
+      code: "function_failed",
+      message: expect.stringMatching(/^The function failed\. Reference: \w+$/),
+    });
+    expect(log.lines.some(({ level }) => level === "error")).toBe(true);
+  });
+});
+
+describe("failures of a handler", () => {
+  test("the text of a FunctionError reaches the caller as it is", async () => {
+    const service = serviceOf(
+      defineFunction({
+        ...base,
+        handler() {
+          throw new FunctionError("order not found");
+        },
+      }),
+    );
+
+    expect(await call(service, "probe", { id: "1" })).toEqual({
+      ok: false,
+      code: "function_failed",
+      message: "order not found",
+    });
+  });
+
+  test.each([new Error("password=hunter2"), "a thrown text", undefined])(
+    "any other error (%s) is a reference to the log",
+    async (thrown) => {
+      const log = memoryLog();
+      const service = serviceOf(defineFunction({ ...base, handler: () => Promise.reject(thrown) }));
+
+      const outcome = await call(service, "probe", { id: "1" }, { log });
+
+      const reference = /^The function failed\. Reference: (\w+)$/.exec(textOf(outcome))?.[1];
+      expect(outcome).toMatchObject({ ok: false, code: "function_failed" });
+      expect(reference).toBeDefined();
+      expect(log.lines).toContainEqual({
+        level: "error",
+        message: "function failed",
+        fields: { function: "probe", runId: "run_1", callId: "call_1", reference, error: thrown },
+      });
+    },
+  );
+});
+
+describe("results", () => {
+  const returning = (result: unknown, output?: z.ZodType) => {
+    const log = memoryLog();
+    const service = serviceOf(
+      defineFunction({ ...base, ...(output === undefined ? {} : { output }), handler: () => result }),
+    );
+    return { log, outcome: call(service, "probe", { id: "1" }, { log }) };
+  };
+
+  test("undefined becomes null", async () => {
+    expect(await returning(undefined).outcome).toEqual({ ok: true, value: null });
+  });
+
+  test("members that the output schema does not list are not sent", async () => {
+    const user = z.object({ name: z.string(), cards: z.array(z.object({ last4: z.string() })) });
+    const row = { name: "Mei", passwordHash: "x", cards: [{ last4: "1234", number: "4111" }] };
+
+    expect(await returning(row, user).outcome).toEqual({
+      ok: true,
+      value: { name: "Mei", cards: [{ last4: "1234" }] },
+    });
+  });
+
+  test("one that does not fit the output schema is a failure with a reference", async () => {
+    const { outcome, log } = returning({ name: 7 }, z.object({ name: z.string() }));
+
+    expect(await outcome).toMatchObject({ code: "function_failed", message: expect.stringContaining("Reference: ") });
+    expect(log.lines[0]).toMatchObject({
+      message: "result does not fit the output schema",
+      fields: { faults: expect.stringContaining("name: ") },
+    });
+  });
+
+  test("is a copy: what the owner changes later is not seen", async () => {
+    const order = { status: "pending", items: [1] };
+    const outcome = await returning(order).outcome;
+    order.status = "cancelled";
+    order.items.push(2);
+
+    expect(outcome).toEqual({ ok: true, value: { status: "pending", items: [1] } });
+  });
+
+  test.each([
+    [{ total: 1n }, "total is a bigint"],
+    [{ rows: [new Map([["a", 1]])] }, "rows[0] is a Map"],
+    [{ user: Promise.resolve(1) }, "user is a promise"],
+    [() => 1, "the value is a function"],
+  ])("what JSON cannot carry is a failure, and the log says where", async (result, reason) => {
+    const { outcome, log } = returning(result);
+
+    expect(await outcome).toMatchObject({ code: "function_failed", message: expect.stringContaining("Reference: ") });
+    expect(String(log.lines[0]?.fields["error"])).toContain(reason);
+  });
+
+  test("256 KiB are taken, one byte more is not", async () => {
+    const fitting = "é".repeat((LIMITS.resultBytes - 2) / 2);
+
+    expect(await returning(fitting).outcome).toMatchObject({ ok: true });
+    expect(await returning(`${fitting}x`).outcome).toMatchObject({ ok: false, code: "result_too_large" });
+  });
+});
+
+test("a handler is told about its call", async () => {
+  const seen: CallContext[] = [];
+  const service = serviceOf(defineFunction({ ...base, handler: (_, context) => void seen.push(context) }));
+
+  await call(service, "probe", { id: "1" }, { role: "support", context: { customerId: "c1" } });
+
+  expect(seen[0]).toMatchObject({
+    role: "support",
+    context: { customerId: "c1" },
+    threadId: "thr_1",
+    sessionId: "ses_1",
+    runId: "run_1",
+    callId: "call_1",
+    attempt: 1,
+  });
+});
+
+test("progress is shown while the handler runs, and dropped when it is late or no JSON", async () => {
+  const shown: unknown[] = [];
+  const log = memoryLog();
+  let late = () => {};
+  const service = serviceOf(
+    defineFunction({
+      ...base,
+      handler(_, { progress }) {
+        progress({ percent: 50 });
+        progress(1n);
+        progress("x".repeat(LIMITS.resultToModelBytes));
+        late = () => progress("late");
+      },
+    }),
+  );
+
+  await call(service, "probe", { id: "1" }, { onProgress: (data) => shown.push(data), log });
+  late();
+
+  expect(shown).toEqual([{ percent: 50 }]);
+  expect(log.lines.filter(({ message }) => message === "progress dropped")).toHaveLength(2);
+});
+
+test("the arguments of a call are not changed by it", async () => {
+  const given = { id: "1", extra: { a: 1 } };
+  const raw = { type: "object", properties: { id: { type: "string" } } };
+  const service = serviceOf(
+    defineFunction({ ...base, input: raw, handler: (input) => Object.assign(input, { x: 1 }) }),
+  );
+
+  await service.invoke(invocationOf("probe", given), { signal: new AbortController().signal, log: memoryLog() });
+
+  expect(given).toEqual({ id: "1", extra: { a: 1 } });
+});
