@@ -98,5 +98,6 @@ function refuse(request: IncomingMessage, socket: Duplex, { status, code, errorM
     ...(status === 503 ? ["Retry-After: 1"] : []),
     "Connection: close",
   ];
+  socket.once("finish", () => socket.destroy());
   socket.end(`${lines.join("\r\n")}\r\n\r\n${body}`);
 }

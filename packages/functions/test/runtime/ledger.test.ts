@@ -1,0 +1,64 @@
+import { expect, test } from "vitest";
+import { createBackoff } from "../../src/runtime/backoff.ts";
+import { createLedger } from "../../src/runtime/ledger.ts";
+
+const MINUTE = 60_000;
+
+function ledgerAt() {
+  const time = { now: 0 };
+  return { time, ledger: createLedger<string>(() => time.now) };
+}
+
+test("a result is kept until it is acknowledged, and its id longer", () => {
+  const { ledger } = ledgerAt();
+  ledger.keep("c1", { frame: "result", sender: "link" });
+
+  ledger.acknowledge("c1");
+
+  expect([...ledger.unacknowledged()]).toEqual([]);
+  expect(ledger.finished("c1")).toBe(true);
+});
+
+test("ids of ended and refused calls are forgotten after ten minutes", () => {
+  const { time, ledger } = ledgerAt();
+  ledger.keep("ended", { frame: "", sender: undefined });
+  ledger.refuse("refused", 1);
+  time.now = 11 * MINUTE;
+
+  ledger.keep("later", { frame: "", sender: undefined });
+
+  expect(ledger.finished("ended")).toBe(false);
+  expect(ledger.refuses("refused", 1)).toBe(false);
+  expect(ledger.finished("later")).toBe(true);
+});
+
+test("at most ten thousand ids are remembered, the oldest are forgotten first", () => {
+  const { ledger } = ledgerAt();
+
+  for (let i = 0; i <= 10_000; i++) ledger.keep(`c${i}`, { frame: "", sender: undefined });
+
+  expect(ledger.unacknowledgedCount).toBe(10_000);
+  expect(ledger.finished("c0")).toBe(false);
+  expect(ledger.finished("c1")).toBe(true);
+});
+
+test("a refusal covers its attempt and older ones, and never shrinks", () => {
+  const { ledger } = ledgerAt();
+  ledger.refuse("c1", 3);
+  ledger.refuse("c1", 2);
+
+  expect([2, 3, 4].map((attempt) => ledger.refuses("c1", attempt))).toEqual([true, true, false]);
+});
+
+test("the first retry is quick, later ones are spread over a span that grows to its limit", () => {
+  const backoff = createBackoff();
+
+  expect(backoff.nextMs()).toBeLessThanOrEqual(250);
+  for (const limit of [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]) {
+    const waitMs = backoff.nextMs();
+    expect(waitMs).toBeGreaterThanOrEqual(100);
+    expect(waitMs).toBeLessThanOrEqual(limit);
+  }
+  backoff.reset();
+  expect(backoff.nextMs()).toBeLessThanOrEqual(250);
+});

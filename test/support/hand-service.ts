@@ -1,0 +1,82 @@
+import type { CallOutcome, FunctionManifest, Manifest, PreparedContext } from "@patchbay/protocol";
+import type { Invocation, InvokeOptions, Service } from "@patchbay/functions";
+
+/** What a hand-written service does when it is called. */
+export type Answer = (invocation: Invocation, options: InvokeOptions) => Promise<CallOutcome>;
+
+export interface HandService extends Service {
+  /** Every call that reached the service, in order. */
+  readonly invoked: Invocation[];
+}
+
+/** A service of the given functions that counts its calls; each answers as it is told, by default with its arguments. */
+export function handService(
+  options: { functions?: string[]; answer?: Answer; prepare?: () => Promise<PreparedContext> } = {},
+): HandService {
+  const { functions = ["echo"], answer = echo, prepare = async () => ({ ok: true }) } = options;
+  const invoked: Invocation[] = [];
+  return {
+    manifest: handManifest(functions),
+    invoked,
+    prepare,
+    async invoke(invocation, options) {
+      invoked.push(invocation);
+      return answer(invocation, options);
+    },
+  };
+}
+
+async function echo(invocation: Invocation): Promise<CallOutcome> {
+  return { ok: true, value: invocation.arguments };
+}
+
+export function handManifest(functions: string[]): Manifest {
+  return { name: "hand", preparesContext: false, functions: functions.map(handFunction) };
+}
+
+function handFunction(name: string): FunctionManifest {
+  return {
+    name,
+    description: `Does ${name}.`,
+    inputSchema: { type: "object" },
+    roles: "everyone",
+    conditional: false,
+    effect: "write",
+    idempotent: false,
+    timeoutMs: 60_000,
+  };
+}
+
+/** An outcome by what ended the call, as a service gives it. */
+export function abortedOutcome(signal: AbortSignal): CallOutcome {
+  const timedOut = (signal.reason as Error).name === "TimeoutError";
+  return { ok: false, code: timedOut ? "timed_out" : "cancelled", message: "stopped" };
+}
+
+/** Answers only when the call is aborted; `started` resolves when the first call has begun. */
+export function untilAborted(): { answer: Answer; started: Promise<void> } {
+  const begun = Promise.withResolvers<void>();
+  const answer: Answer = (_, { signal }) =>
+    new Promise((resolve) => {
+      const end = (): void => resolve(abortedOutcome(signal));
+      if (signal.aborted) end();
+      signal.addEventListener("abort", end, { once: true });
+      begun.resolve();
+    });
+  return { answer, started: begun.promise };
+}
+
+/** Calls that wait at a gate until the test opens it. */
+export function gated(): { answer: Answer; open: () => void; started: (count: number) => boolean } {
+  const gate = Promise.withResolvers<void>();
+  let count = 0;
+  return {
+    async answer(invocation) {
+      count++;
+      await gate.promise;
+      return { ok: true, value: invocation.arguments };
+    },
+    open: gate.resolve,
+    started: (wanted) => count >= wanted,
+  };
+}
