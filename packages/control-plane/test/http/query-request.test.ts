@@ -1,0 +1,227 @@
+import { LIMITS } from "@patchbay/protocol";
+import { describe, expect, test } from "vitest";
+import { openSocket, requestText } from "./support/raw-socket.ts";
+import { API_KEY, QUERY, startHttp, STREAM } from "./support/start-http.ts";
+
+const faultsOf = async (response: Response): Promise<{ path: string; message: string }[]> =>
+  ((await response.json()) as { details: { path: string; message: string }[] }).details;
+
+describe("a QueryRequest", () => {
+  test("reaches the core trimmed, with its members under the core's names", async () => {
+    await using http = await startHttp();
+
+    const body = {
+      query: "  What is late?\n",
+      threadId: "thr_1",
+      sessionId: "s-1",
+      role: "support",
+      contextJson: '{"customer":7}',
+      analysisMode: true,
+      llmConfig: { provider: "openai", model: "m-1", maxTokens: 100, temperature: 0.5 },
+    };
+    const response = await http.post(QUERY, body);
+
+    expect(response.status).toBe(200);
+    expect(http.runs.starts[0]?.query).toEqual({
+      query: "What is late?",
+      threadId: "thr_1",
+      sessionId: "s-1",
+      role: "support",
+      context: { customer: 7 },
+      analysisMode: true,
+      maxTokens: 100,
+      llm: body.llmConfig,
+    });
+  });
+
+  test("has maxTokens 8192 and no analysis mode unless it says otherwise", async () => {
+    await using http = await startHttp();
+    await http.post(QUERY, { query: "hi" });
+    await http.post(QUERY, { query: "hi", llmConfig: { provider: "gemini" } });
+    expect(http.runs.starts[0]?.query).toEqual({ query: "hi", analysisMode: false, maxTokens: 8192 });
+    expect(http.runs.starts[1]?.query.maxTokens).toBe(8192);
+  });
+
+  test("may have unknown members, which are ignored", async () => {
+    await using http = await startHttp();
+    const response = await http.post(QUERY, '{"query":"hi","colour":"red","__proto__":{"role":"admin"},"constructor":1}');
+    expect(response.status).toBe(200);
+    expect(http.runs.starts[0]?.query).toEqual({ query: "hi", analysisMode: false, maxTokens: 8192 });
+  });
+
+  test("counts null for an optional member and the empty string for an optional text as absent", async () => {
+    await using http = await startHttp();
+    const absent = { threadId: null, sessionId: "", role: "", contextJson: "", analysisMode: null, llmConfig: null };
+    const response = await http.post(QUERY, { query: "hi", ...absent });
+    expect(response.status).toBe(200);
+    expect(http.runs.starts[0]?.query).toEqual({ query: "hi", analysisMode: false, maxTokens: 8192 });
+  });
+
+  test.each([1, LIMITS.queryUnits])("may have a query of %i UTF-16 units after trimming", async (units) => {
+    await using http = await startHttp();
+    expect((await http.post(QUERY, { query: ` ${"é".repeat(units)} ` })).status).toBe(200);
+  });
+
+  test.each([
+    ["query", {}],
+    ["query", { query: "" }],
+    ["query", { query: " \n\t " }],
+    ["query", { query: "x".repeat(LIMITS.queryUnits + 1) }],
+    ["query", { query: null }],
+    ["query", { query: 7 }],
+    ["threadId", { query: "hi", threadId: 7 }],
+    ["role", { query: "hi", role: "r".repeat(201) }],
+    ["role", { query: "hi", role: ["admin"] }],
+    ["sessionId", { query: "hi", sessionId: "s".repeat(201) }],
+    ["contextJson", { query: "hi", contextJson: "[1]" }],
+    ["contextJson", { query: "hi", contextJson: "null" }],
+    ["contextJson", { query: "hi", contextJson: "{" }],
+    ["contextJson", { query: "hi", contextJson: { already: "an object" } }],
+    ["contextJson", { query: "hi", contextJson: JSON.stringify({ a: "é".repeat(32_768) }) }],
+    ["contextJson", { query: "hi", contextJson: `${'{"a":'.repeat(100)}1${"}".repeat(100)}` }],
+    ["analysisMode", { query: "hi", analysisMode: "yes" }],
+    ["includeDeltas", { query: "hi", includeDeltas: 1 }],
+    ["llmConfig", { query: "hi", llmConfig: "openai" }],
+    ["llmConfig.provider", { query: "hi", llmConfig: {} }],
+    ["llmConfig.provider", { query: "hi", llmConfig: { model: "m" } }],
+    ["llmConfig.provider", { query: "hi", llmConfig: { provider: "offline" } }],
+    ["llmConfig.provider", { query: "hi", llmConfig: { provider: "OpenAI" } }],
+    ["llmConfig.temperature", { query: "hi", llmConfig: { provider: "openai", temperature: 2.1 } }],
+    ["llmConfig.temperature", { query: "hi", llmConfig: { provider: "openai", temperature: "0" } }],
+    ["llmConfig.maxTokens", { query: "hi", llmConfig: { provider: "openai", maxTokens: 0 } }],
+    ["llmConfig.maxTokens", { query: "hi", llmConfig: { provider: "openai", maxTokens: 1.5 } }],
+    ["llmConfig.maxTokens", { query: "hi", llmConfig: { provider: "openai", maxTokens: 1_000_001 } }],
+  ])("is 400 with the path %s named when wrong there (%#)", async (path, body) => {
+    await using http = await startHttp();
+    for (const endpoint of [QUERY, STREAM]) {
+      const response = await http.post(endpoint, body);
+      expect(response.status).toBe(400);
+      expect((await faultsOf(response)).map((fault) => fault.path)).toEqual([path]);
+    }
+    expect(http.runs.starts).toHaveLength(0);
+  });
+
+  test("lists every fault at once, those of headers included", async () => {
+    await using http = await startHttp();
+    const body = { role: 1, contextJson: "[]", llmConfig: { provider: "x", maxTokens: -1 } };
+    const response = await http.post(QUERY, body, { "Idempotency-Key": "k".repeat(256) });
+    expect((await faultsOf(response)).map((fault) => fault.path).sort()).toEqual([
+      "Idempotency-Key",
+      "contextJson",
+      "llmConfig.maxTokens",
+      "llmConfig.provider",
+      "query",
+      "role",
+    ]);
+  });
+
+  test.each(["", "{", "nothing", '{"query":"hi"', "\u0000", "[".repeat(100_000), `{"query":${"[".repeat(65)}${"]".repeat(65)}}`])(
+    "is 400 when the body is not JSON, or too deep (%#)",
+    async (body) => {
+      await using http = await startHttp();
+      const response = await http.post(QUERY, body);
+      expect(response.status).toBe(400);
+      expect((await faultsOf(response))[0]?.path).toBe("");
+    },
+  );
+
+  test.each(["null", "[]", '"query"', "7"])("is 400 when the body is %s and no object", async (body) => {
+    await using http = await startHttp();
+    expect((await http.post(QUERY, body)).status).toBe(400);
+  });
+
+  test("is 400 when the body is not UTF-8", async () => {
+    await using http = await startHttp();
+    const body = new Uint8Array([...Buffer.from('{"query":"'), 0xff, 0xfe, ...Buffer.from('"}')]);
+    const response = await fetch(http.url + QUERY, {
+      method: "POST",
+      headers: { "X-API-Key": API_KEY, "Content-Type": "application/json" },
+      body,
+    });
+    expect(response.status).toBe(400);
+  });
+});
+
+describe("the content type", () => {
+  test.each(["application/json", "application/json; charset=utf-8", 'Application/JSON;charset="UTF-8"'])("%s is taken", async (type) => {
+    await using http = await startHttp();
+    expect((await http.post(QUERY, { query: "hi" }, { "Content-Type": type })).status).toBe(200);
+  });
+
+  test.each(["text/plain", "application/jsonp", "application/json, text/plain", "application/json; charset=latin1", "multipart/form-data; boundary=x", "a"])(
+    "%s is 415",
+    async (type) => {
+      await using http = await startHttp();
+      const response = await http.post(QUERY, { query: "hi" }, { "Content-Type": type });
+      expect(response.status).toBe(415);
+      expect(await response.json()).toMatchObject({ code: "unsupported_media_type" });
+    },
+  );
+
+  test("none is 415", async () => {
+    await using http = await startHttp();
+    const body = new Blob(['{"query":"hi"}']);
+    const response = await fetch(http.url + QUERY, { method: "POST", headers: { "X-API-Key": API_KEY }, body });
+    expect(response.status).toBe(415);
+  });
+});
+
+describe("the size of a body", () => {
+  const padded = (bytes: number): string => {
+    const body = JSON.stringify({ query: "hi", pad: "" });
+    return body.replace('"pad":""', `"pad":"${"x".repeat(bytes - body.length)}"`);
+  };
+  const headers = { "X-API-Key": API_KEY, "Content-Type": "application/json", Connection: "close" };
+  const inChunks = (body: string): string => {
+    const chunks = body.match(/[^]{1,60000}/g) ?? [];
+    return `${chunks.map((chunk) => `${chunk.length.toString(16)}\r\n${chunk}\r\n`).join("")}0\r\n\r\n`;
+  };
+
+  test.each([
+    [LIMITS.bodyBytes - 1, 200],
+    [LIMITS.bodyBytes, 200],
+    [LIMITS.bodyBytes + 1, 413],
+  ])("%i bytes give %i, with Content-Length and in chunks alike", async (bytes, status) => {
+    await using http = await startHttp();
+    expect((await http.post(QUERY, padded(bytes))).status).toBe(status);
+
+    using socket = await openSocket(http.port);
+    socket.write(requestText("POST", QUERY, { ...headers, "Transfer-Encoding": "chunked" }, inChunks(padded(bytes))));
+    const received = await socket.until((text) => text.includes("\r\n\r\n"));
+    expect(received).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+  });
+
+  test("a body that claims to be too large is refused before it is sent", async () => {
+    await using http = await startHttp();
+    using socket = await openSocket(http.port);
+    socket.write(requestText("POST", QUERY, { ...headers, "Content-Length": "99999999" }));
+    expect(await socket.until((text) => text.includes("payload_too_large"))).toMatch(/^HTTP\/1\.1 413 /);
+  });
+
+  test("chunks without end are refused once they are too large", async () => {
+    await using http = await startHttp();
+    using socket = await openSocket(http.port);
+    socket.write(requestText("POST", QUERY, { ...headers, "Transfer-Encoding": "chunked" }));
+    const chunk = `10000\r\n${"x".repeat(65_536)}\r\n`;
+    for (let i = 0; i < 17; i++) socket.write(chunk);
+    expect(await socket.until((text) => text.includes("payload_too_large"))).toMatch(/^HTTP\/1\.1 413 /);
+  });
+
+  test("a body without a valid key is never read", async () => {
+    await using http = await startHttp();
+    using socket = await openSocket(http.port);
+    socket.write(requestText("POST", QUERY, { ...headers, "X-API-Key": "nobody", "Content-Length": "1000" }));
+    expect(await socket.until((text) => text.includes("authentication_failed"))).toMatch(/^HTTP\/1\.1 401 /);
+  });
+
+  test("a body that ends early begins no run and logs no failure", async () => {
+    await using http = await startHttp();
+    using socket = await openSocket(http.port);
+    socket.write(requestText("POST", QUERY, { ...headers, "Content-Length": "1000" }, '{"query":'));
+    socket.socket.end();
+    await socket.closed();
+    expect((await http.get("/healthz")).status).toBe(200);
+    expect(http.runs.starts).toHaveLength(0);
+    expect(http.lines).toEqual([]);
+  });
+});
