@@ -1,6 +1,5 @@
-import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
+import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import type { SqliteDatabase, SqliteStatement } from "kysely";
-import { translateSqliteError } from "./sqlite-errors.ts";
 
 const STATEMENTS_KEPT = 300;
 
@@ -13,7 +12,7 @@ export function adaptSqlite(database: DatabaseSync): SqliteDatabase {
       const sql = controlStatement(text, database);
       const known = kept.get(sql);
       if (known) return known;
-      const statement = adaptStatement(guarded(() => database.prepare(sql)));
+      const statement = adaptStatement(database.prepare(sql));
       if (kept.size >= STATEMENTS_KEPT) kept.delete(kept.keys().next().value ?? "");
       kept.set(sql, statement);
       return statement;
@@ -34,16 +33,8 @@ function controlStatement(sql: string, database: DatabaseSync): string {
 function adaptStatement(statement: StatementSync): SqliteStatement {
   return {
     reader: statement.columns().length > 0,
-    all: (parameters) => guarded(() => statement.all(...(parameters as SQLInputValue[]))),
-    run: (parameters) => guarded(() => statement.run(...(parameters as SQLInputValue[]))),
-    iterate: (parameters) => guarded(() => statement.iterate(...(parameters as SQLInputValue[]))),
+    all: (parameters) => statement.all(...(parameters as SQLInputValue[])),
+    run: (parameters) => statement.run(...(parameters as SQLInputValue[])),
+    iterate: (parameters) => statement.iterate(...(parameters as SQLInputValue[])),
   };
-}
-
-function guarded<T>(work: () => T): T {
-  try {
-    return work();
-  } catch (error) {
-    throw translateSqliteError(error);
-  }
 }

@@ -1,9 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { sqliteCode, translateSqliteError } from "./sqlite-errors.ts";
-
-const BUSY = 5;
+import { isBusy, translateSqliteError } from "./sqlite-errors.ts";
 
 /** Thrown where a second server would serve the same embedded data. */
 export class StoreInUse extends Error {
@@ -17,7 +15,7 @@ export function lockSqliteFile(file: string): AsyncDisposable {
     held.exec("begin exclusive");
   } catch (error) {
     held.close();
-    if (sqliteCode(error) !== BUSY) throw translateSqliteError(error);
+    if (!isBusy(error)) throw translateSqliteError(error);
     throw new StoreInUse(
       `Another server is using ${file}. Stop that one first, or give this one data of its own (--data-dir or --database).`,
       { cause: error },

@@ -1,21 +1,26 @@
 import { mkdirSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { sql, SqliteAdapter, SqliteDialect } from "kysely";
+import { sql } from "kysely";
 import type { Clock } from "../../ports/clock.ts";
 import { adaptSqlite } from "./sqlite-database.ts";
+import { PatientSqliteDialect } from "./sqlite-driver.ts";
 import { translateSqliteError } from "./sqlite-errors.ts";
 import type { StoreDialect } from "./dialect.ts";
 
-const BUSY_TIMEOUT_MS = 5000;
+/** Only for the statements that open the database: later ones wait without SQLite. */
+const OPENING_TIMEOUT_MS = 5000;
 
 /** Opens the embedded database. A `clock` replaces SQLite's own, which is that of this machine. */
-export function sqliteDialect(path: string, options: { clock?: Clock | undefined } = {}): StoreDialect {
-  const { clock } = options;
+export function sqliteDialect(
+  path: string,
+  options: { clock?: Clock | undefined; busyTimeoutMs?: number } = {},
+): StoreDialect {
+  const { clock, busyTimeoutMs = 5000 } = options;
   const database = openDatabase(path);
   if (clock) database.function("now_ms", () => Math.trunc(clock.now()));
   return {
-    kysely: new TransactionalSqliteDialect({ database: adaptSqlite(database) }),
+    kysely: new PatientSqliteDialect(adaptSqlite(database), { busyTimeoutMs }),
     now: clock ? sql`now_ms()` : sql`cast(unixepoch('subsec') * 1000 as integer)`,
     lockForClaim: (query) => query,
   };
@@ -30,23 +35,10 @@ export function sqliteFile(url: string): string | undefined {
 function openDatabase(path: string): DatabaseSync {
   try {
     if (path !== ":memory:") mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, enableForeignKeyConstraints: true });
-    database.exec("pragma journal_mode = wal; pragma synchronous = full");
+    const database = new DatabaseSync(path, { timeout: OPENING_TIMEOUT_MS, enableForeignKeyConstraints: true });
+    database.exec("pragma journal_mode = wal; pragma synchronous = full; pragma busy_timeout = 0");
     return database;
   } catch (error) {
     throw translateSqliteError(error);
-  }
-}
-
-/** SQLite takes schema changes into a transaction, and its lock keeps two starting processes apart. */
-class TransactionalSqliteDialect extends SqliteDialect {
-  override createAdapter(): SqliteAdapter {
-    return new TransactionalSqliteAdapter();
-  }
-}
-
-class TransactionalSqliteAdapter extends SqliteAdapter {
-  override get supportsTransactionalDdl(): boolean {
-    return true;
   }
 }

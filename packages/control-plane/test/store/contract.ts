@@ -1,0 +1,20 @@
+import { describe } from "vitest";
+import { accountContract } from "./contract/accounts.ts";
+import { claimContract } from "./contract/claims.ts";
+import { creditContract } from "./contract/credits.ts";
+import { idempotencyContract } from "./contract/idempotency.ts";
+import { runContract } from "./contract/runs.ts";
+import { threadContract } from "./contract/threads.ts";
+import { upkeepContract } from "./contract/upkeep.ts";
+import type { MakePlace } from "./contract/world.ts";
+
+/** What every store must do, whatever database it stands on. */
+export function storeContract(makePlace: MakePlace): void {
+  describe("runs", () => runContract(makePlace));
+  describe("Idempotency-Keys", () => idempotencyContract(makePlace));
+  describe("claims", () => claimContract(makePlace));
+  describe("credits", () => creditContract(makePlace));
+  describe("threads", () => threadContract(makePlace));
+  describe("accounts", () => accountContract(makePlace));
+  describe("upkeep", () => upkeepContract(makePlace));
+}

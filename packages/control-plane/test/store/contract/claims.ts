@@ -1,0 +1,164 @@
+import { expect, test } from "vitest";
+import { LeaseLost } from "../../../src/ports/run-store.ts";
+import { event, openWorld, type MakePlace } from "./world.ts";
+
+const LEASE_MS = 15_000;
+const claim = { owner: "replica-b", leaseMs: LEASE_MS, limit: 10 };
+
+export function claimContract(place: MakePlace): void {
+  test("a run is taken over when its lease has ended, and not before", async () => {
+    await using world = await openWorld(place);
+    const run = await world.start();
+
+    world.clock.advance(LEASE_MS - 1);
+    expect(await world.store.runs.claim(claim)).toEqual([]);
+    world.clock.advance(1);
+    const claimed = await world.store.runs.claim(claim);
+
+    expect(claimed).toEqual([{ ...run, fence: 2, claims: 1 }]);
+    expect(await world.store.runs.claim({ ...claim, owner: "replica-c" })).toEqual([]);
+  });
+
+  test("claims are counted until a step is stored", async () => {
+    await using world = await openWorld(place);
+    await world.start();
+    for (const claims of [1, 2, 3]) {
+      world.clock.advance(LEASE_MS);
+      expect(await world.store.runs.claim(claim)).toMatchObject([{ claims }]);
+    }
+
+    await world.store.runs.commit({ runId: (await only(world)).runId, fence: 4 }, { events: [event(1)] });
+
+    expect(await only(world)).toMatchObject({ claims: 0, fence: 4 });
+  });
+
+  test("a renewed lease holds, for those that still own it", async () => {
+    await using world = await openWorld(place);
+    const [mine, lost] = [await world.start(), await world.start()];
+    world.clock.advance(LEASE_MS);
+    await world.store.runs.claim({ ...claim, runId: lost.runId });
+
+    const held = await world.store.runs.renew("replica-a", [mine.runId, lost.runId, "run_none"], LEASE_MS);
+    world.clock.advance(LEASE_MS - 1);
+
+    expect(held).toEqual([mine.runId]);
+    expect(await world.store.runs.claim(claim)).toEqual([]);
+    expect(await world.store.runs.renew("replica-a", [], LEASE_MS)).toEqual([]);
+  });
+
+  test("released runs are taken up at once", async () => {
+    await using world = await openWorld(place);
+    const [first, second] = [await world.start(), await world.start()];
+
+    await world.store.runs.release("replica-a", [first.runId]);
+    const afterRelease = await world.store.runs.claim(claim);
+    await world.store.runs.releaseAll();
+    const afterAll = await world.store.runs.claim(claim);
+
+    expect(afterRelease.map(({ runId }) => runId)).toEqual([first.runId]);
+    expect(afterAll.map(({ runId }) => runId).toSorted()).toEqual([first.runId, second.runId].toSorted());
+    expect(await world.store.runs.renew("replica-a", [first.runId], LEASE_MS)).toEqual([]);
+  });
+
+  test("another owner's lease cannot be released", async () => {
+    await using world = await openWorld(place);
+    const run = await world.start();
+
+    await world.store.runs.release("replica-b", [run.runId]);
+
+    expect(await world.store.runs.claim(claim)).toEqual([]);
+  });
+
+  test("queued runs of a thread take their turn one at a time, oldest first", async () => {
+    await using world = await openWorld(place);
+    const first = await world.start();
+    const { threadId } = first;
+    const second = await world.start({ threadId });
+    const third = await world.start({ threadId });
+    expect(await world.store.runs.claim({ ...claim, threadId })).toEqual([]);
+    expect(await world.store.runs.claim({ ...claim, runId: third.runId })).toEqual([]);
+
+    await world.finish(first);
+    const next = await world.store.runs.claim({ ...claim, threadId });
+
+    expect(next).toMatchObject([{ runId: second.runId, status: "running", fence: 1, startedAt: world.clock.now() }]);
+    expect(await world.store.runs.claim({ ...claim, runId: third.runId })).toEqual([]);
+    for (const run of next) await world.finish(run);
+    expect(await world.store.runs.claim(claim)).toMatchObject([{ runId: third.runId }]);
+  });
+
+  test("a run that comes while others still wait goes behind them", async () => {
+    await using world = await openWorld(place);
+    const first = await world.start();
+    await world.start({ threadId: first.threadId });
+    await world.finish(first);
+
+    expect(await world.start({ threadId: first.threadId })).toMatchObject({ status: "queued" });
+  });
+
+  test("two replicas that claim at once never get the same run", async () => {
+    await using world = await openWorld(place);
+    const stores = [world.store, await world.another()];
+    await Promise.all(Array.from({ length: 40 }, () => world.start()));
+    world.clock.advance(LEASE_MS);
+
+    const claimed = await Promise.all(
+      Array.from({ length: 16 }, (_, i) =>
+        stores[i % 2]?.runs.claim({ ...claim, owner: `replica-${i % 2}`, limit: 3 }),
+      ),
+    );
+
+    const ids = claimed.flatMap((runs) => runs?.map(({ runId }) => runId) ?? []);
+    expect(ids).toHaveLength(40);
+    expect(new Set(ids).size).toBe(40);
+  });
+
+  test("a queued run past its deadline can be ended though its thread is busy", async () => {
+    await using world = await openWorld(place);
+    const first = await world.start();
+    const queued = await world.start({ threadId: first.threadId, timeoutMs: 1000 });
+    expect(await world.store.runs.claimExpired(claim)).toEqual([]);
+
+    world.clock.advance(1000);
+    const [expired] = await world.store.runs.claimExpired(claim);
+
+    expect(expired).toMatchObject({ runId: queued.runId, status: "running", fence: 1 });
+    expect(expired?.startedAt).toBeUndefined();
+    if (expired) await world.finish(expired);
+    await world.finish(first);
+  });
+
+  test("a cancel is remembered, tells the status and lets a queued run be ended at once", async () => {
+    await using world = await openWorld(place);
+    const { runs } = world.store;
+    const first = await world.start();
+    const queued = await world.start({ threadId: first.threadId });
+
+    expect(await runs.requestCancel(world.agentId, queued.runId)).toBe("queued");
+    expect(await runs.requestCancel(world.agentId, first.runId)).toBe("running");
+    expect(await runs.claimExpired(claim)).toMatchObject([{ runId: queued.runId, cancelRequested: true }]);
+    await world.finish(first);
+
+    expect(await runs.requestCancel(world.agentId, first.runId)).toBe("succeeded");
+    expect(await runs.requestCancel(world.agentId, "run_none")).toBeUndefined();
+  });
+
+  test("an owner that was frozen cannot write after another took its run", async () => {
+    await using world = await openWorld(place);
+    const frozen = await world.start();
+    world.clock.advance(LEASE_MS);
+    const other = await world.another();
+    const [taken] = await other.runs.claim(claim);
+    if (taken) await other.runs.commit(taken, { events: [event(1)] });
+
+    await expect(world.store.runs.commit(frozen, { events: [event(2)] })).rejects.toThrow(LeaseLost);
+
+    expect(await world.store.runs.events(frozen.runId, 0, 10)).toEqual([event(1)]);
+  });
+}
+
+async function only(world: Awaited<ReturnType<typeof openWorld>>) {
+  const [run] = await world.store.runs.list(world.agentId, { limit: 1 });
+  if (!run) throw new Error("there is no run");
+  return run;
+}

@@ -1,0 +1,114 @@
+import { expect, test } from "vitest";
+import { LeaseLost } from "../../../src/ports/run-store.ts";
+import { openWorld, sampleTurn, type MakePlace, type World } from "./world.ts";
+
+export function creditContract(place: MakePlace): void {
+  test("a hold takes from the balance once for a step, and only what is there", async () => {
+    await using world = await openWorld(place);
+    const { accounts, runs } = world.store;
+    expect(await accounts.grant(world.orgId, 1000)).toBe(1000);
+    const { runId } = await world.start();
+
+    expect(await runs.hold(world.orgId, runId, 0, 600)).toBe(true);
+    expect(await runs.hold(world.orgId, runId, 0, 600)).toBe(true);
+    expect(await runs.hold(world.orgId, runId, 1, 600)).toBe(false);
+
+    expect(await accounts.balance(world.orgId)).toBe(400);
+    await expectLedgerToMatch(world);
+  });
+
+  test("a stored turn gives back what it held and did not cost", async () => {
+    await using world = await openWorld(place);
+    const { accounts, runs } = world.store;
+    await accounts.grant(world.orgId, 1000);
+    const run = await world.start();
+    await runs.hold(world.orgId, run.runId, 0, 600);
+
+    await runs.commit(run, { turn: sampleTurn(0, { heldMicros: 600, costMicros: 150 }) });
+
+    expect(await accounts.balance(world.orgId)).toBe(850);
+    await expectLedgerToMatch(world);
+  });
+
+  test("a turn that cost more than its hold is charged as far as the balance goes", async () => {
+    await using world = await openWorld(place);
+    const { accounts, runs } = world.store;
+    await accounts.grant(world.orgId, 1000);
+    const run = await world.start();
+    await runs.hold(world.orgId, run.runId, 0, 600);
+
+    await runs.commit(run, { turn: sampleTurn(0, { heldMicros: 600, costMicros: 5000 }) });
+
+    expect(await accounts.balance(world.orgId)).toBe(0);
+    await expectLedgerToMatch(world);
+  });
+
+  test("a run that ends gives open holds back, and can hold nothing more", async () => {
+    await using world = await openWorld(place);
+    const { accounts, runs } = world.store;
+    await accounts.grant(world.orgId, 1000);
+    const run = await world.start();
+    await runs.hold(world.orgId, run.runId, 0, 300);
+    await runs.commit(run, { turn: sampleTurn(0, { heldMicros: 300, costMicros: 100 }) });
+    await runs.hold(world.orgId, run.runId, 1, 300);
+
+    await world.finish(run);
+
+    expect(await accounts.balance(world.orgId)).toBe(900);
+    await expect(runs.hold(world.orgId, run.runId, 2, 10)).rejects.toThrow(LeaseLost);
+    await expectLedgerToMatch(world);
+  });
+
+  test("an erased thread gives the open holds of its runs back", async () => {
+    await using world = await openWorld(place);
+    await world.store.accounts.grant(world.orgId, 1000);
+    const run = await world.start();
+    await world.store.runs.hold(world.orgId, run.runId, 0, 300);
+
+    await world.store.threads.erase(world.agentId, run.threadId);
+
+    expect(await world.store.accounts.balance(world.orgId)).toBe(1000);
+    await expectLedgerToMatch(world);
+  });
+
+  test("200 runs that hold at once spend exactly what is there", async () => {
+    await using world = await openWorld(place);
+    const stores = [world.store, await world.another()];
+    await world.store.accounts.grant(world.orgId, 10 * 70 + 5);
+    const runs = await Promise.all(Array.from({ length: 200 }, () => world.start()));
+
+    const held = await Promise.all(runs.map(({ runId }, i) => stores[i % 2]?.runs.hold(world.orgId, runId, 0, 70)));
+
+    expect(held.filter(Boolean)).toHaveLength(10);
+    expect(await world.store.accounts.balance(world.orgId)).toBe(5);
+    await expectLedgerToMatch(world);
+    await Promise.all(runs.map((run) => world.finish(run)));
+    expect(await world.store.accounts.balance(world.orgId)).toBe(705);
+    await expectLedgerToMatch(world);
+  });
+
+  test("a turn without a hold is counted in usage and charged to nobody", async () => {
+    await using world = await openWorld(place);
+    const run = await world.start();
+
+    await world.store.runs.commit(run, { turn: sampleTurn(0, { costMicros: 9 }) });
+    await world.finish(run);
+
+    expect(await world.place.rows("select * from ledger")).toEqual([]);
+    expect(await world.place.rows("select run_id, step, org_id, cost_micros, input_tokens from usage")).toEqual([
+      { run_id: run.runId, step: 0, org_id: world.orgId, cost_micros: 9, input_tokens: 100 },
+    ]);
+  });
+
+  test("only whole micro-USD move", async () => {
+    await using world = await openWorld(place);
+
+    await expect(async () => world.store.accounts.grant(world.orgId, 0.5)).rejects.toThrow(TypeError);
+    await expect(world.store.accounts.grant("org_none", 5)).rejects.toThrow("does not exist");
+  });
+}
+
+async function expectLedgerToMatch(world: World): Promise<void> {
+  const [sum] = await world.place.rows("select sum(micros) as micros from ledger");
+  expect(sum?.["micros"]).toBe(await world.store.accounts.balance(world.orgId));
+}

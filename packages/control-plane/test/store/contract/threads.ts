@@ -1,0 +1,179 @@
+import { expect, test } from "vitest";
+import { LeaseLost } from "../../../src/ports/run-store.ts";
+import { ServiceError } from "../../../src/ports/service-error.ts";
+import {
+  ending,
+  event,
+  openWorld,
+  sampleCall,
+  sampleRequest,
+  sampleTurn,
+  type MakePlace,
+  type World,
+} from "./world.ts";
+
+export function threadContract(place: MakePlace): void {
+  test("threads are listed by their last change, page by page, each once", async () => {
+    await using world = await openWorld(place);
+    const ids: string[] = [];
+    for (let i = 0; i < 7; i++) {
+      if (i % 2 === 0) world.clock.advance(1000); // pairs of one millisecond
+      ids.push((await world.start({ threadId: `thr_${i}`, newThread: true })).threadId);
+    }
+
+    const seen: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await world.store.threads.list(world.agentId, { limit: 3, ...(cursor && { cursor }) });
+      seen.push(...page.items.map(({ threadId }) => threadId));
+      cursor = page.nextCursor ?? undefined;
+    } while (cursor);
+
+    expect(seen).toEqual(ids.toReversed());
+  });
+
+  test("a page that ends with the last thread has no next one", async () => {
+    await using world = await openWorld(place);
+    await world.start();
+
+    expect(await world.store.threads.list(world.agentId, { limit: 1 })).toMatchObject({ nextCursor: null });
+    expect(await world.store.threads.list("agt_2", { limit: 1 })).toEqual({ items: [], nextCursor: null });
+  });
+
+  test.each(["", "x", "e30", Buffer.from('{"u":"1","id":2}').toString("base64url")])(
+    "the cursor %j, which no page gave, is refused as the caller's fault",
+    async (cursor) => {
+      await using world = await openWorld(place);
+
+      await expect(world.store.threads.list(world.agentId, { limit: 1, cursor })).rejects.toThrow(ServiceError);
+    },
+  );
+
+  test("a thread shows its queries and the answers of those that succeeded", async () => {
+    await using world = await openWorld(place);
+    const first = await world.start({ sessionId: "s1", title: "Late orders" });
+    world.clock.advance(1000);
+    await world.finish(first, {}, "Two are late.");
+    const second = await world.start({ threadId: first.threadId, request: sampleRequest({ query: "Which?" }) });
+    await fail(world, second);
+
+    const thread = await world.store.threads.get(world.agentId, first.threadId, {});
+
+    const created = new Date(first.createdAt).toISOString();
+    const later = new Date(first.createdAt + 1000).toISOString();
+    expect(thread).toEqual({
+      threadId: first.threadId,
+      sessionId: "s1",
+      title: "Late orders",
+      createdAt: created,
+      updatedAt: later,
+      messages: [
+        { role: "user", content: "Which orders are late?", runId: first.runId, createdAt: created },
+        { role: "assistant", content: "Two are late.", runId: first.runId, createdAt: later },
+        { role: "user", content: "Which?", runId: second.runId, createdAt: later },
+      ],
+    });
+    expect(await world.store.threads.get("agt_2", first.threadId, {})).toBeUndefined();
+    expect(await world.store.threads.exists("agt_2", first.threadId)).toBe(false);
+  });
+
+  test("a key pinned to roles sees turns of its roles and of no role", async () => {
+    await using world = await openWorld(place);
+    const manager = await world.start({ request: sampleRequest({ role: "manager", query: "secret" }) });
+    const { threadId } = manager;
+    await world.finish(manager, {}, "hush");
+    const customer = await world.start({ threadId, request: sampleRequest({ role: "customer" }) });
+    await world.finish(customer);
+    const nobody = await world.start({ threadId });
+    const { threads } = world.store;
+
+    const seen = await threads.get(world.agentId, threadId, { roles: ["customer"] });
+    const open = await threads.get(world.agentId, threadId, { roles: [] });
+
+    expect(seen?.messages.map(({ runId }) => runId)).toEqual([customer.runId, customer.runId, nobody.runId]);
+    expect(open?.messages.map(({ runId }) => runId)).toEqual([nobody.runId]);
+    expect(JSON.stringify(seen)).not.toMatch(/secret|hush/);
+  });
+
+  test("a thread without a visible turn is not there for a pinned key", async () => {
+    await using world = await openWorld(place);
+    const { threadId } = await world.start({ request: sampleRequest({ role: "manager" }) });
+    const { threads } = world.store;
+
+    expect(await threads.list(world.agentId, { limit: 5, roles: ["customer"] })).toMatchObject({ items: [] });
+    expect(await threads.get(world.agentId, threadId, { roles: ["customer"] })).toBeUndefined();
+    expect(await threads.list(world.agentId, { limit: 5, roles: ["manager"] })).toMatchObject({
+      items: [{ threadId }],
+    });
+  });
+
+  test("an erased thread takes its runs, events, turns, calls and keys with it; what was paid stays", async () => {
+    await using world = await openWorld(place);
+    const run = await world.start({ idempotency: { key: "k", bodyHash: "b" } });
+    const kept = await world.start();
+    await world.store.runs.commit(run, { events: [event(1)], turn: sampleTurn(0), calls: [sampleCall("c1")] });
+
+    expect(await world.store.threads.erase("agt_2", run.threadId)).toBe(false);
+    expect(await world.store.threads.erase(world.agentId, run.threadId)).toBe(true);
+    expect(await world.store.threads.erase(world.agentId, run.threadId)).toBe(false);
+
+    for (const table of ["run_events", "turns", "calls", "idempotency_keys"])
+      expect(await world.place.rows(`select * from ${table}`), table).toEqual([]);
+    expect(await world.place.rows("select id from runs")).toEqual([{ id: kept.runId }]);
+    expect(await world.place.rows("select run_id from usage")).toEqual([{ run_id: run.runId }]);
+    await expect(world.store.runs.commit(run, { events: [event(2)] })).rejects.toThrow(LeaseLost);
+  });
+
+  test("history is that of the same role and subject, newest turns, oldest first", async () => {
+    await using world = await openWorld(place);
+    const first = await world.start({ request: sampleRequest({ role: "customer" }), subject: "u1" });
+    const { threadId } = first;
+    await world.finish(first, {}, "one");
+    const turn = async (response: string, role?: string, subject?: string) => {
+      const run = await world.start({
+        threadId,
+        request: sampleRequest(role === undefined ? {} : { role }),
+        ...(subject !== undefined && { subject }),
+      });
+      await world.finish(run, {}, response);
+    };
+    await turn("manager's", "manager", "u1");
+    await turn("another's", "customer", "u2");
+    await turn("roleless", undefined, "u1");
+    await turn("subjectless", "customer");
+    await turn("two", "customer", "u1");
+    await turn("three", "customer", "u1");
+
+    const told = async (role: string | undefined, subject: string | undefined, limit = 10) =>
+      (await world.store.runs.history(threadId, { role, subject, limit })).map(({ messages }) => messages.at(-1));
+
+    expect(await told("customer", "u1")).toMatchObject([{ text: "one" }, { text: "two" }, { text: "three" }]);
+    expect(await told("customer", "u1", 2)).toMatchObject([{ text: "two" }, { text: "three" }]);
+    expect(await told("customer", undefined)).toMatchObject([{ text: "subjectless" }]);
+    expect(await told(undefined, "u1")).toMatchObject([{ text: "roleless" }]);
+    expect(await told(undefined, undefined)).toEqual([]);
+  });
+
+  test("a failed run is history only when a call of it has an outcome", async () => {
+    await using world = await openWorld(place);
+    const idle = await world.start();
+    const { threadId } = idle;
+    await fail(world, idle);
+    const intended = await world.start({ threadId });
+    await world.store.runs.commit(intended, { calls: [sampleCall("c1")] });
+    await fail(world, intended);
+    const acted = await world.start({ threadId });
+    await world.store.runs.commit(acted, { calls: [sampleCall("c2", { outcome: { ok: true, value: 1 } })] });
+    await fail(world, acted);
+    await world.start({ threadId });
+
+    const history = await world.store.runs.history(threadId, { role: undefined, subject: undefined, limit: 10 });
+
+    expect(history.map(({ runId }) => runId)).toEqual([acted.runId]);
+  });
+}
+
+async function fail(world: World, run: Parameters<World["finish"]>[0]): Promise<void> {
+  const { finish } = ending(run);
+  await world.finish(run, finish && { events: [event(1, "error")], finish: { ...finish, status: "failed" } });
+}

@@ -1,0 +1,124 @@
+import type { Manifest } from "@patchbay/protocol";
+import { expect, test } from "vitest";
+import { event, openWorld, sampleCall, sampleTurn, type MakePlace } from "./world.ts";
+
+const DAY_MS = 86_400_000;
+const manifest: Manifest = { name: "desk", preparesContext: false, functions: [] };
+
+export function upkeepContract(place: MakePlace): void {
+  test("manifests are kept by agent and hash", async () => {
+    await using world = await openWorld(place);
+    const { runtimes } = world.store;
+
+    await runtimes.saveManifest(world.agentId, "h1", manifest);
+    await runtimes.saveManifest(world.agentId, "h1", { ...manifest, name: "a hash never changes its meaning" });
+
+    expect(await runtimes.getManifest(world.agentId, "h1")).toEqual(manifest);
+    expect(await runtimes.getManifest(world.agentId, "h2")).toBeUndefined();
+    expect(await runtimes.getManifest("agt_2", "h1")).toBeUndefined();
+  });
+
+  test("it is known how long ago any runtime of an agent was there", async () => {
+    await using world = await openWorld(place);
+    const { runtimes } = world.store;
+    const runtime = { agentId: world.agentId, manifestHash: "h1", connected: true };
+    expect(await runtimes.lastSeenAgoMs(world.agentId)).toBeUndefined();
+
+    await runtimes.touchRuntime({ ...runtime, instanceId: "i1" });
+    world.clock.advance(5000);
+    await runtimes.touchRuntime({ ...runtime, instanceId: "i2" });
+    world.clock.advance(700);
+
+    expect(await runtimes.lastSeenAgoMs(world.agentId)).toBe(700);
+    await runtimes.touchRuntime({ ...runtime, instanceId: "i1", connected: false });
+    expect(await runtimes.lastSeenAgoMs(world.agentId)).toBe(0);
+  });
+
+  test("audit entries of a run tell whose it is, newest first", async () => {
+    await using world = await openWorld(place);
+    const run = await world.start({ audit: [{ action: "run.started", detail: { steps: 1 } }] });
+    await world.store.runs.commit(run, {
+      audit: [
+        { action: "call.denied", callId: "c1", functionName: "refund", rule: "roles" },
+        { action: "call.done", callId: "c2" },
+      ],
+    });
+    await world.store.audit.record([{ orgId: world.orgId, agentId: world.agentId, action: "agent.updated" }]);
+
+    const all = await world.store.audit.list({ agentId: world.agentId, limit: 10 });
+    const ofRun = await world.store.audit.list({ agentId: world.agentId, runId: run.runId, limit: 10 });
+
+    expect(all.map(({ action }) => action)).toEqual(["agent.updated", "call.done", "call.denied", "run.started"]);
+    const whose = { agentId: world.agentId, runId: run.runId, keyId: "key_1", at: world.clock.now() };
+    expect(ofRun).toMatchObject([
+      { ...whose, action: "call.done" },
+      { ...whose, action: "call.denied", callId: "c1", functionName: "refund", rule: "roles" },
+      { ...whose, action: "run.started", detail: { steps: 1 } },
+    ]);
+    expect(await world.store.audit.list({ agentId: "agt_2", limit: 10 })).toEqual([]);
+    await world.store.audit.record([]);
+  });
+
+  test("a sweep deletes what ended long ago and nothing else", async () => {
+    await using world = await openWorld(place);
+    const { runtimes, runs, threads } = world.store;
+    await runtimes.saveManifest(world.agentId, "old", manifest);
+    const old = await world.start({ manifestHash: "old", sessionId: "s1" });
+    await runs.commit(old, { events: [event(1)], turn: sampleTurn(0), calls: [sampleCall("c1")] });
+    await world.finish({ ...old, lastSeq: 1 });
+    const unended = await world.start({ manifestHash: "old" });
+    world.clock.advance(30 * DAY_MS + 1);
+    await runtimes.saveManifest(world.agentId, "new", manifest);
+    const recent = await world.start({ threadId: old.threadId });
+
+    expect(await world.store.sweep(30)).toBe(1);
+
+    expect(await runs.get(world.agentId, old.runId)).toBeUndefined();
+    expect(await runs.events(old.runId, 0, 10)).toEqual([]);
+    expect(await runs.get(world.agentId, unended.runId)).toBeDefined();
+    expect(await runs.get(world.agentId, recent.runId)).toBeDefined();
+    expect(await threads.exists(world.agentId, old.threadId)).toBe(true);
+    expect(await runtimes.getManifest(world.agentId, "old")).toEqual(manifest);
+    expect(await world.place.rows("select run_id from usage")).toEqual([{ run_id: old.runId }]);
+    expect(await world.store.sweep(30)).toBe(0);
+  });
+
+  test("a sweep takes threads, sessions, runtimes and function sets that nothing needs any more", async () => {
+    await using world = await openWorld(place);
+    await world.store.runtimes.saveManifest(world.agentId, "h1", manifest);
+    await world.store.runtimes.touchRuntime({
+      agentId: world.agentId,
+      instanceId: "i1",
+      manifestHash: "h1",
+      connected: true,
+    });
+    const starts = Array.from({ length: 450 }, () => world.start({ manifestHash: "h1", sessionId: "s1" }));
+    for (const run of await Promise.all(starts)) await world.finish(run);
+    world.clock.advance(DAY_MS + 1);
+
+    expect(await world.store.sweep(1)).toBe(450);
+
+    for (const table of ["threads", "sessions", "runtimes", "manifests"])
+      expect(await world.place.rows(`select * from ${table}`), table).toEqual([]);
+  });
+
+  test("two stores on one database see each other's work", async () => {
+    await using world = await openWorld(place);
+    const other = await world.another();
+    const run = await world.start();
+
+    await other.runs.commit(run, { events: [event(1)] });
+
+    expect(await world.store.runs.events(run.runId, 0, 10)).toEqual([event(1)]);
+  });
+
+  test("a store answers a ping until it is closed", async () => {
+    await using world = await openWorld(place);
+    const other = await world.another();
+    await other.ping();
+
+    await other.close();
+
+    await expect(other.ping()).rejects.toThrow();
+  });
+}

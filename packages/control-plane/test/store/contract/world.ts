@@ -1,0 +1,176 @@
+import { randomUUID } from "node:crypto";
+import type { JsonObject, QueryResponse } from "@patchbay/protocol";
+import type { Clock } from "../../../src/ports/clock.ts";
+import type { RunRecord } from "../../../src/ports/records.ts";
+import type { NewRun, RunCommit, StoredEvent } from "../../../src/ports/run-store.ts";
+import type { Store } from "../../../src/ports/stores.ts";
+
+/** A clock that stands still until it is moved. */
+export class HandClock implements Clock {
+  time = Date.UTC(2030, 0, 1);
+  now(): number {
+    return this.time;
+  }
+  advance(ms: number): void {
+    this.time += ms;
+  }
+  sleep(): Promise<void> {
+    throw new Error("a store never sleeps");
+  }
+}
+
+/** One empty database, which several stores may open. */
+export interface Place extends AsyncDisposable {
+  open(clock: Clock): Promise<Store>;
+  /** Rows straight from the database, past the store. */
+  rows(query: string): Promise<JsonObject[]>;
+}
+
+export type MakePlace = () => Promise<Place>;
+
+/** A store with one charged organisation and one agent, and short ways to do what tests do often. */
+export interface World extends AsyncDisposable {
+  store: Store;
+  clock: HandClock;
+  place: Place;
+  orgId: string;
+  agentId: string;
+  another(): Promise<Store>;
+  newRun(change?: Partial<NewRun>): NewRun;
+  start(change?: Partial<NewRun>): Promise<RunRecord>;
+  finish(run: RunRecord, change?: Partial<RunCommit>, response?: string): Promise<void>;
+}
+
+export async function openWorld(makePlace: MakePlace): Promise<World> {
+  const place = await makePlace();
+  const clock = new HandClock();
+  const stores: Store[] = [];
+  const another = async (): Promise<Store> => {
+    const store = await place.open(clock);
+    stores.push(store);
+    return store;
+  };
+  const store = await another();
+  const orgId = "org_1";
+  const agentId = "agt_1";
+  await store.accounts.createOrg({ orgId, name: "Desk", tier: "starter" });
+  await store.accounts.createAgent({ agentId, orgId, name: "Clerk", instructions: "" });
+
+  const newRun: World["newRun"] = (change) => sampleRun({ orgId, agentId, ...change });
+  return {
+    store,
+    clock,
+    place,
+    orgId,
+    agentId,
+    another,
+    newRun,
+    async start(change) {
+      const started = await store.runs.start(newRun(change));
+      if (started.kind !== "started") throw new Error(`the run is ${started.kind}`);
+      return started.run;
+    },
+    async finish(run, change, response) {
+      await store.runs.commit(run, { ...ending(run, response), ...change });
+    },
+    async [Symbol.asyncDispose]() {
+      for (const open of stores) await open.close();
+      await place[Symbol.asyncDispose]();
+    },
+  };
+}
+
+export function sampleRun(change: Partial<NewRun> & Pick<NewRun, "orgId" | "agentId">): NewRun {
+  return {
+    runId: `run_${randomUUID()}`,
+    keyId: "key_1",
+    threadId: `thr_${randomUUID()}`,
+    newThread: change.threadId === undefined,
+    title: "Late orders",
+    request: sampleRequest(),
+    timeoutMs: 240_000,
+    owner: "replica-a",
+    leaseMs: 15_000,
+    audit: [],
+    ...change,
+  };
+}
+
+export function sampleRequest(change: Partial<NewRun["request"]> = {}): NewRun["request"] {
+  return {
+    charged: true,
+    query: "Which orders are late?",
+    context: { shop: 1 },
+    analysisMode: false,
+    provider: "offline",
+    model: "offline",
+    maxTokens: 8192,
+    system: "You are a clerk.",
+    warnings: [],
+    ...change,
+  };
+}
+
+export function event(seq: number, type = "thought"): StoredEvent {
+  return { seq, body: JSON.stringify({ type, content: `no. ${seq}` }) };
+}
+
+/** The commit that ends a run well, next in its log. */
+export function ending(run: Pick<RunRecord, "runId" | "threadId" | "lastSeq">, response = "None."): RunCommit {
+  return {
+    events: [event(run.lastSeq + 1, "finalResponse")],
+    finish: {
+      status: "succeeded",
+      result: sampleResult(run, response),
+      history: [
+        { role: "user", text: "Which orders are late?" },
+        { role: "assistant", text: response, calls: [] },
+      ],
+      releaseIdempotencyKey: false,
+    },
+  };
+}
+
+export function sampleResult(run: Pick<RunRecord, "runId" | "threadId">, response: string): QueryResponse {
+  return {
+    success: true,
+    response,
+    threadId: run.threadId,
+    executionTimeMs: 5,
+    toolInteractions: [],
+    errorMessage: "",
+    runId: run.runId,
+    usage: { inputTokens: 1, outputTokens: 1, cachedInputTokens: 0, costUsd: 0 },
+  };
+}
+
+export function sampleTurn(
+  step: number,
+  change: Partial<NonNullable<RunCommit["turn"]>> = {},
+): NonNullable<RunCommit["turn"]> {
+  return {
+    step,
+    messages: [{ role: "assistant", text: "", calls: [{ id: "m1", name: "list_orders", arguments: "{}" }] }],
+    usage: { input: 100, cachedInput: 20, output: 10 },
+    costMicros: 0,
+    warnings: [],
+    provider: "offline",
+    model: "offline",
+    heldMicros: 0,
+    ...change,
+  };
+}
+
+export function sampleCall(callId: string, change: Partial<NonNullable<RunCommit["calls"]>[number]> = {}) {
+  return {
+    callId,
+    step: 0,
+    position: 0,
+    modelCallId: "m1",
+    functionName: "list_orders",
+    arguments: { late: true },
+    instanceId: "rt_1",
+    attempt: 1,
+    ...change,
+  };
+}
