@@ -1,0 +1,13 @@
+export {
+  callThenAnswer,
+  scriptFor,
+  WIRES,
+  type RecordedRequest,
+  type RequestSummary,
+  type Script,
+  type ScriptedCall,
+  type ScriptedError,
+  type ScriptedTurn,
+  type Wire,
+} from "./script.ts";
+export { startStandIn, STAND_IN_KEY, type StandIn } from "./stand-in.ts";

@@ -1,0 +1,34 @@
+import type { JsonObject } from "@patchbay/protocol";
+import type { ScriptedError } from "./script.ts";
+import { COMMON_NAME, list, str } from "./wire-format.ts";
+
+/** Models that reason: no temperature (unless they are told not to reason), no `max_tokens`. */
+export const REASONING = /^(o\d|gpt-[5-9])/;
+
+const CODES: Record<number, [string, string | null]> = {
+  400: ["invalid_request_error", null],
+  401: ["invalid_request_error", "invalid_api_key"],
+  403: ["invalid_request_error", "unsupported_country_region_territory"],
+  404: ["invalid_request_error", "model_not_found"],
+  429: ["requests", "rate_limit_exceeded"],
+  500: ["server_error", null],
+  503: ["server_error", null],
+};
+
+/** The body of an HTTP error, the same on both of OpenAI's wires. */
+export function openaiErrorBody({ status, code, message = "scripted" }: ScriptedError): JsonObject {
+  const [type, usual] = CODES[status] ?? ["invalid_request_error", null];
+  return { error: { message, type, param: null, code: code ?? usual } };
+}
+
+/** Faults of a list of function definitions, already without the nesting that one of the wires has. */
+export function functionsFault(functions: JsonObject[]): string | undefined {
+  for (const [at, { name, parameters }] of functions.entries()) {
+    if (!COMMON_NAME.test(str(name)))
+      return `Invalid 'tools[${at}].name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.`;
+    const schema = list([parameters ?? null])[0];
+    if (schema?.["type"] !== "object" || ["oneOf", "anyOf", "allOf", "enum", "not"].some((member) => member in schema))
+      return `Invalid schema for function '${str(name)}': schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level.`;
+  }
+  return functions.length > 128 ? "Invalid 'tools': array too long." : undefined;
+}

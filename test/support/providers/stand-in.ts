@@ -1,0 +1,165 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { setImmediate as nextLoop, setTimeout as sleep } from "node:timers/promises";
+import type { JsonObject } from "@patchbay/protocol";
+import { anthropicWire } from "./anthropic-wire.ts";
+import { geminiWire } from "./gemini-wire.ts";
+import { chatWire } from "./openai-chat-wire.ts";
+import { responsesWire } from "./openai-responses-wire.ts";
+import type { RecordedRequest, Script, ScriptedTurn, Wire } from "./script.ts";
+import type { Incoming, Issued, WireFormat } from "./wire-format.ts";
+
+const FORMATS: Record<Wire, WireFormat> = {
+  anthropic: anthropicWire,
+  "openai-responses": responsesWire,
+  "openai-chat": chatWire,
+  gemini: geminiWire,
+};
+
+/** The key that stand-ins take; any other is answered 401. */
+export const STAND_IN_KEY = "stand-in-key";
+
+/** A provider on loopback that speaks a real wire format and answers as its script says. */
+export interface StandIn extends AsyncDisposable {
+  readonly wire: Wire;
+  readonly url: string;
+  /** Requests so far, refused ones included. */
+  readonly requests: RecordedRequest[];
+  /** For `createModelCatalog` and `createControlPlane`. */
+  readonly config: JsonObject & StandInConfig;
+  /** For a process of its own: the environment that makes it use this stand-in by default. */
+  readonly env: Record<string, string>;
+  /** Resolves once `count` requests have come in. */
+  received(count: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+interface StandInConfig {
+  anthropic?: { apiKey: string; baseUrl: string };
+  openai?: { apiKey: string; baseUrl: string; api: "responses" | "chat" };
+  gemini?: { apiKey: string; baseUrl: string };
+}
+
+export async function startStandIn(wire: Wire, script: Script): Promise<StandIn> {
+  const format = FORMATS[wire];
+  const issued: Issued = new Map();
+  const requests: RecordedRequest[] = [];
+  const waiting: { count: number; resolve: () => void }[] = [];
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const closed = new Promise<void>((resolve) => response.once("close", resolve));
+    const path = new URL(request.url ?? "/", "http://stand-in").pathname;
+    const body = JSON.parse(await textOf(request)) as JsonObject;
+    const incoming: Incoming = { headers: request.headers, path, body };
+    const recorded: RecordedRequest = {
+      headers: request.headers,
+      body,
+      summary: format.summarise(incoming),
+      answerBytes: 0,
+      closed,
+    };
+    const turn = requests.push(recorded);
+    for (const { count, resolve } of waiting) if (requests.length >= count) resolve();
+    const refusal = refusalOf(incoming);
+    if (refusal) {
+      recorded.refusal = refusal.message;
+      return sendJson(response, refusal.status, format.errorBody(refusal));
+    }
+    const scripted = await script(recorded.summary, turn);
+    if (scripted.delayMs) await sleep(scripted.delayMs, undefined, { ref: false });
+    if (scripted.error)
+      return sendJson(response, scripted.error.status, format.errorBody(scripted.error), scripted.error.headers);
+    const answer = format.answer(scripted, recorded.summary, issued);
+    const ending = scripted.midStreamError ? [format.errorEvent(scripted.midStreamError)] : answer.terminal;
+    const bytes = Buffer.from([...answer.body, ...ending].join(""));
+    recorded.answerBytes = bytes.length;
+    return send(response, bytes, scripted);
+  }
+
+  function refusalOf(incoming: Incoming): { status: number; message: string } | undefined {
+    if (!format.path.test(incoming.path)) return { status: 404, message: `no such path: ${incoming.path}` };
+    if (format.key(incoming.headers) !== STAND_IN_KEY) return { status: 401, message: "invalid key" };
+    const message = format.objection(incoming, issued);
+    return message === undefined ? undefined : { status: 400, message };
+  }
+
+  const server = createServer((request, response) => {
+    handle(request, response).catch((error: unknown) => {
+      // A fault of the script: the test's own assertion shows it by the turn that failed.
+      sendJson(response, 500, format.errorBody({ status: 500, message: String(error) }));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+  async function close(): Promise<void> {
+    server.closeAllConnections();
+    await new Promise<void>((resolve) => server.close(() => resolve()));
+  }
+
+  return {
+    wire,
+    url,
+    requests,
+    ...settings(wire, url),
+    received: (count) =>
+      new Promise((resolve) => (requests.length >= count ? resolve() : waiting.push({ count, resolve }))),
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+function settings(wire: Wire, url: string): Pick<StandIn, "config" | "env"> {
+  const apiKey = STAND_IN_KEY;
+  if (wire === "anthropic")
+    return {
+      config: { anthropic: { apiKey, baseUrl: url } },
+      env: { ANTHROPIC_API_KEY: apiKey, ANTHROPIC_BASE_URL: url, PATCHBAY_PROVIDER: "anthropic" },
+    };
+  if (wire === "gemini")
+    return {
+      config: { gemini: { apiKey, baseUrl: url } },
+      env: { GEMINI_API_KEY: apiKey, GEMINI_BASE_URL: url, PATCHBAY_PROVIDER: "gemini" },
+    };
+  const api = wire === "openai-chat" ? "chat" : "responses";
+  const baseUrl = `${url}/v1`;
+  return {
+    config: { openai: { apiKey, baseUrl, api } },
+    env: { OPENAI_API_KEY: apiKey, OPENAI_BASE_URL: baseUrl, OPENAI_API: api, PATCHBAY_PROVIDER: "openai" },
+  };
+}
+
+async function send(response: ServerResponse, bytes: Buffer, turn: ScriptedTurn): Promise<void> {
+  const { cutAfterBytes, cutCleanly, stallAfterBytes, splitBytes = bytes.length } = turn;
+  const sent = bytes.subarray(0, cutAfterBytes ?? stallAfterBytes ?? bytes.length);
+  response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8" });
+  response.flushHeaders();
+  for (let at = 0; at < sent.length && !response.destroyed; at += splitBytes) {
+    response.write(sent.subarray(at, at + splitBytes));
+    if (splitBytes < bytes.length) await nextLoop();
+  }
+  if (stallAfterBytes !== undefined) return;
+  if (cutAfterBytes === undefined || cutCleanly) response.end();
+  // Written bytes leave first.
+  else response.write("", () => response.destroy());
+}
+
+function sendJson(
+  response: ServerResponse,
+  status: number,
+  body: JsonObject,
+  headers: Record<string, string> = {},
+): void {
+  if (response.headersSent) {
+    response.destroy();
+    return;
+  }
+  response.writeHead(status, { "content-type": "application/json", ...headers });
+  response.end(JSON.stringify(body));
+}
+
+async function textOf(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString();
+}
