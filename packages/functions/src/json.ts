@@ -21,7 +21,7 @@ export function toJson(value: unknown, path = "", depth = 0): JsonValue {
     case "boolean":
       return value;
     case "number":
-      return Number.isFinite(value) ? value : null;
+      return Number.isFinite(value) ? value + 0 : null; // JSON has no -0
     case "object":
       break;
     default:

@@ -1,0 +1,112 @@
+import { LIMITS, type CallOutcome } from "@patchbay/protocol";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { defineFunction, FunctionError } from "../src/index.ts";
+import { call, memoryLog, serviceOf } from "./calls.ts";
+
+const id = z.object({ id: z.string() });
+const base = { name: "probe", description: "A function under test.", input: id, roles: "everyone" as const };
+
+function textOf(outcome: CallOutcome): string {
+  return outcome.ok ? "" : outcome.message;
+}
+
+describe("failures of a handler", () => {
+  test("the text of a FunctionError reaches the caller as it is", async () => {
+    const service = serviceOf(
+      defineFunction({
+        ...base,
+        handler() {
+          throw new FunctionError("order not found");
+        },
+      }),
+    );
+
+    expect(await call(service, "probe", { id: "1" })).toEqual({
+      ok: false,
+      code: "function_failed",
+      message: "order not found",
+    });
+  });
+
+  test.each([new Error("password=hunter2"), "a thrown text", undefined])(
+    "any other error (%s) is a reference to the log",
+    async (thrown) => {
+      const log = memoryLog();
+      const service = serviceOf(defineFunction({ ...base, handler: () => Promise.reject(thrown) }));
+
+      const outcome = await call(service, "probe", { id: "1" }, { log });
+
+      const reference = /^The function failed\. Reference: (\w+)$/.exec(textOf(outcome))?.[1];
+      expect(outcome).toMatchObject({ ok: false, code: "function_failed" });
+      expect(reference).toBeDefined();
+      expect(log.lines).toContainEqual({
+        level: "error",
+        message: "function failed",
+        fields: { function: "probe", runId: "run_1", callId: "call_1", reference, error: thrown },
+      });
+    },
+  );
+});
+
+describe("results", () => {
+  const returning = (result: unknown, output?: z.ZodType) => {
+    const log = memoryLog();
+    const service = serviceOf(
+      defineFunction({ ...base, ...(output === undefined ? {} : { output }), handler: () => result }),
+    );
+    return { log, outcome: call(service, "probe", { id: "1" }, { log }) };
+  };
+
+  test("undefined becomes null", async () => {
+    expect(await returning(undefined).outcome).toEqual({ ok: true, value: null });
+  });
+
+  test("members that the output schema does not list are not sent", async () => {
+    const user = z.object({ name: z.string(), cards: z.array(z.object({ last4: z.string() })) });
+    const row = { name: "Mei", passwordHash: "x", cards: [{ last4: "1234", number: "4111" }] };
+
+    expect(await returning(row, user).outcome).toEqual({
+      ok: true,
+      value: { name: "Mei", cards: [{ last4: "1234" }] },
+    });
+  });
+
+  test("one that does not fit the output schema is a failure with a reference", async () => {
+    const { outcome, log } = returning({ name: 7 }, z.object({ name: z.string() }));
+
+    expect(await outcome).toMatchObject({ code: "function_failed", message: expect.stringContaining("Reference: ") });
+    expect(log.lines[0]).toMatchObject({
+      message: "result does not fit the output schema",
+      fields: { faults: expect.stringContaining("name: ") },
+    });
+  });
+
+  test("is a copy: what the owner changes later is not seen", async () => {
+    const order = { status: "pending", items: [1] };
+    const outcome = await returning(order).outcome;
+    order.status = "cancelled";
+    order.items.push(2);
+
+    expect(outcome).toEqual({ ok: true, value: { status: "pending", items: [1] } });
+  });
+
+  test.each([
+    [{ total: 1n }, "total is a bigint"],
+    [{ rows: [new Map([["a", 1]])] }, "rows[0] is a Map"],
+    [{ user: Promise.resolve(1) }, "user is a promise"],
+    [() => 1, "the value is a function"],
+  ])("what JSON cannot carry is a failure, and the log says where", async (result, reason) => {
+    const { outcome, log } = returning(result);
+
+    expect(await outcome).toMatchObject({ code: "function_failed", message: expect.stringContaining("Reference: ") });
+    expect(String(log.lines[0]?.fields["error"])).toContain(reason);
+  });
+
+  test("256 KiB are taken, one byte more is not", async () => {
+    const fitting = "é".repeat((LIMITS.resultBytes - 2) / 2);
+
+    expect(await returning(fitting).outcome).toMatchObject({ ok: true });
+    expect(await returning(`${fitting}x`).outcome).toMatchObject({ ok: false, code: "result_too_large" });
+  });
+});
