@@ -102,7 +102,7 @@ export function client({ url }: Pick<ControlPlane, "url">, { agentId, apiKey, ac
       return {
         text,
         headers: response.headers,
-        events: parseSse(text) as { id?: number; data: { type: string; data: Record<string, unknown> } }[],
+        events: parseSse<{ type: string; data: Record<string, unknown> }>(text),
       };
     },
   };

@@ -94,7 +94,7 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
       });
     return (
       prepared && {
-        told: prepared.told ?? context,
+        told: prepared.told === undefined ? context : prepared.told,
         ...(prepared.subject !== undefined && { subject: prepared.subject }),
       }
     );

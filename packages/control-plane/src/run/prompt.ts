@@ -25,7 +25,7 @@ export function preface(request: Pick<RunRequest, "role" | "told">, omittedTurns
 }
 
 function isEmpty(value: JsonValue): boolean {
-  return typeof value === "object" && value !== null && Object.keys(value).length === 0;
+  return value === null || (typeof value === "object" && Object.keys(value).length === 0);
 }
 
 /** A call's outcome as the model reads it: JSON (plain text where the value is a string), cut with a marker above 32 KiB. */

@@ -208,3 +208,17 @@ test("a result above 32 KiB is cut for the model with a marker and stored whole"
   const content = message?.role === "results" ? message.results[0]!.content : "";
   expect(content).toMatch(/é\n\[cut: 32768 of 60000 bytes shown\]$/);
 });
+
+test("a service that tells the model nothing of the context keeps all of it from the model", async () => {
+  const model = scriptedModel([{ text: "ok" }, { text: "ok" }]);
+  const runtime = fakeGateway({ ...MANIFEST, preparesContext: true }, () => ok(1));
+  await using core = await startCore({ models: model.catalog, gateway: runtime.gateway });
+
+  runtime.prepared = { ok: true, told: null };
+  await core.query("Hi", { context: { secret: "c1" } });
+  runtime.prepared = { ok: true, told: { plan: "gold" } };
+  await core.query("Hi", { context: { secret: "c1" } });
+
+  expect(JSON.stringify(model.requests)).not.toContain("c1");
+  expect(JSON.stringify(model.requests[1])).toContain("gold");
+});

@@ -1,0 +1,58 @@
+import { expect, test } from "vitest";
+import { createRetailDesk } from "../../examples/retail-desk/desk.ts";
+import { generateRetailData } from "../../examples/retail-desk/data/generate.ts";
+import { createRetailStore } from "../../examples/retail-desk/store.ts";
+import { startStandIn, WIRES, type Script } from "../support/providers/index.ts";
+import { deliveredOrder, pendingOrder } from "../support/retail.ts";
+import { startSystem } from "../support/system.ts";
+
+/** Looks two orders up at once, tries a function that a customer has not, then cancels the caller's own order. */
+const script: Script = ({ step, results }) => {
+  if (step === 0)
+    return {
+      thoughts: ["Two lookups first."],
+      calls: [
+        { name: "get_order_details", arguments: { order_id: pendingOrder.orderId } },
+        { name: "get_order_details", arguments: { order_id: deliveredOrder.orderId } },
+      ],
+    };
+  if (step === 1)
+    return {
+      text: "Now the change.",
+      calls: [
+        { name: "reset_store" },
+        { name: "cancel_pending_order", arguments: { order_id: pendingOrder.orderId, reason: "no longer needed" } },
+        { name: "calculate", arguments: { expression: "2 * (3" } },
+      ],
+    };
+  return { text: `Done after ${results.length} results.` };
+};
+
+async function askAt(wire: (typeof WIRES)[number]) {
+  await using standIn = await startStandIn(wire, script);
+  const service = createRetailDesk(createRetailStore(generateRetailData));
+  await using system = await startSystem({ service, providers: standIn.config });
+  const asked = {
+    role: "customer",
+    contextJson: JSON.stringify({ customerId: pendingOrder.ownerId }),
+    threadId: (await system.query("Hello, please look first", {})).threadId,
+  };
+  const answer = await system.query("Cancel my order", asked);
+  return { answer, refusals: standIn.requests.flatMap((request) => request.refusal ?? []) };
+}
+
+test("the same desk driven over all four wire formats gives the same toolInteractions", async () => {
+  const runs = await Promise.all(WIRES.map(askAt));
+
+  for (const { refusals } of runs) expect(refusals).toEqual([]);
+  const [first, ...others] = runs.map(({ answer }) => answer);
+  expect(first).toMatchObject({ success: true, response: "Done after 3 results." });
+  expect(first?.toolInteractions.map(({ toolName, success, code }) => [toolName, success, code])).toEqual([
+    ["get_order_details", true, undefined],
+    ["get_order_details", false, "denied"],
+    ["reset_store", false, "unknown_function"],
+    ["cancel_pending_order", true, undefined],
+    ["calculate", false, "function_failed"],
+  ]);
+  for (const other of others) expect(other.toolInteractions).toEqual(first?.toolInteractions);
+});
