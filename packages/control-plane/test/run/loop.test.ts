@@ -188,11 +188,11 @@ test("a refused key is not tried again", async () => {
 test("the model is told the role and the context as data, never in the system text", async () => {
   await using system = await desk([{ text: "ok" }]);
 
-  await system.query("Hi", { role: "agent", context: { customerId: "c1" } });
+  await system.query("Hi", { role: "agent", context: { customerId: "customer-one" } });
 
   const [request] = system.model.requests;
   expect(request?.system).toContain("Be brief.");
-  expect(request?.system).not.toContain("c1");
+  expect(request?.system).not.toContain("customer-one");
   expect(request?.messages[0]).toMatchObject({ role: "user", text: "Hi" });
   expect(JSON.stringify(request?.messages[0])).toContain("customerId");
 });
@@ -215,10 +215,10 @@ test("a service that tells the model nothing of the context keeps all of it from
   await using core = await startCore({ models: model.catalog, gateway: runtime.gateway });
 
   runtime.prepared = { ok: true, told: null };
-  await core.query("Hi", { context: { secret: "c1" } });
+  await core.query("Hi", { context: { secret: "customer-one" } });
   runtime.prepared = { ok: true, told: { plan: "gold" } };
-  await core.query("Hi", { context: { secret: "c1" } });
+  await core.query("Hi", { context: { secret: "customer-one" } });
 
-  expect(JSON.stringify(model.requests)).not.toContain("c1");
+  expect(JSON.stringify(model.requests)).not.toContain("customer-one");
   expect(JSON.stringify(model.requests[1])).toContain("gold");
 });
