@@ -1,0 +1,289 @@
+import type { JsonObject, JsonValue } from "@patchbay/protocol";
+import { convert, type Evidence, weigh } from "./evidence.ts";
+import { chooseFacts, type Fact } from "./facts.ts";
+import type { FunctionSet, KnownFunction } from "./function-set.ts";
+import type { Parameter } from "./parameters.ts";
+import { findBoolean, findMember, findPhrase, findPlace, findSeries, membersNamed } from "./phrases.ts";
+import type { Reading, Unit } from "./reading.ts";
+import { accepts } from "./schema.ts";
+
+/** Where arguments may come from, nearest first. */
+export interface Sources {
+  set: FunctionSet;
+  clause: Reading;
+  query: Reading;
+  /** Earlier queries of the thread, newest first. */
+  history: readonly Reading[];
+  context: readonly Fact[];
+  /** Arguments of earlier calls of the thread. */
+  earlier: readonly Fact[];
+  results: readonly Fact[];
+  /** Concepts of the whole query. */
+  asked: ReadonlySet<string>;
+  /** True when the query points back ("its", "that order"). */
+  pointsBack: boolean;
+}
+
+/** Arguments for one function. More than one variant: the same call for several values of one parameter. */
+export interface Filling {
+  variants: JsonObject[];
+  missing: Parameter[];
+  used: ReadonlySet<Unit>;
+  /** Parameters that the query itself filled, and how many of those by more than their bare type. */
+  filled: ReadonlySet<Parameter>;
+  strong: number;
+  /** True when a value came from a result of this run. */
+  chained: boolean;
+}
+
+export const MAX_VARIANTS = 8;
+
+interface Slot {
+  values: JsonValue[];
+  from: "query" | "memory" | "result";
+  strong: boolean;
+  units: Unit[];
+}
+
+type Slots = Map<Parameter, Slot>;
+type Strictness = "query" | "memory";
+
+/** Fills a function's arguments by its schema. Results of this run are looked at only where `useResults` says so. */
+export function fill(fn: KnownFunction, sources: Sources, { useResults }: { useResults: boolean }): Filling {
+  const slots: Slots = new Map();
+  fillFromText(fn, sources.clause, sources, slots, "query");
+  if (sources.query !== sources.clause) fillFromText(fn, sources.query, sources, slots, "memory");
+  takeWholeText(fn, sources.clause, slots);
+  const memory = () => {
+    for (const reading of sources.history) fillFromText(fn, reading, sources, slots, "memory");
+    fillFromFacts(fn, sources.earlier, sources, slots, "memory");
+  };
+  if (sources.pointsBack) memory();
+  fillFromFacts(fn, sources.context, sources, slots, "memory");
+  if (useResults) fillFromFacts(fn, sources.results, sources, slots, "result");
+  // A question with ids of its own is not about what was talked of before.
+  if (!sources.pointsBack && (!fn.readOnly || sources.query.units.length === 0)) memory();
+  takeDefaults(fn, slots);
+  return settle(fn, slots);
+}
+
+function open(fn: KnownFunction, slots: Slots): Parameter[] {
+  return fn.parameters.filter((parameter) => !slots.has(parameter));
+}
+
+function put(
+  slots: Slots,
+  parameter: Parameter,
+  value: JsonValue | undefined,
+  strong: boolean,
+  from: Slot["from"] = "query",
+): void {
+  if (value !== undefined && accepts(parameter.schema, value, parameter.root))
+    slots.set(parameter, { values: [value], from, strong, units: [] });
+}
+
+function fillFromText(
+  fn: KnownFunction,
+  reading: Reading,
+  sources: Sources,
+  slots: Slots,
+  strictness: Strictness,
+): void {
+  const own = strictness === "query";
+  if (own) fillSeries(fn, reading, slots);
+  for (const parameter of own ? open(fn, slots) : []) {
+    if (parameter.kind === "expression") put(slots, parameter, reading.expression, true);
+    if (parameter.kind === "boolean") put(slots, parameter, findBoolean(parameter, reading), true);
+    if (parameter.kind === "enum")
+      put(
+        slots,
+        parameter,
+        parameter.many ? membersNamed(parameter, reading, fn) : findMember(parameter, reading, fn),
+        parameter.required,
+      );
+  }
+  for (const parameter of own ? [] : open(fn, slots)) {
+    if (parameter.kind === "enum" && parameter.required && reading === sources.query)
+      put(slots, parameter, findMember(parameter, reading, fn), false);
+  }
+  fillFromUnits(fn, reading, sources, slots, strictness);
+  if (!own) return;
+  const stops = new Set(fn.parameters.flatMap((parameter) => parameter.concepts));
+  for (const parameter of open(fn, slots))
+    put(slots, parameter, many(parameter, findPhrase(parameter, reading, stops)), false);
+  for (const parameter of open(fn, slots)) {
+    const place =
+      fn.readOnly && parameter.required && (parameter.kind === "word" || parameter.kind === "search")
+        ? findPlace(reading)
+        : undefined;
+    put(slots, parameter, many(parameter, place), false);
+  }
+}
+
+function many(parameter: Parameter, text: string | undefined): JsonValue | undefined {
+  return text !== undefined && parameter.many ? text.split(/\s*(?:,|\band\b)\s*/u).filter(Boolean) : text;
+}
+
+function fillSeries(fn: KnownFunction, reading: Reading, slots: Slots): void {
+  const wanted = fn.parameters.filter(
+    ({ required, kind, many }) => required && !many && ["word", "zip", "name", "text"].includes(kind),
+  );
+  const pieces = findSeries(wanted, reading.text);
+  for (const [at, parameter] of wanted.entries()) put(slots, parameter, pieces?.[at], false);
+}
+
+interface Offer {
+  parameter: Parameter;
+  unit: Unit;
+  evidence: Evidence;
+}
+
+/** The best pair of parameter and value first, then the next best of what is left. */
+function fillFromUnits(
+  fn: KnownFunction,
+  reading: Reading,
+  sources: Sources,
+  slots: Slots,
+  strictness: Strictness,
+): void {
+  const offers: Offer[] = [];
+  for (const parameter of open(fn, slots)) {
+    if (strictness === "memory" && !parameter.required) continue;
+    const hasCounterpart = fn.parameters.some(
+      (other) =>
+        other.direction === "to" && other.many === parameter.many && other.entity.join() === parameter.entity.join(),
+    );
+    for (const unit of reading.units) {
+      const evidence = weigh(parameter, unit, { entities: sources.set.entities, objects: fn.objects, hasCounterpart });
+      if (evidence && evidence.score >= least(fn, parameter, evidence, strictness))
+        offers.push({ parameter, unit, evidence });
+    }
+  }
+  const used = new Set<Unit>();
+  const sorted = offers.toSorted((a, b) => b.evidence.score - a.evidence.score);
+  for (const { parameter, unit, evidence } of sorted) {
+    const shared = parameter.kind === "first_name" || parameter.kind === "last_name";
+    const slot = slots.get(parameter);
+    if (used.has(unit) && !shared) continue;
+    if (slot === undefined) place(slots, parameter, unit, evidence, strictness);
+    else if (fn.readOnly && !parameter.many && strictness === "query" && evidence.strong && isAlike(slot, unit))
+      extend(slot, parameter, unit);
+    else continue;
+    used.add(unit);
+  }
+}
+
+function least(fn: KnownFunction, parameter: Parameter, { strong }: Evidence, strictness: Strictness): number {
+  if (strictness === "memory") return strong ? 2 : Number.POSITIVE_INFINITY;
+  if (parameter.required) return 1;
+  return fn.readOnly && parameter.kind === "word" ? 1.5 : 2;
+}
+
+function isAlike(slot: Slot, unit: Unit): boolean {
+  return slot.units[0]?.values[0]?.kind === unit.values[0]?.kind;
+}
+
+function place(slots: Slots, parameter: Parameter, unit: Unit, { strong }: Evidence, strictness: Strictness): void {
+  const values = unit.values.map((value) => convert(parameter, value)).filter((value) => value !== undefined);
+  const given = parameter.many ? [values] : values;
+  const fitting = given.filter((value) => accepts(parameter.schema, value, parameter.root));
+  const from = strictness === "query" ? "query" : "memory";
+  if (fitting.length > 0) slots.set(parameter, { values: fitting, from, strong, units: [unit] });
+}
+
+function extend(slot: Slot, parameter: Parameter, unit: Unit): void {
+  const values = unit.values.map((value) => convert(parameter, value)).filter((value) => value !== undefined);
+  slot.values.push(...values.filter((value) => !slot.values.includes(value)));
+  slot.units.push(unit);
+}
+
+function fillFromFacts(
+  fn: KnownFunction,
+  facts: readonly Fact[],
+  sources: Sources,
+  slots: Slots,
+  from: Slot["from"],
+): void {
+  for (const parameter of open(fn, slots)) {
+    if (!parameter.required || facts.length === 0) continue;
+    const values = chooseFacts(parameter, facts, fn, sources.asked);
+    const given = parameter.many ? [values] : from === "result" ? values : values.slice(0, 1);
+    const fitting = given.filter((value) => accepts(parameter.schema, value, parameter.root));
+    if (values.length > 0 && fitting.length > 0)
+      slots.set(parameter, { values: fitting, from, strong: false, units: [] });
+  }
+}
+
+/** A function that asks for one free text and nothing else is given what the user wrote. */
+function takeWholeText(fn: KnownFunction, reading: Reading, slots: Slots): void {
+  const needed = fn.parameters.filter(({ required }) => required);
+  const [only] = needed;
+  if (only === undefined || needed.length !== 1 || slots.has(only) || !["text", "search"].includes(only.kind)) return;
+  const most = typeof only.one.maxLength === "number" ? only.one.maxLength : 8000;
+  put(slots, only, many(only, reading.text.trim().slice(0, most)), false);
+}
+
+function takeDefaults(fn: KnownFunction, slots: Slots): void {
+  for (const parameter of open(fn, slots))
+    if (parameter.required) put(slots, parameter, parameter.schema.default, false, "memory");
+}
+
+function settle(fn: KnownFunction, slots: Slots): Filling {
+  const root = fn.parameters[0]?.root ?? {};
+  const missing = fn.parameters.filter((parameter) => parameter.required && !slots.has(parameter));
+  const lead = fn.parameters.find((parameter) => (slots.get(parameter)?.values.length ?? 0) > 1);
+  const count = lead ? (slots.get(lead)?.values.length ?? 1) : 1;
+  const variants = Array.from({ length: Math.min(count, MAX_VARIANTS) }, (_, at) =>
+    assemble(fn, slots, lead, at, root),
+  );
+  const valid = missing.length > 0 ? [] : variants.filter((variant) => accepts(root, variant, root));
+  const asked = [...slots].filter(([, slot]) => slot.from === "query");
+  return {
+    variants: valid,
+    missing: missing.length > 0 || valid.length > 0 ? missing : fn.parameters.filter(({ required }) => required),
+    used: new Set(asked.flatMap(([, slot]) => slot.units)),
+    filled: new Set(asked.map(([parameter]) => parameter)),
+    strong: asked.filter(([, slot]) => slot.strong).length,
+    chained: [...slots.values()].some((slot) => slot.from === "result"),
+  };
+}
+
+function assemble(
+  fn: KnownFunction,
+  slots: Slots,
+  lead: Parameter | undefined,
+  at: number,
+  root: JsonObject,
+): JsonObject {
+  const built: JsonObject = {};
+  for (const [parameter, slot] of slots) {
+    const value = parameter === lead ? slot.values[at] : slot.values[0];
+    if (value !== undefined) setAt(built, parameter.path, value);
+  }
+  dropPartial(built, root, fn);
+  return built;
+}
+
+function setAt(target: JsonObject, path: readonly string[], value: JsonValue): void {
+  let at = target;
+  for (const name of path.slice(0, -1)) {
+    const next = Object.hasOwn(at, name) ? at[name] : undefined;
+    const member = typeof next === "object" && next !== null && !Array.isArray(next) ? next : {};
+    define(at, name, member);
+    at = member;
+  }
+  define(at, path.at(-1) ?? "", value);
+}
+
+/** Sets an own member whatever its name: an owner may call a parameter `__proto__`. */
+function define(target: JsonObject, name: string, value: JsonValue): void {
+  Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true });
+}
+
+/** Leaves out an optional group of which only part was found. */
+function dropPartial(built: JsonObject, root: JsonObject, fn: KnownFunction): void {
+  for (const [name, member] of Object.entries(built)) {
+    const grouped = fn.parameters.some(({ path }) => path.length > 1 && path[0] === name);
+    if (grouped && !accepts({ properties: root.properties ?? {} }, { [name]: member }, root)) delete built[name];
+  }
+}

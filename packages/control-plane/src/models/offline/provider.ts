@@ -1,0 +1,79 @@
+import type { ModelCall, ModelEvent, ModelProvider, ModelRequest, ModelTurn } from "../../ports/model-provider.ts";
+import type { PlannedCall } from "./agenda.ts";
+import { writeAnswer } from "./answer.ts";
+import { callKey } from "./conversation.ts";
+import { writePlan, writeThought } from "./plan-text.ts";
+import { readSituation, type Situation } from "./situation.ts";
+
+const NAME = "offline";
+const MAX_CALLS_OF_TURN = 8;
+const CHARS_PER_TOKEN = 4;
+
+/**
+ * The model that needs no key and no network. Deterministic: it matches the words of a query with the functions it is
+ * shown and fills their arguments from what the conversation holds. No state is kept between turns.
+ */
+export function createOfflineProvider(): ModelProvider {
+  return {
+    name: NAME,
+    async *stream(request, { signal }) {
+      signal.throwIfAborted();
+      const turn = takeTurn(request);
+      for (const thought of turn.thoughts) yield { type: "thoughtDelta", text: thought };
+      for (const text of turn.text.match(/\S+\s*|\s+/gu) ?? []) {
+        signal.throwIfAborted();
+        yield { type: "textDelta", text } satisfies ModelEvent;
+      }
+      yield { type: "end", turn };
+    },
+  };
+}
+
+function takeTurn(request: ModelRequest): ModelTurn {
+  const situation = readSituation(request);
+  const planned = callsOf(situation);
+  const acting = request.toolChoice === "auto" && planned.length > 0;
+  const planning = request.toolChoice === "none" && situation.conversation.made.length === 0;
+  const full = acting ? "" : planning ? writePlan(situation) : writeAnswer(situation);
+  const text = full.slice(0, request.maxTokens * CHARS_PER_TOKEN);
+  const calls = acting ? planned.map(asCall) : [];
+  const thought = writeThought(situation, acting ? planned : []);
+  const said =
+    text.length + thought.length + calls.reduce((sum, call) => sum + call.name.length + call.arguments.length, 0);
+  return {
+    text,
+    thoughts: [thought],
+    calls,
+    stop: acting ? "calls" : text.length < full.length ? "length" : "stop",
+    usage: { input: tokens(promptChars(request, situation)), cachedInput: 0, output: tokens(said) },
+    model: NAME,
+    ...(request.temperature !== undefined && { warnings: ["The offline model takes no temperature."] }),
+  };
+}
+
+/** What comes next for everything that was asked, each call once. */
+function callsOf({ outcomes }: Situation): PlannedCall[] {
+  const distinct = new Map<string, PlannedCall>();
+  for (const call of outcomes.flatMap(({ calls }) => calls)) {
+    const key = callKey(call.fn.name, call.arguments);
+    if (!distinct.has(key)) distinct.set(key, call);
+  }
+  return [...distinct.values()].slice(0, MAX_CALLS_OF_TURN);
+}
+
+function asCall({ fn, arguments: input }: PlannedCall, at: number): ModelCall {
+  return { id: `call_${at + 1}`, name: fn.name, arguments: JSON.stringify(input) };
+}
+
+const tokens = (chars: number): number => Math.ceil(chars / CHARS_PER_TOKEN);
+
+function promptChars({ system, messages }: ModelRequest, { set }: Situation): number {
+  let chars = system.length + set.sizeChars;
+  for (const message of messages) {
+    if (message.role === "results") for (const result of message.results) chars += result.content.length;
+    else chars += message.text.length;
+    if (message.role === "assistant") for (const call of message.calls) chars += call.arguments.length;
+    if (message.role === "user") chars += message.preface?.length ?? 0;
+  }
+  return chars;
+}
