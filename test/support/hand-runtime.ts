@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { LINK_VERSION, type PlaneFrame } from "@patchbay/protocol";
 import { WebSocket } from "ws";
 import { createInbox, type Inbox } from "./inbox.ts";
@@ -11,6 +12,8 @@ export interface HandRuntime {
   readonly inbox: Inbox<PlaneFrame>;
   readonly closed: Promise<{ code: number; reason: string }>;
   send(frame: object | string): void;
+  /** Resolves when the gateway has read everything sent before. */
+  read(): Promise<void>;
   next<Type extends PlaneFrame["type"]>(type: Type): Promise<Frame<Type>>;
 }
 
@@ -30,6 +33,11 @@ export function dialGateway(port: number, headers: Record<string, string> = {}):
     inbox,
     closed,
     send: (frame) => socket.send(typeof frame === "string" ? frame : JSON.stringify(frame)),
+    async read() {
+      const pong = once(socket, "pong");
+      socket.ping();
+      await pong;
+    },
     next: <Type extends PlaneFrame["type"]>(type: Type) =>
       inbox.next((frame): frame is Frame<Type> => frame.type === type),
   };

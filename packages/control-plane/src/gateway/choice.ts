@@ -31,7 +31,7 @@ export function createChoice(options: {
     choose: (links: Link[]) => Link | undefined,
     signal: AbortSignal,
   ): Promise<Link | undefined> {
-    const find = (): Link | undefined => choose(registry.of(agentId).filter((link) => !link.draining));
+    const find = (): Link | undefined => choose(registry.of(agentId).filter((link) => link.available));
     signal.throwIfAborted();
     const here = find();
     if (here) return here;
@@ -83,15 +83,15 @@ export function createChoice(options: {
     },
 
     async assign(agentId, manifestHash, functionName, { signal }) {
-      const link = await awaitLink(
-        agentId,
-        (links) =>
+      const choose = (links: Link[]): Link | undefined => {
+        const link =
           leastLoaded(links.filter((link) => link.identity.manifestHash === manifestHash)) ??
-          leastLoaded(links.filter((link) => offers(link, functionName))),
-        signal,
-      );
-      if (link) link.turn = ++turn;
-      return link?.identity.instanceId;
+          leastLoaded(links.filter((link) => offers(link, functionName)));
+        // Noted while choosing: calls of one turn are assigned in one go, before the first of them is awaited.
+        if (link) link.turn = ++turn;
+        return link;
+      };
+      return (await awaitLink(agentId, choose, signal))?.identity.instanceId;
     },
 
     async prepare(agentId, manifestHash, input, { signal }) {
@@ -122,7 +122,7 @@ export function createChoice(options: {
   };
 }
 
-/** Equals take turns: several calls of one turn are assigned before the first of them is sent. */
+/** Equals take turns. */
 function leastLoaded(links: readonly Link[]): Link | undefined {
   let best: Link | undefined;
   for (const link of links)

@@ -91,7 +91,7 @@ export function createDeliveries(options: {
   return {
     async deliver(order, options) {
       const link = registry.find(order.agentId, order.instanceId);
-      if (!link || link.draining) {
+      if (!link?.available) {
         options.signal.throwIfAborted();
         return { kind: "undelivered" };
       }
@@ -104,7 +104,8 @@ export function createDeliveries(options: {
       options.signal.throwIfAborted();
       const outcome = held.take(order);
       if (outcome) return { kind: "outcome", outcome };
-      const link = registry.find(order.agentId, order.instanceId);
+      const found = registry.find(order.agentId, order.instanceId);
+      const link = found?.open ? found : undefined;
       return wait(order, "", options, (call) => {
         if (!link) lost.add(call);
         call.resume(link);

@@ -170,7 +170,7 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
     deliver: deliveries.deliver,
     recover: deliveries.recover,
     acknowledge,
-    connected: (agentId) => registry.of(agentId).length > 0,
+    connected: (agentId) => registry.of(agentId).some((link) => link.open),
     handleUpgrade,
     connectionCount: (agentId) => (agentId === undefined ? registry.size : registry.of(agentId).length),
     revoke(keyId) {

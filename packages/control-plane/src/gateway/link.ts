@@ -53,6 +53,11 @@ export class Link {
     return this.#socket.readyState === WebSocket.OPEN;
   }
 
+  /** True when it may be given further calls. */
+  get available(): boolean {
+    return this.open && !this.draining;
+  }
+
   get load(): number {
     return (this.#onWire.size + this.#queue.size) / this.identity.concurrency;
   }

@@ -35,7 +35,7 @@ export interface Connection {
   readonly ready: Promise<void>;
   /**
    * Takes no further calls, finishes those it holds, waits until their results are stored, and disconnects; what is not done
-   * after `drainMs` (default 25 s) is aborted.
+   * after `drainMs` (default 25 s) is aborted. Called again, the shortest time counts.
    */
   stop(options?: { drainMs?: number }): Promise<void>;
   /** Serves `service` from now on. Calls in progress end with the code they began with. */
@@ -54,6 +54,7 @@ export function connect(service: Service, options: ConnectOptions): Connection {
   let hello = helloFrame(service, instanceId, concurrency);
   let phase: "serving" | "draining" | "stopped" = "serving";
   let stopping: Promise<void> | undefined;
+  const timeIsUp = Promise.withResolvers<void>();
   const ready = Promise.withResolvers<void>();
   ready.promise.catch(() => {}); // whoever does not wait for it must not crash by it
 
@@ -96,10 +97,10 @@ export function connect(service: Service, options: ConnectOptions): Connection {
     else link.send(text);
   }
 
-  async function drainAndEnd(drainMs: number): Promise<void> {
+  async function drainAndEnd(): Promise<void> {
     phase = "draining";
     for (const link of keeper.open) link.send(DRAINING);
-    await within(drainMs, calls.drain());
+    await Promise.race([calls.drain(), timeIsUp.promise]);
     phase = "stopped";
     calls.abortAll();
     ready.reject(new Error("The runtime was stopped before it was connected."));
@@ -108,8 +109,9 @@ export function connect(service: Service, options: ConnectOptions): Connection {
   }
 
   function stop({ drainMs = 25_000 }: { drainMs?: number } = {}): Promise<void> {
-    stopping ??= drainAndEnd(drainMs);
-    return stopping;
+    const timer = setTimeout(timeIsUp.resolve, drainMs);
+    stopping ??= drainAndEnd();
+    return stopping.finally(() => clearTimeout(timer));
   }
 
   function stopAtOnce(): void {
@@ -150,11 +152,4 @@ function helloFrame({ manifest }: Service, instanceId: string, concurrency: numb
   throw new TypeError(
     `connect: the function set is larger than ${LIMITS.frameBytes} bytes; shorten schemas or descriptions`,
   );
-}
-
-/** Waits for `done`, but not longer than `limitMs`. */
-async function within(limitMs: number, done: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  await Promise.race([done, new Promise<void>((resolve) => (timer = setTimeout(resolve, limitMs)))]);
-  clearTimeout(timer);
 }

@@ -1,0 +1,161 @@
+import { afterEach, expect, test } from "vitest";
+import { orderFor, startGateway, type GatewayServer } from "../../../../test/support/gateway-server.ts";
+import { greetGateway, helloFrom } from "../../../../test/support/hand-runtime.ts";
+
+let server: GatewayServer;
+const signal = new AbortController().signal;
+
+afterEach(() => server[Symbol.asyncDispose]());
+
+async function hashOf(): Promise<string> {
+  return (await server.gateway.session("agent-a", { signal }))!.manifestHash;
+}
+
+test("an agent whose runtime was never seen has no session, at once", async () => {
+  server = await startGateway();
+
+  expect(await server.gateway.session("agent-a", { signal })).toBeUndefined();
+  expect(await server.gateway.assign("agent-a", "hash", "echo", { signal })).toBeUndefined();
+  expect(await server.gateway.prepare("agent-a", "hash", { context: {} }, { signal })).toBeUndefined();
+});
+
+test("an agent whose runtime was seen long ago has no session, at once", async () => {
+  server = await startGateway({ arrivalMs: 60_000 });
+  server.store.agoMs = 30_000;
+
+  expect(await server.gateway.session("agent-a", { signal })).toBeUndefined();
+});
+
+test("an agent whose runtime was seen a moment ago is waited for, and the wait ends when it connects", async () => {
+  server = await startGateway({ arrivalMs: 60_000 });
+  server.store.agoMs = 100;
+  const session = server.gateway.session("agent-a", { signal });
+  const assigned = server.gateway.assign("agent-a", "another hash", "echo", { signal });
+
+  await greetGateway(server.port, helloFrom("instance-1"));
+
+  expect((await session)?.manifest.functions).toMatchObject([{ name: "echo" }]);
+  expect(await assigned).toBe("instance-1");
+});
+
+test("the wait for a runtime has an end", async () => {
+  server = await startGateway({ arrivalMs: 20 });
+  server.store.agoMs = 100;
+
+  expect(await server.gateway.session("agent-a", { signal })).toBeUndefined();
+});
+
+test("the wait for a runtime ends with its signal", async () => {
+  server = await startGateway({ arrivalMs: 60_000 });
+  server.store.agoMs = 100;
+  const abort = new AbortController();
+  const session = server.gateway.session("agent-a", { signal: abort.signal });
+
+  abort.abort(new Error("enough"));
+
+  await expect(session).rejects.toThrow("enough");
+});
+
+test("runtimes of other agents are not there", async () => {
+  server = await startGateway();
+  await greetGateway(server.port, helloFrom("instance-b"), { Authorization: "Bearer key-of-b" });
+
+  expect(await server.gateway.session("agent-a", { signal })).toBeUndefined();
+  expect(server.gateway.connected("agent-a")).toBe(false);
+  expect(server.gateway.connected("agent-b")).toBe(true);
+});
+
+test("a new run gets the function set that connected last; a running one keeps its own", async () => {
+  server = await startGateway();
+  await greetGateway(server.port, helloFrom("old", ["echo"]));
+  const oldHash = await hashOf();
+  await greetGateway(server.port, helloFrom("new", ["echo", "second"]));
+
+  expect(await hashOf()).not.toBe(oldHash);
+  expect(await server.gateway.assign("agent-a", oldHash, "echo", { signal })).toBe("old");
+});
+
+test("without its own function set, a run is given another runtime that has the function", async () => {
+  server = await startGateway();
+  await greetGateway(server.port, helloFrom("without", ["first"]));
+  await greetGateway(server.port, helloFrom("with", ["second"]));
+
+  expect(await server.gateway.assign("agent-a", "gone", "second", { signal })).toBe("with");
+  expect(await server.gateway.assign("agent-a", "gone", "third", { signal })).toBeUndefined();
+});
+
+test("equal runtimes take turns, and a loaded one is passed over", async () => {
+  server = await startGateway();
+  await greetGateway(server.port, helloFrom("one"));
+  await greetGateway(server.port, helloFrom("two"));
+  const hash = await hashOf();
+  const assign = () => server.gateway.assign("agent-a", hash, "echo", { signal });
+
+  expect([await assign(), await assign(), await assign(), await assign()]).toEqual(["one", "two", "one", "two"]);
+  const held = server.gateway.deliver(orderFor("one"), { signal });
+  held.catch(() => {});
+
+  expect([await assign(), await assign()]).toEqual(["two", "two"]);
+});
+
+test("load is measured against what a runtime can take", async () => {
+  server = await startGateway();
+  await greetGateway(server.port, helloFrom("large", ["echo"], 10));
+  await greetGateway(server.port, helloFrom("small", ["echo"], 1));
+  const hash = await hashOf();
+  const chosen: string[] = [];
+  for (let i = 0; i < 6; i++) {
+    const instanceId = (await server.gateway.assign("agent-a", hash, "echo", { signal }))!;
+    chosen.push(instanceId);
+    server.gateway.deliver(orderFor(instanceId), { signal }).catch(() => {});
+  }
+
+  expect(chosen.filter((instanceId) => instanceId === "small")).toHaveLength(1);
+});
+
+test("a draining runtime gets nothing new", async () => {
+  server = await startGateway();
+  await greetGateway(server.port, helloFrom("staying"));
+  const leaving = await greetGateway(server.port, helloFrom("leaving", ["echo", "second"]));
+  const leavingHash = await hashOf();
+
+  leaving.send({ type: "draining" });
+  await leaving.read();
+
+  expect(await server.gateway.assign("agent-a", leavingHash, "echo", { signal })).toBe("staying");
+  expect(await hashOf()).not.toBe(leavingHash);
+  expect(await server.gateway.deliver(orderFor("leaving"), { signal })).toEqual({ kind: "undelivered" });
+});
+
+test("the context is prepared by a runtime with the run's function set", async () => {
+  server = await startGateway();
+  const runtime = await greetGateway(server.port);
+  const prepared = server.gateway.prepare("agent-a", await hashOf(), { role: "agent", context: { a: 1 } }, { signal });
+
+  const { id, role, context } = await runtime.next("prepare");
+  runtime.send({ type: "prepared", id, prepared: { ok: true, subject: "s" } });
+
+  expect({ role, context }).toEqual({ role: "agent", context: { a: 1 } });
+  expect(await prepared).toEqual({ ok: true, subject: "s" });
+});
+
+test("another runtime is asked when the first one is lost before it answered", async () => {
+  server = await startGateway();
+  const first = await greetGateway(server.port, helloFrom("first"));
+  const prepared = server.gateway.prepare("agent-a", await hashOf(), { context: {} }, { signal });
+  await first.next("prepare");
+  const second = await greetGateway(server.port, helloFrom("second"));
+
+  first.socket.terminate();
+
+  const { id } = await second.next("prepare");
+  second.send({ type: "prepared", id, prepared: { ok: true } });
+  expect(await prepared).toEqual({ ok: true });
+});
+
+test("nobody waits for a runtime that does not answer", async () => {
+  server = await startGateway({ arrivalMs: 20 });
+  await greetGateway(server.port);
+
+  expect(await server.gateway.prepare("agent-a", await hashOf(), { context: {} }, { signal })).toBeUndefined();
+});

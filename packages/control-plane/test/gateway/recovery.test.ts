@@ -1,0 +1,203 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Clock } from "../../src/ports/clock.ts";
+import { orderFor, startGateway, systemClock, type GatewayServer } from "../../../../test/support/gateway-server.ts";
+import { greetGateway, helloFrom, type HandRuntime } from "../../../../test/support/hand-runtime.ts";
+
+let server: GatewayServer;
+const never = new AbortController().signal;
+const time = { aheadMs: 0 };
+const clock: Clock = { ...systemClock, now: () => Date.now() + time.aheadMs };
+
+beforeEach(async () => {
+  time.aheadMs = 0;
+  server = await startGateway({ reconnectMs: 150, stopGraceMs: 50, heartbeatMs: 50, clock });
+});
+
+afterEach(() => server[Symbol.asyncDispose]());
+
+const deliver = (order = orderFor("instance-1")) => server.gateway.deliver(order, { signal: never });
+const recover = (order = orderFor("instance-1")) => server.gateway.recover(order, { signal: never });
+
+function answer(runtime: HandRuntime, callId: string, value: unknown = "done"): void {
+  runtime.send({ type: "result", callId, attempt: 1, outcome: { ok: true, value } });
+}
+
+async function reconnect(runtime: HandRuntime): Promise<HandRuntime> {
+  runtime.socket.terminate();
+  await runtime.closed;
+  return greetGateway(server.port);
+}
+
+const done = { kind: "outcome", outcome: { ok: true, value: "done" } };
+
+test("a link lost in mid-call and not found again leaves the outcome unknown", async () => {
+  const runtime = await greetGateway(server.port);
+  const delivery = deliver();
+  await runtime.next("call");
+
+  runtime.socket.terminate();
+
+  expect(await delivery).toEqual({ kind: "unknown" });
+});
+
+test("another instance does not answer for a lost one", async () => {
+  const runtime = await greetGateway(server.port);
+  const order = orderFor("instance-1");
+  const delivery = deliver(order);
+  await runtime.next("call");
+  runtime.socket.terminate();
+
+  const other = await greetGateway(server.port, helloFrom("instance-2"));
+  answer(other, order.callId, "forged");
+
+  expect(await delivery).toEqual({ kind: "unknown" });
+  expect(other.inbox.rest).toEqual([]);
+});
+
+test("a runtime of another agent with the same instance id cannot answer", async () => {
+  const runtime = await greetGateway(server.port);
+  const order = orderFor("instance-1");
+  const delivery = deliver(order);
+  await runtime.next("call");
+  const other = await greetGateway(server.port, helloFrom("instance-1"), { Authorization: "Bearer key-of-b" });
+
+  answer(other, order.callId, "forged");
+  other.send({ type: "callState", callId: order.callId, state: "unseen" });
+  other.send({ type: "prepared", id: "x", prepared: { ok: true } });
+  answer(runtime, order.callId);
+
+  expect(await delivery).toEqual(done);
+});
+
+test("a runtime that is back is asked, and a call it never saw is undelivered", async () => {
+  const runtime = await greetGateway(server.port);
+  const order = orderFor("instance-1");
+  const delivery = deliver(order);
+  await runtime.next("call");
+
+  const back = await reconnect(runtime);
+
+  expect(await back.next("callQuery")).toEqual({ type: "callQuery", callId: order.callId, attempt: 1 });
+  back.send({ type: "callState", callId: order.callId, state: "unseen" });
+  expect(await delivery).toEqual({ kind: "undelivered" });
+});
+
+test("a call that still runs after a reconnect is waited for, and told to stop when its time is over", async () => {
+  const runtime = await greetGateway(server.port);
+  const order = orderFor("instance-1", { timeoutMs: 100 });
+  const delivery = deliver(order);
+  await runtime.next("call");
+
+  const back = await reconnect(runtime);
+  await back.next("callQuery");
+  back.send({ type: "callState", callId: order.callId, state: "running" });
+
+  expect(await back.next("cancel")).toMatchObject({ reason: "timed_out" });
+  answer(back, order.callId);
+  expect(await delivery).toEqual(done);
+});
+
+test("a runtime that is back but does not answer leaves the outcome unknown", async () => {
+  const runtime = await greetGateway(server.port);
+  const delivery = deliver();
+  await runtime.next("call");
+
+  const back = await reconnect(runtime);
+  await back.next("callQuery");
+
+  expect(await delivery).toEqual({ kind: "unknown" });
+});
+
+test("a newer link of a runtime takes over; the old one's end changes nothing", async () => {
+  const old = await greetGateway(server.port);
+  const order = orderFor("instance-1");
+  const delivery = deliver(order);
+  await old.next("call");
+
+  const newer = await greetGateway(server.port);
+  await old.closed;
+
+  expect(server.gateway.connectionCount()).toBe(1);
+  expect(server.store.touched.every(({ connected }) => connected)).toBe(true);
+  await newer.next("callQuery");
+  newer.send({ type: "callState", callId: order.callId, state: "done" });
+  answer(newer, order.callId);
+  expect(await delivery).toEqual(done);
+});
+
+test("an old link cannot disown a call that the new one runs", async () => {
+  const old = await greetGateway(server.port);
+  const order = orderFor("instance-1");
+  const delivery = deliver(order);
+  await old.next("call");
+  old.socket.pause();
+  const newer = await greetGateway(server.port);
+  await newer.next("callQuery");
+
+  old.send({ type: "callState", callId: order.callId, state: "unseen" });
+  old.socket.resume();
+  await old.closed;
+  newer.send({ type: "callState", callId: order.callId, state: "running" });
+  answer(newer, order.callId);
+
+  expect(await delivery).toEqual(done);
+});
+
+test("a call of an earlier process is recovered from its runtime", async () => {
+  const runtime = await greetGateway(server.port);
+  const order = orderFor("instance-1");
+  const delivery = recover(order);
+
+  await runtime.next("callQuery");
+  runtime.send({ type: "callState", callId: order.callId, state: "done" });
+  answer(runtime, order.callId);
+
+  expect(await delivery).toEqual(done);
+});
+
+test("recovery waits for a runtime that is not back yet", async () => {
+  const order = orderFor("instance-1");
+  const delivery = recover(order);
+
+  const runtime = await greetGateway(server.port);
+  await runtime.next("callQuery");
+  runtime.send({ type: "callState", callId: order.callId, state: "unseen" });
+
+  expect(await delivery).toEqual({ kind: "undelivered" });
+  expect(await recover(orderFor("gone"))).toEqual({ kind: "unknown" });
+});
+
+test("a result that came before anybody asked for it is held for the recovery", async () => {
+  const runtime = await greetGateway(server.port);
+  const order = orderFor("instance-1");
+  answer(runtime, order.callId);
+  await runtime.read();
+
+  expect(await recover(order)).toEqual(done);
+  expect(runtime.inbox.rest).toEqual([]);
+});
+
+test("a result nobody asks for is acknowledged and dropped after a minute", async () => {
+  const runtime = await greetGateway(server.port);
+  answer(runtime, "nobody's");
+  await runtime.read();
+  expect(runtime.inbox.rest).toEqual([]);
+
+  time.aheadMs = 61_000;
+
+  expect(await runtime.next("resultAck")).toEqual({ type: "resultAck", callId: "nobody's" });
+});
+
+test("a result is acknowledged when it is stored, not before", async () => {
+  const runtime = await greetGateway(server.port);
+  const order = orderFor("instance-1");
+  const delivery = deliver(order);
+  await runtime.next("call");
+  answer(runtime, order.callId);
+  await delivery;
+  expect(runtime.inbox.rest).toEqual([]);
+
+  server.gateway.acknowledge(order.callId, "instance-1");
+
+  expect(await runtime.next("resultAck")).toMatchObject({ callId: order.callId });
+});
