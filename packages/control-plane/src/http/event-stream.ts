@@ -103,6 +103,8 @@ export function eventStream(options: EventStreamOptions): ReadableStream<Uint8Ar
   function end(): void {
     if (closed) return;
     closed = true;
+    // A flush may be due yet, and a stream that was cancelled takes no more bytes.
+    deliver = undefined;
     clearTimeout(timer);
     gone.abort();
     events.return?.().catch(() => undefined);

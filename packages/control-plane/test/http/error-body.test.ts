@@ -72,7 +72,11 @@ describe("X-Request-Id", () => {
       { Authorization: `Bearer ${ACCESS_TOKEN}` },
       { Authorization: `Bearer ${RUNTIME_KEY}` },
     ];
-    for (const { method, path } of [...ROUTES, { method: "GET", path: "/nowhere" }, { method: "PUT", path: "/healthz" }])
+    for (const { method, path } of [
+      ...ROUTES,
+      { method: "GET", path: "/nowhere" },
+      { method: "PUT", path: "/healthz" },
+    ])
       for (const headers of credentials) {
         const response = await fetch(http.url + pathOf(path), {
           method,
@@ -85,34 +89,45 @@ describe("X-Request-Id", () => {
       }
   });
 
-  test.each(["a", "A-z_0.9", "x".repeat(128)])("is the caller's own when that is 1..128 of A-Za-z0-9._- (%s)", async (own) => {
-    await using http = await startHttp();
-    for (const path of [QUERY, STREAM, "/nowhere"]) {
-      const response = await http.post(path, { query: "hi" }, { "X-Request-Id": own });
-      expect(response.headers.get("X-Request-Id")).toBe(own);
-      await response.text();
-    }
-  });
-
-  test.each(["", "x".repeat(129), "a b", "ä", "a/b", "a,b"])("is made anew when the caller's is not (%s)", async (bad) => {
-    await using http = await startHttp();
-    const response = await http.get("/healthz", { "X-Request-Id": bad });
-    expect(response.headers.get("X-Request-Id")).toMatch(/^req_/);
-  });
-});
-
-describe("unknown routes and methods", () => {
-  test.each(["/", "/agents", "/agents/agent-1", "/agents/agent-1/query/", "/agents//query", "/AGENTS/agent-1/query", "/agents/a/b/query"])(
-    "%s is 404 with the error body",
-    async (path) => {
+  test.each(["a", "A-z_0.9", "x".repeat(128)])(
+    "is the caller's own when that is 1..128 of A-Za-z0-9._- (%s)",
+    async (own) => {
       await using http = await startHttp();
-      for (const method of ["GET", "POST", "OPTIONS", "DELETE"]) {
-        const response = await fetch(http.url + path, { method });
-        expect(response.status).toBe(404);
-        expect(await response.json()).toMatchObject({ code: "not_found" });
+      for (const path of [QUERY, STREAM, "/nowhere"]) {
+        const response = await http.post(path, { query: "hi" }, { "X-Request-Id": own });
+        expect(response.headers.get("X-Request-Id")).toBe(own);
+        await response.text();
       }
     },
   );
+
+  test.each(["", "x".repeat(129), "a b", "ä", "a/b", "a,b"])(
+    "is made anew when the caller's is not (%s)",
+    async (bad) => {
+      await using http = await startHttp();
+      const response = await http.get("/healthz", { "X-Request-Id": bad });
+      expect(response.headers.get("X-Request-Id")).toMatch(/^req_/);
+    },
+  );
+});
+
+describe("unknown routes and methods", () => {
+  test.each([
+    "/",
+    "/agents",
+    "/agents/agent-1",
+    "/agents/agent-1/query/",
+    "/agents//query",
+    "/AGENTS/agent-1/query",
+    "/agents/a/b/query",
+  ])("%s is 404 with the error body", async (path) => {
+    await using http = await startHttp();
+    for (const method of ["GET", "POST", "OPTIONS", "DELETE"]) {
+      const response = await fetch(http.url + path, { method });
+      expect(response.status).toBe(404);
+      expect(await response.json()).toMatchObject({ code: "not_found" });
+    }
+  });
 
   test.each(ROUTES)("$method $path answers 405 with Allow to other methods", async ({ path }) => {
     await using http = await startHttp();
@@ -136,7 +151,10 @@ describe("unknown routes and methods", () => {
   test("HEAD is answered like GET without a body, but opens no stream", async () => {
     await using http = await startHttp();
     const alive = await fetch(`${http.url}/healthz`, { method: "HEAD" });
-    const stream = await fetch(`${http.url}/agents/agent-1/runs/run_1/events`, { method: "HEAD", headers: { "X-API-Key": API_KEY } });
+    const stream = await fetch(`${http.url}/agents/agent-1/runs/run_1/events`, {
+      method: "HEAD",
+      headers: { "X-API-Key": API_KEY },
+    });
     expect([alive.status, await alive.text()]).toEqual([200, ""]);
     expect(stream.status).toBe(405);
     expect(stream.headers.get("Allow")).toBe("GET");
@@ -144,16 +162,18 @@ describe("unknown routes and methods", () => {
 });
 
 describe("what is hardly HTTP", () => {
-  test.each(["\x16\x03\x01\x02\x00\x01\x00\x01", "HELLO\r\n\r\n", "GET /healthz HTTP/9.9\r\n\r\n", "GET /healthz HTTP/1.1\r\nBad Header\r\n\r\n"])(
-    "requests that are not HTTP at all get a bare 400 and a closed connection",
-    async (bytes) => {
-      await using http = await startHttp();
-      using socket = await openSocket(http.port);
-      socket.write(bytes);
-      const received = await socket.closed();
-      expect(received).toBe("HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
-    },
-  );
+  test.each([
+    "\x16\x03\x01\x02\x00\x01\x00\x01",
+    "HELLO\r\n\r\n",
+    "GET /healthz HTTP/9.9\r\n\r\n",
+    "GET /healthz HTTP/1.1\r\nBad Header\r\n\r\n",
+  ])("requests that are not HTTP at all get a bare 400 and a closed connection", async (bytes) => {
+    await using http = await startHttp();
+    using socket = await openSocket(http.port);
+    socket.write(bytes);
+    const received = await socket.closed();
+    expect(received).toBe("HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+  });
 
   test("headers above 16 KiB are refused and the connection closed", async () => {
     await using http = await startHttp();
@@ -162,15 +182,18 @@ describe("what is hardly HTTP", () => {
     expect(await socket.closed()).toMatch(/^HTTP\/1\.1 431 /);
   });
 
-  test.each(["a b", "<x>", "a@b:c"])("a Host header that names no host (%s) is a 400 with the error body", async (host) => {
-    await using http = await startHttp();
-    using socket = await openSocket(http.port);
-    socket.write(requestText("GET", "/healthz", { Host: host, Connection: "close" }));
-    const received = await socket.closed();
-    expect(received).toMatch(/^HTTP\/1\.1 400 /);
-    expect(received).toMatch(/x-request-id: req_/i);
-    expect(received).toContain('"code":"invalid_request"');
-  });
+  test.each(["a b", "<x>", "a@b:c"])(
+    "a Host header that names no host (%s) is a 400 with the error body",
+    async (host) => {
+      await using http = await startHttp();
+      using socket = await openSocket(http.port);
+      socket.write(requestText("GET", "/healthz", { Host: host, Connection: "close" }));
+      const received = await socket.closed();
+      expect(received).toMatch(/^HTTP\/1\.1 400 /);
+      expect(received).toMatch(/x-request-id: req_/i);
+      expect(received).toContain('"code":"invalid_request"');
+    },
+  );
 
   test("bytes that are no HTTP after a request was begun to be answered do not get into its answer", async () => {
     await using http = await startHttp();

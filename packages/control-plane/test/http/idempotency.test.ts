@@ -52,7 +52,11 @@ describe("an Idempotency-Key", () => {
   test("takes the same JSON, however it is written, for the same body", async () => {
     await using http = await startHttp();
     await http.post(QUERY, '{"query":"hi","llmConfig":{"provider":"openai","model":"m"}}', key);
-    const other = await http.post(QUERY, '{ "llmConfig": {"model":"\\u006d", "provider":"openai"}, "query":"hi" }', key);
+    const other = await http.post(
+      QUERY,
+      '{ "llmConfig": {"model":"\\u006d", "provider":"openai"}, "query":"hi" }',
+      key,
+    );
     expect(other.status).toBe(200);
     expect(http.runs.starts).toHaveLength(1);
   });
@@ -75,7 +79,11 @@ describe("an Idempotency-Key", () => {
   test("is scoped to the agent", async () => {
     await using http = await startHttp();
     await http.post(QUERY, { query: "hi" }, key);
-    const other = await http.post("/agents/agent-2/query", { query: "ho" }, { ...key, "X-API-Key": "service_live_other" });
+    const other = await http.post(
+      "/agents/agent-2/query",
+      { query: "ho" },
+      { ...key, "X-API-Key": "service_live_other" },
+    );
     expect(other.status).toBe(200);
     expect(http.runs.starts).toHaveLength(2);
   });

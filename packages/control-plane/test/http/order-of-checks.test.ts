@@ -28,7 +28,11 @@ describe.each([QUERY, STREAM])("POST %s", (path) => {
   ])("answers 401 'Authentication failed' when the key is %s", async (_what, key) => {
     await using http = await startHttp();
 
-    const response = await fetch(http.url + path, { method: "POST", body: "{", ...(key !== undefined && { headers: { "X-API-Key": key } }) });
+    const response = await fetch(http.url + path, {
+      method: "POST",
+      body: "{",
+      ...(key !== undefined && { headers: { "X-API-Key": key } }),
+    });
 
     expect(response.status).toBe(401);
     expect(await response.json()).toMatchObject({

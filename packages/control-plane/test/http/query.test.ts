@@ -21,7 +21,12 @@ describe("endpoint 1", () => {
     await using http = await startHttp();
     http.runs.onBegin = (run) => {
       const { runId, threadId } = run.handle;
-      const said = { errorMessage: "Agent session not found", code: "agent_session_not_found", threadId, runId } as const;
+      const said = {
+        errorMessage: "Agent session not found",
+        code: "agent_session_not_found",
+        threadId,
+        runId,
+      } as const;
       run.end(
         { success: false, response: "", executionTimeMs: 1, toolInteractions: [], usage: USAGE, ...said },
         { type: "error", ...said },
@@ -58,35 +63,38 @@ describe("endpoint 1", () => {
     [undefined, false],
     ["cancel", true],
     ["continue", false],
-  ])("stops waiting when the client goes away, and asks for a cancel only with X-On-Disconnect: cancel (%s)", async (wish, cancelWhenGone) => {
-    await using http = await startHttp();
-    http.runs.onBegin = () => undefined;
-    using socket = await openSocket(http.port);
-    const body = '{"query":"hi"}';
-    socket.write(
-      requestText(
-        "POST",
-        QUERY,
-        {
-          "x-api-key": API_KEY,
-          "content-type": "application/json",
-          "content-length": String(body.length),
-          ...(wish && { "x-on-disconnect": wish }),
-        },
-        body,
-      ),
-    );
-    await expect.poll(() => http.runs.runs.size).toBe(1);
-    const run = [...http.runs.runs.values()][0]!;
-    await run.until(({ readers }) => readers.length === 1);
-    expect(run.readers).toEqual([{ cancelWhenGone }]);
+  ])(
+    "stops waiting when the client goes away, and asks for a cancel only with X-On-Disconnect: cancel (%s)",
+    async (wish, cancelWhenGone) => {
+      await using http = await startHttp();
+      http.runs.onBegin = () => undefined;
+      using socket = await openSocket(http.port);
+      const body = '{"query":"hi"}';
+      socket.write(
+        requestText(
+          "POST",
+          QUERY,
+          {
+            "x-api-key": API_KEY,
+            "content-type": "application/json",
+            "content-length": String(body.length),
+            ...(wish && { "x-on-disconnect": wish }),
+          },
+          body,
+        ),
+      );
+      await expect.poll(() => http.runs.runs.size, { timeout: 5000 }).toBe(1);
+      const run = [...http.runs.runs.values()][0]!;
+      await run.until(({ readers }) => readers.length === 1);
+      expect(run.readers).toEqual([{ cancelWhenGone }]);
 
-    socket.socket.destroy();
+      socket.socket.destroy();
 
-    await run.until(({ readers }) => readers.length === 0);
-    expect(run.status).toBe("running");
-    expect(http.lines).toEqual([]);
-  });
+      await run.until(({ readers }) => readers.length === 0);
+      expect(run.status).toBe("running");
+      expect(http.lines).toEqual([]);
+    },
+  );
 
   test("takes headers in any order and case, and bodies in any pieces", async () => {
     await using http = await startHttp();

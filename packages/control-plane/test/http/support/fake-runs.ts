@@ -126,7 +126,14 @@ export function createFakeRuns(): FakeRuns {
       const run = visible(caller, runId);
       if (!run) return undefined;
       const { threadId } = run.handle;
-      return { runId, threadId, status: run.status, startedAt: null, finishedAt: null, ...(run.result && { result: run.result }) };
+      return {
+        runId,
+        threadId,
+        status: run.status,
+        startedAt: null,
+        finishedAt: null,
+        ...(run.result && { result: run.result }),
+      };
     },
 
     async cancel(caller, runId) {
@@ -204,7 +211,7 @@ async function* followRun(
   run.followers++;
   changed(run);
   try {
-    for (let next = 0; ; ) {
+    for (let next = 0; ;) {
       for (const event of run.log.slice(next)) {
         next++;
         if (event.id === undefined ? !deltas : event.id <= after) continue;
@@ -215,7 +222,9 @@ async function* followRun(
       if (fake.followFailure) throw fake.followFailure;
       if ((run.finishedAgoMs !== undefined && next === run.log.length) || isDrained(run) || signal.aborted) return;
       const seen = next;
-      await run.until(() => run.log.length > seen || run.finishedAgoMs !== undefined || isDrained(run) || signal.aborted);
+      await run.until(
+        () => run.log.length > seen || run.finishedAgoMs !== undefined || isDrained(run) || signal.aborted,
+      );
     }
   } finally {
     run.followers--;

@@ -1,0 +1,66 @@
+import { describe, expect, test } from "vitest";
+import { QUERY, startHttp, STREAM } from "./support/start-http.ts";
+
+const ORIGIN = "https://app.example";
+const corsHeaders = (response: Response): string[] =>
+  [...response.headers.keys()].filter((name) => name.startsWith("access-control-"));
+
+const preflight = (url: string, origin = ORIGIN) =>
+  fetch(url, {
+    method: "OPTIONS",
+    headers: { Origin: origin, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "x-api-key" },
+  });
+
+describe("without a named origin", () => {
+  test("no response carries CORS headers, and a preflight is a wrong method", async () => {
+    await using http = await startHttp();
+    for (const path of [QUERY, STREAM, "/healthz", "/nowhere"]) {
+      const response = await http.post(path, { query: "hi" }, { Origin: ORIGIN });
+      expect(corsHeaders(response)).toEqual([]);
+      await response.text();
+    }
+    const asked = await preflight(http.url + QUERY);
+    expect([asked.status, corsHeaders(asked)]).toEqual([405, []]);
+  });
+});
+
+describe("with a named origin", () => {
+  test("its pages may read every response and the headers that matter", async () => {
+    await using http = await startHttp({ corsOrigins: [ORIGIN] });
+    for (const path of [QUERY, STREAM, "/nowhere"]) {
+      const response = await http.post(path, { query: "hi" }, { Origin: ORIGIN });
+      expect(response.headers.get("Access-Control-Allow-Origin")).toBe(ORIGIN);
+      expect(response.headers.get("Vary")).toBe("Origin");
+      const exposed = response.headers.get("Access-Control-Expose-Headers")!.split(", ");
+      expect(exposed).toEqual(expect.arrayContaining(["X-Run-Id", "X-Thread-Id", "X-Request-Id", "RateLimit"]));
+      await response.text();
+    }
+  });
+
+  test("its preflight is answered before any key", async () => {
+    await using http = await startHttp({ corsOrigins: [ORIGIN] });
+    const response = await preflight(http.url + QUERY);
+    expect(response.status).toBe(204);
+    expect(response.headers.get("Access-Control-Allow-Methods")).toBe("POST");
+    expect(response.headers.get("Access-Control-Allow-Headers")).toMatch(/X-API-Key.*Idempotency-Key.*Last-Event-ID/);
+  });
+
+  test("pages of other origins get nothing", async () => {
+    await using http = await startHttp({ corsOrigins: [ORIGIN] });
+    for (const origin of ["https://evil.example", "null", `${ORIGIN}.evil.example`]) {
+      expect(corsHeaders(await http.post(QUERY, { query: "hi" }, { Origin: origin }))).toEqual([]);
+      expect((await preflight(http.url + QUERY, origin)).status).toBe(405);
+    }
+  });
+
+  test("a preflight of a path that does not exist is 404", async () => {
+    await using http = await startHttp({ corsOrigins: [ORIGIN] });
+    expect((await preflight(`${http.url}/nowhere`)).status).toBe(404);
+  });
+});
+
+test("the origin * lets any page in, by its own name", async () => {
+  await using http = await startHttp({ corsOrigins: ["*"] });
+  const response = await http.post(QUERY, { query: "hi" }, { Origin: ORIGIN });
+  expect(response.headers.get("Access-Control-Allow-Origin")).toBe(ORIGIN);
+});

@@ -1,0 +1,113 @@
+import { setImmediate as nextImmediate } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { eventStream, type EventStreamOptions } from "../../src/http/event-stream.ts";
+import type { Followed } from "../../src/run/api.ts";
+
+/** A followed run that a test drives: `push` hands out an event at once, `end` ends the log. */
+function drivenRun() {
+  const waiting: ((step: IteratorResult<Followed>) => void)[] = [];
+  const queued: IteratorResult<Followed>[] = [];
+  let asked = 0;
+  const settle = (step: IteratorResult<Followed>) => {
+    const next = waiting.shift();
+    if (next) next(step);
+    else queued.push(step);
+  };
+  const iterator: AsyncIterator<Followed> = {
+    next() {
+      asked++;
+      const step = queued.shift();
+      return step ? Promise.resolve(step) : new Promise((resolve) => waiting.push(resolve));
+    },
+    return: async () => ({ done: true, value: undefined }),
+  };
+  return {
+    follow: () => ({ [Symbol.asyncIterator]: () => iterator }),
+    push: (body: string, id?: number) => settle({ done: false, value: { body, ...(id !== undefined && { id }) } }),
+    end: () => settle({ done: true, value: undefined }),
+    asked: () => asked,
+  };
+}
+
+function open(run: ReturnType<typeof drivenRun>, more: Partial<EventStreamOptions> = {}) {
+  const ended: string[] = [];
+  const stream = eventStream({
+    follow: run.follow,
+    clock: { now: () => Date.now(), sleep: () => Promise.reject(new Error("not used here")) },
+    keepaliveMs: 10_000,
+    maxAgeMs: 60_000,
+    cut() {},
+    onEnd: () => void ended.push("ended"),
+    onFailure: () => void ended.push("failed"),
+    ...more,
+  });
+  const reader = stream.getReader();
+  const read = async () => Buffer.from((await reader.read()).value ?? []).toString();
+  return { reader, read, ended };
+}
+
+test("events of one tick come as one chunk", async () => {
+  const run = drivenRun();
+  const { read } = open(run);
+  const chunk = read();
+  run.push("1", 1);
+  run.push("2", 2);
+  run.push("3");
+  expect(await chunk).toBe("id: 1\ndata: 1\n\nid: 2\ndata: 2\n\ndata: 3\n\n");
+});
+
+test("nothing is asked of the run before somebody reads", async () => {
+  const run = drivenRun();
+  open(run);
+  await nextImmediate();
+  expect(run.asked()).toBe(0);
+});
+
+test("no more than 64 KiB and one event are read ahead", async () => {
+  const run = drivenRun();
+  const { read } = open(run);
+  for (let i = 1; i <= 100; i++) run.push("x".repeat(8192), i);
+  await read();
+  await nextImmediate();
+  expect(run.asked()).toBeLessThanOrEqual(9);
+});
+
+test("a client that leaves while an event is on its way harms nothing", async () => {
+  const run = drivenRun();
+  const { read, reader, ended } = open(run);
+  const chunk = read();
+  run.push("1", 1);
+  await Promise.resolve();
+  await Promise.resolve();
+  await reader.cancel();
+  await nextImmediate();
+  await nextImmediate();
+  expect(await chunk).toBe("");
+  expect(ended).toEqual(["ended"]);
+});
+
+test("a failing translation ends the stream like a failing store", async () => {
+  const run = drivenRun();
+  const { read, ended } = open(run, {
+    translate: () => {
+      throw new Error("odd event");
+    },
+  });
+  const chunk = read();
+  run.push("{}", 1);
+  expect(await chunk).toBe("retry: 1000\n\n");
+  expect(await read()).toBe("");
+  expect(ended).toEqual(["failed", "ended"]);
+});
+
+test("the end is told once, after the last event", async () => {
+  const run = drivenRun();
+  const { read, ended } = open(run);
+  const chunk = read();
+  run.push('{"type":"error"}', 1);
+  await nextImmediate();
+  run.end();
+  expect(await chunk).toBe('id: 1\ndata: {"type":"error"}\n\n');
+  expect(await read()).toBe("");
+  expect(ended).toEqual(["ended"]);
+});

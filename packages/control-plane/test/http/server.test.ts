@@ -1,0 +1,121 @@
+import { describe, expect, test } from "vitest";
+import { answerOf } from "./support/fake-runs.ts";
+import { openSocket, requestText } from "./support/raw-socket.ts";
+import { API_KEY, QUERY, startHttp, STREAM } from "./support/start-http.ts";
+
+const UPGRADE = {
+  Connection: "Upgrade",
+  Upgrade: "websocket",
+  "Sec-WebSocket-Version": "13",
+  "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+};
+
+describe("connections to upgrade", () => {
+  test("of /functions/connect are handed on untouched", async () => {
+    const seen: (string | undefined)[] = [];
+    await using http = await startHttp(
+      {},
+      {
+        upgrade(request, socket) {
+          seen.push(request.url, request.headers.authorization);
+          socket.end("HTTP/1.1 418 Teapot\r\n\r\n");
+        },
+      },
+    );
+    using socket = await openSocket(http.port);
+    socket.write(requestText("GET", "/functions/connect?v=1", { ...UPGRADE, Authorization: "Bearer x" }));
+    expect(await socket.closed()).toBe("HTTP/1.1 418 Teapot\r\n\r\n");
+    expect(seen).toEqual(["/functions/connect?v=1", "Bearer x"]);
+  });
+
+  test("elsewhere are answered as if they had asked for none", async () => {
+    await using http = await startHttp();
+    for (const [path, status] of [
+      ["/nowhere", 404],
+      ["/healthz", 200],
+      [QUERY, 405],
+    ] as const) {
+      using socket = await openSocket(http.port);
+      socket.write(requestText("GET", path, UPGRADE));
+      const received = await socket.until((text) => text.includes("\r\n\r\n"));
+      expect(received).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+      expect(received).toMatch(/x-request-id/i);
+    }
+  });
+
+  test("to HTTP/2, as some clients offer with every request, do not keep a query from its answer", async () => {
+    await using http = await startHttp();
+    using socket = await openSocket(http.port);
+    const body = '{"query":"hi"}';
+    const h2c = { Connection: "Upgrade, HTTP2-Settings", Upgrade: "h2c", "HTTP2-Settings": "AAEAAEAAAAIAAAAB" };
+    const headers = { "X-API-Key": API_KEY, "Content-Type": "application/json", "Content-Length": String(body.length) };
+    socket.write(requestText("POST", QUERY, { ...h2c, ...headers }, body));
+    expect(await socket.until((text) => text.includes("errorMessage"))).toMatch(/^HTTP\/1\.1 200 /);
+  });
+});
+
+describe("listening", () => {
+  test("on a taken port fails with what to do", async () => {
+    await using http = await startHttp();
+    await using other = await startHttp();
+    await other.server.close();
+    await expect(other.server.listen({ port: http.port, host: "127.0.0.1" })).rejects.toThrow(
+      `Port ${http.port} on 127.0.0.1 is taken by another process. Stop it, or choose another port with --port`,
+    );
+  });
+
+  test("on an address of another machine fails with what to do", async () => {
+    await using http = await startHttp();
+    await http.server.close();
+    await expect(http.server.listen({ port: 0, host: "203.0.113.7" })).rejects.toThrow("Choose another with --host");
+  });
+});
+
+describe("closing", () => {
+  test("closes idle connections and takes no new ones", async () => {
+    const http = await startHttp();
+    using idle = await openSocket(http.port);
+    idle.write(requestText("GET", "/healthz", {}));
+    await idle.until((text) => text.includes("ok"));
+    await http.server.close();
+    await idle.closed();
+    await expect(http.get("/healthz")).rejects.toThrow();
+  });
+
+  test("lets what is under way end first, and then waits for no keep-alive", async () => {
+    const http = await startHttp();
+    http.runs.onBegin = () => undefined;
+    const stream = await http.post(STREAM, { query: "hi" });
+    const run = [...http.runs.runs.values()][0]!;
+    const began = Date.now();
+    const closing = http.server.close({ graceMs: 10_000 });
+    const { result, event } = answerOf(run);
+    run.end(result, event);
+    expect(await stream.text()).toContain("finalResponse");
+    await closing;
+    expect(Date.now() - began).toBeLessThan(5000);
+  });
+
+  test("cuts what has not ended in time", async () => {
+    const http = await startHttp();
+    http.runs.onBegin = () => undefined;
+    const stream = await http.post(STREAM, { query: "hi" });
+    await http.server.close({ graceMs: 20 });
+    await expect(stream.text()).rejects.toThrow();
+    const run = [...http.runs.runs.values()][0]!;
+    await run.until(({ readers }) => readers.length === 0);
+  });
+
+  test("twice is closing once", async () => {
+    const http = await startHttp();
+    await http.server.close();
+    await http.server.close();
+  });
+});
+
+test("no response names the server's software", async () => {
+  await using http = await startHttp();
+  const response = await http.get("/healthz");
+  expect(response.headers.has("Server")).toBe(false);
+  expect(response.headers.has("X-Powered-By")).toBe(false);
+});

@@ -1,0 +1,44 @@
+import { expect, test } from "vitest";
+import { createMetrics } from "../src/metrics.ts";
+
+test("what was recorded is read in Prometheus's form", async () => {
+  const metrics = createMetrics();
+  metrics.queryAnswered("query", "accepted");
+  metrics.queryAnswered("local", "rate_limited");
+  metrics.runEnded("succeeded", 1500);
+  metrics.runEnded("insufficient_credits", 2);
+  metrics.callEnded("denied");
+  metrics.modelTurn("openai", "rate_limited");
+  metrics.tokensUsed("openai", { input: 10, cachedInput: 4, output: 3 });
+  metrics.runtimeConnected();
+  metrics.runtimeConnected();
+  metrics.runtimeDisconnected();
+  const open = metrics.streamOpened();
+  metrics.streamOpened()[Symbol.dispose]();
+
+  const page = await metrics.read();
+
+  expect(page.split("\n")).toEqual(
+    expect.arrayContaining([
+      'patchbay_queries_total{endpoint="query",outcome="accepted"} 1',
+      'patchbay_queries_total{endpoint="local",outcome="rate_limited"} 1',
+      'patchbay_runs_total{outcome="succeeded"} 1',
+      'patchbay_runs_total{outcome="insufficient_credits"} 1',
+      'patchbay_query_duration_seconds_bucket{le="2.5"} 2',
+      'patchbay_query_duration_seconds_bucket{le="300"} 2',
+      'patchbay_function_calls_total{outcome="denied"} 1',
+      'patchbay_model_turns_total{provider="openai",outcome="rate_limited"} 1',
+      'patchbay_tokens_total{provider="openai",kind="cached_input"} 4',
+      "patchbay_runtimes_connected 1",
+      "patchbay_streams_open 1",
+    ]),
+  );
+  expect(page).toContain("process_cpu_user_seconds_total");
+  open[Symbol.dispose]();
+});
+
+test("two services in one process do not share figures", async () => {
+  const [one, other] = [createMetrics(), createMetrics()];
+  one.callEnded("denied");
+  expect(await other.read()).not.toContain('outcome="denied"');
+});
