@@ -1,0 +1,55 @@
+import { expect, test } from "vitest";
+import { createRateLimiter } from "../../src/accounts/rate-limit.ts";
+import { DEFAULT_TIERS, parseTiers, tierNamed } from "../../src/accounts/tiers.ts";
+
+test("sandbox is neither limited nor charged; the others are both", () => {
+  expect(DEFAULT_TIERS).toEqual({
+    sandbox: { queriesPerMinute: null, charged: false },
+    starter: { queriesPerMinute: 60, charged: true },
+    growth: { queriesPerMinute: 600, charged: true },
+    scale: { queriesPerMinute: 6000, charged: true },
+  });
+});
+
+test("a tiers file adds tiers and changes those there are", () => {
+  const tiers = parseTiers(
+    '{"team": {"queriesPerMinute": null, "charged": true}, "starter": {"queriesPerMinute": 5, "charged": false}}',
+  );
+
+  expect(tierNamed(tiers, "team")).toEqual({ queriesPerMinute: null, charged: true });
+  expect(tierNamed(tiers, "starter")).toEqual({ queriesPerMinute: 5, charged: false });
+  expect(tierNamed(tiers, "scale")).toEqual(DEFAULT_TIERS["scale"]);
+});
+
+test.each([
+  ["not json", /This one is not valid JSON/],
+  ["[]", /the file: /],
+  ['{"team": {"queriesPerMinute": 0, "charged": true}}', /team.queriesPerMinute: /],
+  ['{"team": {"queriesPerMinute": 1}, "a": {"charged": 1}}', /team.charged: .*; a.queriesPerMinute: .*; a.charged: /],
+  ['{"team": {"queriesPerMinute": 1, "charged": true, "free": 1}}', /team: /],
+])("the tiers file %j is refused with its faults and the right form", (text, fault) => {
+  expect(() => parseTiers(text)).toThrow(fault);
+  expect(() => parseTiers(text)).toThrow(/A tiers file is JSON like/);
+});
+
+test.each(["gone", "constructor", "__proto__"])("a tier %s that is not known is charged and limited", (name) => {
+  expect(tierNamed(DEFAULT_TIERS, name)).toEqual({ queriesPerMinute: 60, charged: true });
+});
+
+test("an organisation is stopped when its minute is used up, and no other with it", async () => {
+  const limiter = createRateLimiter({ small: { queriesPerMinute: 3, charged: false } });
+
+  const taken = [];
+  for (let i = 0; i < 5; i++) taken.push(await limiter.take("org_1", "small"));
+
+  expect(taken.map((state) => state?.allowed)).toEqual([true, true, true, false, false]);
+  expect(taken.map((state) => state?.remaining)).toEqual([2, 1, 0, 0, 0]);
+  expect(taken.at(-1)).toMatchObject({ limit: 3, resetSeconds: expect.toSatisfy((s: number) => s > 0 && s <= 60) });
+  expect(await limiter.take("org_2", "small")).toMatchObject({ allowed: true, remaining: 2 });
+});
+
+test("sandbox is never counted", async () => {
+  const limiter = createRateLimiter(DEFAULT_TIERS);
+
+  expect(await limiter.take("org_1", "sandbox")).toBeUndefined();
+});

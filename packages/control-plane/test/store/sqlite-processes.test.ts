@@ -1,0 +1,83 @@
+import { expect, test } from "vitest";
+import { lockStore, openStore } from "../../src/store/open.ts";
+import { StoreInUse } from "../../src/store/dialect/sqlite-lock.ts";
+import { spawnChild } from "./children.ts";
+import { sqlitePlace } from "./sqlite-place.ts";
+
+const KILLS = 25;
+const TOGETHER = 5;
+
+test("kill -9 of writers in mid-commit loses no stored event, 25 times", { timeout: 60_000 }, async () => {
+  await using place = await sqlitePlace();
+  expect(await spawnChild("open", place.url).exit).toBe(0);
+  const store = await openStore(place.url);
+  await store.accounts.createOrg({ orgId: "org_1", name: "Desk", tier: "sandbox" });
+  await store.accounts.createAgent({ agentId: "agt_1", orgId: "org_1", name: "Clerk", instructions: "" });
+  let acknowledged = 0;
+
+  for (let kills = 0; kills < KILLS; kills += TOGETHER) {
+    const writers = Array.from({ length: TOGETHER }, (_, i) => killWhileWriting(place.url, 1 + ((kills + i) % 20)));
+    for (const last of await Promise.all(writers)) {
+      const events = await store.runs.events(last.runId, 0, 10_000);
+      expect(events.length).toBeGreaterThanOrEqual(last.seq);
+      expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1));
+      acknowledged += last.seq;
+    }
+  }
+
+  expect(acknowledged).toBeGreaterThan(KILLS);
+  expect(await place.rows("pragma integrity_check")).toEqual([{ integrity_check: "ok" }]);
+  await store.close();
+});
+
+test("processes that open a new database at once all succeed", async () => {
+  await using place = await sqlitePlace();
+
+  const children = Array.from({ length: 3 }, () => spawnChild("open", place.url));
+
+  expect(await Promise.all(children.map(({ exit }) => exit))).toEqual([0, 0, 0]);
+});
+
+test("a second server on the same data fails and says what to do, until the first is gone, even by kill -9", async () => {
+  await using place = await sqlitePlace();
+  const child = spawnChild("lock", place.url);
+  for await (const line of child.lines) if (line === "locked") break;
+
+  await expect(lockStore(place.url)).rejects.toThrow(StoreInUse);
+  await expect(lockStore(place.url)).rejects.toThrow(/Stop that one first, or give this one data of its own/);
+  await child.kill();
+
+  await using _lock = await lockStore(place.url);
+  await expect(lockStore(place.url)).rejects.toThrow(StoreInUse);
+});
+
+test("a released lock can be taken again, and a store in memory needs none", async () => {
+  await using place = await sqlitePlace();
+
+  await (await lockStore(place.url))[Symbol.asyncDispose]();
+  await using _again = await lockStore(place.url);
+  await using _first = await lockStore("sqlite::memory:");
+  await using _second = await lockStore("sqlite::memory:");
+});
+
+test("tools may use the database while a server holds its lock", async () => {
+  await using place = await sqlitePlace();
+  await using _lock = await lockStore(place.url);
+
+  expect(await spawnChild("open", place.url).exit).toBe(0);
+});
+
+/** The last event that the child said was stored before it was killed. */
+async function killWhileWriting(url: string, afterEvents: number): Promise<{ runId: string; seq: number }> {
+  const child = spawnChild("write", url);
+  let last: { runId: string; seq: number } | undefined;
+  let killed: Promise<void> | undefined;
+  for await (const line of child.lines) {
+    const [runId = "", seq] = line.split(" ");
+    last = { runId, seq: Number(seq) };
+    if (last.seq >= afterEvents) killed ??= child.kill();
+  }
+  await killed;
+  if (!last) throw new Error("the child stored nothing");
+  return last;
+}
