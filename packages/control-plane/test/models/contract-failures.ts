@@ -1,0 +1,65 @@
+import { expect, test } from "vitest";
+import { scriptFor, STAND_IN_KEY, startStandIn, type ScriptedError } from "../../../../test/support/providers/index.ts";
+import { createModelCatalog, type ProviderConfig } from "../../src/models/catalog.ts";
+import { ModelError, type ModelErrorKind } from "../../src/ports/model-provider.ts";
+import type { WireTraits } from "./contract.ts";
+import { asking, providerOf, turnOf } from "./drive.ts";
+
+const BY_STATUS: [number, ModelErrorKind, boolean][] = [
+  [400, "bad_request", false],
+  [401, "authentication", false],
+  [403, "authentication", false],
+  [404, "bad_request", false],
+  [429, "rate_limited", true],
+  [500, "server", true],
+  [503, "overloaded", true],
+];
+
+/** Requests that the provider answers with an error, or not at all. */
+export function failureContract({ wire, model, quota, tooLong, retryAfter }: WireTraits): void {
+  async function failure(error: ScriptedError): Promise<ModelError> {
+    await using standIn = await startStandIn(wire, scriptFor({ error }));
+    const outcome = await turnOf(providerOf(standIn), asking(model)).catch((error: unknown) => error);
+    // Retries belong to the loop, which counts them.
+    expect(standIn.requests).toHaveLength(1);
+    if (!(outcome instanceof ModelError)) throw new Error("no ModelError", { cause: outcome });
+    return outcome;
+  }
+
+  test.each(BY_STATUS)("status %i is %s", async (status, kind, retryable) => {
+    expect(await failure({ status })).toMatchObject({ kind, retryable });
+  });
+
+  test("a used up quota is no reason to try again", async () => {
+    expect(await failure(quota)).toMatchObject({ kind: "quota", retryable: false });
+  });
+
+  test("a conversation that is too long is told from other bad requests", async () => {
+    expect(await failure(tooLong)).toMatchObject({ kind: "context_window", retryable: false });
+  });
+
+  test("the provider's own wait is kept", async () => {
+    expect(await failure(retryAfter)).toMatchObject({ kind: "rate_limited", retryAfterMs: 2500 });
+  });
+
+  test("a refused key is named, never shown", async () => {
+    await using standIn = await startStandIn(wire, scriptFor({ text: "ok" }));
+    const wrong = JSON.parse(JSON.stringify(standIn.config).replaceAll(STAND_IN_KEY, "secret-key-1")) as ProviderConfig;
+    const catalog = createModelCatalog(wrong);
+    const chosen = catalog.choose();
+    if ("missing" in chosen) throw new Error("not configured");
+
+    const outcome = await turnOf(chosen.provider, asking(model)).catch((error: unknown) => error);
+
+    expect(outcome).toMatchObject({ kind: "authentication", message: expect.stringContaining("refused") });
+    expect(String(outcome)).not.toContain("secret-key-1");
+  });
+
+  test("a provider that cannot be reached is a network failure", async () => {
+    const standIn = await startStandIn(wire, scriptFor({ text: "ok" }));
+    const provider = providerOf(standIn);
+    await standIn.close();
+
+    await expect(turnOf(provider, asking(model))).rejects.toMatchObject({ kind: "network", retryable: true });
+  });
+}

@@ -1,0 +1,128 @@
+import { expect, test } from "vitest";
+import { scriptFor, startStandIn, type ScriptedTurn } from "../../../../test/support/providers/index.ts";
+import { ModelError, type ModelTurn } from "../../src/ports/model-provider.ts";
+import type { WireTraits } from "./contract.ts";
+import { asking, essence, eventsOf, providerOf, turnOf } from "./drive.ts";
+
+const TURN: ScriptedTurn = {
+  thoughts: ["Zürich → 東京 👩‍🚀"],
+  text: "Ein Moment…",
+  calls: [{ name: "orders.find", arguments: { id: "é👋", limit: 12345 } }, { name: "ping" }],
+};
+const CUTS = 30;
+
+/** Streams that are split, cut, broken or left. */
+export function streamContract({ wire, model }: WireTraits): void {
+  test("the bytes may be split anywhere", async () => {
+    const sizes = [Number.MAX_SAFE_INTEGER, 1, 2, 3, 5, 16, 61];
+    await using standIn = await startStandIn(wire, (_request, turn) => ({ ...TURN, splitBytes: sizes[turn - 1] ?? 1 }));
+    const provider = providerOf(standIn);
+
+    const turns: ModelTurn[] = [];
+    for (const _size of sizes) turns.push(await turnOf(provider, asking(model)));
+
+    const [whole, ...split] = turns.map(essence);
+    expect(whole?.calls).toEqual([
+      ["orders.find", '{"id":"é👋","limit":12345}'],
+      ["ping", ""],
+    ]);
+    for (const turn of split) expect(turn).toEqual(whole);
+  });
+
+  test.each([
+    ["broken off", false],
+    ["ended", true],
+  ])("a stream that is %s anywhere gives a whole turn or an error, never a part", async (_name, cutCleanly) => {
+    let cutAfterBytes: number | undefined;
+    await using standIn = await startStandIn(wire, () =>
+      cutAfterBytes === undefined ? TURN : { ...TURN, cutAfterBytes, cutCleanly },
+    );
+    const provider = providerOf(standIn);
+    const whole = await turnOf(provider, asking(model));
+    const size = standIn.requests[0]?.answerBytes ?? 0;
+
+    for (let cut = 0; cut < CUTS; cut++) {
+      cutAfterBytes = Math.floor((cut * size) / CUTS);
+      const outcome = await turnOf(provider, asking(model)).catch((error: unknown) => error);
+      if (outcome instanceof ModelError) {
+        expect(["truncated", "network"]).toContain(outcome.kind);
+        expect(outcome.retryable).toBe(true);
+      } else {
+        const { usage: _later, ...same } = essence(whole);
+        expect(essence(outcome as ModelTurn)).toMatchObject(same);
+      }
+    }
+  });
+
+  test("a stream that ends before its terminal event is truncated", async () => {
+    await using standIn = await startStandIn(wire, scriptFor({ ...TURN, cutAfterBytes: 300, cutCleanly: true }));
+
+    await expect(turnOf(providerOf(standIn), asking(model))).rejects.toMatchObject({ kind: "truncated" });
+  });
+
+  test("an error in mid-stream is an error, whatever came before it", async () => {
+    await using standIn = await startStandIn(wire, scriptFor({ ...TURN, midStreamError: {} }));
+
+    const outcome = await eventsOf(providerOf(standIn), asking(model)).catch((error: unknown) => error);
+
+    expect(outcome).toBeInstanceOf(ModelError);
+    expect(outcome).toMatchObject({ retryable: true });
+  });
+
+  test("an abort before the request makes none", async () => {
+    await using standIn = await startStandIn(wire, scriptFor({ text: "ok" }));
+    const reason = new Error("cancelled");
+
+    const outcome = eventsOf(providerOf(standIn), asking(model), AbortSignal.abort(reason));
+
+    await expect(outcome).rejects.toBe(reason);
+    expect(standIn.requests).toHaveLength(0);
+  });
+
+  test("an abort while the answer is awaited ends the request", async () => {
+    const { promise: never, resolve } = Promise.withResolvers<ScriptedTurn>();
+    await using standIn = await startStandIn(wire, () => never);
+    const caller = new AbortController();
+    const reason = new Error("cancelled");
+    const outcome = eventsOf(providerOf(standIn), asking(model), caller.signal);
+    const settled = expect(outcome).rejects.toBe(reason);
+
+    await standIn.received(1);
+    caller.abort(reason);
+
+    await settled;
+    resolve({ text: "too late" });
+    await standIn.requests[0]?.closed;
+  });
+
+  test("an abort in mid-stream ends the turn with its reason, and the connection", async () => {
+    await using standIn = await startStandIn(
+      wire,
+      scriptFor({ text: "A long answer. ".repeat(50), stallAfterBytes: 2500 }),
+    );
+    const caller = new AbortController();
+    const reason = new Error("cancelled");
+
+    const outcome = (async () => {
+      for await (const event of providerOf(standIn).stream(asking(model), { signal: caller.signal }))
+        if (event.type === "textDelta") setImmediate(() => caller.abort(reason));
+    })();
+
+    await expect(outcome).rejects.toBe(reason);
+    await standIn.requests[0]?.closed;
+  });
+
+  test("who leaves in mid-stream ends the connection", async () => {
+    await using standIn = await startStandIn(
+      wire,
+      scriptFor({ text: "A long answer. ".repeat(50), stallAfterBytes: 2500 }),
+    );
+    const { signal } = new AbortController();
+
+    for await (const event of providerOf(standIn).stream(asking(model), { signal }))
+      if (event.type === "textDelta") break;
+
+    await standIn.requests[0]?.closed;
+    expect(standIn.requests).toHaveLength(1);
+  });
+}

@@ -1,0 +1,78 @@
+import type {
+  Message,
+  ModelEvent,
+  ModelFunction,
+  ModelProvider,
+  ModelRequest,
+  ModelTurn,
+} from "../../src/ports/model-provider.ts";
+import { createModelCatalog } from "../../src/models/catalog.ts";
+import type { StandIn } from "../../../../test/support/providers/index.ts";
+
+export const ORDER_LOOKUP: ModelFunction = {
+  name: "orders.find",
+  description: "Finds an order.",
+  effect: "read",
+  inputSchema: {
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    type: "object",
+    properties: { id: { type: "string" }, limit: { type: "integer" } },
+    required: ["id"],
+  },
+};
+export const PING: ModelFunction = {
+  name: "ping",
+  description: "Says whether the shop is open.",
+  effect: "read",
+  inputSchema: { type: "object", properties: {} },
+};
+export const FUNCTIONS: readonly ModelFunction[] = [ORDER_LOOKUP, PING];
+
+export function providerOf(standIn: StandIn): ModelProvider {
+  const chosen = createModelCatalog(standIn.config).choose();
+  if ("missing" in chosen) throw new Error(`no provider: ${chosen.missing}`);
+  return chosen.provider;
+}
+
+export function asking(model: string, change: Partial<ModelRequest> = {}): ModelRequest {
+  return {
+    model,
+    system: "You are the desk of a shop.",
+    functions: FUNCTIONS,
+    messages: [{ role: "user", text: "Where is order 7?", preface: "The user's role is customer." }],
+    maxTokens: 8192,
+    toolChoice: "auto",
+    cacheKey: "thread-1",
+    ...change,
+  };
+}
+
+export async function eventsOf(
+  provider: ModelProvider,
+  request: ModelRequest,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<ModelEvent[]> {
+  const events: ModelEvent[] = [];
+  for await (const event of provider.stream(request, { signal })) events.push(event);
+  return events;
+}
+
+export async function turnOf(provider: ModelProvider, request: ModelRequest): Promise<ModelTurn> {
+  const last = (await eventsOf(provider, request)).at(-1);
+  if (last?.type !== "end") throw new Error("the turn has no end");
+  return last.turn;
+}
+
+/** A turn and the results of its calls, as the loop adds them to the conversation. */
+export function continued(turn: ModelTurn, result: { content: string; isError: boolean }): Message[] {
+  const { text, calls, echo } = turn;
+  return [
+    { role: "assistant", text, calls, ...(echo ? { echo } : {}) },
+    { role: "results", results: calls.map(({ id, name }) => ({ callId: id, name, ...result })) },
+  ];
+}
+
+/** What must be equal between a turn and the same turn delivered another way: ids are made anew for each. */
+export function essence({ text, thoughts, calls, stop, usage }: ModelTurn) {
+  return { text, thoughts, calls: calls.map(({ name, arguments: args }) => [name, args]), stop, usage };
+}
