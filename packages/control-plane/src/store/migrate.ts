@@ -10,5 +10,11 @@ const MIGRATIONS: Record<string, Migration> = { "0001-initial": initial };
 export async function migrate(db: Kysely<Schema>): Promise<void> {
   const migrator = new Migrator({ db, provider: { getMigrations: async () => MIGRATIONS } });
   const { error } = await migrator.migrateToLatest();
-  if (error !== undefined) throw error;
+  if (error === undefined) return;
+  // Kysely's word for a migration that was run but is not among those it knows.
+  if (!(error instanceof Error) || !error.message.startsWith("corrupted migrations")) throw error;
+  throw new Error(
+    "A newer version of Patchbay has used this database. Start that version, or restore a backup made before it.",
+    { cause: error },
+  );
 }

@@ -68,6 +68,16 @@ test("a database that cannot be opened is unavailable", async () => {
   await expect(openStore(`sqlite:${join(place.folder, "a-folder")}`)).rejects.toThrow(StoreUnavailable);
 });
 
+test("a database of a newer version is left alone, with a word on what to do", async () => {
+  await using place = await sqlitePlace();
+  await (await place.open(new HandClock())).close();
+  const newer = new DatabaseSync(place.file);
+  newer.exec("insert into kysely_migration (name, timestamp) values ('9999-later', '2040-01-01T00:00:00.000Z')");
+  newer.close();
+
+  await expect(openStore(place.url)).rejects.toThrow(/A newer version of Patchbay has used this database/);
+});
+
 test("an address of another kind is refused with what to write instead", async () => {
   await expect(openStore("postgres://localhost/x")).rejects.toThrow(/embedded.*sqlite:PATH/);
   await expect(openStore("patchbay.db")).rejects.toThrow("for example sqlite:./data/patchbay.db");

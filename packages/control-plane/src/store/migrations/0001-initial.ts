@@ -232,6 +232,7 @@ async function createIndexes({ schema }: Kysely<unknown>): Promise<void> {
   await index("credentials", "by_agent", ["agent_id", "kind", "created_at"]);
   await index("threads", "by_update", ["agent_id", "updated_at", "id"]);
   await index("runs", "by_agent", ["agent_id", "created_at"]);
+  await index("runs", "by_thread", ["thread_id", "status", "position"]);
   await index("runs", "by_lease", ["status", "lease_until"]);
   await index("runs", "by_end", ["finished_at"]);
   await index("idempotency_keys", "by_run", ["run_id"]);
