@@ -1,4 +1,5 @@
 import { silentLog, type CallOutcome, type JsonObject, type JsonValue } from "@patchbay/functions";
+import { busyCustomer, costlyPendingOrder, deliveredOrder, pendingOrder } from "../../../test/support/retail.ts";
 import { generateRetailData } from "../data/generate.ts";
 import type { Order, PaymentMethod, RetailData, User, Variant } from "../data/shape.ts";
 import { createRetailDesk } from "../desk.ts";
@@ -18,8 +19,27 @@ export interface Desk {
   fail(name: string, args: JsonObject): Promise<string>;
 }
 
+const generated = generateRetailData();
+const orders = Object.values(generated.orders);
+const someOrders = [
+  ...orders.slice(0, 40),
+  ...orders.filter((order) =>
+    [pendingOrder, deliveredOrder, costlyPendingOrder].some((known) => known.orderId === order.order_id),
+  ),
+];
+const someUserIds = [...someOrders.map((order) => order.user_id), busyCustomer.userId];
+
+/** A part of the generated records: enough for every case, and quick to compare as a whole. */
+export function someRecords(): RetailData {
+  return structuredClone({
+    users: Object.fromEntries(someUserIds.map((id) => [id, generated.users[id]!])),
+    orders: Object.fromEntries(someOrders.map((order) => [order.order_id, order])),
+    products: generated.products,
+  });
+}
+
 /** A desk on records of its own, reached through the service's gate as a runtime reaches it. */
-export function openDesk(load: () => RetailData = generateRetailData): Desk {
+export function openDesk(load: () => RetailData = someRecords): Desk {
   const store = createRetailStore(load);
   const service = createRetailDesk(store);
   let calls = 0;

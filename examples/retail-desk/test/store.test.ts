@@ -21,7 +21,7 @@ function writeFolder(data: Partial<Record<keyof RetailData, unknown>>): string {
 }
 
 test("reset_store brings the records back and counts them", async () => {
-  const desk = openDesk();
+  const desk = openDesk(generateRetailData);
   const fresh = snapshot(desk.store);
   const order = anOrder(desk, ({ status }) => status === "pending");
   await desk.succeed("modify_pending_order_address", { order_id: order.order_id, ...ADDRESS });

@@ -1,0 +1,31 @@
+import { silentLog, type JsonObject } from "@patchbay/functions";
+import { expect, test } from "vitest";
+import service from "../service.ts";
+
+function call(functionName: string, args: JsonObject, role?: string, context: JsonObject = {}) {
+  const ids = { threadId: "thr_1", runId: "run_1", callId: "call_1", attempt: 1, timeoutMs: 10_000 };
+  return service.invoke(
+    { functionName, arguments: args, context, ...ids, ...(role === undefined ? {} : { role }) },
+    { signal: new AbortController().signal, log: silentLog },
+  );
+}
+
+test("everyone may list the opening hours", async () => {
+  expect(await call("list_opening_hours", {})).toMatchObject({ ok: true });
+});
+
+test("staff get their own ticket alone, and are told nothing of others", async () => {
+  const ada = { userId: "ada" };
+  expect(await call("get_ticket", { ticketId: "T-100" }, "staff", ada)).toMatchObject({ ok: true });
+  for (const ticketId of ["T-101", "T-999"]) {
+    expect(await call("get_ticket", { ticketId }, "staff", ada)).toMatchObject({ ok: false, code: "denied" });
+    expect(await call("get_ticket", { ticketId }, "staff")).toMatchObject({ ok: false, code: "denied" });
+  }
+});
+
+test("support gets any ticket, and closes it", async () => {
+  expect(await call("close_ticket", { ticketId: "T-101" }, "staff")).toMatchObject({ code: "unknown_function" });
+  expect(await call("close_ticket", { ticketId: "T-101" }, "support")).toMatchObject({ value: { status: "closed" } });
+  expect(await call("get_ticket", { ticketId: "T-101" }, "support")).toMatchObject({ value: { status: "closed" } });
+  expect(await call("get_ticket", { ticketId: "T-999" }, "support")).toMatchObject({ message: "ticket not found" });
+});
