@@ -40,7 +40,7 @@ export interface FunctionOptions<I extends Schema, O extends Schema | undefined,
   handler: (input: OutputOf<I>, context: CallContext<Context>) => ResultOf<O> | Promise<ResultOf<O>>;
 }
 
-export type ResultOf<O> = O extends Schema ? InputOf<O> : unknown;
+type ResultOf<O> = O extends Schema ? InputOf<O> : unknown;
 
 /** A function as a service takes it. Its handler is reached through the service alone, where every check stands before it. */
 export interface FunctionDefinition<Context = JsonObject> {

@@ -110,7 +110,7 @@ async function runHandler(
     const result = await definition.handler(input, call.context);
     return await deliver(definition, result, log);
   } catch (error) {
-    if (!signal.aborted && error instanceof FunctionError && error.message !== "")
+    if (error instanceof FunctionError && error.message !== "")
       return { ok: false, code: "function_failed", message: error.message };
     return failed(log, signal.aborted ? "function failed after its call had ended" : "function failed", { error });
   } finally {

@@ -1,7 +1,7 @@
 import { LIMITS, type JsonValue } from "@patchbay/protocol";
 
 /** Says where a value stops being JSON, and why. */
-export class NotJson extends Error {
+class NotJson extends Error {
   override readonly name = "NotJson";
 }
 
@@ -10,7 +10,7 @@ const DEPTH = LIMITS.jsonDepth - 4;
 
 /**
  * Copies a value as JSON would carry it, so that later changes to the owner's objects do not reach it. Follows JSON.stringify
- * (`toJSON`, undefined members left out, NaN as null), but throws {@link NotJson} where that would lose data without a word: a
+ * (`toJSON`, undefined members left out, NaN as null), but throws where that would lose data without a word: a
  * bigint, a map or set, a promise, an object that holds itself. `undefined` itself becomes null.
  */
 export function toJson(value: unknown, path = "", depth = 0): JsonValue {

@@ -166,3 +166,37 @@ test("a call that ends leaves no listener on its signal", async () => {
   expect(added).toHaveBeenCalledTimes(1);
   expect(removed).toHaveBeenCalledWith(...(added.mock.calls[0]?.slice(0, 2) ?? []));
 });
+
+test("a call that ends leaves no timer behind", async () => {
+  vi.useFakeTimers();
+  try {
+    await call(serviceOf(defineFunction({ ...base, handler: () => 1 })), "slow", {});
+
+    expect(vi.getTimerCount()).toBe(0);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test("progress after the end goes nowhere, though the handler still runs", async () => {
+  const shown: unknown[] = [];
+  const begun = Promise.withResolvers<(data: unknown) => void>();
+  const service = serviceOf(
+    defineFunction({
+      ...base,
+      handler(_, { progress }) {
+        begun.resolve(progress);
+        return new Promise<never>(() => {});
+      },
+    }),
+  );
+  const controller = new AbortController();
+  const outcome = call(service, "slow", {}, { signal: controller.signal, onProgress: (data) => shown.push(data) });
+  const progress = await begun.promise;
+  progress(1);
+  controller.abort();
+  await outcome;
+  progress(2);
+
+  expect(shown).toEqual([1]);
+});

@@ -143,12 +143,24 @@ describe("what models are shown", () => {
     });
   });
 
-  test("is a copy: later changes to a raw schema change nothing", () => {
+  test("describes what zod 3 converts by what it takes", () => {
+    const since = zod3.string().pipe(zod3.coerce.date());
+
+    expect(schemaOf(zod3.object({ since, until: zod3.coerce.date() }))["properties"]).toEqual({
+      since: { type: "string" },
+      until: { type: "string", format: "date-time" },
+    });
+  });
+
+  test("is a copy: later changes to a raw schema change nothing", async () => {
     const raw = { type: "object", properties: { id: { type: "string" } } };
     const definition = define(raw);
     raw.type = "array";
+    raw.properties = { id: { type: "number" } };
+    Reflect.deleteProperty(raw.properties, "id");
 
     expect(definition.manifest.inputSchema["type"]).toBe("object");
+    expect(await call(serviceOf(definition), "probe", { id: "1" })).toEqual({ ok: true, value: { id: "1" } });
   });
 });
 
@@ -203,67 +215,5 @@ describe("a mistake is told when the function is defined", () => {
     lossy._zod.toJSONSchema = () => ({ type: "object" });
 
     expect(() => define(lossy)).toThrow(/describes id, note, but its JSON Schema does not/);
-  });
-});
-
-describe("raw JSON Schema", () => {
-  const address = {
-    type: "object",
-    properties: {
-      zip: { type: "string", minLength: 5 },
-      kind: { enum: ["home", "work"] },
-      lines: { type: "array", items: { type: "object", properties: { text: { type: "string" } }, required: ["text"] } },
-      labels: { type: "object", additionalProperties: { type: "string" } },
-    },
-    required: ["zip"],
-  };
-
-  test("tells every fault with its path", async () => {
-    const outcome = await call(serviceOf(define(address)), "probe", { kind: "other", lines: [{ text: "a" }, {}] });
-
-    expect(outcome).toMatchObject({ ok: false, code: "invalid_arguments", rule: "input" });
-    const { message } = outcome as { message: string };
-    expect(message).toContain("zip: is required");
-    expect(message).toContain('kind: must be equal to one of the allowed values: ["home","work"]');
-    expect(message).toContain("lines.1.text: is required");
-  });
-
-  test("drops members that it does not list, at every depth, and keeps those it speaks of", async () => {
-    const given = { zip: "12345", admin: true, lines: [{ text: "a", more: 1 }], labels: { any: "thing" } };
-
-    expect(await call(serviceOf(define(address)), "probe", given)).toEqual({
-      ok: true,
-      value: { zip: "12345", lines: [{ text: "a" }], labels: { any: "thing" } },
-    });
-  });
-
-  test("refuses unlisted members where it says so", async () => {
-    const closed = { type: "object", properties: {}, additionalProperties: false };
-
-    expect(await call(serviceOf(define(closed)), "probe", { x: 1 })).toMatchObject({
-      code: "invalid_arguments",
-      message: "Invalid arguments: x: is not a member of the schema",
-    });
-  });
-
-  test("follows references and compositions when it drops", async () => {
-    const composed = {
-      type: "object",
-      properties: {
-        who: { allOf: [{ $ref: "#/$defs/Named" }, { type: "object", properties: { age: { type: "number" } } }] },
-      },
-      $defs: { Named: { type: "object", properties: { name: { type: "string" } }, required: ["name"] } },
-    };
-
-    expect(await call(serviceOf(define(composed)), "probe", { who: { name: "a", age: 1, x: 2 } })).toEqual({
-      ok: true,
-      value: { who: { name: "a", age: 1 } },
-    });
-  });
-
-  test("may carry the same $id in two functions", () => {
-    const named = { $id: "https://example.com/input", type: "object" };
-
-    expect(() => [define(named), define({ ...named, properties: { a: { type: "string" } } })]).not.toThrow();
   });
 });

@@ -131,7 +131,10 @@ test("a value that holds itself is refused, whatever its shape", () => {
   const loop: Record<string, unknown> = {};
   loop["list"] = [{ loop }];
 
+  const renamed: { toJSON(): unknown } = { toJSON: () => renamed };
+
   expect(() => toJson(loop)).toThrow(/holds itself/);
+  expect(() => toJson(renamed)).toThrow(/holds itself/);
 });
 
 test("a member named __proto__ is left out of a copy", () => {
