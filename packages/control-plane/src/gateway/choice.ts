@@ -21,8 +21,10 @@ export function createChoice(options: {
   clock: Clock;
   /** How long a runtime is waited for. */
   arrivalMs: number;
+  /** Ends every wait: a gateway that is closed has no runtimes, which says nothing about the agent. */
+  closed: AbortSignal;
 }): Choice {
-  const { registry, store, clock, arrivalMs } = options;
+  const { registry, store, clock, arrivalMs, closed } = options;
   const questions = new Map<string, { link: Link; answer(prepared: PreparedContext | undefined): void }>();
   let turn = 0;
 
@@ -33,10 +35,12 @@ export function createChoice(options: {
   ): Promise<Link | undefined> {
     const find = (): Link | undefined => choose(registry.of(agentId).filter((link) => link.available));
     signal.throwIfAborted();
+    closed.throwIfAborted();
     const here = find();
     if (here) return here;
     const agoMs = await store.lastSeenAgoMs(agentId);
     signal.throwIfAborted();
+    closed.throwIfAborted();
     const meanwhile = find();
     if (meanwhile || agoMs === undefined || agoMs >= RECENT_MS) return meanwhile;
     return arrival(agentId, find, signal);
@@ -54,7 +58,7 @@ export function createChoice(options: {
       if (link) arrived.resolve(link);
     });
     try {
-      const late = clock.sleep(arrivalMs, { signal: AbortSignal.any([signal, done.signal]) });
+      const late = clock.sleep(arrivalMs, { signal: AbortSignal.any([signal, closed, done.signal]) });
       return await Promise.race([arrived.promise, late.then(() => undefined)]);
     } finally {
       watch[Symbol.dispose]();

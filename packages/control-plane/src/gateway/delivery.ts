@@ -1,6 +1,5 @@
 import type { CallOutcome, JsonValue, PlaneFrame, RuntimeFrame } from "@patchbay/protocol";
 import type { CallOrder, Delivery, FunctionGateway } from "../ports/function-gateway.ts";
-import { ServiceError } from "../ports/service-error.ts";
 import { encodePlaneFrame } from "./frames.ts";
 import type { HeldOutcomes } from "./held-outcomes.ts";
 import type { Link } from "./link.ts";
@@ -21,8 +20,6 @@ export interface Deliveries extends Pick<FunctionGateway, "deliver" | "recover">
   linkClosed(link: Link): void;
   /** What still waits for the link can go elsewhere. */
   linkDraining(link: Link): void;
-  /** Rejects what is still waited for: its runs go on elsewhere, and ask again there. */
-  close(): void;
 }
 
 export function createDeliveries(options: {
@@ -30,11 +27,12 @@ export function createDeliveries(options: {
   held: HeldOutcomes;
   times: PendingCallTimes;
   now: () => number;
+  /** Rejects what is waited for: its runs go on elsewhere, and ask again there. */
+  closed: AbortSignal;
 }): Deliveries {
-  const { registry, held, times, now } = options;
+  const { registry, held, times, now, closed } = options;
   const pending = new Map<string, PendingCall>();
   const lost = new Set<PendingCall>();
-  const closed = new AbortController();
 
   /** Waits for one call; `begin` gives it its first link. */
   function wait(
@@ -43,43 +41,24 @@ export function createDeliveries(options: {
     { signal, onProgress }: WaitOptions,
     begin: (call: PendingCall) => void,
   ): Promise<Delivery> {
-    signal.throwIfAborted();
-    closed.signal.throwIfAborted();
-    if (pending.has(order.callId)) throw new Error(`call ${order.callId} is already waited for`);
     const { promise, resolve, reject } = Promise.withResolvers<Delivery>();
-
-    const finish = (): void => {
+    const aborted = (): void => call.abandon(signal.reason);
+    const ended = (): void => {
       signal.removeEventListener("abort", aborted);
-      closed.signal.removeEventListener("abort", stopped);
       pending.delete(order.callId);
       lost.delete(call);
     };
-    const settled = (delivery: Delivery): void => {
-      finish();
-      resolve(delivery);
-    };
-    const aborted = (): void => {
-      finish();
-      call.abandon();
-      reject(signal.reason as Error);
-    };
-    const stopped = (): void => {
-      finish();
-      call.release();
-      reject(closed.signal.reason as Error);
-    };
-    const call = new PendingCall({ order, text, onProgress, times, settled });
-    signal.addEventListener("abort", aborted);
-    closed.signal.addEventListener("abort", stopped);
+    const call = new PendingCall({ order, text, onProgress, times, ended, resolve, reject });
+    pending.get(order.callId)?.fail(new Error("the call is waited for anew"));
     pending.set(order.callId, call);
+    signal.addEventListener("abort", aborted);
     begin(call);
     return promise;
   }
 
-  function lose(call: PendingCall): void {
-    lost.add(call);
-    call.lose();
-  }
+  closed.addEventListener("abort", () => {
+    for (const call of pending.values()) call.fail(closed.reason);
+  });
 
   /** The waiting call a frame speaks of; another runtime's frames do not touch it. */
   function callOf(link: Link, callId: string): PendingCall | undefined {
@@ -90,11 +69,10 @@ export function createDeliveries(options: {
 
   return {
     async deliver(order, options) {
+      options.signal.throwIfAborted();
+      closed.throwIfAborted();
       const link = registry.find(order.agentId, order.instanceId);
-      if (!link?.available) {
-        options.signal.throwIfAborted();
-        return { kind: "undelivered" };
-      }
+      if (!link?.available) return { kind: "undelivered" };
       const text = encodePlaneFrame(callFrame(order));
       if (text === undefined) return { kind: "outcome", outcome: TOO_LARGE };
       return wait(order, text, options, (call) => call.start(link));
@@ -102,6 +80,7 @@ export function createDeliveries(options: {
 
     async recover(order, options) {
       options.signal.throwIfAborted();
+      closed.throwIfAborted();
       const outcome = held.take(order);
       if (outcome) return { kind: "outcome", outcome };
       const found = registry.find(order.agentId, order.instanceId);
@@ -130,13 +109,17 @@ export function createDeliveries(options: {
       }
     },
     linkClosed(link) {
-      const { sent, queued } = link.held;
-      for (const call of [...queued, ...sent]) if (call instanceof PendingCall) lose(call);
+      for (const call of pending.values()) {
+        if (!call.isOn(link)) continue;
+        call.withdraw();
+        if (!pending.has(call.order.callId)) continue;
+        lost.add(call);
+        call.lose();
+      }
     },
     linkDraining(link) {
-      for (const call of link.held.queued) if (call instanceof PendingCall) call.lose();
+      for (const call of pending.values()) if (call.isOn(link)) call.withdraw();
     },
-    close: () => closed.abort(new ServiceError("unavailable", "The control plane is stopping")),
   };
 }
 

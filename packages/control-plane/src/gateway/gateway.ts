@@ -5,6 +5,7 @@ import type { WebSocket } from "ws";
 import type { Clock } from "../ports/clock.ts";
 import type { FunctionGateway } from "../ports/function-gateway.ts";
 import type { Log } from "../ports/log.ts";
+import { ServiceError } from "../ports/service-error.ts";
 import type { RuntimeStore } from "../ports/stores.ts";
 import { createChoice } from "./choice.ts";
 import { createDeliveries } from "./delivery.ts";
@@ -57,9 +58,16 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
   const log = options.log.child({ replicaId: options.replicaId });
   const registry = createRegistry();
   const held = createHeldOutcomes(() => clock.now());
+  const closing = new AbortController();
   const times = { reconnectMs: options.reconnectMs ?? 10_000, stopGraceMs: options.stopGraceMs ?? 2_000 };
-  const deliveries = createDeliveries({ registry, held, times, now: () => clock.now() });
-  const choice = createChoice({ registry, store, clock, arrivalMs: options.arrivalMs ?? 5_000 });
+  const deliveries = createDeliveries({ registry, held, times, now: () => clock.now(), closed: closing.signal });
+  const choice = createChoice({
+    registry,
+    store,
+    clock,
+    arrivalMs: options.arrivalMs ?? 5_000,
+    closed: closing.signal,
+  });
   const sockets = new Set<WebSocket>();
   const touches = new Set<Promise<void>>();
   let leaving = false;
@@ -185,7 +193,7 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
       leaving = true;
       clearInterval(heart);
       keyWatch[Symbol.dispose]();
-      deliveries.close();
+      closing.abort(new ServiceError("unavailable", "The control plane is stopping"));
       const gone = [...sockets].map((socket) => new Promise((resolve) => socket.once("close", resolve)));
       for (const link of registry.all()) link.close(LINK_CLOSE.goingAway, "the control plane is stopping");
       for (const socket of sockets) if (socket.readyState === socket.OPEN) socket.terminate();

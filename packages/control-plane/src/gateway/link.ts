@@ -62,11 +62,6 @@ export class Link {
     return (this.#onWire.size + this.#queue.size) / this.identity.concurrency;
   }
 
-  /** Calls that were sent, and those that still wait, in order. */
-  get held(): { sent: Waiting[]; queued: Waiting[] } {
-    return { sent: [...this.#onWire], queued: [...this.#queue] };
-  }
-
   send(frame: PlaneFrame): void {
     if (!this.open) return;
     if (this.#socket.bufferedAmount > CAP_BYTES) this.#socket.terminate();

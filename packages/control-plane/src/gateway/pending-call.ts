@@ -20,7 +20,9 @@ export class PendingCall implements Waiting {
   readonly text: string;
   readonly onProgress: ((data: JsonValue) => void) | undefined;
   readonly #times: PendingCallTimes;
-  readonly #settled: (delivery: Delivery) => void;
+  readonly #ended: () => void;
+  readonly #resolve: (delivery: Delivery) => void;
+  readonly #reject: (reason: unknown) => void;
   #phase: Phase = "queued";
   #link: Link | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -31,13 +33,18 @@ export class PendingCall implements Waiting {
     text: string;
     onProgress: ((data: JsonValue) => void) | undefined;
     times: PendingCallTimes;
-    settled: (delivery: Delivery) => void;
+    /** Called once, before the wait resolves or rejects. */
+    ended: () => void;
+    resolve: (delivery: Delivery) => void;
+    reject: (reason: unknown) => void;
   }) {
     this.order = input.order;
     this.text = input.text;
     this.onProgress = input.onProgress;
     this.#times = input.times;
-    this.#settled = input.settled;
+    this.#ended = input.ended;
+    this.#resolve = input.resolve;
+    this.#reject = input.reject;
   }
 
   start(link: Link): void {
@@ -58,8 +65,16 @@ export class PendingCall implements Waiting {
     this.#arm(this.order.timeoutMs, this.#expire);
   }
 
+  isOn(link: Link): boolean {
+    return this.#link === link;
+  }
+
+  /** Takes the call back if it was not sent. */
+  withdraw(): void {
+    if (this.#phase === "queued") this.settle({ kind: "undelivered" });
+  }
+
   lose(): void {
-    if (this.#phase === "queued" && this.#link) return this.settle({ kind: "undelivered" });
     this.#phase = "lost";
     this.#link = undefined;
     this.#arm(this.#times.reconnectMs, this.#giveUp);
@@ -84,19 +99,25 @@ export class PendingCall implements Waiting {
   }
 
   /** Tells the handler to stop; nobody waits any more. */
-  abandon(): void {
+  abandon(reason: unknown): void {
     if (this.#phase !== "queued") this.#cancel("cancelled");
-    this.release();
+    this.fail(reason);
   }
 
   settle(delivery: Delivery): void {
-    this.release();
-    this.#settled(delivery);
+    this.#end();
+    this.#resolve(delivery);
   }
 
-  release(): void {
+  fail(reason: unknown): void {
+    this.#end();
+    this.#reject(reason);
+  }
+
+  #end(): void {
     clearTimeout(this.#timer);
     this.#link?.release(this);
+    this.#ended();
   }
 
   readonly #expire = (): void => {

@@ -162,5 +162,7 @@ test("a gateway that closes rejects what is waited for, so that another process 
   await server.gateway.close();
 
   await rejected;
+  await expect(deliver()).rejects.toMatchObject({ code: "unavailable" });
+  await expect(server.gateway.session("agent-a", { signal: never })).rejects.toMatchObject({ code: "unavailable" });
   await until(() => server.gateway.connectionCount() === 0, "no link");
 });

@@ -201,3 +201,17 @@ test("a result is acknowledged when it is stored, not before", async () => {
 
   expect(await runtime.next("resultAck")).toMatchObject({ callId: order.callId });
 });
+
+test("a run claimed anew takes over the wait for its call", async () => {
+  const runtime = await greetGateway(server.port);
+  const order = orderFor("instance-1");
+  const before = expect(deliver(order)).rejects.toThrow("waited for anew");
+  await runtime.next("call");
+
+  const after = recover(order);
+  await before;
+  await runtime.next("callQuery");
+  answer(runtime, order.callId);
+
+  expect(await after).toEqual(done);
+});
