@@ -64,7 +64,7 @@ function readOverride(file: unknown): Record<string, ModelPrice> {
   const own = PriceFile.safeParse(file);
   if (own.success) return own.data.models;
   const litellm = LitellmFile.safeParse(file);
-  if (!litellm.success)
+  if (!litellm.success || "models" in litellm.data)
     throw new Error(
       `The price file cannot be read: ${z.prettifyError(own.error)}. It needs the form of the shipped prices.json, ` +
         `{ "models": { "<model>": { "input": 1, "cachedInput": 0.1, "output": 5 } } }, in USD per million tokens.`,

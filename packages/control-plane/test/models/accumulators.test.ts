@@ -1,0 +1,182 @@
+import { expect, test } from "vitest";
+import { anthropicAccumulator, type AnthropicEvent } from "../../src/models/anthropic-accumulator.ts";
+import { geminiAccumulator, type GeminiChunk } from "../../src/models/gemini-accumulator.ts";
+import { chatAccumulator, type ChatChunk } from "../../src/models/openai-chat-accumulator.ts";
+import { responsesAccumulator, type ResponsesEvent } from "../../src/models/openai-responses-accumulator.ts";
+import type { Accumulator } from "../../src/models/turn-stream.ts";
+import { wireNames } from "../../src/models/wire-names.ts";
+import { FUNCTIONS } from "./drive.ts";
+
+const options = () => ({ model: "m", names: wireNames(FUNCTIONS), warnings: [] });
+
+function feed<Event>(accumulator: Accumulator<Event>, events: Event[]) {
+  const shown = events.flatMap((event) => accumulator.take(event) ?? []);
+  return { shown, turn: accumulator.end() };
+}
+const chat = (...chunks: ChatChunk[]) => feed(chatAccumulator(options()), chunks).turn;
+const gemini = (...chunks: GeminiChunk[]) => feed(geminiAccumulator(options()), chunks).turn;
+const claude = (...events: AnthropicEvent[]) => feed(anthropicAccumulator(options()), events).turn;
+const responses = (...events: ResponsesEvent[]) => feed(responsesAccumulator(options()), events);
+
+const call = (index: number, name: string, id = "") => ({ index, id, function: { name, arguments: '{"id":"1"}' } });
+const finish = (finish_reason: string): ChatChunk => ({ choices: [{ delta: {}, finish_reason }] });
+
+test("a compatible server may give calls no ids: each gets its own", () => {
+  const turn = chat({ choices: [{ delta: { tool_calls: [call(0, "ping"), call(1, "ping")] } }] }, finish("tool_calls"));
+
+  expect(new Set(turn?.calls.map(({ id }) => id)).size).toBe(2);
+  expect(turn?.calls.every(({ id }) => id !== "")).toBe(true);
+});
+
+test("a compatible server may number every call 0", () => {
+  const turn = chat(
+    { choices: [{ delta: { tool_calls: [call(0, "ping", "a")] } }] },
+    { choices: [{ delta: { tool_calls: [call(0, "orders_find", "b")] } }] },
+    finish("tool_calls"),
+  );
+
+  expect(turn?.calls).toEqual([
+    { id: "a", name: "ping", arguments: '{"id":"1"}' },
+    { id: "b", name: "orders.find", arguments: '{"id":"1"}' },
+  ]);
+});
+
+test("a compatible server may end a turn that calls with stop, send no usage and begin with an empty chunk", () => {
+  const turn = chat(
+    { choices: [] },
+    { choices: [{ delta: { tool_calls: [call(0, "ping", "a")] } }], usage: null },
+    finish("stop"),
+  );
+
+  expect(turn).toMatchObject({ stop: "calls", usage: { input: 0, cachedInput: 0, output: 0 } });
+});
+
+test("what a gateway says beside a call goes back with it", () => {
+  const extra_content = { google: { thought_signature: "sig" } };
+  const turn = chat(
+    { choices: [{ delta: { tool_calls: [{ ...call(0, "ping", "a"), extra_content }] } }] },
+    finish("tool_calls"),
+  );
+
+  expect(turn?.echo?.blocks).toMatchObject({ tool_calls: [{ extra_content, id: "a" }] });
+});
+
+test("a refusal that ends with stop is a refusal", () => {
+  expect(chat({ choices: [{ delta: { refusal: "No." } }] }, finish("stop"))).toMatchObject({
+    stop: "refused",
+    text: "No.",
+  });
+});
+
+test("a chunk with an error ends the turn, also where the server puts a status into it", () => {
+  expect(() => chat({ error: { code: 429, message: "slow down" } })).toThrow(
+    expect.objectContaining({ kind: "rate_limited" }),
+  );
+  expect(() => chat({ error: { code: "insufficient_quota", message: "paid out" } })).toThrow(
+    expect.objectContaining({ kind: "quota" }),
+  );
+});
+
+const part = (part: object): GeminiChunk => ({ candidates: [{ content: { parts: [part as never] } }] });
+
+test.each([
+  ["MALFORMED_FUNCTION_CALL", "malformed"],
+  ["UNEXPECTED_TOOL_CALL", "malformed"],
+  ["RECITATION", "refused"],
+  ["MAX_TOKENS", "length"],
+])("Gemini's %s is %s", (finishReason, stop) => {
+  expect(gemini({ candidates: [{ finishReason }] })).toMatchObject({ stop, calls: [], text: "" });
+});
+
+test("an end of Gemini's without any content is not taken for an answer", () => {
+  expect(gemini({ candidates: [{ finishReason: "STOP" }] })).toMatchObject({ stop: "malformed" });
+});
+
+test("a prompt that Gemini blocks is a refusal", () => {
+  expect(gemini({ promptFeedback: { blockReason: "SAFETY" } })).toMatchObject({ stop: "refused" });
+});
+
+test("an end of Gemini's that is not known is an error, not an answer", () => {
+  expect(() => gemini(part({ text: "Hm" }), { candidates: [{ finishReason: "OTHER" }] })).toThrow(
+    expect.objectContaining({ kind: "server" }),
+  );
+});
+
+test("Gemini's parts are kept unmerged, with an id made up only for ourselves", () => {
+  const parts = [
+    { text: "Loo" },
+    { text: "king" },
+    { functionCall: { name: "ping", args: {} }, thoughtSignature: "s" },
+  ];
+  const turn = gemini(...parts.map(part), { candidates: [{ finishReason: "STOP" }] });
+
+  expect(turn).toMatchObject({
+    text: "Looking",
+    stop: "calls",
+    calls: [{ id: expect.stringMatching(/./), arguments: "" }],
+  });
+  expect(turn?.echo?.blocks).toEqual(parts);
+});
+
+test("Claude's unknown blocks go back as they came, its empty text blocks do not", () => {
+  const future = { type: "future_block", secret: { nested: [1] } };
+  const turn = claude(
+    { type: "message_start", message: {} },
+    { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
+    { type: "content_block_start", index: 1, content_block: future },
+    { type: "content_block_delta", index: 1, delta: { type: "future_delta" } },
+    { type: "future_event" },
+    { type: "message_delta", delta: { stop_reason: "end_turn" } },
+    { type: "message_stop" },
+  );
+
+  expect(turn?.echo?.blocks).toEqual([future]);
+});
+
+test.each([
+  ["pause_turn", "pause"],
+  ["model_context_window_exceeded", "context_window"],
+  ["stop_sequence", "stop"],
+])("Claude's %s is %s", (stop_reason, stop) => {
+  expect(claude({ type: "message_delta", delta: { stop_reason } }, { type: "message_stop" })).toMatchObject({ stop });
+});
+
+test("Claude's end without a reason to stop is no end", () => {
+  expect(claude({ type: "message_start", message: {} }, { type: "message_stop" })).toBeUndefined();
+});
+
+test("commentary between OpenAI's calls is a thought, the final message the answer", () => {
+  const message = (phase: string, text: string) => ({
+    type: "message",
+    phase,
+    content: [{ type: "output_text", text }],
+  });
+  const { shown, turn } = responses(
+    { type: "response.output_item.added", output_index: 0, item: message("commentary", "") },
+    { type: "response.output_text.delta", output_index: 0, delta: "Checking." },
+    { type: "response.output_item.done", output_index: 0, item: message("commentary", "Checking.") },
+    { type: "response.output_item.done", output_index: 1, item: message("final_answer", "Sent.") },
+    { type: "response.completed", response: {} },
+  );
+
+  expect(shown).toEqual([{ type: "thoughtDelta", text: "Checking." }]);
+  expect(turn).toMatchObject({ text: "Sent.", thoughts: ["Checking."], stop: "stop" });
+});
+
+test("OpenAI's own filter is a refusal", () => {
+  const { turn } = responses({
+    type: "response.incomplete",
+    response: { incomplete_details: { reason: "content_filter" } },
+  });
+
+  expect(turn?.stop).toBe("refused");
+});
+
+test("a response that fails says why", () => {
+  expect(() =>
+    responses({ type: "response.failed", response: { error: { code: "context_length_exceeded" } } }),
+  ).toThrow(expect.objectContaining({ kind: "context_window" }));
+  expect(() => responses({ type: "error", code: "insufficient_quota", message: "paid out" })).toThrow(
+    expect.objectContaining({ kind: "quota" }),
+  );
+});

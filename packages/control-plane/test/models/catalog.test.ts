@@ -1,0 +1,74 @@
+import { expect, test } from "vitest";
+import { createModelCatalog } from "../../src/models/catalog.ts";
+import type { ChosenModel, ModelProvider } from "../../src/ports/model-provider.ts";
+
+const apiKey = "key";
+const offline: ModelProvider = {
+  name: "offline",
+  async *stream() {},
+};
+
+function chosen(choice: ChosenModel | { missing: string }): [string, string] | string {
+  return "missing" in choice ? `missing ${choice.missing}` : [choice.provider.name, choice.model];
+}
+
+test("the first provider with a key is the default, Anthropic before OpenAI before Gemini", () => {
+  const openai = { apiKey, api: "responses" as const };
+
+  expect(chosen(createModelCatalog({ gemini: { apiKey }, openai, anthropic: { apiKey }, offline }).choose())).toEqual([
+    "anthropic",
+    "claude-sonnet-5-5",
+  ]);
+  expect(chosen(createModelCatalog({ gemini: { apiKey }, openai }).choose())).toEqual(["openai", "gpt-6.1-terra"]);
+  expect(chosen(createModelCatalog({ gemini: { apiKey } }).choose())).toEqual(["gemini", "gemini-3.8-flash"]);
+});
+
+test("a configured default wins, and its model is its alone", () => {
+  const catalog = createModelCatalog({
+    anthropic: { apiKey },
+    gemini: { apiKey },
+    default: { provider: "gemini", model: "gemini-4-argon" },
+  });
+
+  expect(chosen(catalog.choose())).toEqual(["gemini", "gemini-4-argon"]);
+  expect(chosen(catalog.choose({ provider: "anthropic" }))).toEqual(["anthropic", "claude-sonnet-5-5"]);
+});
+
+test("a caller's model is taken as it is named", () => {
+  const catalog = createModelCatalog({ anthropic: { apiKey } });
+
+  expect(chosen(catalog.choose({ provider: "anthropic", model: "claude-next" }))).toEqual(["anthropic", "claude-next"]);
+});
+
+test("a provider without a key is missing by its name", () => {
+  const catalog = createModelCatalog({ anthropic: { apiKey } });
+
+  expect(chosen(catalog.choose({ provider: "openai" }))).toBe("missing openai");
+  expect(chosen(createModelCatalog({ default: { provider: "gemini" } }).choose())).toBe("missing gemini");
+  expect(chosen(createModelCatalog({}).choose())).toBe("missing none");
+});
+
+test("an address of a compatible server is enough without a key", () => {
+  const catalog = createModelCatalog({ openai: { baseUrl: "http://127.0.0.1:11434/v1", api: "chat" } });
+
+  expect(chosen(catalog.choose({ model: "qwen3" }))).toEqual(["openai", "qwen3"]);
+  expect(chosen(createModelCatalog({ openai: { api: "chat" } }).choose())).toBe("missing none");
+});
+
+test("offline serves only where it is the default, and costs nothing", () => {
+  const alone = createModelCatalog({ offline }).choose();
+  const told = createModelCatalog({ anthropic: { apiKey }, offline, default: { provider: "offline" } });
+  const beside = createModelCatalog({ anthropic: { apiKey }, offline });
+
+  expect(chosen(alone)).toEqual(["offline", "offline"]);
+  expect("cost" in alone && alone.cost({ input: 10, cachedInput: 0, output: 10 })).toBe(0);
+  expect(chosen(told.choose())).toEqual(["offline", "offline"]);
+  expect(chosen(beside.choose({ provider: "offline" }))).toBe("missing offline");
+});
+
+test("a run that began offline goes on offline", () => {
+  expect(chosen(createModelCatalog({ offline }).choose({ provider: "offline", model: "offline" }))).toEqual([
+    "offline",
+    "offline",
+  ]);
+});

@@ -1,0 +1,63 @@
+import { expect, test } from "vitest";
+import { createPrices } from "../../src/models/prices.ts";
+
+const usage = { input: 1000, cachedInput: 400, output: 100 };
+
+test("a turn costs its fresh input, cached input and output, in whole micro-dollars rounded up", () => {
+  expect(createPrices().cost("claude-sonnet-5-5", usage)).toBe(600 * 2 + 400 * 0.2 + 100 * 10);
+  expect(createPrices().cost("gpt-6-luna", { input: 1, cachedInput: 0, output: 0 })).toBe(1);
+});
+
+test("cached input costs as much as fresh where no price is known for it", () => {
+  expect(createPrices().cost("claude-haiku-5-5", usage)).toBe(150);
+});
+
+test("a long input has its own price for the whole turn", () => {
+  const long = { input: 300_000, cachedInput: 0, output: 100 };
+
+  expect(createPrices().cost("gpt-6.1-terra", long)).toBe(300_000 * 2 + 100 * 7.5);
+});
+
+test("a price that changes does so on its day", () => {
+  const november = createPrices(undefined, { now: () => Date.parse("2026-11-30T23:59:59Z") });
+  const december = createPrices(undefined, { now: () => Date.parse("2026-12-01T00:00:00Z") });
+
+  expect(november.cost("gemini-4-argon", { input: 100, cachedInput: 0, output: 0 })).toBe(200);
+  expect(december.cost("gemini-4-argon", { input: 100, cachedInput: 0, output: 0 })).toBe(400);
+});
+
+test("a dated model has the price of its name", () => {
+  expect(createPrices().cost("gpt-4.1-mini-2025-04-14", usage)).toBe(createPrices().cost("gpt-4.1-mini", usage));
+});
+
+test("a model without a known price has no cost", () => {
+  expect(createPrices().cost("llama-4", usage)).toBeUndefined();
+});
+
+test("an owner's file changes what it names and nothing else", () => {
+  const prices = createPrices({
+    models: { "llama-4": { input: 1, output: 2 }, "gpt-6-luna": { input: 5, output: 5 } },
+  });
+
+  expect(prices.cost("llama-4", usage)).toBe(1200);
+  expect(prices.cost("gpt-6-luna", usage)).toBe(5500);
+  expect(prices.cost("claude-sonnet-5-5", usage)).toBe(2280);
+});
+
+test("a file in litellm's form is taken too", () => {
+  const prices = createPrices({
+    sample_spec: { mode: "chat" },
+    "groq/llama-4": {
+      input_cost_per_token: 1e-6,
+      output_cost_per_token: 2e-6,
+      cache_read_input_token_cost: 5e-7,
+      mode: "chat",
+    },
+  });
+
+  expect(prices.cost("llama-4", usage)).toBe(600 + 200 + 200);
+});
+
+test("a file in no known form is refused with what it needs", () => {
+  expect(() => createPrices({ models: { x: { input: "cheap" } } })).toThrow("USD per million tokens");
+});

@@ -1,0 +1,129 @@
+import { expect, test } from "vitest";
+import { anthropicRequest } from "../../src/models/anthropic-request.ts";
+import { geminiRequest } from "../../src/models/gemini-request.ts";
+import { chatRequest } from "../../src/models/openai-chat-request.ts";
+import { responsesRequest } from "../../src/models/openai-responses-request.ts";
+import { asking, ORDER_LOOKUP, PING } from "./drive.ts";
+
+test.each([
+  ["claude-opus-5-5", { type: "adaptive", display: "summarized" }],
+  ["claude-something-new", { type: "adaptive", display: "summarized" }],
+  ["claude-sonnet-4-6", { type: "adaptive", display: "summarized" }],
+  ["claude-opus-4-5-20251101", { type: "enabled", budget_tokens: 4096 }],
+  ["claude-haiku-4-5", { type: "enabled", budget_tokens: 4096 }],
+  ["claude-sonnet-4-20250514", { type: "enabled", budget_tokens: 4096 }],
+  ["claude-3-5-sonnet-20241022", undefined],
+])("%s is asked to show its thoughts in the way it knows", (model, thinking) => {
+  expect(anthropicRequest(asking(model)).body["thinking"]).toEqual(thinking);
+});
+
+test("a small limit of tokens leaves no budget for thinking", () => {
+  expect(anthropicRequest(asking("claude-haiku-4-5", { maxTokens: 2000 })).body["thinking"]).toBeUndefined();
+});
+
+test("a temperature for Claude is sent by the last version that has one, without thinking", () => {
+  const { body, headers } = anthropicRequest(asking("claude-haiku-4-5", { temperature: 0.3 }));
+
+  expect(body).toMatchObject({ temperature: 0.3 });
+  expect(body["thinking"]).toBeUndefined();
+  expect(headers).toEqual({ "anthropic-version": "2023-06-01" });
+});
+
+test("a temperature above what Claude takes is lowered, with a warning", () => {
+  const { body, warnings } = anthropicRequest(asking("claude-haiku-4-5", { temperature: 1.5 }));
+
+  expect(body["temperature"]).toBe(1);
+  expect(warnings).toEqual([expect.stringContaining("at most 1")]);
+});
+
+test("results and the text after them are one message for Claude", () => {
+  const { body } = anthropicRequest(
+    asking("claude-sonnet-5-5", {
+      messages: [
+        { role: "user", text: "Where is it?" },
+        { role: "assistant", text: " ", calls: [{ id: "t1", name: "ping", arguments: "not json" }] },
+        { role: "results", results: [{ callId: "t1", name: "ping", content: "yes", isError: false }] },
+        { role: "user", text: "Answer now." },
+      ],
+    }),
+  );
+
+  expect(body["messages"]).toEqual([
+    { role: "user", content: [{ type: "text", text: "Where is it?" }] },
+    { role: "assistant", content: [{ type: "tool_use", id: "t1", name: "ping", input: {} }] },
+    {
+      role: "user",
+      content: [
+        { type: "tool_result", tool_use_id: "t1", content: "yes" },
+        { type: "text", text: "Answer now." },
+      ],
+    },
+  ]);
+});
+
+test("reasoning and its encrypted content are asked for only of models that have them", () => {
+  const reasoning = { reasoning: { summary: "auto" }, include: ["reasoning.encrypted_content"], store: false };
+
+  expect(responsesRequest(asking("gpt-9-next")).body).toMatchObject(reasoning);
+  expect(responsesRequest(asking("gpt-4.1-mini")).body).not.toHaveProperty("reasoning");
+  expect(responsesRequest(asking("gpt-4.1-mini")).body).not.toHaveProperty("include");
+});
+
+test("the Responses API is never asked for fewer tokens than it allows", () => {
+  expect(responsesRequest(asking("gpt-4.1", { maxTokens: 1 })).body["max_output_tokens"]).toBe(16);
+});
+
+test("every turn of a thread carries the same cache key", () => {
+  expect(responsesRequest(asking("gpt-6.1-terra")).body["prompt_cache_key"]).toBe("thread-1");
+  expect(chatRequest(asking("gpt-4.1")).body["prompt_cache_key"]).toBe("thread-1");
+  expect(chatRequest(asking("qwen3")).body).not.toHaveProperty("prompt_cache_key");
+  expect(anthropicRequest(asking("claude-sonnet-5-5")).body["cache_control"]).toEqual({ type: "ephemeral" });
+});
+
+test("Chat Completions limits tokens by the name that the model takes", () => {
+  expect(chatRequest(asking("openai/o4-mini")).body).toMatchObject({ max_completion_tokens: 8192 });
+  expect(chatRequest(asking("llama-4")).body).toMatchObject({ max_tokens: 8192, messages: [{ role: "system" }, {}] });
+  expect(chatRequest(asking("gpt-5")).body["messages"]).toMatchObject([{ role: "developer" }, {}]);
+});
+
+test("a model that calls in Chat Completions only without reasoning is told not to reason, and takes a temperature then", () => {
+  const { body, warnings } = chatRequest(asking("gpt-6-luna", { temperature: 1.2 }));
+
+  expect(body).toMatchObject({ reasoning_effort: "none", temperature: 1.2 });
+  expect(warnings).toEqual([]);
+});
+
+test("a function without arguments is declared to Gemini without a schema", () => {
+  const { body } = geminiRequest(asking("gemini-3.8-flash"));
+
+  expect(body.tools).toEqual([
+    {
+      functionDeclarations: [
+        {
+          name: "orders_find",
+          description: ORDER_LOOKUP.description,
+          parametersJsonSchema: { type: "object", properties: expect.anything(), required: ["id"] },
+        },
+        { name: "ping", description: PING.description },
+      ],
+    },
+  ]);
+});
+
+test("only Gemini models that think are asked for thoughts", () => {
+  expect(geminiRequest(asking("gemini-2.0-flash")).body.generationConfig).toEqual({ maxOutputTokens: 8192 });
+  expect(geminiRequest(asking("gemini-9-new")).body.generationConfig).toEqual({
+    maxOutputTokens: 8192,
+    thinkingConfig: { includeThoughts: true },
+  });
+});
+
+test("a call that Gemini did not make stands with the documented signature on the first of its step", () => {
+  const calls = ["a", "b"].map((id) => ({ id, name: "ping", arguments: "" }));
+  const { body } = geminiRequest(asking("gemini-3.8-flash", { messages: [{ role: "assistant", text: "", calls }] }));
+
+  expect(body.contents[0]?.parts).toEqual([
+    { functionCall: { id: "a", name: "ping", args: {} }, thoughtSignature: "skip_thought_signature_validator" },
+    { functionCall: { id: "b", name: "ping", args: {} } },
+  ]);
+});
