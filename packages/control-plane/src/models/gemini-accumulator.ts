@@ -90,10 +90,8 @@ export function geminiAccumulator(options: {
     },
     end() {
       if (stop === undefined) return undefined;
-      // The model sometimes ends with nothing at all; asked again it answers.
-      const empty = stop === "calls" && calls.length === 0 && text === "";
       return {
-        ...settleTurn(empty ? "malformed" : stop, calls),
+        ...settleTurn(stop, calls),
         text,
         thoughts,
         usage: usageOf(usage),

@@ -88,10 +88,6 @@ test.each([
   expect(gemini({ candidates: [{ finishReason }] })).toMatchObject({ stop, calls: [], text: "" });
 });
 
-test("an end of Gemini's without any content is not taken for an answer", () => {
-  expect(gemini({ candidates: [{ finishReason: "STOP" }] })).toMatchObject({ stop: "malformed" });
-});
-
 test("a prompt that Gemini blocks is a refusal", () => {
   expect(gemini({ promptFeedback: { blockReason: "SAFETY" } })).toMatchObject({ stop: "refused" });
 });
