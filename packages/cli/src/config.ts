@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
+import type { ProviderSettings } from "@patchbay/control-plane";
 import type { Command } from "commander";
 import { CommandFailure, reasonOf } from "./failure.ts";
 
@@ -26,20 +27,10 @@ export function dropUnset(environment: Environment, command: Command): void {
   for (const child of command.commands) dropUnset(environment, child);
 }
 
-/** What the environment says of model providers. */
-export interface ProviderSettings {
-  anthropic?: { apiKey: string; baseUrl?: string };
-  openai?: { apiKey: string; baseUrl?: string; api: "responses" | "chat" };
-  gemini?: { apiKey: string; baseUrl?: string };
-  offline: boolean;
-  default: { provider?: string; model?: string };
-  prices?: unknown;
-}
-
 const PROVIDERS = ["anthropic", "openai", "gemini", "offline"];
 
 /**
- * Reads the providers' settings; empty values count as unset. `offlineFallback` chooses the offline model where no provider
+ * Reads the providers' settings; empty values count as unset. `offlineFallback` lets the offline model serve where no provider
  * is named and none has a key. Throws one failure that names every bad value.
  */
 export function readProviderConfig(
@@ -47,37 +38,42 @@ export function readProviderConfig(
   { offlineFallback = false }: { offlineFallback?: boolean } = {},
 ): ProviderSettings {
   const faults: string[] = [];
+  const read = (name: string) => env[name]?.trim() || undefined;
   const oneOf = (name: string, allowed: string[]) => {
-    const value = env[name] || undefined;
+    const value = read(name);
     if (value !== undefined && !allowed.includes(value)) faults.push(`${name} must be one of ${allowed.join(", ")}`);
     return value;
   };
   const account = (prefix: string) => {
-    const baseUrl = env[`${prefix}_BASE_URL`] || undefined;
+    const [apiKey, baseUrl] = [read(`${prefix}_API_KEY`), read(`${prefix}_BASE_URL`)];
     if (baseUrl !== undefined && !/^https?:$/.test(URL.parse(baseUrl)?.protocol ?? ""))
       faults.push(`${prefix}_BASE_URL must be an http:// or https:// address`);
-    const apiKey = env[`${prefix}_API_KEY`]?.trim();
-    return apiKey ? { apiKey, ...(baseUrl !== undefined && { baseUrl }) } : undefined;
+    return { ...(apiKey !== undefined && { apiKey }), ...(baseUrl !== undefined && { baseUrl }) };
   };
 
-  const anthropic = account("ANTHROPIC");
-  const openai = account("OPENAI");
-  const gemini = account("GEMINI");
-  const api = oneOf("OPENAI_API", ["responses", "chat"]) ?? (openai?.baseUrl === undefined ? "responses" : "chat");
-  const named = oneOf("PATCHBAY_PROVIDER", PROVIDERS);
-  const model = env["PATCHBAY_MODEL"] || undefined;
-  const prices = env["PATCHBAY_PRICES"] ? readJsonFile("PATCHBAY_PRICES", env["PATCHBAY_PRICES"], faults) : undefined;
+  const [anthropic, openai, gemini] = [account("ANTHROPIC"), account("OPENAI"), account("GEMINI")];
+  const api = oneOf("OPENAI_API", ["responses", "chat"]) ?? (openai.baseUrl === undefined ? "responses" : "chat");
+  const provider = oneOf("PATCHBAY_PROVIDER", PROVIDERS);
+  const model = read("PATCHBAY_MODEL");
+  const pricesFile = read("PATCHBAY_PRICES");
+  const prices = pricesFile === undefined ? undefined : readJsonFile("PATCHBAY_PRICES", pricesFile, faults);
   if (faults.length > 0) throw new CommandFailure(`The environment is wrong: ${faults.join("; ")}.`);
 
-  const provider = named ?? (offlineFallback && !anthropic && !openai && !gemini ? "offline" : undefined);
   return {
-    ...(anthropic && { anthropic }),
-    ...(openai && { openai: { ...openai, api: api === "chat" ? "chat" : "responses" } }),
-    ...(gemini && { gemini }),
-    offline: provider === "offline",
+    ...(hasKey(anthropic) && { anthropic }),
+    // A compatible server of one's own may want no key.
+    ...((openai.apiKey ?? openai.baseUrl) !== undefined && {
+      openai: { ...openai, api: api === "chat" ? "chat" : "responses" },
+    }),
+    ...(hasKey(gemini) && { gemini }),
+    offline: provider === "offline" || offlineFallback,
     default: { ...(provider !== undefined && { provider }), ...(model !== undefined && { model }) },
     ...(prices !== undefined && { prices }),
   };
+}
+
+function hasKey<T extends { apiKey?: string }>(account: T): account is T & { apiKey: string } {
+  return account.apiKey !== undefined;
 }
 
 function readJsonFile(name: string, file: string, faults: string[]): unknown {

@@ -7,7 +7,7 @@ export class CommandFailure extends Error {
 export function reasonOf(error: unknown): string {
   if (error instanceof CommandFailure) return error.message;
   const message = error instanceof Error ? error.message || error.name : String(error);
-  const cause = error instanceof Error && error.cause instanceof Error ? causeOf(error.cause) : "";
+  const cause = error instanceof TypeError && error.cause instanceof Error ? causeOf(error.cause) : "";
   return `${message}${cause}`.replaceAll(/\s*\n\s*/g, " ").trim();
 }
 

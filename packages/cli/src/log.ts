@@ -7,15 +7,15 @@ type Level = (typeof LEVELS)[number];
 
 const STYLES = { debug: "dim", info: "cyan", warn: "yellow", error: "red" } as const;
 
-/** The least level to log, as PATCHBAY_LOG has it; `info` where it says nothing known. */
-export function logLevel(env: Environment): Level {
-  return LEVELS.find((level) => level === env["PATCHBAY_LOG"]) ?? "info";
+/** The least level to log, as PATCHBAY_LOG has it. */
+export function logLevel(env: Environment, otherwise: Level = "info"): Level {
+  return LEVELS.find((level) => level === env["PATCHBAY_LOG"]) ?? otherwise;
 }
 
 /** A log for people: one line per event on stderr, `12:03:11 warn  message  field=value`. */
-export function createHumanLog(least: Level, bound: LogFields = {}): Log {
+export function createHumanLog(least: () => Level, bound: LogFields = {}): Log {
   const write = (level: Level) => (message: string, fields?: LogFields) => {
-    if (LEVELS.indexOf(level) < LEVELS.indexOf(least)) return;
+    if (LEVELS.indexOf(level) < LEVELS.indexOf(least())) return;
     const rest = Object.entries({ ...bound, ...fields }).map(([name, value]) => `${name}=${show(value)}`);
     tell(
       `${clock()} ${paintLog(STYLES[level], level.padEnd(5))} ${message}  ${paintLog("dim", rest.join(" "))}`.trimEnd(),

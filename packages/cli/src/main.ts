@@ -1,63 +1,7 @@
 #!/usr/bin/env node
-import { readFileSync } from "node:fs";
-import { Command, CommanderError } from "commander";
-import { addAccountCommands } from "./commands/accounts.ts";
-import { addConnectCommand } from "./commands/connect.ts";
-import { addCredentialCommands } from "./commands/credentials.ts";
-import { addDevCommand } from "./commands/dev.ts";
-import { addQueryCommand } from "./commands/query.ts";
-import { addRecordCommands } from "./commands/records.ts";
-import { addServeCommand } from "./commands/serve.ts";
-import { dropUnset, readEnvironment } from "./config.ts";
-import { reasonOf } from "./failure.ts";
-import { examples } from "./options.ts";
-import { paintLog, tell } from "./output.ts";
+import { cacheCompiledCode } from "./compile-cache.ts";
 
-function createProgram(): Command {
-  const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
-    version: string;
-  };
-  const program = new Command("patchbay")
-    .description("Put a language model in front of your functions, without opening a port.")
-    .version(version)
-    .helpCommand(false)
-    .exitOverride()
-    .showHelpAfterError("(add --help for what is possible)");
-  program.commandsGroup("Run:");
-  addDevCommand(program);
-  addServeCommand(program);
-  addConnectCommand(program);
-  addQueryCommand(program);
-  program.commandsGroup("Administer (straight on the database, also beside a running server):");
-  addAccountCommands(program);
-  addCredentialCommands(program);
-  addRecordCommands(program);
-  examples(
-    program,
-    "patchbay dev service.ts                 # everything in one process, for development",
-    'patchbay query "Which orders are late?" # ask it',
-    "patchbay serve                          # the control plane alone",
-  ).addHelpText(
-    "after",
-    "\nEvery option is an environment variable too (--data-dir is PATCHBAY_DATA_DIR); a .env file in this folder is read.",
-  );
-  return program;
-}
-
-/** Runs one command line and gives its exit code: 0, 1 for a failure, 2 for wrong usage. */
-async function run(argv: string[]): Promise<number> {
-  try {
-    const program = createProgram();
-    dropUnset(readEnvironment(), program);
-    await program.parseAsync(argv);
-    return 0;
-  } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-    tell(`${paintLog("red", "error:")} ${reasonOf(error)}`);
-    return 1;
-  }
-}
-
-// A reader that has seen enough (`patchbay runs list | head`) is no failure.
-process.stdout.on("error", () => process.exit(0));
+// What is imported from here on is compiled once and read from the cache at the next start.
+cacheCompiledCode();
+const { run } = await import("./program.ts");
 process.exit(await run(process.argv));

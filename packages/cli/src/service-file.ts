@@ -4,7 +4,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import type { Service } from "@patchbay/functions";
 import { CommandFailure } from "./failure.ts";
 
-const DEFAULT_FILES = ["service.ts", "functions.ts"];
+export const DEFAULT_FILES = ["service.ts", "functions.ts"];
 
 /** The absolute path of the file that holds the functions: the one named, or the usual one of the working folder. */
 export function findServiceFile(named: string | undefined): string {
@@ -20,17 +20,11 @@ export function findServiceFile(named: string | undefined): string {
 
 /** Loads the file and gives its service. Throws what the file throws, and a CommandFailure where it exports something else. */
 export async function loadService(path: string): Promise<Service> {
+  const { isService } = await import("@patchbay/functions");
   const exports = (await import(pathToFileURL(path).href)) as { default?: unknown };
   if (isService(exports.default)) return exports.default;
   const found = "default" in exports ? "its default export is something else" : "it has no default export";
   throw new CommandFailure(`${path} must \`export default defineService({ ... })\`, but ${found}.`);
-}
-
-/** Looks at the shape: the owner's copy of the functions package need not be ours. */
-function isService(value: unknown): value is Service {
-  if (typeof value !== "object" || value === null || !("manifest" in value)) return false;
-  const { manifest } = value;
-  return typeof manifest === "object" && manifest !== null && "functions" in manifest;
 }
 
 /** Why a file did not load, for people: the error, and the place in the owner's own code that it came from. */

@@ -15,6 +15,7 @@ function fakeChild(order: string[], name: string) {
   const child: RuntimeChild = {
     loaded: loaded.promise,
     connect: () => connected.promise,
+    expectLoss() {},
     stop() {
       order.push(`stop ${name}`);
       ended.resolve("exited with code 0");

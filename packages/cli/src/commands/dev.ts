@@ -9,7 +9,6 @@ import { readyBlock } from "../dev/ready-block.ts";
 import { launchRuntime } from "../dev/runtime-child.ts";
 import { createSupervisor } from "../dev/supervisor.ts";
 import { watchSources } from "../dev/watch.ts";
-import { explainListening } from "../listen-failure.ts";
 import { clock, createHumanLog, logLevel } from "../log.ts";
 import { dataDirOption, examples, hostOption, jsonOption, option, portOption } from "../options.ts";
 import { paintLog, printJson, say, tell } from "../output.ts";
@@ -50,7 +49,10 @@ async function dev(named: string | undefined, options: DevOptions): Promise<void
   await using opened = new AsyncDisposableStack();
   opened.defer(() => functions.stop(4_000));
   const plane = await startPlane(options);
-  opened.defer(() => plane.close({ graceMs: 18_000 }));
+  opened.defer(() => {
+    functions.expectLoss();
+    return plane.close({ graceMs: 18_000 });
+  });
   const credentials = await ensureDevCredentials(options.dataDir, plane);
   link.resolve({ url: reachable(plane, options.host), agentId: credentials.agentId, key: credentials.runtimeKey });
   const manifest = await loading;
@@ -79,17 +81,16 @@ async function startPlane({ host, port, dataDir }: DevOptions): Promise<ControlP
   const environment = readEnvironment();
   const providers = readProviderConfig(environment, { offlineFallback: true });
   const { createControlPlane } = await import("@patchbay/control-plane");
-  return explainListening({ host, port }, () =>
-    createControlPlane({
-      database: databaseUrl({ dataDir }),
-      host,
-      port,
-      providers,
-      local: true,
-      log: createHumanLog(logLevel(environment)),
-      onQueryEvent: tellQueryLine,
-    }),
-  );
+  return createControlPlane({
+    database: databaseUrl({ dataDir }),
+    host,
+    port,
+    providers,
+    local: true,
+    // What it has to say at `info` (functions connected, and so on) is told by the live log already.
+    log: createHumanLog(() => logLevel(environment, "warn")),
+    onQueryEvent: tellQueryLine,
+  });
 }
 
 function superviseFunctions(file: string, link: Promise<Link>) {
@@ -98,7 +99,7 @@ function superviseFunctions(file: string, link: Promise<Link>) {
     launch: () => launchRuntime(file),
     link,
     onServing({ functions }) {
-      if (served) tell(`${clock()}  ${paintLog("green", "reload")}  ${functions.length} functions are served`);
+      if (served) tell(`${clock()}  ${paintLog("green", "reload")}  ${countOf(functions)} served`);
       served = true;
     },
     onFailure(reason, serving) {
@@ -109,6 +110,8 @@ function superviseFunctions(file: string, link: Promise<Link>) {
       tell(`${clock()}  ${paintLog("red", "crash")}  The process of the functions ${how}; starting it again.`),
   });
 }
+
+const countOf = ({ length }: readonly unknown[]) => (length === 1 ? "1 function is" : `${length} functions are`);
 
 /** Where the functions find the control plane: a wildcard is an address to listen on, not one to connect to. */
 function reachable({ port, url }: ControlPlane, host: string): string {

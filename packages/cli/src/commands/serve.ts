@@ -2,7 +2,6 @@ import type { Command } from "commander";
 import { readEnvironment, readProviderConfig } from "../config.ts";
 import { databaseUrl } from "../database.ts";
 import { CommandFailure } from "../failure.ts";
-import { explainListening } from "../listen-failure.ts";
 import { logLevel } from "../log.ts";
 import * as flags from "../options.ts";
 import { printJson, say } from "../output.ts";
@@ -61,21 +60,19 @@ async function serve(options: ServeOptions): Promise<void> {
   const shutdown = shutdownRequested();
   const { createControlPlane, createLog } = await import("@patchbay/control-plane");
   const { host, port, corsOrigin: corsOrigins, publicUrl, tiers } = options;
-  const plane = await explainListening(options, async () =>
-    createControlPlane({
-      database: databaseUrl(options),
-      host,
-      port,
-      providers,
-      runTimeoutMs: options.runTimeout * 1000,
-      trustProxy: options.trustProxy ?? false,
-      retentionDays: options.retentionDays,
-      log: createLog(logLevel(environment)),
-      ...(corsOrigins && { corsOrigins }),
-      ...(publicUrl !== undefined && { publicUrl }),
-      ...(tiers !== undefined && { tiers: await readTiers(tiers) }),
-    }),
-  );
+  const plane = await createControlPlane({
+    database: databaseUrl(options),
+    host,
+    port,
+    providers,
+    runTimeoutMs: options.runTimeout * 1000,
+    trustProxy: options.trustProxy ?? false,
+    retentionDays: options.retentionDays,
+    log: createLog(logLevel(environment)),
+    ...(corsOrigins && { corsOrigins }),
+    ...(publicUrl !== undefined && { publicUrl }),
+    ...(tiers !== undefined && { tiers: await readTiers(tiers) }),
+  });
   if (options.json) printJson({ ready: true, baseUrl: plane.url });
   else say(`Patchbay serves at ${plane.url} (model: ${plane.provider}, data: ${databaseUrl(options)})`);
   await shutdown;

@@ -8,7 +8,11 @@ export interface Link {
 }
 
 /** What `dev` tells the process that runs the functions. */
-export type ToRuntime = { type: "connect"; link: Link } | { type: "stop" };
+export type ToRuntime =
+  | { type: "connect"; link: Link }
+  /** The control plane is about to go for good: a lost link is no news. */
+  | { type: "expectLoss" }
+  | { type: "stop" };
 
 /** What that process tells `dev`. */
 export type FromRuntime =

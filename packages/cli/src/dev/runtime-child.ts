@@ -11,6 +11,8 @@ export interface RuntimeChild {
   readonly loaded: Promise<Manifest>;
   /** Resolves when the functions can be called; rejects with a CommandFailure when they never will. */
   connect(link: Link): Promise<void>;
+  /** From now on it does not tell of losing the control plane. */
+  expectLoss(): void;
   /** Finishes what it holds, takes nothing new, and ends. */
   stop(): void;
   kill(): void;
@@ -56,6 +58,7 @@ export function launchRuntime(file: string): RuntimeChild {
       send({ type: "connect", link });
       return connected.promise;
     },
+    expectLoss: () => send({ type: "expectLoss" }),
     stop: () => send({ type: "stop" }),
     kill: () => void child.kill("SIGKILL"),
     ended: ended.promise,

@@ -26,6 +26,8 @@ export interface Supervisor {
   start(): Promise<Manifest>;
   /** Starts a fresh process; the old one goes on until the new one is connected, and then finishes what it holds. */
   reload(): Promise<void>;
+  /** Tells the processes that the control plane is about to go. */
+  expectLoss(): void;
   /** Lets every process finish what it holds, at most `graceMs`. */
   stop(graceMs: number): Promise<void>;
 }
@@ -38,6 +40,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
   let coming: RuntimeChild | undefined;
   let servingSince = 0;
   let failures = 0;
+  let told: string | undefined;
 
   /** Brings a fresh process to serve. Undefined when a newer one overtook it. */
   async function replace(): Promise<Manifest | undefined> {
@@ -55,6 +58,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
       if (coming !== child) return undefined;
       const old = serving;
       [serving, coming, servingSince] = [child, undefined, performance.now()];
+      told = undefined;
       onServing(manifest);
       old?.stop();
       return manifest;
@@ -74,7 +78,10 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
       await replace();
     } catch (error) {
       if (stopping.signal.aborted) return;
-      onFailure(error instanceof Error ? error.message : String(error), serving !== undefined);
+      const reason = error instanceof Error ? error.message : String(error);
+      // What is tried again by itself says the same thing once.
+      if (serving || reason !== told) onFailure(reason, serving !== undefined);
+      told = reason;
       if (!serving) void retry();
     }
   }
@@ -101,6 +108,9 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
       return manifest;
     },
     reload,
+    expectLoss() {
+      for (const child of children) child.expectLoss();
+    },
     async stop(graceMs) {
       stopping.abort();
       coming?.kill();

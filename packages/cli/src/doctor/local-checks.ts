@@ -1,0 +1,118 @@
+import { accessSync, constants, existsSync } from "node:fs";
+import { createServer } from "node:net";
+import { dirname, resolve } from "node:path";
+import { readProviderConfig, type Environment } from "../config.ts";
+import { databaseUrl, type DatabaseOptions } from "../database.ts";
+import { reasonOf } from "../failure.ts";
+import { describeLoadError, findServiceFile, loadService } from "../service-file.ts";
+import { fail, ok, warn, type Finding } from "./check.ts";
+
+const MIN_NODE = [22, 18] as const;
+
+export function checkNode(version = process.versions.node): Finding {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  const enough = major > MIN_NODE[0] || (major === MIN_NODE[0] && minor >= MIN_NODE[1]);
+  if (enough) return ok("Node.js", version);
+  return fail("Node.js", `${version} is too old`, `Install Node.js ${MIN_NODE.join(".")} or newer.`);
+}
+
+export function checkDataDir(dataDir: string): Finding {
+  let folder = resolve(dataDir);
+  while (!existsSync(folder)) folder = dirname(folder);
+  const made = folder === resolve(dataDir) ? "" : ", to be made at the first start";
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK);
+    return ok("data folder", `${resolve(dataDir)} can be written${made}`);
+  } catch {
+    return fail(
+      "data folder",
+      `${folder} cannot be written by this user`,
+      "Change its owner, or choose another: --data-dir DIR.",
+    );
+  }
+}
+
+export async function checkDatabase(options: DatabaseOptions): Promise<Finding> {
+  const url = databaseUrl(options);
+  const file = url.replace(/^sqlite:/, "");
+  if (url.startsWith("sqlite:") && !existsSync(file))
+    return ok("database", `${file} is not there yet; the first start makes it`);
+  try {
+    const { openStore } = await import("@patchbay/control-plane");
+    const store = await openStore(url);
+    try {
+      await store.ping();
+    } finally {
+      await store.close();
+    }
+    return ok("database", `${file} opens and has this version's form`);
+  } catch (error) {
+    return fail("database", reasonOf(error), "Restore a backup, or name another database: --database sqlite:PATH.");
+  }
+}
+
+export async function checkPort({ host, port }: { host: string; port: number }): Promise<Finding> {
+  const code = await tryListening(host, port);
+  if (code === undefined) return ok("port", `${port} on ${host} is free`);
+  if (code !== "EADDRINUSE")
+    return fail("port", `${host}:${port} cannot be listened on (${code})`, "Choose another: --host H --port N.");
+  if (await answersHealthz(host, port)) return ok("port", `a Patchbay service answers on ${host}:${port} already`);
+  return fail("port", `${port} on ${host} is taken by another program`, "Stop it, or choose another port: --port N.");
+}
+
+function tryListening(host: string, port: number): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", (error) => resolve("code" in error ? String(error.code) : error.message));
+    server.listen({ host, port }, () => server.close(() => resolve(undefined)));
+  });
+}
+
+async function answersHealthz(host: string, port: number): Promise<boolean> {
+  const name = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
+  const response = await fetch(`http://${name}:${port}/healthz`, { signal: AbortSignal.timeout(2000) }).catch(
+    () => undefined,
+  );
+  return response?.ok === true && response.headers.has("X-Request-Id");
+}
+
+const KEY_SHAPES = { anthropic: /^sk-ant-/, openai: /^sk-/, gemini: /^AIza/ } as const;
+const NAMES = ["anthropic", "openai", "gemini"] as const;
+
+/** The providers' settings: whether they can be read, and whether keys look like keys of that provider. Nothing is sent. */
+export function checkProviders(environment: Environment): Finding[] {
+  const set = "Set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY.";
+  try {
+    const config = readProviderConfig(environment);
+    const findings = NAMES.flatMap((name) => {
+      const account = config[name];
+      if (!account) return [];
+      const odd =
+        account.apiKey !== undefined && account.baseUrl === undefined && !KEY_SHAPES[name].test(account.apiKey);
+      if (odd)
+        return [warn(name, "the key does not look like one of this provider", `Check ${name.toUpperCase()}_API_KEY.`)];
+      return [ok(name, account.baseUrl === undefined ? "a key is set" : `configured, at ${account.baseUrl}`)];
+    });
+    const chosen = config.default?.provider;
+    if (chosen !== undefined && chosen !== "offline" && !NAMES.some((name) => name === chosen && config[name]))
+      findings.push(
+        fail("provider", `PATCHBAY_PROVIDER is ${chosen}, which has no key`, `Set ${chosen.toUpperCase()}_API_KEY.`),
+      );
+    if (findings.length > 0) return findings;
+    if (chosen === "offline") return [ok("provider", "the offline model, which is no language model")];
+    return [warn("provider", "no key is set: `dev` uses the offline model, `serve` refuses queries", set)];
+  } catch (error) {
+    return [fail("provider", reasonOf(error), "Mend these variables, or take them out.")];
+  }
+}
+
+export async function checkFile(named: string | undefined): Promise<Finding> {
+  let path = named ?? "";
+  try {
+    path = findServiceFile(named);
+    const { manifest } = await loadService(path);
+    return ok("functions", `${path} defines ${manifest.functions.length}`);
+  } catch (error) {
+    return fail("functions", describeLoadError(error, path), "Mend the file; `patchbay dev` reloads it as you save.");
+  }
+}

@@ -1,0 +1,111 @@
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { runCommand, temporaryFolder } from "./support/command.ts";
+
+/** Runs administration commands on one data folder and gives what they print as JSON. */
+async function administration() {
+  const folder = await temporaryFolder();
+  const run = (...args: string[]) => runCommand([...args, "--data-dir", folder.path]);
+  return {
+    run,
+    folder: folder.path,
+    async json(...args: string[]): Promise<Record<string, string> & { items: Record<string, unknown>[] }> {
+      const { code, stdout, stderr } = await run(...args, "--json");
+      if (code !== 0) throw new Error(stderr);
+      return JSON.parse(stdout);
+    },
+    [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
+  };
+}
+
+test("an organisation is made in a tier and listed", async () => {
+  await using admin = await administration();
+  const org = await admin.json("orgs", "create", "Acme", "--tier", "starter");
+  expect(org).toEqual({ orgId: expect.stringMatching(/^org_/), name: "Acme", tier: "starter" });
+  expect(await admin.json("orgs", "list")).toEqual({ items: [org] });
+  expect((await admin.run("orgs", "list")).stdout).toContain("Acme");
+});
+
+test("an unknown tier is refused with the tiers there are", async () => {
+  await using admin = await administration();
+  const { code, stderr } = await admin.run("orgs", "create", "Acme", "--tier", "gold");
+  expect(code).toBe(1);
+  expect(stderr).toContain("sandbox, starter, growth, scale");
+});
+
+test("an agent is made with a key, changed and deleted", async () => {
+  await using admin = await administration();
+  const made = await admin.json("agents", "create", "Desk", "--instructions", "Be brief.");
+  expect(made).toEqual({
+    agentId: expect.stringMatching(/^agt_/),
+    name: "Desk",
+    orgId: expect.stringMatching(/^org_/),
+    keyId: expect.stringMatching(/^key_/),
+    apiKey: expect.stringMatching(/^service_live_[0-9A-Za-z]{36}$/),
+  });
+  const agentId = made["agentId"] ?? "";
+  expect(await admin.json("agents", "update", agentId, "--name", "Office")).toMatchObject({
+    name: "Office",
+    instructions: "Be brief.",
+  });
+  await admin.json("agents", "delete", agentId);
+  expect(await admin.json("agents", "list")).toEqual({ items: [] });
+});
+
+test("keys of each kind are made, listed without their secret, and revoked", async () => {
+  await using admin = await administration();
+  const { agentId = "" } = await admin.json("agents", "create", "Desk");
+  const key = await admin.json("keys", "create", "--agent", agentId, "--roles", "a, b", "--label", "shop");
+  expect(key).toEqual({ keyId: expect.any(String), agentId, apiKey: expect.any(String), roles: ["a", "b"] });
+  const runtimeKey = await admin.json("runtime-keys", "create", "--agent", agentId);
+  expect(runtimeKey).toEqual({ keyId: expect.any(String), agentId, runtimeKey: expect.any(String) });
+  const token = await admin.json("tokens", "create", "--agent", agentId);
+  expect(token).toEqual({
+    tokenId: expect.any(String),
+    agentId,
+    accessToken: expect.any(String),
+    expiresAt: expect.any(String),
+  });
+
+  const { stdout } = await admin.run("keys", "list", "--agent", agentId, "--json");
+  expect(stdout).toContain('"label":"shop"');
+  expect(stdout).not.toContain(key["apiKey"]);
+
+  await admin.json("keys", "revoke", key["keyId"] ?? "");
+  await admin.json("tokens", "revoke", token["tokenId"] ?? "");
+  expect((await admin.run("keys", "list", "--agent", agentId)).stdout).toMatch(/shop .* revoked 2/);
+  expect((await admin.json("tokens", "list", "--agent", agentId)).items[0]?.["revokedAt"]).not.toBeNull();
+});
+
+test("credits are granted in dollars and shown", async () => {
+  await using admin = await administration();
+  const { orgId = "" } = await admin.json("orgs", "create", "Acme", "--tier", "growth");
+  expect(await admin.json("credits", "show", "--org", orgId)).toEqual({ orgId, balanceUsd: 0 });
+  expect(await admin.json("credits", "grant", "--org", orgId, "12.50")).toEqual({ orgId, balanceUsd: 12.5 });
+});
+
+test("an id that does not exist exits 1 and says where ids are listed", async () => {
+  await using admin = await administration();
+  const { code, stderr } = await admin.run("keys", "revoke", "key_none");
+  expect(code).toBe(1);
+  expect(stderr).toContain("patchbay keys list");
+});
+
+test("runs and the audit log of an agent are listed", async () => {
+  await using admin = await administration();
+  const { agentId = "" } = await admin.json("agents", "create", "Desk");
+  expect(await admin.json("runs", "list", "--agent", agentId)).toEqual({ items: [] });
+  const { items } = await admin.json("audit", "list", "--agent", agentId);
+  expect(items.map(({ action }) => action)).toContain("agent.created");
+});
+
+test("backup writes a copy that can be administered, and overwrites nothing", async () => {
+  await using admin = await administration();
+  const org = await admin.json("orgs", "create", "Acme");
+  const file = join(admin.folder, "copy.db");
+  expect(await admin.json("backup", file)).toEqual({ file, sizeBytes: (await stat(file)).size });
+  const copy = await runCommand(["orgs", "list", "--json", "--database", `sqlite:${file}`]);
+  expect(JSON.parse(copy.stdout)).toEqual({ items: [org] });
+  expect((await admin.run("backup", file)).stderr).toContain("overwrites nothing");
+});

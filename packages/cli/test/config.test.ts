@@ -1,0 +1,58 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { readProviderConfig } from "../src/config.ts";
+import { temporaryFolder } from "./support/command.ts";
+
+test("empty values count as unset", () => {
+  const env = {
+    ANTHROPIC_API_KEY: "",
+    OPENAI_BASE_URL: " ",
+    PATCHBAY_PROVIDER: "",
+    PATCHBAY_MODEL: "",
+    PATCHBAY_PRICES: "",
+  };
+  expect(readProviderConfig(env)).toEqual({ offline: false, default: {} });
+});
+
+test("OpenAI is asked by responses, and by chat where another address is set", () => {
+  expect(readProviderConfig({ OPENAI_API_KEY: "k" }).openai).toEqual({ apiKey: "k", api: "responses" });
+  expect(readProviderConfig({ OPENAI_API_KEY: "k", OPENAI_BASE_URL: "http://h/v1" }).openai).toMatchObject({
+    api: "chat",
+  });
+  const named = { OPENAI_API_KEY: "k", OPENAI_BASE_URL: "http://h/v1", OPENAI_API: "responses" };
+  expect(readProviderConfig(named).openai).toEqual({ apiKey: "k", baseUrl: "http://h/v1", api: "responses" });
+});
+
+test("a compatible server of one's own may want no key", () => {
+  expect(readProviderConfig({ OPENAI_BASE_URL: "http://h/v1" }).openai).toEqual({
+    baseUrl: "http://h/v1",
+    api: "chat",
+  });
+});
+
+test("the offline model serves when named, and as a fallback only where that is wanted", () => {
+  expect(readProviderConfig({}).offline).toBe(false);
+  expect(readProviderConfig({ PATCHBAY_PROVIDER: "offline" })).toMatchObject({
+    offline: true,
+    default: { provider: "offline" },
+  });
+  expect(readProviderConfig({}, { offlineFallback: true })).toEqual({ offline: true, default: {} });
+});
+
+test("prices are read from their file", async () => {
+  await using folder = await temporaryFolder();
+  const file = join(folder.path, "prices.json");
+  await writeFile(file, '{"models":{}}');
+  expect(readProviderConfig({ PATCHBAY_PRICES: file }).prices).toEqual({ models: {} });
+});
+
+test("every bad value is named at once", () => {
+  const env = {
+    PATCHBAY_PROVIDER: "acme",
+    OPENAI_API: "telex",
+    GEMINI_BASE_URL: "nowhere",
+    PATCHBAY_PRICES: "/no/such.json",
+  };
+  expect(() => readProviderConfig(env)).toThrow(/GEMINI_BASE_URL.*OPENAI_API.*PATCHBAY_PROVIDER.*PATCHBAY_PRICES/);
+});

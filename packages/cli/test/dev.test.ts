@@ -1,0 +1,267 @@
+import { spawnSync } from "node:child_process";
+import { mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { runCommand, startCommand, temporaryFolder } from "./support/command.ts";
+import { serviceSource } from "./support/service-source.ts";
+
+interface Ready {
+  baseUrl: string;
+  localUrl: string;
+  agentId: string;
+  apiKey: string;
+  runtimeKey: string;
+  accessToken: string;
+  provider: string;
+}
+
+async function folderWith(source: string) {
+  const folder = await temporaryFolder();
+  const file = join(folder.path, "service.ts");
+  await writeFile(file, source);
+  return {
+    path: folder.path,
+    dataDir: join(folder.path, ".patchbay"),
+    // Written beside and renamed, as editors do.
+    async save(text: string) {
+      await writeFile(`${file}.new`, text);
+      await rename(`${file}.new`, file);
+    },
+    [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
+  };
+}
+
+async function startDev(cwd: string, ...args: string[]) {
+  const running = startCommand(["dev", "--port", "0", "--json", ...args], { cwd });
+  const ready = JSON.parse(await running.seen(/^\{"ready".*\}$/m)) as Ready;
+  const query = async (text: string, more: object = {}) => {
+    const response = await fetch(`${ready.baseUrl}/agents/${ready.agentId}/query`, {
+      method: "POST",
+      headers: { "X-API-Key": ready.apiKey, "Content-Type": "application/json" },
+      body: JSON.stringify({ query: text, ...more }),
+    });
+    return (await response.json()) as {
+      success: boolean;
+      threadId: string;
+      toolInteractions: { toolName: string; result: unknown }[];
+    };
+  };
+  return { ...running, ready, query };
+}
+
+test("dev --json prints one line with what is needed, and a query is answered then", async () => {
+  await using folder = await folderWith(serviceSource());
+  await using dev = await startDev(folder.path);
+
+  expect(dev.ready).toEqual({
+    ready: true,
+    baseUrl: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+    localUrl: dev.ready.baseUrl,
+    agentId: expect.any(String),
+    apiKey: expect.stringMatching(/^service_live_/),
+    runtimeKey: expect.any(String),
+    accessToken: expect.any(String),
+    provider: "offline",
+  });
+  expect(await dev.query('Greet "Ann"')).toMatchObject({
+    success: true,
+    toolInteractions: [{ toolName: "greet", result: "Hello, Ann!" }],
+  });
+  const local = await fetch(`${dev.ready.localUrl}/agent/query-stream`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${dev.ready.accessToken}`, "Content-Type": "application/json" },
+    body: JSON.stringify({ query: 'Greet "Ann"' }),
+  });
+  expect(await local.text()).toContain('"type":"final_response"');
+});
+
+test("the live log tells of queries and calls, and never of their text", async () => {
+  await using folder = await folderWith(serviceSource());
+  await using dev = await startDev(folder.path);
+  await dev.query('Greet "Ann"', { role: "clerk" });
+  await dev.seen(/done .* tokens/);
+  dev.process.kill("SIGTERM");
+  const { stderr } = await dev.finished;
+  expect(stderr).toMatch(/query .* as clerk/);
+  expect(stderr).toMatch(/call .* as clerk {2}greet {2}ok {2}\d+ ms/);
+  expect(stderr).not.toContain("Ann");
+});
+
+test("credentials are made once, kept for the owner alone, and made anew when the database is gone", async () => {
+  await using folder = await folderWith(serviceSource());
+  const startOnce = async () => {
+    await using dev = await startDev(folder.path);
+    dev.process.kill("SIGTERM");
+    expect((await dev.finished).code).toBe(0);
+    return { ...dev.ready, baseUrl: "", localUrl: "" };
+  };
+  const first = await startOnce();
+  expect(await startOnce()).toEqual(first);
+
+  const file = join(folder.dataDir, "dev-credentials.json");
+  expect((await stat(file)).mode & 0o777).toBe(0o600);
+  expect(JSON.parse(await readFile(file, "utf8"))).toMatchObject({ agentId: first.agentId, apiKey: first.apiKey });
+
+  await rm(join(folder.dataDir, "patchbay.db"));
+  const fresh = await startOnce();
+  expect(fresh.agentId).not.toBe(first.agentId);
+  expect(fresh.apiKey).not.toBe(first.apiKey);
+});
+
+test("a revoked token is renewed at the next start, the rest stays", async () => {
+  await using folder = await folderWith(serviceSource());
+  const first = await startDev(folder.path);
+  const { tokenId } = JSON.parse(await readFile(join(folder.dataDir, "dev-credentials.json"), "utf8")) as {
+    tokenId: string;
+  };
+  await runCommand(["tokens", "revoke", tokenId, "--data-dir", folder.dataDir]);
+  await first[Symbol.asyncDispose]();
+
+  await using second = await startDev(folder.path);
+  expect(second.ready).toMatchObject({ agentId: first.ready.agentId, apiKey: first.ready.apiKey });
+  expect(second.ready.accessToken).not.toBe(first.ready.accessToken);
+});
+
+test("a saved change is served without a restart, and threads go on", async () => {
+  await using folder = await folderWith(serviceSource());
+  await using dev = await startDev(folder.path);
+  const before = await dev.query('Greet "Ann"');
+
+  await folder.save(serviceSource({ name: "welcome", handler: "({ name }) => `Welcome, ${name}!`" }));
+  await dev.seen("1 function is served");
+
+  const after = await dev.query('Welcome "Bob"', { threadId: before.threadId });
+  expect(after).toMatchObject({
+    success: true,
+    threadId: before.threadId,
+    toolInteractions: [{ toolName: "welcome", result: "Welcome, Bob!" }],
+  });
+});
+
+/** A function that says that it was called and ends when `gate` exists. */
+function gatedService(gate: string): string {
+  const wait = `while (!existsSync(${JSON.stringify(gate)})) await new Promise((r) => setTimeout(r, 5));`;
+  return serviceSource({
+    before: 'import { existsSync } from "node:fs";',
+    handler: `async ({ name }) => { process.stdout.write("called\\n"); ${wait} return "old " + name; }`,
+  });
+}
+
+test("a reload leaves a running call to end with the code it began with", async () => {
+  await using folder = await folderWith("");
+  const gate = join(folder.path, "gate");
+  await folder.save(gatedService(gate));
+  await using dev = await startDev(folder.path);
+
+  const running = dev.query('Greet "Ann"');
+  await dev.seen("called");
+  await folder.save(serviceSource({ handler: "() => 'new'" }));
+  await dev.seen("1 function is served");
+  await mkdir(gate);
+
+  expect(await running).toMatchObject({ success: true, toolInteractions: [{ result: "old Ann" }] });
+  expect(await dev.query('Greet "Ann"')).toMatchObject({ toolInteractions: [{ result: "new" }] });
+});
+
+test("SIGTERM lets a running query end, and exits 0", async () => {
+  await using folder = await folderWith("");
+  const gate = join(folder.path, "gate");
+  await folder.save(gatedService(gate));
+  await using dev = await startDev(folder.path);
+
+  const running = dev.query('Greet "Ann"');
+  await dev.seen("called");
+  dev.process.kill("SIGTERM");
+  await expect
+    .poll(() =>
+      fetch(`${dev.ready.baseUrl}/readyz`).then(
+        ({ status }) => status,
+        () => 0,
+      ),
+    )
+    .not.toBe(200);
+  await mkdir(gate);
+
+  expect(await running).toMatchObject({ success: true, toolInteractions: [{ result: "old Ann" }] });
+  expect((await dev.finished).code).toBe(0);
+});
+
+test("a second SIGINT ends everything at once", async () => {
+  await using folder = await folderWith("");
+  await folder.save(gatedService(join(folder.path, "never")));
+  await using dev = await startDev(folder.path);
+
+  void dev.query('Greet "Ann"').catch(() => {});
+  await dev.seen("called");
+  dev.process.kill("SIGINT");
+  await expect
+    .poll(() =>
+      fetch(`${dev.ready.baseUrl}/readyz`).then(
+        ({ status }) => status,
+        () => 0,
+      ),
+    )
+    .not.toBe(200);
+  dev.process.kill("SIGINT");
+
+  expect((await dev.finished).code).toBe(130);
+});
+
+test.each([
+  ["does not parse", `${serviceSource()}\nconst x: = 3;\n`, /service\.ts:\d+.*: SyntaxError/],
+  [
+    "breaks a rule of functions",
+    serviceSource().replace("roles: everyone,", ""),
+    /service\.ts:\d+:\d+: DefinitionError: .*roles/,
+  ],
+])("a change that %s is told with its place, and the old functions go on", async (_what, source, told) => {
+  await using folder = await folderWith(serviceSource());
+  await using dev = await startDev(folder.path);
+  await folder.save(source);
+  await dev.seen("The functions from before go on serving.");
+  await dev.seen(told);
+  expect(await dev.query('Greet "Ann"')).toMatchObject({ success: true, toolInteractions: [{ toolName: "greet" }] });
+});
+
+test("a file that does not load at the start exits 1 with its place", async () => {
+  await using folder = await folderWith("\n\nthrow new Error('no database');\n");
+  const { code, stdout, stderr } = await runCommand(["dev", "--port", "0", "--json"], { cwd: folder.path });
+  expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+  expect(stderr).toMatch(/service\.ts:3:\d+: Error: no database/);
+});
+
+test("a crashed function process is started again", async () => {
+  await using folder = await folderWith(serviceSource({ handler: "() => process.exit(7)" }));
+  await using dev = await startDev(folder.path);
+  void dev.query('Greet "Ann"').catch(() => {});
+  await dev.seen("exited with code 7; starting it again");
+  await dev.seen("1 function is served");
+});
+
+test("the function process ends with its parent, also when that is killed", async () => {
+  await using folder = await folderWith(serviceSource({ before: "process.stdout.write(`pid=${process.pid}\\n`);" }));
+  const dev = await startDev(folder.path);
+  const pid = Number((await dev.seen(/pid=\d+/)).slice(4));
+  dev.process.kill("SIGKILL");
+  await expect.poll(() => isRunning(pid), { timeout: 10_000 }).toBe(false);
+});
+
+/** A process that ended but that nobody has asked about yet (state Z) does not run. */
+function isRunning(pid: number): boolean {
+  const { stdout } = spawnSync("ps", ["-o", "stat=", "-p", String(pid)], { encoding: "utf8" });
+  return /^[^Z\s]/.test(stdout.trim());
+}
+
+test("without --json dev shows the functions and curl lines for each endpoint", async () => {
+  await using folder = await folderWith(serviceSource());
+  await using dev = startCommand(["dev", "--port", "0", "--no-watch"], { cwd: folder.path });
+  await dev.seen("Ctrl-C stops.");
+  dev.process.kill("SIGINT");
+  const { code, stdout } = await dev.finished;
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/greet +everyone +read +name/);
+  expect(stdout).toContain("offline, a stand-in that is no language model; set ANTHROPIC_API_KEY");
+  expect(stdout).toMatch(/curl http:\S+\/agents\/agt_\S+\/query -H 'X-API-Key: service_live_/);
+  expect(stdout).toMatch(/curl -N http:\S+\/query-stream -H 'X-API-Key/);
+  expect(stdout).toMatch(/curl -N http:\S+\/agent\/query-stream -H 'Authorization: Bearer /);
+});

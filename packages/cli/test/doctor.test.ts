@@ -1,0 +1,78 @@
+import { writeFile } from "node:fs/promises";
+import { createServer, type AddressInfo } from "node:net";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import type { Finding } from "../src/doctor/check.ts";
+import { checkNode } from "../src/doctor/local-checks.ts";
+import { runCommand, startCommand, temporaryFolder } from "./support/command.ts";
+import { json, startFakeService } from "./support/fake-service.ts";
+import { serviceSource } from "./support/service-source.ts";
+
+async function doctor(args: string[], options?: Parameters<typeof runCommand>[1]) {
+  const { code, stdout } = await runCommand(["doctor", "--port", "0", "--json", ...args], options);
+  const { ok, checks } = JSON.parse(stdout) as { ok: boolean; checks: Finding[] };
+  return { code, ok, of: (name: string) => checks.find((check) => check.name === name) };
+}
+
+test("a set-up without faults is ok and exits 0", async () => {
+  await using folder = await temporaryFolder();
+  await writeFile(join(folder.path, "service.ts"), serviceSource());
+  const found = await doctor([], { cwd: folder.path, env: { ANTHROPIC_API_KEY: "sk-ant-x" } });
+  expect(found).toMatchObject({ code: 0, ok: true });
+  for (const name of ["Node.js", "data folder", "database", "port", "anthropic", "functions"])
+    expect(found.of(name)).toMatchObject({ status: "ok" });
+});
+
+test("an old Node.js is a fault", () => {
+  expect(checkNode("20.20.2")).toMatchObject({ status: "fail", fix: expect.stringContaining("22.18") });
+});
+
+test("a port that another program holds is a fault", async () => {
+  const other = createServer((socket) => socket.destroy());
+  await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+  const { port } = other.address() as AddressInfo;
+  const { code, stdout } = await runCommand(["doctor", "--port", String(port)]);
+  other.close();
+  expect(code).toBe(1);
+  expect(stdout).toMatch(/^fail {2}port .*another program\n.*→ Stop it/m);
+});
+
+test("a broken database, file and variable are all told at once", async () => {
+  await using folder = await temporaryFolder();
+  await writeFile(join(folder.path, "patchbay.db"), "this is no database, by any account of the word database");
+  await writeFile(join(folder.path, "service.ts"), "export default 1;");
+  const found = await doctor(["--data-dir", "."], { cwd: folder.path, env: { OPENAI_API: "telex" } });
+  expect(found).toMatchObject({ code: 1, ok: false });
+  for (const name of ["database", "provider", "functions"]) expect(found.of(name)).toMatchObject({ status: "fail" });
+});
+
+test("a key that does not look like one of its provider is a warning", async () => {
+  const found = await doctor([], { env: { GEMINI_API_KEY: "sk-ant-x" } });
+  expect(found.code).toBe(0);
+  expect(found.of("gemini")).toMatchObject({ status: "warn" });
+});
+
+test("a running service is looked at from outside", async () => {
+  await using folder = await temporaryFolder();
+  await writeFile(join(folder.path, "service.ts"), serviceSource());
+  await using dev = startCommand(["dev", "--port", "0", "--json"], { cwd: folder.path });
+  const ready = JSON.parse(await dev.seen(/^\{"ready".*\}$/m)) as { baseUrl: string; agentId: string; apiKey: string };
+  const target = ["--url", ready.baseUrl, "--agent", ready.agentId];
+
+  const good = await doctor([...target, "--key", ready.apiKey]);
+  expect(good).toMatchObject({ code: 0, ok: true });
+  for (const name of ["service", "clock", "WebSocket", "key", "query", "stream"])
+    expect(good.of(name)).toMatchObject({ status: "ok" });
+
+  const wrong = await doctor([...target, "--key", "service_live_wrong"]);
+  expect(wrong.code).toBe(1);
+  expect(wrong.of("key")).toMatchObject({ status: "fail", message: "is unknown or revoked" });
+});
+
+test("a clock that differs is a warning, a swallowed upgrade a fault", async () => {
+  const late = { Date: new Date(Date.now() - 60_000).toUTCString() };
+  await using service = await startFakeService([json(200, {}, late), json(404, {}, late)]);
+  const found = await doctor(["--url", service.url]);
+  expect(found.of("clock")).toMatchObject({ status: "warn", message: expect.stringMatching(/(59|60|61) s/) });
+  expect(found.of("WebSocket")).toMatchObject({ status: "fail", fix: expect.stringContaining("Upgrade") });
+});

@@ -1,0 +1,103 @@
+import { writeFile } from "node:fs/promises";
+import { createServer, type AddressInfo } from "node:net";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { runCommand, startCommand, temporaryFolder } from "./support/command.ts";
+import { serviceSource } from "./support/service-source.ts";
+
+const offline = { PATCHBAY_PROVIDER: "offline" };
+
+async function startServe(folder: string, env: Record<string, string> = offline) {
+  const running = startCommand(["serve", "--port", "0", "--data-dir", folder, "--json"], { env });
+  const ready = JSON.parse(await running.seen(/^\{"ready".*\}$/m)) as { ready: true; baseUrl: string };
+  return { ...running, ready };
+}
+
+test("serve, connect and query work together as three processes", async () => {
+  await using folder = await temporaryFolder();
+  await writeFile(join(folder.path, "service.ts"), serviceSource());
+  await using serve = await startServe(folder.path);
+  const admin = async (...args: string[]) =>
+    JSON.parse((await runCommand([...args, "--data-dir", folder.path, "--json"])).stdout) as Record<string, string>;
+  const { agentId = "", apiKey = "" } = await admin("agents", "create", "Desk");
+  const { runtimeKey = "" } = await admin("runtime-keys", "create", "--agent", agentId);
+  const target = { PATCHBAY_URL: serve.ready.baseUrl, PATCHBAY_AGENT: agentId };
+
+  const early = await runCommand(["query", 'Greet "Ann"'], { env: { ...target, PATCHBAY_KEY: apiKey } });
+  expect(early.code).toBe(1);
+  expect(early.stderr).toContain(
+    "Agent session not found: no functions are connected. Start them with `patchbay connect",
+  );
+
+  const runtimeEnv = { ...target, PATCHBAY_KEY: runtimeKey };
+  await using runtime = startCommand(["connect", "service.ts", "--json"], { cwd: folder.path, env: runtimeEnv });
+  await runtime.seen('"ready":true');
+  const answered = await runCommand(["query", 'Greet "Ann"', "--stream", "--json"], {
+    env: { ...target, PATCHBAY_KEY: apiKey },
+  });
+  expect(answered.code).toBe(0);
+  expect(JSON.parse(answered.stdout)).toMatchObject({
+    success: true,
+    toolInteractions: [{ toolName: "greet", parameters: { name: "Ann" }, success: true, result: "Hello, Ann!" }],
+  });
+  expect(answered.stderr).toContain('→ greet {"name":"Ann"}');
+
+  const { items } = JSON.parse(
+    (await runCommand(["runs", "list", "--agent", agentId, "--data-dir", folder.path, "--json"])).stdout,
+  );
+  expect(items).toHaveLength(2);
+  const shown = await runCommand(["runs", "show", items[0].runId, "--data-dir", folder.path]);
+  expect(shown.stdout).toContain('{"type":"finalResponse"');
+
+  runtime.process.kill("SIGTERM");
+  expect((await runtime.finished).code).toBe(0);
+  serve.process.kill("SIGTERM");
+  expect((await serve.finished).code).toBe(0);
+});
+
+test("serve --json prints one line on stdout, and its log goes to stderr", async () => {
+  await using folder = await temporaryFolder();
+  await using serve = await startServe(folder.path);
+  serve.process.kill("SIGINT");
+  const { code, stdout, stderr } = await serve.finished;
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toEqual({ ready: true, baseUrl: serve.ready.baseUrl });
+  for (const line of stderr.trim().split("\n").filter(Boolean)) expect(() => JSON.parse(line)).not.toThrow();
+});
+
+test("a taken port exits 1 with the reason and what to do", async () => {
+  await using folder = await temporaryFolder();
+  const taken = createServer();
+  await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
+  const { port } = taken.address() as AddressInfo;
+
+  const { code, stderr } = await runCommand(["serve", "--port", String(port), "--data-dir", folder.path], {
+    env: offline,
+  });
+
+  taken.close();
+  expect(code).toBe(1);
+  expect(stderr).toContain(`Port ${port} on 127.0.0.1 is taken`);
+  expect(stderr).toContain("--port");
+});
+
+test("a second server on the same data is refused", async () => {
+  await using folder = await temporaryFolder();
+  await using _first = await startServe(folder.path);
+  const second = await runCommand(["serve", "--port", "0", "--data-dir", folder.path], { env: offline });
+  expect(second.code).toBe(1);
+  expect(second.stderr).toContain("--data-dir");
+});
+
+test("connect refuses a file whose default export is no service", async () => {
+  await using folder = await temporaryFolder();
+  await writeFile(join(folder.path, "wrong.ts"), "export default { functions: [] };");
+  const { code, stderr } = await runCommand(
+    ["connect", "wrong.ts", "--url", "http://127.0.0.1:9", "--agent", "a", "--key", "k"],
+    {
+      cwd: folder.path,
+    },
+  );
+  expect(code).toBe(1);
+  expect(stderr).toContain("export default defineService");
+});
