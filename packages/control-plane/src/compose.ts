@@ -95,6 +95,7 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
     replicaId: owner,
     clock,
     log,
+    metrics,
   });
   const models = catalogOf(options.providers ?? {});
   const { runs: runStore, runtimes, threads, accounts } = store;

@@ -5,6 +5,7 @@ import {
   type CallOutcome,
   type Fault,
   type JsonValue,
+  unknownFunctionMessage,
 } from "@patchbay/protocol";
 import { createCallContext } from "./call-context.ts";
 import { parseContext } from "./context.ts";
@@ -47,9 +48,10 @@ export function createGate(setup: GateSetup): (invocation: Invocation, options: 
     const role = invocation.role ?? setup.defaultRole;
     const definition = setup.functions.get(functionName);
     // To whoever may not call it, a function is as good as not there: the same code and text for both.
-    if (definition === undefined) return refuse(log, "unknown", "unknown_function", unknownFunction(functionName));
+    if (definition === undefined)
+      return refuse(log, "unknown", "unknown_function", unknownFunctionMessage(functionName));
     if (!rolesAllow(definition.manifest.roles, role))
-      return refuse(log, "roles", "unknown_function", unknownFunction(functionName));
+      return refuse(log, "roles", "unknown_function", unknownFunctionMessage(functionName));
 
     const passage: Passage = { definition, invocation, role, options, log, begun: false };
     return withDeadline(
@@ -150,10 +152,6 @@ function endedEarly({ begun, definition }: Passage, reason: unknown): CallOutcom
   return late
     ? { ok: false, code: "timed_out", message: `The time was over ${what}.${doubt}` }
     : { ok: false, code: "cancelled", message: `The call was cancelled ${what}.${doubt}` };
-}
-
-function unknownFunction(name: string): string {
-  return `There is no function named ${JSON.stringify(name.slice(0, 64))}.`;
 }
 
 function listFaults(faults: readonly Fault[]): string {

@@ -56,3 +56,8 @@ export const MESSAGES = {
   deadline_exceeded: "Run timed out",
   cancelled: "Run cancelled",
 } as const;
+
+/** What a caller and a model are told of a function they may not call: the same whether it is hidden from the role or does not exist. */
+export function unknownFunctionMessage(name: string): string {
+  return `Not permitted: there is no function ${JSON.stringify(name.slice(0, 64))} for this role.`;
+}

@@ -5,6 +5,7 @@ import type { WebSocket } from "ws";
 import type { Clock } from "../ports/clock.ts";
 import type { FunctionGateway } from "../ports/function-gateway.ts";
 import type { Log } from "../ports/log.ts";
+import { silentMetrics, type Metrics } from "../ports/metrics.ts";
 import { ServiceError } from "../ports/service-error.ts";
 import type { RuntimeStore } from "../ports/stores.ts";
 import { createChoice } from "./choice.ts";
@@ -25,6 +26,7 @@ export interface FunctionGatewayOptions {
   replicaId: string;
   clock: Clock;
   log: Log;
+  metrics?: Pick<Metrics, "runtimeConnected" | "runtimeDisconnected">;
   /** Pings each way; three silent ones end a link. Default 10 s. */
   heartbeatMs?: number;
   /** How long a runtime has for its first frame. Default 5 s. */
@@ -54,7 +56,7 @@ export interface RuntimeGateway extends FunctionGateway {
 }
 
 export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeGateway {
-  const { store, authenticate, clock, heartbeatMs = 10_000, helloMs = 5_000 } = options;
+  const { store, authenticate, clock, metrics = silentMetrics, heartbeatMs = 10_000, helloMs = 5_000 } = options;
   const log = options.log.child({ replicaId: options.replicaId });
   const registry = createRegistry();
   const held = createHeldOutcomes(() => clock.now());
@@ -97,7 +99,8 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
     if (leaving) link.send({ type: "goingAway" });
     const previous = registry.add(link);
     log.info("runtime connected", { agentId, instanceId, manifestHash, functions: identity.manifest.functions.length });
-    if (previous) {
+    if (!previous) metrics.runtimeConnected();
+    else {
       deliveries.linkClosed(previous);
       choice.linkClosed(previous);
       previous.close(LINK_CLOSE.replaced, "this runtime opened a newer link");
@@ -122,6 +125,7 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
       if (!registry.remove(link)) return;
       deliveries.linkClosed(link);
       choice.linkClosed(link);
+      metrics.runtimeDisconnected();
       log.info("runtime disconnected", { agentId, instanceId, code });
       touch(link, false);
     });

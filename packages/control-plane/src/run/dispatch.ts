@@ -2,6 +2,7 @@ import {
   LIMITS,
   MESSAGES,
   parseJson,
+  unknownFunctionMessage,
   type CallOutcome,
   type FunctionManifest,
   type JsonValue,
@@ -59,7 +60,12 @@ export async function plan(
 /** The control plane's half of the gate: a function the role may not call does not exist, and arguments must be JSON. */
 function refuse(state: RunState, name: string, parsed: ReturnType<typeof parseJson>): CallOutcome | undefined {
   if (!state.functions.has(name))
-    return { ok: false, code: "unknown_function", message: `There is no function named ${name}.`, rule: "roles" };
+    return {
+      ok: false,
+      code: "unknown_function",
+      message: unknownFunctionMessage(name),
+      rule: state.hidden.has(name) ? "roles" : "unknown",
+    };
   if (!parsed.ok)
     return { ok: false, code: "invalid_arguments", message: `The arguments ${parsed.message.replace(/^is/, "are")}.` };
   return undefined;

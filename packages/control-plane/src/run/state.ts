@@ -10,6 +10,8 @@ export interface RunState {
   readonly run: RunRecord;
   readonly model: ChosenModel;
   readonly functions: ReadonlyMap<string, FunctionManifest>;
+  /** Names that exist but not for this role: only the audit log tells them from names that do not exist. */
+  readonly hidden: ReadonlySet<string>;
   readonly shown: readonly ModelFunction[];
   readonly history: readonly HistoryEntry[];
   readonly turns: TurnRecord[];
@@ -40,6 +42,7 @@ export function createState(input: {
     run,
     model,
     functions: new Map(visible.map((one) => [one.name, one])),
+    hidden: new Set(manifest.functions.filter((one) => !visible.includes(one)).map((one) => one.name)),
     shown: visible.map(shownOf),
     history,
     turns,
