@@ -1,10 +1,18 @@
 import { expect, test } from "vitest";
 import { AdminError, createAdmin } from "../../src/accounts/admin.ts";
 import { openStore } from "../../src/store/open.ts";
-import { ending, event, sampleRequest, sampleRun } from "../store/contract/world.ts";
+import { ending, event, HandClock, sampleRequest, sampleRun } from "../store/contract/world.ts";
+
+/** A clock of which no two readings are equal, so that lists have one order. */
+class TickingClock extends HandClock {
+  override time = Date.now();
+  override now(): number {
+    return this.time++;
+  }
+}
 
 async function openOffice() {
-  const store = await openStore("sqlite::memory:");
+  const store = await openStore("sqlite::memory:", { clock: new TickingClock() });
   return { store, admin: createAdmin({ store }), [Symbol.asyncDispose]: () => store.close() };
 }
 
