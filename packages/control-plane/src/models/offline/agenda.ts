@@ -35,17 +35,31 @@ const MAX_CALLS = 40;
 /** Decides what to do next for one clause, with what was done so far in mind. Stateless: the same messages, the same decision. */
 export function decide(clause: Clause, sources: Sources, made: readonly MadeCall[], hints: readonly Word[]): Outcome[] {
   const wanted = contentWords(sources.clause);
-  const ranked = rankFunctions(clause, sources, hints);
+  const fitting = rankFunctions(clause, sources, hints);
+  const ranked = fitting.length > 0 ? fitting : aboutTheAsker(clause, sources);
   const nothing = { clause, wanted, calls: [], answered: [], missing: [], alternatives: [] };
   const outcomes = chooseTargets(ranked, sources, made).map((choice): Outcome => {
-    const outcome = pursue({ ...nothing, choice }, sources, made);
+    const telling = wanted.filter(
+      ({ concept }) => !isLabel(concept, choice, sources) || choice.fn.objects.has(concept),
+    );
+    const outcome = pursue({ ...nothing, wanted: telling, choice }, sources, made);
     if (outcome.missing.length === 0) return outcome;
     const rivals = ranked.filter(
-      (other) => other !== choice && choice.score - other.score < 0.4 && other.fn.readOnly === choice.fn.readOnly,
+      (other) => other !== choice && choice.score - other.score < 1.2 && other.fn.readOnly === choice.fn.readOnly,
     );
     return { ...outcome, alternatives: rivals.slice(0, 3) };
   });
   return outcomes.length > 0 ? outcomes : [nothing];
+}
+
+/** "My address": with no better match, whatever can be looked up by the context alone. */
+function aboutTheAsker({ mood, text, verb }: Clause, sources: Sources): Choice[] {
+  if (!/\b(?:my|mine|me|i)\b/iu.test(text) || mood === "conditional" || (verb && !isLooking(verb.concept))) return [];
+  if (contentWords(sources.clause).length === 0) return [];
+  return sources.set.functions
+    .filter((fn) => fn.readOnly && fn.parameters.some(({ required }) => required))
+    .map((fn) => ({ fn, filling: fill(fn, sources, { useResults: false }), score: 0, because: ["my"] }))
+    .filter(({ filling }) => filling.missing.length === 0 && filling.fromContext);
 }
 
 /** The best function, and further ones for values that the clause lists beside the first one's ("order 1 and user 2"). */
@@ -117,7 +131,8 @@ function settle(
   const answered = variants.flatMap((input) => made.find(({ key }) => key === callKey(fn.name, input)) ?? []);
   const further = fn.readOnly && made.length < MAX_CALLS ? goFurther(outcome, answered, sources, made) : undefined;
   if (!further) return { ...outcome, answered };
-  return { ...outcome, calls: further.calls, answered: [...further.answered, ...answered] };
+  const shown = answered.filter(({ data }) => typeof data === "object" || further.answered.length === 0);
+  return { ...outcome, calls: further.calls, answered: [...further.answered, ...shown] };
 }
 
 /** Where the results do not speak of what was asked, a function that takes something out of them may. */
@@ -134,9 +149,8 @@ function goFurther(
       ...memberConcepts(data),
     ]),
   );
-  const asked = outcome.wanted.filter(
-    ({ concept }) => !isLooking(concept) && !isDoing(concept) && !isLabel(concept, outcome, sources),
-  );
+  const asked = outcome.wanted.filter(({ concept }) => !isLooking(concept) && !isDoing(concept));
+  const known = { ...sources, results: answered.flatMap((call) => sources.factsFrom(call)) };
   const untold = asked.filter(({ concept }) => !told.has(concept));
   const succeeded = answered.filter(({ data }) => data !== undefined);
   if (untold.length === 0 || succeeded.length === 0 || depth > 2) return undefined;
@@ -146,7 +160,7 @@ function goFurther(
     .filter((fn) => fn.readOnly && !done.has(fn.name))
     .map((fn) => ({
       fn,
-      filling: fill(fn, sources, { useResults: true }),
+      filling: fill(fn, known, { useResults: true }),
       fit: fitOf(fn, untold, asked) + (bare ? 0.5 : 0),
     }))
     .filter(({ filling, fit }) => filling.missing.length === 0 && filling.chained && fit > 0)
@@ -165,14 +179,17 @@ function goFurther(
 
 function fitOf(fn: KnownFunction, untold: readonly Word[], asked: readonly Word[]): number {
   const says = (words: readonly Word[]) =>
-    words.filter(({ concept }) => fn.objects.has(concept) || fn.described.has(concept)).length;
+    words.filter(({ concept }) => !takes(fn, concept) && (fn.objects.has(concept) || fn.described.has(concept))).length;
   return says(untold) * 2 + (says(asked) > 0 && asked.some(({ concept }) => fn.objects.has(concept)) ? 1 : 0);
 }
 
+const takes = (fn: KnownFunction, concept: string) =>
+  fn.inputs.has(concept) || fn.parameters.some(({ concepts }) => concepts.includes(concept) && concepts.length === 1);
+
 /** True for a word that only says what a value of the query is ("zip 19122"). */
-function isLabel(concept: string, { choice }: Outcome, sources: Sources): boolean {
+function isLabel(concept: string, choice: Choice, sources: Sources): boolean {
   return (
-    [...(choice?.filling.filled ?? [])].some(({ concepts }) => concepts.includes(concept)) ||
+    [...choice.filling.filled].some(({ concepts }) => concepts.includes(concept)) ||
     sources.clause.units.some((unit) => unit.own.has(concept))
   );
 }

@@ -1,3 +1,4 @@
+import { isReference } from "./evidence.ts";
 import { fill, type Filling, type Sources } from "./fill.ts";
 import type { KnownFunction } from "./function-set.ts";
 import type { Parameter } from "./parameters.ts";
@@ -23,7 +24,11 @@ export function findSource(
   tried: (source: Source) => boolean,
   path: readonly KnownFunction[] = [fn],
 ): Source | undefined {
-  if (path.length > MAX_LINKS) return undefined;
+  if (
+    path.length > MAX_LINKS ||
+    ["name", "first_name", "last_name", "expression", "text", "search"].includes(parameter.kind)
+  )
+    return undefined;
   const about = parameter.entity.length > 0 ? parameter.entity : [...fn.objects];
   const links = sources.set.functions
     .filter((other) => other.readOnly && !path.includes(other) && other.parameters.every((own) => own.kind !== "text"))
@@ -61,5 +66,6 @@ function rateYield(other: KnownFunction, about: readonly string[], parameter: Pa
   const says = about.filter((concept) => other.described.has(concept)).length / about.length;
   const needsItself = other.parameters.some((own) => own.required && own.entity.join() === parameter.entity.join());
   if (needsItself) return 0;
+  if (!isReference(parameter) && named < 1 && says < 1) return 0;
   return named * (other.objects.has(ID) ? 3 : 2) + says;
 }

@@ -1,5 +1,5 @@
 import type { FunctionSet } from "./function-set.ts";
-import { VERB_OF_NOUN } from "./synonyms.ts";
+import { NEXT_OF_KIN, VERB_OF_NOUN } from "./synonyms.ts";
 import { conceptOf, isDoing, isLooking, stem, type Word, wordsOf } from "./words.ts";
 
 /** One thing asked for within a query. */
@@ -30,7 +30,7 @@ const QUESTION =
 const CONDITION =
   /\b(?:if|unless|provided|in case|as long as|once|only when|whenever)\b(?! (?:possible|you can|you could|needed))/iu;
 const BOUNDARY = /[.!?]+(?=\s)\s*|[;\n]+\s*|,?\s+(?:and|then|but|also)\s+|,\s+/giu;
-/** After these the rest of the sentence (or, for a message, of the query) belongs to the clause. */
+/** After these the rest belongs to the clause: all of a message, and of a reason what does not ask to be shown something. */
 const SAYING =
   /\b(?:saying|says|stating|that reads|with (?:the |a )?(?:text|message|body|note|comment))\b|(?:text|message|body|note|comment):/iu;
 const REASON = /\b(?:because|since|due to|reason)\b/iu;
@@ -44,8 +44,11 @@ export function splitClauses(query: string, set: FunctionSet): Clause[] {
     const at = boundary.index + boundary[0].length;
     const current = masked.slice(starts.at(-1), boundary.index);
     const sentence = /^[.!?;\n]/u.test(boundary[0]);
-    if (starts.length >= MAX_CLAUSES || SAYING.test(current) || (REASON.test(current) && !sentence)) continue;
-    if (opensRequest(masked.slice(at), set, sentence)) starts.push(at);
+    const aside = boundary[0].startsWith(",") && ASIDE.test(`${open(current)},`) && !verbOf(current, set);
+    if (starts.length >= MAX_CLAUSES || SAYING.test(current) || aside) continue;
+    const rest = masked.slice(at, at + 200);
+    const within = REASON.test(current) && !sentence;
+    if (within ? isLooking(verbOf(rest, set)?.concept ?? "") : opensRequest(rest, set, sentence)) starts.push(at);
   }
   const pieces = starts.map((start, at) => text.slice(start, starts[at + 1] ?? text.length));
   const conditional = pieces.some((piece) => CONDITION.test(maskQuotes(piece)));
@@ -56,12 +59,12 @@ function maskQuotes(text: string): string {
   return text.replace(/["“][^"”]*["”]|`[^`]*`/gu, (quoted) => "_".repeat(quoted.length));
 }
 
-const strip = (text: string) => text.trimStart().replace(OPENING, "").replace(ASIDE, "").replace(OPENING, "");
+const open = (text: string) => text.trimStart().replace(OPENING, "");
+const strip = (text: string) => open(open(text).replace(ASIDE, ""));
 
 function opensRequest(rest: string, set: FunctionSet, sentence: boolean): boolean {
-  const start = rest.slice(0, 200);
-  if (verbOf(start, set)) return true;
-  const question = strip(start);
+  if (verbOf(rest, set)) return true;
+  const question = strip(rest);
   return QUESTION.test(question) && (sentence || /^(?:what|which|who|where|when|how)\b/iu.test(question));
 }
 
@@ -74,8 +77,11 @@ function verbOf(text: string, set: FunctionSet): Word | undefined {
   const asVerb = VERB_OF_NOUN[word.text.toLowerCase()];
   const concept =
     isDoing(word.concept) || isLooking(word.concept) || asVerb === undefined ? word.concept : conceptOf(stem(asVerb));
-  const known = isLooking(concept) || isDoing(concept) || set.functions.some((fn) => fn.actions.has(concept));
-  return known ? { ...word, concept } : undefined;
+  const does = (action: string) => set.functions.some((fn) => fn.actions.has(action));
+  const kin = NEXT_OF_KIN[word.concept];
+  if (kin !== undefined && !does(concept) && does(conceptOf(stem(kin))))
+    return { ...word, concept: conceptOf(stem(kin)) };
+  return isLooking(concept) || isDoing(concept) || does(concept) ? { ...word, concept } : undefined;
 }
 
 function readClause(piece: string, set: FunctionSet, conditional: boolean): Clause {

@@ -29,7 +29,7 @@ const FITS: Partial<Record<ParameterKind, Fit>> = {
   last_name: { name: 1.5 },
   word: { name: 0.5, quoted: 1, id: 0, number: -1 },
   text: { quoted: 1.5 },
-  search: { quoted: 1.5, name: 0.5 },
+  search: { quoted: 1.5, name: 1.2 },
 };
 
 export interface Neighbours {
@@ -50,7 +50,7 @@ export function weigh(parameter: Parameter, unit: Unit, near: Neighbours): Evide
   const hits = [...about].filter((word) => unit.labels.has(word) || unit.own.has(word)).length;
   const foreign = [...unit.labels].some((word) => near.entities.has(word) && !about.has(word));
   const labelled = hits > 0 ? 2.5 + hits / 2 : parameter.kind === "number" && isReference(parameter) ? -1 : 0;
-  const conflict = hits === 0 && foreign && parameter.kind !== "date" ? -3 : 0;
+  const conflict = hits === 0 && foreign && base < 1.2 ? -3 : 0;
   const form = formOf(parameter, value);
   const place = unit.placed && value.kind === "name" && parameter.kind === "word" ? 1 : 0;
   const money = value.money && /amount|price|total|cost|budget|fee/u.test(parameter.name) ? 2 : 0;

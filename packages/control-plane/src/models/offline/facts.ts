@@ -58,8 +58,10 @@ export function factsOf(data: JsonValue, subject: readonly string[]): Fact[] {
 
 /** Keys such as "T-Shirt" or "ord_123" are data, keys such as "orderId" are names. */
 function isData(key: string, value: JsonValue): boolean {
-  return isJsonObject(value) ? /\d/u.test(key) : /^\p{Lu}|[\s\d]/u.test(key);
+  return isJsonObject(value) ? /\d/u.test(key) : isDataKey(key);
 }
+
+export const isDataKey = (key: string): boolean => /^\p{Lu}|[\s\d]/u.test(key);
 
 /** How well a fact suits a parameter; 0 when it does not. */
 function rate(parameter: Parameter, fact: Fact, fn: KnownFunction, asked: ReadonlySet<string>): number {

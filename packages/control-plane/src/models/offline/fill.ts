@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue } from "@patchbay/protocol";
+import type { MadeCall } from "./conversation.ts";
 import { convert, type Evidence, weigh } from "./evidence.ts";
 import { chooseFacts, type Fact } from "./facts.ts";
 import type { FunctionSet, KnownFunction } from "./function-set.ts";
@@ -18,6 +19,8 @@ export interface Sources {
   /** Arguments of earlier calls of the thread. */
   earlier: readonly Fact[];
   results: readonly Fact[];
+  /** The facts of one call's result alone. */
+  factsFrom(call: MadeCall): readonly Fact[];
   /** Concepts of the whole query. */
   asked: ReadonlySet<string>;
   /** True when the query points back ("its", "that order"). */
@@ -32,15 +35,16 @@ export interface Filling {
   /** Parameters that the query itself filled, and how many of those by more than their bare type. */
   filled: ReadonlySet<Parameter>;
   strong: number;
-  /** True when a value came from a result of this run. */
+  /** True when a value came from a result of this run, or from the context. */
   chained: boolean;
+  fromContext: boolean;
 }
 
 export const MAX_VARIANTS = 8;
 
 interface Slot {
   values: JsonValue[];
-  from: "query" | "memory" | "result";
+  from: "query" | "memory" | "context" | "result";
   strong: boolean;
   units: Unit[];
 }
@@ -59,7 +63,7 @@ export function fill(fn: KnownFunction, sources: Sources, { useResults }: { useR
     fillFromFacts(fn, sources.earlier, sources, slots, "memory");
   };
   if (sources.pointsBack) memory();
-  fillFromFacts(fn, sources.context, sources, slots, "memory");
+  fillFromFacts(fn, sources.context, sources, slots, "context");
   if (useResults) fillFromFacts(fn, sources.results, sources, slots, "result");
   // A question with ids of its own is not about what was talked of before.
   if (!sources.pointsBack && (!fn.readOnly || sources.query.units.length === 0)) memory();
@@ -245,6 +249,7 @@ function settle(fn: KnownFunction, slots: Slots): Filling {
     filled: new Set(asked.map(([parameter]) => parameter)),
     strong: asked.filter(([, slot]) => slot.strong).length,
     chained: [...slots.values()].some((slot) => slot.from === "result"),
+    fromContext: [...slots.values()].some((slot) => slot.from === "context"),
   };
 }
 
@@ -256,8 +261,9 @@ function assemble(
   root: JsonObject,
 ): JsonObject {
   const built: JsonObject = {};
-  for (const [parameter, slot] of slots) {
-    const value = parameter === lead ? slot.values[at] : slot.values[0];
+  for (const parameter of fn.parameters) {
+    const slot = slots.get(parameter);
+    const value = parameter === lead ? slot?.values[at] : slot?.values[0];
     if (value !== undefined) setAt(built, parameter.path, value);
   }
   dropPartial(built, root, fn);

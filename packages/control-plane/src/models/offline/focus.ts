@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonValue } from "@patchbay/protocol";
+import { isDataKey } from "./facts.ts";
 import { inline, isScalar, label } from "./markdown.ts";
 import { conceptOf, nameWords, stem, type Word } from "./words.ts";
 
@@ -34,8 +35,19 @@ export function focus(data: JsonValue, wanted: readonly Word[], counting: boolea
     }
   };
   walk(data, 0);
+  if (counting) return counts(data, found);
   const exact = found.filter((one) => one.exact);
-  return lines(exact.length > 0 ? exact : found, counting);
+  return lines(exact.length > 0 ? exact : found, false);
+}
+
+/** "How many": the sizes of the outermost lists that were named, the share of what is so or not so, or the size of the whole. */
+function counts(data: JsonValue, found: readonly Found[]): string[] {
+  const lists = found.filter(({ value }) => !isScalar(value));
+  const least = Math.min(...lists.map(({ depth }) => depth));
+  const named = found.filter(({ value, depth }) => typeof value === "boolean" || (!isScalar(value) && depth === least));
+  if (named.length > 0) return lines(named, true);
+  const whole = Array.isArray(data) ? data : isJsonObject(data) ? Object.keys(data).filter(isDataKey) : [];
+  return whole.length > 0 ? [`**Count:** ${whole.length}`] : lines(found, true);
 }
 
 /** One line for each member name: its value, or all of its values where it stands in many records. */

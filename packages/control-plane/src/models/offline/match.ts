@@ -1,8 +1,9 @@
 import type { Clause } from "./clauses.ts";
+import { isReference } from "./evidence.ts";
 import { fill, type Filling, type Sources } from "./fill.ts";
 import type { FunctionSet, KnownFunction } from "./function-set.ts";
 import { contentWords } from "./reading.ts";
-import { isDoing, isLooking, type Word } from "./words.ts";
+import { conceptOf, isDoing, isLooking, stem, type Word } from "./words.ts";
 
 /** A function chosen for a clause. */
 export interface Choice {
@@ -14,6 +15,7 @@ export interface Choice {
 }
 
 const THRESHOLD = 0.9;
+const LIST = conceptOf(stem("list"));
 
 /** The functions that fit a clause, best first. */
 export function rankFunctions(clause: Clause, sources: Sources, hints: readonly Word[] = []): Choice[] {
@@ -66,12 +68,26 @@ function weighFunction(
     score += 2;
     named = true;
   }
+  const plural = words.some((word) => fn.objects.has(word.concept) && /[^s]s$/iu.test(word.text));
+  if (plural && fn.actions.has(LIST)) score += 0.6;
   const evidence = [...filling.used].length > 0 ? filling.strong : filling.strong * 1.5;
-  if (!named && described < 2 && evidence === 0) return undefined;
+  const enough = clause.mood === "statement" || sources.clause.units.length === 0 ? 2 : 1;
+  if (!named && described < enough && evidence === 0) return undefined;
   score += Math.min(evidence, 4) * 0.8;
-  if (score < THRESHOLD && !(named && sources.set.functions.length > 20)) return undefined;
-  const feasible = filling.missing.length === 0 ? 1 : -1 - 0.2 * filling.missing.length;
+  const least = words.length === 0 ? THRESHOLD / 2 : THRESHOLD;
+  if (score < least && !(named && sources.set.functions.length > 20)) return undefined;
+  const feasible = feasibility(fn, filling, sources);
   return { fn, filling, score: score + feasible, because: [...because.values()] };
+}
+
+/** Arguments at hand speak for a function; values of the query that it has no use for speak against it. */
+function feasibility(fn: KnownFunction, { missing, used, filled }: Filling, { clause }: Sources): number {
+  const computed = [...filled].some(({ kind }) => kind === "expression");
+  const unused = computed ? 0 : clause.units.filter((unit) => !used.has(unit)).length;
+  if (missing.length === 0) return 1 - 1.2 * Math.min(unused, 2);
+  const first = missing[0];
+  const mayBeFound = fn.readOnly && missing.length === 1 && first !== undefined && isReference(first);
+  return mayBeFound ? -0.3 : -1 - 0.2 * missing.length;
 }
 
 /** What one word of a query says for a function. A word of `by_email` counts only where an e-mail was given. */

@@ -39,6 +39,7 @@ const MAX_LEAVES = 60;
 
 /** The form of a value: runs of digits and letters are told apart, their lengths are not. */
 export function shapeOf(value: string): string {
+  if (/^\d{1,4}$/u.test(value)) return "0"; // a count or a year, not the long number of a record
   return value
     .replace(/\p{Ll}+/gu, "a")
     .replace(/\d+/gu, "9")

@@ -82,7 +82,7 @@ function phraseOfKind({ kind, name }: Parameter, text: string): string | undefin
   return kind === "text" ? SAYING.exec(text)?.[1] : undefined;
 }
 
-const LINK = /^(?:\s*[:=]\s*|\s+(?:is|to|as|of|named|called)\s+)/iu;
+const LINK = /^(?:\s*[:=]\s*|\s+(?:is|to|as|named|called)\s+)/iu;
 
 /** "city Denver", "priority: high", "set the color to dark green": what stands after the parameter's own name. */
 function labelled(parameter: Parameter, { text, words }: Reading, stops: ReadonlySet<string>): string | undefined {
@@ -94,8 +94,9 @@ function labelled(parameter: Parameter, { text, words }: Reading, stops: Readonl
     const link = LINK.exec(text.slice(end))?.[0];
     const rest = text.slice(end + (link?.length ?? 0));
     if (link === undefined && !/^\s+["“'\p{Lu}]/u.test(rest)) continue;
-    const run = upToBreak(rest, parameter.kind === "text", stops);
-    if (run !== "") return run;
+    const run = upToBreak(rest, parameter.kind === "text" && !/title|subject/iu.test(parameter.name), stops);
+    const isId = parameter.kind === "id" || parameter.kind === "zip";
+    if (run !== "" && !(isId && !/^\S*[\d\p{Lu}]\S*$/u.test(run))) return run;
   }
   return undefined;
 }

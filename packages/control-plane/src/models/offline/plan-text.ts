@@ -43,9 +43,10 @@ export function writeThought({ outcomes, conversation }: Situation, calls: reado
   const ways = calls
     .filter(({ towards }) => towards)
     .map(({ fn, towards }) => `First ${fn.name}, for what ${towards?.name ?? ""} needs.`);
+  const names = [...new Set(conversation.made.map(({ name }) => name))];
+  const done = calls.length === 0 && names.length > 0 ? [`${names.join(", ")} answered; nothing more to call.`] : [];
   const missing = calls.length === 0 ? outcomes.flatMap((outcome) => outcome.missing.map(({ name }) => name)) : [];
   const gap = missing.length > 0 ? [`Missing: ${[...new Set(missing)].join(", ")}.`] : [];
-  const sentences = [...new Set([...reasons, ...ways, ...gap])];
-  if (sentences.length > 0) return sentences.join(" ");
-  return conversation.made.length > 0 ? "Every call is made." : "No function's words fit this query.";
+  const sentences = [...new Set([...(done.length > 0 ? done : reasons), ...ways, ...gap])];
+  return sentences.length > 0 ? sentences.join(" ") : "No function's words fit this query.";
 }

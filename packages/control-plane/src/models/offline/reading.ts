@@ -38,12 +38,16 @@ export function readText(text: string, set: FunctionSet): Reading {
 function makeUnits(text: string, values: readonly Value[], set: FunctionSet): Unit[] {
   const units: Unit[] = [];
   let before: Value | undefined;
+  let lead = "";
   for (const value of values) {
     const gap = text.slice(before?.end ?? 0, value.start);
     const last = units.at(-1);
-    if (last && before && alike(before, value) && continues(gap, set, last)) last.values.push(value);
+    const bound = /\bbetween\b[^,.;]*$/iu.test(lead) && /^\s*and\b/iu.test(gap);
+    if (bound) units.push({ ...makeUnit(text, gap, value, last), direction: "to", coordinated: false });
+    else if (last && before && alike(before, value) && continues(gap, set, last)) last.values.push(value);
     else units.push(makeUnit(text, gap, value, last));
     before = value;
+    lead = gap;
   }
   return units;
 }
@@ -58,7 +62,7 @@ function continues(gap: string, set: FunctionSet, unit: Unit): boolean {
 
 function makeUnit(text: string, gap: string, value: Value, last: Unit | undefined): Unit {
   const near = gap.split(/[.;!?\n]/u).at(-1) ?? gap;
-  const labels = conceptsOf(near).slice(-3);
+  const labels = labelsOf(near);
   if (value.kind === "number") labels.push(...conceptsOf(/^[ -]?[\p{L}]+/u.exec(text.slice(value.end))?.[0] ?? ""));
   const repeats = last?.values[0] !== undefined && alike(last.values[0], value) && labels.length === 0;
   const direction = directionOf(near);
@@ -70,6 +74,17 @@ function makeUnit(text: string, gap: string, value: Value, last: Unit | undefine
     coordinated: last !== undefined && JOINT.test(gap),
     ...(direction && { direction }),
   };
+}
+
+const PREPOSITION = /\b(?:of|for|from|in|on|with|by|to|at|about|into|and|or)\b|->|→|,/iu;
+const VAGUE: ReadonlySet<string> = new Set(conceptsOf("id number code no key ref reference named called"));
+
+/** The words that name a value: those since the last preposition, or before it where those say only "id". */
+function labelsOf(gap: string): string[] {
+  const parts = gap.split(PREPOSITION).map(conceptsOf);
+  const last = parts.pop() ?? [];
+  const vague = last.length > 0 && last.every((word) => VAGUE.has(word));
+  return [...(vague ? (parts.pop() ?? []) : []), ...last].slice(-3);
 }
 
 function directionOf(gap: string): "from" | "to" | undefined {

@@ -1,8 +1,8 @@
 import type { ModelRequest } from "../../ports/model-provider.ts";
 import { decide, type Outcome } from "./agenda.ts";
 import { splitClauses } from "./clauses.ts";
-import { type Conversation, objectsIn, readConversation } from "./conversation.ts";
-import { factsOf } from "./facts.ts";
+import { type Conversation, type MadeCall, objectsIn, readConversation } from "./conversation.ts";
+import { type Fact, factsOf } from "./facts.ts";
 import type { Sources } from "./fill.ts";
 import { type FunctionSet, readFunctions } from "./function-set.ts";
 import { contentWords, readText } from "./reading.ts";
@@ -44,15 +44,20 @@ function decideAll(conversation: Conversation, set: FunctionSet): Outcome[] {
   const query = readText(conversation.query, set);
   const history = conversation.earlierQueries.map((text) => readText(text.slice(0, 4000), set));
   const goesOn = history.length > 0 && (POINTS_BACK.test(conversation.query) || GOES_ON.test(conversation.query));
+  const read = new Map<MadeCall, Fact[]>();
+  const factsFrom = (call: MadeCall): Fact[] => {
+    const facts = read.get(call) ?? (call.data === undefined ? [] : factsOf(call.data, subjectOf(call.name, set)));
+    read.set(call, facts);
+    return facts;
+  };
   const common: Omit<Sources, "clause"> = {
     set,
     query,
     history,
     context: objectsIn(conversation.preface).flatMap((data) => factsOf(data, [])),
     earlier: conversation.earlierCalls.flatMap((call) => factsOf(call.arguments, [])),
-    results: conversation.made.flatMap(({ name, data }) =>
-      data === undefined ? [] : factsOf(data, subjectOf(name, set)),
-    ),
+    results: conversation.made.flatMap((call) => factsFrom(call)),
+    factsFrom,
     asked: new Set(query.words.map((word) => word.concept)),
     pointsBack: goesOn,
   };

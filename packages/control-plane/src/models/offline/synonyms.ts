@@ -13,7 +13,7 @@ const DOING = [
   "return",
   "refund reimburse repay",
   "delete remove erase discard",
-  "create add make new register insert",
+  "create add make register insert",
   "send notify submit",
   "buy purchase",
   "book reserve schedule arrange",
@@ -76,8 +76,21 @@ const THINGS = [
   "quote quotation",
 ];
 
+/** Where nothing does the first, the second is what was meant: a meeting is scheduled by creating it. */
+export const NEXT_OF_KIN: Readonly<Record<string, string>> = {
+  book: "create",
+  buy: "create",
+  open: "create",
+  log: "create",
+};
+
 /** Nouns that, standing where the verb of a request stands, ask for something to be done. */
-export const VERB_OF_NOUN: Readonly<Record<string, string>> = { email: "send", mail: "send", message: "send" };
+export const VERB_OF_NOUN: Readonly<Record<string, string>> = {
+  email: "send",
+  mail: "send",
+  message: "send",
+  new: "create",
+};
 
 const split = (lines: readonly string[]) => lines.map((line) => line.split(" "));
 export const GROUPS = split([...LOOKING, ...DOING, ...THINGS]);

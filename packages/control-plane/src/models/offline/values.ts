@@ -44,7 +44,10 @@ const READERS: readonly Reader[] = [
   [/\b(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?\b/gu, (m) => ({ kind: "time", text: m[0].padStart(5, "0") })],
   [/\+\d[\d ().-]{5,18}\d\b/gu, plain("phone")],
   [/(?<!\w)#?[\p{L}\p{N}][\p{L}\p{N}_-]*[\p{L}\p{N}]|#\p{N}/gu, readId],
-  [/(?<![\p{L}\p{N}_.])([$€£]?) ?(-?\d+(?:,\d{3})*(?:\.\d+)?)(?: ?(usd|eur|gbp|dollars?|euros?|€))?/giu, readNumber],
+  [
+    /(?<![\p{L}\p{N}_.])([$€£]?) ?(-?\d+(?:,\d{3})*(?:\.\d+)?)(?=( ?(?:usd|eur|gbp|dollars?|euros?|€))?)/giu,
+    readNumber,
+  ],
   [/\b(?:two|three|four|five|six|seven|eight|nine|ten)\b/giu, (m) => count(m[0])],
 ];
 
