@@ -54,5 +54,5 @@ async function connectFile(file: string, options: ConnectOptions): Promise<void>
   } catch (error) {
     throw new CommandFailure(reasonOf(error));
   }
-  await drain(() => runtime.stop());
+  await drain(() => runtime.stop({ drainMs: 22_000 }));
 }

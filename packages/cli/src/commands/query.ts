@@ -78,12 +78,7 @@ function targetOf({ url, agent, key, dataDir }: QueryOptions): QueryTarget {
 function showAnswer(answer: QueryResponse): void {
   if (answer.success) say(answer.response);
   for (const warning of answer.warnings ?? []) tell(`${paintLog("yellow", "warning")} ${warning}`);
-  tell(
-    paintLog(
-      "dim",
-      `thread ${answer.threadId} · ${answer.executionTimeMs} ms · continue with --thread ${answer.threadId}`,
-    ),
-  );
+  tell(paintLog("dim", `${answer.executionTimeMs} ms · to continue: --thread ${answer.threadId}`));
 }
 
 function hintFor({ errorMessage, code }: QueryResponse): string {

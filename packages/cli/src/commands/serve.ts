@@ -4,7 +4,8 @@ import { databaseUrl } from "../database.ts";
 import { CommandFailure } from "../failure.ts";
 import { logLevel } from "../log.ts";
 import * as flags from "../options.ts";
-import { printJson, say } from "../output.ts";
+import { fields, printJson, say } from "../output.ts";
+import { describeProvider } from "../provider-words.ts";
 import { drain, shutdownRequested } from "../shutdown.ts";
 import { readTiers } from "../tiers-file.ts";
 
@@ -74,7 +75,15 @@ async function serve(options: ServeOptions): Promise<void> {
     ...(tiers !== undefined && { tiers: await readTiers(tiers) }),
   });
   if (options.json) printJson({ ready: true, baseUrl: plane.url });
-  else say(`Patchbay serves at ${plane.url} (model: ${plane.provider}, data: ${databaseUrl(options)})`);
+  else {
+    say(`Patchbay serves at ${plane.url}`);
+    say(
+      fields([
+        ["data", databaseUrl(options)],
+        ["model", describeProvider(plane.provider)],
+      ]),
+    );
+  }
   await shutdown;
   await drain(() => plane.close({ graceMs: 22_000 }));
 }

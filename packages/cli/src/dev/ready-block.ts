@@ -1,5 +1,6 @@
 import type { FunctionManifest, JsonObject, Manifest } from "@patchbay/protocol";
 import { fields, paint, table } from "../output.ts";
+import { describeProvider } from "../provider-words.ts";
 import type { DevCredentials } from "./credentials.ts";
 
 export interface ReadyFacts {
@@ -30,13 +31,6 @@ export function readyBlock({ baseUrl, provider, credentials, manifest, file, wat
     "",
     paint("dim", watching ? `Watching ${file}: saved changes are served at once. Ctrl-C stops.` : "Ctrl-C stops."),
   ].join("\n");
-}
-
-function describeProvider(provider: string): string {
-  if (provider === "none")
-    return "none: no provider is configured, so queries fail; set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY";
-  if (provider !== "offline") return provider;
-  return "offline, a stand-in that is no language model; set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY for a real one";
 }
 
 /** The connected functions: who may call them and what they take. */
