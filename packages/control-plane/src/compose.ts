@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { createAdmin, type Admin } from "./accounts/admin.ts";
 import { createAuthenticator } from "./accounts/authenticate.ts";
 import { createRateLimiter } from "./accounts/rate-limit.ts";
-import { DEFAULT_TIERS, type Tiers } from "./accounts/tiers.ts";
+import { DEFAULT_TIERS, tierNamed, type Tiers } from "./accounts/tiers.ts";
 import { createMemoryBus } from "./bus/memory-bus.ts";
 import { createFunctionGateway } from "./gateway/gateway.ts";
 import { createHttpApp } from "./http/app.ts";
@@ -99,7 +99,7 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
   });
   const models = catalogOf(options.providers ?? {});
   const { runs: runStore, runtimes, threads, accounts } = store;
-  const charged = (tier: string): boolean => tiers[tier]?.charged ?? true;
+  const charged = (tier: string): boolean => tierNamed(tiers, tier).charged;
   const stores = { runs: runStore, runtimes, threads, accounts };
   const runs = createRuns(
     { owner, bus },

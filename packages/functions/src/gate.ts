@@ -19,7 +19,6 @@ import type { Parse } from "./schema/parser.ts";
 
 export interface GateSetup {
   functions: ReadonlyMap<string, FunctionDefinition<never>>;
-  defaultRole: string | undefined;
   parseContext: Parse | undefined;
 }
 
@@ -45,7 +44,7 @@ export function createGate(setup: GateSetup): (invocation: Invocation, options: 
   return async (invocation, options) => {
     const { functionName, runId, callId, timeoutMs } = invocation;
     const log = options.log.child({ function: functionName.slice(0, 64), runId, callId });
-    const role = invocation.role ?? setup.defaultRole;
+    const { role } = invocation;
     const definition = setup.functions.get(functionName);
     // To whoever may not call it, a function is as good as not there: the same code and text for both.
     if (definition === undefined)

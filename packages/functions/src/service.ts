@@ -25,7 +25,7 @@ export interface ServiceOptions<C extends Schema | undefined> {
   name: string;
   /** Every role there is. Where it is given, a function that names another is a mistake. */
   roles?: readonly string[];
-  /** The role of queries that send none. */
+  /** The role of queries that send none; the control plane puts it in their place, so that a key pinned to roles never gains it. */
   defaultRole?: string;
   /** What the contextJson of a query must be; a query that does not meet it is refused before it begins. */
   context?: C;
@@ -51,7 +51,7 @@ export function defineService<C extends Schema | undefined = undefined>(options:
     manifest,
     prepare: (query: { context: JsonObject }, { log = createLog() }: { log?: Log } = {}) =>
       prepareContext(reader, query.context, log),
-    invoke: createGate({ functions, defaultRole: options.defaultRole, parseContext }),
+    invoke: createGate({ functions, parseContext }),
   });
 }
 

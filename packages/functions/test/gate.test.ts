@@ -47,12 +47,13 @@ describe("roles", () => {
     expect(await call(open, "probe", { id: "1" }, { role: "any" })).toEqual({ ok: true, value: "any" });
   });
 
-  test("the default role stands in for none, and only for none", async () => {
+  test("the gate never makes up a role: a default one is put in place by the control plane, or not", async () => {
     const guarded = defineFunction({ ...base, roles: ["guest"], handler: (_, { role }) => role });
     const withDefault = defineService({ name: "desk", defaultRole: "guest", functions: [guarded] });
 
-    expect(await call(withDefault, "probe", { id: "1" })).toEqual({ ok: true, value: "guest" });
-    expect(await call(withDefault, "probe", { id: "1" }, { role: "user" })).toMatchObject({ code: "unknown_function" });
+    expect(withDefault.manifest.defaultRole).toBe("guest");
+    expect(await call(withDefault, "probe", { id: "1" })).toMatchObject({ code: "unknown_function" });
+    expect(await call(withDefault, "probe", { id: "1" }, { role: "guest" })).toEqual({ ok: true, value: "guest" });
   });
 });
 
