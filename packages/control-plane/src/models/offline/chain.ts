@@ -37,7 +37,7 @@ export function findSource(
       yields: rateYield(other, about, parameter),
       filling: fill(other, sources, { useResults: true }),
     }))
-    .filter(({ yields, filling }) => yields > 0 || tellsSomething(filling))
+    .filter(({ yields, filling }) => !filling.wholeText && (yields > 0 || tellsSomething(filling)))
     .toSorted((a, b) => rank(b) - rank(a));
   for (const { other, filling } of links) {
     const ready = { fn: other, filling };

@@ -74,11 +74,11 @@ function verbOf(text: string, set: FunctionSet): Word | undefined {
   const word = wordsOf(start.slice(0, 60))[0];
   if (!word || word.start > 2 || !/^[\p{L}]+$/u.test(word.text) || /(?:ing|[^e]ed)$/iu.test(word.text))
     return undefined;
-  const asVerb = VERB_OF_NOUN[word.text.toLowerCase()];
+  const asVerb = VERB_OF_NOUN.get(word.text.toLowerCase());
   const concept =
     isDoing(word.concept) || isLooking(word.concept) || asVerb === undefined ? word.concept : conceptOf(stem(asVerb));
   const does = (action: string) => set.functions.some((fn) => fn.actions.has(action));
-  const kin = NEXT_OF_KIN[word.concept];
+  const kin = NEXT_OF_KIN.get(word.concept);
   if (kin !== undefined && !does(concept) && does(conceptOf(stem(kin))))
     return { ...word, concept: conceptOf(stem(kin)) };
   return isLooking(concept) || isDoing(concept) || does(concept) ? { ...word, concept } : undefined;

@@ -38,6 +38,8 @@ export interface Filling {
   /** True when a value came from a result of this run, or from the context. */
   chained: boolean;
   fromContext: boolean;
+  /** True when an argument is just all that the user wrote. */
+  wholeText: boolean;
 }
 
 export const MAX_VARIANTS = 8;
@@ -57,7 +59,9 @@ export function fill(fn: KnownFunction, sources: Sources, { useResults }: { useR
   const slots: Slots = new Map();
   fillFromText(fn, sources.clause, sources, slots, "query");
   if (sources.query !== sources.clause) fillFromText(fn, sources.query, sources, slots, "memory");
+  const found = slots.size;
   takeWholeText(fn, sources.clause, slots);
+  const wholeText = slots.size > found;
   const memory = () => {
     for (const reading of sources.history) fillFromText(fn, reading, sources, slots, "memory");
     fillFromFacts(fn, sources.earlier, sources, slots, "memory");
@@ -68,7 +72,7 @@ export function fill(fn: KnownFunction, sources: Sources, { useResults }: { useR
   // A question with ids of its own is not about what was talked of before.
   if (!sources.pointsBack && (!fn.readOnly || sources.query.units.length === 0)) memory();
   takeDefaults(fn, slots);
-  return settle(fn, slots);
+  return { ...settle(fn, slots), wholeText };
 }
 
 function open(fn: KnownFunction, slots: Slots): Parameter[] {
@@ -232,7 +236,7 @@ function takeDefaults(fn: KnownFunction, slots: Slots): void {
     if (parameter.required) put(slots, parameter, parameter.schema.default, false, "memory");
 }
 
-function settle(fn: KnownFunction, slots: Slots): Filling {
+function settle(fn: KnownFunction, slots: Slots): Omit<Filling, "wholeText"> {
   const root = fn.parameters[0]?.root ?? {};
   const missing = fn.parameters.filter((parameter) => parameter.required && !slots.has(parameter));
   const lead = fn.parameters.find((parameter) => (slots.get(parameter)?.values.length ?? 0) > 1);

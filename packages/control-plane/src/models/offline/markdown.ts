@@ -76,7 +76,7 @@ function sameMembers(records: readonly JsonValue[]): boolean {
   const [first] = records;
   return (
     isJsonObject(first) &&
-    records.every((record) => isJsonObject(record) && Object.keys(record).some((name) => name in first))
+    records.every((record) => isJsonObject(record) && Object.keys(record).some((name) => Object.hasOwn(first, name)))
   );
 }
 

@@ -91,9 +91,9 @@ function readLeaf(schema: JsonObject, root: JsonObject, path: string[], required
   };
 }
 
-const BY_FORMAT: Readonly<Record<string, ParameterKind>> = {
+const BY_FORMAT = new Map<string, ParameterKind>(Object.entries({
   email: "email", uri: "url", url: "url", "uri-reference": "url", uuid: "uuid", date: "date", "date-time": "date", time: "time",
-}; // prettier-ignore
+} as const)); // prettier-ignore
 
 /** By the last words of a name; the first line that fits decides. */
 const BY_NAME: readonly [RegExp, ParameterKind][] = [
@@ -119,7 +119,7 @@ function kindOf(schema: JsonObject, name: string): ParameterKind {
   if (type === "number" || type === "integer") return "number";
   if (type === "boolean") return "boolean";
   if (type !== "string" && type !== undefined) return "opaque";
-  const byFormat = typeof schema.format === "string" ? BY_FORMAT[schema.format] : undefined;
+  const byFormat = typeof schema.format === "string" ? BY_FORMAT.get(schema.format) : undefined;
   if (byFormat) return byFormat;
   const words = nameWords(name).join("_").toLowerCase();
   const byName = BY_NAME.find(([pattern]) => pattern.test(words))?.[1];

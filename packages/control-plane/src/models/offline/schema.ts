@@ -88,7 +88,7 @@ export function accepts(wanted: JsonValue | undefined, value: JsonValue, root: J
 function typeFits(type: JsonValue | undefined, value: JsonValue): boolean {
   if (type === undefined) return true;
   if (Array.isArray(type)) return type.some((one) => typeFits(one, value));
-  if (type === "integer") return Number.isInteger(value);
+  if (type === "integer") return Number.isSafeInteger(value);
   if (type === "null") return value === null;
   if (type === "array") return Array.isArray(value);
   if (type === "object") return isJsonObject(value);
@@ -99,18 +99,20 @@ function within(size: number, least: JsonValue | undefined, most: JsonValue | un
   return !(typeof least === "number" && size < least) && !(typeof most === "number" && size > most);
 }
 
-const FORMATS: Readonly<Record<string, RegExp>> = {
-  email: /^[^\s@]+@[^\s@]+\.[^\s@.]+$/u,
-  uri: /^[a-z][a-z0-9+.-]*:\S+$/iu,
-  uuid: /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/iu,
-  date: /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/u,
-  time: /^\d\d:\d\d(?::\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?)?$/u,
-  "date-time": /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/u,
-};
+const FORMATS: ReadonlyMap<string, RegExp> = new Map(
+  Object.entries({
+    email: /^[^\s@]+@[^\s@]+\.[^\s@.]+$/u,
+    uri: /^[a-z][a-z0-9+.-]*:\S+$/iu,
+    uuid: /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/iu,
+    date: /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/u,
+    time: /^\d\d:\d\d(?::\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?)?$/u,
+    "date-time": /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/u,
+  }),
+);
 
 function textFits(schema: JsonObject, value: string): boolean {
   if (!within(Array.from(value).length, schema.minLength, schema.maxLength)) return false;
-  const format = typeof schema.format === "string" ? FORMATS[schema.format] : undefined;
+  const format = typeof schema.format === "string" ? FORMATS.get(schema.format) : undefined;
   if (format && !format.test(value)) return false;
   return typeof schema.pattern !== "string" || patternFits(schema.pattern, value);
 }

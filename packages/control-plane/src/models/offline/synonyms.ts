@@ -77,20 +77,17 @@ const THINGS = [
 ];
 
 /** Where nothing does the first, the second is what was meant: a meeting is scheduled by creating it. */
-export const NEXT_OF_KIN: Readonly<Record<string, string>> = {
-  book: "create",
-  buy: "create",
-  open: "create",
-  log: "create",
-};
+export const NEXT_OF_KIN: ReadonlyMap<string, string> = new Map(
+  ["book", "buy", "open", "log"].map((verb) => [verb, "create"]),
+);
 
 /** Nouns that, standing where the verb of a request stands, ask for something to be done. */
-export const VERB_OF_NOUN: Readonly<Record<string, string>> = {
-  email: "send",
-  mail: "send",
-  message: "send",
-  new: "create",
-};
+export const VERB_OF_NOUN: ReadonlyMap<string, string> = new Map([
+  ["email", "send"],
+  ["mail", "send"],
+  ["message", "send"],
+  ["new", "create"],
+]);
 
 const split = (lines: readonly string[]) => lines.map((line) => line.split(" "));
 export const GROUPS = split([...LOOKING, ...DOING, ...THINGS]);
