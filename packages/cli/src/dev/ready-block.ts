@@ -28,6 +28,8 @@ export function readyBlock({ baseUrl, provider, credentials, manifest, file, wat
     functionTable(manifest),
     "",
     ...curlLines(baseUrl, credentials),
+    paint("dim", "# the same as shell variables"),
+    `export BASE=${baseUrl} AGENT=${credentials.agentId} KEY=${credentials.apiKey} TOKEN=${credentials.accessToken}`,
     "",
     paint("dim", watching ? `Watching ${file}: saved changes are served at once. Ctrl-C stops.` : "Ctrl-C stops."),
   ].join("\n");
