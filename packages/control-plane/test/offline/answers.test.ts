@@ -30,6 +30,12 @@ test("a question how many is answered with a number", async () => {
   expect(available.answer).toContain("**Available:** 2 of 3");
 });
 
+test("a number that a record holds is no count", async () => {
+  const { answer } = await converse(retail, "What is the tracking number of order #W2378156?", { handlers });
+
+  expect(answer.split("\n")[0]).toBe("**Tracking id:** 843053632392 (#W2378156)");
+});
+
 test("a failed call is told with the function's words", async () => {
   const { answer } = await converse(retail, "Show order #W000", { handlers });
 

@@ -1,5 +1,5 @@
 import type { JsonValue } from "@patchbay/protocol";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import type { ModelFunction } from "../../src/ports/model-provider.ts";
@@ -31,7 +31,7 @@ const value = fc.oneof(
 
 const checks = new Map<ModelFunction, z.ZodType>();
 const isValid = (fn: ModelFunction, input: JsonValue) => {
-  const check = checks.get(fn) ?? z.fromJSONSchema(fn.inputSchema as Parameters<typeof z.fromJSONSchema>[0]);
+  const check = checks.get(fn) ?? z.fromJSONSchema(fn.inputSchema);
   checks.set(fn, check);
   return check.safeParse(input).success;
 };

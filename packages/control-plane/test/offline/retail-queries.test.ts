@@ -49,6 +49,11 @@ const cases: [query: string, calls: Call[]][] = [
   ["please compute (12.5+3)*2", [["calculate", { expression: "(12.5+3)*2" }]]],
   ["what is 12 * (3 + 4)?", [["calculate", { expression: "12 * (3 + 4)" }]]],
   ["Calculate 19.99 times 3 plus 5", [["calculate", { expression: "19.99 * 3 + 5" }]]],
+  [
+    "What did Yusuf Rossi (19122) order?",
+    [["find_user_id_by_name_zip", { first_name: "Yusuf", last_name: "Rossi", zip: "19122" }]],
+  ],
+  ["What happened on 2026-05-04?", []],
   ["think about the best way to do this", [["think", { thought: "think about the best way to do this" }]]],
   ["I want to talk to a human agent", [["transfer_to_human_agents", { summary: "I want to talk to a human agent" }]]],
   ["Please transfer me to a person", [["transfer_to_human_agents", { summary: "Please transfer me to a person" }]]],

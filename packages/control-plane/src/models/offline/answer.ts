@@ -15,7 +15,7 @@ const MAX_SECTION = 6000;
 export function writeAnswer({ outcomes, conversation, set }: Situation): string {
   const sections: string[] = [];
   const told = new Set<string>();
-  const counting = /\bhow many\b|\bcount\b|\bnumber of\b/iu.test(conversation.query);
+  const counting = /\bhow many\b|\bcount\b|\bthe number of\b/iu.test(conversation.query);
   const results = outcomes.flatMap((outcome) => outcome.answered.map((call) => ({ outcome, call })));
   const single = new Set(results.map(({ call }) => call.key)).size === 1;
   for (const { outcome, call } of results) {

@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from "@patchbay/protocol";
 import type { MadeCall } from "./conversation.ts";
+import { buildArguments } from "./arguments.ts";
 import { convert, type Evidence, weigh } from "./evidence.ts";
 import { chooseFacts, type Fact } from "./facts.ts";
 import type { FunctionSet, KnownFunction } from "./function-set.ts";
@@ -264,36 +265,9 @@ function assemble(
   at: number,
   root: JsonObject,
 ): JsonObject {
-  const built: JsonObject = {};
-  for (const parameter of fn.parameters) {
-    const slot = slots.get(parameter);
-    const value = parameter === lead ? slot?.values[at] : slot?.values[0];
-    if (value !== undefined) setAt(built, parameter.path, value);
-  }
-  dropPartial(built, root, fn);
-  return built;
-}
-
-function setAt(target: JsonObject, path: readonly string[], value: JsonValue): void {
-  let at = target;
-  for (const name of path.slice(0, -1)) {
-    const next = Object.hasOwn(at, name) ? at[name] : undefined;
-    const member = typeof next === "object" && next !== null && !Array.isArray(next) ? next : {};
-    define(at, name, member);
-    at = member;
-  }
-  define(at, path.at(-1) ?? "", value);
-}
-
-/** Sets an own member whatever its name: an owner may call a parameter `__proto__`. */
-function define(target: JsonObject, name: string, value: JsonValue): void {
-  Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true });
-}
-
-/** Leaves out an optional group of which only part was found. */
-function dropPartial(built: JsonObject, root: JsonObject, fn: KnownFunction): void {
-  for (const [name, member] of Object.entries(built)) {
-    const grouped = fn.parameters.some(({ path }) => path.length > 1 && path[0] === name);
-    if (grouped && !accepts({ properties: root.properties ?? {} }, { [name]: member }, root)) delete built[name];
-  }
+  const values = fn.parameters.flatMap((parameter): [Parameter, JsonValue][] => {
+    const value = slots.get(parameter)?.values[parameter === lead ? at : 0];
+    return value === undefined ? [] : [[parameter, value]];
+  });
+  return buildArguments(values, fn.parameters, root);
 }

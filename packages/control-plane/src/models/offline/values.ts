@@ -117,13 +117,17 @@ const OPERATORS: readonly [RegExp, string][] = [
   [/\b(?:divided by|over)\b|÷/giu, "/"],
 ];
 
+const DATE = /^(?:\d{4}-\d\d-\d\d|\d{1,2}\/\d{1,2}\/\d{2,4})$/u;
+
 /** The longest arithmetic expression of a text, if it holds one. */
 export function findExpression(full: string): string | undefined {
   let text = full.slice(0, MAX_TEXT);
   for (const [words, sign] of OPERATORS) text = text.replace(words, sign);
-  const runs = [...text.matchAll(/[-+(]{0,20}\s{0,5}\d[\d\s.+\-*/()^%]{0,400}/gu)].map((run) => balanced(run[0]));
+  const runs = [...text.matchAll(/(?<![\p{L}\p{N}_#.-])[-+(]{0,20}\s{0,5}\d[\d\s.+\-*/()^%]{0,400}/gu)].map((run) =>
+    balanced(run[0]),
+  );
   return runs
-    .filter((run) => /\d\s*[-+*/^%]\s*[-+(]*\s*[\d.(]|\)\s*[-+*/]|^\(.*\d.*\)$/u.test(run))
+    .filter((run) => /\d\s*[-+*/^%]\s*[-+(]*\s*[\d.(]|\)\s*[-+*/]/u.test(run) && !DATE.test(run))
     .toSorted((a, b) => b.length - a.length)[0];
 }
 
