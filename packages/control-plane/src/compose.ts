@@ -12,6 +12,7 @@ import { createMetrics } from "./metrics.ts";
 import { createModelCatalog, type ProviderConfig } from "./models/catalog.ts";
 import { createOfflineProvider } from "./models/offline/provider.ts";
 import type { Log } from "./ports/log.ts";
+import type { ChosenModel, ModelCatalog, ModelProvider } from "./ports/model-provider.ts";
 import type { Store } from "./ports/stores.ts";
 import { createFeed } from "./run/feed.ts";
 import type { Observer } from "./run/observer.ts";
@@ -27,6 +28,8 @@ export interface ControlPlaneOptions {
   /** Default 8787; 0 picks a free one. */
   port?: number;
   providers?: ProviderSettings;
+  /** A model of your own (a test's script, say), used for every query that names no provider. */
+  model?: ModelProvider;
   /** Serve the local development variant (endpoint 3). Default false. */
   local?: boolean;
   /** Time a run has, waiting included. Default 240,000. */
@@ -97,7 +100,7 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
     log,
     metrics,
   });
-  const models = catalogOf(options.providers ?? {});
+  const models = catalogOf(options.providers ?? {}, options.model);
   const { runs: runStore, runtimes, threads, accounts } = store;
   const charged = (tier: string): boolean => tierNamed(tiers, tier).charged;
   const stores = { runs: runStore, runtimes, threads, accounts };
@@ -162,6 +165,20 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
   };
 }
 
-function catalogOf({ offline = false, ...providers }: ProviderSettings) {
+function catalogOf(
+  { offline = false, ...providers }: ProviderSettings,
+  model: ModelProvider | undefined,
+): ModelCatalog {
+  if (model) return withOwnModel(createModelCatalog(providers), model);
   return createModelCatalog({ ...providers, ...(offline && { offline: createOfflineProvider() }) });
+}
+
+/** Puts a model of the embedding program's before the configured ones; it costs nothing here. */
+function withOwnModel(configured: ModelCatalog, provider: ModelProvider): ModelCatalog {
+  const own: ChosenModel = { provider, model: provider.name, cost: () => 0 };
+  return {
+    choose(wanted = {}) {
+      return wanted.provider === undefined || wanted.provider === provider.name ? own : configured.choose(wanted);
+    },
+  };
 }

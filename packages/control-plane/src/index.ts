@@ -4,6 +4,17 @@ export { createAdmin, AdminError, type Admin } from "./accounts/admin.ts";
 export { parseTiers, type Tiers } from "./accounts/tiers.ts";
 export { createLog } from "./log.ts";
 export type { Log, LogFields } from "./ports/log.ts";
+export type {
+  Message,
+  ModelCall,
+  ModelEvent,
+  ModelFunction,
+  ModelProvider,
+  ModelRequest,
+  ModelResult,
+  ModelTurn,
+} from "./ports/model-provider.ts";
+export { ModelError } from "./ports/model-provider.ts";
 export type { Store } from "./ports/stores.ts";
 export type { Observer, QueryLine } from "./run/observer.ts";
 export { openStore } from "./store/open.ts";
