@@ -1,0 +1,199 @@
+import { describe, expect, test } from "vitest";
+import { callThenAnswer, scriptFor, type Script } from "../support/providers/index.ts";
+import { openStream, typed } from "./open-stream.ts";
+import { startDesk } from "./start.ts";
+
+const members = (data: object | undefined) => Object.keys(data ?? {}).sort();
+
+const thinking: Script = ({ step }) =>
+  step === 0
+    ? {
+        thoughts: ["I look it up."],
+        text: "One moment.",
+        calls: [
+          { name: "look_up", arguments: { id: "1" } },
+          { name: "fail", arguments: { kindly: true } },
+        ],
+      }
+    : { text: "It is there." };
+
+describe("events of endpoint 2 stand at the top level with these members", () => {
+  test("thought: content; toolCall: toolName, toolCallId, parameters; toolResult: toolName, toolCallId, success, result?, errorMessage?", async () => {
+    await using system = await startDesk(thinking, { wire: "anthropic" });
+
+    const { events } = await system.stream("hi");
+
+    const [thought, spoken, call, other, ...rest] = events.map(({ data }) => data);
+    expect([thought, spoken]).toEqual([
+      { type: "thought", content: "I look it up." },
+      { type: "thought", content: "One moment." },
+    ]);
+    const [toolCallId, otherId] = [call?.["toolCallId"], other?.["toolCallId"]];
+    expect([call, other]).toEqual([
+      { type: "toolCall", toolName: "look_up", toolCallId, parameters: { id: "1" } },
+      { type: "toolCall", toolName: "fail", toolCallId: otherId, parameters: { kindly: true } },
+    ]);
+    const results = rest.filter(ofType("toolResult"));
+    expect(results).toContainEqual({
+      type: "toolResult",
+      toolName: "look_up",
+      toolCallId,
+      success: true,
+      result: { id: "1", found: true },
+    });
+    expect(results).toContainEqual({
+      type: "toolResult",
+      toolName: "fail",
+      toolCallId: otherId,
+      success: false,
+      errorMessage: "The shop is closed.",
+      code: "function_failed",
+    });
+  });
+
+  test("finalResponse: response, threadId, runId, sessionId?, executionTimeMs, toolInteractions, usage, warnings?", async () => {
+    await using system = await startDesk(scriptFor({ text: "Half", stop: "length" }));
+
+    const { events, headers } = await system.stream("hi", { sessionId: "s-1" });
+
+    const final = events.at(-1)?.data;
+    expect(members(final)).toEqual([
+      "executionTimeMs",
+      "response",
+      "runId",
+      "sessionId",
+      "threadId",
+      "toolInteractions",
+      "type",
+      "usage",
+      "warnings",
+    ]);
+    expect(final).toMatchObject({
+      type: "finalResponse",
+      response: "Half",
+      sessionId: "s-1",
+      runId: headers.get("X-Run-Id"),
+      threadId: headers.get("X-Thread-Id"),
+    });
+    const plain = (await system.stream("hi")).events.at(-1)?.data;
+    expect(plain).not.toHaveProperty("sessionId");
+  });
+
+  test("finalResponse carries what endpoint 1 returns of the same run", async () => {
+    await using system = await startDesk(thinking);
+    const key = { "idempotency-key": "k" };
+
+    const { type: _, ...final } = (await system.stream("hi", {}, key)).events.at(-1)?.data as object & { type: string };
+
+    expect(await system.query("hi", {}, key)).toEqual({ ...final, success: true, errorMessage: "" });
+  });
+
+  test("error: errorMessage, code, threadId, runId", async () => {
+    await using system = await startDesk(scriptFor({ error: { status: 401 } }));
+    const { events, headers } = await system.stream("hi");
+    expect(events).toHaveLength(1);
+    expect(members(events[0]?.data)).toEqual(["code", "errorMessage", "runId", "threadId", "type"]);
+    expect(events[0]?.data).toMatchObject({ type: "error", runId: headers.get("X-Run-Id") });
+  });
+});
+
+describe("with includeDeltas, live only, not stored", () => {
+  const reporting: Script = ({ step }) =>
+    step === 0
+      ? { thoughts: ["I shall ask for a report."], calls: [{ name: "report" }] }
+      : { text: "The report is in, and it is rather long." };
+
+  test("responseDelta and thoughtDelta carry content, toolProgress toolCallId and data; none has an id", async () => {
+    await using system = await startDesk(reporting, { wire: "anthropic" });
+
+    const { events } = await system.stream("hi", { includeDeltas: true });
+
+    const live = events.filter(({ id }) => id === undefined).map(({ data }) => data);
+    expect(new Set(live.map(({ type }) => type))).toEqual(new Set(["thoughtDelta", "toolProgress", "responseDelta"]));
+    const text = (type: string) => live.filter(ofType(type)).map(({ content }) => content);
+    expect(text("thoughtDelta").join("")).toBe("I shall ask for a report.");
+    expect(text("responseDelta").join("")).toBe("The report is in, and it is rather long.");
+    expect(text("responseDelta").length).toBeGreaterThan(1);
+    const call = events.find(typed("toolCall"))?.data;
+    expect(live.find(ofType("toolProgress"))).toEqual({
+      type: "toolProgress",
+      toolCallId: call?.["toolCallId"],
+      data: { percent: 50 },
+    });
+  });
+
+  test("each comes before the stored event that holds the whole", async () => {
+    await using system = await startDesk(reporting, { wire: "anthropic" });
+
+    const { events } = await system.stream("hi", { includeDeltas: true });
+
+    const types = events.map(({ data }) => data.type as string);
+    const order = types.filter((type, i) => type !== types[i - 1]);
+    expect(order).toEqual([
+      "thoughtDelta",
+      "thought",
+      "toolCall",
+      "toolProgress",
+      "toolResult",
+      "responseDelta",
+      "finalResponse",
+    ]);
+    const ids = events.flatMap(({ id }) => id ?? []);
+    expect(ids).toEqual(ids.map((_, i) => i + 1));
+  });
+
+  test("without it a client sees only the documented types, and a resumed stream has none", async () => {
+    await using system = await startDesk(reporting, { wire: "anthropic" });
+    const shown = await system.stream("hi", { includeDeltas: true });
+    const plain = await system.stream("hi");
+    const run = shown.headers.get("X-Run-Id");
+
+    const resumed = await (await system.get(`/agents/${system.agentId}/runs/${run}/events`)).text();
+
+    expect(plain.events.map(({ data }) => data.type)).toEqual(["thought", "toolCall", "toolResult", "finalResponse"]);
+    expect(resumed).not.toMatch(/Delta|Progress/);
+    expect(shown.events.filter(({ id }) => id !== undefined)).toHaveLength(4);
+  });
+});
+
+describe("the stream", () => {
+  test("has the wire form of an id line, one data line and a blank line for each stored event", async () => {
+    await using system = await startDesk(thinking);
+    const { text, events } = await system.stream("hi\n\nwith lines");
+    const blocks = text.split("\n\n").slice(0, -1);
+    for (const [i, block] of blocks.entries()) expect(block).toMatch(new RegExp(`^id: ${i + 1}\ndata: {.*}$`));
+    expect(blocks).toHaveLength(events.length);
+    expect(text.endsWith("}\n\n")).toBe(true);
+  });
+
+  test("has the documented headers before its first event", async () => {
+    await using system = await startDesk(callThenAnswer([{ name: "wait", arguments: { id: "a" } }]));
+    const stream = openStream(await system.post(system.path("query-stream"), { query: "hi" }));
+    system.desk.letGo("a");
+    await stream.rest();
+    expect(Object.fromEntries(stream.headers)).toMatchObject({
+      "content-type": "text/event-stream; charset=utf-8",
+      "cache-control": "no-cache, no-transform",
+      "x-accel-buffering": "no",
+      "x-thread-id": expect.stringMatching(/^thr_/),
+      "x-run-id": expect.stringMatching(/^run_/),
+      "x-request-id": expect.any(String),
+    });
+  });
+
+  test("shows each event while it happens, and ends in exactly one finalResponse or error", async () => {
+    await using system = await startDesk(callThenAnswer([{ name: "wait", arguments: { id: "a" } }]));
+    const stream = openStream(await system.post(system.path("query-stream"), { query: "hi" }));
+
+    await stream.until(typed("toolCall")); // the function has not answered yet
+    system.desk.letGo("a");
+    const text = await stream.rest();
+
+    expect(text.match(/"type":"(finalResponse|error)"/g)).toHaveLength(1);
+    expect(text.trimEnd().split("\n").at(-1)).toMatch(/^data: {"type":"finalResponse"/);
+  });
+});
+
+function ofType(wanted: string) {
+  return ({ type }: { type: string }): boolean => type === wanted;
+}

@@ -1,0 +1,118 @@
+import { expect, test } from "vitest";
+import { callThenAnswer, scriptFor } from "../support/providers/index.ts";
+import { openStream, typed } from "./open-stream.ts";
+import { startDesk } from "./start.ts";
+
+const waiting = callThenAnswer([{ name: "wait", arguments: { id: "a" } }]);
+const key = { "idempotency-key": "k-1" };
+
+test("the same key and body joins the first run: endpoint 1 waits for it, endpoint 2 replays it from its first event", async () => {
+  await using system = await startDesk(waiting);
+  const first = openStream(await system.post(system.path("query-stream"), { query: "hi" }, key));
+  await first.until(typed("toolCall"));
+
+  const waited = system.query("hi", {}, key);
+  const replayed = openStream(await system.post(system.path("query-stream"), { query: "hi" }, key));
+  await replayed.until(typed("toolCall"));
+  system.desk.letGo("a");
+
+  const whole = await first.rest();
+  expect(await replayed.rest()).toBe(whole);
+  expect(await waited).toMatchObject({ success: true, runId: first.runId });
+  expect(system.desk.handled).toHaveLength(1);
+});
+
+test("the same key and body returns what the first run returned", async () => {
+  await using system = await startDesk(waiting);
+  system.desk.letGo("a");
+
+  const first = await system.query("hi", { role: "support" }, key);
+
+  expect(await system.query("hi", { role: "support" }, key)).toEqual(first);
+  expect(system.standIn.requests).toHaveLength(2);
+});
+
+test("two requests with one key at once make one run", async () => {
+  await using system = await startDesk(waiting);
+  system.desk.letGo("a");
+
+  const answers = await Promise.all(Array.from({ length: 5 }, () => system.query("hi", {}, key)));
+
+  expect(new Set(answers.map(({ runId }) => runId)).size).toBe(1);
+  expect(system.desk.handled).toHaveLength(1);
+});
+
+test("the same key with another body -> 422", async () => {
+  await using system = await startDesk(scriptFor({ text: "Hello." }));
+  await system.query("hi", {}, key);
+
+  for (const endpoint of ["query", "query-stream"] as const) {
+    const response = await system.post(system.path(endpoint), { query: "ho" }, key);
+    expect(response.status).toBe(422);
+    expect(await response.json()).toMatchObject({ success: false, code: "idempotency_mismatch" });
+  }
+});
+
+test("its scope is the agent", async () => {
+  await using system = await startDesk(scriptFor({ text: "Hello." }), { providers: { offline: true } });
+  const other = await system.plane.admin.createAgent("Other", { orgId: system.orgId });
+  const mine = await system.query("hi", {}, key);
+
+  const theirs = await system.post(
+    `/agents/${other.agentId}/query`,
+    { query: "something else" },
+    { ...key, "x-api-key": other.apiKey },
+  );
+
+  expect(theirs.status).toBe(200);
+  expect(theirs.headers.get("X-Run-Id")).not.toBe(mine.runId);
+});
+
+test("nothing is kept for a request that began no run", async () => {
+  await using system = await startDesk(scriptFor({ text: "Hello." }));
+
+  const refused = await system.post(system.path(), { query: "hi", threadId: "thr_nobody" }, key);
+
+  expect(refused.status).toBe(400);
+  expect(await system.query("hi", {}, key)).toMatchObject({ success: true });
+});
+
+test("a run that ended before its first model turn releases its key", async () => {
+  await using system = await startDesk(scriptFor({ text: "Hello." }), { connected: false, tier: "starter" });
+
+  expect(await system.query("hi", {}, key)).toMatchObject({ code: "agent_session_not_found" });
+  await system.connect(system.desk.service);
+  expect(await system.query("hi", {}, key)).toMatchObject({ code: "insufficient_credits" });
+  await system.plane.admin.grant(system.orgId, "0.000001");
+  // Accepted this time, but its first turn cannot be paid for.
+  expect(await system.query("hi", {}, key)).toMatchObject({ code: "insufficient_credits" });
+  await system.plane.admin.grant(system.orgId, "5");
+
+  expect(await system.query("hi", {}, key)).toMatchObject({ success: true });
+});
+
+test("a join does not count for credits", async () => {
+  await using system = await startDesk(scriptFor({ text: "Hello." }), { tier: "starter" });
+  await system.plane.admin.grant(system.orgId, "5");
+
+  await system.query("hi", {}, key);
+  const { balanceUsd } = await system.plane.admin.showCredits(system.orgId);
+  await system.query("hi", {}, key);
+
+  expect(balanceUsd).toBeLessThan(5);
+  expect(await system.plane.admin.showCredits(system.orgId)).toMatchObject({ balanceUsd });
+});
+
+test("a pinned key joins no run of a role that it could not state", async () => {
+  await using system = await startDesk(scriptFor({ text: "Hello." }));
+  const pinned = await system.plane.admin.createKey({ agentId: system.agentId, roles: ["support"] });
+  await system.query("hi", { role: "admin" }, key);
+
+  const response = await system.post(
+    system.path(),
+    { query: "hi", role: "admin" },
+    { ...key, "x-api-key": pinned.apiKey },
+  );
+
+  expect(response.status).toBe(403);
+});
