@@ -37,7 +37,7 @@ export function writeThought({ outcomes, conversation }: Situation, calls: reado
       .map((word) => `“${word}”`)
       .join(", ");
     return [
-      `${words === "" ? "The values given" : words} ${choice.because.length > 1 ? "point" : "points"} to ${choice.fn.name}.`,
+      `${words === "" ? "The values given" : words} ${choice.because.length !== 1 ? "point" : "points"} to ${choice.fn.name}.`,
     ];
   });
   const ways = calls
