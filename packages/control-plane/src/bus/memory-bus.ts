@@ -9,7 +9,7 @@ export function createMemoryBus(): Bus {
     publish(subject, body) {
       const receivers = subjects.get(subject);
       if (!receivers) return;
-      for (const receive of [...receivers]) receive(body);
+      for (const receive of receivers) receive(body);
     },
     subscribe(subject, receive) {
       const receivers = subjects.get(subject) ?? new Set();

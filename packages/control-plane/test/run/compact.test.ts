@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Message } from "../../src/ports/model-provider.ts";
 import { fit, sizeOf, withoutEcho } from "../../src/run/compact.ts";
