@@ -56,8 +56,9 @@ export function createDesk(options: { defaultRole?: string } = {}) {
         name: "wait",
         input: byId,
         async handler({ id }, { signal }) {
-          await held.arrive(String(id), signal);
-          return `waited for ${String(id)}`;
+          const text = id as string;
+          await held.arrive(text, signal);
+          return `waited for ${text}`;
         },
       }),
       define({ name: "brief", timeoutMs: 30, handler: (_, { signal }) => held.arrive("brief", signal) }),

@@ -1,0 +1,205 @@
+import type { ThreadDetail, ThreadPage } from "@patchbay/protocol";
+import { describe, expect, test } from "vitest";
+import { WebSocket } from "ws";
+import { StoreUnavailable } from "../../packages/control-plane/src/ports/run-store.ts";
+import { callThenAnswer, scriptFor } from "../support/providers/index.ts";
+import { openStream, typed } from "./open-stream.ts";
+import { startDesk, type Desk } from "./start.ts";
+
+const answering = scriptFor({ text: "Hello." });
+const threadsOf = ({ agentId }: Desk) => `/agents/${agentId}/threads`;
+const read = async <T>(response: Promise<Response>): Promise<T> => (await (await response).json()) as T;
+
+describe("GET /agents/{agent_id}/threads", () => {
+  test("-> { items: [{ threadId, sessionId, title, createdAt, updatedAt }], nextCursor }, newest first", async () => {
+    await using system = await startDesk(answering);
+    const first = await system.query("What is late?", { sessionId: "s-1" });
+    const second = await system.query("And now?");
+
+    const page = await read<ThreadPage>(system.get(threadsOf(system)));
+
+    expect(page).toEqual({
+      items: [
+        { threadId: second.threadId, sessionId: null, title: "And now?", createdAt: ISO, updatedAt: ISO },
+        { threadId: first.threadId, sessionId: "s-1", title: "What is late?", createdAt: ISO, updatedAt: ISO },
+      ],
+      nextCursor: null,
+    });
+    await system.query("more", { threadId: first.threadId });
+    const again = await read<ThreadPage>(system.get(threadsOf(system)));
+    expect(again.items[0]?.threadId).toBe(first.threadId);
+  });
+
+  test("?limit= 1..100 and ?cursor= page through all of them, once each", async () => {
+    await using system = await startDesk(answering);
+    const asked = [];
+    for (let i = 0; i < 5; i++) asked.push((await system.query(`q${i}`)).threadId);
+
+    const seen: string[] = [];
+    let cursor: string | null = "";
+    while (cursor !== null) {
+      const page: ThreadPage = await read(system.get(`${threadsOf(system)}?limit=2&cursor=${cursor}`));
+      seen.push(...page.items.map(({ threadId }) => threadId));
+      cursor = page.nextCursor;
+    }
+
+    expect(seen).toEqual(asked.toReversed());
+    for (const query of ["limit=0", "limit=101", "limit=x", "cursor=nonsense"])
+      expect((await system.get(`${threadsOf(system)}?${query}`)).status).toBe(400);
+  });
+
+  test("default 50", async () => {
+    await using system = await startDesk(answering, { providers: { offline: true }, connected: false });
+    await Promise.all(Array.from({ length: 51 }, (_, i) => system.query(`q${i}`)));
+    const page = await read<ThreadPage>(system.get(threadsOf(system)));
+    expect(page.items).toHaveLength(50);
+    expect(page.nextCursor).toEqual(expect.any(String));
+  });
+
+  test("shows only threads of the agent in the path", async () => {
+    await using system = await startDesk(answering);
+    const other = await system.plane.admin.createAgent("Other", { orgId: system.orgId });
+    await system.query("hi");
+    const key = { "x-api-key": other.apiKey };
+    expect(await read(system.get(`/agents/${other.agentId}/threads`, key))).toEqual({ items: [], nextCursor: null });
+    expect((await system.get(threadsOf(system), key)).status).toBe(403);
+  });
+});
+
+describe("GET /agents/{agent_id}/threads/{thread_id}", () => {
+  test("-> the same members and messages: [{ role, content, runId, createdAt }]", async () => {
+    await using system = await startDesk(answering);
+    const { threadId, runId } = await system.query("hi");
+    const next = await system.query("and then?", { threadId });
+
+    const thread = await read<ThreadDetail>(system.get(`${threadsOf(system)}/${threadId}`));
+
+    expect(thread).toEqual({
+      threadId,
+      sessionId: null,
+      title: "hi",
+      createdAt: ISO,
+      updatedAt: ISO,
+      messages: [
+        { role: "user", content: "hi", runId, createdAt: ISO },
+        { role: "assistant", content: "Hello.", runId, createdAt: ISO },
+        { role: "user", content: "and then?", runId: next.runId, createdAt: ISO },
+        { role: "assistant", content: "Hello.", runId: next.runId, createdAt: ISO },
+      ],
+    });
+  });
+
+  test("404 for a foreign one; a pinned key sees only its roles", async () => {
+    await using system = await startDesk(answering);
+    const other = await system.plane.admin.createAgent("Other", { orgId: system.orgId });
+    const pinned = await system.plane.admin.createKey({ agentId: system.agentId, roles: ["support"] });
+    const key = { "x-api-key": pinned.apiKey };
+    const mixed = await system.query("as nobody");
+    await system.query("as admin", { role: "admin", threadId: mixed.threadId });
+    await system.query("as support", { role: "support", threadId: mixed.threadId });
+    const hidden = await system.query("only admin", { role: "admin" });
+
+    const foreign = await system.get(`/agents/${other.agentId}/threads/${mixed.threadId}`, {
+      "x-api-key": other.apiKey,
+    });
+    expect(foreign.status).toBe(404);
+    const thread = await read<ThreadDetail>(system.get(`${threadsOf(system)}/${mixed.threadId}`, key));
+    const asked = thread.messages.filter(({ role }) => role === "user").map(({ content }) => content);
+    expect(asked).toEqual(["as nobody", "as support"]);
+    const page = await read<ThreadPage>(system.get(threadsOf(system), key));
+    expect(page.items.map(({ threadId }) => threadId)).toEqual([mixed.threadId]);
+    for (const method of ["GET", "DELETE"]) {
+      const path = `${system.url}${threadsOf(system)}/${hidden.threadId}`;
+      expect((await fetch(path, { method, headers: key })).status).toBe(404);
+    }
+    expect((await system.get(`${threadsOf(system)}/${hidden.threadId}`)).status).toBe(200);
+  });
+});
+
+describe("DELETE of the same path", () => {
+  const erase = (system: Desk, threadId: string, key = system.apiKey) =>
+    fetch(`${system.url}${threadsOf(system)}/${threadId}`, { method: "DELETE", headers: { "x-api-key": key } });
+
+  test("204; erases its messages, events and calls", async () => {
+    await using system = await startDesk(callThenAnswer([{ name: "look_up", arguments: { id: "secret-7" } }]));
+    const { threadId, runId } = await system.query("hi");
+
+    expect((await erase(system, threadId)).status).toBe(204);
+
+    const paths = [`${threadsOf(system)}/${threadId}`, `/agents/${system.agentId}/runs/${runId}`];
+    for (const path of [...paths, `${paths[1]}/events`]) expect((await system.get(path)).status).toBe(404);
+    expect(await system.plane.store.runs.events(runId, 0, 10)).toEqual([]);
+    expect(await system.plane.store.runs.checkpoint(runId)).toMatchObject({ turns: [], calls: [] });
+    expect((await erase(system, threadId)).status).toBe(404);
+    const next = await system.post(system.path(), { query: "hi", threadId });
+    expect(await next.json()).toMatchObject({ errorMessage: "Thread not found" });
+  });
+
+  test("cancels what runs on the thread", async () => {
+    await using system = await startDesk(callThenAnswer([{ name: "wait", arguments: { id: "a" } }]));
+    const stream = openStream(await system.post(system.path("query-stream"), { query: "hi" }));
+    await stream.until(typed("toolCall"));
+
+    expect((await erase(system, stream.headers.get("X-Thread-Id") ?? "")).status).toBe(204);
+
+    expect((await stream.until(typed("error"))).data).toMatchObject({ code: "cancelled" });
+    await system.desk.stopped("a");
+  });
+});
+
+describe("GET /functions/connect (WebSocket; a runtime's connection)", () => {
+  function dial(system: Desk, headers: Record<string, string>): Promise<number> {
+    const socket = new WebSocket(`${system.url.replace("http", "ws")}/functions/connect`, { headers });
+    return new Promise((resolve) => {
+      socket.on("open", () => resolve(101));
+      socket.on("unexpected-response", (_, { statusCode }) => resolve(statusCode ?? 0));
+      socket.on("error", () => {});
+    }).finally(() => socket.terminate()) as Promise<number>;
+  }
+
+  test("takes the runtime key as Authorization: Bearer, no other secret, and no Origin header", async () => {
+    await using system = await startDesk(answering);
+    const bearer = (secret: string) => ({ authorization: `Bearer ${secret}` });
+    expect(await dial(system, bearer(system.runtimeKey))).toBe(101);
+    for (const secret of [system.apiKey, system.accessToken, "nothing"])
+      expect(await dial(system, bearer(secret))).toBe(401);
+    expect(await dial(system, {})).toBe(401);
+    expect(await dial(system, { ...bearer(system.runtimeKey), origin: system.url })).toBe(403);
+  });
+});
+
+describe("GET", () => {
+  test("/healthz (process alive), /readyz (store, bus and migrations ready)", async () => {
+    await using system = await startDesk(answering);
+    expect([(await fetch(`${system.url}/healthz`)).status, (await fetch(`${system.url}/readyz`)).status]).toEqual([
+      200, 200,
+    ]);
+    const ping = system.plane.store.ping;
+    Object.assign(system.plane.store, { ping: () => Promise.reject(new StoreUnavailable("out of reach")) });
+    expect([(await fetch(`${system.url}/healthz`)).status, (await fetch(`${system.url}/readyz`)).status]).toEqual([
+      200, 503,
+    ]);
+    Object.assign(system.plane.store, { ping });
+  });
+
+  test("/metrics (Prometheus) tells of runs, calls and connected runtimes, and of no text", async () => {
+    await using system = await startDesk(callThenAnswer([{ name: "look_up", arguments: { id: "secret-7" } }]));
+    await system.query("a private question", { role: "private-role" });
+
+    const text = await (await fetch(`${system.url}/metrics`)).text();
+
+    expect(text).toMatch(/^patchbay_runs_total{outcome="succeeded"} 1$/m);
+    expect(text).toMatch(/^patchbay_function_calls_total{outcome="succeeded"} 1$/m);
+    expect(text).toMatch(/^patchbay_runtimes_connected 1$/m);
+    expect(text).not.toMatch(/private|secret-7/);
+  });
+
+  test("/openapi.json (3.1)", async () => {
+    await using system = await startDesk(answering);
+    const document = await read<{ openapi: string; paths: object }>(fetch(`${system.url}/openapi.json`));
+    expect(document.openapi).toMatch(/^3\.1\./);
+    expect(Object.keys(document.paths)).toContain("/agents/{agent_id}/query-stream");
+  });
+});
+
+const ISO = expect.stringMatching(/^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/) as string;

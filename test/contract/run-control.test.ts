@@ -1,0 +1,183 @@
+import type { RunDetail } from "@patchbay/protocol";
+import { describe, expect, test } from "vitest";
+import { callThenAnswer, scriptFor, type Script } from "../support/providers/index.ts";
+import { openStream, typed } from "./open-stream.ts";
+import { startDesk, type Desk } from "./start.ts";
+
+/** Each query waits in a function under its own text. */
+const waiting: Script = ({ step, query, results }) =>
+  step === 0
+    ? { calls: [{ name: "wait", arguments: { id: query } }] }
+    : { text: results.map(({ content }) => content).join() };
+
+async function begin(system: Desk, query: string, body: object = {}) {
+  return openStream(await system.post(system.path("query-stream"), { query, ...body }));
+}
+
+async function runOf(system: Desk, runId: string): Promise<RunDetail> {
+  return (await system.get(`/agents/${system.agentId}/runs/${runId}`)).json() as Promise<RunDetail>;
+}
+
+describe("POST /agents/{agent_id}/runs/{run_id}/cancel", () => {
+  const cancel = (system: Desk, runId: string) => system.post(`/agents/${system.agentId}/runs/${runId}/cancel`, "");
+
+  test("-> 202 { success, runId, status }; the run ends with code cancelled and its calls are told to stop", async () => {
+    await using system = await startDesk(waiting);
+    const stream = await begin(system, "a");
+    await system.desk.begun("a");
+
+    const response = await cancel(system, stream.runId);
+
+    expect(response.status).toBe(202);
+    expect(await response.json()).toEqual({ success: true, runId: stream.runId, status: "running" });
+    const error = await stream.until(typed("error"));
+    expect(error.data).toMatchObject({ errorMessage: "Run cancelled", code: "cancelled", runId: stream.runId });
+    await system.desk.stopped("a");
+    expect(await runOf(system, stream.runId)).toMatchObject({
+      status: "cancelled",
+      result: {
+        success: false,
+        code: "cancelled",
+        toolInteractions: [{ toolName: "wait", success: false, code: "cancelled" }],
+      },
+    });
+  });
+
+  test("200 with its status when it had ended, 404 when there is no such run", async () => {
+    await using system = await startDesk(scriptFor({ text: "Hello." }, { error: { status: 401 } }));
+    const succeeded = await system.query("hi");
+    const failed = await system.query("hi");
+
+    for (const [{ runId }, status] of [
+      [succeeded, "succeeded"],
+      [failed, "failed"],
+    ] as const) {
+      const response = await cancel(system, runId);
+      expect(response.status).toBe(200);
+      expect(await response.json()).toEqual({ success: true, runId, status });
+    }
+    expect((await cancel(system, "run_nobody")).status).toBe(404);
+  });
+
+  test("ends a run that waits its turn, without touching the one before it", async () => {
+    await using system = await startDesk(waiting);
+    const first = await begin(system, "a");
+    await system.desk.begun("a");
+    const second = await begin(system, "b", { threadId: first.headers.get("X-Thread-Id") });
+
+    const response = await cancel(system, second.runId);
+
+    expect(await response.json()).toMatchObject({ status: "queued" });
+    expect((await second.until(typed("error"))).data).toMatchObject({ code: "cancelled" });
+    system.desk.letGo("a");
+    expect((await first.until(typed("finalResponse"))).data).toMatchObject({ response: "waited for a" });
+  });
+
+  test("endpoint 1 answers a cancelled run with success: false and code cancelled", async () => {
+    await using system = await startDesk(waiting);
+    const asked = system.query("a");
+    await system.desk.begun("a");
+    const [run] = await system.plane.store.runs.list(system.agentId, { limit: 1 });
+    await cancel(system, run?.runId ?? "");
+    expect(await asked).toMatchObject({ success: false, errorMessage: "Run cancelled", code: "cancelled" });
+  });
+});
+
+describe("a second query on a thread that is busy", () => {
+  test("waits its turn, and then sees what the first one said", async () => {
+    await using system = await startDesk(waiting);
+    const first = await begin(system, "a");
+    await system.desk.begun("a");
+    const threadId = first.headers.get("X-Thread-Id");
+    const second = system.query("b", { threadId });
+    system.desk.letGo("b");
+    expect(system.standIn.requests).toHaveLength(1);
+
+    system.desk.letGo("a");
+
+    expect(await second).toMatchObject({ success: true, threadId, response: "waited for b" });
+    const texts = system.sent()[2]?.messages.map(({ text }) => text);
+    expect(texts).toEqual(expect.arrayContaining(["a", "waited for a", "b"]));
+  });
+
+  test("waits 4 deep; past that its code is thread_busy", async () => {
+    await using system = await startDesk(waiting);
+    const first = await begin(system, "0");
+    const threadId = first.headers.get("X-Thread-Id");
+    const queued = [];
+    for (const id of ["1", "2", "3", "4"]) queued.push(await begin(system, id, { threadId }));
+
+    const refused = await system.query("5", { threadId });
+    const stream = await system.stream("5", { threadId });
+    const elsewhere = begin(system, "other");
+
+    expect(refused).toMatchObject({ success: false, code: "thread_busy", threadId, toolInteractions: [] });
+    expect(stream.events.map(({ data }) => [data.type, data["code"]])).toEqual([["error", "thread_busy"]]);
+    await system.desk.begun("other"); // other threads are not kept waiting
+    for (const id of ["0", "1", "2", "3", "4", "other"]) system.desk.letGo(id);
+    for (const run of [first, ...queued, await elsewhere]) await run.until(typed("finalResponse"));
+    expect(system.desk.handled.map(({ input }) => input["id"]).filter((id) => id !== "other")).toEqual(
+      ["0", "1", "2", "3", "4"], // in the order in which they came
+    );
+  });
+});
+
+describe("every run ends by its deadline", () => {
+  test("with code deadline_exceeded (Run timed out), and its calls are told to stop", async () => {
+    await using system = await startDesk(waiting, { runTimeoutMs: 300 });
+    const answer = await system.query("a");
+    expect(answer).toMatchObject({ success: false, errorMessage: "Run timed out", code: "deadline_exceeded" });
+    await system.desk.stopped("a");
+    const local = await system.local("b");
+    expect(local.events.at(-1)?.data).toMatchObject({ type: "error", data: { message: "Run timed out" } });
+  });
+
+  test("also when its model does not answer", async () => {
+    await using system = await startDesk(scriptFor({ text: "never", stallAfterBytes: 10 }), { runTimeoutMs: 300 });
+    expect(await system.query("a")).toMatchObject({ code: "deadline_exceeded" });
+    await system.standIn.requests[0]?.closed;
+  });
+
+  test("waiting included", async () => {
+    await using system = await startDesk(waiting, { runTimeoutMs: 1_000 });
+    const first = await begin(system, "a");
+    await system.desk.begun("a");
+
+    const second = await system.query("b", { threadId: first.headers.get("X-Thread-Id") });
+
+    expect(second).toMatchObject({ success: false, code: "deadline_exceeded" });
+    expect(second.executionTimeMs).toBeLessThan(1_900); // less than its wait and a time of its own
+    await first.until(typed("error"));
+  });
+});
+
+test("GET /agents/{agent_id}/runs/{run_id} -> { runId, threadId, status, startedAt, finishedAt, result? }", async () => {
+  await using system = await startDesk(callThenAnswer([{ name: "wait", arguments: { id: "a" } }]));
+  const stream = await begin(system, "a");
+  await system.desk.begun("a");
+  const threadId = stream.headers.get("X-Thread-Id");
+  const queued = await begin(system, "b", { threadId });
+
+  expect(await runOf(system, queued.runId)).toEqual({
+    runId: queued.runId,
+    threadId,
+    status: "queued",
+    startedAt: null,
+    finishedAt: null,
+  });
+  expect(await runOf(system, stream.runId)).toMatchObject({ status: "running", finishedAt: null });
+  system.desk.letGo("a");
+  const final = (await stream.until(typed("finalResponse"))).data as { type: string };
+  const { type: _, ...rest } = final;
+
+  const done = await runOf(system, stream.runId);
+  expect(done).toEqual({
+    runId: stream.runId,
+    threadId,
+    status: "succeeded",
+    startedAt: expect.stringMatching(/^\d{4}-.*Z$/),
+    finishedAt: expect.stringMatching(/^\d{4}-.*Z$/),
+    result: { ...rest, success: true, errorMessage: "" },
+  });
+  await queued.until(typed("finalResponse"));
+});
