@@ -7,10 +7,9 @@ export interface NewRun {
   orgId: string;
   agentId: string;
   keyId: string;
-  /** An existing thread of the agent, or a new one to be made with `title`. */
+  /** An existing thread of the agent, or a new one to be made. */
   threadId: string;
   newThread: boolean;
-  title: string;
   sessionId?: string;
   subject?: string;
   manifestHash?: string;

@@ -143,7 +143,6 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
       keyId: caller.keyId,
       threadId: threadId ?? newId("thr"),
       newThread: threadId === undefined,
-      title: text.slice(0, 80),
       timeoutMs: deps.runTimeoutMs,
       owner: executor.owner,
       leaseMs: LEASE_MS,

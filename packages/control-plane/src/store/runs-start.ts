@@ -6,6 +6,7 @@ import { toJson } from "./columns.ts";
 import { insertEvents } from "./runs-commit.ts";
 import { RUN_COLUMNS, toRunRecord } from "./run-record.ts";
 import type { Engine, RunRow, Schema } from "./schema.ts";
+import { titleOf } from "./thread-title.ts";
 
 const IDEMPOTENCY_MS = 24 * 3_600_000;
 
@@ -75,7 +76,7 @@ async function start(engine: Engine, trx: Transaction<Schema>, run: NewRun): Pro
 /** Gives the run its place in the thread, whose row stays locked until the end: runs of one thread start one after another. */
 async function placeInThread({ dialect }: Engine, trx: Transaction<Schema>, run: NewRun): Promise<number | undefined> {
   if (run.newThread) {
-    const thread = { id: run.threadId, org_id: run.orgId, agent_id: run.agentId, title: run.title };
+    const thread = { id: run.threadId, org_id: run.orgId, agent_id: run.agentId, title: titleOf(run.request) };
     const times = { created_at: dialect.now, updated_at: dialect.now };
     const session = { session_id: run.sessionId ?? null };
     await trx

@@ -5,6 +5,7 @@ import type { ThreadStore } from "../ports/stores.ts";
 import { fromJson, isoTime } from "./columns.ts";
 import { releaseHolds } from "./credits.ts";
 import type { Engine, RunRow, Schema, ThreadRow } from "./schema.ts";
+import { titleOf } from "./thread-title.ts";
 
 type Roles = readonly string[] | undefined;
 
@@ -16,8 +17,15 @@ export function threadStore(engine: Engine): ThreadStore {
     },
 
     async list(agentId, { limit, cursor, roles }) {
-      let query = db.selectFrom("threads").selectAll().where("agent_id", "=", agentId);
-      if (roles) query = query.where((eb) => eb.exists(visibleRuns(eb, roles)));
+      let query = db
+        .selectFrom("threads")
+        .selectAll()
+        .where("agent_id", "=", agentId)
+        .$if(roles !== undefined, (pinned) =>
+          pinned
+            .select((eb) => firstVisible(eb, roles).as("request"))
+            .where((eb) => eb.exists(firstVisible(eb, roles))),
+        );
       if (cursor !== undefined) {
         const last = parseCursor(cursor);
         query = query.where((eb) =>
@@ -34,7 +42,8 @@ export function threadStore(engine: Engine): ThreadStore {
         .execute();
       const page = rows.slice(0, limit);
       const last = page.at(-1);
-      return { items: page.map(toSummary), nextCursor: rows.length > limit && last ? toCursor(last) : null };
+      const items = page.map((row) => toSummary(row, row.request));
+      return { items, nextCursor: rows.length > limit && last ? toCursor(last) : null };
     },
 
     async get(agentId, threadId, { roles }) {
@@ -48,7 +57,7 @@ export function threadStore(engine: Engine): ThreadStore {
         .orderBy("position")
         .execute();
       if (roles && runs.length === 0) return undefined;
-      return { ...toSummary(thread), messages: runs.flatMap(toMessages) };
+      return { ...toSummary(thread, roles && runs[0]?.request), messages: runs.flatMap(toMessages) };
     },
 
     erase: (agentId, threadId) =>
@@ -81,12 +90,14 @@ function findThread({ db }: Engine, agentId: string, threadId: string): Promise<
     .executeTakeFirst();
 }
 
-function visibleRuns(eb: ExpressionBuilder<Schema, "threads">, roles: Roles) {
+function firstVisible(eb: ExpressionBuilder<Schema, "threads">, roles: Roles) {
   return eb
     .selectFrom("runs")
-    .select("runs.id")
+    .select("runs.request")
     .whereRef("runs.thread_id", "=", "threads.id")
-    .where((inner) => ofRoles(inner, roles));
+    .where((inner) => ofRoles(inner, roles))
+    .orderBy("runs.position")
+    .limit(1);
 }
 
 /** Runs of these roles and of no role; all runs when none are named. */
@@ -97,11 +108,12 @@ function ofRoles<T extends keyof Schema>(eb: ExpressionBuilder<Schema, T | "runs
   return roles.length === 0 ? roleless : runs.or([roleless, runs("runs.role", "in", roles)]);
 }
 
-function toSummary(row: ThreadRow): ThreadSummary {
+/** A thread is called by the first query that the reader may see: the one it began with may be another role's. */
+function toSummary(row: ThreadRow, firstSeen: RunRow["request"] | null | undefined): ThreadSummary {
   return {
     threadId: row.id,
     sessionId: row.session_id,
-    title: row.title,
+    title: firstSeen ? titleOf(fromJson(firstSeen)) : row.title,
     createdAt: isoTime(row.created_at),
     updatedAt: isoTime(row.updated_at),
   };

@@ -51,7 +51,7 @@ export function threadContract(place: MakePlace): void {
 
   test("a thread shows its queries and the answers of those that succeeded", async () => {
     await using world = await openWorld(place);
-    const first = await world.start({ sessionId: "s1", title: "Late orders" });
+    const first = await world.start({ sessionId: "s1" });
     world.clock.advance(1000);
     await world.finish(first, {}, "Two are late.");
     const second = await world.start({ threadId: first.threadId, request: sampleRequest({ query: "Which?" }) });
@@ -64,7 +64,7 @@ export function threadContract(place: MakePlace): void {
     expect(thread).toEqual({
       threadId: first.threadId,
       sessionId: "s1",
-      title: "Late orders",
+      title: "Which orders are late?",
       createdAt: created,
       updatedAt: later,
       messages: [
@@ -92,6 +92,7 @@ export function threadContract(place: MakePlace): void {
 
     expect(seen?.messages.map(({ runId }) => runId)).toEqual([customer.runId, customer.runId, nobody.runId]);
     expect(open?.messages.map(({ runId }) => runId)).toEqual([nobody.runId]);
+    expect(seen?.title).toBe("Which orders are late?");
     expect(JSON.stringify(seen)).not.toMatch(/secret|hush/);
   });
 

@@ -86,7 +86,6 @@ export function sampleRun(change: Partial<NewRun> & Pick<NewRun, "orgId" | "agen
     keyId: "key_1",
     threadId: `thr_${randomUUID()}`,
     newThread: change.threadId === undefined,
-    title: "Late orders",
     request: sampleRequest(),
     timeoutMs: 240_000,
     owner: "replica-a",
