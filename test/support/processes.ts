@@ -1,0 +1,114 @@
+import { existsSync, readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { runCommand, startCommand, temporaryFolder, type Running } from "../../packages/cli/test/support/command.ts";
+import { countingSource } from "./counting-source.ts";
+import { client } from "./system.ts";
+
+export type { Running };
+
+const READY = /^\{"ready".*\}$/m;
+
+export interface DeploymentOptions {
+  /** Environment of the control plane: its provider, say. */
+  env: Record<string, string>;
+  /** Default sandbox. Organisations of other tiers are given 100 USD. */
+  tier?: string;
+  serveArgs?: string[];
+}
+
+/** What a function of the counting service wrote when it was run. */
+export interface FunctionRun {
+  name: string;
+  id: string;
+  callId: string;
+  attempt: number;
+  /** Process it ran in. */
+  pid: number;
+}
+
+/** The real commands on one data folder: a control plane that can be killed and started again, and runtimes beside it. */
+export async function startDeployment({ env, tier = "sandbox", serveArgs = [] }: DeploymentOptions) {
+  await using opening = new AsyncDisposableStack();
+  const folder = opening.use(await temporaryFolder());
+  const counted = join(folder.path, "function-runs");
+  await writeFile(join(folder.path, "service.ts"), countingSource(folder.path));
+  const running = opening.adopt(new Set<Running>(), async (all) => {
+    await Promise.all([...all].map((one) => one[Symbol.asyncDispose]()));
+  });
+
+  async function admin<T = Record<string, string>>(...args: string[]): Promise<T> {
+    const { code, stdout, stderr } = await runCommand([...args, "--data-dir", folder.path, "--json"]);
+    if (code !== 0) throw new Error(`${args.join(" ")} exited with ${code}: ${stderr}`);
+    return JSON.parse(stdout) as T;
+  }
+
+  async function startServe(port: number): Promise<{ command: Running; baseUrl: string }> {
+    const args = ["serve", "--port", String(port), "--data-dir", folder.path, "--json", ...serveArgs];
+    const command = startCommand(args, { env });
+    running.add(command);
+    const { baseUrl } = JSON.parse(await command.seen(READY)) as { baseUrl: string };
+    return { command, baseUrl };
+  }
+
+  const { orgId = "" } = await admin("orgs", "create", "Test", "--tier", tier);
+  if (tier !== "sandbox") await admin("credits", "grant", "--org", orgId, "100");
+  const { agentId = "", apiKey = "" } = await admin("agents", "create", "Desk", "--org", orgId);
+  const { runtimeKey = "" } = await admin("runtime-keys", "create", "--agent", agentId);
+  // The port that is free now stays this deployment's over all restarts.
+  const first = await startServe(0);
+  const { baseUrl: url } = first;
+  let serve = first.command;
+
+  const held = opening.move();
+  return {
+    ...client({ url }, { agentId, apiKey, accessToken: "" }),
+    orgId,
+    agentId,
+    apiKey,
+    runtimeKey,
+    admin,
+    databaseFile: join(folder.path, "patchbay.db"),
+    get serve() {
+      return serve;
+    },
+    /** Starts the control plane again after its end, on the same data and port. */
+    async restart(): Promise<void> {
+      serve = (await startServe(Number(new URL(url).port))).command;
+    },
+    async kill(command: Running): Promise<void> {
+      command.process.kill("SIGKILL");
+      await command.finished;
+    },
+    /** Starts a runtime and waits until it is connected. */
+    async connect(...args: string[]): Promise<Running> {
+      const command = startCommand(["connect", "service.ts", "--json", ...args], {
+        cwd: folder.path,
+        env: { PATCHBAY_URL: url, PATCHBAY_AGENT: agentId, PATCHBAY_KEY: runtimeKey },
+      });
+      running.add(command);
+      await command.seen(READY);
+      return command;
+    },
+    /** Lets the functions that hold for this id end. */
+    open: (id: string) => writeFile(join(folder.path, `gate-${id}`), ""),
+    functionRuns(): FunctionRun[] {
+      if (!existsSync(counted)) return [];
+      const lines = readFileSync(counted, "utf8").trim().split("\n");
+      return lines.map((line) => JSON.parse(line) as FunctionRun);
+    },
+    [Symbol.asyncDispose]: () => held[Symbol.asyncDispose](),
+  };
+}
+
+export type Deployment = Awaited<ReturnType<typeof startDeployment>>;
+
+/** Rows of a database file that another process may be writing. */
+export function readDatabase(file: string): Disposable & { rows<Row>(sql: string): Row[] } {
+  const database = new DatabaseSync(file, { readOnly: true, timeout: 5_000 });
+  return {
+    rows: <Row>(sql: string) => database.prepare(sql).all() as Row[],
+    [Symbol.dispose]: () => database.close(),
+  };
+}
