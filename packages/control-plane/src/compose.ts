@@ -64,6 +64,7 @@ export interface ControlPlane {
 }
 
 const SWEEP_EVERY_MS = 3_600_000;
+const FAREWELL_MS = 2_000;
 
 /** Starts a control plane and listens. Throws when the database is in use or cannot be opened, or when the port is taken. */
 export async function createControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
@@ -155,7 +156,8 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
       draining = true;
       clearInterval(sweeping);
       gateway.goingAway();
-      const closed = server.close({ graceMs });
+      // Clients are told to come back once the runs are handed over, and must be given the time to hear it.
+      const closed = server.close({ graceMs: graceMs + FAREWELL_MS });
       await runs.drain(graceMs);
       await gateway.close();
       await closed;
