@@ -1,5 +1,5 @@
 import type { CallOutcome, JsonValue } from "@patchbay/protocol";
-import type { CallOrder, Delivery } from "../ports/function-gateway.ts";
+import { RunMoved, type CallOrder, type Delivery } from "../ports/function-gateway.ts";
 import type { Link, Waiting } from "./link.ts";
 
 export interface PendingCallTimes {
@@ -98,9 +98,9 @@ export class PendingCall implements Waiting {
     }
   }
 
-  /** Tells the handler to stop; nobody waits any more. */
+  /** Nobody waits any more: the handler is told to stop, unless its run goes on elsewhere. */
   abandon(reason: unknown): void {
-    if (this.#phase !== "queued") this.#cancel("cancelled");
+    if (this.#phase !== "queued" && !(reason instanceof RunMoved)) this.#cancel("cancelled");
     this.fail(reason);
   }
 

@@ -30,6 +30,13 @@ export interface CallOrder {
  */
 export type Delivery = { kind: "outcome"; outcome: CallOutcome } | { kind: "undelivered" } | { kind: "unknown" };
 
+/**
+ * A signal's reason that ends the waiting and not the call: the run goes on at another owner, who will ask for the outcome.
+ */
+export class RunMoved extends Error {
+  override readonly name: string = "RunMoved";
+}
+
 /** The control plane's side of the links to owners' runtimes. */
 export interface FunctionGateway {
   /**
@@ -60,8 +67,8 @@ export interface FunctionGateway {
   /**
    * Sends the call to its runtime and waits for its outcome. A link lost in mid-call is waited for up to 10 s, then the
    * runtime is asked what became of the call. When `timeoutMs` is over the handler is told to stop and, unless its outcome
-   * arrives within 2 s, the delivery is an outcome `timed_out`. On abort the handler is told to stop and the promise rejects
-   * with `signal.reason` at once.
+   * arrives within 2 s, the delivery is an outcome `timed_out`. On abort the promise rejects with `signal.reason` at once, and
+   * the handler is told to stop unless that is a `RunMoved`.
    */
   deliver(
     order: CallOrder,

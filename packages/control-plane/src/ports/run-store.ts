@@ -1,4 +1,5 @@
 import type { RunErrorCode, RunStatus } from "@patchbay/protocol";
+import { RunMoved } from "./function-gateway.ts";
 import type { Message } from "./model-provider.ts";
 import type { AuditEntry, CallRecord, RunRecord, RunRequest, TurnRecord } from "./records.ts";
 
@@ -53,7 +54,7 @@ export interface RunCommit {
 }
 
 /** Thrown by a write whose fence is no longer the run's: another process owns it (or the run is gone). */
-export class LeaseLost extends Error {
+export class LeaseLost extends RunMoved {
   override readonly name = "LeaseLost";
 }
 

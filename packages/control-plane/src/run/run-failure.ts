@@ -1,4 +1,5 @@
 import { MESSAGES, type RunErrorCode } from "@patchbay/protocol";
+import { RunMoved } from "../ports/function-gateway.ts";
 
 /** Ends a run without an answer: `message` is what the caller reads. */
 export class RunFailure extends Error {
@@ -18,7 +19,7 @@ export const insufficientCredits = (): RunFailure =>
 export const timedOut = (): RunFailure => new RunFailure("deadline_exceeded", MESSAGES.deadline_exceeded);
 export const cancelled = (): RunFailure => new RunFailure("cancelled", MESSAGES.cancelled);
 
-/** Why a run's signal was aborted without ending the run: it goes on at another owner, or has one already. */
-export class HandedOver extends Error {
+/** This process stops working on the run, which waits for another owner. */
+export class HandedOver extends RunMoved {
   override readonly name = "HandedOver";
 }

@@ -1,6 +1,6 @@
 import type { Manifest } from "@patchbay/protocol";
 import type { Clock } from "../ports/clock.ts";
-import type { FunctionGateway } from "../ports/function-gateway.ts";
+import { RunMoved, type FunctionGateway } from "../ports/function-gateway.ts";
 import type { Log } from "../ports/log.ts";
 import type { Metrics } from "../ports/metrics.ts";
 import type { ModelCatalog } from "../ports/model-provider.ts";
@@ -13,7 +13,7 @@ import { createJournal, type JournalEntry } from "./journal.ts";
 import { converse } from "./loop.ts";
 import type { Observer } from "./observer.ts";
 import { patiently } from "./patience.ts";
-import { HandedOver, RunFailure, sessionNotFound } from "./run-failure.ts";
+import { RunFailure, sessionNotFound } from "./run-failure.ts";
 import { createState, historyOf, type RunState } from "./state.ts";
 
 export interface RunDeps {
@@ -59,7 +59,7 @@ export async function runToEnd(
       ending = answered(state, answer.text, elapsed(run, deps.clock));
     } catch (error) {
       const cause = signal.aborted ? signal.reason : error;
-      if (cause instanceof LeaseLost || cause instanceof HandedOver) return;
+      if (cause instanceof RunMoved) return;
       const failure = cause instanceof RunFailure ? cause : new RunFailure("internal", "Internal error", { cause });
       log[failure.code === "internal" ? "error" : "info"]("run failed", { code: failure.code, cause: failure.cause });
       ending = failed(run, failure, elapsed(run, deps.clock), state);
