@@ -1,6 +1,11 @@
 import { join } from "node:path";
 import { defineFunction, defineService, everyone } from "@patchbay/functions";
 import { expect, test } from "vitest";
+import type { NewRun } from "../../packages/control-plane/src/ports/run-store.ts";
+import { openStore } from "../../packages/control-plane/src/store/open.ts";
+import { startCore } from "../../packages/control-plane/test/run/core.ts";
+import { fakeGateway, manifestOf } from "../../packages/control-plane/test/run/fake-gateway.ts";
+import { scriptedModel } from "../../packages/control-plane/test/run/scripted-model.ts";
 import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
 import { expectSoundRuns } from "../support/invariants.ts";
 import { callThenAnswer, startStandIn } from "../support/providers/index.ts";
@@ -57,4 +62,38 @@ test("a call that runs while its run is handed over is left alone, and the next 
   expect(ran).toEqual(["done"]);
   expect(expectSoundRuns(file)).toEqual({ runs: 1, succeeded: 1 });
   expect(second.plane.port).toBe(first.plane.port);
+});
+
+test("a run that was accepted while its process hands over is taken up by the next owner at once", async () => {
+  await using store = await openStore("sqlite::memory:").then((opened) => ({
+    ...opened,
+    [Symbol.asyncDispose]: () => opened.close(),
+  }));
+  const stored = Promise.withResolvers<void>();
+  const gate = Promise.withResolvers<void>();
+  const slow = {
+    ...store,
+    runs: {
+      ...store.runs,
+      async start(run: NewRun) {
+        const started = await store.runs.start(run);
+        stored.resolve();
+        await gate.promise;
+        return started;
+      },
+    },
+  };
+  const { gateway } = fakeGateway(manifestOf({}), () => ({ kind: "undelivered" }));
+  const models = { first: scriptedModel([]), second: scriptedModel([{ text: "Done." }]) };
+  await using first = await startCore({ models: models.first.catalog, gateway, store: slow, owner: "first" });
+  const asked = first.runs.start(first.caller, { query: "hi", analysisMode: false, maxTokens: 100 });
+  await stored.promise;
+  await first.runs.drain(0);
+  gate.resolve();
+  const run = await asked;
+
+  await using second = await startCore({ models: models.second.catalog, gateway, store, owner: "second" });
+
+  expect(await second.runs.result(run, { signal: AbortSignal.timeout(5_000) })).toMatchObject({ response: "Done." });
+  expect(models.first.requests).toEqual([]);
 });

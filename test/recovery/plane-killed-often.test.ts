@@ -58,7 +58,10 @@ test("whenever the control plane is killed, nothing is lost and nothing runs twi
   const ran: string[] = [];
   const { url, agentId, runtimeKey: key } = desk;
   const runtime = connect(countingService(ran), {
-    ...{ url, agentId, key, log: silentLog },
+    url,
+    agentId,
+    key,
+    log: silentLog,
     backoff: { firstMs: 20, baseMs: 50, maxMs: 200 },
     concurrency: 64,
   });

@@ -52,10 +52,16 @@ export function expectSoundRuns(databaseFile: string) {
 
 /** Each call that has an outcome was told as called and as ended, once and in this order. */
 function expectToldOnce(bodies: Told[], calls: { id: string; outcome: string | null }[]): void {
-  const ids = (type: string) => bodies.flatMap((body) => (body.type === type ? [body.toolCallId] : []));
-  expect(ids("toolCall").toSorted()).toEqual(calls.map(({ id }) => id).toSorted());
-  const ended = calls.filter(({ outcome }) => outcome !== null).map(({ id }) => id);
-  expect(ids("toolResult").toSorted()).toEqual(ended.toSorted());
+  const told = (type: string) =>
+    counts(bodies.flatMap((body) => (body.type === type ? [String(body.toolCallId)] : [])));
+  expect(told("toolCall")).toEqual(counts(calls.map(({ id }) => id)));
+  expect(told("toolResult")).toEqual(counts(calls.flatMap(({ id, outcome }) => (outcome === null ? [] : [id]))));
+}
+
+function counts(ids: string[]): Map<string, number> {
+  const counted = new Map<string, number>();
+  for (const id of ids) counted.set(id, (counted.get(id) ?? 0) + 1);
+  return counted;
 }
 
 /** One usage row for each step of each run, the ledger adds up to the balance, and no hold is left open. */

@@ -36,16 +36,20 @@ export function createExecutor(owner: string, bus: Bus, deps: RunDeps): Executor
   const stopped = new AbortController();
   const draining = new AbortController();
   let accepting = true;
+  let handedOver = false;
   let polling: Promise<void> = Promise.resolve();
   let renewedAt = 0;
 
   function begin(run: RunRecord, manifest?: Manifest): void {
+    // Accepted or claimed at the last moment: nobody here would look after it any more.
+    if (handedOver) return void release([run.runId]).catch(releaseFailed);
     const abort = new AbortController();
     const deadline = setTimeout(() => abort.abort(timedOut()), Math.max(0, run.deadlineAt - clock.now()));
     if (run.cancelRequested) abort.abort(cancelled());
     const ended = runToEnd(run, manifest, deps, abort.signal).finally(() => {
       clearTimeout(deadline);
-      running.delete(run.runId);
+      // After a lease was lost and won back, the same run may be worked on here anew.
+      if (running.get(run.runId)?.abort === abort) running.delete(run.runId);
       if (accepting) void claim({ threadId: run.threadId, limit: 1 });
     });
     running.set(run.runId, { abort, ended });
@@ -76,9 +80,10 @@ export function createExecutor(owner: string, bus: Bus, deps: RunDeps): Executor
   }
 
   async function poll(): Promise<void> {
-    for (let turn = 0; ; turn++) {
+    for (;;) {
       try {
-        if (turn % (RENEW_MS / POLL_MS) === 0) await renew();
+        // Before any claim: runs of this process whose leases ended while the store was out of reach are not to be claimed.
+        if (performance.now() - renewedAt >= RENEW_MS) await renew();
         await endExpired();
         if (accepting) await claim({ limit: CLAIM_LIMIT });
       } catch (error) {
@@ -89,6 +94,9 @@ export function createExecutor(owner: string, bus: Bus, deps: RunDeps): Executor
       await clock.sleep(POLL_MS, { signal: stopped.signal });
     }
   }
+
+  const release = (runIds: string[]): Promise<void> => runs.release(owner, runIds);
+  const releaseFailed = (error: unknown): void => log.warn("leases could not be ended", { cause: error });
 
   const cancellations = bus.subscribe("cancel", (runId) => {
     const mine = typeof runId === "string" ? running.get(runId) : undefined;
@@ -123,13 +131,11 @@ export function createExecutor(owner: string, bus: Bus, deps: RunDeps): Executor
   };
 
   async function handOver(): Promise<void> {
+    handedOver = true;
     const left = [...running.entries()];
     for (const [, one] of left) one.abort.abort(new HandedOver("this process is stopping"));
     await Promise.all(left.map(([, one]) => one.ended));
-    if (left.length > 0)
-      await runs.release(
-        owner,
-        left.map(([id]) => id),
-      );
+    // The next start, or another replica, takes them up; without this it would wait for the leases to end.
+    await release(left.map(([id]) => id)).catch(releaseFailed);
   }
 }
