@@ -1,9 +1,9 @@
-import { defineFunction, defineService, everyone } from "@patchbay/functions";
-import type { Log, LogFields } from "@patchbay/control-plane";
+import { connect, defineFunction, defineService, everyone, silentLog } from "@patchbay/functions";
 import { describe, expect, test } from "vitest";
 import { callThenAnswer, scriptFor, type Script } from "../support/providers/index.ts";
 import { createDesk } from "./desk.ts";
-import { startDesk } from "./start.ts";
+import { listeningLog } from "./listening-log.ts";
+import { startDesk, type Desk } from "./start.ts";
 
 const OPEN = ["look_up", "wait", "brief", "fail", "large", "report"];
 const answering = scriptFor({ text: "Hello." });
@@ -111,17 +111,21 @@ describe("no role sent (and no defaultRole in the service), or one that no funct
   });
 
   test("an unknown role is warned of once per agent and process", async () => {
-    const lines: { message: string; fields: LogFields | undefined }[] = [];
-    await using system = await startDesk(answering, { log: warnings(lines) });
-    const other = await system.plane.admin.createAgent("Other", { orgId: system.orgId });
-    for (const role of ["clerk", "clerk", "support", "user", "clerk"]) await system.query("hi", { role });
-    await system.local("hi");
+    const warned: unknown[] = [];
+    const log = listeningLog((message, { role }) => message.includes("unknown role") && warned.push(role));
+    await using system = await startDesk(answering, { log });
+    const second = await system.plane.admin.createAgent("Second", { orgId: system.orgId });
+    const { runtimeKey } = await system.plane.admin.createRuntimeKey({ agentId: second.agentId });
+    await using _runtime = await connected(system, second.agentId, runtimeKey);
 
-    const warned = lines
-      .filter(({ message }) => message.includes("unknown role"))
-      .map(({ fields }) => fields?.["role"]);
-    expect(warned).toEqual(["clerk", "user"]);
-    expect(other.agentId).not.toBe(system.agentId);
+    for (const role of ["clerk", "clerk", "support", "admin", "clerk"]) await system.query("hi", { role });
+    await system.stream("hi", { role: "clerk" });
+    expect(warned).toEqual(["clerk"]);
+    const key = { "x-api-key": second.apiKey };
+    await system.post(`/agents/${second.agentId}/query`, { query: "hi", role: "clerk" }, key);
+    await system.local("hi");
+    await system.local("hi");
+    expect(warned).toEqual(["clerk", "clerk", "user"]);
   });
 });
 
@@ -191,14 +195,8 @@ test("what a pinned key is shown of a thread holds no text of another role, the 
   }
 });
 
-function warnings(lines: { message: string; fields: LogFields | undefined }[]): Log {
-  const drop = () => {};
-  const log: Log = {
-    debug: drop,
-    info: drop,
-    warn: (message, fields) => void lines.push({ message, fields }),
-    error: drop,
-    child: () => log,
-  };
-  return log;
+async function connected({ url, desk }: Desk, agentId: string, key: string): Promise<AsyncDisposable> {
+  const connection = connect(desk.service, { url, agentId, key, log: silentLog });
+  await connection.ready;
+  return { [Symbol.asyncDispose]: () => connection.stop({ drainMs: 0 }) };
 }

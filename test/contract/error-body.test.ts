@@ -1,0 +1,177 @@
+import { ErrorBody, HTTP_ERROR_CODES, RUN_ERROR_CODES, CALL_ERROR_CODES } from "@patchbay/protocol";
+import { describe, expect, test } from "vitest";
+import { StoreUnavailable } from "../../packages/control-plane/src/ports/run-store.ts";
+import { scriptFor } from "../support/providers/index.ts";
+import { breakStore } from "./breaking-store.ts";
+import { listeningLog } from "./listening-log.ts";
+import { startDesk, type Desk } from "./start.ts";
+
+const answering = scriptFor({ text: "Hello." });
+
+/** One request for each code, in a system whose tier allows two queries a minute. */
+const PROVOKED: Record<(typeof HTTP_ERROR_CODES)[number], (system: Desk) => Promise<Response>> = {
+  authentication_failed: (system) => system.post(system.path(), {}, { "x-api-key": "no" }),
+  agent_mismatch: (system) => system.post("/agents/agt_other/query", { query: "hi" }),
+  invalid_request: (system) => system.post(system.path(), { role: 7 }),
+  async role_not_allowed(system) {
+    const { apiKey } = await system.plane.admin.createKey({ agentId: system.agentId, roles: ["clerk"] });
+    return system.post(system.path(), { query: "hi", role: "admin" }, { "x-api-key": apiKey });
+  },
+  unsupported_media_type: (system) => system.post(system.path(), "hi", { "content-type": "text/plain" }),
+  payload_too_large: (system) => system.post(system.path(), "x".repeat(1_048_577)),
+  not_found: (system) => system.get(`/agents/${system.agentId}/runs/run_nobody`),
+  method_not_allowed: (system) => system.get(system.path()),
+  async idempotency_mismatch(system) {
+    const key = { "idempotency-key": "k" };
+    await system.post(system.path(), { query: "hi" }, key);
+    return system.post(system.path(), { query: "ho" }, key);
+  },
+  async unavailable(system) {
+    using _broken = breakStore(system.plane.store, "runs", ["start"], new StoreUnavailable("disk full"));
+    return await system.post(system.path("query-stream"), { query: "hi" });
+  },
+  async internal(system) {
+    using _broken = breakStore(system.plane.store, "runs", ["start"], new Error("SQLITE_CORRUPT at /secret/path"));
+    return await system.post(system.path(), { query: "hi" });
+  },
+  rate_limited: (system) => system.post(system.path(), { query: "hi" }),
+};
+
+const STATUSES: Record<string, number> = {
+  authentication_failed: 401,
+  agent_mismatch: 403,
+  role_not_allowed: 403,
+  invalid_request: 400,
+  unsupported_media_type: 415,
+  payload_too_large: 413,
+  not_found: 404,
+  method_not_allowed: 405,
+  idempotency_mismatch: 422,
+  unavailable: 503,
+  internal: 500,
+  rate_limited: 429,
+};
+
+test.each(Object.keys(PROVOKED) as (keyof typeof PROVOKED)[])(
+  "every 4xx/5xx that reaches a route has the error body: %s",
+  async (code) => {
+    const tiers = { one: { queriesPerMinute: code === "rate_limited" ? 1 : 100, charged: false } };
+    await using system = await startDesk(answering, { tier: "one", tiers });
+    if (code === "rate_limited") await system.query("hi");
+
+    const response = await PROVOKED[code](system);
+
+    expect(response.status).toBe(STATUSES[code]);
+    expect(response.headers.get("content-type")).toBe("application/json");
+    const body = (await response.json()) as ErrorBody;
+    expect(ErrorBody.strict().parse(body)).toEqual(body);
+    expect(body).toMatchObject({ success: false, code, requestId: response.headers.get("X-Request-Id") });
+    expect(body.errorMessage).not.toBe("");
+  },
+);
+
+test("500 never carries a stack or an internal message", async () => {
+  await using system = await startDesk(answering);
+  const text = await (await PROVOKED.internal(system)).text();
+  expect(text).not.toMatch(/SQLITE|secret|\bat\b.*\.ts/);
+});
+
+test("X-Request-Id is on every response, a caller's own is kept", async () => {
+  await using system = await startDesk(answering);
+  const own = { "x-request-id": "order-7.retry_2" };
+  const responses = [
+    await system.post(system.path(), { query: "hi" }, own),
+    await system.post(system.path("query-stream"), { query: "hi" }, own),
+    await system.get("/healthz", own),
+    await system.get("/nowhere", own),
+  ];
+  for (const response of responses) {
+    expect(response.headers.get("X-Request-Id")).toBe("order-7.retry_2");
+    await response.text();
+  }
+  const odd = await system.post(system.path(), { query: "hi" }, { "x-request-id": "a b" });
+  expect(odd.headers.get("X-Request-Id")).toMatch(/^req_/);
+  expect((await system.get("/healthz")).headers.get("X-Request-Id")).toMatch(/^req_/);
+});
+
+test("unknown route -> 404, wrong method -> 405 with Allow (before the key is looked at)", async () => {
+  await using system = await startDesk(answering);
+  const unknown = await fetch(`${system.url}/agents/agt_x/queries`, { method: "POST" });
+  const wrong = await fetch(`${system.url}/agents/agt_x/query`, { method: "DELETE" });
+  const thread = await fetch(`${system.url}/agents/agt_x/threads/t`, { method: "PUT" });
+  expect([unknown.status, wrong.status, thread.status]).toEqual([404, 405, 405]);
+  expect(wrong.headers.get("Allow")).toBe("POST");
+  expect(thread.headers.get("Allow")).toBe("GET, HEAD, DELETE");
+});
+
+test("no CORS headers unless --cors-origin names origins", async () => {
+  const origin = { origin: "https://shop.example" };
+  await using closed = await startDesk(answering);
+  await using open = await startDesk(answering, { corsOrigins: ["https://shop.example"] });
+  const [without, named] = [
+    await closed.post(closed.path(), { query: "hi" }, origin),
+    await open.post(open.path(), { query: "hi" }, origin),
+  ];
+  expect([...without.headers.keys()].filter((name) => name.startsWith("access-control"))).toEqual([]);
+  expect(named.headers.get("Access-Control-Allow-Origin")).toBe("https://shop.example");
+});
+
+describe("codes (closed set)", () => {
+  test("HTTP", () => {
+    expect([...HTTP_ERROR_CODES].sort()).toEqual(
+      (
+        "authentication_failed agent_mismatch role_not_allowed rate_limited invalid_request unsupported_media_type " +
+        "payload_too_large not_found method_not_allowed idempotency_mismatch unavailable internal"
+      )
+        .split(" ")
+        .sort(),
+    );
+  });
+  test("in a response", () => {
+    expect([...RUN_ERROR_CODES].sort()).toEqual(
+      (
+        "agent_session_not_found insufficient_credits provider_not_configured provider_error model_refused " +
+        "output_limit step_limit deadline_exceeded cancelled thread_busy internal"
+      )
+        .split(" ")
+        .sort(),
+    );
+  });
+  test("of a failed call", () => {
+    expect([...CALL_ERROR_CODES].sort()).toEqual(
+      "denied unknown_function invalid_arguments function_failed timed_out outcome_unknown result_too_large cancelled"
+        .split(" ")
+        .sort(),
+    );
+  });
+});
+
+describe("a store that fails while a run is under way", () => {
+  test("for a moment: the run waits for it and goes on", async () => {
+    let broken: Disposable | undefined;
+    const log = listeningLog((message) => message === "store unavailable, run waits" && broken?.[Symbol.dispose]());
+    await using system = await startDesk(
+      ({ step }) => {
+        if (step === 1) return { text: "Done." };
+        broken = breakStore(system.plane.store, "runs", ["commit"], new StoreUnavailable("busy"));
+        return { calls: [{ name: "look_up", arguments: { id: "1" } }] };
+      },
+      { log },
+    );
+
+    const answer = await system.query("hi");
+
+    expect(answer).toMatchObject({ success: true, response: "Done.", toolInteractions: [{ success: true }] });
+    expect(system.desk.handled).toHaveLength(1);
+  });
+
+  test("for good: the run ends with code internal, and says nothing of why", async () => {
+    await using system = await startDesk(answering);
+    using _broken = breakStore(system.plane.store, "runs", ["history"], new Error("SQLITE_CORRUPT"));
+    const answer = await system.query("hi");
+    expect(answer).toMatchObject({ success: false, code: "internal" });
+    expect(JSON.stringify(answer)).not.toContain("SQLITE");
+    const { events } = await system.stream("hi");
+    expect(events.map(({ data }) => [data.type, data["code"]])).toEqual([["error", "internal"]]);
+  });
+});

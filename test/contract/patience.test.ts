@@ -1,0 +1,108 @@
+import { describe, expect, test } from "vitest";
+import { callThenAnswer, scriptFor, type Script } from "../support/providers/index.ts";
+import { greetGateway, helloFrom } from "../support/hand-runtime.ts";
+import { openStream, typed } from "./open-stream.ts";
+import { startDesk } from "./start.ts";
+
+const waiting: Script = ({ step, query }) =>
+  step === 0 ? { calls: [{ name: "wait", arguments: { id: query } }] } : { text: "Waited." };
+const leaving = { "x-on-disconnect": "cancel" };
+
+describe.concurrent("what takes seconds", () => {
+  test("X-On-Disconnect: cancel ends the run when the last reader of its stream has been gone 5 s", async () => {
+    await using system = await startDesk(waiting);
+    const first = openStream(await system.post(system.path("query-stream"), { query: "a" }, leaving));
+    await first.until(typed("toolCall"));
+    const left = performance.now();
+    await first.leave();
+
+    await system.desk.stopped("a");
+
+    expect(performance.now() - left).toBeGreaterThan(4_900);
+    expect(performance.now() - left).toBeLessThan(7_000);
+    const rest = await system.get(`/agents/${system.agentId}/runs/${first.runId}/events`, { "last-event-id": "1" });
+    expect(await rest.text()).toContain('"code":"cancelled"');
+  });
+
+  test("X-On-Disconnect: cancel ends the run when the client of endpoint 1 has been gone 5 s", async () => {
+    await using system = await startDesk(waiting);
+    const abort = new AbortController();
+    const asked = fetch(system.url + system.path(), {
+      method: "POST",
+      headers: { "content-type": "application/json", "x-api-key": system.apiKey, ...leaving },
+      body: JSON.stringify({ query: "a" }),
+      signal: abort.signal,
+    });
+    await system.desk.begun("a");
+    abort.abort();
+    await expect(asked).rejects.toThrow();
+
+    await system.desk.stopped("a");
+  });
+
+  test("X-On-Disconnect: cancel does not end the run when a reader comes back in time", async () => {
+    await using system = await startDesk(waiting);
+    const streams = [];
+    for (const query of ["kept", "lost"]) {
+      const stream = openStream(await system.post(system.path("query-stream"), { query }, leaving));
+      await stream.until(typed("toolCall"));
+      await stream.leave();
+      streams.push(stream);
+    }
+    const back = openStream(await system.get(`/agents/${system.agentId}/runs/${streams[0]?.runId}/events`));
+
+    await system.desk.stopped("lost"); // by then the other run's 5 s are over too
+
+    system.desk.letGo("kept");
+    expect((await back.until(typed("finalResponse"))).data).toMatchObject({ response: "Waited." });
+  });
+  test("a runtime that is gone for good ends the run before its next call, which was not run", async () => {
+    let answer = () => {};
+    const gone = new Promise<void>((resolve) => (answer = resolve));
+    const calls = [{ name: "look_up", arguments: { id: "1" } }];
+    await using system = await startDesk(() => gone.then(() => ({ calls })), { connected: false });
+    const runtime = await system.connect(system.desk.service);
+    const asked = system.query("hi");
+    await system.standIn.received(1);
+    await runtime.stop();
+    answer();
+
+    expect(await asked).toMatchObject({
+      success: false,
+      errorMessage: "Agent session not found",
+      code: "agent_session_not_found",
+      toolInteractions: [{ toolName: "look_up", success: false, code: "function_failed" }],
+    });
+    expect(system.desk.handled).toEqual([]);
+  });
+
+  test("a runtime that is gone for good ends the run in the midst of a call, whose outcome is unknown", async () => {
+    await using system = await startDesk(callThenAnswer([{ name: "act", arguments: { id: "1" } }]), {
+      connected: false,
+    });
+    const runtime = await greetGateway(system.plane.port, helloFrom("gone", ["act"]), {
+      Authorization: `Bearer ${system.runtimeKey}`,
+    });
+    const asked = system.query("hi");
+    await runtime.next("call");
+    runtime.socket.terminate();
+
+    expect(await asked).toMatchObject({
+      success: false,
+      errorMessage: "Agent session not found",
+      code: "agent_session_not_found",
+      toolInteractions: [{ toolName: "act", success: false, code: "outcome_unknown" }],
+    });
+  });
+
+  test("a comment line (: keepalive) at least every 15 s of silence", async () => {
+    await using system = await startDesk(scriptFor({ text: "never", stallAfterBytes: 1 }));
+    const response = await system.post(system.path("query-stream"), { query: "hi" });
+    const began = performance.now();
+    const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+    const { value } = await reader.read();
+    expect(value).toBe(": keepalive\n\n");
+    expect(performance.now() - began).toBeLessThan(15_000);
+    await reader.cancel();
+  });
+});
