@@ -1,7 +1,7 @@
 import type { QueryResponse, RunEvent, ToolCall, Usage } from "@patchbay/protocol";
 import type { CallRecord, RunRecord } from "../ports/records.ts";
 import type { RunFailure } from "./run-failure.ts";
-import type { RunState } from "./state.ts";
+import type { Progress } from "./state.ts";
 
 /** What a run hands back, as the body of endpoint 1 and as the last event of a stream. */
 export interface Ending {
@@ -9,7 +9,7 @@ export interface Ending {
   event: RunEvent;
 }
 
-export function answered(state: RunState, response: string, executionTimeMs: number): Ending {
+export function answered(state: Progress, response: string, executionTimeMs: number): Ending {
   const { run } = state;
   const result: QueryResponse = {
     success: true,
@@ -21,8 +21,8 @@ export function answered(state: RunState, response: string, executionTimeMs: num
   return { result, event: { type: "finalResponse", ...rest } };
 }
 
-/** The ending of a run that failed; `state` is absent when it failed before its first turn. */
-export function failed(run: RunRecord, failure: RunFailure, executionTimeMs: number, state?: RunState): Ending {
+/** The ending of a run that failed; `state` is absent when the run was refused before it began, or nothing is known of it. */
+export function failed(run: RunRecord, failure: RunFailure, executionTimeMs: number, state?: Progress): Ending {
   const { code, message } = failure;
   return {
     result: {
@@ -36,7 +36,7 @@ export function failed(run: RunRecord, failure: RunFailure, executionTimeMs: num
   };
 }
 
-function common(run: RunRecord, executionTimeMs: number, state: RunState | undefined) {
+function common(run: RunRecord, executionTimeMs: number, state: Progress | undefined) {
   const warnings = [...(state?.warnings ?? run.request.warnings)];
   return {
     threadId: run.threadId,
@@ -64,7 +64,7 @@ export function outcomeMembers(call: CallRecord): Pick<ToolCall, "success" | "re
   return { success: false, errorMessage: outcome.message, code: outcome.code };
 }
 
-function usageOf(state: RunState | undefined): Usage {
+function usageOf(state: Progress | undefined): Usage {
   const turns = state?.turns ?? [];
   const sum = (pick: (turn: (typeof turns)[number]) => number): number =>
     turns.reduce((all, turn) => all + pick(turn), 0);

@@ -14,7 +14,7 @@ import { converse } from "./loop.ts";
 import type { Observer } from "./observer.ts";
 import { patiently } from "./patience.ts";
 import { RunFailure, sessionNotFound } from "./run-failure.ts";
-import { createState, historyOf, type RunState } from "./state.ts";
+import { createProgress, createState, historyOf, type Progress, type RunState } from "./state.ts";
 
 export interface RunDeps {
   runs: RunStore;
@@ -46,14 +46,15 @@ export async function runToEnd(
 ): Promise<void> {
   const log = deps.log.child({ runId: run.runId, agentId: run.agentId });
   const journal = createJournal(run, run.lastSeq, { ...deps, log }, signal);
-  let state: RunState | undefined;
+  let progress: Progress | undefined;
   try {
     let entry: JournalEntry | undefined;
     let ending: Ending;
     try {
+      const known = (progress = await patiently(() => recall(run, deps), { ...deps, log, signal }));
       signal.throwIfAborted();
       if (run.claims > POISONED) throw new Error(`claimed ${run.claims} times without a step forward`);
-      state = await patiently(() => restore(run, manifest, deps), { ...deps, log, signal });
+      const state = await patiently(() => restore(known, manifest, deps), { ...deps, log, signal });
       const answer = await converse(state, loopDeps(run, deps, journal, log), signal);
       entry = answer.last;
       ending = answered(state, answer.text, elapsed(run, deps.clock));
@@ -62,16 +63,24 @@ export async function runToEnd(
       if (cause instanceof RunMoved) return;
       const failure = cause instanceof RunFailure ? cause : new RunFailure("internal", "Internal error", { cause });
       log[failure.code === "internal" ? "error" : "info"]("run failed", { code: failure.code, cause: failure.cause });
-      ending = failed(run, failure, elapsed(run, deps.clock), state);
+      ending = failed(run, failure, elapsed(run, deps.clock), progress);
     }
-    await journal.write(finish(run, state, ending, entry));
+    await journal.write(finish(run, progress, ending, entry));
     tell(run, ending, deps);
   } catch (error) {
     if (!(error instanceof LeaseLost)) log.error("run could not be ended, it is left to recovery", { cause: error });
   }
 }
 
-async function restore(run: RunRecord, known: Manifest | undefined, deps: RunDeps): Promise<RunState> {
+/** What earlier owners of the run stored. A run that was never claimed from anyone has nothing to go on from. */
+async function recall(run: RunRecord, { runs }: RunDeps): Promise<Progress> {
+  if (run.fence <= 1) return createProgress(run);
+  const { turns, calls } = await runs.checkpoint(run.runId);
+  return createProgress(run, turns, calls);
+}
+
+async function restore(progress: Progress, known: Manifest | undefined, deps: RunDeps): Promise<RunState> {
+  const { run } = progress;
   const { provider, model: name } = run.request;
   const model = deps.models.choose({ provider, model: name });
   if ("missing" in model)
@@ -81,9 +90,7 @@ async function restore(run: RunRecord, known: Manifest | undefined, deps: RunDep
   const manifest =
     known ?? (run.manifestHash ? await deps.runtimes.getManifest(run.agentId, run.manifestHash) : undefined);
   if (!manifest) throw sessionNotFound();
-  // A run that was never claimed from anyone has nothing to go on from.
-  const { turns, calls } = run.fence > 1 ? await deps.runs.checkpoint(run.runId) : { turns: [], calls: [] };
-  return createState({ run, model, manifest, history, turns, calls });
+  return createState(progress, { model, manifest, history });
 }
 
 function loopDeps(run: RunRecord, deps: RunDeps, journal: ReturnType<typeof createJournal>, log: Log) {
@@ -108,8 +115,9 @@ function loopDeps(run: RunRecord, deps: RunDeps, journal: ReturnType<typeof crea
   };
 }
 
-function finish(run: RunRecord, state: RunState | undefined, ending: Ending, last: JournalEntry = {}): JournalEntry {
+function finish(run: RunRecord, progress: Progress | undefined, ending: Ending, last: JournalEntry = {}): JournalEntry {
   const { result, event } = ending;
+  const untouched = progress ? progress.turns.length === 0 : run.fence <= 1;
   const answer = result.success ? result.response : `(This query ended with an error: ${result.errorMessage}.)`;
   return {
     ...last,
@@ -117,9 +125,9 @@ function finish(run: RunRecord, state: RunState | undefined, ending: Ending, las
     finish: {
       status: result.success ? "succeeded" : result.code === "cancelled" ? "cancelled" : "failed",
       result,
-      history: state ? historyOf(state, answer) : [],
+      history: progress ? historyOf(progress, answer) : [],
       // What never reached a model may be tried again under the same key.
-      releaseIdempotencyKey: !result.success && (state?.turns.length ?? 0) === 0,
+      releaseIdempotencyKey: !result.success && untouched,
     },
     audit: [
       {

@@ -5,18 +5,22 @@ import type { HistoryEntry } from "../ports/run-store.ts";
 import { visibleFunctions } from "./access.ts";
 import { preface, resultText } from "./prompt.ts";
 
-/** Everything the loop knows of a run; rebuilt from the store after a crash. */
-export interface RunState {
+/** What a run did so far, as the store has it: an ending tells of it, however early it comes. */
+export interface Progress {
   readonly run: RunRecord;
+  readonly turns: TurnRecord[];
+  readonly calls: CallRecord[];
+  readonly warnings: Set<string>;
+}
+
+/** Everything the loop knows of a run; rebuilt from the store after a crash. */
+export interface RunState extends Progress {
   readonly model: ChosenModel;
   readonly functions: ReadonlyMap<string, FunctionManifest>;
   /** Names that exist but not for this role: only the audit log tells them from names that do not exist. */
   readonly hidden: ReadonlySet<string>;
   readonly shown: readonly ModelFunction[];
   readonly history: readonly HistoryEntry[];
-  readonly turns: TurnRecord[];
-  readonly calls: CallRecord[];
-  readonly warnings: Set<string>;
   /** Characters of conversation the model is given; shrinks when a model says that it was too much. */
   budget: number;
   /** Units left out so far: when it grows, what came before changed and echoes no longer hold. */
@@ -28,26 +32,24 @@ export interface RunState {
 /** About 100,000 tokens of conversation, well inside every supported model's window. */
 const CONVERSATION_CHARS = 400_000;
 
-export function createState(input: {
-  run: RunRecord;
-  model: ChosenModel;
-  manifest: Manifest;
-  history: readonly HistoryEntry[];
-  turns?: TurnRecord[];
-  calls?: CallRecord[];
-}): RunState {
-  const { run, model, manifest, history, turns = [], calls = [] } = input;
+export function createProgress(run: RunRecord, turns: TurnRecord[] = [], calls: CallRecord[] = []): Progress {
+  const warnings = new Set([...run.request.warnings, ...turns.flatMap((turn) => turn.warnings)]);
+  return { run, turns, calls, warnings };
+}
+
+export function createState(
+  progress: Progress,
+  { model, manifest, history }: { model: ChosenModel; manifest: Manifest; history: readonly HistoryEntry[] },
+): RunState {
+  const { run } = progress;
   const visible = visibleFunctions(manifest, run.role);
   return {
-    run,
+    ...progress,
     model,
     functions: new Map(visible.map((one) => [one.name, one])),
     hidden: new Set(manifest.functions.filter((one) => !visible.includes(one)).map((one) => one.name)),
     shown: visible.map(shownOf),
     history,
-    turns,
-    calls,
-    warnings: new Set([...run.request.warnings, ...turns.flatMap((turn) => turn.warnings)]),
     budget: CONVERSATION_CHARS,
     dropped: 0,
     heldMicros: 0,
@@ -79,7 +81,7 @@ export function ownMessages(state: RunState): Message[] {
   return messages;
 }
 
-export function callsOf(state: RunState, step: number): CallRecord[] {
+export function callsOf(state: Progress, step: number): CallRecord[] {
   return state.calls.filter((call) => call.step === step).sort((a, b) => a.position - b.position);
 }
 
@@ -89,7 +91,7 @@ function resultOf(call: CallRecord) {
 }
 
 /** What of the run later runs of its thread are shown: no plans, no opaque blocks. */
-export function historyOf(state: RunState, answer: string): Message[] {
+export function historyOf(state: Progress, answer: string): Message[] {
   const messages: Message[] = [{ role: "user", text: state.run.request.query }];
   for (const turn of state.turns) {
     const calls = callsOf(state, turn.step);
