@@ -48,25 +48,29 @@ function simplifyValue(value: JsonValue): JsonValue {
   return isJsonObject(value) ? simplify(value) : value;
 }
 
-function flattenRoot(root: JsonObject): JsonObject {
+/** Branches looked into for one schema: a few kilobytes of references can name more of them than could ever be visited. */
+const MOST_BRANCHES = 64;
+
+function flattenRoot(root: JsonObject, left: { branches: number } = { branches: MOST_BRANCHES }): JsonObject {
   const { oneOf, anyOf, allOf, $ref, ...rest } = root;
   const flat: JsonObject = { ...rest, type: "object" };
   const target = typeof $ref === "string" ? resolve(root, $ref) : undefined;
-  for (const part of [...(target ? [target] : []), ...branches(root, allOf)]) merge(flat, part);
-  const choices = [...branches(root, oneOf), ...branches(root, anyOf)];
+  for (const part of [...(target ? [target] : []), ...branches(root, allOf, left)]) merge(flat, part);
+  const choices = [...branches(root, oneOf, left), ...branches(root, anyOf, left)];
   if (choices.length > 0) merge(flat, unite(choices));
   flat["properties"] ??= {};
   return flat;
 }
 
-function branches(root: JsonObject, list: JsonValue | undefined): JsonObject[] {
+function branches(root: JsonObject, list: JsonValue | undefined, left: { branches: number }): JsonObject[] {
   if (!Array.isArray(list)) return [];
   return list.filter(isJsonObject).map((branch) => {
+    if (left.branches-- <= 0) return {};
     const target = typeof branch["$ref"] === "string" ? (resolve(root, branch["$ref"]) ?? {}) : branch;
     // Branches may themselves be choices. A schema that refers to the root ends here.
     return target === root || target["$ref"] !== undefined
       ? {}
-      : flattenRoot({ $defs: root["$defs"] ?? {}, ...target });
+      : flattenRoot({ $defs: root["$defs"] ?? {}, ...target }, left);
   });
 }
 
