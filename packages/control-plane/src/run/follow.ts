@@ -1,6 +1,7 @@
-import type { Followed } from "./api.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { StoreUnavailable, type RunStore } from "../ports/run-store.ts";
+import type { Followed, RunHandle } from "./api.ts";
 import type { Beat, Feed } from "./feed.ts";
-import type { RunStore } from "../ports/run-store.ts";
 
 const PAGE = 200;
 /** What a reader may lag behind before its inbox is emptied and it reads the log again. */
@@ -8,29 +9,36 @@ const INBOX_CHARS = 256 * 1024;
 /** How often the log is looked at although nobody woke the reader. */
 const QUIET_POLL_MS = 5_000;
 const UNHEALTHY_POLL_MS = 500;
+const STORE_RETRY_MS = 250;
 
 const ends = (body: string): boolean =>
   body.startsWith('{"type":"finalResponse"') || body.startsWith('{"type":"error"');
 
 /**
- * A run's log from after `after`, then live. Everything stored comes from the log or is equal to it byte for byte; a slow reader
- * costs no more memory than its inbox and never slows the run.
+ * A run's log from after `after`, then live, to its last event; ends before that when the run was erased. Everything stored comes
+ * from the log or is equal to it byte for byte; a slow reader costs no more memory than its inbox and never slows the run. While
+ * the store is out of reach the reader waits, as the run does.
  */
 export async function* follow(
-  runId: string,
+  run: Pick<RunHandle, "runId" | "agentId">,
   options: { after: number; deltas: boolean; signal: AbortSignal },
   deps: { runs: RunStore; feed: Feed },
 ): AsyncGenerator<Followed> {
   const { deltas, signal } = options;
   const inbox = createInbox(deltas);
-  using _listening = deps.feed.listen(runId, inbox.receive);
+  using _listening = deps.feed.listen(run.runId, inbox.receive);
   using _aborting = onAbort(signal, inbox.wake);
   let last = options.after;
   let behind = true;
+  let quiet = false;
 
   while (!signal.aborted) {
     if (behind) {
-      const page = await deps.runs.events(runId, last, PAGE);
+      const page = await unlessOutOfReach(() => deps.runs.events(run.runId, last, PAGE));
+      if (!page) {
+        await sleep(STORE_RETRY_MS, undefined, { signal }).catch(() => {});
+        continue;
+      }
       for (const event of page) {
         last = event.seq;
         yield { id: event.seq, body: event.body };
@@ -38,6 +46,7 @@ export async function* follow(
       }
       behind = page.length === PAGE;
       if (behind) continue;
+      if (quiet && page.length === 0 && (await nothingComes(run, last, deps.runs))) return;
     }
     for (const one of inbox.take()) {
       if (one.id === undefined) yield one;
@@ -51,8 +60,30 @@ export async function* follow(
       }
     }
     if (behind || signal.aborted) continue;
-    behind = await inbox.arrived(deps.feed.healthy ? QUIET_POLL_MS : UNHEALTHY_POLL_MS);
+    quiet = behind = await inbox.arrived(deps.feed.healthy ? QUIET_POLL_MS : UNHEALTHY_POLL_MS);
   }
+}
+
+/** Undefined while the store is out of reach. */
+async function unlessOutOfReach<T>(read: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (error instanceof StoreUnavailable) return undefined;
+    throw error;
+  }
+}
+
+/** True of a run that was erased, and of one that ended at or before the event that the reader says it has. */
+async function nothingComes(
+  { runId, agentId }: Pick<RunHandle, "runId" | "agentId">,
+  last: number,
+  runs: RunStore,
+): Promise<boolean> {
+  const found = await unlessOutOfReach(async () => [await runs.get(agentId, runId)]);
+  if (!found) return false;
+  const [run] = found;
+  return !run || (run.finishedAt !== undefined && run.lastSeq <= last);
 }
 
 function createInbox(deltas: boolean) {

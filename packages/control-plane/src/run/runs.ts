@@ -1,11 +1,13 @@
 import type { QueryResponse, RunDetail, RunStatus } from "@patchbay/protocol";
 import type { Bus } from "../ports/bus.ts";
 import type { RunRecord } from "../ports/records.ts";
+import { ServiceError } from "../ports/service-error.ts";
 import { createAcceptance, type AcceptDeps } from "./accept.ts";
 import { mayAct } from "./access.ts";
 import type { Caller, RunHandle, Runs } from "./api.ts";
 import { createExecutor } from "./executor.ts";
 import { follow } from "./follow.ts";
+import { patiently } from "./patience.ts";
 import { createReaders } from "./readers.ts";
 
 const ERASE_WAIT_MS = 5_000;
@@ -34,10 +36,10 @@ export function createRuns(options: { owner: string; bus: Bus }, deps: AcceptDep
   }
 
   /** Waits until the log of a run is complete; false when the wait was ended first. */
-  async function finished(runId: string, signal: AbortSignal): Promise<boolean> {
+  async function finished(run: Pick<RunHandle, "runId" | "agentId">, signal: AbortSignal): Promise<boolean> {
     const over = AbortSignal.any([signal, executor.draining]);
     let last = "";
-    for await (const event of follow(runId, { after: 0, deltas: false, signal: over }, deps)) last = event.body;
+    for await (const event of follow(run, { after: 0, deltas: false, signal: over }, deps)) last = event.body;
     return last.startsWith('{"type":"finalResponse"') || last.startsWith('{"type":"error"');
   }
 
@@ -45,11 +47,13 @@ export function createRuns(options: { owner: string; bus: Bus }, deps: AcceptDep
     start: accept,
     join,
     follow(run, { signal, ...rest }) {
-      return follow(run.runId, { ...rest, signal: AbortSignal.any([signal, executor.draining]) }, deps);
+      return follow(run, { ...rest, signal: AbortSignal.any([signal, executor.draining]) }, deps);
     },
     async result(run: RunHandle, { signal }): Promise<QueryResponse | undefined> {
-      if (!(await finished(run.runId, signal))) return undefined;
-      return (await deps.runs.get(run.agentId, run.runId))?.result;
+      const complete = await finished(run, signal);
+      const record = await patiently(() => deps.runs.get(run.agentId, run.runId), { ...deps, signal });
+      if (!record) throw new ServiceError("not_found", "The run was erased with its thread");
+      return complete ? record.result : undefined;
     },
     attach: readers.attach,
     async find(caller, runId) {
@@ -73,7 +77,9 @@ export function createRuns(options: { owner: string; bus: Bus }, deps: AcceptDep
         return false;
       const active = await deps.runs.active(threadId);
       await Promise.all(active.map((runId) => requestCancel(caller.agentId, runId)));
-      await Promise.all(active.map((runId) => finished(runId, AbortSignal.timeout(ERASE_WAIT_MS))));
+      await Promise.all(
+        active.map((runId) => finished({ agentId: caller.agentId, runId }, AbortSignal.timeout(ERASE_WAIT_MS))),
+      );
       return await deps.threads.erase(caller.agentId, threadId);
     },
     open: () => executor.open(),

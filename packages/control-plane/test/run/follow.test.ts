@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
 import { createMemoryBus } from "../../src/bus/memory-bus.ts";
-import type { RunStore, StoredEvent } from "../../src/ports/run-store.ts";
+import { StoreUnavailable, type RunStore, type StoredEvent } from "../../src/ports/run-store.ts";
 import { createFeed } from "../../src/run/feed.ts";
 import { follow } from "../../src/run/follow.ts";
+
+const RUN = { runId: "r", agentId: "a" };
 
 /** A log that grows, and the feed that tells of it. */
 function growingLog() {
@@ -25,7 +27,7 @@ function growingLog() {
 
 test("a reader that lags behind megabytes of events still gets each of them once, in order", async () => {
   const { runs, feed, append, log } = growingLog();
-  const stream = follow("r", { after: 0, deltas: true, signal: AbortSignal.timeout(10_000) }, { runs, feed });
+  const stream = follow(RUN, { after: 0, deltas: true, signal: AbortSignal.timeout(10_000) }, { runs, feed });
   append({ type: "thought", content: "first" });
   expect((await stream.next()).value).toMatchObject({ id: 1 });
 
@@ -49,7 +51,7 @@ test("resuming after any event gives exactly the rest", async () => {
   for (let after = 0; after <= 3; after++) {
     const seen: string[] = [];
     const options = { after, deltas: false, signal: AbortSignal.timeout(1_000) };
-    for await (const event of follow("r", options, { runs, feed })) seen.push(event.body);
+    for await (const event of follow(RUN, options, { runs, feed })) seen.push(event.body);
     expect(seen).toEqual(log.slice(after).map((event) => event.body));
   }
 });
@@ -59,7 +61,7 @@ test("live events are shown only to those who asked for them", async () => {
   const shown = async (deltas: boolean): Promise<string[]> => {
     const types: string[] = [];
     const options = { after: 0, deltas, signal: AbortSignal.timeout(2_000) };
-    for await (const event of follow("r", options, { runs, feed }))
+    for await (const event of follow(RUN, options, { runs, feed }))
       types.push((JSON.parse(event.body) as { type: string }).type);
     return types;
   };
@@ -74,9 +76,44 @@ test("live events are shown only to those who asked for them", async () => {
 test("a reader that stops waiting ends at once and leaves nothing behind", async () => {
   const { runs, feed } = growingLog();
   const stop = new AbortController();
-  const stream = follow("r", { after: 0, deltas: false, signal: stop.signal }, { runs, feed });
+  const stream = follow(RUN, { after: 0, deltas: false, signal: stop.signal }, { runs, feed });
   const next = stream.next();
   stop.abort();
 
   expect(await next).toEqual({ value: undefined, done: true });
+});
+
+test("a reader waits while the store is out of reach, and then misses nothing", async () => {
+  const { runs, feed, append, log } = growingLog();
+  let failures = 2;
+  const failing = {
+    ...runs,
+    events: (...of: Parameters<RunStore["events"]>) =>
+      failures-- > 0 ? Promise.reject(new StoreUnavailable("out of reach")) : runs.events(...of),
+  };
+  append({ type: "thought", content: "a" });
+  append({ type: "finalResponse", response: "done" });
+
+  const seen: number[] = [];
+  const options = { after: 0, deltas: false, signal: AbortSignal.timeout(5_000) };
+  for await (const event of follow(RUN, options, { runs: failing, feed })) seen.push(event.id!);
+
+  expect(seen).toEqual(log.map(({ seq }) => seq));
+});
+
+test.each([
+  ["was erased", undefined],
+  ["ended before the event it asks to go on from", { lastSeq: 1, finishedAt: 1 }],
+])("a reader of a run that %s is not left waiting", async (_, record) => {
+  const { runs, append } = growingLog();
+  // A feed that may have lost something: the log is looked at more often.
+  const feed = createFeed({ ...createMemoryBus(), healthy: false });
+  append({ type: "thought", content: "a" });
+  const get = (async () => record) as unknown as RunStore["get"];
+  const options = { after: 1, deltas: false, signal: AbortSignal.timeout(5_000) };
+
+  const stream = follow(RUN, options, { runs: { ...runs, get }, feed });
+
+  expect(await stream.next()).toEqual({ value: undefined, done: true });
+  expect(options.signal.aborted).toBe(false);
 });
