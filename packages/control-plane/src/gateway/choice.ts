@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { PreparedContext, RuntimeFrame } from "@patchbay/protocol";
 import type { Clock } from "../ports/clock.ts";
 import type { FunctionGateway } from "../ports/function-gateway.ts";
+import { StoreUnavailable } from "../ports/run-store.ts";
 import type { RuntimeStore } from "../ports/stores.ts";
 import type { Link } from "./link.ts";
 import type { Registry } from "./registry.ts";
@@ -38,12 +39,21 @@ export function createChoice(options: {
     closed.throwIfAborted();
     const here = find();
     if (here) return here;
-    const agoMs = await store.lastSeenAgoMs(agentId);
+    const recent = await seenRecently(agentId);
     signal.throwIfAborted();
     closed.throwIfAborted();
-    const meanwhile = find();
-    if (meanwhile || agoMs === undefined || agoMs >= RECENT_MS) return meanwhile;
-    return arrival(agentId, find, signal);
+    return find() ?? (recent ? arrival(agentId, find, signal) : undefined);
+  }
+
+  /** A store that is out of reach says nothing against the agent: its runtime is waited for. */
+  async function seenRecently(agentId: string): Promise<boolean> {
+    try {
+      const agoMs = await store.lastSeenAgoMs(agentId);
+      return agoMs !== undefined && agoMs < RECENT_MS;
+    } catch (error) {
+      if (error instanceof StoreUnavailable) return true;
+      throw error;
+    }
   }
 
   async function arrival(

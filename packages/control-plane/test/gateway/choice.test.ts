@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from "vitest";
+import { StoreUnavailable } from "../../src/ports/run-store.ts";
 import { orderFor, startGateway, type GatewayServer } from "../../../../test/support/gateway-server.ts";
 import { greetGateway, helloFrom } from "../../../../test/support/hand-runtime.ts";
 
@@ -35,6 +36,16 @@ test("an agent whose runtime was seen a moment ago is waited for, and the wait e
   await greetGateway(server.port, helloFrom("instance-1"));
 
   expect((await session)?.manifest.functions).toMatchObject([{ name: "echo" }]);
+  expect(await assigned).toBe("instance-1");
+});
+
+test("while the store is out of reach a runtime is waited for as if it had just been there", async () => {
+  server = await startGateway({ arrivalMs: 60_000 });
+  server.store.lastSeenAgoMs = () => Promise.reject(new StoreUnavailable("out of reach"));
+  const assigned = server.gateway.assign("agent-a", "any hash", "echo", { signal });
+
+  await greetGateway(server.port, helloFrom("instance-1"));
+
   expect(await assigned).toBe("instance-1");
 });
 
