@@ -73,7 +73,12 @@ export function keepLinked(options: {
       return;
     }
     if (!needed) return;
-    if (end.openMs > GOOD_LINK_MS) backoff.reset();
+    if (end.openMs > GOOD_LINK_MS) {
+      // While it stood, attempts to replace it may have failed for long: their next one would come late.
+      backoff.reset();
+      clearTimeout(retry);
+      retry = undefined;
+    }
     const retryInMs = Math.round(backoff.nextMs());
     const { level, message } = explainEnd(end);
     log[level](message, { ...end, openMs: Math.round(end.openMs), retryInMs });
