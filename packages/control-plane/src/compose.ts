@@ -34,6 +34,10 @@ export interface ControlPlaneOptions {
   local?: boolean;
   /** Time a run has, waiting included. Default 240,000. */
   runTimeoutMs?: number;
+  /** Time between two pings on a link to a runtime; three silent ones end it. Default 10,000. */
+  heartbeatMs?: number;
+  /** How long a runtime whose link was lost in mid-call is waited for. Default 10,000. */
+  reconnectMs?: number;
   /** Origins whose pages may call the service. Default none. */
   corsOrigins?: readonly string[];
   publicUrl?: string;
@@ -100,6 +104,8 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
     clock,
     log,
     metrics,
+    ...(options.heartbeatMs !== undefined && { heartbeatMs: options.heartbeatMs }),
+    ...(options.reconnectMs !== undefined && { reconnectMs: options.reconnectMs }),
   });
   const models = catalogOf(options.providers ?? {}, options.model);
   const { runs: runStore, runtimes, threads, accounts } = store;
