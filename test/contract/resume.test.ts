@@ -52,6 +52,17 @@ describe("resume: GET /agents/{agent_id}/runs/{run_id}/events with Last-Event-ID
     ]);
   });
 
+  test("an id from beyond the log of a run that goes on is shown what comes", async () => {
+    await using system = await startDesk(waiting);
+    const first = openStream(await system.post(system.path("query-stream"), { query: "hi" }));
+    await first.until(typed("toolCall"));
+
+    const second = openStream(await resume(system, first.runId, { "last-event-id": "999" }));
+    system.desk.letGo("a");
+
+    expect(parseSse(await second.rest()).map(({ data }) => data.type)).toEqual(["toolResult", "finalResponse"]);
+  });
+
   test("has the headers of the stream itself", async () => {
     await using system = await startDesk(scriptFor({ text: "Hello." }));
     const { headers } = await system.stream("hi");

@@ -16,10 +16,12 @@ export function runRoutes(deps: HttpDeps): Record<"runEvents" | "localRunEvents"
   const { runs, authenticate } = deps;
 
   async function resume(exchange: Exchange, caller: Caller, view: Pick<StreamView, "deltas" | "translate">) {
-    const after = lastEventId(exchange);
+    const asked = lastEventId(exchange);
     const run = await runs.find(caller, runId(exchange));
     if (!run || (run.finishedAgoMs ?? 0) > REPLAY_MS) throw unknownRun();
-    if (run.finishedAgoMs !== undefined && after >= run.lastEventId) return noContent(exchange);
+    if (run.finishedAgoMs !== undefined && asked >= run.lastEventId) return noContent(exchange);
+    // An id from beyond the log was never sent: whoever names one is shown what comes.
+    const after = Math.min(asked, run.lastEventId);
     return streamRun(deps, exchange, run, { ...view, after, cancelWhenGone: false });
   }
 
