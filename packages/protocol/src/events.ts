@@ -64,7 +64,6 @@ export const LocalEvent = z.discriminatedUnion("type", [
       success: z.boolean(),
       result: json.optional(),
       error: z.string().optional(),
-      code: z.enum(CALL_ERROR_CODES).optional(),
     }),
   }),
   z.object({

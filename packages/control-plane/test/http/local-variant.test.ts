@@ -38,7 +38,7 @@ describe("endpoint 3", () => {
       { type: "thinking", data: { content: "hm" } },
       { type: "function_call", data: { id: "c1", name: "f", arguments: { a: 1 } } },
       { type: "function_result", data: { id: "c1", name: "f", success: true, result: [1] } },
-      { type: "function_result", data: { id: "c2", name: "g", success: false, error: "no", code: "denied" } },
+      { type: "function_result", data: { id: "c2", name: "g", success: false, error: "no" } },
       {
         type: "final_response",
         data: {
