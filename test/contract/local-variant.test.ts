@@ -1,3 +1,4 @@
+import { defineFunction, defineService, everyone } from "@patchbay/functions";
 import { describe, expect, test } from "vitest";
 import { callThenAnswer, scriptFor, type Script } from "../support/providers/index.ts";
 import { parseSse } from "../support/sse.ts";
@@ -54,7 +55,6 @@ describe("data members", () => {
       name: "fail",
       success: false,
       error: "The shop is closed.",
-      code: "function_failed",
     });
     for (const { data } of events) expect(Object.keys(data)).toEqual(["type", "data"]);
   });
@@ -173,6 +173,28 @@ describe("the body", () => {
     const { details } = (await response.json()) as { details: { path: string }[] };
     expect(details.map(({ path }) => path).sort()).toEqual(["context", "max_tokens"]);
   });
+});
+
+test("a context that does not meet the service's schema, and an unknown thread, are 400 in this body's words", async () => {
+  const schema = { type: "object", properties: { id: { type: "string" } }, required: ["id"] };
+  const look = defineFunction({
+    name: "look",
+    description: "Looks.",
+    input: schema,
+    roles: everyone,
+    handler: () => 1,
+  });
+  const service = defineService({ name: "shop", context: schema, functions: [look] });
+  await using system = await startDesk(answering, { service });
+  for (const [body, path] of [
+    [{ context: { id: 7 } }, "context.id"],
+    [{}, "context.id"],
+    [{ context: { id: "7" }, thread_id: "thr_nobody" }, "thread_id"],
+  ] as const) {
+    const response = await ask(system, local(system), { query: "hi", ...body });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ code: "invalid_request", details: [{ path }] });
+  }
 });
 
 test("401 Authentication failed on a missing or bad Bearer token; API keys are not taken here", async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { callThenAnswer, scriptFor, type Script } from "../support/providers/index.ts";
+import { parseSse } from "../support/sse.ts";
 import { startDesk } from "./start.ts";
 
 const SIX = ["success", "response", "threadId", "executionTimeMs", "toolInteractions", "errorMessage"];
@@ -22,6 +23,11 @@ test("threadId is always a thread that can be continued, also after a run that w
   await using system = await startDesk(answering, { connected: false });
   const refused = await system.query("hi");
   await system.connect(system.desk.service);
+  const run = `/agents/${system.agentId}/runs/${refused.runId}`;
+  expect(await (await system.get(run)).json()).toMatchObject({ status: "failed", result: refused });
+  expect(parseSse(await (await system.get(`${run}/events`)).text())).toMatchObject([
+    { id: 1, data: { type: "error" } },
+  ]);
 
   const next = await system.query("again", { threadId: refused.threadId });
 

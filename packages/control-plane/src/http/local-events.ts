@@ -1,4 +1,5 @@
 import type { LiveEvent, LocalEvent, RunEvent } from "@patchbay/protocol";
+import { ServiceError } from "../ports/service-error.ts";
 
 /** An event of a run as the local development variant shows it: the same facts under other names, inside `data`. */
 export function toLocalEvent(event: RunEvent | LiveEvent): LocalEvent {
@@ -30,6 +31,16 @@ export function toLocalJson(body: string): string {
   return JSON.stringify(toLocalEvent(JSON.parse(body) as RunEvent | LiveEvent));
 }
 
+/** Passes a refusal on, its faults named by the members of the local variant's body. */
+export function inLocalWords(thrown: unknown): never {
+  if (!(thrown instanceof ServiceError) || !thrown.details) throw thrown;
+  const details = thrown.details.map(({ path, message }) => ({
+    path: path.replace(/^contextJson/, "context").replace(/^threadId/, "thread_id"),
+    message,
+  }));
+  throw new ServiceError(thrown.code, thrown.message, { cause: thrown, details });
+}
+
 type Of<Type extends LocalEvent["type"]> = Extract<LocalEvent, { type: Type }>["data"];
 
 function functionResult(event: Extract<RunEvent, { type: "toolResult" }>): Of<"function_result"> {
@@ -39,7 +50,6 @@ function functionResult(event: Extract<RunEvent, { type: "toolResult" }>): Of<"f
     success: event.success,
     ...(event.result !== undefined && { result: event.result }),
     ...(event.errorMessage !== undefined && { error: event.errorMessage }),
-    ...(event.code !== undefined && { code: event.code }),
   };
 }
 

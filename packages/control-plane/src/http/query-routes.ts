@@ -4,7 +4,7 @@ import type { QueryEndpoint } from "../ports/metrics.ts";
 import type { Caller, RunHandle } from "../run/api.ts";
 import { apiCaller, localCaller } from "./caller.ts";
 import type { Exchange, Handler, HttpDeps } from "./deps.ts";
-import { toLocalJson } from "./local-events.ts";
+import { inLocalWords, toLocalJson } from "./local-events.ts";
 import { parseLocalQuery, parseQuery, type Asked } from "./query-body.ts";
 import { countQuery } from "./rate-limit.ts";
 import { codeOf, json, nameRun } from "./reply.ts";
@@ -45,7 +45,8 @@ export function queryRoutes(deps: HttpDeps): Record<"query" | "queryStream" | "l
         await countQuery(exchange, caller, deps.rateLimit);
         requireJsonType(exchange);
         const asked = parseLocalQuery(parseBody(await readBody(exchange)));
-        return { run: await runs.start(caller, asked.query), deltas: asked.deltas };
+        const run = await runs.start(caller, asked.query).catch(inLocalWords);
+        return { run, deltas: asked.deltas };
       });
       return streamRun(deps, exchange, run, { after: 0, deltas, cancelWhenGone: false, translate: toLocalJson });
     },
