@@ -18,6 +18,8 @@ import { sessionNotFound } from "./run-failure.ts";
 import type { RunState } from "./state.ts";
 
 const MAX_ATTEMPTS = 3;
+/** Runtimes that a call is offered to one after the other: one that takes none of them must not keep the run busy. */
+const MAX_OFFERS = 10;
 
 const UNKNOWN_OUTCOME: CallOutcome = {
   ok: false,
@@ -28,6 +30,12 @@ const UNKNOWN_OUTCOME: CallOutcome = {
 
 /** The call was not run: nobody was there to run it. */
 const NO_RUNTIME: CallOutcome = { ok: false, code: "function_failed", message: MESSAGES.agent_session_not_found };
+
+const NOT_TAKEN: CallOutcome = {
+  ok: false,
+  code: "function_failed",
+  message: "The function was not run: no runtime took the call.",
+};
 
 /** What the model asked for in one turn, authorised and given to runtimes; still to be stored as intent. */
 export async function plan(
@@ -158,6 +166,8 @@ async function settleOne(
       call.outcome = checked(delivery.outcome);
     } else if (delivery.kind === "unknown" && !(definition.idempotent && call.attempt < MAX_ATTEMPTS)) {
       call.outcome = UNKNOWN_OUTCOME;
+    } else if (call.attempt >= MAX_OFFERS) {
+      call.outcome = NOT_TAKEN;
     } else {
       // Surely not run, or safe to run again: the next runtime is stored before anything is sent to it.
       call.attempt++;
@@ -202,6 +212,7 @@ function hand(
 
 /** The runtime refuses results that are too large; a runtime that does not is not believed. */
 function checked(outcome: CallOutcome): CallOutcome {
-  if (!outcome.ok || JSON.stringify(outcome.value).length <= LIMITS.resultBytes) return outcome;
+  const text = outcome.ok ? JSON.stringify(outcome.value) : outcome.message + (outcome.rule ?? "");
+  if (Buffer.byteLength(text) <= LIMITS.resultBytes) return outcome;
   return { ok: false, code: "result_too_large", message: `The result is larger than ${LIMITS.resultBytes} bytes.` };
 }

@@ -28,9 +28,9 @@ function isEmpty(value: JsonValue): boolean {
   return value === null || (typeof value === "object" && Object.keys(value).length === 0);
 }
 
-/** A call's outcome as the model reads it: JSON (plain text where the value is a string), cut with a marker above 32 KiB. */
+/** A call's outcome as the model reads it: JSON (plain text where the value is a string, or why it failed), cut with a marker above 32 KiB. */
 export function resultText(outcome: CallOutcome): Pick<ModelResult, "content" | "isError"> {
-  if (!outcome.ok) return { content: outcome.message, isError: true };
+  if (!outcome.ok) return { content: cut(outcome.message, LIMITS.resultToModelBytes), isError: true };
   const text = typeof outcome.value === "string" ? outcome.value : JSON.stringify(outcome.value);
   return { content: cut(text, LIMITS.resultToModelBytes), isError: false };
 }

@@ -91,3 +91,31 @@ test("a result is stored before the runtime is told to forget it", async () => {
   const { calls } = await system.store.runs.checkpoint(answer.runId);
   expect(calls).toMatchObject([{ callId: outcome, outcome: { ok: true, value: "paid" } }]);
 });
+
+test("a call that no runtime takes fails instead of being offered for ever", async () => {
+  await using system = await desk("pay", () => ({ kind: "undelivered" }));
+
+  const answer = await system.query("Pay");
+
+  expect(answer).toMatchObject({ success: true, toolInteractions: [{ success: false, code: "function_failed" }] });
+  expect(system.runtime.orders).toHaveLength(10);
+});
+
+test("a result is measured in bytes, whatever its runtime said", async () => {
+  await using system = await desk("pay", () => ok("€".repeat(100_000)));
+
+  expect((await system.query("Pay")).toolInteractions).toMatchObject([{ code: "result_too_large" }]);
+});
+
+test("a long reason of a failed call is cut for the model", async () => {
+  await using system = await desk("pay", () => ({
+    kind: "outcome",
+    outcome: { ok: false, code: "function_failed", message: "x".repeat(100_000) },
+  }));
+
+  const answer = await system.query("Pay");
+
+  expect(answer.toolInteractions[0]?.errorMessage).toHaveLength(100_000);
+  const [results] = system.model.requests[1]!.messages.filter((message) => message.role === "results");
+  expect(results?.results[0]?.content).toMatch(/\[cut: 32768 of 100000 bytes shown\]$/);
+});
