@@ -47,12 +47,34 @@ export function defineService<C extends Schema | undefined = undefined>(options:
   const manifest = describeService(options, functions, where);
   const parseContext = context === undefined ? undefined : createParser(context, "input", `${where}: context`);
   const reader = { parse: parseContext, subject, tellModel };
-  return Object.freeze({
-    manifest,
-    prepare: (query: { context: JsonObject }, { log = createLog() }: { log?: Log } = {}) =>
-      prepareContext(reader, query.context, log),
-    invoke: createGate({ functions, parseContext }),
-  });
+  const build = (behind: ReadonlyMap<string, FunctionDefinition<never>>): Service => {
+    const service: Service = {
+      manifest,
+      prepare: (query, { log = createLog() } = {}) => prepareContext(reader, query.context, log),
+      invoke: createGate({ functions: behind, parseContext }),
+    };
+    // Not enumerable: a copy of a service whose `invoke` somebody replaced must not give away the gate it no longer has.
+    const substitute: Substitute = (handlerFor) =>
+      build(new Map([...functions].map(([name, one]) => [name, Object.freeze({ ...one, handler: handlerFor(one) })])));
+    return Object.freeze(Object.defineProperty(service, SUBSTITUTE, { value: substitute }));
+  };
+  return build(functions);
+}
+
+/** Registered for the whole process: the service may come from another copy of this package than the one that tests it. */
+const SUBSTITUTE = Symbol.for("patchbay.service.substitute");
+
+type Handler = FunctionDefinition<never>["handler"];
+type Substitute = (handlerFor: (definition: FunctionDefinition<never>) => Handler) => Service;
+
+/**
+ * The same service with other handlers behind the same gate: what a test needs to find out who gets through without touching
+ * anything real. Throws a TypeError for what `defineService` did not return.
+ */
+export function substituteHandlers(service: Service, handlerFor: Parameters<Substitute>[0]): Service {
+  const substitute = (service as { [SUBSTITUTE]?: Substitute })[SUBSTITUTE];
+  if (substitute) return substitute(handlerFor);
+  throw new TypeError("This service is a copy or a wrapper: give what defineService() returned.");
 }
 
 /** True for what {@link defineService} returned, by whichever copy of this package. */
