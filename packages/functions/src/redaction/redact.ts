@@ -1,0 +1,77 @@
+import type { JsonObject, JsonValue } from "@patchbay/protocol";
+import { anyMemberStep, itemStep, memberStep, ROOT } from "./paths.ts";
+import { itemShapes, memberShapes, shapesOf, type Shape } from "./shape.ts";
+import { sees } from "./visible-to.ts";
+
+/** A result as one role gets it, and the places that were taken out. */
+export interface Redacted {
+  value: JsonValue;
+  /** Paths without values or keys of records, each once, such as `orders[].cost`. */
+  removed: string[];
+}
+
+/** Deep results of a recursive schema could name more places than anybody reads. */
+const PATHS_KEPT = 100;
+
+/**
+ * Takes out what `role` may not see. Members and items of a list go without a trace, an item of a tuple leaves null so that the
+ * others keep their places, and a result that is marked as a whole becomes null.
+ */
+export function redact(shape: Shape, result: JsonValue, role: string | undefined): Redacted {
+  const removed = new Set<string>();
+  const remove = (path: string) => {
+    if (removed.size < PATHS_KEPT) removed.add(path);
+  };
+  /** Undefined when nothing may stand here. */
+  const visit = (shapes: readonly Shape[], value: JsonValue, path: string): JsonValue | undefined => {
+    const said = shapesOf(shapes, value);
+    if (!said.every(({ mark }) => sees(mark, role))) {
+      remove(path);
+      return undefined;
+    }
+    if (Array.isArray(value)) return visitItems(said, value, path);
+    return typeof value === "object" && value !== null ? visitMembers(said, value, path) : value;
+  };
+  const visitItems = (said: readonly Shape[], items: readonly JsonValue[], path: string) =>
+    items.flatMap((item, index): JsonValue[] => {
+      const placed = said.some(({ tuple }) => index < tuple.length);
+      const found = said.flatMap((shape) => itemShapes(shape, index));
+      const kept = visit(found, item, itemStep(path, placed ? index : undefined));
+      if (kept !== undefined) return [kept];
+      return placed ? [null] : [];
+    });
+  const visitMembers = (said: readonly Shape[], value: JsonObject, path: string): JsonObject => {
+    const kept = Object.entries(value).flatMap(([name, member]): [string, JsonValue][] => {
+      const named = said.some(({ members }) => members.has(name));
+      const found = said.flatMap((shape) => memberShapes(shape, name));
+      const own = visit(found, member, named ? memberStep(path, name) : anyMemberStep(path));
+      return own === undefined ? [] : [[name, own]];
+    });
+    return Object.fromEntries(kept);
+  };
+
+  const value = visit([shape], result, ROOT) ?? null;
+  return { value, removed: [...removed] };
+}
+
+/** The places of a shape that `role` does not see, whatever the result; of a recursive one, those of its first turn. */
+export function hiddenPlaces(root: Shape, role: string | undefined): string[] {
+  const places = new Set<string>();
+  const above = new Set<Shape>();
+  const visit = (shape: Shape, path: string) => {
+    if (above.has(shape)) return;
+    if (!sees(shape.mark, role)) {
+      places.add(path);
+      return;
+    }
+    above.add(shape);
+    for (const same of [...shape.also, ...shape.branches]) visit(same, path);
+    for (const [name, member] of shape.members) visit(member, memberStep(path, name));
+    for (const other of [...shape.patterns.map((one) => one.shape), ...shape.others]) visit(other, anyMemberStep(path));
+    for (const [index, item] of shape.tuple.entries()) visit(item, itemStep(path, index));
+    for (const item of shape.items) visit(item, itemStep(path, undefined));
+    above.delete(shape);
+  };
+  visit(root, ROOT);
+  return [...places].sort();
+}

@@ -1,0 +1,87 @@
+import type { ControlPlane, ModelProvider } from "@patchbay/control-plane";
+import type { QueryResponse, RunDetail, RunEvent, ThreadDetail } from "@patchbay/protocol";
+import { QueryRefused, type FinishedCall, type FinishedQuery, type TestQuery } from "./finished-query.ts";
+import type { LogLine } from "./log-lines.ts";
+import type { createModelSwitch, Seat } from "./model-switch.ts";
+
+interface DeskParts {
+  plane: ControlPlane;
+  agentId: string;
+  apiKey: string;
+  models: ReturnType<typeof createModelSwitch>;
+  log: readonly LogLine[];
+}
+
+/** Asks queries over HTTP, as any client does, and gathers what they left behind. */
+export function createDeskClient({ plane, agentId, apiKey, models, log }: DeskParts) {
+  const headers = { "content-type": "application/json", "x-api-key": apiKey };
+  const agentUrl = `${plane.url}/agents/${agentId}`;
+  const busy = new Map<string, Promise<unknown>>();
+
+  async function get<T>(path: string): Promise<T> {
+    const response = await fetch(`${agentUrl}${path}`, { headers });
+    return (await response.json()) as T;
+  }
+
+  async function ask(query: TestQuery, model: ModelProvider): Promise<FinishedQuery> {
+    const firstLine = log.length;
+    const seat: Seat = { model, requests: [], errors: [] };
+    const response = await fetch(`${agentUrl}/query-stream`, { method: "POST", headers, body: bodyOf(query) });
+    if (response.status !== 200)
+      throw new QueryRefused(response.status, (await response.json()) as ConstructorParameters<typeof QueryRefused>[1]);
+    const threadId = response.headers.get("x-thread-id")!;
+    const runId = response.headers.get("x-run-id")!;
+    models.seat(threadId, seat);
+    const events = eventsOf(await response.text());
+    models.leave(threadId);
+
+    const fault = seat.errors.find(isFaultOfTheTest);
+    if (fault !== undefined) throw fault;
+    return {
+      answer: (await get<RunDetail & { result: QueryResponse }>(`/runs/${runId}`)).result,
+      events,
+      requests: seat.requests,
+      visibleFunctions: seat.requests[0]?.functions.map(({ name }) => name) ?? [],
+      calls: await callsOf(runId),
+      history: await get<ThreadDetail>(`/threads/${threadId}`),
+      log: log.slice(firstLine).filter(({ fields }) => (fields["runId"] ?? runId) === runId),
+      metrics: await (await fetch(`${plane.url}/metrics`)).text(),
+    };
+  }
+
+  async function callsOf(runId: string): Promise<FinishedCall[]> {
+    const { calls } = await plane.store.runs.checkpoint(runId);
+    return calls.map(({ functionName, arguments: input, outcome }) => {
+      if (!outcome) throw new Error(`The call of ${functionName} has no outcome although its query has ended.`);
+      return { functionName, input, outcome, ...(!outcome.ok && outcome.rule !== undefined && { rule: outcome.rule }) };
+    });
+  }
+
+  return {
+    async query(query: TestQuery, model: ModelProvider): Promise<FinishedQuery> {
+      const { threadId } = query;
+      if (threadId === undefined) return ask(query, model);
+      const turn = (busy.get(threadId) ?? Promise.resolve()).then(() => ask(query, model));
+      busy.set(
+        threadId,
+        turn.catch(() => {}),
+      );
+      return turn;
+    },
+  };
+}
+
+function bodyOf({ query, role, context, threadId, sessionId, analysisMode }: TestQuery): string {
+  const contextJson = context && JSON.stringify(context);
+  return JSON.stringify({ query, role, contextJson, threadId, sessionId, analysisMode });
+}
+
+function eventsOf(stream: string): RunEvent[] {
+  const data = stream.split("\n").filter((line) => line.startsWith("data: "));
+  return data.map((line) => JSON.parse(line.slice(6)) as RunEvent);
+}
+
+/** What a provider may do wrong is part of a query; that the test's own model broke is the test's to know. */
+function isFaultOfTheTest(error: unknown): boolean {
+  return !(error instanceof Error) || error.name !== "ModelError";
+}

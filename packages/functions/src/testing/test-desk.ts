@@ -1,0 +1,85 @@
+import { connect } from "../runtime/connect.ts";
+import type { Service } from "../service.ts";
+import { loadControlPlane } from "./control-plane.ts";
+import { createDeskClient } from "./desk-client.ts";
+import type { FinishedQuery, TestQuery } from "./finished-query.ts";
+import { keepLines, type LogLine } from "./log-lines.ts";
+import { chooseModel, type ModelChoice } from "./model-choice.ts";
+import { createModelSwitch } from "./model-switch.ts";
+
+export interface TestDeskOptions extends ModelChoice {
+  /** The agent's own instructions, told to the model before the service's. */
+  instructions?: string;
+  /** Time a query has. Default 20,000. */
+  runTimeoutMs?: number;
+}
+
+/** A service at work: a control plane with an empty database and a connected runtime, in this process, on a free port of this machine. */
+export interface TestDesk extends AsyncDisposable {
+  /**
+   * Runs one query to its end. A query that ends in an error is an answer with `success: false`. Rejects with `QueryRefused` when the
+   * service would not begin it, and with the reason when the test's own model could not go on: a script that is too short, a
+   * recording that does not hold the request.
+   */
+  query(query: TestQuery & Pick<ModelChoice, "model">): Promise<FinishedQuery>;
+  /** Every line of both sides so far. */
+  readonly log: readonly LogLine[];
+  /** Base address of the query API. */
+  readonly url: string;
+  readonly agentId: string;
+  readonly apiKey: string;
+}
+
+/**
+ * Starts a service for several queries of one test; dispose it (`await using`) when done.
+ *
+ * ```ts
+ * await using desk = await startTestDesk(service, { model: scriptedModel(["Hello."]) });
+ * const { answer } = await desk.query({ query: "Hello?", role: "customer" });
+ * ```
+ */
+export async function startTestDesk(service: Service, options: TestDeskOptions = {}): Promise<TestDesk> {
+  const { instructions = "", runTimeoutMs = 20_000 } = options;
+  const { createControlPlane } = await loadControlPlane();
+  const models = createModelSwitch();
+  const defaultModel = await chooseModel(options);
+  const log: LogLine[] = [];
+
+  await using opening = new AsyncDisposableStack();
+  const plane = await createControlPlane({
+    database: "sqlite::memory:",
+    port: 0,
+    model: models.provider,
+    runTimeoutMs,
+    log: keepLines(log, "control-plane"),
+  });
+  opening.defer(() => plane.close({ graceMs: 0 }));
+  const { agentId, apiKey } = await plane.admin.createAgent("Test", { instructions });
+  const { runtimeKey: key } = await plane.admin.createRuntimeKey({ agentId });
+  const connection = connect(service, { url: plane.url, agentId, key, log: keepLines(log, "runtime") });
+  opening.defer(() => connection.stop({ drainMs: 0 }));
+  await connection.ready;
+
+  const client = createDeskClient({ plane, agentId, apiKey, models, log });
+  const opened = opening.move();
+  return {
+    log,
+    url: plane.url,
+    agentId,
+    apiKey,
+    async query({ model, ...query }) {
+      return client.query(query, model ? await chooseModel({ ...options, model }) : defaultModel);
+    },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
+
+/** Runs one query on a service of its own: {@link startTestDesk} for a test with one query. */
+export async function runQuery(
+  service: Service,
+  options: Omit<TestQuery, "threadId"> & TestDeskOptions,
+): Promise<FinishedQuery> {
+  const { model, ...query } = options;
+  await using desk = await startTestDesk(service, { ...query, ...(model && { model }) });
+  return await desk.query(query);
+}
