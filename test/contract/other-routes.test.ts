@@ -135,14 +135,17 @@ describe("DELETE of the same path", () => {
     expect(await next.json()).toMatchObject({ errorMessage: "Thread not found" });
   });
 
-  test("cancels what runs on the thread", async () => {
+  test("cancels what runs and what waits on the thread", async () => {
     await using system = await startDesk(callThenAnswer([{ name: "wait", arguments: { id: "a" } }]));
-    const stream = openStream(await system.post(system.path("query-stream"), { query: "hi" }));
-    await stream.until(typed("toolCall"));
+    const first = openStream(await system.post(system.path("query-stream"), { query: "hi" }));
+    await first.until(typed("toolCall"));
+    const threadId = first.headers.get("X-Thread-Id") ?? "";
+    const second = openStream(await system.post(system.path("query-stream"), { query: "ho", threadId }));
 
-    expect((await erase(system, stream.headers.get("X-Thread-Id") ?? "")).status).toBe(204);
+    expect((await erase(system, threadId)).status).toBe(204);
 
-    expect((await stream.until(typed("error"))).data).toMatchObject({ code: "cancelled" });
+    for (const stream of [first, second])
+      expect((await stream.until(typed("error"))).data).toMatchObject({ code: "cancelled" });
     await system.desk.stopped("a");
   });
 });

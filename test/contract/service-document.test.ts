@@ -219,6 +219,20 @@ describe("errors", () => {
   });
 });
 
+test("queries that run side by side never spend more than there is", async () => {
+  const priced = { text: "Done.", usage: { input: 2_000, cachedInput: 0, output: 5_000 } };
+  await using system = await startDesk(scriptFor(priced), { tier: "starter" });
+  await system.plane.admin.grant(system.orgId, "0.3");
+
+  const answers = await Promise.all(Array.from({ length: 12 }, () => system.query("hi")));
+
+  const { balanceUsd } = await system.plane.admin.showCredits(system.orgId);
+  const spent = answers.reduce((sum, { usage }) => sum + usage.costUsd, 0);
+  expect(new Set(answers.map(({ errorMessage }) => errorMessage))).toEqual(new Set(["", "Insufficient credits"]));
+  expect(balanceUsd).toBeGreaterThanOrEqual(0);
+  expect(balanceUsd + spent).toBeCloseTo(0.3, 6);
+});
+
 test("rate limit, development accounts: unlimited queries in sandbox mode", async () => {
   await using system = await startDesk(answering, { providers: { offline: true } });
   const answers = await Promise.all(
