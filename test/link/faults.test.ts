@@ -51,7 +51,7 @@ test("a result that was taken but not acknowledged when the link was cut is sent
   system.proxy.cut();
   await until(() => runtime.state === "connected" && system.proxy.accepted === 2 && !apart(), "the new link");
 
-  system.server.gateway.acknowledge(order.callId, runtime.instanceId);
+  system.server.gateway.acknowledge(order);
 
   await runtime.stop(); // waits for the acknowledgement
   expect(service.invoked).toHaveLength(1);

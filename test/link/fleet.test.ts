@@ -16,7 +16,7 @@ async function call(hash: string) {
     const order = orderFor(instanceId!, { attempt });
     const delivery = await system.server.gateway.deliver(order, { signal });
     if (delivery.kind !== "outcome") continue;
-    system.server.gateway.acknowledge(order.callId, order.instanceId);
+    system.server.gateway.acknowledge(order);
     return delivery.outcome;
   }
 }

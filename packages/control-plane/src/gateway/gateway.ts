@@ -3,7 +3,7 @@ import type { Duplex } from "node:stream";
 import { LINK_CLOSE, type RuntimeFrame } from "@patchbay/protocol";
 import type { WebSocket } from "ws";
 import type { Clock } from "../ports/clock.ts";
-import type { FunctionGateway } from "../ports/function-gateway.ts";
+import type { CallAddress, FunctionGateway } from "../ports/function-gateway.ts";
 import type { Log } from "../ports/log.ts";
 import { silentMetrics, type Metrics } from "../ports/metrics.ts";
 import { ServiceError } from "../ports/service-error.ts";
@@ -156,9 +156,9 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
     touches.add(touch);
   }
 
-  function acknowledge(callId: string, instanceId: string): void {
-    held.forget(callId, instanceId);
-    for (const link of registry.byInstance(instanceId)) link.send({ type: "resultAck", callId });
+  function acknowledge(call: CallAddress): void {
+    held.forget(call);
+    registry.find(call.agentId, call.instanceId)?.send({ type: "resultAck", callId: call.callId });
   }
 
   function beat(): void {
@@ -166,9 +166,9 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
       link.tick();
       touch(link, true);
     }
-    for (const { agentId, callId, instanceId } of held.expire()) {
-      log.info("dropped a result nobody asked for", { agentId, callId });
-      acknowledge(callId, instanceId);
+    for (const call of held.expire()) {
+      log.info("dropped a result nobody asked for", { agentId: call.agentId, callId: call.callId });
+      acknowledge(call);
     }
   }
 

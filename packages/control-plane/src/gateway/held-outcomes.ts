@@ -1,15 +1,12 @@
 import type { CallOutcome } from "@patchbay/protocol";
-import type { CallOrder } from "../ports/function-gateway.ts";
+import type { CallAddress } from "../ports/function-gateway.ts";
 import type { Link } from "./link.ts";
 
 const HOLD_MS = 60_000;
 const HOLD_COUNT = 10_000;
 const HOLD_BYTES = 33_554_432;
 
-interface HeldOutcome {
-  agentId: string;
-  callId: string;
-  instanceId: string;
+interface HeldOutcome extends CallAddress {
   outcome: CallOutcome;
   sizeBytes: number;
   at: number;
@@ -21,8 +18,8 @@ interface HeldOutcome {
  */
 export interface HeldOutcomes {
   add(link: Link, callId: string, outcome: CallOutcome, sizeBytes: number): void;
-  take(order: CallOrder): CallOutcome | undefined;
-  forget(callId: string, instanceId: string): void;
+  take(call: CallAddress): CallOutcome | undefined;
+  forget(call: CallAddress): void;
   /** Removes and returns what nobody asked for in time. */
   expire(): HeldOutcome[];
 }
@@ -42,7 +39,7 @@ export function createHeldOutcomes(now: () => number): HeldOutcomes {
   return {
     add(link, callId, outcome, sizeBytes) {
       const { agentId, instanceId } = link.identity;
-      const key = keyOf(callId, instanceId);
+      const key = keyOf({ agentId, callId, instanceId });
       remove(key);
       held.set(key, { agentId, callId, instanceId, outcome, sizeBytes, at: now() });
       totalBytes += sizeBytes;
@@ -51,11 +48,8 @@ export function createHeldOutcomes(now: () => number): HeldOutcomes {
         remove(oldest);
       }
     },
-    take({ agentId, callId, instanceId }) {
-      const key = keyOf(callId, instanceId);
-      return held.get(key)?.agentId === agentId ? remove(key)?.outcome : undefined;
-    },
-    forget: (callId, instanceId) => void remove(keyOf(callId, instanceId)),
+    take: (call) => remove(keyOf(call))?.outcome,
+    forget: (call) => void remove(keyOf(call)),
     expire() {
       const horizon = now() - HOLD_MS;
       const expired: HeldOutcome[] = [];
@@ -69,6 +63,7 @@ export function createHeldOutcomes(now: () => number): HeldOutcomes {
   };
 }
 
-function keyOf(callId: string, instanceId: string): string {
-  return `${instanceId}/${callId}`;
+/** Ids that a runtime chose may hold any separator. */
+function keyOf({ agentId, callId, instanceId }: CallAddress): string {
+  return JSON.stringify([agentId, instanceId, callId]);
 }

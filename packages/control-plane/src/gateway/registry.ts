@@ -7,8 +7,6 @@ export interface Registry {
   /** Removes the link if it is still its runtime's current one; a replaced link removes nothing. */
   remove(link: Link): boolean;
   find(agentId: string, instanceId: string): Link | undefined;
-  /** Links with this runtime id: one, unless runtimes of several agents chose the same. */
-  byInstance(instanceId: string): Iterable<Link>;
   /** The agent's links, oldest first. */
   of(agentId: string): Link[];
   all(): Link[];
@@ -19,7 +17,6 @@ export interface Registry {
 
 export function createRegistry(): Registry {
   const agents = new Map<string, Map<string, Link>>();
-  const instances = new Map<string, Set<Link>>();
   const arrivals = new Map<string, Set<() => void>>();
   let size = 0;
 
@@ -28,9 +25,6 @@ export function createRegistry(): Registry {
     const links = agents.get(agentId);
     links?.delete(instanceId);
     if (links?.size === 0) agents.delete(agentId);
-    const namesakes = instances.get(instanceId);
-    namesakes?.delete(link);
-    if (namesakes?.size === 0) instances.delete(instanceId);
     size--;
   }
 
@@ -41,7 +35,6 @@ export function createRegistry(): Registry {
       if (previous) drop(previous);
       const links = agents.get(agentId) ?? new Map<string, Link>();
       agents.set(agentId, links.set(instanceId, link));
-      instances.set(instanceId, (instances.get(instanceId) ?? new Set()).add(link));
       size++;
       for (const arrived of arrivals.get(agentId) ?? []) arrived();
       return previous;
@@ -53,7 +46,6 @@ export function createRegistry(): Registry {
       return true;
     },
     find: (agentId, instanceId) => agents.get(agentId)?.get(instanceId),
-    byInstance: (instanceId) => instances.get(instanceId) ?? [],
     of: (agentId) => [...(agents.get(agentId)?.values() ?? [])],
     all: () => [...agents.values()].flatMap((links) => [...links.values()]),
     get size() {

@@ -24,6 +24,9 @@ export interface CallOrder {
   timeoutMs: number;
 }
 
+/** Which call of which runtime: two agents may have chosen the same instance id. */
+export type CallAddress = Pick<CallOrder, "agentId" | "callId" | "instanceId">;
+
 /**
  * How a delivery ended. `undelivered`: the handler surely did not start (not sent, or the runtime says it never saw it, and
  * then refuses this attempt for good), so the call may be given to any runtime. `unknown`: it may have run.
@@ -82,7 +85,7 @@ export interface FunctionGateway {
   ): Promise<Delivery>;
 
   /** Tells the runtime that the outcome is stored. Best effort: an unacknowledged result is sent again after a reconnect. */
-  acknowledge(callId: string, instanceId: string): void;
+  acknowledge(call: CallAddress): void;
 
   /** True when any runtime of the agent is connected now. */
   connected(agentId: string): boolean;

@@ -178,7 +178,7 @@ async function settleOne(
       }
     }
     await deps.journal.write({ calls: [call], events: [resultEvent(call)], audit: [auditOf(run, call)] });
-    deps.gateway.acknowledge(call.callId, call.instanceId!);
+    deps.gateway.acknowledge({ agentId: run.agentId, callId: call.callId, instanceId: call.instanceId! });
     deps.onSettled(call, performance.now() - began);
     return;
   }

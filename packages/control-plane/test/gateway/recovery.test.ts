@@ -197,9 +197,26 @@ test("a result is acknowledged when it is stored, not before", async () => {
   await delivery;
   expect(runtime.inbox.rest).toEqual([]);
 
-  server.gateway.acknowledge(order.callId, "instance-1");
+  server.gateway.acknowledge(order);
 
   expect(await runtime.next("resultAck")).toMatchObject({ callId: order.callId });
+});
+
+test("of two agents whose runtimes chose the same instance id, each has its own results and acknowledgements", async () => {
+  const runtime = await greetGateway(server.port);
+  const namesake = await greetGateway(server.port, helloFrom("instance-1"), { Authorization: "Bearer key-of-b" });
+  const order = orderFor("instance-1");
+  answer(runtime, order.callId);
+  await runtime.read();
+  answer(namesake, order.callId, "forged");
+  await namesake.read();
+
+  expect(await recover(order)).toEqual(done);
+  server.gateway.acknowledge(order);
+
+  expect(await runtime.next("resultAck")).toMatchObject({ callId: order.callId });
+  await namesake.read();
+  expect(namesake.inbox.rest).toEqual([]);
 });
 
 test("a run claimed anew takes over the wait for its call", async () => {

@@ -82,7 +82,7 @@ test("the intent to call is stored before anything is sent", async () => {
 test("a result is stored before the runtime is told to forget it", async () => {
   let outcome: unknown;
   await using system = await desk("pay", () => ok("paid"));
-  system.runtime.gateway.acknowledge = (callId) => {
+  system.runtime.gateway.acknowledge = ({ callId }) => {
     outcome = callId;
   };
 

@@ -50,7 +50,7 @@ export function fakeGateway(manifest: Manifest, answer: Answer, recovered: Answe
     assign: async () => (fake.connected ? `runtime-${orders.length}` : undefined),
     deliver: (order, { signal }) => send(order, answer, signal),
     recover: (order, { signal }) => send(order, recovered, signal),
-    acknowledge: (callId) => void acknowledged.push(callId),
+    acknowledge: ({ callId }) => void acknowledged.push(callId),
     connected: () => fake.connected,
   };
   return Object.assign(fake, { gateway });
