@@ -24,9 +24,9 @@ test("a function whose roles do not include the role of the query is neither sho
 test("the attempt is in the audit log", async () => {
   await using system = await startDesk(callThenAnswer([{ name: "wipe_all" }]));
   const { runId } = await system.query("hi", { role: "support" });
-  const rows = await system.plane.store.audit.list({ agentId: system.agentId, runId, limit: 10 });
-  expect(rows).toContainEqual(
-    expect.objectContaining({ action: "call.denied", functionName: "wipe_all", role: "support", rule: "roles" }),
+  const { items } = await system.plane.admin.listAudit(system.agentId, { runId });
+  expect(items).toContainEqual(
+    expect.objectContaining({ action: "call.denied", functionName: "wipe_all", role: "support" }),
   );
 });
 
