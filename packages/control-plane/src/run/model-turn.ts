@@ -101,7 +101,8 @@ const REASONS: Record<ModelError["kind"], string> = {
   server: "it had an internal error; try again later",
 };
 
+/** Keeps the adapter's own words alone: what the SDK threw below them holds the provider's body, and may quote a key or the query. */
 export function providerFailure(model: ChosenModel, error: ModelError): RunFailure {
   const text = `Provider ${model.provider.name} failed: ${REASONS[error.kind]}`;
-  return new RunFailure("provider_error", text, { cause: error });
+  return new RunFailure("provider_error", text, { cause: error.message });
 }
