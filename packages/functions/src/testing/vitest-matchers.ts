@@ -1,3 +1,4 @@
+/// <reference types="vitest" />
 import type { accessMatchers } from "./matchers.ts";
 
 type Given<Name extends keyof typeof accessMatchers> =
