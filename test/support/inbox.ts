@@ -42,9 +42,9 @@ export function createInbox<Item>(what: string): Inbox<Item> {
 }
 
 /** Waits until `condition` holds, looking each few milliseconds, at most five seconds. */
-export async function until(condition: () => boolean, what: string): Promise<void> {
+export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
   const endsAt = performance.now() + LIMIT_MS;
-  while (!condition()) {
+  while (!(await condition())) {
     if (performance.now() > endsAt) throw new Error(`${what}: not within ${LIMIT_MS} ms`);
     await wait(5);
   }

@@ -1,0 +1,119 @@
+import { defineFunction, defineService, everyone } from "@patchbay/functions";
+import { expect, test } from "vitest";
+import { requestAndCut, type CutAnswer } from "../support/cut-request.ts";
+import { startStandIn, type Script } from "../support/providers/index.ts";
+import { startSystem } from "../support/system.ts";
+
+const AT_ONCE = 32;
+
+/** Thoughts, two calls side by side (one fails), a thought between, a third call; nothing of it in ASCII alone. */
+const script: Script = ({ step }) => {
+  const call = (id: string) => ({ name: "look_up", arguments: { id } });
+  if (step === 0) return { thoughts: ["Zuerst prüfen: “größer” – 東京 🧭"], calls: [call("größe"), call("fehlt")] };
+  if (step === 1) return { text: "Und jetzt das Zweite…\n\ndata: kein Ereignis", calls: [call("🧾")] };
+  return { text: "**Fertig** – 3 Ergebnisse ✓\n\n| a | b |\n|---|---|\n| ü | \u2028 |" };
+};
+
+function lookUp(resultUnits: number) {
+  const one = defineFunction({
+    name: "look_up",
+    description: "Looks something up.",
+    input: { type: "object", properties: { id: { type: "string" } }, required: ["id"] },
+    roles: everyone,
+    handler({ id }) {
+      if (id === "fehlt") throw new Error("no such thing");
+      return { id, text: "größer als 🦒 ".repeat(Math.ceil(resultUnits / 14)) };
+    },
+  });
+  return defineService({ name: "look-up", functions: [one] });
+}
+
+async function startCutting(resultUnits: number) {
+  const standIn = await startStandIn("anthropic", script);
+  const system = await startSystem({ service: lookUp(resultUnits), providers: standIn.config });
+  const { agentId, apiKey } = system;
+  const { port } = system.plane;
+  const path = (rest: string) => `/agents/${agentId}/${rest}`;
+
+  return {
+    ...system,
+    /** Endpoint 2, cut after so many bytes. Under the same key it is the same run. */
+    ask(key: string, cutAt?: number): Promise<CutAnswer> {
+      const headers = { "x-api-key": apiKey, "content-type": "application/json", "idempotency-key": key };
+      const request = { method: "POST", path: path("query-stream"), headers, body: JSON.stringify({ query: "hi" }) };
+      return requestAndCut(port, request, cutAt);
+    },
+    async resume(runId: string, after: number): Promise<Buffer> {
+      const headers = { "x-api-key": apiKey, "last-event-id": String(after) };
+      const { body } = await requestAndCut(port, { method: "GET", path: path(`runs/${runId}/events`), headers });
+      return body;
+    },
+    async [Symbol.asyncDispose]() {
+      await system[Symbol.asyncDispose]();
+      await standIn.close();
+    },
+  };
+}
+
+type Cutting = Awaited<ReturnType<typeof startCutting>>;
+
+/** What a client has in the end that was cut once and then asks for the rest: first what came whole, then what it is sent. */
+async function cutAndResume(system: Cutting, key: string, cutAt: number): Promise<Buffer> {
+  const cut = await system.ask(key, cutAt);
+  if (cut.runId === undefined) return (await system.ask(key)).body;
+  const end = cut.body.lastIndexOf("\n\n");
+  const kept = end === -1 ? Buffer.of() : cut.body.subarray(0, end + 2);
+  const lastId = Number([...kept.toString().matchAll(/^id: (\d+)$/gm)].at(-1)?.[1] ?? 0);
+  return Buffer.concat([kept, await system.resume(cut.runId, lastId)]);
+}
+
+/** Does `work` for each number, some at a time. */
+async function forEach(numbers: Iterable<number>, work: (number: number) => Promise<void>): Promise<void> {
+  const next = numbers[Symbol.iterator]();
+  const worker = async (): Promise<void> => {
+    for (let step = next.next(); !step.done; step = next.next()) await work(step.value);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+}
+
+function* steps(from: number, to: number, by: number): Generator<number> {
+  for (let at = from; at < to; at += by) yield at;
+}
+
+test("a stream cut after any byte and resumed equals the uncut one", { timeout: 60_000 }, async () => {
+  await using system = await startCutting(400);
+  const uncut = await system.ask("one");
+  expect(uncut).toMatchObject({ complete: true });
+  const size = uncut.body.length + 1_200;
+
+  const different: number[] = [];
+  let cuts = 0;
+  await forEach(steps(1, size, 1), async (cutAt) => {
+    const got = await cutAndResume(system, "one", cutAt);
+    if (!got.equals(uncut.body)) different.push(cutAt);
+    cuts++;
+  });
+
+  expect(different).toEqual([]);
+  expect(cuts).toBeGreaterThan(5_000);
+});
+
+test("a stream with a large result is as whole, wherever it is cut", async () => {
+  await using system = await startCutting(60_000);
+  const uncut = await system.ask("one");
+  expect(uncut.body.length).toBeGreaterThan(300_000);
+
+  await forEach(steps(1, uncut.body.length + 2_000, 1_499), async (cutAt) => {
+    expect((await cutAndResume(system, "one", cutAt)).equals(uncut.body)).toBe(true);
+  });
+});
+
+test("a stream that is cut and resumed while its run goes on equals what is replayed of it later", async () => {
+  await using system = await startCutting(400);
+  const { body } = await system.ask("measure");
+
+  await forEach(steps(1, body.length, 67), async (cutAt) => {
+    const got = await cutAndResume(system, `live-${cutAt}`, cutAt);
+    expect(got.equals((await system.ask(`live-${cutAt}`)).body)).toBe(true);
+  });
+});

@@ -1,0 +1,112 @@
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { startCommand } from "../../packages/cli/test/support/command.ts";
+import { until } from "../support/inbox.ts";
+import { expectSoundRuns } from "../support/invariants.ts";
+import { startDeployment, type Running } from "../support/processes.ts";
+import { startStandIn, type Script } from "../support/providers/index.ts";
+import { readAlong } from "../support/reader.ts";
+
+/** Calls `charge` for each id that the query names. */
+const script: Script = ({ step, query, results }) =>
+  step === 0
+    ? { calls: query.split(" ").map((id) => ({ name: "charge", arguments: { id } })) }
+    : { text: `Done: ${results.length}.` };
+
+async function terminate(command: Running): Promise<{ code: number | null; ms: number }> {
+  const began = performance.now();
+  command.process.kill("SIGTERM");
+  const { code } = await command.finished;
+  return { code, ms: performance.now() - began };
+}
+
+test.concurrent("serve ends with 0 as soon as the runs in progress have ended", async () => {
+  await using standIn = await startStandIn("anthropic", script);
+  await using desk = await startDeployment({ env: standIn.env });
+  await using _runtime = await desk.connect();
+  const stream = readAlong(await desk.post(`/agents/${desk.agentId}/query-stream`, { query: "held-1" }));
+  await until(() => desk.functionRuns().length === 1, "the call");
+
+  const ended = terminate(desk.serve);
+  const refuses = () =>
+    fetch(`${desk.url}/healthz`).then(
+      () => false,
+      () => true,
+    );
+  await until(refuses, "the drain");
+  await desk.open("held-1");
+
+  expect(await stream.over).toBe(true);
+  expect(stream.text).toContain('"response":"Done: 1."');
+  const { code, ms } = await ended;
+  expect(code).toBe(0);
+  expect(ms).toBeLessThan(10_000);
+});
+
+test.concurrent("a run that outlasts the drain is left to the next start, its call and its client included", async () => {
+  await using standIn = await startStandIn("anthropic", script);
+  await using desk = await startDeployment({ env: standIn.env });
+  await using _runtime = await desk.connect();
+  const stream = readAlong(await desk.post(`/agents/${desk.agentId}/query-stream`, { query: "held-1 b" }));
+  await stream.seen(/"type":"toolResult"/);
+
+  const { code, ms } = await terminate(desk.serve);
+
+  expect(code).toBe(0);
+  expect(ms).toBeLessThan(25_000);
+  expect(await stream.over).toBe(true);
+  expect(stream.text).toMatch(/\n\nretry: 1000\n\n$/);
+
+  await desk.restart();
+  const restartedAt = performance.now();
+  const path = `/agents/${desk.agentId}/runs/${stream.runId}/events`;
+  const rest = readAlong(await desk.get(path, { "last-event-id": String(stream.lastId) }));
+  await desk.open("held-1");
+  expect(await rest.over).toBe(true);
+  expect(rest.text).toContain('"response":"Done: 2."');
+  expect(performance.now() - restartedAt).toBeLessThan(5_000);
+  expect(desk.functionRuns().map(({ attempt }) => attempt)).toEqual([1, 1]);
+  expect(expectSoundRuns(desk.databaseFile)).toEqual({ runs: 1, succeeded: 1 });
+}, 45_000);
+
+test.concurrent("connect finishes the calls it runs, and ends with 0", async () => {
+  await using standIn = await startStandIn("anthropic", script);
+  await using desk = await startDeployment({ env: standIn.env });
+  const runtime = await desk.connect("--concurrency", "20");
+  const ids = Array.from({ length: 20 }, (_, index) => `held-${index}`);
+  const asked = desk.query(ids.join(" "));
+  await until(() => desk.functionRuns().length === 20, "the calls");
+
+  const ended = terminate(runtime);
+  await Promise.all(ids.map((id) => desk.open(id)));
+
+  expect((await asked).toolInteractions.map(({ success }) => success)).toEqual(ids.map(() => true));
+  const { code, ms } = await ended;
+  expect(code).toBe(0);
+  expect(ms).toBeLessThan(10_000);
+  expect(desk.functionRuns()).toHaveLength(20);
+});
+
+test.concurrent("dev ends with 0 and leaves no process of functions behind", async () => {
+  await using standIn = await startStandIn("anthropic", script);
+  await using desk = await startDeployment({ env: standIn.env });
+  const folder = join(desk.databaseFile, "..");
+  const args = ["dev", "service.ts", "--port", "0", "--json", "--data-dir", join(folder, "dev")];
+  await using dev = startCommand(args, { cwd: folder, env: standIn.env });
+  const ready = JSON.parse(await dev.seen(/^\{"ready".*\}$/m)) as { baseUrl: string; agentId: string; apiKey: string };
+  const asked = fetch(`${ready.baseUrl}/agents/${ready.agentId}/query`, {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-api-key": ready.apiKey },
+    body: JSON.stringify({ query: "held-1" }),
+  });
+  await until(() => desk.functionRuns().length === 1, "the call");
+  const [{ pid } = { pid: 0 }] = desk.functionRuns();
+
+  const ended = terminate(dev);
+  await desk.open("held-1");
+
+  expect(await (await asked).json()).toMatchObject({ success: true });
+  expect((await ended).code).toBe(0);
+  expect(pid).not.toBe(dev.process.pid);
+  expect(() => process.kill(pid, 0)).toThrow("ESRCH");
+});
