@@ -11,6 +11,7 @@ import { createLog } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
 import { createModelCatalog, type ProviderConfig } from "./models/catalog.ts";
 import { createOfflineProvider } from "./models/offline/provider.ts";
+import { wrappedModels } from "./models/wrapped-models.ts";
 import type { Log } from "./ports/log.ts";
 import type { ChosenModel, ModelCatalog, ModelProvider } from "./ports/model-provider.ts";
 import type { Store } from "./ports/stores.ts";
@@ -30,6 +31,8 @@ export interface ControlPlaneOptions {
   providers?: ProviderSettings;
   /** A model of your own (a test's script, say), used for every query that names no provider. */
   model?: ModelProvider;
+  /** Put around whichever provider answers: a recorder, say. */
+  wrapModel?: (provider: ModelProvider) => ModelProvider;
   /** Serve the local development variant (endpoint 3). Default false. */
   local?: boolean;
   /** Time a run has, waiting included. Default 240,000. */
@@ -107,7 +110,8 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
     ...(options.heartbeatMs !== undefined && { heartbeatMs: options.heartbeatMs }),
     ...(options.reconnectMs !== undefined && { reconnectMs: options.reconnectMs }),
   });
-  const models = catalogOf(options.providers ?? {}, options.model);
+  const configured = catalogOf(options.providers ?? {}, options.model);
+  const models = options.wrapModel ? wrappedModels(configured, options.wrapModel) : configured;
   const { runs: runStore, runtimes, threads, accounts } = store;
   const charged = (tier: string): boolean => tierNamed(tiers, tier).charged;
   const stores = { runs: runStore, runtimes, threads, accounts };

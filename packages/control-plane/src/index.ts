@@ -3,6 +3,8 @@ export { createControlPlane, type ControlPlane, type ControlPlaneOptions, type P
 export { createAdmin, AdminError, type Admin } from "./accounts/admin.ts";
 export { parseTiers, type Tiers } from "./accounts/tiers.ts";
 export { createLog } from "./log.ts";
+export { recordTo } from "./models/cassette/record.ts";
+export { CassetteMiss, replayFrom } from "./models/cassette/replay.ts";
 export { createOfflineProvider } from "./models/offline/provider.ts";
 export type { Log, LogFields } from "./ports/log.ts";
 export type {

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/protocol";
+import { fitsPattern } from "./pattern.ts";
 
 const MAX_DEPTH = 8;
 const NOTHING: JsonObject = {};
@@ -114,15 +115,7 @@ function textFits(schema: JsonObject, value: string): boolean {
   if (!within(Array.from(value).length, schema.minLength, schema.maxLength)) return false;
   const format = typeof schema.format === "string" ? FORMATS.get(schema.format) : undefined;
   if (format && !format.test(value)) return false;
-  return typeof schema.pattern !== "string" || patternFits(schema.pattern, value);
-}
-
-function patternFits(pattern: string, value: string): boolean {
-  try {
-    return new RegExp(pattern, "u").test(value.slice(0, 1000));
-  } catch {
-    return true; // the owner's runtime judges what this engine cannot read
-  }
+  return typeof schema.pattern !== "string" || fitsPattern(schema.pattern, value);
 }
 
 function numberFits(schema: JsonObject, value: number): boolean {
