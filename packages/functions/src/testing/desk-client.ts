@@ -35,8 +35,7 @@ export function createDeskClient({ plane, agentId, apiKey, models, log }: DeskPa
     const events = eventsOf(await response.text());
     models.leave(threadId);
 
-    const fault = seat.errors.find(isFaultOfTheTest);
-    if (fault !== undefined) throw fault;
+    for (const error of seat.errors) throwIfTestsOwn(error);
     return {
       answer: (await get<RunDetail & { result: QueryResponse }>(`/runs/${runId}`)).result,
       events,
@@ -81,7 +80,9 @@ function eventsOf(stream: string): RunEvent[] {
   return data.map((line) => JSON.parse(line.slice(6)) as RunEvent);
 }
 
-/** What a provider may do wrong is part of a query; that the test's own model broke is the test's to know. */
-function isFaultOfTheTest(error: unknown): boolean {
-  return !(error instanceof Error) || error.name !== "ModelError";
+/** What a provider may do wrong is part of a query; that the test's own model cannot go on is the test's to know. */
+function throwIfTestsOwn(error: unknown): void {
+  if (!(error instanceof Error) || error.name !== "ModelError") throw error;
+  const { details } = error as { details?: readonly string[] };
+  if (details) throw new Error([error.message, ...details].join("\n- "), { cause: error });
 }

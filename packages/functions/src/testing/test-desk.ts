@@ -4,7 +4,7 @@ import { loadControlPlane } from "./control-plane.ts";
 import { createDeskClient } from "./desk-client.ts";
 import type { FinishedQuery, TestQuery } from "./finished-query.ts";
 import { keepLines, type LogLine } from "./log-lines.ts";
-import { chooseModel, type ModelChoice } from "./model-choice.ts";
+import { modelChooser, type ModelChoice } from "./model-choice.ts";
 import { createModelSwitch } from "./model-switch.ts";
 
 export interface TestDeskOptions extends ModelChoice {
@@ -42,7 +42,7 @@ export async function startTestDesk(service: Service, options: TestDeskOptions =
   const { instructions = "", runTimeoutMs = 20_000 } = options;
   const { createControlPlane } = await loadControlPlane();
   const models = createModelSwitch();
-  const defaultModel = await chooseModel(options);
+  const chooseModel = await modelChooser(options);
   const log: LogLine[] = [];
 
   await using opening = new AsyncDisposableStack();
@@ -67,9 +67,7 @@ export async function startTestDesk(service: Service, options: TestDeskOptions =
     url: plane.url,
     agentId,
     apiKey,
-    async query({ model, ...query }) {
-      return client.query(query, model ? await chooseModel({ ...options, model }) : defaultModel);
-    },
+    query: ({ model, ...query }) => client.query(query, chooseModel(model)),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }

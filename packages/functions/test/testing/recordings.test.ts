@@ -1,0 +1,173 @@
+import { mkdtempDisposableSync, readdirSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { z } from "zod";
+import { expect, test } from "vitest";
+import { defineFunction, defineService, type Service } from "../../src/index.ts";
+import { runQuery, startTestDesk, type ScriptedTurn } from "../../src/testing/index.ts";
+import { deskService } from "./desk-service.ts";
+
+const place = () => mkdtempDisposableSync(join(tmpdir(), "patchbay-recordings-"));
+const ask = { query: "What is order 1?", role: "customer", context: { customerId: "ann" } };
+const turns: (ScriptedTurn | string)[] = [
+  { thoughts: ["Look it up."], text: "One moment.", calls: [["get_order", { order: "1" }], ["opening_hours"]] },
+  "It is a gift.",
+];
+
+/** A service whose function answers `text`. */
+function answering(
+  text: string | (() => unknown),
+  more: { instructions?: string; description?: string } = {},
+): Service {
+  const { instructions = "Be kind.", description = "Looks." } = more;
+  return defineService({
+    name: "look",
+    instructions,
+    functions: [
+      defineFunction({
+        name: "look",
+        description,
+        input: z.object({}),
+        roles: "everyone",
+        handler: (_, { callId, runId }) => (typeof text === "string" ? text : { callId, runId, is: text() }),
+      }),
+    ],
+  });
+}
+
+const looking = { query: "Look", model: [{ calls: [["look"] as const] }, "Seen."] };
+
+test("a recorded query is answered again from its file, turn by turn", async () => {
+  using folder = place();
+  const file = join(folder.path, "gift.json");
+  const recorded = await runQuery(deskService(), { ...ask, model: turns, record: file });
+
+  const replayed = await runQuery(deskService(), { ...ask, replay: file });
+
+  expect(replayed.answer.response).toBe("It is a gift.");
+  expect(replayed.calls).toEqual(recorded.calls);
+  expect(replayed.events.map(({ type }) => type)).toEqual(recorded.events.map(({ type }) => type));
+});
+
+test("a folder keeps a file for each conversation, named after its first query", async () => {
+  using folder = place();
+  {
+    await using desk = await startTestDesk(deskService(), { record: folder.path });
+    const { answer } = await desk.query({ query: "When are you open?", model: ["At nine."] });
+    await desk.query({ query: "And on Sunday?", threadId: answer.threadId, model: ["Not at all."] });
+    await desk.query({ query: "When are you open?", role: "customer", model: ["At ten."] });
+  }
+
+  expect(readdirSync(folder.path).toSorted()).toEqual(["when-are-you-open-2.json", "when-are-you-open.json"]);
+  await using desk = await startTestDesk(deskService(), { replay: folder.path });
+  const { answer } = await desk.query({ query: "When are you open?" });
+  const next = await desk.query({ query: "And on Sunday?", threadId: answer.threadId });
+  const other = await desk.query({ query: "When are you open?", role: "customer" });
+  expect([answer, next.answer, other.answer].map(({ response }) => response)).toEqual([
+    "At nine.",
+    "Not at all.",
+    "At ten.",
+  ]);
+});
+
+test("ids and references that change from run to run do not matter", async () => {
+  using folder = place();
+  const file = join(folder.path, "ids.json");
+  const service = answering(() => 1);
+  const failing = answering(() => {
+    throw new Error("secret of the owner");
+  });
+  await runQuery(service, { ...looking, record: file });
+  const { model: _, ...again } = looking;
+
+  expect((await runQuery(service, { ...again, replay: file })).answer.response).toBe("Seen.");
+  await runQuery(failing, { ...looking, record: file });
+  expect((await runQuery(failing, { ...again, replay: file })).answer.response).toBe("Seen.");
+});
+
+test("no key stands in a recording, nor an id of a run, a thread or a call", async () => {
+  using folder = place();
+  const file = join(folder.path, "keys.json");
+  const apiKey = `service_live_${"a".repeat(36)}`;
+  await runQuery(answering(`keys: ${apiKey} sk-ant-${"b".repeat(30)}`), { ...looking, record: file });
+  await runQuery(
+    answering(() => 1),
+    { ...looking, record: join(folder.path, "ids.json") },
+  );
+
+  const texts = ["keys.json", "ids.json"].map((name) => readFileSync(join(folder.path, name), "utf8")).join();
+  expect(texts).toContain("[secret]");
+  expect(texts).not.toMatch(/service_live_a|sk-ant-|\b(run|thr|call)_[0-9a-f]{32}/);
+});
+
+test("a changed instruction fails the test and names the line", async () => {
+  using folder = place();
+  const file = join(folder.path, "look.json");
+  await runQuery(answering("x"), { ...looking, record: file });
+
+  const changed = runQuery(answering("x", { instructions: "Be brief." }), { query: "Look", replay: file });
+
+  await expect(changed).rejects.toThrow(/\(look\.json, turn 1\): the system text changed at line \d+\. Record anew/);
+  await expect(changed).rejects.toThrow(/was "Be kind\.", is "Be brief\."/);
+});
+
+test("a changed, added or removed function fails the test by its name", async () => {
+  using folder = place();
+  const file = join(folder.path, "look.json");
+  await runQuery(answering("x"), { ...looking, record: file });
+
+  const described = runQuery(answering("x", { description: "Peeks." }), { query: "Look", replay: file });
+  const others = runQuery(deskService(), { query: "Look", replay: file });
+
+  await expect(described).rejects.toThrow("function look has another description, schema or effect");
+  await expect(others).rejects.toThrow("function look was removed; function opening_hours was added");
+});
+
+test("a changed result fails the test at the message that carries it", async () => {
+  using folder = place();
+  const file = join(folder.path, "look.json");
+  await runQuery(answering("a red door"), { ...looking, record: file });
+
+  const changed = runQuery(answering("a blue door"), { query: "Look", replay: file });
+
+  await expect(changed).rejects.toThrow("turn 2): message 3 (results of look) changed.");
+  await expect(changed).rejects.toThrow('was "a red door", is "a blue door"');
+});
+
+test("a change is told in the log without words of the conversation", async () => {
+  using folder = place();
+  const file = join(folder.path, "look.json");
+  await runQuery(answering("a red door"), { ...looking, record: file });
+  await using desk = await startTestDesk(answering("a blue door"), { replay: file });
+
+  await desk.query({ query: "Look" }).catch(() => {});
+
+  expect(JSON.stringify(desk.log)).toContain("results of look");
+  expect(JSON.stringify(desk.log)).not.toContain("door");
+});
+
+test("the same request recorded with several answers is answered in that order, then with the last", async () => {
+  using folder = place();
+  const file = join(folder.path, "hi.json");
+  {
+    await using desk = await startTestDesk(deskService(), { record: file });
+    for (const model of [["One"], ["Two"]]) await desk.query({ query: "Hi", model });
+  }
+
+  await using desk = await startTestDesk(deskService(), { replay: file });
+  const said: string[] = [];
+  for (let i = 0; i < 3; i++) said.push((await desk.query({ query: "Hi" })).answer.response);
+
+  expect(said).toEqual(["One", "Two", "Two"]);
+});
+
+test("a replay without a recording says so before any query", async () => {
+  using folder = place();
+
+  await expect(startTestDesk(deskService(), { replay: join(folder.path, "no.json") })).rejects.toThrow(
+    /no recording at/,
+  );
+  await expect(startTestDesk(deskService(), { replay: folder.path })).rejects.toThrow(/holds no recording/);
+  await expect(startTestDesk(deskService(), { replay: import.meta.filename })).rejects.toThrow(/it is not JSON/);
+  await expect(startTestDesk(deskService(), { replay: "x", model: ["Hi"] })).rejects.toThrow(/a replay alone/);
+});
