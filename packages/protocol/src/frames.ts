@@ -16,7 +16,12 @@ export const FRAME_DEPTH = LIMITS.jsonDepth + 4;
 
 /** How one function call ended, as the runtime reports it and the log keeps it. */
 export const CallOutcome = z.discriminatedUnion("ok", [
-  z.object({ ok: z.literal(true), value: json }),
+  z.object({
+    ok: z.literal(true),
+    value: json,
+    /** Paths of the members that the role may not see; they were removed before the value left its runtime. */
+    redacted: z.array(z.string()).optional(),
+  }),
   z.object({ ok: z.literal(false), code: z.enum(CALL_ERROR_CODES), message: z.string(), rule: z.string().optional() }),
 ]);
 export type CallOutcome = z.infer<typeof CallOutcome>;
