@@ -47,6 +47,8 @@ export interface ControlPlaneOptions {
   trustProxy?: boolean;
   /** What ended longer ago is deleted. Default 30. */
   retentionDays?: number;
+  /** Older entries of the audit log are deleted. Default 365. */
+  auditDays?: number;
   tiers?: Tiers;
   /** Default: JSON lines on stderr. */
   log?: Log;
@@ -81,6 +83,7 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
     port = 8787,
     local = false,
     retentionDays = 30,
+    auditDays = 365,
     tiers = DEFAULT_TIERS,
   } = options;
   const { runTimeoutMs = 240_000, corsOrigins = [], trustProxy = false, onQueryEvent: observe = () => {} } = options;
@@ -112,9 +115,9 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
   });
   const configured = catalogOf(options.providers ?? {}, options.model);
   const models = options.wrapModel ? wrappedModels(configured, options.wrapModel) : configured;
-  const { runs: runStore, runtimes, threads, accounts } = store;
+  const { runs: runStore, runtimes, threads, accounts, audit } = store;
   const charged = (tier: string): boolean => tierNamed(tiers, tier).charged;
-  const stores = { runs: runStore, runtimes, threads, accounts };
+  const stores = { runs: runStore, runtimes, threads, accounts, audit };
   const runs = createRuns(
     { owner, bus },
     { ...stores, gateway, models, feed: createFeed(bus), clock, log, metrics, observe, charged, runTimeoutMs },
@@ -147,7 +150,7 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
   const server = createHttpServer({ app, upgrade: gateway.handleUpgrade, log });
   const { port: boundPort } = await server.listen({ host, port });
   await runs.open();
-  const sweeping = setInterval(() => void store.sweep(retentionDays).catch(sweepFailed), SWEEP_EVERY_MS).unref();
+  const sweeping = setInterval(() => void store.sweep(retentionDays, { auditDays }).catch(sweepFailed), SWEEP_EVERY_MS).unref();
   function sweepFailed(error: unknown): void {
     log.warn("old runs could not be deleted", { cause: error });
   }

@@ -34,6 +34,11 @@ export function createMetrics(): Metrics & MetricsPage {
     labelNames: ["outcome"],
     registers,
   });
+  const disagreements = new Counter({
+    name: "patchbay_access_disagreements_total",
+    help: "Calls that the control plane let through and a runtime refused by its roles",
+    registers,
+  });
   const turns = new Counter({
     name: "patchbay_model_turns_total",
     help: "Attempts at model turns, by outcome",
@@ -55,6 +60,7 @@ export function createMetrics(): Metrics & MetricsPage {
       durations.observe(durationMs / 1000);
     },
     callEnded: (outcome) => calls.inc({ outcome }),
+    accessDisagreed: () => disagreements.inc(),
     modelTurn: (provider, outcome) => turns.inc({ provider, outcome }),
     tokensUsed(provider, { input, cachedInput, output }) {
       tokens.inc({ provider, kind: "input" }, input);

@@ -122,7 +122,7 @@ function operations({ accounts, audit }: Store) {
       const id = `${prefix}_${randomBase62(22)}`;
       const stored = { hash: hashSecret(secret), hint: hintOf(kind, secret) };
       await accounts.createCredential({ ...options, ...stored, credentialId: id, kind });
-      await audit.record([{ orgId, agentId, keyId: id, action: `${action}.created` }]);
+      await audit.record([{ orgId, agentId, keyId: id, action: `${action}.created`, ...pinnedTo(options.roles) }]);
       return { id, secret };
     },
     async list(kind: CredentialKind, agentId: string): Promise<Credential[]> {
@@ -137,6 +137,8 @@ function operations({ accounts, audit }: Store) {
     },
   };
 }
+
+const pinnedTo = (roles: string[] | undefined) => (roles ? { detail: { roles } } : {});
 
 function listed(credential: Credential): ListedCredential {
   const { agentId, hint, label, createdAt, lastUsedAt, expiresAt, revokedAt } = credential;

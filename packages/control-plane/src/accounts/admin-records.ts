@@ -1,7 +1,8 @@
-import type { RunStatus } from "@patchbay/protocol";
+import { rolesAllow, type RunStatus } from "@patchbay/protocol";
 import type { AuditEntry, RunRecord } from "../ports/records.ts";
-import type { Store } from "../ports/stores.ts";
+import type { AuditFilter, Store } from "../ports/stores.ts";
 import { found } from "./admin-error.ts";
+import { parseSince } from "./since.ts";
 
 const NEWEST = 100;
 const ALL_EVENTS = 10_000;
@@ -22,21 +23,56 @@ export interface ListedRun {
 /** One entry of the audit log; `at` is a time as text. */
 export type ListedAudit = AuditEntry & { id: string; at: string };
 
+export interface ListedAuditPage {
+  items: ListedAudit[];
+  nextCursor: string | null;
+}
+
+/** What is wanted of the audit log. `since` is a time as text, or how long ago (`24h`). */
+export interface AuditQuery extends Omit<AuditFilter, "since" | "agentId" | "orgId"> {
+  since?: string;
+  /** Default 100. */
+  limit?: number;
+  /** `nextCursor` of the page before. */
+  cursor?: string;
+}
+
+/** What the role of a run was shown of its function set, and what was kept from it. */
+export interface RunAccess {
+  runId: string;
+  role: string | null;
+  visible: string[];
+  hidden: string[];
+}
+
 /** What happened: runs and the audit log, newest first. */
 export interface RecordAdmin {
   listRuns(agentId: string, options?: { limit?: number }): Promise<{ items: ListedRun[] }>;
   /** `items`: the run's events in order, as endpoint 2 sends them. */
   showRun(runId: string): Promise<ListedRun & { items: unknown[] }>;
-  listAudit(agentId: string, options?: { runId?: string; limit?: number }): Promise<{ items: ListedAudit[] }>;
+  listAudit(agentId: string, query?: AuditQuery): Promise<ListedAuditPage>;
+  /** What was administered in an organisation, its agents included. */
+  listAdministration(orgId: string, query?: AuditQuery): Promise<ListedAuditPage>;
+  /** Undefined when the audit log knows no such run of the agent, or the run had no functions. */
+  runAccess(agentId: string, runId: string): Promise<RunAccess | undefined>;
 }
 
-export function recordAdmin({ accounts, audit, runs }: Store): RecordAdmin {
+export function recordAdmin({ accounts, audit, runs, runtimes }: Store): RecordAdmin {
   async function findRun(runId: string): Promise<RunRecord | undefined> {
     for (const { agentId } of await accounts.listAgents()) {
       const run = await runs.get(agentId, runId);
       if (run) return run;
     }
     return undefined;
+  }
+
+  async function listEntries(
+    whose: Pick<AuditFilter, "agentId" | "orgId">,
+    { since, limit = NEWEST, ...query }: AuditQuery,
+  ): Promise<ListedAuditPage> {
+    const from = since === undefined ? {} : { since: parseSince(since, Date.now()) };
+    const { items, nextCursor } = await audit.list({ ...query, ...whose, ...from, limit });
+    return { items: items.map(({ at, ...entry }) => ({ ...entry, at: new Date(at).toISOString() })), nextCursor };
   }
 
   return {
@@ -51,9 +87,22 @@ export function recordAdmin({ accounts, audit, runs }: Store): RecordAdmin {
       return { ...listedRun(run), items: events.map(({ body }) => JSON.parse(body) as unknown) };
     },
 
-    async listAudit(agentId, { runId, limit = NEWEST } = {}) {
-      const rows = await audit.list({ agentId, limit, ...(runId !== undefined && { runId }) });
-      return { items: rows.map(({ at, ...entry }) => ({ ...entry, at: new Date(at).toISOString() })) };
+    listAudit: (agentId, query = {}) => listEntries({ agentId }, query),
+
+    async listAdministration(orgId, query = {}) {
+      found(await accounts.getOrg(orgId), "organisation", orgId, "orgs list");
+      return listEntries({ orgId }, query);
+    },
+
+    async runAccess(agentId, runId) {
+      const { items } = await audit.list({ agentId, runId, action: "run", limit: ALL_EVENTS });
+      const entry = items.find(({ manifestHash }) => manifestHash !== undefined);
+      const manifest = entry?.manifestHash && (await runtimes.getManifest(agentId, entry.manifestHash));
+      if (!entry || !manifest) return undefined;
+      const { role } = entry;
+      const seen = Object.groupBy(manifest.functions, (one) => (rolesAllow(one.roles, role) ? "visible" : "hidden"));
+      const names = (which: "visible" | "hidden") => (seen[which] ?? []).map(({ name }) => name).toSorted();
+      return { runId, role: role ?? null, visible: names("visible"), hidden: names("hidden") };
     },
   };
 }

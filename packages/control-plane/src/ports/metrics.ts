@@ -10,6 +10,8 @@ export interface Metrics {
   runEnded(outcome: "succeeded" | RunErrorCode, durationMs: number): void;
   /** One function call has its outcome. */
   callEnded(outcome: "succeeded" | CallErrorCode): void;
+  /** A runtime refused by its roles what the control plane had let through. */
+  accessDisagreed(): void;
   /** One attempt at a model turn ended. */
   modelTurn(provider: string, outcome: "succeeded" | "aborted" | ModelErrorKind): void;
   /** Tokens that a finished turn was billed for. */
@@ -26,6 +28,7 @@ export interface Metrics {
 export const silentMetrics: Metrics = {
   runEnded() {},
   callEnded() {},
+  accessDisagreed() {},
   modelTurn() {},
   tokensUsed() {},
   runtimeConnected() {},

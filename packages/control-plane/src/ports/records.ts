@@ -84,6 +84,9 @@ export interface AuditEntry {
   role?: string;
   keyId?: string;
   functionName?: string;
+  /** What refused it (`roles`, `unknown`, `authorize`, `context`, `input`), or the code it failed with. */
   rule?: string;
+  /** The function set of a run: what its role was shown can be told from it. */
+  manifestHash?: string;
   detail?: JsonObject;
 }

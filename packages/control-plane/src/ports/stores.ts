@@ -93,9 +93,29 @@ export interface AuditRow extends AuditEntry {
   at: number;
 }
 
+/** Which entries are wanted: those that meet every member given. */
+export interface AuditFilter {
+  agentId?: string;
+  /** What was administered in the organisation, its agents included: entries of no run and no query. */
+  orgId?: string;
+  runId?: string;
+  role?: string;
+  functionName?: string;
+  /** A whole action (`call.denied`) or the first word of several (`call`). */
+  action?: string;
+  /** Milliseconds of the database's clock; entries of that moment are in. */
+  since?: number;
+}
+
+export interface AuditPage {
+  items: AuditRow[];
+  nextCursor: string | null;
+}
+
 export interface AuditStore {
   record(entries: readonly (AuditEntry & { orgId: string })[]): Promise<void>;
-  list(filter: { agentId: string; runId?: string; limit: number }): Promise<AuditRow[]>;
+  /** Newest first. Throws `invalid_request` for a cursor that no page gave. */
+  list(filter: AuditFilter & { limit: number; cursor?: string }): Promise<AuditPage>;
 }
 
 /** Everything that is kept. Methods throw `StoreUnavailable` when the store cannot be reached or written now. */
@@ -107,8 +127,8 @@ export interface Store {
   audit: AuditStore;
   /** Rejects when a query would fail now. */
   ping(): Promise<void>;
-  /** Deletes what ended more than `days` ago; returns how many runs went. */
-  sweep(days: number): Promise<number>;
+  /** Deletes runs that ended more than `days` ago, and audit entries older than `auditDays` (default 365); returns how many runs went. */
+  sweep(days: number, options?: { auditDays?: number }): Promise<number>;
   /** A consistent copy into a new file, while serving. Embedded store only. */
   backup(file: string): Promise<void>;
   close(): Promise<void>;

@@ -3,10 +3,11 @@ import type { FunctionSession } from "../ports/function-gateway.ts";
 import type { ChosenModel } from "../ports/model-provider.ts";
 import type { NewRun } from "../ports/run-store.ts";
 import { ServiceError } from "../ports/service-error.ts";
-import type { AccountStore, ThreadStore } from "../ports/stores.ts";
+import type { AccountStore, AuditStore, ThreadStore } from "../ports/stores.ts";
 import { effectiveRole, isUnknownRole, mayAct } from "./access.ts";
 import { failed } from "./answer.ts";
 import type { Caller, Query, RunHandle } from "./api.ts";
+import { refusedQuery, runEntry } from "./audit.ts";
 import { LEASE_MS, type Executor } from "./executor.ts";
 import { newId } from "./ids.ts";
 import { systemText } from "./prompt.ts";
@@ -16,6 +17,7 @@ import { tell, type RunDeps } from "./run-to-end.ts";
 export interface AcceptDeps extends RunDeps {
   threads: ThreadStore;
   accounts: AccountStore;
+  audit: Pick<AuditStore, "record">;
   /** Whether organisations of a tier pay for their turns. */
   charged(tier: string): boolean;
   runTimeoutMs: number;
@@ -38,7 +40,7 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
   async function accept(caller: Caller, query: Query): Promise<RunHandle> {
     if (query.threadId !== undefined && !(await deps.threads.exists(caller.agentId, query.threadId))) throw noThread();
     const early = deps.gateway.connected(caller.agentId) ? await connect(caller, query) : undefined;
-    requireRole(caller, query.role);
+    await requireRole(caller, query.role);
 
     const agent = await deps.accounts.getAgent(caller.agentId);
     let run = newRun(caller, query);
@@ -88,16 +90,31 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
     const input = { context, ...(role !== undefined && { role }) };
     const signal = executor.draining;
     const prepared = await deps.gateway.prepare(caller.agentId, session.manifestHash, input, { signal });
-    if (prepared && !prepared.ok)
+    if (prepared && !prepared.ok) {
+      await keep(refusedQuery(caller, role, "context"));
       throw new ServiceError("invalid_request", "The context does not fit the functions service", {
         details: prepared.faults,
       });
+    }
     return (
       prepared && {
         told: prepared.told === undefined ? context : prepared.told,
         ...(prepared.subject !== undefined && { subject: prepared.subject }),
       }
     );
+  }
+
+  async function requireRole(caller: Caller, role: string | undefined): Promise<void> {
+    if (mayAct(caller, role)) return;
+    await keep(refusedQuery(caller, role, "role_not_allowed"));
+    throw new ServiceError("role_not_allowed", MESSAGES.role_not_allowed);
+  }
+
+  /** The refusal stands whether or not it can be written down. */
+  async function keep(entry: ReturnType<typeof refusedQuery>): Promise<void> {
+    await deps.audit.record([entry]).catch((error: unknown) => {
+      deps.log.warn("a refused query could not be audited", { agentId: entry.agentId, cause: error });
+    });
   }
 
   async function refuse(run: NewRun, failure: RunFailure): Promise<RunHandle> {
@@ -112,7 +129,8 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
     };
     const record = { ...run, ...state, ...roleOf(run), lastSeq: 1 };
     const ending = failed(record, failure, 0);
-    await deps.runs.refuse(run, {
+    const refused = { ...run, audit: [runEntry(run, "run.refused", { rule: failure.code, ...hashOf(run) })] };
+    await deps.runs.refuse(refused, {
       code: failure.code,
       event: { seq: 1, body: JSON.stringify(ending.event) },
       result: ending.result,
@@ -125,7 +143,7 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
     if (!sameBody) throw new ServiceError("idempotency_mismatch", "This Idempotency-Key was used with another body");
     const run = await deps.runs.get(caller.agentId, runId);
     if (!run) throw new ServiceError("not_found", "Run not found");
-    requireRole(caller, run.role);
+    await requireRole(caller, run.role);
     return run;
   }
 
@@ -180,10 +198,11 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
 function completed(run: NewRun, query: Query, checked: Checked, instructions: string, charged: boolean): NewRun {
   const { chosen, session, prepared, role } = checked;
   const { role: _, ...request } = run.request;
+  const { manifestHash } = session;
   const who = role === undefined ? {} : { role };
-  return {
+  const made: NewRun = {
     ...run,
-    manifestHash: session.manifestHash,
+    manifestHash,
     ...(prepared.subject !== undefined && { subject: prepared.subject }),
     request: {
       ...request,
@@ -194,22 +213,11 @@ function completed(run: NewRun, query: Query, checked: Checked, instructions: st
       system: systemText(instructions, session.manifest.instructions),
       charged,
     },
-    audit: [
-      {
-        action: "run.started",
-        agentId: run.agentId,
-        runId: run.runId,
-        keyId: run.keyId,
-        ...who,
-        detail: { manifestHash: session.manifestHash },
-      },
-    ],
   };
+  return { ...made, audit: [runEntry(made, "run.started", { manifestHash })] };
 }
 
-function requireRole(caller: Caller, role: string | undefined): void {
-  if (!mayAct(caller, role)) throw new ServiceError("role_not_allowed", MESSAGES.role_not_allowed);
-}
+const hashOf = ({ manifestHash }: NewRun) => (manifestHash !== undefined ? { manifestHash } : {});
 
 const roleOf = ({ request: { role } }: NewRun) => (role !== undefined ? { role } : {});
 

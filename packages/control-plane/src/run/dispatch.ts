@@ -10,8 +10,9 @@ import {
 } from "@patchbay/protocol";
 import type { CallOrder, Delivery, FunctionGateway } from "../ports/function-gateway.ts";
 import type { ModelCall } from "../ports/model-provider.ts";
-import type { AuditEntry, CallRecord, RunRecord } from "../ports/records.ts";
+import type { CallRecord, RunRecord } from "../ports/records.ts";
 import { outcomeMembers } from "./answer.ts";
+import { callEntries, disagreement } from "./audit.ts";
 import { newId } from "./ids.ts";
 import type { Journal } from "./journal.ts";
 import { sessionNotFound } from "./run-failure.ts";
@@ -105,28 +106,14 @@ export function resultEvent(call: CallRecord): RunEvent {
   return { type: "toolResult", toolName: call.functionName, toolCallId: call.callId, ...outcomeMembers(call) };
 }
 
-/** One audit row for each call that has ended; carries the rule, never a value. */
-export function auditOf(run: RunRecord, call: CallRecord): AuditEntry {
-  const { outcome } = call;
-  const refused = outcome && !outcome.ok && (outcome.code === "denied" || outcome.code === "unknown_function");
-  return {
-    action: refused ? "call.denied" : outcome?.ok ? "call.succeeded" : "call.failed",
-    agentId: run.agentId,
-    runId: run.runId,
-    callId: call.callId,
-    keyId: run.keyId,
-    functionName: call.functionName,
-    ...(run.role !== undefined && { role: run.role }),
-    ...(outcome && !outcome.ok && { rule: outcome.rule ?? outcome.code }),
-  };
-}
-
 export interface SettleDeps {
   gateway: FunctionGateway;
   journal: Journal;
   /** Time left until the run's deadline. */
   remainingMs(): number;
   onSettled(call: CallRecord, ms: number): void;
+  /** The runtime refused, by a rule of this side too, what this side had let through. */
+  onDisagreement(call: CallRecord, rule: string): void;
 }
 
 /**
@@ -177,7 +164,10 @@ async function settleOne(
         continue;
       }
     }
-    await deps.journal.write({ calls: [call], events: [resultEvent(call)], audit: [auditOf(run, call)] });
+    const alarm = disagreement(run, call);
+    if (alarm) deps.onDisagreement(call, alarm.rule);
+    const audit = [...callEntries(run, call), ...(alarm ? [alarm] : [])];
+    await deps.journal.write({ calls: [call], events: [resultEvent(call)], audit });
     deps.gateway.acknowledge({ agentId: run.agentId, callId: call.callId, instanceId: call.instanceId! });
     deps.onSettled(call, performance.now() - began);
     return;

@@ -1,7 +1,7 @@
 import type { LiveEvent, RunEvent } from "@patchbay/protocol";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
-import type { RunRecord } from "../ports/records.ts";
+import type { AuditEntry, RunRecord } from "../ports/records.ts";
 import type { RunCommit, RunStore, StoredEvent } from "../ports/run-store.ts";
 import type { Feed } from "./feed.ts";
 import { patiently } from "./patience.ts";
@@ -30,8 +30,11 @@ export function createJournal(
   lastSeq: number,
   { runs, feed, clock, log }: JournalDeps,
   signal: AbortSignal,
+  /** Audit entries that are stored with whatever is written first. */
+  opening: readonly AuditEntry[] = [],
 ): Journal {
   let seq = lastSeq;
+  let unsaid = opening;
   let tail: Promise<void> = Promise.resolve();
 
   async function store(entry: JournalEntry): Promise<void> {
@@ -41,7 +44,9 @@ export function createJournal(
     }));
     // A terminal entry is written whatever the signal says: it is how an aborted run ends.
     const until = entry.finish ? {} : { signal };
-    await patiently(() => runs.commit(run, { ...entry, events }), { clock, log, ...until });
+    const audit = [...unsaid, ...(entry.audit ?? [])];
+    await patiently(() => runs.commit(run, { ...entry, events, audit }), { clock, log, ...until });
+    unsaid = [];
     seq += events.length;
     if (events.length > 0) feed.stored(run.runId, events);
   }

@@ -2,7 +2,8 @@ import { LIMITS, type RunEvent } from "@patchbay/protocol";
 import type { FunctionGateway } from "../ports/function-gateway.ts";
 import { ModelError, PLAN_GO_AHEAD, PLAN_REQUEST, type ModelTurn } from "../ports/model-provider.ts";
 import type { CallRecord, TurnRecord } from "../ports/records.ts";
-import { auditOf, calledEvents, plan, settle } from "./dispatch.ts";
+import { callEntries } from "./audit.ts";
+import { calledEvents, plan, settle } from "./dispatch.ts";
 import type { Journal, JournalEntry } from "./journal.ts";
 import { providerFailure } from "./model-turn.ts";
 import { respond, type RespondDeps } from "./respond.ts";
@@ -15,6 +16,7 @@ export interface LoopDeps extends RespondDeps {
   remainingMs(): number;
   onTurn(turn: TurnRecord): void;
   onCall(call: CallRecord, ms: number): void;
+  onDisagreement(call: CallRecord, rule: string): void;
 }
 
 /** What a run ends with: the answer's text, and its last turn, to be stored together with the end. */
@@ -74,8 +76,8 @@ function settleTurn(
   deps: LoopDeps,
   options: { resumed: boolean; signal: AbortSignal },
 ): Promise<void> {
-  const { gateway, journal, remainingMs, onCall } = deps;
-  return settle(state, calls, { gateway, journal, remainingMs, onSettled: onCall }, options);
+  const { gateway, journal, remainingMs, onCall, onDisagreement } = deps;
+  return settle(state, calls, { gateway, journal, remainingMs, onSettled: onCall, onDisagreement }, options);
 }
 
 async function runCalls(state: RunState, turn: ModelTurn, deps: LoopDeps, signal: AbortSignal): Promise<void> {
@@ -86,7 +88,7 @@ async function runCalls(state: RunState, turn: ModelTurn, deps: LoopDeps, signal
     ...entry,
     events: [...entry.events, ...spoken(turn), ...calledEvents(calls)],
     calls,
-    audit: calls.filter((call) => call.outcome).map((call) => auditOf(state.run, call)),
+    audit: calls.filter((call) => call.outcome).flatMap((call) => callEntries(state.run, call)),
   });
   await settleTurn(state, calls, deps, { resumed: false, signal });
 }

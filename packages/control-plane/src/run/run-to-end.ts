@@ -9,6 +9,7 @@ import { LeaseLost, type RunStore } from "../ports/run-store.ts";
 import type { RuntimeStore } from "../ports/stores.ts";
 import { answered, failed, type Ending } from "./answer.ts";
 import type { Feed } from "./feed.ts";
+import { callEntries, runEntry } from "./audit.ts";
 import { createJournal, type JournalEntry } from "./journal.ts";
 import { converse } from "./loop.ts";
 import type { Observer } from "./observer.ts";
@@ -45,7 +46,8 @@ export async function runToEnd(
   signal: AbortSignal,
 ): Promise<void> {
   const log = deps.log.child({ runId: run.runId, agentId: run.agentId });
-  const journal = createJournal(run, run.lastSeq, { ...deps, log }, signal);
+  const resumed = run.fence > 1 ? [runEntry(run, "run.resumed", { detail: { claims: run.claims } })] : [];
+  const journal = createJournal(run, run.lastSeq, { ...deps, log }, signal, resumed);
   let progress: Progress | undefined;
   try {
     let entry: JournalEntry | undefined;
@@ -106,6 +108,15 @@ function loopDeps(run: RunRecord, deps: RunDeps, journal: ReturnType<typeof crea
     remainingMs: () => run.deadlineAt - clock.now(),
     onAttempt: (outcome: Parameters<Metrics["modelTurn"]>[1]) => metrics.modelTurn(provider, outcome),
     onTurn: (turn: { usage: Parameters<Metrics["tokensUsed"]>[1] }) => metrics.tokensUsed(provider, turn.usage),
+    onDisagreement({ callId, functionName }: RunState["calls"][number], rule: string) {
+      metrics.accessDisagreed();
+      log.error("access disagreement", {
+        callId,
+        functionName,
+        rule,
+        ...(run.role !== undefined && { role: run.role }),
+      });
+    },
     onCall(call: RunState["calls"][number], ms: number) {
       const code = call.outcome && !call.outcome.ok ? call.outcome.code : undefined;
       metrics.callEnded(code ?? "succeeded");
@@ -130,14 +141,10 @@ function finish(run: RunRecord, progress: Progress | undefined, ending: Ending, 
       releaseIdempotencyKey: !result.success && untouched,
     },
     audit: [
-      {
-        action: result.success ? "run.succeeded" : "run.failed",
-        agentId: run.agentId,
-        runId: run.runId,
-        keyId: run.keyId,
-        ...(run.role !== undefined && { role: run.role }),
-        ...(result.code !== undefined && { rule: result.code }),
-      },
+      ...(progress?.calls ?? []).filter((call) => !call.outcome).flatMap((call) => callEntries(run, call)),
+      result.success
+        ? runEntry(run, "run.succeeded")
+        : runEntry(run, "run.failed", { rule: result.code ?? "internal" }),
     ],
   };
 }

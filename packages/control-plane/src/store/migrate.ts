@@ -1,10 +1,11 @@
 import type { Kysely } from "kysely";
 import { Migrator, type Migration } from "kysely/migration";
 import * as initial from "./migrations/0001-initial.ts";
+import * as audit from "./migrations/0002-audit.ts";
 import type { Schema } from "./schema.ts";
 
 /** In the order of their names; a released one is never edited. */
-const MIGRATIONS: Record<string, Migration> = { "0001-initial": initial };
+const MIGRATIONS: Record<string, Migration> = { "0001-initial": initial, "0002-audit": audit };
 
 /** Brings the database to this version's form. Processes that start together wait for one another. */
 export async function migrate(db: Kysely<Schema>): Promise<void> {

@@ -56,7 +56,7 @@ function assemble(engine: Engine): Store {
     async ping() {
       await engine.db.selectFrom("orgs").select("id").limit(1).execute();
     },
-    sweep: (days) => sweep(engine, days),
+    sweep: (days, { auditDays = 365 } = {}) => sweep(engine, days, auditDays),
     backup: (file) => backup(engine, file),
     close: () => engine.db.destroy(),
   };

@@ -152,6 +152,7 @@ export interface AuditTableRow {
   key_id: string | null;
   function_name: string | null;
   rule: string | null;
+  manifest_hash: string | null;
   detail: Json<JsonObject> | null;
   created_at: number;
 }

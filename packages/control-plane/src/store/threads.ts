@@ -1,9 +1,9 @@
-import { isJsonObject, parseJson, type ThreadDetail, type ThreadSummary } from "@patchbay/protocol";
+import type { ThreadDetail, ThreadSummary } from "@patchbay/protocol";
 import { type ExpressionBuilder, type Expression, type SqlBool } from "kysely";
-import { ServiceError } from "../ports/service-error.ts";
 import type { ThreadStore } from "../ports/stores.ts";
 import { fromJson, isoTime } from "./columns.ts";
 import { releaseHolds } from "./credits.ts";
+import { parseCursor, toCursor } from "./page-cursor.ts";
 import type { Engine, RunRow, Schema, ThreadRow } from "./schema.ts";
 import { titleOf } from "./thread-title.ts";
 
@@ -29,10 +29,7 @@ export function threadStore(engine: Engine): ThreadStore {
       if (cursor !== undefined) {
         const last = parseCursor(cursor);
         query = query.where((eb) =>
-          eb.or([
-            eb("updated_at", "<", last.updatedAt),
-            eb.and([eb("updated_at", "=", last.updatedAt), eb("id", "<", last.id)]),
-          ]),
+          eb.or([eb("updated_at", "<", last.at), eb.and([eb("updated_at", "=", last.at), eb("id", "<", last.id)])]),
         );
       }
       const rows = await query
@@ -43,7 +40,7 @@ export function threadStore(engine: Engine): ThreadStore {
       const page = rows.slice(0, limit);
       const last = page.at(-1);
       const items = page.map((row) => toSummary(row, row.request));
-      return { items, nextCursor: rows.length > limit && last ? toCursor(last) : null };
+      return { items, nextCursor: rows.length > limit && last ? toCursor({ at: last.updated_at, id: last.id }) : null };
     },
 
     async get(agentId, threadId, { roles }) {
@@ -127,17 +124,4 @@ function toMessages(
   if (run.status !== "succeeded" || run.result === null || run.finished_at === null) return [asked];
   const { response } = fromJson(run.result);
   return [asked, { role: "assistant", content: response, runId: run.id, createdAt: isoTime(run.finished_at) }];
-}
-
-function toCursor(row: ThreadRow): string {
-  return Buffer.from(JSON.stringify({ u: row.updated_at, id: row.id })).toString("base64url");
-}
-
-function parseCursor(cursor: string): { updatedAt: number; id: string } {
-  const parsed = parseJson(Buffer.from(cursor, "base64url").toString());
-  const value = parsed.ok && isJsonObject(parsed.value) ? parsed.value : {};
-  if (typeof value["u"] === "number" && typeof value["id"] === "string")
-    return { updatedAt: value["u"], id: value["id"] };
-  const message = "is not one that this service gave; leave it out to begin at the first page";
-  throw new ServiceError("invalid_request", `cursor ${message}`, { details: [{ path: "cursor", message }] });
 }

@@ -90,7 +90,7 @@ test("a function the role may not call is neither shown nor run, and looks like 
     ...unknown,
     toolName: "",
   });
-  const audit = await system.store.audit.list({ agentId: "agt_1", runId: answer.runId, limit: 50 });
+  const { items: audit } = await system.store.audit.list({ agentId: "agt_1", runId: answer.runId, limit: 50 });
   expect(audit.filter((row) => row.action === "call.denied").map((row) => [row.functionName, row.rule])).toEqual(
     expect.arrayContaining([
       ["staff", "roles"],

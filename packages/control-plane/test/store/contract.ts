@@ -1,5 +1,6 @@
 import { describe } from "vitest";
 import { accountContract } from "./contract/accounts.ts";
+import { auditContract } from "./contract/audit.ts";
 import { claimContract } from "./contract/claims.ts";
 import { creditContract } from "./contract/credits.ts";
 import { idempotencyContract } from "./contract/idempotency.ts";
@@ -16,5 +17,6 @@ export function storeContract(makePlace: MakePlace): void {
   describe("credits", () => creditContract(makePlace));
   describe("threads", () => threadContract(makePlace));
   describe("accounts", () => accountContract(makePlace));
+  describe("the audit log", () => auditContract(makePlace));
   describe("upkeep", () => upkeepContract(makePlace));
 }

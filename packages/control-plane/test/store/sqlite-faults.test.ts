@@ -104,7 +104,7 @@ test("times come from the database's own clock when none is given", async () => 
   await store.accounts.createAgent({ agentId: "agt_1", orgId: "org_1", name: "Clerk", instructions: "" });
   await store.audit.record([{ orgId: "org_1", agentId: "agt_1", action: "agent.created" }]);
 
-  const [entry] = await store.audit.list({ agentId: "agt_1", limit: 1 });
+  const [entry] = (await store.audit.list({ agentId: "agt_1", limit: 1 })).items;
   expect(entry?.at).toBeGreaterThanOrEqual(before - 1);
   expect(entry?.at).toBeLessThanOrEqual(Date.now());
   await store.close();

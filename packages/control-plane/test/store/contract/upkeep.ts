@@ -34,31 +34,6 @@ export function upkeepContract(place: MakePlace): void {
     expect(await runtimes.lastSeenAgoMs(world.agentId)).toBe(0);
   });
 
-  test("audit entries of a run tell whose it is, newest first", async () => {
-    await using world = await openWorld(place);
-    const run = await world.start({ audit: [{ action: "run.started", detail: { steps: 1 } }] });
-    await world.store.runs.commit(run, {
-      audit: [
-        { action: "call.denied", callId: "c1", functionName: "refund", rule: "roles" },
-        { action: "call.done", callId: "c2" },
-      ],
-    });
-    await world.store.audit.record([{ orgId: world.orgId, agentId: world.agentId, action: "agent.updated" }]);
-
-    const all = await world.store.audit.list({ agentId: world.agentId, limit: 10 });
-    const ofRun = await world.store.audit.list({ agentId: world.agentId, runId: run.runId, limit: 10 });
-
-    expect(all.map(({ action }) => action)).toEqual(["agent.updated", "call.done", "call.denied", "run.started"]);
-    const whose = { agentId: world.agentId, runId: run.runId, keyId: "key_1", at: world.clock.now() };
-    expect(ofRun).toMatchObject([
-      { ...whose, action: "call.done" },
-      { ...whose, action: "call.denied", callId: "c1", functionName: "refund", rule: "roles" },
-      { ...whose, action: "run.started", detail: { steps: 1 } },
-    ]);
-    expect(await world.store.audit.list({ agentId: "agt_2", limit: 10 })).toEqual([]);
-    await world.store.audit.record([]);
-  });
-
   test("a sweep deletes what ended long ago and nothing else", async () => {
     await using world = await openWorld(place);
     const { runtimes, runs, threads } = world.store;
