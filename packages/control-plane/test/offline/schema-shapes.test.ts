@@ -82,3 +82,12 @@ test("a member named like one of Object's own is a member like others", async ()
 
   expect(JSON.stringify(await argumentsFor(schema, "Find rooms with proto 4"))).toBe('{"__proto__":4}');
 });
+
+test("choices that refer to further choices, level after level, cost no more than a bounded effort", async () => {
+  const $defs: JsonObject = { level0: { type: "null" } };
+  for (let level = 1; level <= 8; level++)
+    $defs[`level${level}`] = { anyOf: Array.from({ length: 30 }, () => ({ $ref: `#/$defs/level${level - 1}` })) };
+  const schema = object({ room: { $ref: "#/$defs/level8" }, odd: { $ref: "#/$defs/100%" } }, [], { $defs });
+
+  expect(await argumentsFor(schema, "Find rooms")).toEqual({});
+});

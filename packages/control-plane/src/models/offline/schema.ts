@@ -1,21 +1,26 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/protocol";
 import { fitsPattern } from "./pattern.ts";
 
-const MAX_DEPTH = 8;
+/** Schemas looked at for one question: references can name more of them than could ever be visited. */
+const MOST_STEPS = 500;
 const NOTHING: JsonObject = {};
 
 /** A schema with local references followed, `allOf` joined and the first usable alternative of `anyOf` or `oneOf` taken. */
-export function resolveSchema(schema: JsonValue | undefined, root: JsonObject, depth = 0): JsonObject {
-  if (!isJsonObject(schema) || depth > MAX_DEPTH) return NOTHING;
+export function resolveSchema(
+  schema: JsonValue | undefined,
+  root: JsonObject,
+  left: { steps: number } = { steps: MOST_STEPS },
+): JsonObject {
+  if (!isJsonObject(schema) || left.steps-- <= 0) return NOTHING;
   if (typeof schema.$ref === "string")
-    return { ...resolveSchema(pointed(root, schema.$ref), root, depth + 1), ...rest(schema) };
+    return { ...resolveSchema(pointed(root, schema.$ref), root, left), ...rest(schema) };
   if (Array.isArray(schema.allOf)) {
-    const parts = schema.allOf.map((part) => resolveSchema(part, root, depth + 1));
+    const parts = schema.allOf.map((part) => resolveSchema(part, root, left));
     return [...parts, schema].reduce<JsonObject>(joined, {});
   }
   const alternatives = schema.anyOf ?? schema.oneOf;
   if (!Array.isArray(alternatives)) return schema;
-  const options = alternatives.map((option) => resolveSchema(option, root, depth + 1));
+  const options = alternatives.map((option) => resolveSchema(option, root, left));
   return { ...options.find((option) => option.type !== "null"), ...rest(schema) };
 }
 
@@ -38,10 +43,18 @@ function pointed(root: JsonObject, reference: string): JsonValue | undefined {
   if (!reference.startsWith("#")) return undefined;
   let at: JsonValue | undefined = root;
   for (const part of reference.slice(1).split("/").filter(Boolean)) {
-    const key = decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~");
+    const key = decoded(part).replaceAll("~1", "/").replaceAll("~0", "~");
     at = isJsonObject(at) && Object.hasOwn(at, key) ? at[key] : undefined;
   }
   return at;
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part; // a bare percent sign is the owner's own
+  }
 }
 
 /** The type of a schema's values; the first that is not null where several are named. */
@@ -53,12 +66,17 @@ export function typeOf(schema: JsonObject): string | undefined {
 }
 
 /** True when a value meets a schema, as far as the offline model looks: what it cannot judge it lets pass. */
-export function accepts(wanted: JsonValue | undefined, value: JsonValue, root: JsonObject, depth = 0): boolean {
+export function accepts(
+  wanted: JsonValue | undefined,
+  value: JsonValue,
+  root: JsonObject,
+  left: { steps: number } = { steps: MOST_STEPS },
+): boolean {
   if (wanted === false) return false;
-  if (!isJsonObject(wanted) || depth > MAX_DEPTH) return true;
+  if (!isJsonObject(wanted) || left.steps-- <= 0) return true;
   const alternatives = wanted.anyOf ?? wanted.oneOf;
-  if (Array.isArray(alternatives) && !alternatives.some((one) => accepts(one, value, root, depth + 1))) return false;
-  const schema = Array.isArray(alternatives) ? rest(wanted) : resolveSchema(wanted, root);
+  if (Array.isArray(alternatives) && !alternatives.some((one) => accepts(one, value, root, left))) return false;
+  const schema = Array.isArray(alternatives) ? rest(wanted) : resolveSchema(wanted, root, left);
   if (schema.const !== undefined && JSON.stringify(schema.const) !== JSON.stringify(value)) return false;
   if (Array.isArray(schema.enum) && !schema.enum.some((one) => JSON.stringify(one) === JSON.stringify(value)))
     return false;
@@ -71,7 +89,7 @@ export function accepts(wanted: JsonValue | undefined, value: JsonValue, root: J
     return (
       unique &&
       within(value.length, schema.minItems, schema.maxItems) &&
-      value.every((item) => accepts(schema.items, item, root, depth + 1))
+      value.every((item) => accepts(schema.items, item, root, left))
     );
   }
   if (!isJsonObject(value)) return true;
@@ -80,7 +98,7 @@ export function accepts(wanted: JsonValue | undefined, value: JsonValue, root: J
     list(schema.required).every((name) => typeof name === "string" && Object.hasOwn(value, name)) &&
     Object.entries(value).every(([name, member]) =>
       Object.hasOwn(properties, name)
-        ? accepts(properties[name], member, root, depth + 1)
+        ? accepts(properties[name], member, root, left)
         : schema.additionalProperties !== false,
     )
   );
