@@ -23,6 +23,8 @@ export function handService(
       invoked.push(invocation);
       return answer(invocation, options);
     },
+    check: async () => ({ ok: true }),
+    access: new Map(),
   };
 }
 

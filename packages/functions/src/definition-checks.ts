@@ -9,6 +9,7 @@ const FUNCTION_MEMBERS = [
   "output",
   "roles",
   "authorize",
+  "cases",
   "timeoutMs",
   "idempotent",
   "effect",
@@ -29,7 +30,8 @@ type Options = Readonly<Record<string, unknown>>;
 
 /** Checks what types cannot: JavaScript owners, casts, values computed at run time. Returns how messages name the function. */
 export function checkFunctionOptions(options: object): string {
-  const { name, description, input, output, authorize, timeoutMs, idempotent, effect, handler } = options as Options;
+  const { name, description, input, output, authorize, cases, timeoutMs, idempotent, effect, handler } =
+    options as Options;
   if (typeof name !== "string" || !FUNCTION_NAME.test(name))
     throw new DefinitionError(
       `A function cannot be named ${JSON.stringify(name)}: names have 1 to 64 of the characters A-Z a-z 0-9 _ . -`,
@@ -44,6 +46,10 @@ export function checkFunctionOptions(options: object): string {
   must(isSchema(input), "input must be a schema; a function without arguments takes z.object({}).");
   must(output === undefined || isSchema(output), "output must be a schema, or be left out.");
   must(authorize === undefined || typeof authorize === "function", "authorize must be a function, or be left out.");
+  must(
+    cases === undefined || (typeof cases === "object" && cases !== null && !Array.isArray(cases)),
+    "cases must be an object of cases by name, or be left out.",
+  );
   must(typeof handler === "function", "handler must be a function.");
   must(idempotent === undefined || typeof idempotent === "boolean", "idempotent must be true or false.");
   must(

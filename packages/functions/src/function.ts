@@ -1,6 +1,8 @@
 import { LIMITS, type Effect, type FunctionManifest, type JsonObject } from "@patchbay/protocol";
+import { checkCases, type CheckedCase, type FunctionCase } from "./cases.ts";
 import { checkFunctionOptions, checkRoles } from "./definition-checks.ts";
 import type { CallContext } from "./invocation.ts";
+import { createProtection, type Protection } from "./redaction/protection.ts";
 import { describeInput } from "./schema/describe.ts";
 import { createParser, type Parse } from "./schema/parser.ts";
 import type { InputOf, OutputOf, Schema } from "./schema/schema.ts";
@@ -25,12 +27,14 @@ export interface FunctionOptions<I extends Schema, O extends Schema | undefined,
   description: string;
   /** An object schema: zod 4, zod 3, a Standard Schema that writes JSON Schema, or raw JSON Schema 2020-12. */
   input: I;
-  /** Shape of the result. Members it does not list are not sent. */
+  /** Shape of the result. Members it does not list are not sent, nor those that it marks for other roles ({@link visibleTo}). */
   output?: O;
   /** Who may call: a list of roles, or `"everyone"`. Nobody else sees that the function exists. */
   roles: typeof everyone | readonly string[];
   /** Decides call by call, after roles and input were found good. Anything but `true`, a throw included, refuses. */
   authorize?: (access: Access<OutputOf<I>, Context>) => Decision | Promise<Decision>;
+  /** Typical calls by name, which tests and the access matrix judge. They stay in this process, and their handlers are not run. */
+  cases?: Readonly<Record<string, FunctionCase<InputOf<I>>>>;
   /** 60,000 unless given; at most 240,000. */
   timeoutMs?: number;
   /** True when running a call twice does no harm: it may then be delivered again (under the same call id) after a lost connection. */
@@ -47,6 +51,9 @@ export interface FunctionDefinition<Context = JsonObject> {
   readonly manifest: FunctionManifest;
   readonly parseInput: Parse;
   readonly parseOutput: Parse | undefined;
+  /** Takes out of a result what a role may not see; undefined when the output schema marks nothing. */
+  readonly protection: Protection | undefined;
+  readonly cases: ReadonlyMap<string, CheckedCase>;
   /** The schema whose output the handler is given as context; undefined = the context as it was sent. */
   readonly contextSchema: Schema | undefined;
   readonly authorize: ((access: Access<never, Context>) => Decision | Promise<Decision>) | undefined;
@@ -84,20 +91,24 @@ function define<I extends Schema, O extends Schema | undefined, Context>(
   contextSchema: Schema | undefined,
 ): FunctionDefinition<Context> {
   const where = checkFunctionOptions(options);
-  const { name, description, input, output, authorize, handler } = options;
+  const { name, description, input, output, cases = {}, authorize, handler } = options;
+  const inputSchema = describeInput(input, `${where}: input`);
+  const parseInput = createParser(input, "input", `${where}: input`);
   return Object.freeze({
     manifest: Object.freeze({
       name,
       description,
-      inputSchema: describeInput(input, `${where}: input`),
+      inputSchema,
       roles: checkRoles(options.roles, where),
       conditional: authorize !== undefined,
       effect: options.effect ?? "write",
       idempotent: options.idempotent ?? false,
       timeoutMs: options.timeoutMs ?? LIMITS.functionTimeoutMs,
     }),
-    parseInput: createParser(input, "input", `${where}: input`),
+    parseInput,
     parseOutput: output === undefined ? undefined : createParser(output, "output", `${where}: output`),
+    protection: output === undefined ? undefined : createProtection(output, `${where}: output`),
+    cases: checkCases(cases, parseInput, where),
     contextSchema,
     authorize,
     handler,

@@ -1,25 +1,32 @@
+import { LIMITS, type CallOutcome, type JsonValue } from "@patchbay/protocol";
 import {
-  LIMITS,
-  rolesAllow,
-  type CallErrorCode,
-  type CallOutcome,
-  type Fault,
-  type JsonValue,
-  unknownFunctionMessage,
-} from "@patchbay/protocol";
+  admit,
+  failed,
+  findFunction,
+  listFaults,
+  type AccessRequest,
+  type Admitted,
+  type Refusal,
+} from "./admission.ts";
 import { createCallContext } from "./call-context.ts";
-import { parseContext } from "./context.ts";
 import { isTimeoutError, withDeadline } from "./deadline.ts";
 import { FunctionError } from "./errors.ts";
 import type { FunctionDefinition } from "./function.ts";
 import type { Invocation, InvokeOptions } from "./invocation.ts";
 import { toJson } from "./json.ts";
-import { createReference, type Log } from "./log.ts";
+import type { Log } from "./log.ts";
 import type { Parse } from "./schema/parser.ts";
 
 export interface GateSetup {
   functions: ReadonlyMap<string, FunctionDefinition<never>>;
   parseContext: Parse | undefined;
+}
+
+export interface Gate {
+  /** The one way to a handler. Never rejects. */
+  invoke(invocation: Invocation, options: InvokeOptions): Promise<CallOutcome>;
+  /** The same way up to the handler, which is not run. Never rejects. */
+  check(request: AccessRequest, options: { log: Log }): Promise<{ ok: true } | Refusal>;
 }
 
 /** One call on its way through the gate. */
@@ -33,83 +40,57 @@ interface Passage {
   begun: boolean;
 }
 
-const NOT_PERMITTED = "This call is not permitted.";
-const FAULTS_SHOWN = 32;
-
 /**
- * The one way to a handler, for every caller. In this order: the function exists, the role list, the context, the schema of the
- * arguments, `authorize`, the handler, the schema of the result, and that the result can travel. Never rejects.
+ * Stands before the handlers, for every caller. In this order: the function exists, the role list, the context, the schema of the
+ * arguments, `authorize`, the handler, the schema of the result, what of it the role may see, and that it can travel.
  */
-export function createGate(setup: GateSetup): (invocation: Invocation, options: InvokeOptions) => Promise<CallOutcome> {
-  return async (invocation, options) => {
-    const { functionName, runId, callId, timeoutMs } = invocation;
-    const log = options.log.child({ function: functionName.slice(0, 64), runId, callId });
-    const { role } = invocation;
-    const definition = setup.functions.get(functionName);
-    // To whoever may not call it, a function is as good as not there: the same code and text for both.
-    if (definition === undefined)
-      return refuse(log, "unknown", "unknown_function", unknownFunctionMessage(functionName));
-    if (!rolesAllow(definition.manifest.roles, role))
-      return refuse(log, "roles", "unknown_function", unknownFunctionMessage(functionName));
+export function createGate({ functions, parseContext }: GateSetup): Gate {
+  return {
+    async invoke(invocation, options) {
+      const { functionName, role, runId, callId, timeoutMs } = invocation;
+      const log = options.log.child({ function: functionName.slice(0, 64), runId, callId });
+      const found = findFunction(functions, invocation, log);
+      if (!found.ok) return found.outcome;
 
-    const passage: Passage = { definition, invocation, role, options, log, begun: false };
-    return withDeadline(
-      { timeoutMs: Math.min(timeoutMs, definition.manifest.timeoutMs), signal: options.signal },
-      (signal) => pass(setup, passage, signal),
-      (reason) => endedEarly(passage, reason),
-    );
+      const { definition } = found;
+      const passage: Passage = { definition, invocation, role, options, log, begun: false };
+      return withDeadline(
+        { timeoutMs: Math.min(timeoutMs, definition.manifest.timeoutMs), signal: options.signal },
+        async (signal) => {
+          const admitted = await admit(definition, invocation, { contextParser: parseContext, log });
+          return admitted.ok ? runHandler(passage, admitted, signal) : admitted.outcome;
+        },
+        (reason) => endedEarly(passage, reason),
+      );
+    },
+
+    async check(request, { log }) {
+      const found = findFunction(functions, request, log);
+      if (!found.ok) return found;
+      const { definition } = found;
+      return withDeadline<{ ok: true } | Refusal>(
+        { timeoutMs: definition.manifest.timeoutMs, signal: NEVER },
+        async () => {
+          const admitted = await admit(definition, request, { contextParser: parseContext, log });
+          return admitted.ok ? { ok: true } : admitted;
+        },
+        () => ({ ok: false, rule: "authorize", outcome: TOO_SLOW }),
+      );
+    },
   };
 }
 
-async function pass(setup: GateSetup, passage: Passage, signal: AbortSignal): Promise<CallOutcome> {
-  const { definition, invocation, role, log } = passage;
-  try {
-    const context = await parseContext(setup.parseContext, invocation.context);
-    if (!context.ok)
-      return refuse(log, "context", "denied", `The context of this query does not fit: ${listFaults(context.faults)}`);
-    const input = await definition.parseInput(invocation.arguments);
-    if (!input.ok) return refuse(log, "input", "invalid_arguments", `Invalid arguments: ${listFaults(input.faults)}`);
+const NEVER = new AbortController().signal;
+const TOO_SLOW = { ok: false, code: "timed_out", message: "The time was over before the function began." } as const;
 
-    // What a function was typed for is what it is given: the schema's context, or the one that was sent.
-    const known = (definition.contextSchema === undefined ? invocation.context : context.value) as never;
-    const refusal = await refusalOf(definition, { role, context: known, input: input.value as never }, log);
-    if (refusal !== undefined) return refuse(log, "authorize", "denied", refusal);
-
-    if (signal.aborted) return endedEarly(passage, signal.reason);
-    passage.begun = true;
-    return await runHandler(passage, input.value as never, known, signal);
-  } catch (error) {
-    return failed(log, "call failed", { error });
-  }
-}
-
-/** Why `authorize` lets a call not through; undefined when it does. Only `true` does. */
-async function refusalOf(
-  { authorize }: FunctionDefinition<never>,
-  access: { role: string | undefined; context: never; input: never },
-  log: Log,
-): Promise<string | undefined> {
-  if (authorize === undefined) return undefined;
-  try {
-    const decision: unknown = await authorize(access);
-    if (decision === true) return undefined;
-    return typeof decision === "string" && decision !== "" ? decision : NOT_PERMITTED;
-  } catch (error) {
-    log.error("authorize failed", { error });
-    return NOT_PERMITTED;
-  }
-}
-
-async function runHandler(
-  { definition, invocation, role, options, log }: Passage,
-  input: never,
-  known: never,
-  signal: AbortSignal,
-): Promise<CallOutcome> {
-  const call = createCallContext({ invocation, role, context: known, signal, log, onProgress: options.onProgress });
+async function runHandler(passage: Passage, { input, context }: Admitted, signal: AbortSignal): Promise<CallOutcome> {
+  const { definition, invocation, role, options, log } = passage;
+  if (signal.aborted) return endedEarly(passage, signal.reason);
+  passage.begun = true;
+  const call = createCallContext({ invocation, role, context, signal, log, onProgress: options.onProgress });
   try {
     const result = await definition.handler(input, call.context);
-    return await deliver(definition, result, log);
+    return await deliver(passage, result);
   } catch (error) {
     if (error instanceof FunctionError && error.message !== "")
       return { ok: false, code: "function_failed", message: error.message };
@@ -119,29 +100,20 @@ async function runHandler(
   }
 }
 
-/** Makes an outcome of what a handler returned: only what the output schema lists, only what JSON carries, only what fits. */
-async function deliver({ parseOutput }: FunctionDefinition<never>, result: unknown, log: Log): Promise<CallOutcome> {
+/** Makes an outcome of what a handler returned: only what the output schema lists and the role may see, only what JSON carries, only what fits. */
+async function deliver({ definition, role, log }: Passage, result: unknown): Promise<CallOutcome> {
+  const { parseOutput, protection } = definition;
   const parsed = (await parseOutput?.(result)) ?? { ok: true, value: result };
   if (!parsed.ok) return failed(log, "result does not fit the output schema", { faults: listFaults(parsed.faults) });
-  const value: JsonValue = toJson(parsed.value);
+  const whole: JsonValue = toJson(parsed.value);
+  const { value, removed } = protection?.redact(whole, role) ?? { value: whole, removed: [] };
   const sizeBytes = Buffer.byteLength(JSON.stringify(value));
-  if (sizeBytes <= LIMITS.resultBytes) return { ok: true, value };
+  if (sizeBytes <= LIMITS.resultBytes) return { ok: true, value, ...(removed.length > 0 && { redacted: removed }) };
   return {
     ok: false,
     code: "result_too_large",
     message: `The function ran, but its result has ${sizeBytes} bytes and at most ${LIMITS.resultBytes} are taken.`,
   };
-}
-
-function refuse(log: Log, rule: string, code: CallErrorCode, message: string): CallOutcome {
-  log.info("call refused", { rule });
-  return { ok: false, code, message, rule };
-}
-
-function failed(log: Log, what: string, fields: Record<string, unknown>): CallOutcome {
-  const reference = createReference();
-  log.error(what, { reference, ...fields });
-  return { ok: false, code: "function_failed", message: `The function failed. Reference: ${reference}` };
 }
 
 function endedEarly({ begun, definition }: Passage, reason: unknown): CallOutcome {
@@ -151,12 +123,4 @@ function endedEarly({ begun, definition }: Passage, reason: unknown): CallOutcom
   return late
     ? { ok: false, code: "timed_out", message: `The time was over ${what}.${doubt}` }
     : { ok: false, code: "cancelled", message: `The call was cancelled ${what}.${doubt}` };
-}
-
-function listFaults(faults: readonly Fault[]): string {
-  const shown = faults
-    .slice(0, FAULTS_SHOWN)
-    .map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
-  const rest = faults.length - shown.length;
-  return [...shown, ...(rest > 0 ? [`and ${rest} more`] : [])].join("; ");
 }

@@ -1,5 +1,7 @@
 /** Functions with roles, and the runtime that connects them. */
 export type { CallOutcome, Effect, JsonObject, JsonValue, Manifest, PreparedContext, Roles } from "@patchbay/protocol";
+export type { AccessRequest, Refusal, Rule } from "./admission.ts";
+export type { CheckedCase, FunctionCase } from "./cases.ts";
 export { DefinitionError, FunctionError } from "./errors.ts";
 export {
   defineFunction,
@@ -14,5 +16,13 @@ export type { CallContext, Invocation, InvokeOptions } from "./invocation.ts";
 export { createLog, silentLog, type Log, type LogFields, type LogLevel } from "./log.ts";
 export type { BackoffOptions } from "./runtime/backoff.ts";
 export { connect, type Connection, type ConnectOptions } from "./runtime/connect.ts";
+export { visibleTo } from "./redaction/visible-to.ts";
 export type { InputOf, OutputOf, RawSchema, Schema, StandardSchema, Zod3Schema } from "./schema/schema.ts";
-export { defineService, isService, type ContextOf, type Service, type ServiceOptions } from "./service.ts";
+export {
+  defineService,
+  isService,
+  type ContextOf,
+  type FunctionAccess,
+  type Service,
+  type ServiceOptions,
+} from "./service.ts";

@@ -1,11 +1,12 @@
 import { LIMITS, type CallOutcome, type JsonObject, type Manifest, type PreparedContext } from "@patchbay/protocol";
+import type { AccessRequest, Refusal } from "./admission.ts";
 import { prepareContext } from "./context.ts";
 import { checkRole, checkRoles, checkServiceOptions } from "./definition-checks.ts";
 import { DefinitionError } from "./errors.ts";
 import type { FunctionDefinition } from "./function.ts";
 import { createGate } from "./gate.ts";
 import type { Invocation, InvokeOptions } from "./invocation.ts";
-import { createLog, type Log } from "./log.ts";
+import { createLog, silentLog, type Log } from "./log.ts";
 import { createParser } from "./schema/parser.ts";
 import type { OutputOf, Schema } from "./schema/schema.ts";
 
@@ -16,7 +17,17 @@ export interface Service {
   prepare(query: { role?: string; context: JsonObject }, options?: { log?: Log }): Promise<PreparedContext>;
   /** Runs one call through every check. Never rejects: failures are outcomes. */
   invoke(invocation: Invocation, options: InvokeOptions): Promise<CallOutcome>;
+  /**
+   * Asks the checks of {@link invoke} whether a call would get to its handler, and runs no handler. Names the rule that refused, so
+   * the answer is the owner's: never send it to a caller. Never rejects.
+   */
+  check(request: AccessRequest, options?: { log?: Log }): Promise<{ ok: true } | Refusal>;
+  /** What is declared of who gets what, beside the manifest. Never sent. */
+  readonly access: ReadonlyMap<string, FunctionAccess>;
 }
+
+/** What a function declares for its owner's tests and access matrix. */
+export type FunctionAccess = Pick<FunctionDefinition<never>, "cases" | "protection">;
 
 /** The context that a service's schema makes; without a schema, the object that was sent. */
 export type ContextOf<C> = C extends Schema ? OutputOf<C> : JsonObject;
@@ -47,11 +58,15 @@ export function defineService<C extends Schema | undefined = undefined>(options:
   const manifest = describeService(options, functions, where);
   const parseContext = context === undefined ? undefined : createParser(context, "input", `${where}: context`);
   const reader = { parse: parseContext, subject, tellModel };
+  const access = new Map([...functions].map(([name, { cases, protection }]) => [name, { cases, protection }]));
   const build = (behind: ReadonlyMap<string, FunctionDefinition<never>>): Service => {
+    const { invoke, check } = createGate({ functions: behind, parseContext });
     const service: Service = {
       manifest,
       prepare: (query, { log = createLog() } = {}) => prepareContext(reader, query.context, log),
-      invoke: createGate({ functions: behind, parseContext }),
+      invoke,
+      check: (request, { log = silentLog } = {}) => check(request, { log }),
+      access,
     };
     // Not enumerable: a copy of a service whose `invoke` somebody replaced must not give away the gate it no longer has.
     const substitute: Substitute = (handlerFor) =>
@@ -117,9 +132,17 @@ function describeService<C extends Schema | undefined>(
   const roles = options.roles === undefined ? undefined : checkRoles(options.roles, where);
   if (roles === "everyone") throw new DefinitionError(`${where}: roles must be a list of all roles.`);
   if (defaultRole !== undefined) checkKnown(roles, checkRole(defaultRole, where), `${where}: defaultRole`);
-  for (const { manifest } of functions.values())
-    for (const role of manifest.roles === "everyone" ? [] : manifest.roles)
-      checkKnown(roles, role, `${where}: function "${manifest.name}"`);
+  const definitions = [...functions.values()];
+  const named = definitions.flatMap((one) => (one.manifest.roles === "everyone" ? [] : one.manifest.roles));
+  for (const { manifest, protection, cases } of definitions) {
+    const of = `${where}: function "${manifest.name}"`;
+    for (const role of manifest.roles === "everyone" ? [] : manifest.roles) checkKnown(roles, role, of);
+    // A misspelt role in a mark would hide a member from all: nobody would notice before it was missed.
+    const known = roles ?? [...new Set([...named, ...(defaultRole === undefined ? [] : [defaultRole])])];
+    for (const role of protection?.roles ?? []) checkKnown(known, role, `${of}: a mark of its output`);
+    for (const [name, one] of cases)
+      for (const role of one.roles ?? []) checkKnown(known, role, `${of}: case "${name}"`);
+  }
 
   const manifest: Manifest = {
     name,
@@ -142,5 +165,7 @@ const MANIFEST_BYTES = LIMITS.frameBytes - 1024;
 
 function checkKnown(roles: readonly string[] | undefined, role: string, where: string): void {
   if (roles !== undefined && !roles.includes(role))
-    throw new DefinitionError(`${where} names the role "${role}", which is not among ${roles.join(", ")}.`);
+    throw new DefinitionError(
+      `${where} names the role "${role}", which is ${roles.length === 0 ? "a role of no function; list it in the roles of the service" : `not among ${roles.join(", ")}`}.`,
+    );
 }

@@ -29,7 +29,8 @@ export function visibleTo<S extends Schema>(schema: S, roles: readonly string[])
 /** The roles of a mark as an owner wrote it. */
 export function checkMark(written: unknown, where: string): readonly string[] {
   const roles = checkRoles(written, where);
-  if (roles === "everyone") throw new DefinitionError(`${where}: name the roles that may see it, or leave the mark out.`);
+  if (roles === "everyone")
+    throw new DefinitionError(`${where}: name the roles that may see it, or leave the mark out.`);
   return roles;
 }
 

@@ -33,9 +33,11 @@ export function createParser(schema: Schema, side: "input" | "output", where: st
 }
 
 function standardParser(schema: StandardSchema): Parse {
-  return async (value) => {
-    const result = await schema["~standard"].validate(value);
-    return result.issues === undefined ? { ok: true, value: result.value } : failed(result.issues);
+  const read = (result: Awaited<ReturnType<StandardSchema["~standard"]["validate"]>>): Parsed =>
+    result.issues === undefined ? { ok: true, value: result.value } : failed(result.issues);
+  return (value) => {
+    const result = schema["~standard"].validate(value);
+    return "then" in result ? Promise.resolve(result).then(read) : read(result);
   };
 }
 
