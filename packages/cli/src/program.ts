@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { addAccountCommands } from "./commands/accounts.ts";
+import { addAuditCommand } from "./commands/audit.ts";
 import { addConnectCommand } from "./commands/connect.ts";
 import { addCredentialCommands } from "./commands/credentials.ts";
 import { addDevCommand } from "./commands/dev.ts";
@@ -33,6 +34,7 @@ function createProgram(): Command {
   addAccountCommands(program);
   addCredentialCommands(program);
   addRecordCommands(program);
+  addAuditCommand(program);
   examples(
     program,
     "patchbay dev service.ts                 # everything in one process, for development",

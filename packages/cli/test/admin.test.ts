@@ -100,6 +100,45 @@ test("runs and the audit log of an agent are listed", async () => {
   expect(items.map(({ action }) => action)).toContain("agent.created");
 });
 
+test("the audit log is filtered, read page by page, and asked for an organisation", async () => {
+  await using admin = await administration();
+  const { orgId = "" } = await admin.json("orgs", "create", "Acme");
+  const { agentId = "", keyId = "" } = await admin.json("agents", "create", "Desk", "--org", orgId);
+  await admin.json("keys", "revoke", keyId);
+  await admin.json("credits", "grant", "--org", orgId, "5");
+  const list = (...args: string[]) => admin.json("audit", "list", ...args);
+  const actions = async (...args: string[]) => (await list(...args)).items.map(({ action }) => action);
+
+  expect(await actions("--agent", agentId, "--action", "key")).toEqual(["key.revoked", "key.created"]);
+  expect(await actions("--agent", agentId, "--action", "key.revoked", "--since", "1h")).toEqual(["key.revoked"]);
+  expect(await actions("--agent", agentId, "--since", "2099-01-01")).toEqual([]);
+  expect(await actions("--org", orgId)).toEqual([
+    "credits.granted",
+    "key.revoked",
+    "key.created",
+    "agent.created",
+    "org.created",
+  ]);
+  const { nextCursor = "" } = await list("--org", orgId, "--limit", "2");
+  expect(await actions("--org", orgId, "--limit", "2", "--cursor", nextCursor)).toEqual([
+    "key.created",
+    "agent.created",
+  ]);
+  expect((await admin.run("audit", "list", "--org", orgId, "--limit", "1")).stdout).toContain(
+    "There is more: --cursor ",
+  );
+});
+
+test("the audit log must be asked for an agent or an organisation, and for a time that is one", async () => {
+  await using admin = await administration();
+  const { agentId = "" } = await admin.json("agents", "create", "Desk");
+
+  expect(await admin.run("audit", "list")).toMatchObject({ code: 2 });
+  const { code, stderr } = await admin.run("audit", "list", "--agent", agentId, "--since", "yesterday");
+  expect(code).toBe(1);
+  expect(stderr).toContain("24h");
+});
+
 test("backup writes a copy that can be administered, and overwrites nothing", async () => {
   await using admin = await administration();
   const org = await admin.json("orgs", "create", "Acme");

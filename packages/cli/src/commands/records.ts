@@ -6,16 +6,14 @@ import { adminCommand, administer, type AdminOptions } from "./administer.ts";
 
 interface ListOptions extends AdminOptions {
   agent: string;
-  run?: string;
   limit: number;
 }
 
 const limitOption = () => option("--limit <n>", "the newest n").argParser(parseCount).default(100);
 
-/** `runs`, `audit` and `backup`: what happened, and a copy of it. */
+/** `runs` and `backup`: what happened, and a copy of it. */
 export function addRecordCommands(program: Command): void {
   addRuns(program);
-  addAudit(program);
   const backup = adminCommand(
     program,
     "backup <file>",
@@ -68,31 +66,4 @@ function addRuns(program: Command): void {
       },
     ),
   );
-}
-
-function addAudit(program: Command): void {
-  const audit = program.command("audit").description("the audit log: who did what, and what was refused");
-  adminCommand(audit, "list", "list an agent's entries, newest first")
-    .addOption(agentOption().makeOptionMandatory())
-    .addOption(option("--run <id>", "only those of one run"))
-    .addOption(limitOption())
-    .action(({ run, ...options }: ListOptions) =>
-      administer(
-        options,
-        (admin) => admin.listAudit(options.agent, { limit: options.limit, ...(run !== undefined && { runId: run }) }),
-        ({ items }) =>
-          table(
-            ["time", "action", "function", "role", "run", "rule"],
-            items.map((entry) => [
-              entry.at,
-              entry.action,
-              entry.functionName ?? "",
-              entry.role ?? "",
-              entry.runId ?? "",
-              entry.rule ?? "",
-            ]),
-            "Nothing yet.",
-          ),
-      ),
-    );
 }

@@ -20,6 +20,7 @@ interface ServeOptions {
   publicUrl?: string;
   trustProxy?: true;
   retentionDays: number;
+  auditDays: number;
   tiers?: string;
   json?: true;
 }
@@ -43,6 +44,7 @@ export function addServeCommand(program: Command): void {
     .addOption(flags.option("--public-url <url>", "address that clients use").argParser(flags.parseUrl))
     .addOption(flags.option("--trust-proxy", "believe X-Forwarded-* headers of the proxy in front"))
     .addOption(flags.option("--retention-days <days>", "days that ended queries are kept").argParser(days).default(30))
+    .addOption(flags.option("--audit-days <days>", "days that the audit log is kept").argParser(days).default(365))
     .addOption(flags.tiersOption())
     .addOption(flags.jsonOption())
     .action(serve);
@@ -69,6 +71,7 @@ async function serve(options: ServeOptions): Promise<void> {
     runTimeoutMs: options.runTimeout * 1000,
     trustProxy: options.trustProxy ?? false,
     retentionDays: options.retentionDays,
+    auditDays: options.auditDays,
     log: createLog(logLevel(environment)),
     ...(corsOrigins && { corsOrigins }),
     ...(publicUrl !== undefined && { publicUrl }),
