@@ -38,6 +38,7 @@ async function startApart() {
   return {
     system,
     proxy,
+    runtime,
     runs,
     note,
     letGo: gate.resolve,
@@ -94,7 +95,7 @@ const FAULTS: Record<string, (apart: Apart) => Promise<void>> = {
 
 test.each(Object.keys(FAULTS))("a query whose link %s has one result of one run of its function", async (fault) => {
   await using apart = await startApart();
-  const { system, runs, note } = apart;
+  const { system, runtime, runs, note } = apart;
   const asked = system.query("hi");
   await FAULTS[fault]!(apart);
 
@@ -105,4 +106,9 @@ test.each(Object.keys(FAULTS))("a query whose link %s has one result of one run 
   const next = await system.query("hi again");
   expect(next).toMatchObject({ success: true, toolInteractions: [{ success: true, result: { note } }] });
   expect(runs).toHaveLength(2);
+
+  // A runtime that still kept a result would wait for its acknowledgement.
+  const stoppedAt = performance.now();
+  await runtime.stop();
+  expect(performance.now() - stoppedAt).toBeLessThan(2_000);
 });

@@ -1,5 +1,5 @@
 import type { CallOutcome, JsonValue, PlaneFrame, RuntimeFrame } from "@patchbay/protocol";
-import type { CallOrder, Delivery, FunctionGateway } from "../ports/function-gateway.ts";
+import { RunMoved, type CallOrder, type Delivery, type FunctionGateway } from "../ports/function-gateway.ts";
 import { encodePlaneFrame } from "./frames.ts";
 import type { HeldOutcomes } from "./held-outcomes.ts";
 import type { Link } from "./link.ts";
@@ -42,7 +42,11 @@ export function createDeliveries(options: {
     begin: (call: PendingCall) => void,
   ): Promise<Delivery> {
     const { promise, resolve, reject } = Promise.withResolvers<Delivery>();
-    const aborted = (): void => call.abandon(signal.reason);
+    const aborted = (): void => {
+      call.abandon(signal.reason);
+      // The handler may answer yet, and would keep its result for as long as nobody takes it.
+      if (!(signal.reason instanceof RunMoved)) held.forget(order);
+    };
     const ended = (): void => {
       signal.removeEventListener("abort", aborted);
       pending.delete(order.callId);
@@ -94,7 +98,7 @@ export function createDeliveries(options: {
     result(link, { callId, outcome }, sizeBytes) {
       const call = callOf(link, callId);
       if (call) call.settle({ kind: "outcome", outcome });
-      else held.add(link, callId, outcome, sizeBytes);
+      else if (!held.add(link, callId, outcome, sizeBytes)) link.send({ type: "resultAck", callId });
     },
     state: (link, { callId, state }) => callOf(link, callId)?.hear(link, state),
     progress(link, { callId, data }) {

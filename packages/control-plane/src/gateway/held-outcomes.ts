@@ -17,8 +17,10 @@ interface HeldOutcome extends CallAddress {
  * a run that comes to ask. What is pushed out by the bounds is not lost: unacknowledged, it stays with its runtime.
  */
 export interface HeldOutcomes {
-  add(link: Link, callId: string, outcome: CallOutcome, sizeBytes: number): void;
+  /** False when the call is over already: its result is to be acknowledged, not held. */
+  add(link: Link, callId: string, outcome: CallOutcome, sizeBytes: number): boolean;
   take(call: CallAddress): CallOutcome | undefined;
+  /** The call is over: what is held of it goes, and what comes of it in the next minute is not held. */
   forget(call: CallAddress): void;
   /** Removes and returns what nobody asked for in time. */
   expire(): HeldOutcome[];
@@ -26,6 +28,7 @@ export interface HeldOutcomes {
 
 export function createHeldOutcomes(now: () => number): HeldOutcomes {
   const held = new Map<string, HeldOutcome>();
+  const over = new Map<string, number>();
   let totalBytes = 0;
 
   function remove(key: string): HeldOutcome | undefined {
@@ -40,6 +43,7 @@ export function createHeldOutcomes(now: () => number): HeldOutcomes {
     add(link, callId, outcome, sizeBytes) {
       const { agentId, instanceId } = link.identity;
       const key = keyOf({ agentId, callId, instanceId });
+      if (over.has(key)) return false;
       remove(key);
       held.set(key, { agentId, callId, instanceId, outcome, sizeBytes, at: now() });
       totalBytes += sizeBytes;
@@ -47,11 +51,21 @@ export function createHeldOutcomes(now: () => number): HeldOutcomes {
         if (held.size <= HOLD_COUNT && totalBytes <= HOLD_BYTES) break;
         remove(oldest);
       }
+      return true;
     },
     take: (call) => remove(keyOf(call))?.outcome,
-    forget: (call) => void remove(keyOf(call)),
+    forget(call) {
+      const key = keyOf(call);
+      remove(key);
+      over.set(key, now());
+      if (over.size > HOLD_COUNT) over.delete(over.keys().next().value ?? key);
+    },
     expire() {
       const horizon = now() - HOLD_MS;
+      for (const [key, at] of over) {
+        if (at > horizon) break;
+        over.delete(key);
+      }
       const expired: HeldOutcome[] = [];
       for (const [key, one] of held) {
         if (one.at > horizon) break;

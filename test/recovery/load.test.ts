@@ -1,0 +1,121 @@
+import { randomInt } from "node:crypto";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { defineFunction, defineService, everyone } from "@patchbay/functions";
+import { expect, test } from "vitest";
+import { createDice, type Dice } from "../../examples/retail-desk/data/dice.ts";
+import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
+import type { ChosenModel, ModelProvider } from "../../packages/control-plane/src/ports/model-provider.ts";
+import { scriptedModel } from "../../packages/control-plane/test/run/scripted-model.ts";
+import { until } from "../support/inbox.ts";
+import { expectSoundRuns } from "../support/invariants.ts";
+import { readDatabase } from "../support/processes.ts";
+import { readAlong } from "../support/reader.ts";
+import { startSystem } from "../support/system.ts";
+
+const THREADS = 20;
+const QUERIES = 200;
+
+/** Two turns with two calls each, then an answer. */
+function twoSteps(): ModelProvider {
+  const { catalog } = scriptedModel(({ messages }) => {
+    const own = messages.slice(messages.findLastIndex(({ role }) => role === "user"));
+    if (own.filter(({ role }) => role === "results").length === 2) return { text: "Done." };
+    const call = (id: number) => ["look_up", { id }] as const;
+    return { thoughts: ["Next step."], calls: [call(1), call(2)] };
+  });
+  return (catalog.choose() as ChosenModel).provider;
+}
+
+/** A function that takes a moment, and notes when two runs of one thread were at work at once. */
+function watchfulService() {
+  const active = new Map<string, { runId: string; calls: number }>();
+  const overlaps: string[] = [];
+  const lookUp = defineFunction({
+    name: "look_up",
+    description: "Looks something up.",
+    input: { type: "object", properties: { id: { type: "number" } } },
+    roles: everyone,
+    async handler(_input, { threadId, runId, signal }) {
+      const now = active.get(threadId) ?? { runId, calls: 0 };
+      if (now.runId !== runId) overlaps.push(threadId);
+      active.set(threadId, { runId, calls: now.calls + 1 });
+      await sleep(3, undefined, { signal }).catch(() => {});
+      const left = active.get(threadId)!;
+      if (--left.calls === 0) active.delete(threadId);
+      return "found";
+    },
+  });
+  return { service: defineService({ name: "watchful", functions: [lookUp] }), overlaps };
+}
+
+type System = Awaited<ReturnType<typeof startSystem>>;
+
+/** One query at a random endpoint, by a client that may cancel it, or leave, at a random moment. */
+async function askSomehow(system: System, threadId: string, dice: Dice): Promise<void> {
+  const path = `/agents/${system.agentId}`;
+  if (dice.chance(0.4)) return void (await system.query("hi", { threadId }));
+  const events = dice.between(1, 9);
+  const [cancels, leaves] = [dice.chance(0.4), dice.chance(0.2)];
+  const leaving = new AbortController();
+  const response = await fetch(`${system.url}${path}/query-stream`, {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-api-key": system.apiKey },
+    body: JSON.stringify({ query: "hi", threadId }),
+    signal: leaving.signal,
+  });
+  const reader = readAlong(response);
+  const moment = reader.seen(new RegExp(`^id: ${events}$`, "m")).catch(() => {});
+  if (cancels) await moment.then(() => system.post(`${path}/runs/${reader.runId}/cancel`, {}));
+  if (leaves) await moment.then(() => leaving.abort());
+  await reader.over;
+}
+
+const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
+
+test("200 queries at once on 20 threads, cancelled and left at random, keep every promise", async () => {
+  const seed = randomInt(2 ** 31);
+  const dice = createDice(seed);
+  process.stderr.write(`load: seed ${seed}\n`);
+  await using folder = await temporaryFolder();
+  const file = join(folder.path, "data.db");
+  const { service, overlaps } = watchfulService();
+  await using system = await startSystem({ database: `sqlite:${file}`, model: twoSteps() });
+  const runtime = await system.connect(service);
+  const { agentId, plane } = system;
+  const threads = await Promise.all(Array.from({ length: THREADS }, () => system.query("Begin")));
+  const idleTimers = timers();
+
+  const asked = Array.from({ length: QUERIES }, (_, index) =>
+    askSomehow(system, threads[index % THREADS]!.threadId, dice),
+  );
+  await Promise.all(asked);
+  const running = async () => (await plane.store.runs.list(agentId, { limit: 1_000 })).some((run) => !run.finishedAt);
+  await until(async () => !(await running()), "the end of every run");
+
+  expect(overlaps).toEqual([]);
+  const { runs, succeeded } = expectSoundRuns(file);
+  expect(runs).toBe(THREADS + QUERIES);
+  expect(succeeded).toBeGreaterThan(THREADS + 40);
+  expectOneAtATime(file);
+
+  // Nothing is left behind: no stream, no timer of a run or a reader, no call or result at a runtime.
+  await until(
+    async () => /^patchbay_streams_open 0$/m.test(await (await system.get("/metrics")).text()),
+    "idle streams",
+  );
+  await until(() => timers() <= idleTimers, "idle timers");
+  const stoppedAt = performance.now();
+  await runtime.stop();
+  expect(performance.now() - stoppedAt).toBeLessThan(2_000);
+});
+
+/** Runs that were worked on did not overlap within their thread. */
+function expectOneAtATime(file: string): void {
+  using database = readDatabase(file);
+  const overlapping = database.rows(`
+    select a.id from runs a join runs b on a.thread_id = b.thread_id and a.position < b.position
+    where a.started_at is not null and b.started_at is not null and b.started_at < a.finished_at
+      and exists (select 1 from turns where run_id = a.id) and exists (select 1 from turns where run_id = b.id)`);
+  expect(overlapping).toEqual([]);
+}
