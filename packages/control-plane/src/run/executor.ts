@@ -2,6 +2,7 @@ import type { Manifest } from "@patchbay/protocol";
 import type { Bus } from "../ports/bus.ts";
 import type { RunRecord } from "../ports/records.ts";
 import { LeaseLost } from "../ports/run-store.ts";
+import { ServiceError } from "../ports/service-error.ts";
 import { cancelled, HandedOver, timedOut } from "./run-failure.ts";
 import { runToEnd, type RunDeps } from "./run-to-end.ts";
 
@@ -19,7 +20,7 @@ export interface Executor {
   begin(run: RunRecord, manifest?: Manifest): void;
   /** Ends a run of any replica that was marked as to be cancelled. */
   cancel(runId: string): void;
-  /** Aborted once this process gives up following runs. */
+  /** Aborted once this process gives up following runs; its reason is what a query that comes later is answered. */
   readonly draining: AbortSignal;
   open(): Promise<void>;
   drain(graceMs: number): Promise<void>;
@@ -44,8 +45,11 @@ export function createExecutor(owner: string, bus: Bus, deps: RunDeps): Executor
     // Accepted or claimed at the last moment: nobody here would look after it any more.
     if (handedOver) return void release([run.runId]).catch(releaseFailed);
     const abort = new AbortController();
-    const deadline = setTimeout(() => abort.abort(timedOut()), Math.max(0, run.deadlineAt - clock.now()));
+    const leftMs = run.deadlineAt - clock.now();
+    const deadline = setTimeout(() => abort.abort(timedOut()), Math.max(0, leftMs));
     if (run.cancelRequested) abort.abort(cancelled());
+    // The timer alone would leave it a tick, in which a quick model can answer while another run of the thread still goes on.
+    else if (leftMs <= 0) abort.abort(timedOut());
     const ended = runToEnd(run, manifest, deps, abort.signal).finally(() => {
       clearTimeout(deadline);
       // After a lease was lost and won back, the same run may be worked on here anew.
@@ -125,7 +129,7 @@ export function createExecutor(owner: string, bus: Bus, deps: RunDeps): Executor
       stopped.abort();
       await polling;
       await handOver();
-      draining.abort();
+      draining.abort(new ServiceError("unavailable", "This replica is stopping. Try again in a moment."));
       cancellations[Symbol.dispose]();
     },
   };

@@ -1,0 +1,69 @@
+import { expect, test } from "vitest";
+import type { NewRun } from "../../src/ports/run-store.ts";
+import { openStore } from "../../src/store/open.ts";
+import { startCore } from "./core.ts";
+import { fakeGateway, manifestOf, ok } from "./fake-gateway.ts";
+import { scriptedModel } from "./scripted-model.ts";
+
+const MANIFEST = manifestOf({ open: "everyone" });
+
+function newRun(runId: string, change: Partial<NewRun>): NewRun {
+  return {
+    runId,
+    orgId: "org_1",
+    agentId: "agt_1",
+    keyId: "key_1",
+    threadId: "thr_1",
+    newThread: false,
+    manifestHash: "hash",
+    timeoutMs: 60_000,
+    owner: "another-replica",
+    leaseMs: 60_000,
+    audit: [],
+    request: {
+      query: "Hi",
+      context: {},
+      analysisMode: false,
+      provider: "scripted",
+      model: "scripted-1",
+      maxTokens: 100,
+      system: "",
+      charged: false,
+      warnings: [],
+    },
+    ...change,
+  };
+}
+
+test("a query whose time was over while it waited ends without asking the model", async () => {
+  await using store = Object.assign(await openStore("sqlite::memory:"), {
+    async [Symbol.asyncDispose]() {
+      await store.close();
+    },
+  });
+  const model = scriptedModel(() => ({ text: "too late" }));
+  const { gateway } = fakeGateway(MANIFEST, () => ok(1));
+  await using core = await startCore({ models: model.catalog, gateway, store });
+  await store.runs.start(newRun("run_busy", { newThread: true }));
+  await store.runs.start(newRun("run_late", { timeoutMs: 0 }));
+
+  const late = { runId: "run_late", threadId: "thr_1", agentId: "agt_1" };
+  const result = await core.runs.result(late, { signal: AbortSignal.timeout(5_000) });
+
+  expect(result).toMatchObject({ success: false, code: "deadline_exceeded", errorMessage: "Run timed out" });
+  expect(model.requests).toEqual([]);
+});
+
+test("a query that comes after the hand-over is told that the service stops", async () => {
+  const { gateway } = fakeGateway(MANIFEST, () => ok(1));
+  await using core = await startCore({ models: scriptedModel([]).catalog, gateway });
+  gateway.session = async (_, { signal }) => {
+    signal.throwIfAborted();
+    return undefined;
+  };
+  await core.runs.drain(0);
+
+  await expect(
+    core.runs.start(core.caller, { query: "Hi", analysisMode: false, maxTokens: 100 }),
+  ).rejects.toMatchObject({ code: "unavailable" });
+});
