@@ -75,7 +75,6 @@ export const LocalEvent = z.discriminatedUnion("type", [
       session_id: z.string().optional(),
       execution_time_ms: z.number(),
       usage: Usage,
-      warnings: z.array(z.string()).optional(),
     }),
   }),
   z.object({ type: z.literal("error"), data: z.object({ message: z.string(), code: z.enum(RUN_ERROR_CODES) }) }),

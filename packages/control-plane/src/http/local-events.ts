@@ -61,6 +61,5 @@ function finalResponse(event: Extract<RunEvent, { type: "finalResponse" }>): Of<
     ...(event.sessionId !== undefined && { session_id: event.sessionId }),
     execution_time_ms: event.executionTimeMs,
     usage: event.usage,
-    ...(event.warnings && { warnings: event.warnings }),
   };
 }

@@ -67,7 +67,10 @@ export interface Runs {
   detail(caller: Caller, runId: string): Promise<RunDetail | undefined>;
   cancel(caller: Caller, runId: string): Promise<CancelResponse | undefined>;
 
-  /** Cancels what runs on the thread, then erases it. False when the caller may not see such a thread. */
+  /**
+   * Cancels what runs on the thread, then erases it. False when the caller may not see such a thread. A pinned key erases
+   * nothing that it could not have read: throws `role_not_allowed` for a thread with turns of other roles.
+   */
   eraseThread(caller: Caller, threadId: string): Promise<boolean>;
 
   /** Starts recovering runs nobody works on. */

@@ -33,7 +33,7 @@ export async function converse(state: RunState, deps: LoopDeps, signal: AbortSig
   await settlePending(state, deps, signal);
   for (;;) {
     const planning = state.run.request.analysisMode && state.turns.length === 0;
-    const lastChance = toolTurns(state) >= LIMITS.steps;
+    const lastChance = stepsTaken(state) >= LIMITS.steps;
     const turn = await respond(state, planning || lastChance ? "none" : "auto", planning, deps, signal);
 
     const failure = unusable(state, turn, planning, lastChance);
@@ -43,7 +43,7 @@ export async function converse(state: RunState, deps: LoopDeps, signal: AbortSig
     }
     if (planning) await deps.journal.write(planEntry(state, turn, deps));
     else if (turn.calls.length > 0) await runCalls(state, turn, deps, signal);
-    else if (turn.stop === "pause") await deps.journal.write(entryOf(state, turn, deps));
+    else if (turn.stop === "pause" && !lastChance) await deps.journal.write(entryOf(state, turn, deps));
     else return { text: turn.text, last: entryOf(state, turn, deps) };
   }
 }
@@ -53,7 +53,7 @@ function unusable(state: RunState, turn: ModelTurn, planning: boolean, lastChanc
   if (turn.stop === "refused") return new RunFailure("model_refused", "The model refused to answer");
   if (turn.stop === "malformed") return providerFailure(state.model, new ModelError("truncated", "unreadable call"));
   if (turn.stop === "context_window") return providerFailure(state.model, new ModelError("context_window", "too long"));
-  if (turn.stop === "length" && (turn.cutCall || turn.text === ""))
+  if (turn.stop === "length" && (turn.cutCall || turn.calls.length > 0 || turn.text === ""))
     return new RunFailure("output_limit", "The model's output was cut by maxTokens before it could be used");
   if (turn.calls.length > 0 && lastChance && !planning)
     return new RunFailure("step_limit", `The model still called functions after ${LIMITS.steps} steps`);
@@ -61,8 +61,8 @@ function unusable(state: RunState, turn: ModelTurn, planning: boolean, lastChanc
   return undefined;
 }
 
-const toolTurns = (state: RunState): number =>
-  state.turns.filter((turn) => callsOf(state, turn.step).length > 0).length;
+/** Turns that called or paused; a model that only ever pauses must end too. */
+const stepsTaken = ({ run, turns }: RunState): number => turns.length - (run.request.analysisMode ? 1 : 0);
 
 /** Ends what an earlier owner of the run had begun. */
 async function settlePending(state: RunState, deps: LoopDeps, signal: AbortSignal): Promise<void> {

@@ -21,6 +21,8 @@ export interface RespondDeps {
   journal: Journal;
   clock: Clock;
   log: Log;
+  /** Called before the model is asked. */
+  onAsking(): void;
   onAttempt(outcome: "succeeded" | ModelErrorKind): void;
 }
 
@@ -33,21 +35,28 @@ export async function respond(
   signal: AbortSignal,
 ): Promise<ModelTurn> {
   for (;;) {
-    const messages = conversation(state);
-    if (planning) messages.push({ role: "user", text: PLAN_REQUEST });
-    const request = requestOf(state, messages, toolChoice);
+    const request = nextRequest(state, toolChoice, planning);
+    const { messages } = request;
     await patiently(() => hold(state, request, deps), { ...deps, signal });
     try {
       const { clock, log, journal, onAttempt } = deps;
       const onText = (content: string): void =>
         journal.live({ type: planning ? "thoughtDelta" : "responseDelta", content });
       const onThought = (content: string): void => journal.live({ type: "thoughtDelta", content });
+      deps.onAsking();
       const turn = await takeTurn(state.model, request, { clock, log, onAttempt, onText, onThought }, signal);
       if (turn.stop !== "context_window" || !shrink(state, messages)) return turn;
     } catch (error) {
       if (!(error instanceof ModelError) || !shrink(state, messages)) throw asFailure(state, error);
     }
   }
+}
+
+/** What a run's model is sent next. */
+export function nextRequest(state: RunState, toolChoice: "auto" | "none", planning: boolean): ModelRequest {
+  const messages = conversation(state);
+  if (planning) messages.push({ role: "user", text: PLAN_REQUEST });
+  return requestOf(state, messages, toolChoice);
 }
 
 /** The conversation so far, without echoes once anything before them was left out. */

@@ -49,6 +49,8 @@ export async function runToEnd(
   const resumed = run.fence > 1 ? [runEntry(run, "run.resumed", { detail: { claims: run.claims } })] : [];
   const journal = createJournal(run, run.lastSeq, { ...deps, log }, signal, resumed);
   let progress: Progress | undefined;
+  // An earlier owner may have asked the model without storing its turn.
+  let asked = run.fence > 1;
   try {
     let entry: JournalEntry | undefined;
     let ending: Ending;
@@ -57,7 +59,11 @@ export async function runToEnd(
       signal.throwIfAborted();
       if (run.claims > POISONED) throw new Error(`claimed ${run.claims} times without a step forward`);
       const state = await patiently(() => restore(known, manifest, deps), { ...deps, log, signal });
-      const answer = await converse(state, loopDeps(run, deps, journal, log), signal);
+      const answer = await converse(
+        state,
+        { ...loopDeps(run, deps, journal, log), onAsking: () => (asked = true) },
+        signal,
+      );
       entry = answer.last;
       ending = answered(state, answer.text, elapsed(run, deps.clock));
     } catch (error) {
@@ -67,7 +73,7 @@ export async function runToEnd(
       log[failure.code === "internal" ? "error" : "info"]("run failed", { code: failure.code, cause: failure.cause });
       ending = failed(run, failure, elapsed(run, deps.clock), progress);
     }
-    await journal.write(finish(run, progress, ending, entry));
+    await journal.write(finish(run, progress, ending, !asked, entry));
     tell(run, ending, deps);
   } catch (error) {
     if (!(error instanceof LeaseLost)) log.error("run could not be ended, it is left to recovery", { cause: error });
@@ -126,9 +132,14 @@ function loopDeps(run: RunRecord, deps: RunDeps, journal: ReturnType<typeof crea
   };
 }
 
-function finish(run: RunRecord, progress: Progress | undefined, ending: Ending, last: JournalEntry = {}): JournalEntry {
+function finish(
+  run: RunRecord,
+  progress: Progress | undefined,
+  ending: Ending,
+  neverAsked: boolean,
+  last: JournalEntry = {},
+): JournalEntry {
   const { result, event } = ending;
-  const untouched = progress ? progress.turns.length === 0 : run.fence <= 1;
   const answer = result.success ? result.response : `(This query ended with an error: ${result.errorMessage}.)`;
   return {
     ...last,
@@ -138,7 +149,7 @@ function finish(run: RunRecord, progress: Progress | undefined, ending: Ending, 
       result,
       history: progress ? historyOf(progress, answer) : [],
       // What never reached a model may be tried again under the same key.
-      releaseIdempotencyKey: !result.success && untouched,
+      releaseIdempotencyKey: !result.success && neverAsked,
     },
     audit: [
       ...(progress?.calls ?? []).filter((call) => !call.outcome).flatMap((call) => callEntries(run, call)),

@@ -1,4 +1,4 @@
-import type { QueryResponse, RunDetail, RunStatus } from "@patchbay/protocol";
+import { MESSAGES, type QueryResponse, type RunDetail, type RunStatus } from "@patchbay/protocol";
 import type { Bus } from "../ports/bus.ts";
 import type { RunRecord } from "../ports/records.ts";
 import { ServiceError } from "../ports/service-error.ts";
@@ -73,8 +73,11 @@ export function createRuns(options: { owner: string; bus: Bus }, deps: AcceptDep
       return status && { success: true, runId, status };
     },
     async eraseThread(caller, threadId) {
-      if (!(await deps.threads.get(caller.agentId, threadId, caller.roles ? { roles: caller.roles } : {})))
-        return false;
+      const seen = await deps.threads.get(caller.agentId, threadId, caller.roles ? { roles: caller.roles } : {});
+      if (!seen) return false;
+      const whole = caller.roles ? await deps.threads.get(caller.agentId, threadId, {}) : seen;
+      if (whole && whole.messages.length > seen.messages.length)
+        throw new ServiceError("role_not_allowed", MESSAGES.role_not_allowed);
       const active = await deps.runs.active(threadId);
       await Promise.all(active.map((runId) => requestCancel(caller.agentId, runId)));
       await Promise.all(

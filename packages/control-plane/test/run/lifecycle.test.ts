@@ -67,6 +67,35 @@ test("the same Idempotency-Key joins the first run; another body is refused", as
   await expect(core.runs.join(core.caller, "k", "a")).resolves.toMatchObject({ runId: answers[0]!.runId });
 });
 
+test("a run that was cancelled while its model was asked keeps its Idempotency-Key", async () => {
+  const asked = Promise.withResolvers<void>();
+  const model = scriptedModel(() => {
+    asked.resolve();
+    return { until: never };
+  });
+  await using core = await startCore({ models: model.catalog, gateway: fakeGateway(MANIFEST, () => ok(1)).gateway });
+  const query = { query: "Hi", analysisMode: false, maxTokens: 100, idempotency: { key: "k", bodyHash: "h" } };
+  const first = await core.runs.start(core.caller, query);
+  await asked.promise;
+  await core.runs.cancel(core.caller, first.runId);
+  await core.runs.result(first, { signal: AbortSignal.timeout(5_000) });
+
+  expect((await core.runs.start(core.caller, query)).runId).toBe(first.runId);
+});
+
+test("a pinned key cannot erase a thread with turns of other roles", async () => {
+  const model = scriptedModel(() => ({ text: "ok" }));
+  await using core = await startCore({ models: model.catalog, gateway: fakeGateway(MANIFEST, () => ok(1)).gateway });
+  const pinned = { ...core.caller, roles: ["customer"] };
+  const mine = await core.query("mine", { role: "customer" });
+  const mixed = await core.query("mixed", { role: "customer" });
+  await core.query("not mine", { role: "agent", threadId: mixed.threadId });
+
+  await expect(core.runs.eraseThread(pinned, mixed.threadId)).rejects.toMatchObject({ code: "role_not_allowed" });
+  expect(await core.store.threads.exists("agt_1", mixed.threadId)).toBe(true);
+  expect(await core.runs.eraseThread(pinned, mine.threadId)).toBe(true);
+});
+
 test("queries on one thread wait their turn, four deep, then the thread is busy", async () => {
   const gate = Promise.withResolvers<void>();
   const model = scriptedModel((request) => ({ text: `re: ${lastText(request)}`, until: gate.promise }));

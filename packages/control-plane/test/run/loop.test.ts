@@ -225,3 +225,18 @@ test("a service that tells the model nothing of the context keeps all of it from
   expect(JSON.stringify(model.requests)).not.toContain("customer-one");
   expect(JSON.stringify(model.requests[1])).toContain("gold");
 });
+
+test("a model that pauses without end is asked for its answer after 25 steps", async () => {
+  await using system = await desk(() => ({ text: "still thinking", stop: "pause" }));
+
+  expect(await system.query("Think")).toMatchObject({ success: true, response: "still thinking" });
+  expect(system.model.requests).toHaveLength(26);
+  expect(system.model.requests.at(-1)?.toolChoice).toBe("none");
+});
+
+test("nothing of a turn that maxTokens cut is run, also where its calls look whole", async () => {
+  await using system = await desk([{ text: "Let me look.", calls: [["open", {}]], stop: "length" }]);
+
+  expect(await system.query("Look")).toMatchObject({ success: false, code: "output_limit", toolInteractions: [] });
+  expect(system.runtime.orders).toEqual([]);
+});
