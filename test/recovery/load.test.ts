@@ -5,27 +5,15 @@ import { defineFunction, defineService, everyone } from "@patchbay/functions";
 import { expect, test } from "vitest";
 import { createDice, type Dice } from "../../examples/retail-desk/data/dice.ts";
 import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
-import type { ChosenModel, ModelProvider } from "../../packages/control-plane/src/ports/model-provider.ts";
-import { scriptedModel } from "../../packages/control-plane/test/run/scripted-model.ts";
 import { until } from "../support/inbox.ts";
 import { expectSoundRuns } from "../support/invariants.ts";
 import { readDatabase } from "../support/processes.ts";
 import { readAlong } from "../support/reader.ts";
 import { startSystem } from "../support/system.ts";
+import { twoSteps } from "../support/two-steps.ts";
 
 const THREADS = 20;
 const QUERIES = 200;
-
-/** Two turns with two calls each, then an answer. */
-function twoSteps(): ModelProvider {
-  const { catalog } = scriptedModel(({ messages }) => {
-    const own = messages.slice(messages.findLastIndex(({ role }) => role === "user"));
-    if (own.filter(({ role }) => role === "results").length === 2) return { text: "Done." };
-    const call = (id: number) => ["look_up", { id }] as const;
-    return { thoughts: ["Next step."], calls: [call(1), call(2)] };
-  });
-  return (catalog.choose() as ChosenModel).provider;
-}
 
 /** A function that takes a moment, and notes when two runs of one thread were at work at once. */
 function watchfulService() {
