@@ -113,6 +113,7 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
     ...(options.heartbeatMs !== undefined && { heartbeatMs: options.heartbeatMs }),
     ...(options.reconnectMs !== undefined && { reconnectMs: options.reconnectMs }),
   });
+  opening.defer(() => gateway.close());
   const configured = catalogOf(options.providers ?? {}, options.model);
   const models = options.wrapModel ? wrappedModels(configured, options.wrapModel) : configured;
   const { runs: runStore, runtimes, threads, accounts, audit } = store;
@@ -150,12 +151,28 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
   const server = createHttpServer({ app, upgrade: gateway.handleUpgrade, log });
   const { port: boundPort } = await server.listen({ host, port });
   await runs.open();
-  const sweeping = setInterval(() => void store.sweep(retentionDays, { auditDays }).catch(sweepFailed), SWEEP_EVERY_MS).unref();
+  const sweeping = setInterval(
+    () => void store.sweep(retentionDays, { auditDays }).catch(sweepFailed),
+    SWEEP_EVERY_MS,
+  ).unref();
   function sweepFailed(error: unknown): void {
     log.warn("old runs could not be deleted", { cause: error });
   }
 
   const opened = opening.move();
+  let closing: Promise<void> | undefined;
+  async function close(graceMs: number): Promise<void> {
+    draining = true;
+    clearInterval(sweeping);
+    gateway.goingAway();
+    // Clients are told to come back once the runs are handed over, and must be given the time to hear it.
+    const closed = server.close({ graceMs: graceMs + FAREWELL_MS });
+    await runs.drain(graceMs);
+    await gateway.close();
+    await closed;
+    await bus.close();
+    await opened.disposeAsync();
+  }
   const defaultModel = models.choose();
   return {
     url: `http://${host.includes(":") ? `[${host}]` : host}:${boundPort}`,
@@ -164,19 +181,7 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
     store,
     provider: "missing" in defaultModel ? "none" : defaultModel.provider.name,
     connectedRuntimes: (agentId) => gateway.connectionCount(agentId),
-    async close({ graceMs = 20_000 } = {}) {
-      if (draining) return;
-      draining = true;
-      clearInterval(sweeping);
-      gateway.goingAway();
-      // Clients are told to come back once the runs are handed over, and must be given the time to hear it.
-      const closed = server.close({ graceMs: graceMs + FAREWELL_MS });
-      await runs.drain(graceMs);
-      await gateway.close();
-      await closed;
-      await bus.close();
-      await opened.disposeAsync();
-    },
+    close: ({ graceMs = 20_000 } = {}) => (closing ??= close(graceMs)),
   };
 }
 
@@ -190,7 +195,7 @@ function catalogOf(
 
 /** Puts a model of the embedding program's before the configured ones; it costs nothing here. */
 function withOwnModel(configured: ModelCatalog, provider: ModelProvider): ModelCatalog {
-  const own: ChosenModel = { provider, model: provider.name, cost: () => 0 };
+  const own: ChosenModel = { provider, model: provider.name, cost: () => 0, assumedCost: () => 0 };
   return {
     choose(wanted = {}) {
       return wanted.provider === undefined || wanted.provider === provider.name ? own : configured.choose(wanted);

@@ -22,6 +22,8 @@ export interface ProviderConfig {
 interface Entry {
   provider: ModelProvider;
   model: string;
+  /** The model whose price stands in for an unknown one. */
+  priced: string;
 }
 
 /** The SDKs want some key even where the server wants none. */
@@ -31,13 +33,13 @@ const NO_KEY = "none";
 export function createModelCatalog(config: ProviderConfig): ModelCatalog {
   const entries = new Map<string, Entry>();
   const { anthropic, openai, gemini, offline } = config;
-  if (anthropic) entries.set("anthropic", { provider: createAnthropic(anthropic), model: "claude-sonnet-5-5" });
+  if (anthropic) entries.set("anthropic", entryOf(createAnthropic(anthropic), "claude-sonnet-5-5"));
   if (openai?.apiKey || openai?.baseUrl) entries.set("openai", openaiEntry(openai));
-  if (gemini) entries.set("gemini", { provider: createGemini(gemini), model: "gemini-3.8-flash" });
+  if (gemini) entries.set("gemini", entryOf(createGemini(gemini), "gemini-3.8-flash"));
 
   const prices = createPrices(config.prices);
   const fallback = config.default?.provider ?? entries.keys().next().value ?? (offline ? offline.name : undefined);
-  if (offline && fallback === offline.name) entries.set(offline.name, { provider: offline, model: offline.name });
+  if (offline && fallback === offline.name) entries.set(offline.name, entryOf(offline, offline.name));
   const chosen = fallback === undefined ? undefined : entries.get(fallback);
   if (chosen && config.default?.model) chosen.model = config.default.model;
 
@@ -46,12 +48,17 @@ export function createModelCatalog(config: ProviderConfig): ModelCatalog {
       const name = wanted.provider ?? fallback;
       const entry = name === undefined ? undefined : entries.get(name);
       if (!entry) return { missing: name ?? "none" };
-      return chosenModel(entry.provider, wanted.model ?? entry.model);
+      return chosenModel(entry, wanted.model ?? entry.model);
     },
   };
 
-  function chosenModel(provider: ModelProvider, model: string): ChosenModel {
-    return { provider, model, cost: (usage) => (provider === offline ? 0 : prices.cost(model, usage)) };
+  function chosenModel({ provider, priced }: Entry, model: string): ChosenModel {
+    return {
+      provider,
+      model,
+      cost: (usage) => (provider === offline ? 0 : prices.cost(model, usage)),
+      assumedCost: (usage) => prices.cost(priced, usage) ?? 0,
+    };
   }
 }
 
@@ -59,6 +66,8 @@ function openaiEntry({ api, apiKey = NO_KEY, baseUrl }: NonNullable<ProviderConf
   const config: OpenaiConfig = baseUrl === undefined ? { apiKey } : { apiKey, baseUrl };
   // The newest models take functions in Responses alone.
   return api === "chat"
-    ? { provider: createOpenaiChat(config), model: "gpt-4.1-mini" }
-    : { provider: createOpenaiResponses(config), model: "gpt-6.1-terra" };
+    ? entryOf(createOpenaiChat(config), "gpt-4.1-mini")
+    : entryOf(createOpenaiResponses(config), "gpt-6.1-terra");
 }
+
+const entryOf = (provider: ModelProvider, model: string): Entry => ({ provider, model, priced: model });

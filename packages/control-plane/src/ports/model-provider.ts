@@ -139,6 +139,8 @@ export interface ChosenModel {
   model: string;
   /** Price in micro-USD (one million to the dollar), rounded up; undefined when no price is known for the model. */
   cost(usage: TokenUsage): number | undefined;
+  /** What organisations that pay are charged where no price is known: that of the provider's default model. */
+  assumedCost(usage: TokenUsage): number;
 }
 
 /** The providers that are configured. */

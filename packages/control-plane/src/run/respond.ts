@@ -101,7 +101,8 @@ async function hold(state: RunState, request: ModelRequest, { runs }: RespondDep
   state.heldMicros = 0;
   const { run, model } = state;
   if (!run.request.charged) return;
-  const micros = model.cost({ input: promptTokens(request), cachedInput: 0, output: request.maxTokens }) ?? 0;
+  const most = { input: promptTokens(request), cachedInput: 0, output: request.maxTokens };
+  const micros = model.cost(most) ?? model.assumedCost(most);
   if (micros === 0) return;
   if (!(await runs.hold(run.orgId, run.runId, state.turns.length, micros))) throw insufficientCredits();
   state.heldMicros = micros;

@@ -1,0 +1,132 @@
+import { LIMITS, type Manifest } from "@patchbay/protocol";
+import { AdminError } from "./accounts/admin-error.ts";
+import { recordedAnswer, recordedRequest } from "./models/cassette/request.ts";
+import { addTurn, emptyTape, type Tape } from "./models/cassette/tape.ts";
+import type { ChosenModel, ModelStop, ModelTurn } from "./ports/model-provider.ts";
+import type { RunRecord, TurnRecord } from "./ports/records.ts";
+import type { HistoryEntry } from "./ports/run-store.ts";
+import type { Store } from "./ports/stores.ts";
+import { nextRequest } from "./run/respond.ts";
+import { callsOf, createProgress, createState, type RunState } from "./run/state.ts";
+
+/** One query of an exported conversation. Of its context only the names are told: what of the values the model was told stands in the turns. */
+export interface ExportedQuery {
+  query: string;
+  role?: string;
+  contextKeys: string[];
+  analysisMode?: true;
+  llmConfig?: { provider: string; maxTokens: number; temperature?: number };
+}
+
+/** A recording of a run, and of the runs before it that its model was shown, with what is needed to ask the same again. */
+export interface ExportedRun extends Tape {
+  /** The agent's own instructions, where they are still those of the run. */
+  instructions?: string;
+  queries: ExportedQuery[];
+}
+
+/** Makes a recording of a finished run out of what is stored of it. Throws `AdminError` for a run that is not there or has not ended. */
+export async function exportRun(store: Store, runId: string): Promise<ExportedRun> {
+  const run = await findRun(store, runId);
+  if (run.finishedAt === undefined) throw new AdminError(`Run ${runId} has not ended yet: export it when it has.`);
+  const earlier = await earlierRuns(store, run);
+  const tape = emptyTape();
+  const queries: ExportedQuery[] = [];
+  for (const [i, one] of [...earlier.map((entry) => entry.run), run].entries()) {
+    await addRun(store, one, earlier.slice(0, i), tape);
+    queries.push(exportedQuery(one));
+  }
+  if (tape.turns.length === 0)
+    throw new AdminError(`Run ${runId} ended before its first model turn: there is nothing to replay.`);
+  const instructions = (await store.accounts.getAgent(run.agentId))?.instructions.trim() ?? "";
+  return {
+    ...tape,
+    ...(instructions !== "" && run.request.system.includes(instructions) && { instructions }),
+    queries,
+  };
+}
+
+async function findRun({ accounts, runs }: Store, runId: string): Promise<RunRecord> {
+  for (const { agentId } of await accounts.listAgents()) {
+    const run = await runs.get(agentId, runId);
+    if (run) return run;
+  }
+  throw new AdminError(`There is no run ${runId}: see patchbay runs list --agent ID.`);
+}
+
+interface EarlierRun {
+  run: RunRecord;
+  entry: HistoryEntry;
+}
+
+/** More than a model is ever shown. */
+const LOOKED_BACK = 200;
+const HISTORY_RUNS = 20;
+
+async function earlierRuns(
+  { runs }: Store,
+  { agentId, threadId, role, subject, startedAt = 0 }: RunRecord,
+): Promise<EarlierRun[]> {
+  const history = await runs.history(threadId, { role, subject, limit: LOOKED_BACK });
+  const found: EarlierRun[] = [];
+  for (const entry of history) {
+    const run = await runs.get(agentId, entry.runId);
+    if (run?.finishedAt !== undefined && run.finishedAt <= startedAt) found.push({ run, entry });
+  }
+  return found.slice(-HISTORY_RUNS);
+}
+
+async function addRun(store: Store, run: RunRecord, earlier: readonly EarlierRun[], tape: Tape): Promise<void> {
+  const { turns, calls } = await store.runs.checkpoint(run.runId);
+  const manifest = await manifestOf(store, run);
+  const history = earlier.map(({ entry }) => entry);
+  const state = createState(createProgress(run, [], calls), { model: modelOf(run), manifest, history });
+  for (const turn of turns) {
+    const planning = run.request.analysisMode && state.turns.length === 0;
+    const lastChance = state.turns.filter(({ step }) => callsOf(state, step).length > 0).length >= LIMITS.steps;
+    const request = nextRequest(state, planning || lastChance ? "none" : "auto", planning);
+    addTurn(tape, recordedRequest(request), recordedAnswer(request, answerOf(state, turn, turns)));
+    state.turns.push(turn);
+  }
+}
+
+async function manifestOf({ runtimes }: Store, { agentId, manifestHash, runId }: RunRecord): Promise<Manifest> {
+  const manifest = manifestHash === undefined ? undefined : await runtimes.getManifest(agentId, manifestHash);
+  if (manifest) return manifest;
+  throw new AdminError(`Run ${runId} cannot be exported: the functions it was shown are no longer stored.`);
+}
+
+/** A finished run asks nothing any more: of its model only the name counts. */
+function modelOf({ request }: RunRecord): ChosenModel {
+  const stream = () => {
+    throw new Error("a finished run asks no model");
+  };
+  return { provider: { name: request.provider, stream }, model: request.model, cost: () => 0, assumedCost: () => 0 };
+}
+
+function answerOf(state: RunState, turn: TurnRecord, turns: readonly TurnRecord[]): ModelTurn {
+  const said = turn.messages.find((message) => message.role === "assistant");
+  const { text = "", calls = [] } = said ?? {};
+  const stop = calls.length > 0 ? "calls" : stopOf(state, turn, turns);
+  return { text, calls, thoughts: [], stop, usage: turn.usage, model: state.run.request.model };
+}
+
+/** Why a turn without calls ended, as far as it can be told from what came of it. */
+function stopOf({ run }: RunState, turn: TurnRecord, turns: readonly TurnRecord[]): ModelStop {
+  const isPlan = turn.messages.length > 1;
+  if (turn !== turns.at(-1)) return isPlan ? "stop" : "pause";
+  if (run.result?.code === "model_refused") return "refused";
+  return run.result?.code === "output_limit" ? "length" : "stop";
+}
+
+function exportedQuery({ request, role }: RunRecord): ExportedQuery {
+  const { query, context, analysisMode, provider, maxTokens, temperature } = request;
+  const usual = maxTokens === LIMITS.defaultMaxTokens && temperature === undefined;
+  return {
+    query,
+    ...(role !== undefined && { role }),
+    contextKeys: Object.keys(context),
+    ...(analysisMode && { analysisMode }),
+    ...(!usual && { llmConfig: { provider, maxTokens, ...(temperature !== undefined && { temperature }) } }),
+  };
+}
