@@ -1,7 +1,8 @@
-import { rolesAllow, type RunStatus } from "@patchbay/protocol";
+import type { RunStatus } from "@patchbay/protocol";
 import type { AuditEntry, RunRecord } from "../ports/records.ts";
 import type { AuditFilter, Store } from "../ports/stores.ts";
 import { found } from "./admin-error.ts";
+import { readAccess, type RunAccess } from "./run-access.ts";
 import { parseSince } from "./since.ts";
 
 const NEWEST = 100;
@@ -37,14 +38,6 @@ export interface AuditQuery extends Omit<AuditFilter, "since" | "agentId" | "org
   cursor?: string;
 }
 
-/** What the role of a run was shown of its function set, and what was kept from it. */
-export interface RunAccess {
-  runId: string;
-  role: string | null;
-  visible: string[];
-  hidden: string[];
-}
-
 /** What happened: runs and the audit log, newest first. */
 export interface RecordAdmin {
   listRuns(agentId: string, options?: { limit?: number }): Promise<{ items: ListedRun[] }>;
@@ -57,7 +50,8 @@ export interface RecordAdmin {
   runAccess(agentId: string, runId: string): Promise<RunAccess | undefined>;
 }
 
-export function recordAdmin({ accounts, audit, runs, runtimes }: Store): RecordAdmin {
+export function recordAdmin(store: Store): RecordAdmin {
+  const { accounts, audit, runs } = store;
   async function findRun(runId: string): Promise<RunRecord | undefined> {
     for (const { agentId } of await accounts.listAgents()) {
       const run = await runs.get(agentId, runId);
@@ -94,16 +88,7 @@ export function recordAdmin({ accounts, audit, runs, runtimes }: Store): RecordA
       return listEntries({ orgId }, query);
     },
 
-    async runAccess(agentId, runId) {
-      const { items } = await audit.list({ agentId, runId, action: "run", limit: ALL_EVENTS });
-      const entry = items.find(({ manifestHash }) => manifestHash !== undefined);
-      const manifest = entry?.manifestHash && (await runtimes.getManifest(agentId, entry.manifestHash));
-      if (!entry || !manifest) return undefined;
-      const { role } = entry;
-      const seen = Object.groupBy(manifest.functions, (one) => (rolesAllow(one.roles, role) ? "visible" : "hidden"));
-      const names = (which: "visible" | "hidden") => (seen[which] ?? []).map(({ name }) => name).toSorted();
-      return { runId, role: role ?? null, visible: names("visible"), hidden: names("hidden") };
-    },
+    runAccess: (agentId, runId) => readAccess(store, agentId, runId),
   };
 }
 
