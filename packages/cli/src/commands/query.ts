@@ -3,8 +3,18 @@ import type { Command } from "commander";
 import { createQueryClient, Refusal, type QueryBody, type QueryTarget } from "../client/query-client.ts";
 import type { AnyEvent } from "../client/follow.ts";
 import { CommandFailure } from "../failure.ts";
-import { agentOption, dataDirOption, examples, jsonOption, option, parseUrl } from "../options.ts";
+import {
+  agentOption,
+  databaseOption,
+  dataDirOption,
+  examples,
+  jsonOption,
+  option,
+  parseList,
+  parseUrl,
+} from "../options.ts";
 import { paintLog, printJson, say, tell } from "../output.ts";
+import { queryAs } from "./query-as.ts";
 import { readDevCredentials } from "../dev/credentials.ts";
 
 interface QueryOptions {
@@ -15,7 +25,9 @@ interface QueryOptions {
   context?: string;
   thread?: string;
   stream?: true;
+  as?: string[];
   json?: true;
+  database?: string;
   dataDir: string;
 }
 
@@ -28,10 +40,16 @@ export function addQueryCommand(program: Command): void {
     .addOption(agentOption("the agent to ask"))
     .addOption(option("--key <key>", "API key of the agent (better given as PATCHBAY_KEY)"))
     .addOption(option("--role <role>", "role under which the functions are called"))
+    .addOption(
+      option("--as <roles>", "ask as each of these roles (none: without one), and show them side by side")
+        .argParser(parseList)
+        .conflicts(["role", "thread", "stream"]),
+    )
     .addOption(option("--context <json>", "context for the functions, a JSON object"))
     .addOption(option("--thread <id>", "thread to continue"))
     .addOption(option("--stream", "show reasoning and function calls while they happen"))
     .addOption(dataDirOption())
+    .addOption(databaseOption())
     .addOption(jsonOption())
     .action(query);
   examples(
@@ -39,6 +57,7 @@ export function addQueryCommand(program: Command): void {
     'patchbay query "Which orders are late?"                      # asks the service that `patchbay dev` runs here',
     'patchbay query "Refund order #W12" --role manager --stream',
     'patchbay query "And the one before?" --thread thr_... --json',
+    'patchbay query "Cancel order #W12" --as customer,agent,manager,none',
   ).addHelpText(
     "after",
     "\nWithout --url, --agent and --key it asks the service that `patchbay dev` started on this data folder.",
@@ -46,7 +65,9 @@ export function addQueryCommand(program: Command): void {
 }
 
 async function query(text: string, options: QueryOptions): Promise<void> {
-  const client = createQueryClient(targetOf(options));
+  const target = targetOf(options);
+  const client = createQueryClient(target);
+  if (options.as) return queryAs(text, options.as, { ...options, client, agentId: target.agent });
   const body: QueryBody = {
     query: text,
     ...(options.role !== undefined && { role: options.role }),

@@ -1,0 +1,28 @@
+import { expect, test } from "vitest";
+import { sideBySide, wrap } from "../src/side-by-side.ts";
+
+const lines = (text: string) => text.split("\n");
+
+test("no line is wider than 100 characters, however many columns and however long their words", () => {
+  const columns = Array.from({ length: 11 }, (_, i) => `role_${i}`);
+  const rows = [{ name: "f".repeat(64), cells: columns.map((_, i) => `${"long".repeat(i)} and more words than fit`) }];
+
+  const text = sideBySide("function", columns, rows);
+
+  for (const line of lines(text)) expect(line.length).toBeLessThanOrEqual(100);
+  for (const column of columns) expect(text).toContain(column);
+});
+
+test("every word of a cell is kept, in its own column", () => {
+  const text = sideBySide("", ["a", "b"], [{ name: "answer", cells: ["one two three ".repeat(20), "right"] }]);
+
+  const left = lines(text).map((line) => line.replace("answer", "").replace("right", ""));
+  expect(left.join(" ").match(/one|two|three/g)).toHaveLength(60);
+  expect(lines(text)[1]).toMatch(/^answer +one two .* right$/);
+});
+
+test("lines keep their breaks and lose what would move a terminal's cursor", () => {
+  expect(wrap("first\n\u001b[31msecond\u001b[0m line", 20)).toEqual(["first", "second line"]);
+  expect(wrap("", 5)).toEqual([""]);
+  expect(wrap("abcdefghij kl", 4)).toEqual(["abcd", "efgh", "ij", "kl"]);
+});
