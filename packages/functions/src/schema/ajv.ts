@@ -10,16 +10,25 @@ const require = createRequire(import.meta.url);
  */
 export function compileRawSchema(schema: JsonObject): (value: JsonValue) => Fault[] {
   compiler ??= loadCompiler();
-  const validate = compiler.compile(schema);
+  const validate = compileAlone(compiler, schema);
   return (value) => (validate(value) ? [] : (validate.errors ?? []).map(toFault));
 }
 
 let compiler: ReturnType<typeof loadCompiler> | undefined;
 
-/** One compiler for all: each would compile the meta-schema anew. It keeps no schema, so equal `$id`s do not meet. */
+/** Forgets the schema once it is compiled, so equal `$id`s do not meet. A compiler that never keeps any cannot follow `"#"`. */
+function compileAlone(compiler: ReturnType<typeof loadCompiler>, schema: JsonObject) {
+  try {
+    return compiler.compile(schema);
+  } finally {
+    compiler.removeSchema(schema);
+  }
+}
+
+/** One compiler for all: each would compile the meta-schema anew. */
 function loadCompiler() {
   const { Ajv2020 } = require("ajv/dist/2020.js") as typeof import("ajv/dist/2020.js");
-  return new Ajv2020({ allErrors: true, strict: false, validateFormats: false, logger: false, addUsedSchema: false });
+  return new Ajv2020({ allErrors: true, strict: false, validateFormats: false, logger: false });
 }
 
 function toFault(error: ErrorObject): Fault {
