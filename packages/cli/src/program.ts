@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
+import { addAccessCommand } from "./commands/access.ts";
 import { addAccountCommands } from "./commands/accounts.ts";
 import { addAuditCommand } from "./commands/audit.ts";
 import { addConnectCommand } from "./commands/connect.ts";
@@ -29,6 +30,7 @@ function createProgram(): Command {
   addServeCommand(program);
   addConnectCommand(program);
   addQueryCommand(program);
+  addAccessCommand(program);
   addDoctorCommand(program);
   program.commandsGroup("Administer (straight on the database, also beside a running server):");
   addAccountCommands(program);

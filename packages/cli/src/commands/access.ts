@@ -1,0 +1,125 @@
+import type { AccessChange, AccessMatrix, AccessExplanation, AccessQuestion } from "@patchbay/functions/access";
+import type { Service } from "@patchbay/functions";
+import type { Command } from "commander";
+import { lockFileOf, readLock, saveLock } from "../access/lock-file.ts";
+import { CommandFailure } from "../failure.ts";
+import { examples, jsonOption, option } from "../options.ts";
+import { paint, paintLog, printJson, say, tell } from "../output.ts";
+import { describeLoadError, findServiceFile, loadService } from "../service-file.ts";
+
+interface AccessOptions {
+  markdown?: true;
+  check?: true;
+  write?: true;
+  explain?: string;
+  role?: string;
+  input?: string;
+  context?: string;
+  json?: true;
+}
+
+export function addAccessCommand(program: Command): void {
+  const command = program
+    .command("access")
+    .description("show who may call which function, and guard it like a lockfile")
+    .argument("[file]", "module with the functions (default: service.ts, where there is one)")
+    .addOption(option("--check", "compare with access.lock.json beside the file; exit 1 on any difference"))
+    .addOption(option("--write", "write access.lock.json").conflicts("check"))
+    .addOption(option("--markdown", "print the table as Markdown"))
+    .addOption(
+      option("--explain <function>", "say which rule decides a call").conflicts(["check", "write", "markdown"]),
+    )
+    .addOption(option("--role <role>", "with --explain: the role of the query"))
+    .addOption(option("--input <json>", "with --explain: the arguments of the call"))
+    .addOption(option("--context <json>", "with --explain: what contextJson holds"))
+    .addOption(jsonOption())
+    .action(access);
+  examples(
+    command,
+    "patchbay access service.ts                                   # the table",
+    "patchbay access service.ts --write                           # keep it in access.lock.json",
+    "patchbay access service.ts --check                           # in CI: fails when access changed",
+    `patchbay access service.ts --explain get_ticket --role staff --input '{"ticketId":"T-100"}'`,
+  );
+}
+
+async function access(file: string | undefined, options: AccessOptions): Promise<void> {
+  const path = findServiceFile(file);
+  const service = await loadService(path).catch((error: unknown) => {
+    throw new CommandFailure(describeLoadError(error, path));
+  });
+  if (options.explain !== undefined) return explain(service, options.explain, options);
+  const { accessMatrix } = await import("@patchbay/functions/access");
+  const matrix = await accessMatrix(service);
+  if (options.check) return check(path, matrix, options);
+  if (options.write) return write(path, matrix, options);
+  await show(path, matrix, options);
+}
+
+async function show(path: string, matrix: AccessMatrix, { json, markdown }: AccessOptions): Promise<void> {
+  if (json) return printJson(matrix);
+  const { renderMatrix } = await import("@patchbay/functions/access");
+  say(renderMatrix(matrix, { format: markdown ? "markdown" : "text" }));
+  const { file, exists } = lockFileOf(path);
+  if (!exists) tell(paintLog("dim", `There is no ${file} yet: add --write to keep this, and run --check in CI.`));
+}
+
+async function write(path: string, matrix: AccessMatrix, { json }: AccessOptions): Promise<void> {
+  const { file, changes } = await saveLock(path, matrix);
+  if (json) return printJson({ file, functions: matrix.functions.length, changes });
+  for (const change of changes) say(line(change));
+  say(`Wrote ${file}.`);
+}
+
+async function check(path: string, matrix: AccessMatrix, { json }: AccessOptions): Promise<void> {
+  const { compareAccess } = await import("@patchbay/functions/access");
+  const { file, lock } = await readLock(path);
+  const changes = compareAccess(lock, matrix);
+  if (json) printJson({ ok: changes.length === 0, file, changes });
+  else if (changes.length === 0) say(`Access is what ${file} says.`);
+  else say(changes.map(line).join("\n"));
+  if (changes.length === 0) return;
+  const count = changes.length === 1 ? "One difference" : `${changes.length} differences`;
+  throw new CommandFailure(`${count} from ${file}. If that is intended, run it with --write and commit the file.`);
+}
+
+function line({ kind, sentence }: AccessChange): string {
+  return `${kind === "widening" ? paint("red", "widening ") : paint("yellow", "narrowing")}  ${sentence}`;
+}
+
+async function explain(service: Service, functionName: string, options: AccessOptions): Promise<void> {
+  const { explainAccess } = await import("@patchbay/functions/access");
+  const question: AccessQuestion = {
+    functionName,
+    role: options.role,
+    input: parseJsonOption("--input", options.input),
+    context: parseContext(options.context),
+  };
+  const explanation = await explainAccess(service, question);
+  if (options.json) printJson(explanation);
+  else say(tellOf(explanation));
+}
+
+const COLOURS = { allowed: "green", denied: "red", depends: "yellow" } as const;
+
+function tellOf({ decision, rule, sentence, hides }: AccessExplanation): string {
+  const head = `${paint(COLOURS[decision], decision)} (rule: ${rule})`;
+  const removed = hides.length === 0 ? [] : [`Removed from the result for this role: ${hides.join(", ")}.`];
+  return [head, sentence, ...removed].join("\n");
+}
+
+function parseContext(text: string | undefined): AccessQuestion["context"] {
+  const value = parseJsonOption("--context", text);
+  if (value === undefined) return undefined;
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+  throw new CommandFailure("--context must be a JSON object.");
+}
+
+function parseJsonOption(name: string, text: string | undefined): AccessQuestion["input"] {
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(text) as AccessQuestion["input"];
+  } catch {
+    throw new CommandFailure(`${name} must be JSON; it is ${text}`);
+  }
+}
