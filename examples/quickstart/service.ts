@@ -1,10 +1,13 @@
-import { defineFunction, defineService, everyone, FunctionError, functionsFor } from "@patchbay/functions";
+import { defineFunction, defineService, everyone, FunctionError, functionsFor, visibleTo } from "@patchbay/functions";
 import { z } from "zod";
 
 // Your data: any database, API or file that this process can reach.
 const tickets = new Map([
-  ["T-100", { id: "T-100", owner: "ada", title: "The printer prints blank pages", status: "open" }],
-  ["T-101", { id: "T-101", owner: "ben", title: "New laptop for the front desk", status: "open" }],
+  [
+    "T-100",
+    { id: "T-100", owner: "ada", title: "The printer prints blank pages", status: "open", internalNote: "Third time" },
+  ],
+  ["T-101", { id: "T-101", owner: "ben", title: "New laptop for the front desk", status: "open", internalNote: "" }],
 ]);
 
 // 1. Open to everyone, with or without a role.
@@ -34,8 +37,23 @@ const getTicket = functionsFor(context).defineFunction({
   name: "get_ticket",
   description: "Gets a ticket of the help desk: its title, owner and status.",
   input: z.object({ ticketId: z.string().describe("Id of the ticket, such as T-100") }),
+  // Only what stands here is sent, and the note to support alone: for staff it is taken out before the result leaves this process.
+  output: z.object({
+    id: z.string(),
+    owner: z.string(),
+    title: z.string(),
+    status: z.string(),
+    internalNote: visibleTo(z.string(), ["support"]),
+  }),
   roles: ["staff", "support"],
   authorize: ({ role, context, input }) => role === "support" || isOwn(input.ticketId, context.userId),
+  // `patchbay access` judges these without a model, and access.lock.json keeps what came out.
+  cases: {
+    ownTicket: { input: { ticketId: "T-100" }, context: { userId: "ada" } },
+    foreignTicket: { input: { ticketId: "T-101" }, context: { userId: "ada" } },
+    unknownTicket: { input: { ticketId: "T-999" }, context: { userId: "ada" } },
+    withoutUser: { input: { ticketId: "T-100" } },
+  },
   effect: "read",
   handler: ({ ticketId }) => findTicket(ticketId),
 });

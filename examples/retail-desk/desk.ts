@@ -1,4 +1,5 @@
 import { defineService, type Service } from "@patchbay/functions";
+import { createDeskCases } from "./cases.ts";
 import { deskContext } from "./context.ts";
 import { generalFunctions } from "./functions/general.ts";
 import { orderFunctions } from "./functions/orders.ts";
@@ -19,6 +20,7 @@ const INSTRUCTIONS = `You work at the support desk of a retail shop.
 /** The support desk on the records of `store`: every function, with the desk's policy before it. */
 export function createRetailDesk(store: RetailStore): Service {
   const policy = createDeskPolicy(store);
+  const cases = createDeskCases(store);
   return defineService({
     name: "retail-desk",
     roles: DESK,
@@ -27,9 +29,9 @@ export function createRetailDesk(store: RetailStore): Service {
     tellModel: ({ customerId }) => (customerId === undefined ? undefined : { customerId }),
     instructions: INSTRUCTIONS,
     functions: [
-      ...userFunctions(store, policy),
-      ...orderFunctions(store, policy),
-      ...pendingOrderFunctions(store, policy),
+      ...userFunctions(store, policy, cases),
+      ...orderFunctions(store, policy, cases),
+      ...pendingOrderFunctions(store, policy, cases),
       ...productFunctions(store),
       ...generalFunctions(store),
     ],

@@ -46,6 +46,6 @@ export function createDeskPolicy(store: RetailStore): DeskPolicy {
 }
 
 /** An order without any payment has no amount to compare: it is not within the limit. */
-function isWithinLimit({ payment_history: [first] }: Order): boolean {
+export function isWithinLimit({ payment_history: [first] }: Order): boolean {
   return first !== undefined && first.amount <= LIMIT;
 }

@@ -1,5 +1,6 @@
 import { FunctionError } from "@patchbay/functions";
 import { z } from "zod";
+import type { DeskCases } from "../cases.ts";
 import { defineFunction } from "../context.ts";
 import { roundMoney } from "../money.ts";
 import { isGiftCardId, lacksBalance } from "../payments.ts";
@@ -8,7 +9,7 @@ import { firstUnheldItem, planReplacements } from "../replacement.ts";
 import { findOrder, findPaymentMethod, type RetailStore } from "../store.ts";
 import { itemIds, newItemIds, orderId, paymentMethodId } from "./parameters.ts";
 
-export function orderFunctions(store: RetailStore, policy: DeskPolicy) {
+export function orderFunctions(store: RetailStore, policy: DeskPolicy, cases: DeskCases) {
   return [
     defineFunction({
       name: "get_order_details",
@@ -17,6 +18,7 @@ export function orderFunctions(store: RetailStore, policy: DeskPolicy) {
       input: z.object({ order_id: orderId }),
       roles: DESK,
       authorize: policy.ownOrder,
+      cases: cases.order({}),
       effect: "read",
       handler: ({ order_id }) => structuredClone(findOrder(store, order_id)),
     }),
@@ -35,6 +37,7 @@ export function orderFunctions(store: RetailStore, policy: DeskPolicy) {
       }),
       roles: DESK,
       authorize: policy.ownOrder,
+      cases: cases.order({ item_ids: [], new_item_ids: [], payment_method_id: "paypal_0000000" }),
       effect: "write",
       handler: ({ order_id, item_ids, new_item_ids, payment_method_id }) => {
         const order = findOrder(store, order_id);
@@ -66,6 +69,7 @@ export function orderFunctions(store: RetailStore, policy: DeskPolicy) {
       }),
       roles: DESK,
       authorize: policy.ownOrderWithinLimit,
+      cases: cases.limitedOrder({ item_ids: [], payment_method_id: "paypal_0000000" }),
       effect: "write",
       handler: ({ order_id, item_ids, payment_method_id }) => {
         const order = findOrder(store, order_id);

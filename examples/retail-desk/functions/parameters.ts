@@ -25,3 +25,13 @@ export const addressMembers = {
   country: z.string().describe("Country, such as USA"),
   zip: z.string().describe("Zip code"),
 };
+
+/** Fits the parameters above; stands in cases, where no handler gets it. */
+export const EXAMPLE_ADDRESS = {
+  address1: "1 Example Street",
+  address2: "",
+  city: "Bangor",
+  state: "ME",
+  country: "USA",
+  zip: "04401",
+};

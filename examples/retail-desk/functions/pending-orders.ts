@@ -1,14 +1,15 @@
 import { FunctionError } from "@patchbay/functions";
 import { z } from "zod";
+import type { DeskCases } from "../cases.ts";
 import { defineFunction } from "../context.ts";
 import type { Order, Payment } from "../data/shape.ts";
 import { charge, lacksBalance, refundGiftCard } from "../payments.ts";
 import { DESK, type DeskPolicy } from "../policy.ts";
 import { planReplacements, replaceItems } from "../replacement.ts";
 import { findOrder, findPaymentMethod, type RetailStore } from "../store.ts";
-import { addressMembers, itemIds, newItemIds, orderId, paymentMethodId } from "./parameters.ts";
+import { addressMembers, EXAMPLE_ADDRESS, itemIds, newItemIds, orderId, paymentMethodId } from "./parameters.ts";
 
-export function pendingOrderFunctions(store: RetailStore, policy: DeskPolicy) {
+export function pendingOrderFunctions(store: RetailStore, policy: DeskPolicy, cases: DeskCases) {
   function findModifiable(order_id: string): Order {
     const order = findOrder(store, order_id);
     if (order.status !== "pending") throw new FunctionError("non-pending order cannot be modified");
@@ -26,6 +27,7 @@ export function pendingOrderFunctions(store: RetailStore, policy: DeskPolicy) {
       }),
       roles: DESK,
       authorize: policy.ownOrderWithinLimit,
+      cases: cases.limitedOrder({ reason: "no longer needed" as const }),
       effect: "destructive",
       handler: ({ order_id, reason }) => {
         const order = findOrder(store, order_id);
@@ -48,6 +50,7 @@ export function pendingOrderFunctions(store: RetailStore, policy: DeskPolicy) {
       input: z.object({ order_id: orderId, ...addressMembers }),
       roles: DESK,
       authorize: policy.ownOrder,
+      cases: cases.order(EXAMPLE_ADDRESS),
       effect: "write",
       handler: ({ order_id, ...address }) => {
         const order = findModifiable(order_id);
@@ -63,6 +66,7 @@ export function pendingOrderFunctions(store: RetailStore, policy: DeskPolicy) {
       input: z.object({ order_id: orderId, payment_method_id: paymentMethodId }),
       roles: DESK,
       authorize: policy.ownOrder,
+      cases: cases.order({ payment_method_id: "paypal_0000000" }),
       effect: "write",
       handler: ({ order_id, payment_method_id }) => {
         const order = findModifiable(order_id);
@@ -100,6 +104,7 @@ export function pendingOrderFunctions(store: RetailStore, policy: DeskPolicy) {
       }),
       roles: DESK,
       authorize: policy.ownOrder,
+      cases: cases.order({ item_ids: [], new_item_ids: [], payment_method_id: "paypal_0000000" }),
       effect: "write",
       handler: ({ order_id, item_ids, new_item_ids, payment_method_id }) => {
         const order = findModifiable(order_id);

@@ -1,12 +1,13 @@
 import { FunctionError } from "@patchbay/functions";
 import { z } from "zod";
+import type { DeskCases } from "../cases.ts";
 import { defineFunction } from "../context.ts";
 import type { User } from "../data/shape.ts";
 import { DESK, STAFF, type DeskPolicy } from "../policy.ts";
 import { findUser, type RetailStore } from "../store.ts";
-import { addressMembers, userId } from "./parameters.ts";
+import { addressMembers, EXAMPLE_ADDRESS, userId } from "./parameters.ts";
 
-export function userFunctions(store: RetailStore, policy: DeskPolicy) {
+export function userFunctions(store: RetailStore, policy: DeskPolicy, cases: DeskCases) {
   function firstUser(matches: (user: User) => boolean): string {
     for (const [id, user] of store.users) if (matches(user)) return id;
     throw new FunctionError("user not found");
@@ -47,6 +48,7 @@ export function userFunctions(store: RetailStore, policy: DeskPolicy) {
       input: z.object({ user_id: userId }),
       roles: DESK,
       authorize: policy.ownAccount,
+      cases: cases.account({}),
       effect: "read",
       handler: ({ user_id }) => structuredClone(findUser(store, user_id)),
     }),
@@ -58,6 +60,7 @@ export function userFunctions(store: RetailStore, policy: DeskPolicy) {
       input: z.object({ user_id: userId, ...addressMembers }),
       roles: DESK,
       authorize: policy.ownAccount,
+      cases: cases.account(EXAMPLE_ADDRESS),
       effect: "write",
       handler: ({ user_id, ...address }) => {
         const user = findUser(store, user_id);

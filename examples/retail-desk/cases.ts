@@ -1,0 +1,59 @@
+import type { FunctionCase } from "@patchbay/functions";
+import type { Order } from "./data/shape.ts";
+import { isWithinLimit } from "./policy.ts";
+import type { RetailStore } from "./store.ts";
+
+type Cases<Input> = Record<string, FunctionCase<Input>>;
+
+/**
+ * Calls by which the access matrix judges the desk's policy, on whatever records the desk has; `rest` are the arguments beside
+ * the id. Records that lack such an order lack its case.
+ */
+export interface DeskCases {
+  account<Rest extends object>(rest: Rest): Cases<{ user_id: string } & Rest>;
+  order<Rest extends object>(rest: Rest): Cases<{ order_id: string } & Rest>;
+  limitedOrder<Rest extends object>(rest: Rest): Cases<{ order_id: string } & Rest>;
+}
+
+const UNKNOWN_ORDER = "#W0";
+const UNKNOWN_USER = "nobody";
+
+export function createDeskCases({ orders, users }: RetailStore): DeskCases {
+  const all = [...orders.values()];
+  const own = all.find(isWithinLimit);
+  const foreign = all.find((order) => isWithinLimit(order) && order.user_id !== own?.user_id);
+  const costly = all.find((order) => order.payment_history.length > 0 && !isWithinLimit(order));
+  const [me = UNKNOWN_USER, other] = users.keys();
+
+  const about = (order_id: string, customerId?: string) => ({
+    input: { order_id },
+    context: customerId === undefined ? {} : { customerId },
+  });
+  const orderCases: Cases<{ order_id: string }> = {
+    ...(own && { ownOrder: about(own.order_id, own.user_id), withoutCustomerId: about(own.order_id) }),
+    ...(foreign && { foreignOrder: about(foreign.order_id, own?.user_id) }),
+    unknownOrder: about(UNKNOWN_ORDER, own?.user_id),
+  };
+  const accountCases: Cases<{ user_id: string }> = {
+    ownAccount: { input: { user_id: me }, context: { customerId: me } },
+    ...(other !== undefined && { foreignAccount: { input: { user_id: other }, context: { customerId: me } } }),
+    unknownAccount: { input: { user_id: UNKNOWN_USER }, context: { customerId: UNKNOWN_USER } },
+    withoutCustomerId: { input: { user_id: me } },
+  };
+  const limitCases = { ...orderCases, ...ownAboveLimit(costly) };
+  return {
+    account: (rest) => extend(accountCases, rest),
+    order: (rest) => extend(orderCases, rest),
+    limitedOrder: (rest) => extend(limitCases, rest),
+  };
+
+  function ownAboveLimit(order: Order | undefined): Cases<{ order_id: string }> {
+    return order === undefined ? {} : { ownOrderAboveLimit: about(order.order_id, order.user_id) };
+  }
+}
+
+function extend<Input extends object, Rest extends object>(cases: Cases<Input>, rest: Rest): Cases<Input & Rest> {
+  return Object.fromEntries(
+    Object.entries(cases).map(([name, one]) => [name, { ...one, input: { ...one.input, ...rest } }]),
+  );
+}
