@@ -3,7 +3,8 @@ import { StoreUnavailable, type RunStore } from "../ports/run-store.ts";
 import type { Followed, RunHandle } from "./api.ts";
 import type { Beat, Feed } from "./feed.ts";
 
-const PAGE = 200;
+/** Events of the log that are read at a time: a reader that stands still keeps them in memory, and each may be large. */
+const PAGE = 16;
 /** What a reader may lag behind before its inbox is emptied and it reads the log again. */
 const INBOX_CHARS = 256 * 1024;
 /** How often the log is looked at although nobody woke the reader. */
@@ -16,8 +17,8 @@ const ends = (body: string): boolean =>
 
 /**
  * A run's log from after `after`, then live, to its last event; ends before that when the run was erased. Everything stored comes
- * from the log or is equal to it byte for byte; a slow reader costs no more memory than its inbox and never slows the run. While
- * the store is out of reach the reader waits, as the run does.
+ * from the log or is equal to it byte for byte. A slow reader costs no more memory than its inbox and a page of the log, and never
+ * slows the run. While the store is out of reach the reader waits, as the run does.
  */
 export async function* follow(
   run: Pick<RunHandle, "runId" | "agentId">,
