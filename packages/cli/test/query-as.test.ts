@@ -138,13 +138,8 @@ test("query --as ends with the reason when the key opens nothing", async () => {
   };
   await using service = await startFakeService([json(401, body)]);
 
-  const { code, stdout, stderr } = await runCommand([
-    "query",
-    "Hello",
-    "--as",
-    "staff,none",
-    ...["--url", service.url, "--agent", "agt_1", "--key", "service_live_x"],
-  ]);
+  const target = ["--url", service.url, "--agent", "agt_1", "--key", "service_live_x"];
+  const { code, stdout, stderr } = await runCommand(["query", "Hello", "--as", "staff,none", ...target]);
 
   expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
   expect(stderr).toContain("Authentication failed");

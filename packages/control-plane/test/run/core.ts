@@ -1,7 +1,7 @@
 import type { RunEvent } from "@patchbay/protocol";
 import { createMemoryBus } from "../../src/bus/memory-bus.ts";
 import { silentLog, type Log } from "../../src/ports/log.ts";
-import { silentMetrics } from "../../src/ports/metrics.ts";
+import { silentMetrics, type Metrics } from "../../src/ports/metrics.ts";
 import type { ModelCatalog } from "../../src/ports/model-provider.ts";
 import type { FunctionGateway } from "../../src/ports/function-gateway.ts";
 import type { Store } from "../../src/ports/stores.ts";
@@ -21,6 +21,7 @@ export interface CoreOptions {
   tier?: string;
   runTimeoutMs?: number;
   log?: Log;
+  metrics?: Metrics;
 }
 
 /** The core on a real store, with a played model and a played runtime. */
@@ -44,7 +45,7 @@ export async function startCore(options: CoreOptions) {
       feed: createFeed(bus),
       clock: systemClock,
       log,
-      metrics: silentMetrics,
+      metrics: options.metrics ?? silentMetrics,
       observe: (line) => lines.push(line),
       charged: (name) => name !== "sandbox",
       runTimeoutMs,
