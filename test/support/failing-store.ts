@@ -6,28 +6,38 @@ import { StoreUnavailable } from "../../packages/control-plane/src/ports/run-sto
 const PARTS = ["runs", "accounts", "threads", "runtimes"] as const;
 type Method = (...args: unknown[]) => Promise<unknown>;
 
-/** Makes a running service's store fail and be slow at random, before it does anything. Counts, and stops when disposed. */
-export function troubleStore(store: Store, dice: Dice, chances: { fails: number; slow: number; slowMs: number }) {
-  const counts = { calls: 0, failed: 0, slow: 0 };
+export interface Trouble {
+  /** Chance that a method fails without having done anything. */
+  fails?: number;
+  /** Chance that it fails after it has done what it was asked, as when a connection breaks before the answer. */
+  failsAfter?: number;
+  /** Chance that it takes up to 20 ms longer. */
+  slow?: number;
+}
+
+/** Makes a running service's store fail and be slow at random. Counts, and stops when disposed. */
+export function troubleStore(store: Store, dice: Dice, { fails = 0, failsAfter = 0, slow = 0 }: Trouble) {
+  let failed = 0;
+  function failure(): StoreUnavailable {
+    failed++;
+    return new StoreUnavailable("The store is unavailable: a test has it so.");
+  }
   const troubled = (method: Method): Method =>
     async function (...args) {
-      counts.calls++;
-      if (dice.chance(chances.slow)) {
-        counts.slow++;
-        await sleep(dice.between(1, chances.slowMs));
-      }
-      if (dice.chance(chances.fails)) {
-        counts.failed++;
-        throw new StoreUnavailable("The store is unavailable: a test has it so.");
-      }
-      return method(...args);
+      if (dice.chance(slow)) await sleep(dice.between(1, 20));
+      if (dice.chance(fails)) throw failure();
+      const done = await method(...args);
+      if (dice.chance(failsAfter)) throw failure();
+      return done;
     };
   const whole = PARTS.map((part) => [part, { ...store[part] }] as const);
   for (const [part, methods] of whole)
     for (const [name, method] of Object.entries(methods))
       Object.assign(store[part], { [name]: troubled(method as Method) });
   return {
-    counts,
+    get failed() {
+      return failed;
+    },
     [Symbol.dispose]() {
       for (const [part, methods] of whole) Object.assign(store[part], methods);
     },
