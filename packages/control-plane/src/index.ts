@@ -4,6 +4,7 @@ export { createAdmin, AdminError, type Admin } from "./accounts/admin.ts";
 export { parseTiers, type Tiers } from "./accounts/tiers.ts";
 export { createLog } from "./log.ts";
 export { recordTo } from "./models/cassette/record.ts";
+export { recordedResults, type RecordedResult } from "./models/cassette/results.ts";
 export { CassetteMiss, replayFrom } from "./models/cassette/replay.ts";
 export { createOfflineProvider } from "./models/offline/provider.ts";
 export type { Log, LogFields } from "./ports/log.ts";
@@ -21,4 +22,5 @@ export type {
 export { ModelError } from "./ports/model-provider.ts";
 export type { Store } from "./ports/stores.ts";
 export type { Observer, QueryLine } from "./run/observer.ts";
+export { exportRun, type ExportedQuery, type ExportedRun } from "./run-export.ts";
 export { openStore } from "./store/open.ts";

@@ -1,4 +1,4 @@
-import { LIMITS, type Manifest } from "@patchbay/protocol";
+import { LIMITS, type LlmConfig, type Manifest } from "@patchbay/protocol";
 import { AdminError } from "./accounts/admin-error.ts";
 import { recordedAnswer, recordedRequest } from "./models/cassette/request.ts";
 import { addTurn, emptyTape, type Tape } from "./models/cassette/tape.ts";
@@ -15,7 +15,7 @@ export interface ExportedQuery {
   role?: string;
   contextKeys: string[];
   analysisMode?: true;
-  llmConfig?: { provider: string; maxTokens: number; temperature?: number };
+  llmConfig?: LlmConfig;
 }
 
 /** A recording of a run, and of the runs before it that its model was shown, with what is needed to ask the same again. */
@@ -78,6 +78,7 @@ async function earlierRuns(
 
 async function addRun(store: Store, run: RunRecord, earlier: readonly EarlierRun[], tape: Tape): Promise<void> {
   const { turns, calls } = await store.runs.checkpoint(run.runId);
+  if (turns.length === 0) return;
   const manifest = await manifestOf(store, run);
   const history = earlier.map(({ entry }) => entry);
   const state = createState(createProgress(run, [], calls), { model: modelOf(run), manifest, history });
@@ -127,6 +128,13 @@ function exportedQuery({ request, role }: RunRecord): ExportedQuery {
     ...(role !== undefined && { role }),
     contextKeys: Object.keys(context),
     ...(analysisMode && { analysisMode }),
-    ...(!usual && { llmConfig: { provider, maxTokens, ...(temperature !== undefined && { temperature }) } }),
+    ...(!usual && {
+      llmConfig: { provider: namedBy(provider), maxTokens, ...(temperature !== undefined && { temperature }) },
+    }),
   };
+}
+
+/** A query that has settings must name one of the three: in a test any of them does. */
+function namedBy(provider: string): LlmConfig["provider"] {
+  return provider === "openai" || provider === "gemini" ? provider : "anthropic";
 }

@@ -70,9 +70,9 @@ export function createDeskClient({ plane, agentId, apiKey, models, log }: DeskPa
   };
 }
 
-function bodyOf({ query, role, context, threadId, sessionId, analysisMode }: TestQuery): string {
+function bodyOf({ query, role, context, threadId, sessionId, analysisMode, llmConfig }: TestQuery): string {
   const contextJson = context && JSON.stringify(context);
-  return JSON.stringify({ query, role, contextJson, threadId, sessionId, analysisMode });
+  return JSON.stringify({ query, role, contextJson, threadId, sessionId, analysisMode, llmConfig });
 }
 
 function eventsOf(stream: string): RunEvent[] {

@@ -4,6 +4,7 @@ import type {
   Fault,
   JsonObject,
   JsonValue,
+  LlmConfig,
   QueryResponse,
   RunEvent,
   ThreadDetail,
@@ -19,6 +20,8 @@ export interface TestQuery {
   threadId?: string;
   sessionId?: string;
   analysisMode?: boolean;
+  /** Settings of the model; whatever provider it names, the test's model answers. */
+  llmConfig?: LlmConfig;
 }
 
 /** One call that the model asked for, run or refused. */

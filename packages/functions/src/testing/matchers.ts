@@ -1,6 +1,7 @@
 import type { JsonObject } from "@patchbay/protocol";
-import { isService, type Service } from "../service.ts";
-import { decide, type Decision } from "./decision.ts";
+import type { Rule } from "../admission.ts";
+import { toJson } from "../json.ts";
+import { isService } from "../service.ts";
 import { findLeaks } from "./leaks.ts";
 
 /** Who calls, and with what. */
@@ -59,29 +60,29 @@ export const accessMatchers = {
   },
 };
 
-async function decided(
-  service: unknown,
-  functionName: string,
-  access: AccessCase,
-): Promise<Decision & { how: string }> {
-  if (!isService(service)) throw new TypeError("expect() was given something that defineService() did not return.");
-  if (!service.manifest.functions.some(({ name }) => name === functionName))
-    throw new TypeError(`${service.manifest.name} has no function ${JSON.stringify(functionName)}.`);
-  const decision = await decide(service, { ...access, functionName });
-  const { allowed, rule, outcome } = decision;
-  if (allowed) return { ...decision, how: "every rule let it through" };
-  const text = outcome.ok ? "" : outcome.message;
-  if (rule !== "roles" && rule !== "authorize")
-    throw new TypeError(`${describe(functionName, access)} proves nothing: ${text}`);
-  return {
-    ...decision,
-    how: rule === "roles" ? `its roles are ${rolesOf(service, functionName)}` : `authorize said: ${text}`,
-  };
+interface Decision {
+  allowed: boolean;
+  rule?: Rule;
+  how: string;
 }
 
-function rolesOf(service: Service, functionName: string): string {
-  const roles = service.manifest.functions.find(({ name }) => name === functionName)?.roles;
-  return typeof roles === "string" ? roles : (roles ?? []).join(", ");
+async function decided(service: unknown, functionName: string, access: AccessCase): Promise<Decision> {
+  if (!isService(service)) throw new TypeError("expect() was given something that defineService() did not return.");
+  const definition = service.manifest.functions.find(({ name }) => name === functionName);
+  if (!definition) throw new TypeError(`${service.manifest.name} has no function ${JSON.stringify(functionName)}.`);
+  const { input = {}, role = service.manifest.defaultRole, context = {} } = access;
+  const decision = await service.check({ functionName, arguments: toJson(input), role, context });
+  if (decision.ok) return { allowed: true, how: "every rule let it through" };
+  const { rule, outcome } = decision;
+  if (rule !== "roles" && rule !== "authorize")
+    throw new TypeError(`${describe(functionName, access)} proves nothing: ${outcome.message}`);
+  const { roles } = definition;
+  const listed = typeof roles === "string" ? roles : roles.join(", ");
+  return {
+    allowed: false,
+    rule,
+    how: rule === "roles" ? `its roles are ${listed}` : `authorize said: ${outcome.message}`,
+  };
 }
 
 function describe(functionName: string, { role }: AccessCase): string {

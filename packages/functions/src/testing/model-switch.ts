@@ -1,4 +1,5 @@
 import type { ModelProvider, ModelRequest } from "@patchbay/control-plane";
+import { unlessAborted } from "./unless-aborted.ts";
 
 /** What one query's model was asked, and what went wrong in it. */
 export interface Seat {
@@ -23,7 +24,7 @@ export function createModelSwitch() {
   const provider: ModelProvider = {
     name: "test",
     async *stream(request, { signal }) {
-      const seat = await Promise.race([place(request.cacheKey).promise, aborted(signal)]);
+      const seat = await unlessAborted(place(request.cacheKey).promise, signal);
       seat.requests.push({ ...request, messages: [...request.messages] });
       try {
         yield* seat.model.stream(request, { signal });
@@ -43,11 +44,4 @@ export function createModelSwitch() {
       seats.delete(threadId);
     },
   };
-}
-
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    if (signal.aborted) reject(signal.reason);
-    else signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-  });
 }

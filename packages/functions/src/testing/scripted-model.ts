@@ -7,6 +7,7 @@ import type {
   ModelTurn,
 } from "@patchbay/control-plane";
 import { loadControlPlane } from "./control-plane.ts";
+import { unlessAborted } from "./unless-aborted.ts";
 
 /** A call as a script writes it: name and arguments; the long form can also name the provider's id of the call. */
 export type ScriptedCall =
@@ -52,9 +53,9 @@ export function scriptedModel(script: Script): ScriptedModel {
     requests,
     async *stream(request, { signal }) {
       const index = requests.push({ ...request, messages: [...request.messages] }) - 1;
-      const scripted = typeof script === "function" ? await script(request, index) : script[index];
+      const answer = typeof script === "function" ? script(request, index) : script[index];
+      const scripted = await unlessAborted(answer, signal);
       if (scripted === undefined) throw new Error(missingTurn(script.length, index));
-      signal.throwIfAborted();
       yield* play(typeof scripted === "string" ? { text: scripted } : scripted, index);
     },
   };

@@ -4,6 +4,7 @@ import { loadControlPlane } from "./control-plane.ts";
 import { createDeskClient } from "./desk-client.ts";
 import type { FinishedQuery, TestQuery } from "./finished-query.ts";
 import { keepLines, type LogLine } from "./log-lines.ts";
+import { withRecordedResults } from "./recorded-results.ts";
 import { modelChooser, type ModelChoice } from "./model-choice.ts";
 import { createModelSwitch } from "./model-switch.ts";
 
@@ -12,6 +13,11 @@ export interface TestDeskOptions extends ModelChoice {
   instructions?: string;
   /** Time a query has. Default 20,000. */
   runTimeoutMs?: number;
+  /**
+   * `recorded`: calls that every rule lets through are answered from the recording that is replayed, and no handler runs. For runs
+   * that were exported where the data are not the test's.
+   */
+  results?: "recorded";
 }
 
 /** A service at work: a control plane with an empty database and a connected runtime, in this process, on a free port of this machine. */
@@ -49,14 +55,17 @@ export async function startTestDesk(service: Service, options: TestDeskOptions =
   const plane = await createControlPlane({
     database: "sqlite::memory:",
     port: 0,
-    model: models.provider,
+    // Whichever provider a query names, and whatever it costs: the model's place is taken by the one of the test.
+    providers: ALL_PROVIDERS,
+    wrapModel: () => models.provider,
     runTimeoutMs,
     log: keepLines(log, "control-plane"),
   });
   opening.defer(() => plane.close({ graceMs: 0 }));
   const { agentId, apiKey } = await plane.admin.createAgent("Test", { instructions });
   const { runtimeKey: key } = await plane.admin.createRuntimeKey({ agentId });
-  const connection = connect(service, { url: plane.url, agentId, key, log: keepLines(log, "runtime") });
+  const served = options.results === "recorded" ? await withRecordedResults(service, options.replay) : service;
+  const connection = connect(served, { url: plane.url, agentId, key, log: keepLines(log, "runtime") });
   opening.defer(() => connection.stop({ drainMs: 0 }));
   await connection.ready;
 
@@ -71,6 +80,15 @@ export async function startTestDesk(service: Service, options: TestDeskOptions =
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }
+
+const UNUSED = { apiKey: "unused" };
+const ALL_PROVIDERS = {
+  anthropic: UNUSED,
+  openai: { ...UNUSED, api: "responses" },
+  gemini: UNUSED,
+  offline: true,
+  default: { provider: "offline" },
+} as const;
 
 /** Runs one query on a service of its own: {@link startTestDesk} for a test with one query. */
 export async function runQuery(

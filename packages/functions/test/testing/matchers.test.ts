@@ -43,7 +43,7 @@ test("a test that proves nothing fails, denied or not", async () => {
   await expect(async () => expect(service).toDeny("erase_order")).rejects.toThrow('no function "erase_order"');
   await expect(async () => expect(service).toDeny("get_order", { role: "manager" })).rejects.toThrow(/proves nothing/);
   await expect(async () => expect(service).not.toAllow("get_order", { role: "manager" })).rejects.toThrow(/order/);
-  await expect(async () => expect({ ...service }).toAllow("get_order", own)).rejects.toThrow(/defineService/);
+  await expect(async () => expect({}).toAllow("get_order", own)).rejects.toThrow(/defineService/);
 });
 
 test("toLeakNothing finds a marked value wherever a query left it", async () => {

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
-import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/protocol";
+import { isJsonObject, type JsonObject } from "@patchbay/protocol";
 import type { Message, ModelCall, ModelFunction, ModelRequest, ModelTurn } from "../../ports/model-provider.ts";
+import { canonicalJson } from "./canonical-json.ts";
 import { createSteadier, type Steadier } from "./steady.ts";
 
 /** A call as a cassette keeps it: arguments that are no JSON object stay the text they were. */
@@ -66,7 +67,7 @@ export function recordedAnswer(request: ModelRequest, turn: ModelTurn): Recorded
 
 /** The same for the same request, on every machine and in every run. */
 export function keyOf(request: RecordedRequest): string {
-  return hash(request as unknown as JsonValue, 32);
+  return hash(request, 32);
 }
 
 function recordedMessage(message: Message, steady: Steadier): RecordedMessage {
@@ -123,14 +124,6 @@ function hashOfFunction(one: ModelFunction): string {
   return known;
 }
 
-function hash(value: JsonValue, length: number): string {
-  return createHash("sha256").update(canonical(value)).digest("hex").slice(0, length);
-}
-
-/** JSON with members in one order, whatever order they were written in. */
-function canonical(value: JsonValue): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
-  if (!isJsonObject(value)) return JSON.stringify(value);
-  const members = Object.keys(value).toSorted();
-  return `{${members.map((name) => `${JSON.stringify(name)}:${canonical(value[name]!)}`).join(",")}}`;
+function hash(value: unknown, length: number): string {
+  return createHash("sha256").update(canonicalJson(value)).digest("hex").slice(0, length);
 }
