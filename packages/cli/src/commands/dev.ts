@@ -20,6 +20,8 @@ interface DevOptions {
   host: string;
   dataDir: string;
   watch: boolean;
+  record?: string;
+  replay?: string;
   json?: true;
 }
 
@@ -32,6 +34,10 @@ export function addDevCommand(program: Command): void {
     .addOption(hostOption())
     .addOption(dataDirOption())
     .addOption(option("--no-watch", "do not reload the functions when files change"))
+    .addOption(
+      option("--record <file>", "keep what the model answers in a .json file or a folder, for --replay and for tests"),
+    )
+    .addOption(option("--replay <file>", "answer from what --record kept, without any model").conflicts("record"))
     .addOption(jsonOption())
     .action(dev);
   examples(command, "patchbay dev service.ts", "ANTHROPIC_API_KEY=... patchbay dev service.ts --port 0 --json");
@@ -77,15 +83,17 @@ async function dev(named: string | undefined, options: DevOptions): Promise<void
   await drain(() => opened.disposeAsync());
 }
 
-async function startPlane({ host, port, dataDir }: DevOptions): Promise<ControlPlane> {
+async function startPlane({ host, port, dataDir, record, replay }: DevOptions): Promise<ControlPlane> {
   const environment = readEnvironment();
   const providers = readProviderConfig(environment, { offlineFallback: true });
-  const { createControlPlane } = await import("@patchbay/control-plane");
+  const { createControlPlane, recordTo, replayFrom } = await import("@patchbay/control-plane");
   return createControlPlane({
     database: databaseUrl({ dataDir }),
     host,
     port,
     providers,
+    ...(record !== undefined && { wrapModel: recordTo(record) }),
+    ...(replay !== undefined && { model: replayFrom(replay) }),
     local: true,
     // What it has to say at `info` (functions connected, and so on) is told by the live log already.
     log: createHumanLog(() => logLevel(environment, "warn")),

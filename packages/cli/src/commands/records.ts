@@ -3,6 +3,7 @@ import type { Command } from "commander";
 import { agentOption, examples, option, parseCount } from "../options.ts";
 import { fields, table } from "../output.ts";
 import { adminCommand, administer, type AdminOptions } from "./administer.ts";
+import { addExportCommand } from "./export-run.ts";
 
 interface ListOptions extends AdminOptions {
   agent: string;
@@ -55,6 +56,7 @@ function addRuns(program: Command): void {
           ),
       ),
     );
+  addExportCommand(runs);
   adminCommand(runs, "show <id>", "show a run and its events").action((id: string, options: AdminOptions) =>
     administer(
       options,
