@@ -2,6 +2,7 @@ import type { Expression, ExpressionBuilder, Kysely, SqlBool } from "kysely";
 import type { AuditEntry } from "../ports/records.ts";
 import type { AuditFilter, AuditRow, AuditStore } from "../ports/stores.ts";
 import { fromJson, present, toJson } from "./columns.ts";
+import { inBatches } from "./in-batches.ts";
 import { parseCursor, toCursor } from "./page-cursor.ts";
 import { sortableId } from "./sortable-id.ts";
 import type { AuditTableRow, Engine, Schema } from "./schema.ts";
@@ -84,7 +85,7 @@ export async function insertAudit(
       created_at: dialect.now,
     };
   });
-  await db.insertInto("audit").values(rows).execute();
+  await inBatches(rows, (batch) => db.insertInto("audit").values(batch).execute());
 }
 
 function toAuditRow(row: AuditTableRow): AuditRow {

@@ -4,6 +4,7 @@ import { LeaseLost, type Lease, type RunCommit, type RunStore, type StoredEvent 
 import { insertAudit } from "./audit.ts";
 import { present, toJson } from "./columns.ts";
 import { releaseHolds, settleHold } from "./credits.ts";
+import { inBatches } from "./in-batches.ts";
 import type { Engine, Schema } from "./schema.ts";
 
 type Trx = Transaction<Schema>;
@@ -73,7 +74,7 @@ export async function insertEvents(
   events: readonly StoredEvent[],
 ): Promise<void> {
   const rows = events.map(({ seq, body }) => ({ run_id: runId, seq, org_id: orgId, body, created_at: dialect.now }));
-  await trx.insertInto("run_events").values(rows).execute();
+  await inBatches(rows, (batch) => trx.insertInto("run_events").values(batch).execute());
 }
 
 async function insertTurn(engine: Engine, trx: Trx, run: Owner, turn: NonNullable<RunCommit["turn"]>): Promise<void> {
@@ -114,22 +115,24 @@ async function putCalls({ dialect }: Engine, trx: Trx, run: Owner, calls: readon
     created_at: dialect.now,
     finished_at: call.outcome ? dialect.now : null,
   }));
-  await trx
-    .insertInto("calls")
-    .values(rows)
-    .onConflict((conflict) =>
-      conflict
-        .column("id")
-        .doUpdateSet((eb) => ({
-          arguments: eb.ref("excluded.arguments"),
-          instance_id: eb.ref("excluded.instance_id"),
-          attempt: eb.ref("excluded.attempt"),
-          outcome: eb.ref("excluded.outcome"),
-          finished_at: eb.ref("excluded.finished_at"),
-        }))
-        .where(sql.ref("calls.run_id"), "=", run.runId),
-    )
-    .execute();
+  await inBatches(rows, (batch) =>
+    trx
+      .insertInto("calls")
+      .values(batch)
+      .onConflict((conflict) =>
+        conflict
+          .column("id")
+          .doUpdateSet((eb) => ({
+            arguments: eb.ref("excluded.arguments"),
+            instance_id: eb.ref("excluded.instance_id"),
+            attempt: eb.ref("excluded.attempt"),
+            outcome: eb.ref("excluded.outcome"),
+            finished_at: eb.ref("excluded.finished_at"),
+          }))
+          .where(sql.ref("calls.run_id"), "=", run.runId),
+      )
+      .execute(),
+  );
 }
 
 async function afterFinish(

@@ -240,3 +240,13 @@ test("nothing of a turn that maxTokens cut is run, also where its calls look who
   expect(await system.query("Look")).toMatchObject({ success: false, code: "output_limit", toolInteractions: [] });
   expect(system.runtime.orders).toEqual([]);
 });
+
+test("a turn with thousands of calls has each of them run and told", async () => {
+  const calls = Array.from({ length: 3_000 }, (_, n) => ["open", { n }] as const);
+  await using system = await desk([{ calls }, { text: "All done." }]);
+
+  const answer = await system.query("Do them all");
+
+  expect(answer).toMatchObject({ success: true, response: "All done." });
+  expect(answer.toolInteractions.map(({ parameters }) => parameters)).toEqual(calls.map(([, input]) => input));
+});
