@@ -44,6 +44,11 @@ export function createCalls(options: {
   let drained: PromiseWithResolvers<void> | undefined;
 
   function receive(frame: CallFrame, link: Link): void {
+    if (isForged(frame)) {
+      log.error("refused a call whose id belongs to another one", { callId: frame.callId });
+      link.send(encodeResult(frame.callId, frame.attempt, FORGED));
+      return;
+    }
     if (answerKnown(frame.callId, link)) return;
     if (draining || ledger.refuses(frame.callId, frame.attempt)) {
       sayUnseen(frame.callId, frame.attempt, link);
@@ -55,6 +60,13 @@ export function createCalls(options: {
     else waiting.push(call);
   }
 
+  /** True when the id was seen with another function or role: what one role was given is no answer to another. */
+  function isForged(frame: CallFrame): boolean {
+    const known = held.get(frame.callId);
+    const claim = known ? claimOf(known.frame) : ledger.finished(frame.callId);
+    return claim !== undefined && claim !== claimOf(frame);
+  }
+
   /** Says what became of a call that was seen before; false for a new one. */
   function answerKnown(callId: string, link: Link): boolean {
     const call = held.get(callId);
@@ -63,7 +75,7 @@ export function createCalls(options: {
       say({ type: "callState", callId, state: "running" }, link);
       return true;
     }
-    if (!ledger.finished(callId)) return false;
+    if (ledger.finished(callId) === undefined) return false;
     say({ type: "callState", callId, state: "done" }, link);
     const result = ledger.kept(callId);
     if (result) result.sender = link;
@@ -104,10 +116,11 @@ export function createCalls(options: {
 
   function finish(call: HeldCall, outcome: CallOutcome): void {
     const { callId, attempt } = call.frame;
+    const claim = claimOf(call.frame);
     const sender = call.link.open ? call.link : currentLink();
     const result = { frame: encodeResult(callId, attempt, outcome), sender };
     held.delete(callId);
-    ledger.keep(callId, result);
+    ledger.keep(callId, result, claim);
     sender?.send(result.frame);
   }
 
@@ -167,6 +180,15 @@ const FORGOTTEN: CallOutcome = {
   code: "outcome_unknown",
   message: "The function ran and its result was acknowledged; the runtime keeps it no longer.",
 };
+
+const FORGED: CallOutcome = {
+  ok: false,
+  code: "denied",
+  message: "The id of this call belongs to another call.",
+  rule: "redelivery",
+};
+
+const claimOf = (frame: CallFrame): string => JSON.stringify([frame.function, frame.role]);
 
 /** The service reads the name: `TimeoutError` ends a call as timed out, any other as cancelled. */
 function abortReason(reason: string): DOMException {

@@ -82,6 +82,29 @@ test("a call id is not run again after its result was acknowledged", async () =>
   expect(service.invoked).toHaveLength(1);
 });
 
+test.each([
+  ["role", { role: "customer" }],
+  ["function", { function: "other" }],
+])("a call id that comes again with another %s gets neither the result nor a run", async (_, change) => {
+  const service = handService({ answer: async () => ({ ok: true, value: "for managers" }) });
+  const { link } = await connected(service);
+  const call = callFrame("c1", { role: "manager" });
+  link.send(call);
+  await link.next("result");
+
+  link.send({ ...call, ...change, attempt: 2 });
+  const before = await link.next("result");
+  link.send({ type: "resultAck", callId: "c1" });
+  link.send({ ...call, ...change, attempt: 3 });
+  const after = await link.next("result");
+
+  expect([before, after]).toMatchObject([
+    { callId: "c1", attempt: 2, outcome: { ok: false, code: "denied", rule: "redelivery" } },
+    { callId: "c1", attempt: 3, outcome: { ok: false, code: "denied", rule: "redelivery" } },
+  ]);
+  expect(service.invoked).toHaveLength(1);
+});
+
 test("asked for a call it never saw, the runtime says so and refuses that attempt, but not a later one", async () => {
   const service = handService();
   const { link } = await connected(service);

@@ -11,35 +11,35 @@ function ledgerAt() {
 
 test("a result is kept until it is acknowledged, and its id longer", () => {
   const { ledger } = ledgerAt();
-  ledger.keep("c1", { frame: "result", sender: "link" });
+  ledger.keep("c1", { frame: "result", sender: "link" }, "claim");
 
   ledger.acknowledge("c1");
 
   expect([...ledger.unacknowledged()]).toEqual([]);
-  expect(ledger.finished("c1")).toBe(true);
+  expect(ledger.finished("c1")).toBe("claim");
 });
 
 test("ids of ended and refused calls are forgotten after ten minutes", () => {
   const { time, ledger } = ledgerAt();
-  ledger.keep("ended", { frame: "", sender: undefined });
+  ledger.keep("ended", { frame: "", sender: undefined }, "claim");
   ledger.refuse("refused", 1);
   time.now = 11 * MINUTE;
 
-  ledger.keep("later", { frame: "", sender: undefined });
+  ledger.keep("later", { frame: "", sender: undefined }, "claim");
 
-  expect(ledger.finished("ended")).toBe(false);
+  expect(ledger.finished("ended")).toBe(undefined);
   expect(ledger.refuses("refused", 1)).toBe(false);
-  expect(ledger.finished("later")).toBe(true);
+  expect(ledger.finished("later")).toBe("claim");
 });
 
 test("at most ten thousand ids are remembered, the oldest are forgotten first", () => {
   const { ledger } = ledgerAt();
 
-  for (let i = 0; i <= 10_000; i++) ledger.keep(`c${i}`, { frame: "", sender: undefined });
+  for (let i = 0; i <= 10_000; i++) ledger.keep(`c${i}`, { frame: "", sender: undefined }, "claim");
 
   expect(ledger.unacknowledgedCount).toBe(10_000);
-  expect(ledger.finished("c0")).toBe(false);
-  expect(ledger.finished("c1")).toBe(true);
+  expect(ledger.finished("c0")).toBe(undefined);
+  expect(ledger.finished("c1")).toBe("claim");
 });
 
 test("a refusal covers its attempt and older ones, and never shrinks", () => {
