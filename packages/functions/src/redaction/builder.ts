@@ -18,22 +18,21 @@ export interface Dialect {
 }
 
 /** More parts than any schema is written with: only one that makes new parts for ever has them. */
-const PARTS = 20_000;
+const PARTS = 10_000;
 
 /**
  * The shape of a schema that marks something; undefined when nothing is marked. Throws DefinitionError for a mark in a place that
  * does not lead to the result, such as before a transform: it would protect nothing.
  */
 export function buildShape(root: Part, dialect: Dialect, where: string): Shape | undefined {
-  const marked = markedParts(root, dialect);
+  const { marked, endless } = markedParts(root, dialect);
   if (marked.size === 0) return undefined;
+  if (endless) throw new DefinitionError(`${where}: the schema has no end, so its marks cannot be followed.`);
 
   const shapes = new Map<Part, Shape>();
   const shapeOf = (part: Part): Shape => {
     const known = shapes.get(part);
     if (known !== undefined) return known;
-    if (shapes.size > PARTS)
-      throw new DefinitionError(`${where}: the schema has no end, so its marks cannot be followed.`);
     const shape = emptyShape();
     shapes.set(part, shape);
     const mark = dialect.markOf(part);
@@ -67,7 +66,7 @@ export function rolesNamed(root: Shape): string[] {
   return [...roles];
 }
 
-function markedParts(root: Part, dialect: Dialect): Map<Part, unknown> {
+function markedParts(root: Part, dialect: Dialect): { marked: Map<Part, unknown>; endless: boolean } {
   const marked = new Map<Part, unknown>();
   const seen = new Set<Part>([root]);
   for (const part of seen) {
@@ -75,5 +74,5 @@ function markedParts(root: Part, dialect: Dialect): Map<Part, unknown> {
     if (mark !== undefined) marked.set(part, mark);
     if (seen.size <= PARTS) for (const inner of dialect.within(part)) seen.add(inner);
   }
-  return marked;
+  return { marked, endless: seen.size > PARTS };
 }

@@ -3,13 +3,13 @@ import { DefinitionError } from "../errors.ts";
 import { followRef, mapSchema, memberPath } from "../schema/subschemas.ts";
 import type { Dialect, Part } from "./builder.ts";
 import { emptyShape, type Kind, type Shape } from "./shape.ts";
-import { MARK } from "./visible-to.ts";
-
-const MISSPELT = /^x[-_]?visible[-_]?(to|for)?$/i;
+import { MARK } from "./mark.ts";
+import { refuseMisspelt } from "./visible-to.ts";
 
 /** How redaction reads raw JSON Schema. Throws DefinitionError for references that cannot be followed and for misspelt marks. */
 export function jsonSchemaDialect(root: JsonObject, where: string): Dialect {
   mapSchema(root, (schema, path) => {
+    refuseMisspelt(Object.keys(schema), `${where}: at "${memberPath(path)}"`);
     const fault = faultOf(schema, root);
     if (fault !== undefined) throw new DefinitionError(`${where}: ${fault} at "${memberPath(path)}".`);
     return schema;
@@ -31,8 +31,7 @@ function faultOf(schema: JsonObject, root: JsonObject): string | undefined {
       return `${keyword} "${ref}" leads nowhere (only places of the same schema can be referred to, such as "#/$defs/Address")`;
   }
   if (schema[MARK] !== undefined && !Array.isArray(schema[MARK])) return `"${MARK}" must be a list of roles`;
-  const misspelt = Object.keys(schema).find((keyword) => keyword !== MARK && MISSPELT.test(keyword));
-  return misspelt === undefined ? undefined : `there is no keyword "${misspelt}", a mark is "${MARK}"`;
+  return undefined;
 }
 
 /** `not` describes no value, and neither does a name's schema: a mark there is found to lead nowhere. */

@@ -31,7 +31,7 @@ export function createProtection(schema: Schema, where: string): Protection | un
 
 /** Libraries other than these have no marks. */
 function readable(schema: Schema, where: string): [root: Part, dialect?: Dialect] {
-  if (isZod4(schema)) return [schema, zod4Dialect];
+  if (isZod4(schema)) return [schema, zod4Dialect(where)];
   if (isZod3(schema)) return [schema, zod3Dialect];
   if (isStandardSchema(schema) || !isJsonObject(schema)) return [schema];
   const root = rawJsonSchema(schema);

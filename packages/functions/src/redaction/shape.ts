@@ -56,6 +56,8 @@ export function itemShapes(shape: Shape, index: number): Shape[] {
 }
 
 function canBe(shape: Shape, value: JsonValue): boolean {
+  // That a protected member is empty tells something too: null is of every branch.
+  if (value === null) return true;
   if (shape.kinds !== undefined && !shape.kinds.includes(kindOf(value))) return false;
   if (shape.values !== undefined && kindOf(value) !== "object" && kindOf(value) !== "array")
     return shape.values.includes(value);

@@ -2,10 +2,8 @@ import { isJsonObject, rolesAllow } from "@patchbay/protocol";
 import { z } from "zod";
 import { checkRoles } from "../definition-checks.ts";
 import { DefinitionError } from "../errors.ts";
+import { MARK } from "./mark.ts";
 import { isStandardSchema, isZod3, isZod4, type Schema, type Zod3Schema } from "../schema/schema.ts";
-
-/** The keyword that marks a member: in JSON Schema, in the metadata of zod 4, and in the definitions of zod itself. */
-export const MARK = "x-visible-to";
 
 /**
  * Marks a part of an output schema: only these roles get it, for every other role (and for none) it is taken out of the result
@@ -33,6 +31,15 @@ export function checkMark(written: unknown, where: string): readonly string[] {
     throw new DefinitionError(`${where}: name the roles that may see it, or leave the mark out.`);
   return roles;
 }
+
+/** Refuses keywords that were meant as marks and are none: what they stand on would not be protected. */
+export function refuseMisspelt(keywords: readonly string[], where: string): void {
+  const misspelt = keywords.find((keyword) => keyword !== MARK && MISSPELT.test(keyword));
+  if (misspelt !== undefined)
+    throw new DefinitionError(`${where}: there is no keyword "${misspelt}"; a mark is "${MARK}".`);
+}
+
+const MISSPELT = /^(x[-_]?visible([-_]?(to|for))?|visible[-_]?(to|for))$/i;
 
 /** What both of two marks let through: a part that is marked twice is for the roles that stand in each. */
 export function both(roles: readonly string[], other: unknown): readonly string[] {

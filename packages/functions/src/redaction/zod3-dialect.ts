@@ -1,6 +1,6 @@
 import type { Dialect, Part } from "./builder.ts";
 import type { Kind, Shape } from "./shape.ts";
-import { MARK } from "./visible-to.ts";
+import { MARK } from "./mark.ts";
 
 interface Definition {
   typeName: string;

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import type { Dialect, Part } from "./builder.ts";
 import type { Kind, Shape } from "./shape.ts";
-import { both, MARK } from "./visible-to.ts";
+import { MARK } from "./mark.ts";
+import { both, refuseMisspelt } from "./visible-to.ts";
 
 interface Definition {
   type: string;
@@ -22,11 +23,13 @@ interface Definition {
 }
 
 /** How redaction reads schemas of zod 4 and zod mini. */
-export const zod4Dialect: Dialect = {
+export const zod4Dialect = (where: string): Dialect => ({
   markOf(part) {
-    const [own, meta] = [definitionOf(part)[MARK], z.globalRegistry.get(part as z.core.$ZodType)?.[MARK]];
+    const metadata = z.globalRegistry.get(part as z.core.$ZodType) ?? {};
+    refuseMisspelt(Object.keys(metadata), where);
+    const [own, meta] = [definitionOf(part)[MARK], metadata[MARK]];
     // A mark in the metadata that is no list is left to fail where marks are checked.
-    return Array.isArray(own) && Array.isArray(meta) ? both(own as string[], meta) : (own ?? meta);
+    return Array.isArray(own) && Array.isArray(meta) ? both(own as string[], meta) : (meta ?? own);
   },
   describe,
   *within(part) {
@@ -34,7 +37,7 @@ export const zod4Dialect: Dialect = {
     if (definition.type === "lazy") yield innerOfLazy(part);
     yield* schemasIn(definition);
   },
-};
+});
 
 /** Kinds of which nothing but themselves can come out. Every other kind may hold any value. */
 const KINDS: Record<string, Kind> = { string: "string", number: "number", boolean: "boolean", null: "null" };

@@ -1,5 +1,6 @@
 import { isJsonObject, LIMITS, type JsonObject } from "@patchbay/protocol";
 import { DefinitionError } from "../errors.ts";
+import { MARK } from "../redaction/mark.ts";
 import { isStandardSchema, isZod3, isZod4, type Schema } from "./schema.ts";
 import { describesItself, standardToJsonSchema } from "./standard.ts";
 import { followRef, mapSchema, memberPath } from "./subschemas.ts";
@@ -13,7 +14,8 @@ import { zod4Members, zod4ToJsonSchema } from "./zod4.ts";
  * written as one; `where` opens its message.
  */
 export function describeInput(schema: Schema, where: string): JsonObject {
-  const { jsonSchema, members } = convert(schema, where);
+  const { jsonSchema: written, members } = convert(schema, where);
+  const jsonSchema = mapSchema(written, withoutMark);
   checkRefs(jsonSchema, where);
   checkRoot(jsonSchema, where);
   const { properties } = jsonSchema;
@@ -64,6 +66,12 @@ function adviceFor(vendor: string): string {
       ? "wrap it with toStandardJsonSchema() of @valibot/to-json-schema"
       : "use a release of the library that has it";
   return `${vendor} gives none by itself (no ~standard.jsonSchema); ${remedy}, or pass raw JSON Schema.`;
+}
+
+/** A schema may serve an output too, and who may see a member there is nothing to tell a model. */
+function withoutMark(schema: JsonObject): JsonObject {
+  const { [MARK]: _, ...rest } = schema;
+  return rest;
 }
 
 function checkRefs(root: JsonObject, where: string): void {

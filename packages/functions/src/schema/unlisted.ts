@@ -33,13 +33,13 @@ function prune(schemas: readonly JsonObject[], value: JsonValue, root: JsonObjec
 function partsOf(schema: JsonObject, root: JsonObject, seen: Set<JsonObject> = new Set()): JsonObject[] {
   if (seen.has(schema)) return [];
   seen.add(schema);
-  const { $ref, allOf, anyOf, oneOf, then, else: otherwise, dependentSchemas } = schema;
+  const { $ref, $dynamicRef, allOf, anyOf, oneOf, then, else: otherwise, dependentSchemas } = schema;
   const composed = [allOf, anyOf, oneOf].flatMap((list) => (Array.isArray(list) ? list : []));
   if (isJsonObject(dependentSchemas)) composed.push(...Object.values(dependentSchemas));
-  const referred = typeof $ref === "string" ? followRef(root, $ref) : undefined;
+  const referred = [$ref, $dynamicRef].map((ref) => (typeof ref === "string" ? followRef(root, ref) : undefined));
   return [
     schema,
-    ...[...composed, then, otherwise, referred].filter(isJsonObject).flatMap((part) => partsOf(part, root, seen)),
+    ...[...composed, then, otherwise, ...referred].filter(isJsonObject).flatMap((part) => partsOf(part, root, seen)),
   ];
 }
 

@@ -1,0 +1,121 @@
+import { type } from "arktype";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { z as zod3 } from "zod3";
+import { defineFunction, defineService, DefinitionError, visibleTo, type Schema } from "../../src/index.ts";
+import { resultFor, SUPPORT } from "./result-of.ts";
+
+const secret = visibleTo(z.string(), SUPPORT);
+const mark = { "x-visible-to": SUPPORT };
+
+function define(output: Schema, roles?: string[]) {
+  const probe = {
+    name: "probe",
+    description: "x",
+    input: z.object({}),
+    roles: ["support"],
+    handler: () => null as never,
+  };
+  return defineService({ name: "desk", functions: [defineFunction({ ...probe, output })], ...(roles && { roles }) });
+}
+
+const lost: Record<string, Schema> = {
+  "before a transform": z.object({ a: secret }).transform(({ a }) => ({ b: a })),
+  "before a pipe": z.object({ a: secret }).pipe(z.object({ a: z.string() })),
+  "before a codec's output": z.codec(z.object({ a: secret }), z.string(), {
+    decode: ({ a }) => a,
+    encode: (a) => ({ a }),
+  }),
+  "in a map": z.map(z.string(), secret),
+  "in a set": z.set(secret),
+  "as the key of a record": z.record(secret, z.string()),
+  "in a part of a text": z.templateLiteral(["a", secret]),
+  "before a transform of zod 3": zod3.object({ a: visibleTo(zod3.string(), SUPPORT) }).transform(({ a }) => a),
+  "in a map of zod 3": zod3.map(zod3.string(), visibleTo(zod3.string(), SUPPORT)),
+  "in a JSON Schema's not": { type: "object", not: { properties: { a: mark } } },
+  "as the schema of a name": { type: "object", propertyNames: mark },
+};
+
+test.each(Object.entries(lost))("a mark %s protects nothing, and is a mistake", (_, output) => {
+  expect(() => define(output)).toThrow(DefinitionError);
+  expect(() => define(output)).toThrow(/marked for \["support"\] stands where it cannot be followed to the result/);
+});
+
+test("a mark that names a role the service does not know is a mistake", () => {
+  const output = z.object({ a: visibleTo(z.string(), ["suport"]) });
+
+  expect(() => define(output, ["support"])).toThrow(
+    'Service "desk": function "probe": a mark of its output names the role "suport", which is not among support.',
+  );
+  expect(() => define(output)).toThrow(/names the role "suport", which is not among support/);
+  expect(() => define(z.object({ a: z.string().meta({ "x-visible-to": ["suport"] }) }))).toThrow(/"suport"/);
+  expect(() => define(output, ["support", "suport"])).not.toThrow();
+});
+
+test.each<[unknown, RegExp]>([
+  [[], /roles is empty/],
+  ["support", /roles is missing/],
+  ["everyone", /name the roles that may see it/],
+  [["everyone"], /would be a role of that name/],
+  [[7], /a role is a text/],
+])("marks for %j are refused, wherever they are written", (roles, message) => {
+  expect(() => visibleTo(z.string(), roles as string[])).toThrow(message);
+  expect(() => define(z.object({ a: z.string().meta({ "x-visible-to": roles }) }))).toThrow(DefinitionError);
+  expect(() => define({ type: "object", properties: { a: { "x-visible-to": roles } } })).toThrow(DefinitionError);
+});
+
+test.each(["x-visible", "x-visibleTo", "x_visible_to", "X-Visible-To", "visible-to"])(
+  "the misspelt keyword %s is a mistake",
+  (keyword) => {
+    expect(() => define({ type: "object", properties: { a: { [keyword]: SUPPORT } } })).toThrow(
+      `at "a": there is no keyword "${keyword}"; a mark is "x-visible-to".`,
+    );
+    expect(() => define(z.object({ a: z.string().meta({ [keyword]: SUPPORT }) }))).toThrow(/there is no keyword/);
+  },
+);
+
+test("a reference of an output that cannot be followed is a mistake", () => {
+  const secret = { $anchor: "secret", ...mark };
+
+  expect(() => define({ type: "object", properties: { a: { $ref: "#secret" } }, $defs: { secret } })).toThrow(
+    /\$ref "#secret" leads nowhere .* at "a"/,
+  );
+});
+
+test("schemas of other libraries cannot be marked", () => {
+  expect(() => visibleTo(type({ a: "string" }), SUPPORT)).toThrow(/zod 4, zod 3 and raw JSON Schema/);
+});
+
+test("marking a schema leaves the schema itself as it was", async () => {
+  const text = z.string().describe("a text");
+  const marked = visibleTo(text, SUPPORT);
+
+  expect(marked).not.toBe(text);
+  expect(marked.description).toBe("a text");
+  expect(await resultFor("staff", z.object({ a: text, b: marked }), { a: "1", b: "2" })).toEqual({
+    ok: true,
+    value: { a: "1" },
+    redacted: ["b"],
+  });
+});
+
+test("a mark on an argument changes nothing, and the model is not told of it", () => {
+  const ticket = z.object({ title: z.string(), note: secret.meta(mark) });
+  const { manifest } = defineFunction({
+    name: "probe",
+    description: "x",
+    input: ticket,
+    roles: "everyone",
+    handler: () => null,
+  });
+
+  expect(JSON.stringify(manifest)).not.toContain("visible");
+  expect(manifest.inputSchema).toMatchObject({ properties: { note: { type: "string" } } });
+});
+
+test("a schema that makes new parts for ever is refused only when it marks something", () => {
+  const endless = (member: z.ZodType): z.ZodType => z.object({ member, next: z.lazy(() => endless(member)) });
+
+  expect(() => define(endless(z.string()))).not.toThrow();
+  expect(() => define(endless(secret))).toThrow(/has no end/);
+});

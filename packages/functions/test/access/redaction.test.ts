@@ -1,0 +1,216 @@
+import { expect, test } from "vitest";
+import { z } from "zod";
+import * as mini from "zod/mini";
+import { visibleTo } from "../../src/index.ts";
+import { resultFor, SUPPORT } from "./result-of.ts";
+import { events, S, seenTree, testShapes, tree, treePaths, type Shape } from "./shapes.ts";
+
+const secret = visibleTo(z.string(), SUPPORT);
+const mark = { "x-visible-to": SUPPORT };
+
+const Node: z.ZodType = z.object({
+  name: z.string(),
+  note: secret,
+  get children() {
+    return z.array(Node);
+  },
+});
+const open = z.object({ kind: z.literal("open"), text: z.string() });
+const closed = z.object({ kind: z.literal("closed"), text: secret });
+const shapes: Record<string, Shape> = {
+  "a member": {
+    output: z.object({ a: z.string(), b: secret }),
+    result: { a: "1", b: S },
+    seen: { a: "1" },
+    redacted: ["b"],
+  },
+  "a nested member": {
+    output: z.object({ a: z.object({ b: z.object({ c: secret, d: z.int() }) }) }),
+    result: { a: { b: { c: S, d: 1 } } },
+    seen: { a: { b: { d: 1 } } },
+    redacted: ["a.b.c"],
+  },
+  "a whole object": {
+    output: z.object({ a: visibleTo(z.object({ b: z.string() }), SUPPORT) }),
+    result: { a: { b: S } },
+    seen: {},
+    redacted: ["a"],
+  },
+  "a member of each item": {
+    output: z.array(z.object({ a: z.int(), b: secret })),
+    result: [
+      { a: 1, b: S },
+      { a: 2, b: S },
+    ],
+    seen: [{ a: 1 }, { a: 2 }],
+    redacted: ["[].b"],
+  },
+  "every item": { output: z.object({ a: z.array(secret) }), result: { a: [S, S] }, seen: { a: [] }, redacted: ["a[]"] },
+  "a place of a tuple": {
+    output: z.tuple([z.string(), secret, z.string()], secret),
+    result: ["1", S, "3", S],
+    seen: ["1", null, "3"],
+    redacted: ["[1]", "[]"],
+  },
+  "the values of a record, and its keys with them": {
+    output: z.object({ byName: z.record(z.string(), secret) }),
+    result: { byName: { [S]: S } },
+    seen: { byName: {} },
+    redacted: ["byName.*"],
+  },
+  "a member of a record's values": {
+    output: z.record(z.string(), z.object({ a: z.int(), b: secret })),
+    result: { x: { a: 1, b: S } },
+    seen: { x: { a: 1 } },
+    redacted: ["*.b"],
+  },
+  "what a catchall takes": {
+    output: z.object({ a: z.string() }).catchall(secret),
+    result: { a: "1", more: S },
+    seen: { a: "1" },
+    redacted: ["*"],
+  },
+  "an optional, nullable or defaulted member": {
+    output: z.object({
+      a: secret.optional(),
+      b: secret.nullable(),
+      c: secret.default(S),
+      d: secret.nullish().readonly(),
+      e: secret.catch(S),
+      f: visibleTo(z.string().optional(), SUPPORT),
+    }),
+    result: { a: S, b: null, d: S, e: 7, f: S },
+    seen: {},
+    redacted: ["a", "b", "c", "d", "e", "f"],
+  },
+  "a member of one branch that tells itself apart": {
+    output: z.array(z.discriminatedUnion("kind", [open, closed])),
+    result: events,
+    seen: [{ kind: "open", text: "hello" }, { kind: "closed" }],
+    redacted: ["[].text"],
+  },
+  "a whole branch": {
+    output: z.array(z.union([open, visibleTo(closed, SUPPORT)])),
+    result: events,
+    seen: [{ kind: "open", text: "hello" }],
+    redacted: ["[]"],
+  },
+  "a member that is marked in any branch": {
+    output: z.union([z.object({ a: z.string() }), z.object({ a: secret, b: z.string().optional() })]),
+    result: { a: S },
+    seen: {},
+    redacted: ["a"],
+  },
+  "a branch of another kind of value is no matter": {
+    output: z.array(z.union([secret, z.int()])),
+    result: [S, 5],
+    seen: [5],
+    redacted: ["[]"],
+  },
+  "a side of an intersection": {
+    output: z.intersection(z.object({ a: z.string() }), z.object({ b: secret })),
+    result: { a: "1", b: S },
+    seen: { a: "1" },
+    redacted: ["b"],
+  },
+  "a member that one side of an intersection leaves open": {
+    output: z.intersection(z.object({ a: z.string() }), z.object({ a: secret })),
+    result: { a: S },
+    seen: {},
+    redacted: ["a"],
+  },
+  "a recursive schema": { output: Node, result: tree, seen: seenTree, redacted: treePaths },
+  "a lazy schema": { output: z.lazy(() => z.object({ a: secret })), result: { a: S }, seen: {}, redacted: ["a"] },
+  "a marked transform": {
+    output: z.object({
+      a: visibleTo(
+        z.string().transform((text) => text.split(",")),
+        SUPPORT,
+      ),
+    }),
+    result: { a: `${S},${S}` },
+    seen: {},
+    redacted: ["a"],
+  },
+  "what a pipe gives out": {
+    output: z.object({
+      a: z
+        .string()
+        .transform((text) => ({ text }))
+        .pipe(z.object({ text: secret })),
+    }),
+    result: { a: S },
+    seen: { a: {} },
+    redacted: ["a.text"],
+  },
+  "a mark in the metadata": {
+    output: z.object({ a: z.string().meta({ description: "x", ...mark }), b: z.string().meta(mark).optional() }),
+    result: { a: S, b: S },
+    seen: {},
+    redacted: ["a", "b"],
+  },
+  "a mark to which more was chained": {
+    output: z.object({
+      a: visibleTo(z.string(), SUPPORT).min(1).max(99).describe("a text").trim(),
+      b: visibleTo(z.object({ x: z.string() }), SUPPORT)
+        .extend({ y: z.string().optional() })
+        .partial(),
+      c: secret.refine(() => true).brand("C"),
+    }),
+    result: { a: S, b: { x: S }, c: S },
+    seen: {},
+    redacted: ["a", "b", "c"],
+  },
+  "a name that is no word": {
+    output: z.object({ "a.b": secret, "": z.object({ constructor: secret }) }),
+    result: { "a.b": S, "": { constructor: S } },
+    seen: { "": {} },
+    redacted: ['["a.b"]', '[""].constructor'],
+  },
+  "zod mini": {
+    output: mini.object({
+      a: mini.string(),
+      b: mini.optional(visibleTo(mini.string(), SUPPORT).check(mini.minLength(1))),
+    }),
+    result: { a: "1", b: S },
+    seen: { a: "1" },
+    redacted: ["b"],
+  },
+  "the whole result": { output: secret, result: S, seen: null, redacted: ["$"] },
+};
+
+testShapes(shapes);
+
+test("a part that is marked twice is for the roles of both marks", async () => {
+  const both = visibleTo(visibleTo(z.string(), ["support", "admin"]), ["staff", "admin"]);
+  const inside = z.object({ a: visibleTo(z.object({ b: visibleTo(z.string(), ["admin"]) }), SUPPORT) });
+
+  for (const role of ["staff", "support"]) expect(await resultFor(role, both, S)).toMatchObject({ value: null });
+  expect(await resultFor("admin", both, S)).toEqual({ ok: true, value: S });
+  expect(await resultFor("support", inside, { a: { b: S } })).toEqual({
+    ok: true,
+    value: { a: {} },
+    redacted: ["a.b"],
+  });
+  expect(await resultFor("admin", inside, { a: { b: S } })).toMatchObject({ value: {}, redacted: ["a"] });
+});
+
+test("what is too large for anybody else may be small enough for the role", async () => {
+  const output = z.object({ a: z.string(), log: secret });
+  const result = { a: "1", log: "x".repeat(300 * 1024) };
+
+  expect(await resultFor("staff", output, result)).toEqual({ ok: true, value: { a: "1" }, redacted: ["log"] });
+  expect(await resultFor("support", output, result)).toMatchObject({ code: "result_too_large" });
+});
+
+test("places are named a hundred times at most", async () => {
+  const members = Object.fromEntries(Array.from({ length: 150 }, (_, i) => [`m${i}`, secret]));
+  const outcome = await resultFor(
+    "staff",
+    z.object(members),
+    Object.fromEntries(Object.keys(members).map((m) => [m, S])),
+  );
+
+  expect(outcome).toMatchObject({ ok: true, value: {} });
+  expect(outcome.ok && outcome.redacted).toHaveLength(100);
+});
