@@ -1,0 +1,194 @@
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { accessMatrix, renderMatrix, type FunctionRow } from "../../src/access/index.ts";
+import { defineFunction, defineService } from "../../src/index.ts";
+import { deskService, ran } from "./desk.ts";
+
+async function rowOf(name: string, service = deskService()): Promise<FunctionRow> {
+  const { functions } = await accessMatrix(service);
+  return functions.find((row) => row.name === name)!;
+}
+
+const probe = { name: "probe", description: "x", input: z.object({ id: z.string() }), handler: () => null };
+
+test("the matrix has each function, by name, and a column for no role and for every role", async () => {
+  const matrix = await accessMatrix(deskService({ roles: ["customer", "agent", "auditor"] }));
+
+  expect(matrix).toMatchObject({ service: "desk", roles: ["none", "customer", "agent", "auditor"] });
+  expect(matrix.functions.map(({ name }) => name)).toEqual(["cancel_order", "get_order_details", "list_products"]);
+});
+
+test("without a list of roles, the columns are those that functions name", async () => {
+  expect((await accessMatrix(deskService())).roles).toEqual(["none", "agent", "customer"]);
+});
+
+test("a role list alone allows or hides", async () => {
+  expect((await rowOf("cancel_order")).cells).toEqual({
+    none: { access: "hidden" },
+    customer: { access: "hidden" },
+    agent: { access: "allowed", hides: [] },
+  });
+  expect((await rowOf("list_products")).cells).toMatchObject({ none: { access: "allowed" } });
+});
+
+test("an authorize makes a cell conditional, with every case judged for the role", async () => {
+  const { none, customer, agent } = (await rowOf("get_order_details")).cells;
+
+  expect(none).toEqual({ access: "hidden" });
+  expect(customer).toEqual({
+    access: "conditional",
+    hides: ["note"],
+    cases: {
+      ownOrder: { allowed: true, rule: "allowed" },
+      foreignOrder: { allowed: false, rule: "authorize", message: "This call is not permitted." },
+    },
+  });
+  expect(agent).toMatchObject({ hides: [], cases: { ownOrder: { allowed: true }, foreignOrder: { allowed: true } } });
+});
+
+test("computing the matrix runs no handler", async () => {
+  ran.length = 0;
+  await accessMatrix(deskService());
+
+  expect(ran).toEqual([]);
+});
+
+test("an authorize that throws denies, and the matrix notes it", async () => {
+  const breaks = defineFunction({
+    ...probe,
+    roles: ["agent"],
+    authorize: () => Promise.reject(new Error("the database is away")),
+    cases: { any: { input: { id: "1" } } },
+  });
+  const service = deskService({ more: [breaks] });
+
+  expect((await rowOf("probe", service)).cells["agent"]).toMatchObject({
+    cases: { any: { allowed: false, rule: "authorize", note: "authorize threw Error: the database is away" } },
+  });
+  expect(renderMatrix(await accessMatrix(service))).toContain(
+    "- agent, case any of probe: authorize threw Error: the database is away, so it is denied.",
+  );
+});
+
+test("only true allows, as in a query", async () => {
+  const verdictOf = async (decision: unknown) => {
+    const judged = defineFunction({
+      ...probe,
+      roles: ["agent"],
+      authorize: () => decision as boolean,
+      cases: { any: { input: { id: "1" } } },
+    });
+    return (await rowOf("probe", deskService({ more: [judged] }))).cells["agent"];
+  };
+
+  for (const decision of [1, "yes", {}, undefined, null, false])
+    expect(await verdictOf(decision)).toMatchObject({ cases: { any: { allowed: false, rule: "authorize" } } });
+  expect(await verdictOf(true)).toMatchObject({ cases: { any: { allowed: true } } });
+});
+
+test("a case is judged with its context, which must fit the service's schema", async () => {
+  const context = z.object({ tenant: z.string() });
+  const judged = defineFunction({
+    ...probe,
+    roles: "everyone",
+    authorize: () => true,
+    cases: { fits: { input: { id: "1" }, context: { tenant: "t" } }, misfits: { input: { id: "1" } } },
+  });
+  const { cells } = await rowOf("probe", defineService({ name: "desk", context, functions: [judged] }));
+
+  expect(cells["none"]).toMatchObject({
+    cases: { fits: { allowed: true }, misfits: { allowed: false, rule: "context" } },
+  });
+});
+
+test("a case that names roles stands in their columns alone", async () => {
+  const judged = defineFunction({
+    ...probe,
+    roles: "everyone",
+    authorize: () => true,
+    cases: { any: { input: { id: "1" } }, staff: { input: { id: "1" }, roles: ["agent"] } },
+  });
+  const { cells } = await rowOf("probe", deskService({ more: [judged] }));
+
+  expect(Object.keys(cells).map((role) => [role, Object.keys((cells[role] as { cases: object }).cases)])).toEqual([
+    ["none", ["any"]],
+    ["agent", ["any", "staff"]],
+    ["customer", ["any"]],
+  ]);
+});
+
+test("arguments that only an asynchronous schema refuses are found when the matrix is computed", async () => {
+  const input = z.object({ id: z.string().refine(async (id) => id !== "1", "is taken") });
+  const judged = defineFunction({
+    ...probe,
+    input,
+    roles: "everyone",
+    authorize: () => true,
+    cases: { any: { input: { id: "1" } } },
+  });
+
+  await expect(accessMatrix(deskService({ more: [judged] }))).rejects.toThrow(
+    'Case "any" of function "probe" is not accepted by it: Invalid arguments: id: is taken',
+  );
+});
+
+test("a role that is named like the column of no role is refused", async () => {
+  await expect(accessMatrix(deskService({ cancelRoles: ["none"] }))).rejects.toThrow(/cannot be told from no role/);
+});
+
+test("roles named like members of every object are roles as any other", async () => {
+  const matrix = await accessMatrix(deskService({ cancelRoles: ["constructor", "agent"] }));
+
+  expect(matrix.functions[0]!.cells["constructor"]).toEqual({ access: "allowed", hides: [] });
+});
+
+test("the table for a terminal", async () => {
+  const unwatched = defineFunction({ ...probe, roles: ["agent"], authorize: () => true });
+
+  expect(renderMatrix(await accessMatrix(deskService({ defaultRole: "customer", more: [unwatched] })))).toBe(
+    `
+function             none     customer     agent
+cancel_order         hidden   hidden       allowed
+get_order_details    hidden   conditional  conditional
+  case foreignOrder           denied       allowed
+  case ownOrder               allowed      allowed
+  member note                 removed      sees
+list_products        allowed  allowed      allowed
+probe                hidden   hidden       conditional
+
+- A query without a role counts as customer; none is for roles that are unknown.
+- Conditional, and without cases that show how: probe.`.trimStart(),
+  );
+});
+
+test("the table in Markdown", async () => {
+  expect(renderMatrix(await accessMatrix(deskService({ cancelRoles: ["a|b"] })), { format: "markdown" })).toBe(
+    `
+| function | none | agent | a\\|b | customer |
+| --- | --- | --- | --- | --- |
+| \`cancel_order\` | hidden | hidden | allowed | hidden |
+| \`get_order_details\` | hidden | conditional | hidden | conditional |
+| ↳ case foreignOrder |  | allowed |  | denied |
+| ↳ case ownOrder |  | allowed |  | allowed |
+| ↳ member note |  | sees |  | removed |
+| \`list_products\` | allowed | allowed | allowed | allowed |`.trimStart(),
+  );
+});
+
+test("fifty functions for six roles take no time", async () => {
+  const roles = ["a", "b", "c", "d", "e", "f"];
+  const functions = Array.from({ length: 50 }, (_, i) =>
+    defineFunction({
+      ...probe,
+      name: `f${i}`,
+      roles,
+      authorize: ({ role }) => role === "a",
+      cases: Object.fromEntries(["1", "2", "3", "4"].map((id) => [id, { input: { id } }])),
+    }),
+  );
+  const began = performance.now();
+  const matrix = await accessMatrix(defineService({ name: "large", functions }));
+
+  expect(matrix.functions).toHaveLength(50);
+  expect(performance.now() - began).toBeLessThan(2000);
+});
