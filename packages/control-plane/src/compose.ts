@@ -19,6 +19,7 @@ import { createFeed } from "./run/feed.ts";
 import type { Observer } from "./run/observer.ts";
 import { createRuns } from "./run/runs.ts";
 import { lockStore, openStore } from "./store/open.ts";
+import { startSweeping } from "./sweeping.ts";
 import { systemClock } from "./system-clock.ts";
 
 export interface ControlPlaneOptions {
@@ -72,7 +73,6 @@ export interface ControlPlane {
   close(options?: { graceMs?: number }): Promise<void>;
 }
 
-const SWEEP_EVERY_MS = 3_600_000;
 const FAREWELL_MS = 2_000;
 
 /** Starts a control plane and listens. Throws when the database is in use or cannot be opened, or when the port is taken. */
@@ -151,19 +151,12 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
   const server = createHttpServer({ app, upgrade: gateway.handleUpgrade, log });
   const { port: boundPort } = await server.listen({ host, port });
   await runs.open();
-  const sweeping = setInterval(
-    () => void store.sweep(retentionDays, { auditDays }).catch(sweepFailed),
-    SWEEP_EVERY_MS,
-  ).unref();
-  function sweepFailed(error: unknown): void {
-    log.warn("old runs could not be deleted", { cause: error });
-  }
+  opening.use(startSweeping(() => store.sweep(retentionDays, { auditDays }), log));
 
   const opened = opening.move();
   let closing: Promise<void> | undefined;
   async function close(graceMs: number): Promise<void> {
     draining = true;
-    clearInterval(sweeping);
     gateway.goingAway();
     // Clients are told to come back once the runs are handed over, and must be given the time to hear it.
     const closed = server.close({ graceMs: graceMs + FAREWELL_MS });

@@ -18,6 +18,9 @@ import type { Journal } from "./journal.ts";
 import { sessionNotFound } from "./run-failure.ts";
 import type { RunState } from "./state.ts";
 
+/** No function's name is longer than 64: what a model makes up is kept only as far as it tells something. */
+const LONGEST_NAME = 200;
+
 const MAX_ATTEMPTS = 3;
 /** Runtimes that a call is offered to one after the other: one that takes none of them must not keep the run busy. */
 const MAX_OFFERS = 10;
@@ -54,7 +57,7 @@ export async function plan(
       step,
       position,
       modelCallId: call.id,
-      functionName: call.name,
+      functionName: call.name.slice(0, LONGEST_NAME),
       arguments: parsed.ok ? (parsed.value as JsonValue) : call.arguments,
       attempt: 1,
     };
