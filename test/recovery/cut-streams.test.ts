@@ -1,8 +1,10 @@
 import { defineFunction, defineService, everyone } from "@patchbay/functions";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { requestAndCut, type CutAnswer } from "../support/cut-request.ts";
 import { startStandIn, type Script } from "../support/providers/index.ts";
 import { startSystem } from "../support/system.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
 
 const AT_ONCE = 32;
 
@@ -80,7 +82,7 @@ function* steps(from: number, to: number, by: number): Generator<number> {
   for (let at = from; at < to; at += by) yield at;
 }
 
-test("a stream cut after any byte and resumed equals the uncut one", { timeout: 60_000 }, async () => {
+test("a stream cut after any byte and resumed equals the uncut one", async () => {
   await using system = await startCutting(400);
   const uncut = await system.ask("one");
   expect(uncut).toMatchObject({ complete: true });

@@ -1,12 +1,14 @@
 import { randomInt } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect, defineFunction, defineService, everyone, silentLog } from "@patchbay/functions";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { createDice } from "../../examples/retail-desk/data/dice.ts";
 import { expectSoundRuns } from "../support/invariants.ts";
 import { startDeployment, type Deployment } from "../support/processes.ts";
 import { startStandIn, type Script } from "../support/providers/index.ts";
 import { readAlong, type Reader } from "../support/reader.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
 
 const ROUNDS = 12;
 const RUNS_A_ROUND = 8;
@@ -56,7 +58,7 @@ async function followed(desk: Deployment, runId: string): Promise<Reader> {
   return reader;
 }
 
-test("whenever the control plane is killed, nothing is lost and nothing runs twice", { timeout: 60_000 }, async () => {
+test("whenever the control plane is killed, nothing is lost and nothing runs twice", async () => {
   const seed = randomInt(2 ** 31);
   const dice = createDice(seed);
   process.stderr.write(`plane-killed-often: seed ${seed}\n`);

@@ -1,11 +1,13 @@
 import type { QueryResponse } from "@patchbay/protocol";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { until } from "../support/inbox.ts";
 import { expectSoundRuns } from "../support/invariants.ts";
 import { startDeployment, type Deployment, type Running } from "../support/processes.ts";
 import { startStandIn, type ScriptedTurn, type StandIn } from "../support/providers/index.ts";
 import type { ScriptedCall } from "../support/providers/script.ts";
 import { readAlong, type Reader } from "../support/reader.ts";
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 /** Moments of a run at which its control plane is killed. A run's query is the name of its moment. */
 const MOMENTS = ["model-answers", "call-runs", "results-are-in", "stream-is-read", "waits-its-turn"] as const;

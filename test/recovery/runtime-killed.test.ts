@@ -1,8 +1,10 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { until } from "../support/inbox.ts";
 import { expectSoundRuns } from "../support/invariants.ts";
 import { startDeployment, type Deployment, type Running } from "../support/processes.ts";
 import { startStandIn, type Script } from "../support/providers/index.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
 
 /** Calls the function that the query names for the id `held`, and then tells what came of it. */
 const script: Script = ({ step, query, results }) =>
@@ -18,20 +20,24 @@ async function killInMidCall(desk: Deployment, runtimes: Running[], query: strin
   return { asked, killedAt };
 }
 
-test.concurrent("a call that was lost with its runtime ends as unknown in time, and is not made again", async () => {
-  await using standIn = await startStandIn("anthropic", script);
-  await using desk = await startDeployment({ env: standIn.env });
-  const runtimes = [await desk.connect(), await desk.connect()];
+test.concurrent(
+  "a call that was lost with its runtime ends as unknown in time, and is not made again",
+  { timeout: 60_000 },
+  async () => {
+    await using standIn = await startStandIn("anthropic", script);
+    await using desk = await startDeployment({ env: standIn.env });
+    const runtimes = [await desk.connect(), await desk.connect()];
 
-  const { asked, killedAt } = await killInMidCall(desk, runtimes, "charge");
-  const answer = await asked;
+    const { asked, killedAt } = await killInMidCall(desk, runtimes, "charge");
+    const answer = await asked;
 
-  expect(performance.now() - killedAt).toBeLessThan(12_000);
-  expect(answer).toMatchObject({ success: true, toolInteractions: [{ success: false, code: "outcome_unknown" }] });
-  expect(answer.response).toContain("may have run");
-  expect(desk.functionRuns()).toHaveLength(1);
-  expectSoundRuns(desk.databaseFile);
-});
+    expect(performance.now() - killedAt).toBeLessThan(12_000);
+    expect(answer).toMatchObject({ success: true, toolInteractions: [{ success: false, code: "outcome_unknown" }] });
+    expect(answer.response).toContain("may have run");
+    expect(desk.functionRuns()).toHaveLength(1);
+    expectSoundRuns(desk.databaseFile);
+  },
+);
 
 test.concurrent("a call that may be repeated goes to another runtime under its id", async () => {
   await using standIn = await startStandIn("anthropic", script);

@@ -1,11 +1,13 @@
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { startCommand } from "../../packages/cli/test/support/command.ts";
 import { until } from "../support/inbox.ts";
 import { expectSoundRuns } from "../support/invariants.ts";
 import { startDeployment, type Running } from "../support/processes.ts";
 import { startStandIn, type Script } from "../support/providers/index.ts";
 import { readAlong } from "../support/reader.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
 
 /** Calls `charge` for each id that the query names. */
 const script: Script = ({ step, query, results }) =>
@@ -67,7 +69,7 @@ test.concurrent("a run that outlasts the drain is left to the next start, its ca
   expect(performance.now() - restartedAt).toBeLessThan(5_000);
   expect(desk.functionRuns().map(({ attempt }) => attempt)).toEqual([1, 1]);
   expect(expectSoundRuns(desk.databaseFile)).toEqual({ runs: 1, succeeded: 1 });
-}, 45_000);
+});
 
 test.concurrent("connect finishes the calls it runs, and ends with 0", async () => {
   await using standIn = await startStandIn("anthropic", script);

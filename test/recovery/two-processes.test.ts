@@ -1,7 +1,9 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { expectSoundRuns } from "../support/invariants.ts";
 import { startDeployment } from "../support/processes.ts";
 import { startStandIn } from "../support/providers/index.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
 
 test("serve and connect answer both endpoints from a model over the network", async () => {
   await using standIn = await startStandIn("anthropic", ({ step, results, query }) =>

@@ -95,8 +95,8 @@ export async function startDeployment({ env, tier = "sandbox", serveArgs = [] }:
     open: (id: string) => writeFile(join(folder.path, `gate-${id}`), ""),
     functionRuns(): FunctionRun[] {
       if (!existsSync(counted)) return [];
-      const lines = readFileSync(counted, "utf8").trim().split("\n");
-      return lines.map((line) => JSON.parse(line) as FunctionRun);
+      const lines = readFileSync(counted, "utf8").split("\n");
+      return lines.filter((line) => line.endsWith("}")).map((line) => JSON.parse(line) as FunctionRun);
     },
     [Symbol.asyncDispose]: () => held[Symbol.asyncDispose](),
   };

@@ -50,13 +50,19 @@ export function createExecutor(owner: string, bus: Bus, deps: RunDeps): Executor
     if (run.cancelRequested) abort.abort(cancelled());
     // The timer alone would leave it a tick, in which a quick model can answer while another run of the thread still goes on.
     else if (leftMs <= 0) abort.abort(timedOut());
-    const ended = runToEnd(run, manifest, deps, abort.signal).finally(() => {
+    const worked = runToEnd(run, manifest, deps, abort.signal).then((how) => leave(run, how));
+    const ended = worked.finally(() => {
       clearTimeout(deadline);
       // After a lease was lost and won back, the same run may be worked on here anew.
       if (running.get(run.runId)?.abort === abort) running.delete(run.runId);
       if (accepting) void claim({ threadId: run.threadId, limit: 1 });
     });
     running.set(run.runId, { abort, ended });
+  }
+
+  /** Perhaps the store had done what it said it could not: what it has of the run is read anew at once, but only once in vain. */
+  async function leave(run: RunRecord, how: Awaited<ReturnType<typeof runToEnd>>): Promise<void> {
+    if (how === "left" && run.claims <= 1) await release([run.runId]).catch(releaseFailed);
   }
 
   async function claim(which: { threadId?: string; limit: number }): Promise<void> {

@@ -37,14 +37,14 @@ const POISONED = 3;
 
 /**
  * Works a leased run to its last event and stores that. Never rejects: what goes wrong ends the run, but for a lost lease or a
- * hand-over, which leave it to its next owner.
+ * hand-over, after which it has `moved` to its next owner, and for an end that could not be stored: then it is `left`.
  */
 export async function runToEnd(
   run: RunRecord,
   manifest: Manifest | undefined,
   deps: RunDeps,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<"ended" | "moved" | "left"> {
   const log = deps.log.child({ runId: run.runId, agentId: run.agentId });
   const resumed = run.fence > 1 ? [runEntry(run, "run.resumed", { detail: { claims: run.claims } })] : [];
   const journal = createJournal(run, run.lastSeq, { ...deps, log }, signal, resumed);
@@ -68,15 +68,18 @@ export async function runToEnd(
       ending = answered(state, answer.text, elapsed(run, deps.clock));
     } catch (error) {
       const cause = signal.aborted ? signal.reason : error;
-      if (cause instanceof RunMoved) return;
+      if (cause instanceof RunMoved) return "moved";
       const failure = cause instanceof RunFailure ? cause : new RunFailure("internal", "Internal error", { cause });
       log[failure.code === "internal" ? "error" : "info"]("run failed", { code: failure.code, cause: failure.cause });
       ending = failed(run, failure, elapsed(run, deps.clock), progress);
     }
     await journal.write(finish(run, progress, ending, !asked, entry));
     tell(run, ending, deps);
+    return "ended";
   } catch (error) {
-    if (!(error instanceof LeaseLost)) log.error("run could not be ended, it is left to recovery", { cause: error });
+    if (error instanceof LeaseLost) return "moved";
+    log.error("run could not be ended, it is left to recovery", { cause: error });
+    return "left";
   }
 }
 
