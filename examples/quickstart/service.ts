@@ -5,7 +5,13 @@ import { z } from "zod";
 const tickets = new Map([
   [
     "T-100",
-    { id: "T-100", owner: "ada", title: "The printer prints blank pages", status: "open", internalNote: "Third time" },
+    {
+      id: "T-100",
+      owner: "ada",
+      title: "The printer prints blank pages",
+      status: "open",
+      internalNote: "Jams for the third time",
+    },
   ],
   ["T-101", { id: "T-101", owner: "ben", title: "New laptop for the front desk", status: "open", internalNote: "" }],
 ]);

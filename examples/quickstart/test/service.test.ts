@@ -29,3 +29,13 @@ test("support gets any ticket, and closes it", async () => {
   expect(await call("get_ticket", { ticketId: "T-101" }, "support")).toMatchObject({ value: { status: "closed" } });
   expect(await call("get_ticket", { ticketId: "T-999" }, "support")).toMatchObject({ message: "ticket not found" });
 });
+
+test("the internal note of a ticket is for support alone", async () => {
+  const [staff, support] = await Promise.all(
+    ["staff", "support"].map((role) => call("get_ticket", { ticketId: "T-100" }, role, { userId: "ada" })),
+  );
+
+  expect(staff).toMatchObject({ ok: true, value: { id: "T-100" }, redacted: ["internalNote"] });
+  expect(JSON.stringify(staff)).not.toContain("third time");
+  expect(support).toMatchObject({ value: { internalNote: "Jams for the third time" } });
+});

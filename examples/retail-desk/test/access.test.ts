@@ -1,0 +1,87 @@
+import { readFileSync } from "node:fs";
+import { accessMatrix, compareAccess, parseLock, renderMatrix, type Cell } from "@patchbay/functions/access";
+import { expect, test } from "vitest";
+import { generateRetailData } from "../data/generate.ts";
+import { createRetailDesk } from "../desk.ts";
+import { createRetailStore } from "../store.ts";
+
+/**
+ * The policy of the desk, row by row: what each role may do with every function. "own" is what belongs to the customer,
+ * "limit" an order whose first payment is at most 5000.
+ */
+const POLICY = `
+| function                                                      | none | customer      | agent | manager |
+| list_all_product_types, get_product_details, calculate, think | yes  | yes           | yes   | yes     |
+| transfer_to_human_agents                                      | yes  | yes           | yes   | yes     |
+| find_user_id_by_email, find_user_id_by_name_zip               | no   | no            | yes   | yes     |
+| get_user_details, modify_user_address                         | no   | own           | yes   | yes     |
+| get_order_details, modify_pending_order_address               | no   | own           | yes   | yes     |
+| modify_pending_order_items, modify_pending_order_payment      | no   | own           | yes   | yes     |
+| exchange_delivered_order_items                                | no   | own           | yes   | yes     |
+| cancel_pending_order, return_delivered_order_items            | no   | own and limit | limit | yes     |
+| reset_store                                                   | no   | no            | no    | yes     |`;
+
+const [header = [], ...rows] = POLICY.trim()
+  .split("\n")
+  .map((line) =>
+    line
+      .split("|")
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  );
+const roles = header.slice(1);
+const policy = rows.flatMap(([names = "", ...words]) => names.split(", ").map((name) => ({ name, words })));
+
+const matrix = await accessMatrix(createRetailDesk(createRetailStore(generateRetailData)));
+
+/** A cell in the words of the policy: what its cases let through. */
+function wordOf(cell: Cell): string {
+  if (cell.access === "hidden") return "no";
+  if (cell.access === "allowed") return "yes";
+  const { ownOrderAboveLimit, ...cases } = cell.cases;
+  const verdicts = Object.entries(cases).map(([name, { allowed }]) => [name.startsWith("own"), allowed] as const);
+  const all = verdicts.every(([, allowed]) => allowed);
+  const own = verdicts.every(([isOwn, allowed]) => allowed === isOwn);
+  const limit = ownOrderAboveLimit?.allowed === false;
+  if (all) return limit ? "limit" : "yes";
+  if (own) return limit ? "own and limit" : "own";
+  return JSON.stringify(cell.cases);
+}
+
+test("the matrix of the desk is its policy: 17 functions, no role and three", () => {
+  expect(matrix.roles).toEqual(roles);
+  expect(matrix.functions.map(({ name }) => name)).toEqual(policy.map(({ name }) => name).sort());
+  expect(matrix.functions).toHaveLength(17);
+  for (const { name, words } of policy) {
+    const { cells } = matrix.functions.find((row) => row.name === name)!;
+    expect([name, ...roles.map((role) => wordOf(cells[role]!))]).toEqual([name, ...words]);
+  }
+});
+
+test("every conditional function is judged by what is the customer's own, foreign, unknown, and of nobody", () => {
+  for (const { cells } of matrix.functions) {
+    if (cells["customer"]?.access !== "conditional") continue;
+    const named = Object.keys(cells["customer"].cases).join(" ");
+    for (const word of [/own(Order|Account)/, /foreign/, /unknown/, /withoutCustomerId/]) expect(named).toMatch(word);
+  }
+});
+
+test("the printed table shows each function with its cells, and nothing to remark", () => {
+  const lines = renderMatrix(matrix).split("\n");
+
+  for (const line of [
+    "calculate                       allowed  allowed      allowed      allowed",
+    "cancel_pending_order            hidden   conditional  conditional  conditional",
+    "  case ownOrderAboveLimit                denied       denied       allowed",
+    "find_user_id_by_email           hidden   hidden       allowed      allowed",
+    "reset_store                     hidden   hidden       hidden       allowed",
+  ])
+    expect(lines).toContain(line);
+  expect(lines.filter((line) => line.startsWith("-"))).toEqual([]);
+});
+
+test("access.lock.json is up to date", () => {
+  const lock = parseLock(readFileSync(new URL("../access.lock.json", import.meta.url), "utf8"));
+
+  expect(compareAccess(lock, matrix)).toEqual([]);
+});
