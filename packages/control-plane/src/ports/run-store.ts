@@ -97,8 +97,12 @@ export interface RunStore {
   /** Queued runs past their deadline or asked to be cancelled: claims them even though their thread is busy, so that they can be ended. */
   claimExpired(options: { owner: string; leaseMs: number; limit: number }): Promise<RunRecord[]>;
 
-  /** Extends the leases of `owner`; returns the ids still held. */
-  renew(owner: string, runIds: readonly string[], leaseMs: number): Promise<string[]>;
+  /** Extends the leases of `owner`; returns the runs still held, and which of them were asked to be cancelled. */
+  renew(
+    owner: string,
+    runIds: readonly string[],
+    leaseMs: number,
+  ): Promise<{ runId: string; cancelRequested: boolean }[]>;
 
   /** Ends the leases of `owner` at once, so that another replica (or the next start) takes the runs up. */
   release(owner: string, runIds: readonly string[]): Promise<void>;

@@ -84,9 +84,14 @@ export function createExecutor(owner: string, bus: Bus, deps: RunDeps): Executor
       return;
     }
     const mine = [...running.keys()];
-    const held = new Set(await runs.renew(owner, mine, LEASE_MS));
+    const held = new Map((await runs.renew(owner, mine, LEASE_MS)).map((run) => [run.runId, run]));
     renewedAt = performance.now();
-    for (const id of mine) if (!held.has(id)) running.get(id)?.abort.abort(new LeaseLost("lease ended"));
+    for (const id of mine) {
+      const lease = held.get(id);
+      if (!lease) running.get(id)?.abort.abort(new LeaseLost("lease ended"));
+      // Told by the bus as a rule; it may have been told before the run was begun here, or not at all.
+      else if (lease.cancelRequested) running.get(id)?.abort.abort(cancelled());
+    }
   }
 
   async function poll(): Promise<void> {

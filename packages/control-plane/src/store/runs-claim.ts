@@ -45,9 +45,9 @@ export function runClaims(
         .where("owner", "=", owner)
         .where("status", "=", "running")
         .where("id", "in", runIds)
-        .returning("id")
+        .returning(["id", "cancel_requested"])
         .execute();
-      return held.map(({ id }) => id);
+      return held.map((run) => ({ runId: run.id, cancelRequested: run.cancel_requested === 1 }));
     },
 
     async release(owner, runIds) {

@@ -41,9 +41,19 @@ export function claimContract(place: MakePlace): void {
     const held = await world.store.runs.renew("replica-a", [mine.runId, lost.runId, "run_none"], LEASE_MS);
     world.clock.advance(LEASE_MS - 1);
 
-    expect(held).toEqual([mine.runId]);
+    expect(held).toEqual([{ runId: mine.runId, cancelRequested: false }]);
     expect(await world.store.runs.claim(claim)).toEqual([]);
     expect(await world.store.runs.renew("replica-a", [], LEASE_MS)).toEqual([]);
+  });
+
+  test("who renews a lease is told that the run is to be cancelled", async () => {
+    await using world = await openWorld(place);
+    const { runId, agentId } = await world.start();
+    await world.store.runs.requestCancel(agentId, runId);
+
+    const held = await world.store.runs.renew("replica-a", [runId], LEASE_MS);
+
+    expect(held).toEqual([{ runId, cancelRequested: true }]);
   });
 
   test("released runs are taken up at once", async () => {
