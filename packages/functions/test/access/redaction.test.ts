@@ -195,6 +195,14 @@ test("a part that is marked twice is for the roles of both marks", async () => {
   expect(await resultFor("admin", inside, { a: { b: S } })).toMatchObject({ value: {}, redacted: ["a"] });
 });
 
+test("that a protected member is empty is not told either", async () => {
+  const zod = z.object({ a: z.union([secret, z.null()]) });
+  const raw = { type: "object", properties: { a: { anyOf: [{ type: "string", ...mark }, { type: "null" }] } } };
+
+  for (const output of [zod, raw])
+    expect(await resultFor("staff", output, { a: null })).toEqual({ ok: true, value: {}, redacted: ["a"] });
+});
+
 test("what is too large for anybody else may be small enough for the role", async () => {
   const output = z.object({ a: z.string(), log: secret });
   const result = { a: "1", log: "x".repeat(300 * 1024) };

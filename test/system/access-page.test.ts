@@ -1,0 +1,47 @@
+import { readFileSync } from "node:fs";
+import { copyFile, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { runCommand, temporaryFolder } from "../../packages/cli/test/support/command.ts";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+const page = readFileSync(join(root, "docs/access.md"), "utf8");
+
+/** Each command of the page with the output that is shown below it. */
+const shown = [...page.matchAll(/```sh\n(patchbay [^`]*?)\n```\n\n```\n([^`]*?)\n```/g)].map(
+  ([, command = "", output = ""]) => ({ command, output }),
+);
+
+function argumentsOf(command: string): string[] {
+  const words = command.replaceAll("\\\n", " ").matchAll(/'([^']*)'|(\S+)/g);
+  return [...words].map(([, quoted, plain]) => quoted ?? plain ?? "").slice(1);
+}
+
+test("the page shows the table and what explains a call", () => {
+  expect(shown.map(({ command }) => argumentsOf(command)[2] ?? "")).toEqual(["", "--explain", "--explain"]);
+});
+
+test.each(shown)("the page's output is true: $command", async ({ command, output }) => {
+  const { code, stdout } = await runCommand(argumentsOf(command), { cwd: root });
+
+  expect(stdout.trimEnd()).toBe(output);
+  expect(code).toBe(0);
+});
+
+test("the page's sentences are what its widening comes to", async () => {
+  await using folder = await temporaryFolder();
+  const code = await readFile(join(root, "examples/quickstart/service.ts"), "utf8");
+  const widened = code
+    .replace('"@patchbay/functions"', JSON.stringify(join(root, "packages/functions/src/index.ts")))
+    .replace('"zod"', JSON.stringify(import.meta.resolve("zod")))
+    .replace('roles: ["support"]', 'roles: ["staff", "support"]')
+    .replace('role === "support" || isOwn', "role !== undefined || isOwn")
+    .replace('visibleTo(z.string(), ["support"])', 'visibleTo(z.string(), ["staff", "support"])');
+  await writeFile(join(folder.path, "service.ts"), widened);
+  await copyFile(join(root, "examples/quickstart/access.lock.json"), join(folder.path, "access.lock.json"));
+
+  const { stdout } = await runCommand(["access", "--check"], { cwd: folder.path });
+
+  expect(page).toContain(`\`\`\`\n${stdout}\`\`\``);
+});
