@@ -25,7 +25,7 @@ interface Definition {
 /** How redaction reads schemas of zod 4 and zod mini. */
 export const zod4Dialect = (where: string): Dialect => ({
   markOf(part) {
-    const metadata = z.globalRegistry.get(part as z.core.$ZodType) ?? {};
+    const metadata = metadataOf(part as Partial<z.ZodType>);
     refuseMisspelt(Object.keys(metadata), where);
     const [own, meta] = [definitionOf(part)[MARK], metadata[MARK]];
     // A mark in the metadata that is no list is left to fail where marks are checked.
@@ -99,6 +99,11 @@ function describe(part: Part, shape: Shape, shapeOf: (part: Part) => Shape): voi
 /** An undefined that a literal allows is null or absent in JSON; a bigint never gets that far. */
 function setValues(shape: Shape, values: unknown[]): void {
   shape.values = values.map((value) => value ?? null);
+}
+
+/** An early zod 4 of the owner's keeps a registry of its own, which its schemas know. */
+function metadataOf(part: Partial<z.ZodType>): Record<string, unknown> {
+  return part.meta?.() ?? z.globalRegistry.get(part as z.core.$ZodType) ?? {};
 }
 
 function definitionOf(part: Part): Definition {
