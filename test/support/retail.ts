@@ -37,8 +37,3 @@ export const busyCustomer = (() => {
 
 export const UNKNOWN_ORDER_ID = "#W0000000";
 export const UNKNOWN_USER_ID = "nobody_here_0000";
-
-/** The query that whole-system tests ask of an order. */
-export function statusQuery({ orderId }: { orderId: string }): string {
-  return `What is the status of order ${orderId}?`;
-}

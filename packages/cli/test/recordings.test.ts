@@ -48,7 +48,10 @@ test("dev --record keeps what the model answers, and dev --replay answers from i
   expect(recorded.success).toBe(true);
   expect(dev.provider).toBe("replay");
   expect(await dev.query('Greet "Ann"')).toMatchObject({ success: true, response: recorded.response });
-  expect(await dev.query('Greet "Bob"')).toMatchObject({ success: false, errorMessage: expect.stringContaining("replay") });
+  expect(await dev.query('Greet "Bob"')).toMatchObject({
+    success: false,
+    errorMessage: expect.stringContaining("replay"),
+  });
   await dev.seen(/No answer is recorded .* message 1 \(user\) changed/);
 });
 
