@@ -25,7 +25,7 @@ interface Definition {
 /** How redaction reads schemas of zod 4 and zod mini. */
 export const zod4Dialect = (where: string): Dialect => ({
   markOf(part) {
-    const metadata = metadataOf(part as Partial<z.ZodType>);
+    const metadata = metadataOf(part);
     refuseMisspelt(Object.keys(metadata), where);
     const [own, meta] = [definitionOf(part)[MARK], metadata[MARK]];
     // A mark in the metadata that is no list is left to fail where marks are checked.
