@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { afterAll } from "vitest";
 import { runCommand, startCommand, temporaryFolder, type Running } from "../../packages/cli/test/support/command.ts";
 import { countingSource } from "./counting-source.ts";
 import { client } from "./system.ts";
@@ -9,6 +10,14 @@ import { client } from "./system.ts";
 export type { Running };
 
 const READY = /^\{"ready".*\}$/m;
+
+// A test that runs out of time never comes to its end, and must leave no process behind all the same.
+const deployed = new Set<Set<Running>>();
+afterAll(() => Promise.all([...deployed].map(endAll)));
+
+async function endAll(running: Set<Running>): Promise<void> {
+  await Promise.all([...running].map((one) => one[Symbol.asyncDispose]()));
+}
 
 export interface DeploymentOptions {
   /** Environment of the control plane: its provider, say. */
@@ -34,9 +43,8 @@ export async function startDeployment({ env, tier = "sandbox", serveArgs = [] }:
   const folder = opening.use(await temporaryFolder());
   const counted = join(folder.path, "function-runs");
   await writeFile(join(folder.path, "service.ts"), countingSource(folder.path));
-  const running = opening.adopt(new Set<Running>(), async (all) => {
-    await Promise.all([...all].map((one) => one[Symbol.asyncDispose]()));
-  });
+  const running = opening.adopt(new Set<Running>(), endAll);
+  deployed.add(running);
 
   async function admin<T = Record<string, string>>(...args: string[]): Promise<T> {
     const { code, stdout, stderr } = await runCommand([...args, "--data-dir", folder.path, "--json"]);
