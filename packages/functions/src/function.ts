@@ -50,6 +50,8 @@ type ResultOf<O> = O extends Schema ? InputOf<O> : unknown;
 export interface FunctionDefinition<Context = JsonObject> {
   readonly manifest: FunctionManifest;
   readonly parseInput: Parse;
+  /** The schema of results, as the owner wrote it. */
+  readonly output: Schema | undefined;
   readonly parseOutput: Parse | undefined;
   /** Takes out of a result what a role may not see; undefined when the output schema marks nothing. */
   readonly protection: Protection | undefined;
@@ -106,6 +108,7 @@ function define<I extends Schema, O extends Schema | undefined, Context>(
       timeoutMs: options.timeoutMs ?? LIMITS.functionTimeoutMs,
     }),
     parseInput,
+    output,
     parseOutput: output === undefined ? undefined : createParser(output, "output", `${where}: output`),
     protection: output === undefined ? undefined : createProtection(output, `${where}: output`),
     cases: checkCases(cases, parseInput, where),

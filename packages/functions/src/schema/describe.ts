@@ -32,6 +32,15 @@ export function describeInput(schema: Schema, where: string): JsonObject {
   return jsonSchema;
 }
 
+/** The JSON Schema 2020-12 of what a function with this output schema may return; undefined where it cannot be written as one. */
+export function describeOutput(schema: Schema): JsonObject | undefined {
+  try {
+    return convert(schema, "output").jsonSchema;
+  } catch {
+    return undefined;
+  }
+}
+
 /** A schema as plain JSON Schema, and the members that its own library says it has. */
 function convert(schema: Schema, where: string): { jsonSchema: JsonObject; members: string[] } {
   const unwritable: Unwritable[] = [];

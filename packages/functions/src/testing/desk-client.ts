@@ -4,6 +4,9 @@ import { QueryRefused, type FinishedCall, type FinishedQuery, type TestQuery } f
 import type { LogLine } from "./log-lines.ts";
 import type { createModelSwitch, Seat } from "./model-switch.ts";
 
+/** What a query left behind for those who may read it, and in the logs. */
+export type AskedQuery = Pick<FinishedQuery, "answer" | "events" | "requests" | "history" | "log">;
+
 interface DeskParts {
   plane: ControlPlane;
   agentId: string;
@@ -14,19 +17,22 @@ interface DeskParts {
 
 /** Asks queries over HTTP, as any client does, and gathers what they left behind. */
 export function createDeskClient({ plane, agentId, apiKey, models, log }: DeskParts) {
-  const headers = { "content-type": "application/json", "x-api-key": apiKey };
   const agentUrl = `${plane.url}/agents/${agentId}`;
   const busy = new Map<string, Promise<unknown>>();
 
-  async function get<T>(path: string): Promise<T> {
-    const response = await fetch(`${agentUrl}${path}`, { headers });
-    return (await response.json()) as T;
+  function request(path: string, { key = apiKey, body }: { key?: string; body?: object } = {}): Promise<Response> {
+    const headers = { "content-type": "application/json", "x-api-key": key };
+    return fetch(`${agentUrl}${path}`, { headers, ...(body && { method: "POST", body: JSON.stringify(body) }) });
   }
 
-  async function ask(query: TestQuery, model: ModelProvider): Promise<FinishedQuery> {
+  async function get<T>(path: string, key: string): Promise<T> {
+    return (await (await request(path, { key })).json()) as T;
+  }
+
+  async function ask(query: TestQuery, model: ModelProvider, key: string): Promise<AskedQuery> {
     const firstLine = log.length;
     const seat: Seat = { model, requests: [], errors: [] };
-    const response = await fetch(`${agentUrl}/query-stream`, { method: "POST", headers, body: bodyOf(query) });
+    const response = await request("/query-stream", { key, body: bodyOf(query) });
     if (response.status !== 200)
       throw new QueryRefused(response.status, (await response.json()) as ConstructorParameters<typeof QueryRefused>[1]);
     const threadId = response.headers.get("x-thread-id")!;
@@ -37,15 +43,24 @@ export function createDeskClient({ plane, agentId, apiKey, models, log }: DeskPa
 
     for (const error of seat.errors) throwIfTestsOwn(error);
     return {
-      answer: (await get<RunDetail & { result: QueryResponse }>(`/runs/${runId}`)).result,
+      answer: (await get<RunDetail & { result: QueryResponse }>(`/runs/${runId}`, key)).result,
       events,
       requests: seat.requests,
-      visibleFunctions: seat.requests[0]?.functions.map(({ name }) => name) ?? [],
-      calls: await callsOf(runId),
-      history: await get<ThreadDetail>(`/threads/${threadId}`),
+      history: await get<ThreadDetail>(`/threads/${threadId}`, key),
       log: log.slice(firstLine).filter(({ fields }) => (fields["runId"] ?? runId) === runId),
-      metrics: await (await fetch(`${plane.url}/metrics`)).text(),
     };
+  }
+
+  /** Queries of one thread wait for each other: the thread tells whose model is asked. */
+  async function askInTurn(query: TestQuery, model: ModelProvider, key = apiKey): Promise<AskedQuery> {
+    const { threadId } = query;
+    if (threadId === undefined) return ask(query, model, key);
+    const turn = (busy.get(threadId) ?? Promise.resolve()).then(() => ask(query, model, key));
+    busy.set(
+      threadId,
+      turn.catch(() => {}),
+    );
+    return turn;
   }
 
   async function callsOf(runId: string): Promise<FinishedCall[]> {
@@ -57,22 +72,25 @@ export function createDeskClient({ plane, agentId, apiKey, models, log }: DeskPa
   }
 
   return {
+    /** Anything under the agent's address; a GET unless there is a body. */
+    request,
+    /** What a query's readers can see of it. With the agent's own key unless another is given. */
+    ask: askInTurn,
     async query(query: TestQuery, model: ModelProvider): Promise<FinishedQuery> {
-      const { threadId } = query;
-      if (threadId === undefined) return ask(query, model);
-      const turn = (busy.get(threadId) ?? Promise.resolve()).then(() => ask(query, model));
-      busy.set(
-        threadId,
-        turn.catch(() => {}),
-      );
-      return turn;
+      const asked = await askInTurn(query, model);
+      return {
+        ...asked,
+        visibleFunctions: asked.requests[0]?.functions.map(({ name }) => name) ?? [],
+        calls: await callsOf(asked.answer.runId),
+        metrics: await (await fetch(`${plane.url}/metrics`)).text(),
+      };
     },
   };
 }
 
-function bodyOf({ query, role, context, threadId, sessionId, analysisMode, llmConfig }: TestQuery): string {
+function bodyOf({ query, role, context, threadId, sessionId, analysisMode, llmConfig }: TestQuery): object {
   const contextJson = context && JSON.stringify(context);
-  return JSON.stringify({ query, role, contextJson, threadId, sessionId, analysisMode, llmConfig });
+  return { query, role, contextJson, threadId, sessionId, analysisMode, llmConfig };
 }
 
 function eventsOf(stream: string): RunEvent[] {

@@ -13,3 +13,11 @@ export {
 export { runQuery, startTestDesk, type TestDesk, type TestDeskOptions } from "./test-desk.ts";
 export { accessMatchers, type AccessCase, type MatcherResult } from "./matchers.ts";
 export type { AccessAssertions } from "./vitest-matchers.ts";
+export {
+  renderEscalationReport,
+  type AttackResult,
+  type EscalationReport,
+  type Finding,
+  type FindingKind,
+} from "./escalation/report.ts";
+export { runEscalationSuite, type EscalationOptions } from "./escalation/suite.ts";

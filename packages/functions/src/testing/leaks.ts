@@ -5,41 +5,45 @@ export interface Leak {
 }
 
 /**
- * Every place in `value` where one of `canaries` stands: texts, numbers, names of members, errors with their causes, maps, sets and
- * bytes, also inside JSON that stands in a text. A canary is found as part of a longer text, so make it one that nothing else holds.
+ * Every place in `value` where one of `canaries` stands. A canary is found as part of a longer text, so make it one that nothing
+ * else holds.
  */
 export function findLeaks(value: unknown, canaries: readonly string[]): Leak[] {
   const leaks: Leak[] = [];
-  const seen = new Set<object>();
   const needles = canaries.map((canary) => ({ canary, forms: new Set([canary, JSON.stringify(canary).slice(1, -1)]) }));
-
-  function searchText(text: string, path: string): void {
+  visitTexts(value, (text, path) => {
     for (const { canary, forms } of needles)
-      if ([...forms].some((form) => text.includes(form)))
-        leaks.push({ canary, path: path === "" ? "the value" : path });
-  }
+      if ([...forms].some((form) => text.includes(form))) leaks.push({ canary, path });
+  });
+  return leaks;
+}
+
+/** Visits every text in a value: texts and numbers, names of members, errors with their causes, maps, sets and bytes. */
+export function visitTexts(value: unknown, visit: (text: string, path: string) => void): void {
+  const seen = new Set<object>();
 
   function search(item: unknown, path: string): void {
-    if (typeof item === "string") return searchText(item, path);
-    if (typeof item === "number" || typeof item === "bigint") return searchText(String(item), path);
+    if (typeof item === "string") return visit(item, path || "the value");
+    if (typeof item === "number" || typeof item === "bigint") return visit(String(item), path || "the value");
     if (typeof item !== "object" || item === null || seen.has(item)) return;
     seen.add(item);
-    if (item instanceof Uint8Array) return searchText(Buffer.from(item).toString("utf8"), path);
+    if (item instanceof Uint8Array) return visit(Buffer.from(item).toString("utf8"), path || "the value");
     if (item instanceof Map || item instanceof Set) {
       for (const [place, member] of [...item].entries()) search(member, `${path}[${place}]`);
       return;
     }
-    const names =
-      item instanceof Error ? new Set([...Object.keys(item), "message", "stack", "cause"]) : Object.keys(item);
-    for (const name of names) {
+    for (const name of namesIn(item)) {
       const at = pathOf(path, name, Array.isArray(item));
-      searchText(name, at);
+      visit(name, at);
       search((item as Record<string, unknown>)[name], at);
     }
   }
 
   search(value, "");
-  return leaks;
+}
+
+function namesIn(item: object): Iterable<string> {
+  return item instanceof Error ? new Set([...Object.keys(item), "message", "stack", "cause"]) : Object.keys(item);
 }
 
 function pathOf(path: string, name: string, isIndex: boolean): string {

@@ -1,12 +1,9 @@
-import { connect } from "../runtime/connect.ts";
 import type { Service } from "../service.ts";
-import { loadControlPlane } from "./control-plane.ts";
-import { createDeskClient } from "./desk-client.ts";
+import { openDesk } from "./desk.ts";
 import type { FinishedQuery, TestQuery } from "./finished-query.ts";
-import { keepLines, type LogLine } from "./log-lines.ts";
-import { withRecordedResults } from "./recorded-results.ts";
+import type { LogLine } from "./log-lines.ts";
 import { modelChooser, type ModelChoice } from "./model-choice.ts";
-import { createModelSwitch } from "./model-switch.ts";
+import { withRecordedResults } from "./recorded-results.ts";
 
 export interface TestDeskOptions extends ModelChoice {
   /** The agent's own instructions, told to the model before the service's. */
@@ -46,49 +43,18 @@ export interface TestDesk extends AsyncDisposable {
  */
 export async function startTestDesk(service: Service, options: TestDeskOptions = {}): Promise<TestDesk> {
   const { instructions = "", runTimeoutMs = 20_000 } = options;
-  const { createControlPlane } = await loadControlPlane();
-  const models = createModelSwitch();
   const chooseModel = await modelChooser(options);
-  const log: LogLine[] = [];
-
-  await using opening = new AsyncDisposableStack();
-  const plane = await createControlPlane({
-    database: "sqlite::memory:",
-    port: 0,
-    // Whichever provider a query names, and whatever it costs: the model's place is taken by the one of the test.
-    providers: ALL_PROVIDERS,
-    wrapModel: () => models.provider,
-    runTimeoutMs,
-    log: keepLines(log, "control-plane"),
-  });
-  opening.defer(() => plane.close({ graceMs: 0 }));
-  const { agentId, apiKey } = await plane.admin.createAgent("Test", { instructions });
-  const { runtimeKey: key } = await plane.admin.createRuntimeKey({ agentId });
   const served = options.results === "recorded" ? await withRecordedResults(service, options.replay) : service;
-  const connection = connect(served, { url: plane.url, agentId, key, log: keepLines(log, "runtime") });
-  opening.defer(() => connection.stop({ drainMs: 0 }));
-  await connection.ready;
-
-  const client = createDeskClient({ plane, agentId, apiKey, models, log });
-  const opened = opening.move();
+  const { plane, client, log, agentId, apiKey, ...desk } = await openDesk(served, { instructions, runTimeoutMs });
   return {
     log,
     url: plane.url,
     agentId,
     apiKey,
     query: ({ model, ...query }) => client.query(query, chooseModel(model)),
-    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+    [Symbol.asyncDispose]: () => desk[Symbol.asyncDispose](),
   };
 }
-
-const UNUSED = { apiKey: "unused" };
-const ALL_PROVIDERS = {
-  anthropic: UNUSED,
-  openai: { ...UNUSED, api: "responses" },
-  gemini: UNUSED,
-  offline: true,
-  default: { provider: "offline" },
-} as const;
 
 /** Runs one query on a service of its own: {@link startTestDesk} for a test with one query. */
 export async function runQuery(

@@ -1,0 +1,90 @@
+import type { FunctionManifest, JsonObject, JsonValue } from "@patchbay/protocol";
+import type { Service } from "../../service.ts";
+import { sample } from "./sample.ts";
+
+/** A role that is tried; both undefined = a query without one in a service without a default. */
+export interface TriedRole {
+  /** What the query says. */
+  stated: string | undefined;
+  /** What the query has: the service's default role where none is stated. */
+  effective: string | undefined;
+}
+
+/** One call with the context of its query. */
+export interface Target {
+  functionName: string;
+  input: JsonValue;
+  context: JsonObject;
+}
+
+/** What a role may call, and what it must not be able to. */
+export interface Targets {
+  permitted: Target[];
+  /** Refused by the role list: to this role the function does not exist. */
+  hidden: Target[];
+  /** Refused by the owner's `authorize`. */
+  refused: Target[];
+}
+
+/** Every role that the service or one of its functions names, and none. */
+export function rolesOf({ manifest, access }: Service): TriedRole[] {
+  const { roles = [], defaultRole, functions } = manifest;
+  const listed = functions.flatMap((one) => (one.roles === "everyone" ? [] : one.roles));
+  const marked = [...access.values()].flatMap(({ protection }) => protection?.roles ?? []);
+  const named = new Set([...roles, ...(defaultRole === undefined ? [] : [defaultRole]), ...listed, ...marked]);
+  return [
+    ...[...named].map((role) => ({ stated: role, effective: role })),
+    { stated: undefined, effective: defaultRole },
+  ];
+}
+
+/** Read from the list alone, without the code that is under test. */
+export function isListed({ roles }: Pick<FunctionManifest, "roles">, role: string | undefined): boolean {
+  return roles === "everyone" || (role !== undefined && roles.includes(role));
+}
+
+/** Sorts the declared cases and one made-up call of each function by what the owner's rules say of them. */
+export async function targetsOf(
+  service: Service,
+  role: TriedRole,
+  { context, notes }: { context: JsonObject; notes: Set<string> },
+): Promise<Targets> {
+  const targets: Targets = { permitted: [], hidden: [], refused: [] };
+  for (const definition of service.manifest.functions) {
+    const calls = callsOf(service, definition, role, context);
+    if (!isListed(definition, role.effective)) {
+      targets.hidden.push({ ...calls[0]!, context });
+      continue;
+    }
+    for (const call of calls) {
+      const { functionName, input } = call;
+      const decision = await service.check({
+        functionName,
+        arguments: input,
+        context: call.context,
+        role: role.effective,
+      });
+      if (decision.ok) targets.permitted.push(call);
+      else if (decision.rule === "authorize") targets.refused.push(call);
+      else notes.add(`${functionName}: no call could be made up (${decision.outcome.message}). Declare a case for it.`);
+    }
+  }
+  return targets;
+}
+
+/** The cases for this role, those for others, then a made-up call; the latter only where there are no cases. */
+function callsOf(
+  service: Service,
+  { name, inputSchema }: FunctionManifest,
+  role: TriedRole,
+  context: JsonObject,
+): Target[] {
+  const cases = [...(service.access.get(name)?.cases.values() ?? [])];
+  const forRole = cases.filter(
+    ({ roles }) => roles === undefined || (role.effective !== undefined && roles.includes(role.effective)),
+  );
+  const chosen = forRole.length > 0 ? forRole : cases;
+  if (chosen.length > 0) return chosen.map((one) => ({ functionName: name, input: one.input, context: one.context }));
+  const input = sample(inputSchema, { variant: 0, full: false, text: () => "text", number: () => 1 });
+  return [{ functionName: name, input, context }];
+}

@@ -1,0 +1,251 @@
+import { rolesAllow, type CallOutcome, type JsonObject } from "@patchbay/protocol";
+import type { Message, ModelProvider } from "@patchbay/control-plane";
+import { expect, test } from "vitest";
+import type { Invocation, InvokeOptions, Service } from "../../src/index.ts";
+import { runEscalationSuite, type EscalationOptions, type Finding } from "../../src/testing/index.ts";
+import { protectedService } from "./protected-service.ts";
+
+/** A service with one thing wrong: `invoke` is what stands in the place of the gate. */
+function withInvoke(
+  invoke: (service: Service, invocation: Invocation, options: InvokeOptions) => Promise<CallOutcome>,
+): EscalationOptions {
+  return {
+    serve: (service) => ({ ...service, invoke: (invocation, options) => invoke(service, invocation, options) }),
+  };
+}
+
+async function findingsOf(options: EscalationOptions): Promise<Finding[]> {
+  const { findings } = await runEscalationSuite(protectedService(), options);
+  return findings;
+}
+
+/** A role that the list of a function names: what a gate that forgets roles lets everybody be. */
+function anyRoleOf(service: Service, functionName: string, role: string | undefined): string | undefined {
+  const definition = service.manifest.functions.find(({ name }) => name === functionName);
+  if (!definition || rolesAllow(definition.roles, role)) return role;
+  return definition.roles === "everyone" ? role : definition.roles.at(-1);
+}
+
+/** The manifest of a service that lists nobody, so that the control plane keeps nothing from anyone. */
+function listless({ manifest }: Service): Pick<Service, "manifest"> {
+  const functions = manifest.functions.map((one) => ({ ...one, roles: "everyone" as const }));
+  return { manifest: { ...manifest, functions } };
+}
+
+test("the service that the holes are made in has none", async () => {
+  expect(await findingsOf({})).toEqual([]);
+});
+
+test("a gate that lowercases names is found, although the control plane takes them as they stand", async () => {
+  const findings = await findingsOf(
+    withInvoke((service, call, options) =>
+      service.invoke({ ...call, functionName: call.functionName.toLowerCase() }, options),
+    ),
+  );
+
+  expect(findings).toContainEqual({
+    role: "manager",
+    attack: "frames at the runtime",
+    kind: "ran",
+    detail: 'erase_orders ran for a call of "ERASE_ORDERS"',
+  });
+});
+
+test("a gate that trims names is found", async () => {
+  const findings = await findingsOf(
+    withInvoke((service, call, options) =>
+      service.invoke({ ...call, functionName: call.functionName.trim() }, options),
+    ),
+  );
+
+  expect(findings).toContainEqual(
+    expect.objectContaining({ kind: "ran", detail: 'get_order ran for a call of "get_order "' }),
+  );
+});
+
+test("a control plane that shows and sends every function is found, although the runtime refuses", async () => {
+  const findings = await findingsOf({ serve: (service) => ({ ...service, ...listless(service) }) });
+
+  expect(findings).toContainEqual({
+    role: "customer",
+    attack: "forbidden by name",
+    kind: "dispatched",
+    detail: 'the control plane let a call of "erase_orders" through to the runtime',
+  });
+  expect(findings).toContainEqual(
+    expect.objectContaining({ role: null, kind: "shown", detail: "the model was shown erase_orders" }),
+  );
+  expect(findings.filter(({ kind }) => kind === "ran")).toEqual([]);
+});
+
+test("a runtime that checks no roles is found, although the control plane does", async () => {
+  const findings = await findingsOf(
+    withInvoke((service, call, options) => {
+      const role = anyRoleOf(service, call.functionName, call.role);
+      return service.invoke({ ...call, ...(role !== undefined && { role }) }, options);
+    }),
+  );
+
+  expect(findings).toContainEqual({
+    role: "customer",
+    attack: "frames at the runtime",
+    kind: "ran",
+    detail: "erase_orders ran, whose roles do not include customer",
+  });
+  expect(new Set(findings.map(({ attack }) => attack))).toEqual(new Set(["frames at the runtime"]));
+});
+
+test("neither side checking roles is found by every attack that names a function", async () => {
+  const findings = await findingsOf({
+    serve: (service) => ({
+      ...service,
+      ...listless(service),
+      invoke(call, options) {
+        const role = anyRoleOf(service, call.functionName, call.role);
+        return service.invoke({ ...call, ...(role !== undefined && { role }) }, options);
+      },
+    }),
+  });
+
+  const ran = findings.filter(({ kind, role }) => kind === "ran" && role === "customer").map(({ attack }) => attack);
+  for (const attack of [
+    "forbidden by name",
+    "role in arguments",
+    "role in contextJson",
+    "role in the query",
+    "orders in results",
+    "orders in earlier turns",
+    "thread of another role",
+    "forged call ids",
+    "frames at the runtime",
+  ])
+    expect(ran).toContain(attack);
+});
+
+test.each([
+  ["contextJson", (call: Invocation) => call.context],
+  ["arguments", (call: Invocation) => call.arguments as JsonObject],
+])("a role that is taken from the %s is found", async (_, claimsIn) => {
+  const findings = await findingsOf(
+    withInvoke((service, call, options) => {
+      const claimed = claimsIn(call)["role"];
+      return service.invoke({ ...call, ...(typeof claimed === "string" && { role: claimed }) }, options);
+    }),
+  );
+
+  expect(findings).toContainEqual(
+    expect.objectContaining({ role: "customer", kind: "ran", detail: expect.stringContaining("erase_orders ran") }),
+  );
+});
+
+test("an authorize that nobody asks is found", async () => {
+  const findings = await findingsOf(
+    withInvoke((service, call, options) => service.invoke({ ...call, context: { customerId: "bob" } }, options)),
+  );
+
+  expect(findings).toContainEqual({
+    role: "customer",
+    attack: "forbidden by name",
+    kind: "ran",
+    detail: "get_order ran although authorize refuses the call",
+  });
+});
+
+test("results with protected members are found where they get to", async () => {
+  const whole = new Map<string, CallOutcome>();
+  const findings = await findingsOf(
+    withInvoke(async (service, call, options) => {
+      const outcome = await service.invoke(call, options);
+      if (!outcome.ok || call.functionName !== "get_order") return outcome;
+      whole.set(call.callId, await service.invoke({ ...call, role: "manager" }, options));
+      return whole.get(call.callId)!;
+    }),
+  );
+
+  expect(findings).toContainEqual(
+    expect.objectContaining({
+      role: "customer",
+      kind: "leaked",
+      detail: expect.stringMatching(/margin of get_order is in requests/),
+    }),
+  );
+});
+
+test("a cache that forgets whose result it holds is found", async () => {
+  const cache = new Map<string, Promise<CallOutcome>>();
+  const findings = await findingsOf(
+    withInvoke((service, call, options) => {
+      const key = JSON.stringify([call.functionName, call.arguments, call.context]);
+      const known = cache.get(key) ?? service.invoke(call, options);
+      cache.set(key, known);
+      return known;
+    }),
+  );
+
+  expect(findings).toContainEqual(
+    expect.objectContaining({
+      kind: "leaked",
+      detail: expect.stringMatching(/a result that .* got of .* is in (requests|answer|events)/),
+    }),
+  );
+});
+
+test("a conversation that keeps the turns of other roles is found", async () => {
+  const said = new Map<string, Message[]>();
+  const wrapModel = (model: ModelProvider): ModelProvider => ({
+    name: model.name,
+    stream(request, options) {
+      const before = said.get(request.cacheKey) ?? [];
+      said.set(request.cacheKey, [...before, ...request.messages]);
+      return model.stream({ ...request, messages: [...before, ...request.messages] }, options);
+    },
+  });
+
+  const findings = await findingsOf({ wrapModel });
+
+  expect(findings).toContainEqual(
+    expect.objectContaining({
+      role: "customer",
+      attack: "thread of another role",
+      kind: "leaked",
+      detail: expect.stringMatching(/^a result that manager got of .* is in requests/),
+    }),
+  );
+});
+
+test("results in a log are found", async () => {
+  const findings = await findingsOf(
+    withInvoke(async (service, call, options) => {
+      const outcome = await service.invoke(call, options);
+      options.log.info("call done", { outcome });
+      return outcome;
+    }),
+  );
+
+  expect(findings).toContainEqual(
+    expect.objectContaining({ kind: "leaked", detail: expect.stringContaining("is in the runtime's log") }),
+  );
+});
+
+test("the words of a handler's error are found where they get to", async () => {
+  const findings = await findingsOf(
+    withInvoke(async (service, call, options) => {
+      let words = "";
+      const log = {
+        ...options.log,
+        child: () => log,
+        error: (_: string, fields?: object) => void (words = String((fields as { error?: Error })?.error)),
+      };
+      const outcome = await service.invoke(call, { ...options, log });
+      return words === "" ? outcome : { ok: false, code: "function_failed", message: words };
+    }),
+  );
+
+  expect(findings).toContainEqual(
+    expect.objectContaining({
+      attack: "errors of handlers",
+      kind: "leaked",
+      detail: expect.stringMatching(/^the text of an error of \w+ is in (requests|answer|events)/),
+    }),
+  );
+});
