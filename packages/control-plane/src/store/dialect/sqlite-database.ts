@@ -3,13 +3,20 @@ import type { SqliteDatabase, SqliteStatement } from "kysely";
 
 const STATEMENTS_KEPT = 300;
 
-/** A `node:sqlite` database in the shape that kysely's SQLite dialect takes. Statements are kept by their text. */
-export function adaptSqlite(database: DatabaseSync): SqliteDatabase {
+/** A database in the shape that kysely's SQLite dialect takes. */
+export interface EmbeddedDatabase extends SqliteDatabase {
+  readonly inTransaction: boolean;
+}
+
+/** A `node:sqlite` database for kysely. Statements are kept by their text. */
+export function adaptSqlite(database: DatabaseSync): EmbeddedDatabase {
   const kept = new Map<string, SqliteStatement>();
   return {
+    get inTransaction() {
+      return database.isTransaction;
+    },
     close: () => database.close(),
-    prepare(text) {
-      const sql = controlStatement(text, database);
+    prepare(sql) {
       const known = kept.get(sql);
       if (known) return known;
       const statement = adaptStatement(database.prepare(sql));
@@ -18,16 +25,6 @@ export function adaptSqlite(database: DatabaseSync): SqliteDatabase {
       return statement;
     },
   };
-}
-
-/**
- * Transactions begin with the write lock: one that began by reading could not write after another process did. SQLite
- * rolls back by itself when a disk fails, and a second rollback would hide the first error.
- */
-function controlStatement(sql: string, database: DatabaseSync): string {
-  if (sql === "begin") return "begin immediate";
-  if (sql === "rollback" && !database.isTransaction) return "select 1";
-  return sql;
 }
 
 function adaptStatement(statement: StatementSync): SqliteStatement {

@@ -1,0 +1,82 @@
+import { DatabaseSync } from "node:sqlite";
+import { Kysely, sql } from "kysely";
+import { expect, test } from "vitest";
+import { sqliteDialect } from "../../src/store/dialect/sqlite.ts";
+import { sqlitePlace } from "./sqlite-place.ts";
+
+async function openNotes() {
+  const place = await sqlitePlace();
+  const db = new Kysely<{ notes: { text: string } }>({ dialect: sqliteDialect(place.file).kysely });
+  await db.schema.createTable("notes").addColumn("text", "text").execute();
+  const other = new DatabaseSync(place.file);
+  return {
+    db,
+    write: (...texts: string[]) =>
+      db.transaction().execute(async (trx) => {
+        for (const text of texts) await trx.insertInto("notes").values({ text }).execute();
+      }),
+    read: async () => (await db.selectFrom("notes").select("text").execute()).map(({ text }) => text),
+    /** What another process sees: only what was committed. */
+    committed: () => other.prepare("select text from notes").all().map(Object.values).flat(),
+    async [Symbol.asyncDispose]() {
+      other.close();
+      await db.destroy();
+      await place[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test("a transaction has ended only when its work is committed, also beside others", async () => {
+  await using notes = await openNotes();
+  const seen: unknown[] = [];
+
+  await Promise.all(["a", "b", "c"].map((text) => notes.write(text).then(() => seen.push(...notes.committed()))));
+
+  expect(seen).toEqual(["a", "b", "c", "a", "b", "c", "a", "b", "c"]);
+});
+
+test("a transaction that fails takes back its own work alone", async () => {
+  await using notes = await openNotes();
+  const failing = notes.db.transaction().execute(async (trx) => {
+    await trx.insertInto("notes").values({ text: "lost" }).execute();
+    throw new Error("changed its mind");
+  });
+
+  const ended = await Promise.allSettled([notes.write("before"), failing, notes.write("after")]);
+
+  expect(ended.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+  expect(await notes.read()).toEqual(["before", "after"]);
+});
+
+test("a read sees nothing that another process could not see", async () => {
+  await using notes = await openNotes();
+  const writing = Array.from({ length: 20 }, (_, i) => notes.write(`${i}`));
+
+  const read = await notes.read();
+
+  expect(notes.committed()).toEqual(expect.arrayContaining(read));
+  await Promise.all(writing);
+});
+
+test("when a commit fails, every transaction in it fails, and later ones work", async () => {
+  await using notes = await openNotes();
+  await sql`create table kinds (name text primary key)`.execute(notes.db);
+  await sql`create table tags (kind text references kinds (name) deferrable initially deferred)`.execute(notes.db);
+  const broken = notes.db.transaction().execute((trx) => sql`insert into tags values ('of no kind')`.execute(trx));
+
+  const ended = await Promise.allSettled([notes.write("a"), broken, notes.write("b")]);
+  await notes.write("c");
+
+  expect(ended.map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
+  expect(await notes.read()).toEqual(["c"]);
+});
+
+test("what was written just before the end is there at the next start", async () => {
+  await using notes = await openNotes();
+  const writing = notes.write("last");
+  await notes.db.destroy();
+
+  await writing;
+
+  expect(notes.committed()).toEqual(["last"]);
+});
