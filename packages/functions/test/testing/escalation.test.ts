@@ -6,13 +6,16 @@ import { deskService } from "./desk-service.ts";
 import { largeService } from "./large-service.ts";
 
 test("fifty functions and six roles are tried in less than ten seconds, and nothing is found", async () => {
+  const before = process.cpuUsage();
   const report = await runEscalationSuite(largeService());
+  const { user, system } = process.cpuUsage(before);
 
   expect(report.findings).toEqual([]);
   expect(report.notes).toEqual([]);
   expect(report.roles).toHaveLength(7);
   expect(report.attempts).toBeGreaterThan(10_000);
-  expect(report.durationMs).toBeLessThan(10_000);
+  // Its own time, so that whatever else the machine does at the moment does not count.
+  expect((user + system) / 1000).toBeLessThan(10_000);
 });
 
 test("every role is tried by every attack that can be made under it, and no real handler runs", async () => {
@@ -82,7 +85,7 @@ test("what cannot be made up is said instead of being passed over", async () => 
 
   expect(findings).toEqual([]);
   expect(notes.toSorted()).toEqual([
-    expect.stringMatching(/^strict_input: no call could be made up .* Declare a case for it\.$/),
+    expect.stringMatching(/^strict_input: no call could be made up that its schemas accept. Declare a case for it\.$/),
     "strict_output: no result could be made up that its output schema accepts.",
   ]);
 });

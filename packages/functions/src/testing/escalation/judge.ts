@@ -7,13 +7,12 @@ import type { HandlerRun } from "./instrument.ts";
 import type { Mark } from "./marks.ts";
 import { roleName } from "./report.ts";
 import type { Scene, Stage } from "./stage.ts";
-import { isListed } from "./targets.ts";
 
 /** Judges what reached the runtime and which handlers ran. `behindPlane`: a control plane should have kept off what the list forbids. */
 export async function judgeCalls(stage: Stage, scene: Scene, { behindPlane }: { behindPlane: boolean }): Promise<void> {
   const { effective } = scene;
   for (const { functionName, role } of scene.invocations.values()) {
-    if (behindPlane && !isCallable(stage, functionName, effective))
+    if (behindPlane && !stage.rules.isListed(functionName, effective))
       stage.found(
         scene,
         "dispatched",
@@ -32,26 +31,24 @@ async function judgeRun(stage: Stage, scene: Scene, run: HandlerRun): Promise<vo
   if (!asked) return stage.found(scene, "ran", `${functionName} ran without a call`);
   if (asked.functionName !== functionName)
     return stage.found(scene, "ran", `${functionName} ran for a call of ${quoted(asked.functionName)}`);
-  if (!isCallable(stage, functionName, effective))
+  if (!stage.rules.isListed(functionName, effective))
     return stage.found(scene, "ran", `${functionName} ran, whose roles do not include ${roleName(effective)}`);
   if (role !== effective)
     stage.found(scene, "role", `the handler of ${functionName} was told the role ${roleName(role)}`);
-  const { arguments: input, context } = asked;
-  const decision = await stage.service.check({ functionName, arguments: input, context, role: effective });
-  if (!decision.ok) stage.found(scene, "ran", `${functionName} ran although ${decision.rule} refuses the call`);
-}
-
-/** By the exact name and the list alone. */
-function isCallable({ service }: Stage, functionName: string, role: string | undefined): boolean {
-  const definition = service.manifest.functions.find(({ name }) => name === functionName);
-  return definition !== undefined && isListed(definition, role);
+  const ruling = await stage.rules.rule({ functionName, input: asked.arguments, context: asked.context }, effective);
+  if (ruling !== "permitted")
+    stage.found(
+      scene,
+      "ran",
+      `${functionName} ran although ${ruling === "authorize" ? "authorize refuses" : "its schemas refuse"} the call`,
+    );
 }
 
 /** Judges all that a query left behind: what the model was shown, and every place where a marked value could have got to. */
 export function judgeQuery(stage: Stage, scene: Scene, finished: AskedQuery): void {
   for (const { functions } of finished.requests)
     for (const { name } of functions)
-      if (!isCallable(stage, name, scene.effective)) stage.found(scene, "shown", `the model was shown ${name}`);
+      if (!stage.rules.isListed(name, scene.effective)) stage.found(scene, "shown", `the model was shown ${name}`);
 
   const { log, history, ...read } = finished;
   judgePlaces(stage, scene, read);

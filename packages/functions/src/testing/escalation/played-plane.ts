@@ -10,7 +10,7 @@ type ResultFrame = Extract<RuntimeFrame, { type: "result" }>;
 
 /** A control plane that is not on the owner's side: it sends a runtime whatever it likes. */
 export interface PlayedPlane extends AsyncDisposable {
-  /** Sends a call and gives the result that the runtime sent for this attempt. */
+  /** Sends a call and gives the result that the runtime then sends for its id. */
   call(frame: Omit<CallFrame, "type" | "timeoutMs">): Promise<ResultFrame>;
   /** Tells the runtime that the result is stored. */
   acknowledge(callId: string): void;
@@ -38,20 +38,20 @@ export async function startPlayedPlane(service: Service): Promise<PlayedPlane> {
     const frame = JSON.parse((data as Buffer).toString()) as RuntimeFrame;
     if (frame.type === "hello")
       send({ type: "welcome", connectionId: "played", agentId: "played", heartbeatMs: 60_000 });
-    if (frame.type === "result") waiting.get(`${frame.callId} ${frame.attempt}`)?.(frame);
+    if (frame.type === "result") waiting.get(frame.callId)?.(frame);
   });
   await connection.ready;
 
   return {
     call(frame) {
       const { promise, resolve, reject } = Promise.withResolvers<ResultFrame>();
-      const key = `${frame.callId} ${frame.attempt}`;
-      const timer = setTimeout(() => reject(new Error(`The runtime did not answer call ${key}.`)), PATIENCE_MS);
-      waiting.set(key, resolve);
+      const { callId } = frame;
+      const timer = setTimeout(() => reject(new Error(`The runtime did not answer call ${callId}.`)), PATIENCE_MS);
+      waiting.set(callId, resolve);
       send({ type: "call", timeoutMs: PATIENCE_MS, ...frame });
       return promise.finally(() => {
         clearTimeout(timer);
-        waiting.delete(key);
+        waiting.delete(callId);
       });
     },
     acknowledge: (callId) => send({ type: "resultAck", callId }),

@@ -10,6 +10,8 @@ export type FindingKind =
   | "role"
   /** A value stands where the role, or anybody, may not read it. */
   | "leaked"
+  /** A query of the suite ended with an error. */
+  | "failed"
   /** A key was let through that it is pinned against. */
   | "accepted";
 

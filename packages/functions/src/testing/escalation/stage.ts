@@ -9,6 +9,7 @@ import { hostileModel, type Attempt } from "./hostile-model.ts";
 import { instrument, type HandlerMode, type HandlerRun } from "./instrument.ts";
 import { judgeCalls, judgeQuery } from "./judge.ts";
 import { createMarks, type Marks } from "./marks.ts";
+import type { OwnerRules } from "./owner-rules.ts";
 import type { FindingKind } from "./report.ts";
 import type { Targets, TriedRole } from "./targets.ts";
 
@@ -50,6 +51,7 @@ export interface Ask {
 
 export interface Stage {
   readonly service: Service;
+  readonly rules: OwnerRules;
   /** What is connected: instrumented, in whatever the owner puts around it, and watched. */
   readonly served: Service;
   readonly marks: Marks;
@@ -70,6 +72,7 @@ export interface Stage {
 
 export interface StageSetup {
   service: Service;
+  rules: OwnerRules;
   roles: readonly TriedRole[];
   context: JsonObject;
   targets: ReadonlyMap<TriedRole, Targets>;
@@ -85,7 +88,7 @@ const CONCURRENCY = 256;
 const NOBODY = "patchbay-nobody";
 
 export async function openStage(setup: StageSetup): Promise<Stage & AsyncDisposable> {
-  const { service, roles, context, targets, notes, serve, wrapModel, found, count } = setup;
+  const { service, rules, roles, context, targets, notes, serve, wrapModel, found, count } = setup;
   const marks = createMarks();
   const scenes = new Map<string, Scene>();
   const keys = new Map<string, Promise<string>>();
@@ -107,6 +110,7 @@ export async function openStage(setup: StageSetup): Promise<Stage & AsyncDisposa
 
   const stage: Stage = {
     service,
+    rules,
     served,
     marks,
     desk,
@@ -173,8 +177,10 @@ async function askAs(stage: Stage, scene: Scene, ask: Ask): Promise<AskedQuery |
       ...(threadId !== undefined && { threadId }),
     };
     const finished = await desk.client.ask(body, model, key);
-    if (finished.answer.success) return finished;
-    throw new Error(`A query of the suite failed, so nothing was proved by it: ${finished.answer.errorMessage}`);
+    const { success, errorMessage } = finished.answer;
+    if (!success)
+      stage.found(scene, "failed", `a query ended with an error, so nothing was proved by it: ${errorMessage}`);
+    return finished;
   } catch (error) {
     if (ask.mayBeRefused && error instanceof QueryRefused && error.status < 500) return undefined;
     throw error;

@@ -3,6 +3,7 @@ import type { JsonObject } from "@patchbay/protocol";
 import { isService, type Service } from "../../service.ts";
 import { ATTACKS } from "./attacks/index.ts";
 import { judgeUpkeep } from "./judge.ts";
+import { ownerRules } from "./owner-rules.ts";
 import type { EscalationReport, Finding } from "./report.ts";
 import { openStage, type Stage } from "./stage.ts";
 import { rolesOf, targetsOf, type Targets, type TriedRole } from "./targets.ts";
@@ -34,13 +35,25 @@ export async function runEscalationSuite(service: Service, options: EscalationOp
   const began = performance.now();
   const { context = {}, serve = (served) => served, wrapModel = (model) => model } = options;
   const notes = new Set<string>();
+  const rules = ownerRules(service);
   const roles = rolesOf(service);
   const targets = new Map<TriedRole, Targets>();
-  for (const role of roles) targets.set(role, await targetsOf(service, role, { context, notes }));
+  for (const role of roles) targets.set(role, await targetsOf(service, role, { rules, context, notes }));
   await checkContext(service, context);
 
   const { found, count, results, findings } = createTally(roles);
-  await using stage = await openStage({ service, roles, context, targets, notes, serve, wrapModel, found, count });
+  await using stage = await openStage({
+    service,
+    rules,
+    roles,
+    context,
+    targets,
+    notes,
+    serve,
+    wrapModel,
+    found,
+    count,
+  });
   const jobs = ATTACKS.flatMap(({ name, run }) => roles.map((role) => () => run(stage, role, name)));
   await pooled(jobs, SIDE_BY_SIDE);
   await judgeTraces(stage);

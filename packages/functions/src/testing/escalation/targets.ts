@@ -1,5 +1,6 @@
-import type { FunctionManifest, JsonObject, JsonValue } from "@patchbay/protocol";
+import type { FunctionManifest, JsonObject } from "@patchbay/protocol";
 import type { Service } from "../../service.ts";
+import type { OwnerRules, RuledCall } from "./owner-rules.ts";
 import { sample } from "./sample.ts";
 
 /** A role that is tried; both undefined = a query without one in a service without a default. */
@@ -11,11 +12,7 @@ export interface TriedRole {
 }
 
 /** One call with the context of its query. */
-export interface Target {
-  functionName: string;
-  input: JsonValue;
-  context: JsonObject;
-}
+export type Target = RuledCall;
 
 /** What a role may call, and what it must not be able to. */
 export interface Targets {
@@ -38,35 +35,24 @@ export function rolesOf({ manifest, access }: Service): TriedRole[] {
   ];
 }
 
-/** Read from the list alone, without the code that is under test. */
-export function isListed({ roles }: Pick<FunctionManifest, "roles">, role: string | undefined): boolean {
-  return roles === "everyone" || (role !== undefined && roles.includes(role));
-}
-
 /** Sorts the declared cases and one made-up call of each function by what the owner's rules say of them. */
 export async function targetsOf(
   service: Service,
   role: TriedRole,
-  { context, notes }: { context: JsonObject; notes: Set<string> },
+  { rules, context, notes }: { rules: OwnerRules; context: JsonObject; notes: Set<string> },
 ): Promise<Targets> {
   const targets: Targets = { permitted: [], hidden: [], refused: [] };
   for (const definition of service.manifest.functions) {
     const calls = callsOf(service, definition, role, context);
-    if (!isListed(definition, role.effective)) {
+    if (!rules.isListed(definition.name, role.effective)) {
       targets.hidden.push({ ...calls[0]!, context });
       continue;
     }
     for (const call of calls) {
-      const { functionName, input } = call;
-      const decision = await service.check({
-        functionName,
-        arguments: input,
-        context: call.context,
-        role: role.effective,
-      });
-      if (decision.ok) targets.permitted.push(call);
-      else if (decision.rule === "authorize") targets.refused.push(call);
-      else notes.add(`${functionName}: no call could be made up (${decision.outcome.message}). Declare a case for it.`);
+      const ruling = await rules.rule(call, role.effective);
+      if (ruling === "permitted") targets.permitted.push(call);
+      else if (ruling === "authorize") targets.refused.push(call);
+      else notes.add(`${definition.name}: no call could be made up that its schemas accept. Declare a case for it.`);
     }
   }
   return targets;
