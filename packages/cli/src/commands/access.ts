@@ -11,6 +11,7 @@ interface AccessOptions {
   markdown?: true;
   check?: true;
   write?: true;
+  attack?: true;
   explain?: string;
   role?: string;
   input?: string;
@@ -27,11 +28,19 @@ export function addAccessCommand(program: Command): void {
     .addOption(option("--write", "write access.lock.json").conflicts("check"))
     .addOption(option("--markdown", "print the table as Markdown"))
     .addOption(
+      option("--attack", "try as each role what it must not get to; exit 1 on any finding").conflicts([
+        "check",
+        "write",
+        "markdown",
+        "explain",
+      ]),
+    )
+    .addOption(
       option("--explain <function>", "say which rule decides a call").conflicts(["check", "write", "markdown"]),
     )
     .addOption(option("--role <role>", "with --explain: the role of the query"))
     .addOption(option("--input <json>", "with --explain: the arguments of the call"))
-    .addOption(option("--context <json>", "with --explain: what contextJson holds"))
+    .addOption(option("--context <json>", "with --explain and --attack: what contextJson holds"))
     .addOption(jsonOption())
     .action(access);
   examples(
@@ -39,6 +48,7 @@ export function addAccessCommand(program: Command): void {
     "patchbay access service.ts                                   # the table",
     "patchbay access service.ts --write                           # keep it in access.lock.json",
     "patchbay access service.ts --check                           # in CI: fails when access changed",
+    "patchbay access service.ts --attack                          # try to get where a role must not get",
     `patchbay access service.ts --explain get_ticket --role staff --input '{"ticketId":"T-100"}'`,
   );
 }
@@ -49,6 +59,7 @@ async function access(file: string | undefined, options: AccessOptions): Promise
     throw new CommandFailure(describeLoadError(error, path));
   });
   if (options.explain !== undefined) return explain(service, options.explain, options);
+  if (options.attack) return attack(service, options);
   const { accessMatrix } = await import("@patchbay/functions/access");
   const matrix = await accessMatrix(service);
   if (options.check) return check(path, matrix, options);
@@ -85,6 +96,16 @@ async function check(path: string, matrix: AccessMatrix, { json }: AccessOptions
 
 function line({ kind, sentence }: AccessChange): string {
   return `${kind === "widening" ? paint("red", "widening ") : paint("yellow", "narrowing")}  ${sentence}`;
+}
+
+async function attack(service: Service, options: AccessOptions): Promise<void> {
+  const { renderEscalationReport, runEscalationSuite } = await import("@patchbay/functions/testing");
+  const context = parseContext(options.context);
+  const report = await runEscalationSuite(service, { ...(context && { context }) });
+  if (options.json) printJson(report);
+  else say(renderEscalationReport(report));
+  const { length: count } = report.findings;
+  if (count > 0) throw new CommandFailure(`${count === 1 ? "One thing was" : `${count} things were`} found.`);
 }
 
 async function explain(service: Service, functionName: string, options: AccessOptions): Promise<void> {

@@ -1,6 +1,7 @@
 import type { AskedQuery } from "../../desk-client.ts";
+import { QueryRefused } from "../../finished-query.ts";
+import { scriptedModel } from "../../scripted-model.ts";
 import { judgePlaces } from "../judge.ts";
-import { roleName } from "../report.ts";
 import type { Stage } from "../stage.ts";
 import type { TriedRole } from "../targets.ts";
 import { attemptOf, byContext, type Attack } from "./attack.ts";
@@ -31,16 +32,17 @@ const pinnedKey: Attack = {
     const { stated } = role;
     if (stated === undefined) return;
     const key = await stage.keyFor(stated);
-    const { client } = stage.desk;
+    const { context, desk } = stage;
+    const { client } = desk;
     for (const other of stage.roles) {
       if (other.stated === undefined || other.stated === stated) continue;
       const earlier = await earlierQuery(stage, other, attack);
       if (!earlier) continue;
       const { runId, threadId } = earlier.answer;
-      const body = { query: "Let me in.", role: other.stated, contextJson: JSON.stringify(stage.context) };
-      const { status } = await client.request("/query", { key, body });
-      if (status !== 403)
-        stage.found({ attack, role }, "accepted", `it asked as ${roleName(other.stated)} (status ${status})`);
+      const asked = await client
+        .ask({ query: "Let me in.", role: other.stated, context }, scriptedModel(["In."]), key)
+        .catch(refused);
+      if (asked) stage.found({ attack, role }, "accepted", `a key for ${stated} asked as ${other.stated}`);
       const paths = [`/runs/${runId}`, `/runs/${runId}/events`, `/threads/${threadId}`, "/threads"];
       for (const path of paths) {
         const places = { read: await (await client.request(path, { key })).text() };
@@ -50,6 +52,10 @@ const pinnedKey: Attack = {
     }
   },
 };
+
+function refused(error: unknown): undefined {
+  if (!(error instanceof QueryRefused) || error.status !== 403) throw error;
+}
 
 const earlier = new WeakMap<Stage, Map<TriedRole, Promise<AskedQuery | undefined>>>();
 
