@@ -60,6 +60,7 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
     if (started.kind === "joined") return await joined(caller, started);
     deps.observe({ at: deps.clock.now(), kind: "query", runId: run.runId, agentId: run.agentId, ...roleOf(run) });
     if (started.run.status === "running") executor.begin(started.run, checked.session.manifest);
+    else executor.awaitTurn(run.threadId);
     return run;
   }
 

@@ -18,6 +18,8 @@ export interface Executor {
   readonly owner: string;
   /** Works a run that was stored as leased to `owner`. */
   begin(run: RunRecord, manifest?: Manifest): void;
+  /** Has the replica that works on a thread look for runs that wait there when its own has ended. */
+  awaitTurn(threadId: string): void;
   /** Ends a run of any replica that was marked as to be cancelled. */
   cancel(runId: string): void;
   /** Aborted once this process gives up following runs; its reason is what a query that comes later is answered. */
@@ -27,6 +29,7 @@ export interface Executor {
 }
 
 interface Running {
+  threadId: string;
   abort: AbortController;
   ended: Promise<void>;
 }
@@ -34,6 +37,8 @@ interface Running {
 export function createExecutor(owner: string, bus: Bus, deps: RunDeps): Executor {
   const { runs, clock, log } = deps;
   const running = new Map<string, Running>();
+  /** Threads of this process's runs that perhaps have another waiting. What is not known of here, the poll finds. */
+  const awaited = new Set<string>();
   const stopped = new AbortController();
   const draining = new AbortController();
   let accepting = true;
@@ -55,22 +60,32 @@ export function createExecutor(owner: string, bus: Bus, deps: RunDeps): Executor
       clearTimeout(deadline);
       // After a lease was lost and won back, the same run may be worked on here anew.
       if (running.get(run.runId)?.abort === abort) running.delete(run.runId);
-      if (accepting) void claim({ threadId: run.threadId, limit: 1 });
+      if (accepting && awaited.has(run.threadId)) void claimNext(run.threadId);
     });
-    running.set(run.runId, { abort, ended });
+    running.set(run.runId, { threadId: run.threadId, abort, ended });
   }
 
   /** Perhaps the store had done what it said it could not: what it has of the run is read anew at once, but only once in vain. */
   async function leave(run: RunRecord, how: Awaited<ReturnType<typeof runToEnd>>): Promise<void> {
-    if (how === "left" && run.claims <= 1) await release([run.runId]).catch(releaseFailed);
+    if (how !== "left" || run.claims > 1) return;
+    await release([run.runId]).catch(releaseFailed);
+    awaited.add(run.threadId);
   }
 
-  async function claim(which: { threadId?: string; limit: number }): Promise<void> {
+  async function claim(which: { threadId?: string; limit: number }): Promise<number> {
     try {
-      for (const run of await runs.claim({ owner, leaseMs: LEASE_MS, ...which })) begin(run);
+      const claimed = await runs.claim({ owner, leaseMs: LEASE_MS, ...which });
+      for (const run of claimed) begin(run);
+      return claimed.length;
     } catch (error) {
       log.warn("runs could not be claimed", { cause: error });
+      return 0;
     }
+  }
+
+  /** More may wait behind the one that is claimed. */
+  async function claimNext(threadId: string): Promise<void> {
+    if ((await claim({ threadId, limit: 1 })) === 0) awaited.delete(threadId);
   }
 
   async function endExpired(): Promise<void> {
@@ -122,9 +137,17 @@ export function createExecutor(owner: string, bus: Bus, deps: RunDeps): Executor
       );
   });
 
+  const waits = bus.subscribe("waiting", (threadId) => {
+    if (typeof threadId !== "string") return;
+    if (running.values().some((one) => one.threadId === threadId)) awaited.add(threadId);
+    // The run that it waited for ended just now.
+    else if (accepting) void claim({ threadId, limit: 1 });
+  });
+
   return {
     owner,
     begin,
+    awaitTurn: (threadId) => bus.publish("waiting", threadId),
     cancel: (runId) => bus.publish("cancel", runId),
     draining: draining.signal,
     async open() {
@@ -142,6 +165,7 @@ export function createExecutor(owner: string, bus: Bus, deps: RunDeps): Executor
       await handOver();
       draining.abort(new ServiceError("unavailable", "This replica is stopping. Try again in a moment."));
       cancellations[Symbol.dispose]();
+      waits[Symbol.dispose]();
     },
   };
 

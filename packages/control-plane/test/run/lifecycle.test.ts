@@ -131,11 +131,14 @@ test("queries on one thread wait their turn, four deep, then the thread is busy"
     waiting.push(core.runs.result(run, { signal: AbortSignal.timeout(10_000) }));
   }
   expect(await waiting[4]).toMatchObject({ success: false, code: "thread_busy" });
+  const openedAt = performance.now();
   gate.resolve();
 
   const answers = await Promise.all(waiting.slice(0, 4));
   expect(answers.map((answer) => answer?.response)).toEqual(["re: 1", "re: 2", "re: 3", "re: 4"]);
   expect(model.requests.map(lastText)).toEqual(["0", "1", "2", "3", "4"]);
+  // Found by the poll alone, once a second, they would take three seconds at the least.
+  expect(performance.now() - openedAt).toBeLessThan(2_500);
 });
 
 test("turns that ran under another role are not shown when the thread goes on", async () => {
