@@ -5,6 +5,7 @@ export type { LogLine } from "./log-lines.ts";
 export type { ModelChoice } from "./model-choice.ts";
 export {
   scriptedModel,
+  type DecideTurn,
   type Script,
   type ScriptedCall,
   type ScriptedModel,

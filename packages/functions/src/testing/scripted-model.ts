@@ -28,10 +28,14 @@ export interface ScriptedTurn {
   usage?: ModelTurn["usage"];
 }
 
-/** Turns in order, or a function that decides each turn by what the model was sent. */
-export type Script =
-  | readonly (ScriptedTurn | string)[]
-  | ((request: ModelRequest, turn: number) => ScriptedTurn | string | Promise<ScriptedTurn | string>);
+/** Decides a turn by what the model was sent; `turn` counts from 0. */
+export type DecideTurn = (
+  request: ModelRequest,
+  turn: number,
+) => ScriptedTurn | string | Promise<ScriptedTurn | string>;
+
+/** Turns in order, each of them written or decided, or one function that decides them all. */
+export type Script = readonly (ScriptedTurn | string | DecideTurn)[] | DecideTurn;
 
 /** A model that says what a test wants it to say. */
 export interface ScriptedModel extends ModelProvider {
@@ -53,8 +57,8 @@ export function scriptedModel(script: Script): ScriptedModel {
     requests,
     async *stream(request, { signal }) {
       const index = requests.push({ ...request, messages: [...request.messages] }) - 1;
-      const answer = typeof script === "function" ? script(request, index) : script[index];
-      const scripted = await unlessAborted(answer, signal);
+      const turn = typeof script === "function" ? script : script[index];
+      const scripted = await unlessAborted(typeof turn === "function" ? turn(request, index) : turn, signal);
       if (scripted === undefined) throw new Error(missingTurn(script.length, index));
       yield* play(typeof scripted === "string" ? { text: scripted } : scripted, index);
     },

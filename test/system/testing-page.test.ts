@@ -1,0 +1,21 @@
+import { readFileSync } from "node:fs";
+import { runEscalationSuite } from "@patchbay/functions/testing";
+import { expect, test } from "vitest";
+import quickstart from "../../examples/quickstart/service.ts";
+
+const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
+
+test("the complete test file of the testing page is the one that is run", () => {
+  const blocks = [...read("docs/testing.md").matchAll(/```ts\n(.*?)```/gs)].map(([, code = ""]) => code);
+
+  expect(blocks.at(-1)).toBe(read("examples/retail-desk/test/desk.test.ts"));
+});
+
+test("the testing page explains every attack of the suite, in its order", async () => {
+  const { results } = await runEscalationSuite(quickstart);
+  const explained = [...read("docs/testing.md").matchAll(/^\| ([a-z ]+) \| /gim)].map(([, name]) => name);
+
+  const attacks = [...new Set(results.map(({ attack }) => attack))];
+
+  expect(explained.slice(explained.indexOf(attacks[0]))).toEqual(attacks);
+});
