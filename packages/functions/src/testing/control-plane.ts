@@ -7,7 +7,9 @@ export async function loadControlPlane(): Promise<typeof ControlPlanePackage> {
   try {
     return await import("@patchbay/control-plane");
   } catch (error) {
-    if ((error as { code?: unknown }).code !== "ERR_MODULE_NOT_FOUND") throw error;
+    const { code, message } = error as { code?: unknown; message: string };
+    // A package that the control plane itself misses has the same code.
+    if (code !== "ERR_MODULE_NOT_FOUND" || !message.includes("'@patchbay/control-plane'")) throw error;
     throw new Error(
       "To run a whole query in a test, the control plane must be installed: npm install --save-dev @patchbay/control-plane",
       { cause: error },
