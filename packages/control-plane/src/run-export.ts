@@ -65,11 +65,12 @@ const HISTORY_RUNS = 20;
 
 async function earlierRuns(
   { runs }: Store,
-  { agentId, threadId, role, subject, startedAt = 0 }: RunRecord,
+  { runId, agentId, threadId, role, subject, startedAt = 0 }: RunRecord,
 ): Promise<EarlierRun[]> {
   const history = await runs.history(threadId, { role, subject, limit: LOOKED_BACK });
   const found: EarlierRun[] = [];
   for (const entry of history) {
+    if (entry.runId === runId) break;
     const run = await runs.get(agentId, entry.runId);
     if (run?.finishedAt !== undefined && run.finishedAt <= startedAt) found.push({ run, entry });
   }
