@@ -1,0 +1,204 @@
+import { join } from "node:path";
+import { connect, silentLog } from "@patchbay/functions";
+import { callAs, runQuery, scriptedModel } from "@patchbay/functions/testing";
+import { describe, expect, test } from "vitest";
+import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
+import { ROUTES, type RouteId } from "../../packages/control-plane/src/http/routes.ts";
+import { startChaosProxy } from "../support/chaos-proxy.ts";
+import { createGateDesk, ONE_PASSAGE } from "../support/gate-desk.ts";
+import { callFrame, startHandPlane } from "../support/hand-plane.ts";
+import { callThenAnswer, startStandIn, type Script } from "../support/providers/index.ts";
+import { sourcesWith } from "../support/source-files.ts";
+import { startSystem, type SystemOptions } from "../support/system.ts";
+
+type Desk = ReturnType<typeof createGateDesk>;
+/** What became of a call: `ran`, or the code of its refusal. By name, since a refusal may be told before a result. */
+type Fates = Record<string, string>;
+/** Goes one way to the handlers as a clerk, for `look_up` and for the forbidden `wipe_all`. */
+type Way = (desk: Desk) => Promise<Fates>;
+
+const CALLS = [{ name: "look_up" }, { name: "wipe_all" }];
+const asClerk = { role: "clerk" };
+const fatesOf = (calls: readonly { toolName: string; success: boolean; code?: string | undefined }[]): Fates =>
+  Object.fromEntries(calls.map(({ toolName, success, code }) => [toolName, success ? "ran" : String(code)]));
+
+async function startWith(desk: Desk | undefined, options: SystemOptions & { script?: Script } = {}) {
+  const { script = callThenAnswer(CALLS), ...rest } = options;
+  const standIn = await startStandIn("anthropic", script);
+  const system = await startSystem({ ...(desk && { service: desk.service }), providers: standIn.config, ...rest });
+  return {
+    ...system,
+    standIn,
+    async [Symbol.asyncDispose]() {
+      await system[Symbol.asyncDispose]();
+      await standIn[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Every route, by whether a request to it may set functions in motion. A new route must take its place here. */
+const STARTING = {
+  query: async (desk) => {
+    await using system = await startWith(desk);
+    return fatesOf((await system.query("hi", asClerk)).toolInteractions);
+  },
+  queryStream: async (desk) => {
+    await using system = await startWith(desk);
+    const { events } = await system.stream("hi", asClerk);
+    return fatesOf(events.flatMap(({ data }) => (data.type === "toolResult" ? [data] : [])));
+  },
+  localQueryStream: async (desk) => {
+    await using system = await startWith(desk);
+    const { events } = await system.local("hi", asClerk);
+    const results = events.map(({ data }) => data).filter(({ type }) => type === "function_result");
+    // The local variant tells no code: the text of a refusal is the same for whatever is not there.
+    const code = "unknown_function";
+    return fatesOf(results.map(({ data }) => ({ toolName: String(data.name), success: data.success === true, code })));
+  },
+} satisfies Partial<Record<RouteId, Way>>;
+
+const HARMLESS: Record<Exclude<RouteId, keyof typeof STARTING>, string> = {
+  runEvents: "reads the log of a run",
+  localRunEvents: "reads the log of a run",
+  cancelRun: "stops a run",
+  getRun: "reads a run",
+  listThreads: "reads threads",
+  getThread: "reads a thread",
+  deleteThread: "erases a thread",
+  connect: "brings functions, calls none",
+  healthz: "reads the state of the process",
+  readyz: "reads the state of the process",
+  metrics: "reads figures",
+  openapi: "reads a description",
+};
+
+const OTHER_WAYS: Record<string, Way> = {
+  "a run that goes on after a restart": async (desk) => {
+    await using folder = await temporaryFolder();
+    const database = `sqlite:${join(folder.path, "data.db")}`;
+    let restarted = false;
+    const calling = callThenAnswer(CALLS);
+    const script: Script = (request, turn) => (restarted ? calling(request, turn) : { text: "no", stallAfterBytes: 1 });
+    await using first = await startWith(desk, { database, script });
+    const key = { "idempotency-key": "k" };
+    const asked = first.post(`/agents/${first.agentId}/query`, { query: "hi", ...asClerk }, key);
+    await first.standIn.received(1);
+    await first.plane.close({ graceMs: 0 });
+    await asked;
+
+    restarted = true;
+    // The functions of the first system find the second one by themselves, where the first one was.
+    await using _second = await startSystem({ database, port: first.plane.port, providers: first.standIn.config });
+    return fatesOf((await first.query("hi", asClerk, key)).toolInteractions);
+  },
+
+  "a call that is given to another runtime when its link is lost": async (desk) => {
+    desk.hold();
+    await using system = await startWith(undefined, { reconnectMs: 50 });
+    await using proxy = await startChaosProxy(system.plane.port);
+    const { agentId, runtimeKey: key } = system;
+    const lost = connect(desk.service, { url: `http://127.0.0.1:${proxy.port}`, agentId, key, log: silentLog });
+    await lost.ready;
+    const answer = system.query("hi", asClerk);
+    await desk.begun;
+    await system.connect(desk.service);
+    proxy.refusing = true;
+    proxy.cut();
+    const codes = fatesOf((await answer).toolInteractions);
+    await lost.stop({ drainMs: 0 });
+    return codes;
+  },
+
+  "frames sent straight to a runtime": async (desk) => {
+    await using plane = await startHandPlane();
+    const runtime = connect(desk.service, { url: plane.url, key: "key", log: silentLog });
+    const link = await plane.welcome();
+    const fates: Fates = {};
+    for (const { name } of CALLS) {
+      link.send(callFrame(`call-${name}`, { function: name, ...asClerk }));
+      const { outcome } = await link.next("result");
+      fates[name] = outcome.ok ? "ran" : outcome.code;
+    }
+    await runtime.stop({ drainMs: 0 });
+    return fates;
+  },
+
+  "callAs of the test kit": async ({ service }) => {
+    const fates: Fates = {};
+    for (const { name } of CALLS) {
+      const outcome = await callAs(service, { functionName: name, ...asClerk, log: silentLog });
+      fates[name] = outcome.ok ? "ran" : outcome.code;
+    }
+    return fates;
+  },
+
+  "runQuery of the test kit": async ({ service }) => {
+    const model = scriptedModel([{ calls: CALLS.map(({ name }) => ({ name, input: {} })) }, "Done."]);
+    return fatesOf((await runQuery(service, { query: "hi", ...asClerk, model })).answer.toolInteractions);
+  },
+};
+
+const WAYS = Object.entries<Way>({ ...STARTING, ...OTHER_WAYS });
+/** A lost call is run twice: once for each runtime it was given to. */
+const TWICE = "a call that is given to another runtime when its link is lost";
+
+test.for(WAYS)(
+  "%s passes the gate once for each time a handler begins, and never gets past a role",
+  async ([name, way]) => {
+    const desk = createGateDesk();
+
+    expect(await way(desk)).toEqual({ look_up: "ran", wipe_all: "unknown_function" });
+    expect(desk.trail).toEqual(name === TWICE ? [...ONE_PASSAGE, ...ONE_PASSAGE] : ONE_PASSAGE);
+  },
+);
+
+test("each route is known either as a way to a handler or as harmless", () => {
+  const known = [...Object.keys(STARTING), ...Object.keys(HARMLESS)];
+  expect(ROUTES.map(({ id }) => id).toSorted()).toEqual(known.toSorted());
+});
+
+test("no harmless route begins a handler", async () => {
+  const desk = createGateDesk();
+  await using system = await startWith(desk);
+  const { runId, threadId } = await system.query("hi", asClerk);
+
+  for (const { id, method, path } of ROUTES) {
+    if (!Object.hasOwn(HARMLESS, id)) continue;
+    const url = path.replace(":agent_id", system.agentId).replace(":run_id", runId).replace(":thread_id", threadId);
+    const headers = {
+      "x-api-key": system.apiKey,
+      authorization: `Bearer ${id === "connect" ? system.runtimeKey : system.accessToken}`,
+    };
+    const response = await fetch(`${system.url}${url}`, { method, headers });
+    await response.text();
+    // A runtime connects by WebSocket; every other route is there and was let through.
+    expect(response.ok, id).toBe(id !== "connect");
+  }
+
+  expect(desk.trail).toEqual(ONE_PASSAGE);
+});
+
+describe("in the source", () => {
+  test.for([
+    ["a handler is called", /\bhandler\s*\(|\.handler\s*(\?\.|\.(call|apply|bind)\b)/, ["functions/src/gate.ts"]],
+    ["a gate is made", /(?<!function )\bcreateGate\s*\(/, ["functions/src/service.ts"]],
+    [
+      "a service is asked to run a call",
+      /\.invoke\s*\(/,
+      [
+        "functions/src/runtime/calls.ts",
+        "functions/src/testing/call-as.ts",
+        "functions/src/testing/escalation/stage.ts",
+      ],
+    ],
+    ["a call's frame is made", /^\s*type: "call",$/m, ["control-plane/src/gateway/delivery.ts"]],
+    ["a call is given to a runtime", /\.(deliver|recover)\s*\(/, ["control-plane/src/run/dispatch.ts"]],
+    [
+      "a query becomes a run",
+      /\bruns\.start\s*\(/,
+      ["control-plane/src/http/query-routes.ts", "control-plane/src/run/accept.ts"],
+    ],
+  ] as const)("%s in one known place alone", ([, pattern, places]) => {
+    expect(sourcesWith(pattern)).toEqual(places);
+  });
+});
