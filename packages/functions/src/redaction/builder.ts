@@ -37,17 +37,31 @@ export function buildShape(root: Part, dialect: Dialect, where: string): Shape |
     shapes.set(part, shape);
     const mark = dialect.markOf(part);
     if (mark !== undefined) shape.mark = checkMark(mark, `${where}: a mark`);
-    dialect.describe(part, shape, shapeOf);
+    const followed = new Set<Part>();
+    dialect.describe(part, shape, (inner) => {
+      followed.add(inner);
+      return shapeOf(inner);
+    });
+    refuseLost(part, followed);
     return shape;
   };
-  const shape = shapeOf(root);
-  for (const [part, mark] of marked) {
-    if (shapes.has(part)) continue;
-    throw new DefinitionError(
+  /** One part may stand at several places, of which only some lead to the result. */
+  const refuseLost = (part: Part, followed: ReadonlySet<Part>) => {
+    const lost = new Set(unfollowed(part));
+    for (const inner of lost) {
+      const mark = marked.get(inner);
+      if (mark !== undefined) throw lostMark(mark);
+      for (const deeper of unfollowed(inner)) lost.add(deeper);
+    }
+    function* unfollowed(outer: Part) {
+      for (const inner of dialect.within(outer)) if (!followed.has(inner)) yield inner;
+    }
+  };
+  const lostMark = (mark: unknown) =>
+    new DefinitionError(
       `${where}: the part that is marked for ${JSON.stringify(mark)} stands where it cannot be followed to the result: before a transform or a pipe, in a map or a set, or as the key of a record. Mark what comes out: visibleTo(schema.transform(...), roles), or .transform(...).pipe(schema with marks).`,
     );
-  }
-  return shape;
+  return shapeOf(root);
 }
 
 /** Every role that a shape names. */

@@ -30,7 +30,7 @@ export const zod3Dialect: Dialect = {
   *within(part) {
     const definition = definitionOf(part);
     yield* schemasIn(definition.shape?.());
-    yield* schemasIn(definition.getter?.());
+    yield* schemasIn(innerOfLazy(definition));
     for (const value of Object.values(definition)) yield* schemasIn(value);
   },
 };
@@ -75,11 +75,11 @@ function describe(part: Part, shape: Shape, shapeOf: (part: Part) => Shape): voi
       shape.also.push(...[...samePlace(definition), left, right].filter((one) => one !== undefined).map(shapeOf));
   }
 
-  function* samePlace({ effect, getter }: Definition) {
+  function* samePlace({ effect }: Definition) {
     if (typeName === "ZodBranded" || typeName === "ZodPromise") yield type;
     if (typeName === "ZodPipeline") yield out;
     if (typeName === "ZodEffects" && effect?.type !== "transform") yield schema;
-    if (typeName === "ZodLazy") yield getter?.();
+    if (typeName === "ZodLazy") yield innerOfLazy(definition);
     // Optional, nullable, default, catch, readonly.
     yield innerType;
   }
@@ -87,6 +87,15 @@ function describe(part: Part, shape: Shape, shapeOf: (part: Part) => Shape): voi
 
 function definitionOf(part: Part): Definition {
   return (part as { _def: Definition })._def;
+}
+
+const innersOfLazy = new WeakMap<Definition, Part>();
+
+/** A getter may make its schema anew each time: it is asked once, so that a part stays the same part. */
+function innerOfLazy(definition: Definition): Part | undefined {
+  const known = innersOfLazy.get(definition) ?? definition.getter?.();
+  if (known !== undefined) innersOfLazy.set(definition, known);
+  return known;
 }
 
 function* schemasIn(value: unknown): Iterable<Part> {

@@ -19,7 +19,14 @@ function define(output: Schema, roles?: string[]) {
   return defineService({ name: "desk", functions: [defineFunction({ ...probe, output })], ...(roles && { roles }) });
 }
 
+const row = z.object({ note: secret });
+const secret3 = visibleTo(zod3.string(), SUPPORT);
+
 const lost: Record<string, Schema> = {
+  "that also stands before a transform": z.object({ row, copy: row.transform(({ note }) => ({ copied: note })) }),
+  "that also stands in a set": z.object({ secret, all: z.set(secret).transform((all) => [...all]) }),
+  "that is also the key of a record": z.record(secret, row),
+  "of zod 3 that also stands before a transform": zod3.object({ secret3, copy: secret3.transform((text) => text) }),
   "before a transform": z.object({ a: secret }).transform(({ a }) => ({ b: a })),
   "before a pipe": z.object({ a: secret }).pipe(z.object({ a: z.string() })),
   "before a codec's output": z.codec(z.object({ a: secret }), z.string(), {
@@ -39,6 +46,21 @@ const lost: Record<string, Schema> = {
 test.each(Object.entries(lost))("a mark %s protects nothing, and is a mistake", (_, output) => {
   expect(() => define(output)).toThrow(DefinitionError);
   expect(() => define(output)).toThrow(/marked for \["support"\] stands where it cannot be followed to the result/);
+});
+
+test("a branch that another value rules out lists nothing for it", async () => {
+  const branch = (kind: string, more: object) => ({ type: "object", properties: { kind: { const: kind }, ...more } });
+  const output = { anyOf: [branch("public", {}), branch("internal", { note: { type: "string", ...mark } })] };
+
+  const seen = (kind: string) => resultFor("staff", output, { kind, note: "not to be seen" });
+  expect(await seen("public")).toEqual({ ok: true, value: { kind: "public" } });
+  expect(await seen("internal")).toEqual({ ok: true, value: { kind: "internal" }, redacted: ["note"] });
+});
+
+test("a getter of zod 3 that makes its schema anew can hold marks", async () => {
+  const output = zod3.lazy(() => zod3.object({ note: visibleTo(zod3.string(), SUPPORT) }));
+
+  expect(await resultFor("staff", output, { note: "x" })).toEqual({ ok: true, value: {}, redacted: ["note"] });
 });
 
 test("a mark that names a role the service does not know is a mistake", () => {
