@@ -11,7 +11,7 @@ export function dropUnlisted(schema: JsonObject, value: JsonValue): JsonValue {
 
 function prune(schemas: readonly JsonObject[], value: JsonValue, root: JsonObject): JsonValue {
   if (typeof value !== "object" || value === null) return value;
-  const parts = schemas.flatMap((schema) => partsOf(schema, root));
+  const parts = schemas.flatMap((schema) => partsOf(schema, value, root));
   if (Array.isArray(value))
     return value.map((item, i) =>
       prune(
@@ -29,18 +29,38 @@ function prune(schemas: readonly JsonObject[], value: JsonValue, root: JsonObjec
   return Object.fromEntries(kept);
 }
 
-/** A schema together with all it is composed of. A reference that leads back to itself is entered once. */
-function partsOf(schema: JsonObject, root: JsonObject, seen: Set<JsonObject> = new Set()): JsonObject[] {
+/**
+ * A schema together with all it is composed of, without branches that the value cannot be of: what only they list is not listed
+ * for it. A reference that leads back to itself is entered once.
+ */
+function partsOf(schema: JsonObject, value: JsonValue, root: JsonObject, seen = new Set<JsonObject>()): JsonObject[] {
   if (seen.has(schema)) return [];
   seen.add(schema);
   const { $ref, $dynamicRef, allOf, anyOf, oneOf, then, else: otherwise, dependentSchemas } = schema;
-  const composed = [allOf, anyOf, oneOf].flatMap((list) => (Array.isArray(list) ? list : []));
+  const [all, ...either] = [allOf, anyOf, oneOf].map((list) => (Array.isArray(list) ? list : []));
+  const composed = [...all!, ...either.flat().filter((branch) => canBe(branch, value))];
   if (isJsonObject(dependentSchemas)) composed.push(...Object.values(dependentSchemas));
   const referred = [$ref, $dynamicRef].map((ref) => (typeof ref === "string" ? followRef(root, ref) : undefined));
   return [
     schema,
-    ...[...composed, then, otherwise, ...referred].filter(isJsonObject).flatMap((part) => partsOf(part, root, seen)),
+    ...[...composed, then, otherwise, ...referred]
+      .filter(isJsonObject)
+      .flatMap((part) => partsOf(part, value, root, seen)),
   ];
+}
+
+/** False when the value surely is none of a branch: it is of another type, or a member such as `kind` has another value. */
+function canBe(branch: JsonValue, value: JsonValue): boolean {
+  if (!isJsonObject(branch)) return true;
+  const { type, properties } = branch;
+  if (type !== undefined && ![type].flat().includes(Array.isArray(value) ? "array" : "object")) return false;
+  if (!isJsonObject(properties) || !isJsonObject(value)) return true;
+  return Object.entries(properties).every(([name, member]) => {
+    if (!isJsonObject(member) || !Object.hasOwn(value, name)) return true;
+    const values: JsonValue | undefined = member["const"] === undefined ? member["enum"] : [member["const"]];
+    if (!Array.isArray(values) || values.some((one) => typeof one === "object" && one !== null)) return true;
+    return values.includes(value[name] ?? null);
+  });
 }
 
 function speaksOfOthers(part: JsonObject): boolean {
