@@ -24,7 +24,8 @@ test("a set-up without faults is ok and exits 0", async () => {
 });
 
 test("an old Node.js is a fault", () => {
-  expect(checkNode("20.20.2")).toMatchObject({ status: "fail", fix: expect.stringContaining("22.18") });
+  expect(checkNode("22.20.0")).toMatchObject({ status: "fail", fix: expect.stringContaining("24") });
+  expect(checkNode("24.0.0")).toMatchObject({ status: "ok" });
 });
 
 test("a port that another program holds is a fault", async () => {

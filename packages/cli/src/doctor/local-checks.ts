@@ -7,13 +7,12 @@ import { reasonOf } from "../failure.ts";
 import { describeLoadError, findServiceFile, loadService } from "../service-file.ts";
 import { fail, ok, warn, type Finding } from "./check.ts";
 
-const MIN_NODE = [22, 18] as const;
+/** The first that has disposable stacks. */
+const MIN_NODE = 24;
 
 export function checkNode(version = process.versions.node): Finding {
-  const [major = 0, minor = 0] = version.split(".").map(Number);
-  const enough = major > MIN_NODE[0] || (major === MIN_NODE[0] && minor >= MIN_NODE[1]);
-  if (enough) return ok("Node.js", version);
-  return fail("Node.js", `${version} is too old`, `Install Node.js ${MIN_NODE.join(".")} or newer.`);
+  if (Number.parseInt(version, 10) >= MIN_NODE) return ok("Node.js", version);
+  return fail("Node.js", `${version} is too old`, `Install Node.js ${MIN_NODE} or newer.`);
 }
 
 export function checkDataDir(dataDir: string): Finding {
