@@ -28,7 +28,7 @@ export function addConnectCommand(program: Command): void {
     .action(connectFile);
   examples(
     command,
-    "PATCHBAY_KEY=runtime_... patchbay connect service.ts --url https://queries.example.com --agent agt_...",
+    "PATCHBAY_KEY=patchbay_rt_... patchbay connect service.ts --url https://queries.example.com --agent agt_...",
   );
 }
 
