@@ -9,6 +9,7 @@ test("--help names every command and exits 0", async () => {
     "serve",
     "connect",
     "query",
+    "access",
     "doctor",
     "orgs",
     "agents",
