@@ -1,0 +1,51 @@
+import { expect, test } from "vitest";
+import { ModelError, type ModelRequest } from "../../src/ports/model-provider.ts";
+import { startCore } from "./core.ts";
+import { fakeGateway, manifestOf, ok } from "./fake-gateway.ts";
+import { scriptedModel, type ScriptedTurn } from "./scripted-model.ts";
+
+const ROOM = 1_000;
+const MARKER = "Earlier turns of this conversation were left out";
+
+/** A provider that finds more than `ROOM` characters too long, in one of the two ways that providers have. */
+function narrow(refusal: ScriptedTurn) {
+  return scriptedModel((request) => (textOf(request).length > ROOM ? refusal : { text: "word ".repeat(60) }));
+}
+
+const textOf = ({ messages }: ModelRequest): string => messages.map((message) => JSON.stringify(message)).join("");
+
+const refusals: [how: string, refusal: ScriptedTurn][] = [
+  ["an error", { fail: new ModelError("context_window", "too long") }],
+  ["the end of a turn", { stop: "context_window" }],
+];
+
+test.each(refusals)(
+  "history that the provider finds too long, by %s, is left out with a marker",
+  async (_, refusal) => {
+    const model = narrow(refusal);
+    const { gateway } = fakeGateway(manifestOf({ open: "everyone" }), () => ok("done"));
+    await using core = await startCore({ models: model.catalog, gateway });
+    const { threadId } = await core.query("Query 0");
+
+    for (const number of [1, 2, 3])
+      expect(await core.query(`Query ${number}`, { threadId })).toMatchObject({ success: true });
+
+    const last = textOf(model.requests.at(-1)!);
+    expect(last).toContain("Query 3");
+    expect(last).toContain(MARKER);
+    expect(last).not.toContain("Query 0");
+    expect(textOf(model.requests[0]!)).not.toContain(MARKER);
+  },
+);
+
+test("a query that is too long by itself ends with provider_error", async () => {
+  const model = narrow({ fail: new ModelError("context_window", "too long") });
+  const { gateway } = fakeGateway(manifestOf({ open: "everyone" }), () => ok("done"));
+  await using core = await startCore({ models: model.catalog, gateway });
+
+  const answer = await core.query("x".repeat(2 * ROOM));
+
+  expect(answer).toMatchObject({ success: false, code: "provider_error" });
+  expect(answer.errorMessage).toContain("the conversation is too long for the model");
+  expect(model.requests).toHaveLength(1);
+});
