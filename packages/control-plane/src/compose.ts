@@ -22,6 +22,7 @@ import { lockStore, openStore } from "./store/open.ts";
 import { startSweeping } from "./sweeping.ts";
 import { systemClock } from "./system-clock.ts";
 
+/** What {@link createControlPlane} takes; the database alone is required. */
 export interface ControlPlaneOptions {
   /** `sqlite:PATH` or `sqlite::memory:`. One process serves an embedded database at a time. */
   database: string;
@@ -60,6 +61,7 @@ export interface ControlPlaneOptions {
 /** Keys and addresses of the model providers. `offline` lets the built-in offline model serve where nothing else is the default. */
 export type ProviderSettings = Omit<ProviderConfig, "offline"> & { offline?: boolean };
 
+/** A running control plane. Whoever created it closes it. */
 export interface ControlPlane {
   /** Base address, for example `http://127.0.0.1:8787`. */
   readonly url: string;

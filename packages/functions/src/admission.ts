@@ -14,6 +14,7 @@ import type { Parse } from "./schema/parser.ts";
 
 /** What stands before a handler: the rules of a call, in the order in which they are asked. */
 export const RULES = ["unknown", "roles", "context", "input", "authorize"] as const;
+/** One of {@link RULES}. */
 export type Rule = (typeof RULES)[number];
 
 /** Who wants to call a function with what. */
@@ -27,6 +28,7 @@ export interface AccessRequest {
 
 type FailedOutcome = Extract<CallOutcome, { ok: false }>;
 
+/** A call that did not get to its handler: the rule that refused is for the owner, `outcome` is what the caller is told. */
 export interface Refusal {
   ok: false;
   rule: Rule;

@@ -20,6 +20,7 @@ export interface Access<Input, Context> {
   readonly input: Input;
 }
 
+/** What {@link defineFunction} takes. Members that it does not know are refused. */
 export interface FunctionOptions<I extends Schema, O extends Schema | undefined, Context> {
   /** 1 to 64 of `A-Za-z0-9_.-`. */
   name: string;

@@ -18,6 +18,7 @@ export interface Invocation {
   timeoutMs: number;
 }
 
+/** What goes with one call and is no part of it. */
 export interface InvokeOptions {
   /** Ends the call: a reason named `TimeoutError` as `timed_out`, any other as `cancelled`. */
   signal: AbortSignal;

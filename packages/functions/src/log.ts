@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 
+/** What a line says beside its message; never keys, queries, arguments or results. */
 export type LogFields = Record<string, unknown>;
 
 /** Where the owner's side writes what happened: one call per event, a fixed lower-case message plus fields. Never given keys, queries, arguments or results. */
@@ -22,6 +23,7 @@ export const silentLog: Log = {
 };
 
 const LEVELS = ["debug", "info", "warn", "error"] as const;
+/** From the least to the most urgent. */
 export type LogLevel = (typeof LEVELS)[number];
 
 /** A log of JSON lines, on standard error unless `write` is given. Errors among the fields are written with stack and cause. */

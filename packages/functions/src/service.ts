@@ -32,6 +32,7 @@ export type FunctionAccess = Pick<FunctionDefinition<never>, "cases" | "protecti
 /** The context that a service's schema makes; without a schema, the object that was sent. */
 export type ContextOf<C> = C extends Schema ? OutputOf<C> : JsonObject;
 
+/** What {@link defineService} takes. */
 export interface ServiceOptions<C extends Schema | undefined> {
   name: string;
   /** Every role there is. Where it is given, a function that names another is a mistake. */

@@ -1,3 +1,4 @@
+/** What a line says beside its message; never keys, tokens, queries or function results. */
 export type LogFields = Record<string, unknown>;
 
 /** One line per event: a fixed lower-case message plus fields. Never given keys, tokens, queries or function results. */

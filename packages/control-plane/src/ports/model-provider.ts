@@ -16,6 +16,7 @@ export interface ModelCall {
   arguments: string;
 }
 
+/** One call's outcome as it goes back to the model. */
 export interface ModelResult {
   callId: string;
   name: string;
@@ -39,6 +40,7 @@ export type Message =
   /** The results of every call of the assistant turn just before, in the same order. */
   | { role: "results"; results: ModelResult[] };
 
+/** One turn to be made, the same for every provider. */
 export interface ModelRequest {
   model: string;
   system: string;
@@ -65,6 +67,7 @@ export interface TokenUsage {
   output: number;
 }
 
+/** One whole answer of a model: text, reasoning and calls. */
 export interface ModelTurn {
   text: string;
   /** Reasoning blocks in order, empty ones left out. */
@@ -81,6 +84,7 @@ export interface ModelTurn {
   warnings?: string[];
 }
 
+/** What a turn gives while it is made, and at its end. */
 export type ModelEvent =
   | { type: "textDelta"; text: string }
   | { type: "thoughtDelta"; text: string }
@@ -104,6 +108,7 @@ export interface ModelProvider {
   stream(request: ModelRequest, options: { signal: AbortSignal }): AsyncIterable<ModelEvent>;
 }
 
+/** Why a model could not be asked, in words that all providers share. */
 export type ModelErrorKind =
   | "rate_limited"
   | "quota"

@@ -3,6 +3,7 @@ import type { Rule } from "../admission.ts";
 import type { Service } from "../service.ts";
 import { noteOf } from "./matrix.ts";
 
+/** One call to explain: which function, as which role, with what. */
 export interface AccessQuestion {
   functionName: string;
   role?: string | undefined;

@@ -18,6 +18,7 @@ export interface AccessMatrix {
   functions: FunctionRow[];
 }
 
+/** Who gets what of one function. */
 export interface FunctionRow {
   name: string;
   effect: Effect;
@@ -31,16 +32,19 @@ export interface FunctionRow {
  */
 export type Cell = HiddenCell | AllowedCell | ConditionalCell;
 
+/** The role list refuses: to this role the function does not exist. */
 export interface HiddenCell {
   access: "hidden";
 }
 
+/** The role list allows, and nothing decides call by call. */
 export interface AllowedCell {
   access: "allowed";
   /** Marked members that the role does not get, as paths such as `orders[].cost`. */
   hides: string[];
 }
 
+/** The role list allows and an `authorize` decides call by call; the declared cases show how. */
 export interface ConditionalCell {
   access: "conditional";
   hides: string[];
@@ -48,6 +52,7 @@ export interface ConditionalCell {
   cases: Record<string, CaseVerdict>;
 }
 
+/** What became of a declared call. */
 export interface CaseVerdict {
   allowed: boolean;
   /** What decided. */

@@ -1,3 +1,4 @@
+/** Waits between attempts to connect, each drawn at random up to its upper end, so that many runtimes do not come back at once. */
 export interface BackoffOptions {
   /** Upper end of the wait before the first retry; the lower end is two fifths of it. */
   firstMs?: number;

@@ -9,6 +9,7 @@ import { keepLinked } from "./keep-linked.ts";
 import type { Link } from "./link.ts";
 import { parseTarget } from "./target.ts";
 
+/** Where a runtime connects, as which agent, and how much it takes on. */
 export interface ConnectOptions {
   /** Base address of the control plane: `https://host`, or `ws://127.0.0.1:8787`. */
   url: string;

@@ -36,6 +36,7 @@ export interface RawSchema {
   readonly [keyword: string]: unknown;
 }
 
+/** What describes the input and output of functions and the context of a service. */
 export type Schema = StandardSchema | Zod3Schema | RawSchema;
 
 /** The type a schema makes of what it accepts: what handlers are given. */
