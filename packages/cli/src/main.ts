@@ -4,4 +4,7 @@ import { cacheCompiledCode } from "./compile-cache.ts";
 // What is imported from here on is compiled once and read from the cache at the next start.
 cacheCompiledCode();
 const { run } = await import("./program.ts");
-process.exit(await run(process.argv));
+const code = await run(process.argv);
+// A pipe takes 64 KiB and leaves the rest waiting in this process: to exit at once would cut it off.
+await Promise.all([process.stdout, process.stderr].map((to) => new Promise((written) => to.write("", written))));
+process.exit(code);

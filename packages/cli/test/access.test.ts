@@ -109,7 +109,22 @@ test("a check without a lock, or with one that cannot be read, says what to do",
   const { code, stderr } = await service.access(["--check"]);
 
   expect(code).toBe(1);
-  expect(stderr).toMatch(/^error: access\.lock\.json is no access lock: it is no JSON .*\n$/);
+  expect(stderr).toMatch(/^error: access\.lock\.json is no access lock: it is no JSON \([^()]*\)\. Restore it, .*\n$/);
+});
+
+test("a matrix larger than a pipe takes at once is printed whole", async () => {
+  const roles = Array.from({ length: 40 }, (_, i) => `role_${i}`);
+  await using service = await folderWith(`
+import { defineFunction, defineService } from ${JSON.stringify(functionsPackage)};
+const roles = ${JSON.stringify(roles)};
+const one = (_, i) => defineFunction({ name: "f_" + i, description: "x", input: { type: "object" }, roles, handler: () => null });
+export default defineService({ name: "large", functions: Array.from({ length: 60 }, one) });
+`);
+  const { code, stdout } = await service.access(["--json"]);
+
+  expect(code).toBe(0);
+  expect(stdout.length).toBeGreaterThan(65_536);
+  expect(JSON.parse(stdout)).toMatchObject({ service: "large" });
 });
 
 test("the lock stands beside the service file, wherever the command runs", async () => {

@@ -13,6 +13,7 @@ const LockedCell = z.union([
     members: Members.optional(),
   }),
 ]);
+/** What is kept of one function for one role. */
 export type LockedCell = z.infer<typeof LockedCell>;
 
 const AccessLock = z.strictObject({
@@ -24,6 +25,7 @@ const AccessLock = z.strictObject({
 /** What of an access matrix is kept in a file, by function and role: decisions alone, no texts and no data. */
 export type AccessLock = z.infer<typeof AccessLock>;
 
+/** What of a matrix is kept: the same for the same access, in whatever order the code names things. */
 export function lockOf(matrix: AccessMatrix): AccessLock {
   const { defaultRole, functions } = matrix;
   return {
@@ -44,7 +46,7 @@ export function parseLock(text: string): AccessLock {
   try {
     json = JSON.parse(text);
   } catch (cause) {
-    throw new TypeError(`it is no JSON (${cause instanceof Error ? cause.message : String(cause)})`, { cause });
+    throw new SyntaxError(`it is no JSON (${cause instanceof Error ? cause.message : String(cause)})`, { cause });
   }
   const checked = AccessLock.safeParse(json);
   if (checked.success) return checked.data;
