@@ -6,7 +6,7 @@ export function shutdownRequested(): Promise<void> {
   return new Promise((resolve) => {
     let asked = false;
     const ask = (signal: string) => {
-      if (asked && signal === "SIGINT") process.exit(130);
+      if (asked && signal === "SIGINT") process.exit(1);
       asked = true;
       resolve();
     };
