@@ -1,7 +1,9 @@
 import { isJsonObject, type JsonValue } from "@patchbay/protocol";
+import { DefinitionError } from "../errors.ts";
 import { rawJsonSchema } from "../schema/describe.ts";
 import { isStandardSchema, isZod3, isZod4, type Schema } from "../schema/schema.ts";
 import { buildShape, rolesNamed, type Dialect, type Part } from "./builder.ts";
+import { MARK } from "./mark.ts";
 import { jsonSchemaDialect } from "./json-schema-dialect.ts";
 import { hiddenPlaces, redact, type Redacted } from "./redact.ts";
 import { zod3Dialect } from "./zod3-dialect.ts";
@@ -29,11 +31,25 @@ export function createProtection(schema: Schema, where: string): Protection | un
   };
 }
 
-/** Libraries other than these have no marks. */
+/** Libraries other than these have no marks; one that is written all the same would protect nothing. */
 function readable(schema: Schema, where: string): [root: Part, dialect?: Dialect] {
   if (isZod4(schema)) return [schema, zod4Dialect(where)];
   if (isZod3(schema)) return [schema, zod3Dialect];
+  if (isStandardSchema(schema) && holdsMark(schema))
+    throw new DefinitionError(
+      `${where}: "${MARK}" is read in schemas of zod and in raw JSON Schema. This schema is of ${schema["~standard"].vendor} by its "~standard" member, so its marks would protect nothing. Give the zod schema itself, or a JSON Schema without that member.`,
+    );
   if (isStandardSchema(schema) || !isJsonObject(schema)) return [schema];
   const root = rawJsonSchema(schema);
   return [root, jsonSchemaDialect(root, where)];
+}
+
+function holdsMark(root: object): boolean {
+  const seen = new Set<object>([root]);
+  for (const part of seen) {
+    if (Object.hasOwn(part, MARK)) return true;
+    for (const [name, inner] of Object.entries(Object.getOwnPropertyDescriptors(part)))
+      if (name !== "~standard" && typeof inner.value === "object" && inner.value !== null) seen.add(inner.value);
+  }
+  return false;
 }

@@ -1,4 +1,5 @@
 import { type } from "arktype";
+import * as valibot from "valibot";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { z as zod3 } from "zod3";
@@ -55,6 +56,17 @@ test("a branch that another value rules out lists nothing for it", async () => {
   const seen = (kind: string) => resultFor("staff", output, { kind, note: "not to be seen" });
   expect(await seen("public")).toEqual({ ok: true, value: { kind: "public" } });
   expect(await seen("internal")).toEqual({ ok: true, value: { kind: "internal" }, redacted: ["note"] });
+});
+
+test("a mark in a schema of which marks are not read is a mistake", () => {
+  const marked = z.object({ a: z.string().meta(mark) });
+
+  for (const output of [
+    z.toJSONSchema(marked),
+    valibot.object({ a: valibot.pipe(valibot.string(), valibot.metadata(mark)) }),
+  ])
+    expect(() => define(output)).toThrow(/"x-visible-to" is read in schemas of zod and in raw JSON Schema/);
+  expect(() => define(valibot.object({ a: valibot.string() }))).not.toThrow();
 });
 
 test("a getter of zod 3 that makes its schema anew can hold marks", async () => {
