@@ -59,7 +59,9 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
     if (started.kind === "busy") return await refuse(run, threadBusy());
     if (started.kind === "joined") return await joined(caller, started);
     deps.observe({ at: deps.clock.now(), kind: "query", runId: run.runId, agentId: run.agentId, ...roleOf(run) });
-    if (started.run.status === "running") executor.begin(started.run, checked.session.manifest);
+    const { manifest } = checked.session;
+    if (started.run.status === "running")
+      executor.begin(started.run, { manifest, ...(run.newThread && { history: [] }) });
     else executor.awaitTurn(run.threadId);
     return run;
   }

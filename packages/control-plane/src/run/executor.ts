@@ -1,10 +1,9 @@
-import type { Manifest } from "@patchbay/protocol";
 import type { Bus } from "../ports/bus.ts";
 import type { RunRecord } from "../ports/records.ts";
 import { LeaseLost } from "../ports/run-store.ts";
 import { ServiceError } from "../ports/service-error.ts";
 import { cancelled, HandedOver, timedOut } from "./run-failure.ts";
-import { runToEnd, type RunDeps } from "./run-to-end.ts";
+import { type AtHand, runToEnd, type RunDeps } from "./run-to-end.ts";
 
 export const LEASE_MS = 15_000;
 const RENEW_MS = 5_000;
@@ -17,7 +16,7 @@ const CLAIM_LIMIT = 32;
 export interface Executor {
   readonly owner: string;
   /** Works a run that was stored as leased to `owner`. */
-  begin(run: RunRecord, manifest?: Manifest): void;
+  begin(run: RunRecord, atHand?: AtHand): void;
   /** Has the replica that works on a thread look for runs that wait there when its own has ended. */
   awaitTurn(threadId: string): void;
   /** Ends a run of any replica that was marked as to be cancelled. */
@@ -46,7 +45,7 @@ export function createExecutor(owner: string, bus: Bus, deps: RunDeps): Executor
   let polling: Promise<void> = Promise.resolve();
   let renewedAt = 0;
 
-  function begin(run: RunRecord, manifest?: Manifest): void {
+  function begin(run: RunRecord, atHand: AtHand = {}): void {
     // Accepted or claimed at the last moment: nobody here would look after it any more.
     if (handedOver) return void release([run.runId]).catch(releaseFailed);
     const abort = new AbortController();
@@ -55,7 +54,7 @@ export function createExecutor(owner: string, bus: Bus, deps: RunDeps): Executor
     if (run.cancelRequested) abort.abort(cancelled());
     // The timer alone would leave it a tick, in which a quick model can answer while another run of the thread still goes on.
     else if (leftMs <= 0) abort.abort(timedOut());
-    const worked = runToEnd(run, manifest, deps, abort.signal).then((how) => leave(run, how));
+    const worked = runToEnd(run, atHand, deps, abort.signal).then((how) => leave(run, how));
     const ended = worked.finally(() => {
       clearTimeout(deadline);
       // After a lease was lost and won back, the same run may be worked on here anew.

@@ -5,7 +5,7 @@ import type { Log } from "../ports/log.ts";
 import type { Metrics } from "../ports/metrics.ts";
 import type { ModelCatalog } from "../ports/model-provider.ts";
 import type { RunRecord } from "../ports/records.ts";
-import { LeaseLost, type RunStore } from "../ports/run-store.ts";
+import { type HistoryEntry, LeaseLost, type RunStore } from "../ports/run-store.ts";
 import type { RuntimeStore } from "../ports/stores.ts";
 import { answered, failed, type Ending } from "./answer.ts";
 import type { Feed } from "./feed.ts";
@@ -29,6 +29,12 @@ export interface RunDeps {
   observe: Observer;
 }
 
+/** What is known of a run where it was accepted. Of a run that was claimed it is read from the store. */
+export interface AtHand {
+  manifest?: Manifest;
+  history?: readonly HistoryEntry[];
+}
+
 /** Earlier runs of the thread that a model may be shown, before the budget of characters. */
 const HISTORY_RUNS = 20;
 
@@ -41,7 +47,7 @@ const POISONED = 3;
  */
 export async function runToEnd(
   run: RunRecord,
-  manifest: Manifest | undefined,
+  atHand: AtHand,
   deps: RunDeps,
   signal: AbortSignal,
 ): Promise<"ended" | "moved" | "left"> {
@@ -58,7 +64,7 @@ export async function runToEnd(
       const known = (progress = await patiently(() => recall(run, deps), { ...deps, log, signal }));
       signal.throwIfAborted();
       if (run.claims > POISONED) throw new Error(`claimed ${run.claims} times without a step forward`);
-      const state = await patiently(() => restore(known, manifest, deps), { ...deps, log, signal });
+      const state = await patiently(() => restore(known, atHand, deps), { ...deps, log, signal });
       const answer = await converse(
         state,
         { ...loopDeps(run, deps, journal, log), onAsking: () => (asked = true) },
@@ -90,16 +96,16 @@ async function recall(run: RunRecord, { runs }: RunDeps): Promise<Progress> {
   return createProgress(run, turns, calls);
 }
 
-async function restore(progress: Progress, known: Manifest | undefined, deps: RunDeps): Promise<RunState> {
+async function restore(progress: Progress, atHand: AtHand, deps: RunDeps): Promise<RunState> {
   const { run } = progress;
   const { provider, model: name } = run.request;
   const model = deps.models.choose({ provider, model: name });
   if ("missing" in model)
     throw new RunFailure("provider_not_configured", `Provider ${model.missing} is not configured`);
   const scope = { role: run.role, subject: run.subject, limit: HISTORY_RUNS };
-  const history = await deps.runs.history(run.threadId, scope);
+  const history = atHand.history ?? (await deps.runs.history(run.threadId, scope));
   const manifest =
-    known ?? (run.manifestHash ? await deps.runtimes.getManifest(run.agentId, run.manifestHash) : undefined);
+    atHand.manifest ?? (run.manifestHash ? await deps.runtimes.getManifest(run.agentId, run.manifestHash) : undefined);
   if (!manifest) throw sessionNotFound();
   return createState(progress, { model, manifest, history });
 }
