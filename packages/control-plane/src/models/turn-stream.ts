@@ -29,6 +29,7 @@ export async function* streamTurn<Event>(
   const connection = new AbortController();
   const abort = () => connection.abort(signal.reason);
   signal.addEventListener("abort", abort, { once: true });
+  let ended = false;
   try {
     for await (const batch of await open(connection.signal)) {
       for (const event of batch) {
@@ -39,6 +40,7 @@ export async function* streamTurn<Event>(
     }
     // An aborted connection can look like one that ended well.
     signal.throwIfAborted();
+    ended = true;
     const turn = accumulator.end();
     if (!turn) throw truncated(provider);
     yield { type: "end", turn };
@@ -47,7 +49,8 @@ export async function* streamTurn<Event>(
     throw error instanceof ModelError ? error : failure(error);
   } finally {
     signal.removeEventListener("abort", abort);
-    connection.abort();
+    // An abort is dear, and of a connection that has ended nothing is left to abort.
+    if (!ended) connection.abort();
   }
 }
 
