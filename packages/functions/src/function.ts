@@ -97,6 +97,7 @@ function define<I extends Schema, O extends Schema | undefined, Context>(
   const { name, description, input, output, cases = {}, authorize, handler } = options;
   const inputSchema = describeInput(input, `${where}: input`);
   const parseInput = createParser(input, "input", `${where}: input`);
+  const protection = output === undefined ? undefined : createProtection(output, `${where}: output`);
   return Object.freeze({
     manifest: Object.freeze({
       name,
@@ -107,11 +108,12 @@ function define<I extends Schema, O extends Schema | undefined, Context>(
       effect: options.effect ?? "write",
       idempotent: options.idempotent ?? false,
       timeoutMs: options.timeoutMs ?? LIMITS.functionTimeoutMs,
+      ...(protection && { protectedMembers: protection.members }),
     }),
     parseInput,
     output,
     parseOutput: output === undefined ? undefined : createParser(output, "output", `${where}: output`),
-    protection: output === undefined ? undefined : createProtection(output, `${where}: output`),
+    protection,
     cases: checkCases(cases, parseInput, where),
     contextSchema,
     authorize,

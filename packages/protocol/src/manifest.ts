@@ -26,6 +26,8 @@ export const FunctionManifest = z.object({
   effect: Effect,
   idempotent: z.boolean(),
   timeoutMs: z.int().positive().max(LIMITS.functionTimeoutMaxMs),
+  /** Names of result members that hold something for some roles alone, `$` for the whole result: recordings blank them. */
+  protectedMembers: z.array(z.string()).optional(),
 });
 export type FunctionManifest = z.infer<typeof FunctionManifest>;
 

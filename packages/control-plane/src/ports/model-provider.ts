@@ -1,11 +1,15 @@
 import type { Effect, JsonObject, JsonValue } from "@patchbay/protocol";
 
+/** Names of result members that are for some roles alone. Recordings leave their values out; a symbol, so that no model is told even the names. */
+export const PROTECTED_MEMBERS = Symbol("protected members");
+
 /** A function as a model is shown it; `name` is the owner's, adapters map it to what their wire takes and back. */
 export interface ModelFunction {
   name: string;
   description: string;
   inputSchema: JsonObject;
   effect: Effect;
+  [PROTECTED_MEMBERS]?: readonly string[];
 }
 
 /** A call as the model wrote it: `arguments` is JSON text, not yet checked; empty text means no arguments. */

@@ -1,5 +1,5 @@
 import type { FunctionManifest, Manifest } from "@patchbay/protocol";
-import type { ChosenModel, Message, ModelFunction } from "../ports/model-provider.ts";
+import { type ChosenModel, type Message, type ModelFunction, PROTECTED_MEMBERS } from "../ports/model-provider.ts";
 import type { CallRecord, RunRecord, TurnRecord } from "../ports/records.ts";
 import type { HistoryEntry } from "../ports/run-store.ts";
 import { visibleFunctions } from "./access.ts";
@@ -62,7 +62,14 @@ const shownFunctions = new WeakMap<FunctionManifest, ModelFunction>();
 function shownOf(one: FunctionManifest): ModelFunction {
   let shown = shownFunctions.get(one);
   if (!shown) {
-    shown = { name: one.name, description: one.description, inputSchema: one.inputSchema, effect: one.effect };
+    const { name, description, inputSchema, effect, protectedMembers } = one;
+    shown = {
+      name,
+      description,
+      inputSchema,
+      effect,
+      ...(protectedMembers && { [PROTECTED_MEMBERS]: protectedMembers }),
+    };
     shownFunctions.set(one, shown);
   }
   return shown;

@@ -5,7 +5,7 @@ import { isStandardSchema, isZod3, isZod4, type Schema } from "../schema/schema.
 import { buildShape, rolesNamed, type Dialect, type Part } from "./builder.ts";
 import { MARK } from "./mark.ts";
 import { jsonSchemaDialect } from "./json-schema-dialect.ts";
-import { hiddenPlaces, redact, type Redacted } from "./redact.ts";
+import { hiddenPlaces, protectedMembers, redact, type Redacted } from "./redact.ts";
 import { zod3Dialect } from "./zod3-dialect.ts";
 import { zod4Dialect } from "./zod4-dialect.ts";
 
@@ -13,6 +13,8 @@ import { zod4Dialect } from "./zod4-dialect.ts";
 export interface Protection {
   /** Every role that a mark names. */
   readonly roles: readonly string[];
+  /** Names of the members that are for some roles alone, `$` for the whole result. */
+  readonly members: string[];
   /** A result that has passed the schema, as `role` gets it. */
   redact(result: JsonValue, role: string | undefined): Redacted;
   /** The places that `role` does not see, as paths such as `orders[].cost`. */
@@ -26,6 +28,7 @@ export function createProtection(schema: Schema, where: string): Protection | un
   if (shape === undefined) return undefined;
   return {
     roles: rolesNamed(shape),
+    members: protectedMembers(shape),
     redact: (result, role) => redact(shape, result, role),
     hiddenFrom: (role) => hiddenPlaces(shape, role),
   };

@@ -75,3 +75,26 @@ export function hiddenPlaces(root: Shape, role: string | undefined): string[] {
   visit(root, ROOT);
   return [...places].sort();
 }
+
+/**
+ * Names of the members that are for some roles alone, or hold what is: wherever a name comes again in a result, all below it is
+ * taken to be protected. `$` where no named member stands above the mark.
+ */
+export function protectedMembers(root: Shape): string[] {
+  const names = new Set<string>();
+  const seen = new Map<Shape, Set<string>>();
+  const visit = (shape: Shape, name: string) => {
+    const under = seen.get(shape) ?? new Set();
+    if (under.has(name)) return;
+    seen.set(shape, under.add(name));
+    if (!sees(shape.mark, undefined)) {
+      names.add(name);
+      return;
+    }
+    const others = [...shape.patterns.map((one) => one.shape), ...shape.others, ...shape.tuple, ...shape.items];
+    for (const same of [...shape.also, ...shape.branches, ...others]) visit(same, name);
+    for (const [member, inner] of shape.members) visit(inner, member);
+  };
+  visit(root, ROOT);
+  return [...names].sort();
+}

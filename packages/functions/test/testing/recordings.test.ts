@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
 import { expect, test } from "vitest";
-import { defineFunction, defineService, type Service } from "../../src/index.ts";
+import { defineFunction, defineService, visibleTo, type Service } from "../../src/index.ts";
 import { runQuery, startTestDesk, type ScriptedTurn } from "../../src/testing/index.ts";
 import { deskService } from "./desk-service.ts";
 
@@ -170,4 +170,36 @@ test("a replay without a recording says so before any query", async () => {
   await expect(startTestDesk(deskService(), { replay: folder.path })).rejects.toThrow(/holds no recording/);
   await expect(startTestDesk(deskService(), { replay: import.meta.filename })).rejects.toThrow(/it is not JSON/);
   await expect(startTestDesk(deskService(), { replay: "x", model: ["Hi"] })).rejects.toThrow(/a replay alone/);
+});
+
+test("a protected value stands nowhere in a recording, and the recording is answered from all the same", async () => {
+  using folder = place();
+  const file = join(folder.path, "protected.json");
+  const desk = defineService({
+    name: "desk",
+    functions: [
+      defineFunction({
+        name: "get_order",
+        description: "Gets an order.",
+        input: z.object({ order: z.string() }),
+        output: z.object({
+          order: z.string(),
+          costs: z.array(z.object({ margin: visibleTo(z.string(), ["manager"]) })),
+        }),
+        roles: ["manager"],
+        effect: "read",
+        handler: ({ order }) => ({ order, costs: [{ margin: "canary-4711" }] }),
+      }),
+    ],
+  });
+  const ask = { query: "What do we earn?", role: "manager" };
+  const model: (ScriptedTurn | string)[] = [{ calls: [["get_order", { order: "W1" }]] }, "It is canary-4711."];
+
+  const recorded = await runQuery(desk, { ...ask, model, record: file });
+  const replayed = await runQuery(desk, { ...ask, replay: file });
+
+  expect(JSON.stringify(recorded.answer)).toContain("canary-4711");
+  expect(readFileSync(file, "utf8")).not.toContain("canary-4711");
+  expect(replayed.answer.response).toBe("It is [protected].");
+  expect(replayed.calls).toEqual(recorded.calls);
 });

@@ -38,7 +38,7 @@ export type RecordedAnswer = Pick<ModelTurn, "text" | "thoughts" | "stop" | "usa
 
 /** A request without what changes from run to run: ids, references to log lines, secrets. */
 export function recordedRequest(request: ModelRequest): RecordedRequest {
-  const steady = createSteadier();
+  const steady = createSteadier(request.functions);
   const { maxTokens, temperature, toolChoice } = request;
   return {
     system: steady.text(request.system).split("\n"),
@@ -50,7 +50,7 @@ export function recordedRequest(request: ModelRequest): RecordedRequest {
 
 /** The answer to `request`; its calls are numbered on from those of the conversation. */
 export function recordedAnswer(request: ModelRequest, turn: ModelTurn): RecordedAnswer {
-  const steady = createSteadier();
+  const steady = createSteadier(request.functions);
   for (const message of request.messages) recordedMessage(message, steady);
   const { text, thoughts, stop, usage, model, cutCall, warnings } = turn;
   return {
@@ -92,7 +92,7 @@ function recordedMessage(message: Message, steady: Steadier): RecordedMessage {
         results: message.results.map(({ callId, name, content, isError }) => ({
           callId: steady.callId(callId),
           name,
-          content: steady.text(content),
+          content: isError ? steady.text(content) : steady.result(name, content),
           isError,
         })),
       };
