@@ -41,8 +41,11 @@ export const CALL_ERROR_CODES = [
   "cancelled",
 ] as const;
 
+/** `code` of an `ErrorBody`. */
 export type HttpErrorCode = (typeof HTTP_ERROR_CODES)[number];
+/** `code` of an `error` event and of a `QueryResponse` without success. */
 export type RunErrorCode = (typeof RUN_ERROR_CODES)[number];
+/** `code` of a failed `ToolCall`, `toolResult` or `CallOutcome`. */
 export type CallErrorCode = (typeof CALL_ERROR_CODES)[number];
 
 /** Messages that clients may compare with, word for word. */

@@ -88,6 +88,7 @@ export const PlaneFrame = z.discriminatedUnion("type", [
   z.object({ type: z.literal("goingAway") }),
 ]);
 export type PlaneFrame = z.infer<typeof PlaneFrame>;
+/** Asks a runtime to run one function; redelivery sends it again under the same `callId`. */
 export type CallFrame = Extract<PlaneFrame, { type: "call" }>;
 
 /** Reasons with which a control plane closes a runtime's link; the numbers are WebSocket close codes. */

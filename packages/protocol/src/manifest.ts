@@ -11,6 +11,7 @@ export const FUNCTION_NAME = /^[A-Za-z0-9_.-]{1,64}$/;
 export const Roles = z.union([z.literal("everyone"), z.array(z.string().min(1).max(LIMITS.labelUnits))]);
 export type Roles = z.infer<typeof Roles>;
 
+/** What a call does to the owner's data, as the owner declares it: when a call that is no `read` breaks off, the caller is told that it may have taken effect. */
 export const Effect = z.enum(["read", "write", "destructive"]);
 export type Effect = z.infer<typeof Effect>;
 

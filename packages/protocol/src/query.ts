@@ -19,8 +19,10 @@ const maxTokens = z.int().min(1).max(LIMITS.maxTokens);
 
 /** The providers a caller may name. */
 export const PROVIDER_NAMES = ["anthropic", "openai", "gemini"] as const;
+/** `provider` of an `LlmConfig`. */
 export type ProviderName = (typeof PROVIDER_NAMES)[number];
 
+/** A caller's choice of provider and model for one query; without `maxTokens`, `LIMITS.defaultMaxTokens` holds (`localDefaultMaxTokens` in the local variant). */
 export const LlmConfig = z.object({
   provider: z.enum(PROVIDER_NAMES),
   model: label,
@@ -70,6 +72,7 @@ export const LocalQueryRequest = z.object({
 });
 export type LocalQueryRequest = z.infer<typeof LocalQueryRequest>;
 
+/** What `parseJson` made of a text; `message` is public and lacks its subject, such as "is not valid JSON". */
 export type ParsedJson = { ok: true; value: unknown } | { ok: false; message: string };
 
 /** Parses text as JSON without throwing; drops `__proto__` members and refuses nesting deeper than `maxDepth`. */

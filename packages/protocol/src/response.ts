@@ -15,6 +15,7 @@ export const ToolCall = z.object({
 });
 export type ToolCall = z.infer<typeof ToolCall>;
 
+/** Sums over the model turns of one run. `inputTokens` include the cached ones. */
 export const Usage = z.object({
   inputTokens: z.number(),
   outputTokens: z.number(),
@@ -52,10 +53,13 @@ export type ErrorBody = z.infer<typeof ErrorBody>;
 /** One fault of a request: where, and what is wrong there. */
 export type Fault = { path: string; message: string };
 
+/** States of a run in the order it passes them; the last three are ends. */
 export const RUN_STATUSES = ["queued", "running", "succeeded", "failed", "cancelled"] as const;
+/** State of a run as the run endpoints and the store tell it. */
 export const RunStatus = z.enum(RUN_STATUSES);
 export type RunStatus = z.infer<typeof RunStatus>;
 
+/** A thread in a list. Times are ISO 8601; `title` comes from the first query that the reader may see. */
 export const ThreadSummary = z.object({
   threadId: z.string(),
   sessionId: z.string().nullable(),
@@ -65,9 +69,11 @@ export const ThreadSummary = z.object({
 });
 export type ThreadSummary = z.infer<typeof ThreadSummary>;
 
+/** One page of an agent's threads, latest change first; `nextCursor` is null on the last. */
 export const ThreadPage = z.object({ items: z.array(ThreadSummary), nextCursor: z.string().nullable() });
 export type ThreadPage = z.infer<typeof ThreadPage>;
 
+/** A thread with its messages, oldest first; a run that did not succeed has no assistant message. */
 export const ThreadDetail = ThreadSummary.extend({
   messages: z.array(
     z.object({ role: z.enum(["user", "assistant"]), content: z.string(), runId: z.string(), createdAt: z.string() }),
@@ -75,6 +81,7 @@ export const ThreadDetail = ThreadSummary.extend({
 });
 export type ThreadDetail = z.infer<typeof ThreadDetail>;
 
+/** A run as it stands. Times are ISO 8601, null until reached; `result` is absent before the end. */
 export const RunDetail = z.object({
   runId: z.string(),
   threadId: z.string(),
@@ -85,5 +92,6 @@ export const RunDetail = z.object({
 });
 export type RunDetail = z.infer<typeof RunDetail>;
 
+/** Answer to a cancellation: 200 when the run had ended, 202 while it is being cancelled. */
 export const CancelResponse = z.object({ success: z.literal(true), runId: z.string(), status: RunStatus });
 export type CancelResponse = z.infer<typeof CancelResponse>;

@@ -6,4 +6,5 @@ export type QueryLine = { at: number; runId: string; agentId: string; role?: str
   | { kind: "failed"; code: string; ms: number }
 );
 
+/** Takes the lines as they happen. The run waits for it: return soon and do not throw. */
 export type Observer = (line: QueryLine) => void;

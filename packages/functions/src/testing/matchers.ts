@@ -12,6 +12,7 @@ export interface AccessCase {
   context?: JsonObject;
 }
 
+/** What `expect.extend` asks of a matcher; `message` is shown when the assertion, negated or not, fails. */
 export interface MatcherResult {
   pass: boolean;
   message(): string;

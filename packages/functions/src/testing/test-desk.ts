@@ -5,6 +5,7 @@ import type { LogLine } from "./log-lines.ts";
 import { modelChooser, type ModelChoice } from "./model-choice.ts";
 import { withRecordedResults } from "./recorded-results.ts";
 
+/** How a desk answers queries; the model is an offline one unless chosen. */
 export interface TestDeskOptions extends ModelChoice {
   /** The agent's own instructions, told to the model before the service's. */
   instructions?: string;

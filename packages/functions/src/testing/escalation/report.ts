@@ -15,6 +15,7 @@ export type FindingKind =
   /** A key was let through that it is pinned against. */
   | "accepted";
 
+/** One fault that an attack brought to light. */
 export interface Finding {
   /** The role the attack was made under; null = a query without a role. */
   role: string | null;
@@ -24,6 +25,7 @@ export interface Finding {
   detail: string;
 }
 
+/** Counts of one attack under one role: a cell of the rendered table. */
 export interface AttackResult {
   role: string | null;
   attack: string;

@@ -8,6 +8,7 @@ import type { EscalationReport, Finding } from "./report.ts";
 import { openStage, type Stage } from "./stage.ts";
 import { rolesOf, targetsOf, type Targets, type TriedRole } from "./targets.ts";
 
+/** What the suite must know of the surroundings to attack the service as it is deployed. */
 export interface EscalationOptions {
   /** A context that queries may have, where the service takes no empty one. */
   context?: JsonObject;
