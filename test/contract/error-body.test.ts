@@ -167,11 +167,12 @@ describe("a store that fails while a run is under way", () => {
 
   test("for good: the run ends with code internal, and says nothing of why", async () => {
     await using system = await startDesk(answering);
+    const { threadId } = await system.query("first");
     using _broken = breakStore(system.plane.store, "runs", ["history"], new Error("SQLITE_CORRUPT"));
-    const answer = await system.query("hi");
+    const answer = await system.query("hi", { threadId });
     expect(answer).toMatchObject({ success: false, code: "internal" });
     expect(JSON.stringify(answer)).not.toContain("SQLITE");
-    const { events } = await system.stream("hi");
+    const { events } = await system.stream("hi", { threadId });
     expect(events.map(({ data }) => [data.type, data["code"]])).toEqual([["error", "internal"]]);
   });
 });
