@@ -1,0 +1,171 @@
+import { connect } from "@nats-io/transport-node";
+import { describe, expect, test } from "vitest";
+import { createNatsBus } from "../../src/bus/nats-bus.ts";
+import { reachesNats } from "../../src/bus/reaches-nats.ts";
+import { MAX_BODY_BYTES, NoResponders, RequestLost } from "../../src/ports/bus.ts";
+import { until } from "../../../../test/support/inbox.ts";
+import { testNats } from "../../../../test/support/nats.ts";
+import { busContract } from "./contract.ts";
+import { heardOn, oneBus } from "./ends.ts";
+import { recordingLog } from "./recording-log.ts";
+import { randomPrefix, twoReplicas } from "./replicas.ts";
+
+const url = (await testNats()) ?? "";
+const SOON = { timeoutMs: 5_000 };
+
+describe.skipIf(url === "")("one process on a NATS server", () => {
+  busContract(async () => oneBus(await createNatsBus(url, { prefix: randomPrefix() })));
+});
+
+describe.skipIf(url === "")("two replicas on a NATS server", () => {
+  busContract(() => twoReplicas(url));
+});
+
+describe.skipIf(url === "")("on a NATS server", () => {
+  test("of several replicas that serve a subject exactly one is given each request", async () => {
+    const prefix = randomPrefix();
+    await using ends = await twoReplicas(url, { prefix });
+    await using more = await twoReplicas(url, { prefix });
+    const taken: number[][] = [[], [], []];
+    for (const [i, bus] of [ends.there, more.here, more.there].entries())
+      bus.serve("call.desk.one", async (body) => taken[i]?.push(body as number) ?? 0);
+    await ends.settle();
+    await more.settle();
+
+    for (let i = 0; i < 60; i++) await ends.here.request("call.desk.one", i, SOON);
+
+    expect(taken.flat().toSorted((a, b) => a - b)).toEqual(Array.from({ length: 60 }, (_, i) => i));
+    expect(taken.filter((mine) => mine.length > 0).length).toBeGreaterThan(1);
+  });
+
+  test("who serves in this process is asked before any other", async () => {
+    await using ends = await twoReplicas(url);
+    ends.there.serve("call.desk.one", async () => "there");
+    await ends.settle();
+    expect(await ends.here.request("call.desk.one", 1, SOON)).toBe("there");
+
+    using serving = ends.here.serve("call.desk.one", async () => "here");
+    await ends.settle();
+    for (let i = 0; i < 20; i++) expect(await ends.here.request("call.desk.one", i, SOON)).toBe("here");
+    serving[Symbol.dispose]();
+
+    expect(await ends.here.request("call.desk.one", 1, SOON)).toBe("there");
+  });
+
+  test("deployments with prefixes of their own do not meet on one server", async () => {
+    await using ours = await twoReplicas(url);
+    await using theirs = await twoReplicas(url);
+    const heard = heardOn(theirs.there, "run.one");
+    theirs.there.serve("call.desk.one", async () => 1);
+    await theirs.settle();
+
+    ours.here.publish("run.one", 1);
+    await expect(ours.here.request("call.desk.one", 1, SOON)).rejects.toThrow(NoResponders);
+    await theirs.settle();
+
+    expect(heard.bodies).toEqual([]);
+  });
+
+  test("what is no JSON is ignored with one warning, and the rest goes on", async () => {
+    const prefix = randomPrefix();
+    const log = recordingLog();
+    await using ends = await twoReplicas(url, { prefix, log });
+    const heard = heardOn(ends.there, "run.one");
+    ends.there.serve("call.desk.one", async (body) => body);
+    await ends.settle();
+    const stranger = await connect({ servers: url });
+
+    for (const body of ["{", "", "\u0000", "undefined"]) stranger.publish(`${prefix}.pub.run.one`, body);
+    await expect(stranger.request(`${prefix}.ask.call.desk.one`, "{", { timeout: 50 })).rejects.toThrow();
+    await stranger.close();
+    ends.here.publish("run.one", "sound");
+    await ends.settle();
+
+    expect(heard.bodies).toEqual(["sound"]);
+    expect(await ends.here.request("call.desk.one", "sound", SOON)).toBe("sound");
+    expect(log.lines.filter((line) => line.startsWith("warn"))).toEqual([expect.stringContaining("is no JSON")]);
+  });
+
+  test.each(["", "{", "[]", "{}", "7"])("the reply %j, which no replica gives, is RequestLost", async (reply) => {
+    const prefix = randomPrefix();
+    await using ends = await twoReplicas(url, { prefix });
+    const stranger = await connect({ servers: url });
+    stranger.subscribe(`${prefix}.ask.call.desk.one`, { callback: (_, message) => void message.respond(reply) });
+    await stranger.flush();
+
+    await expect(ends.here.request("call.desk.one", 1, SOON)).rejects.toThrow(RequestLost);
+    await stranger.close();
+  });
+
+  test("a request that is too large asks nobody on another replica, an answer that is too large is RequestLost", async () => {
+    await using ends = await twoReplicas(url);
+    const asked: unknown[] = [];
+    ends.there.serve("call.desk.one", async (body) => {
+      asked.push(body);
+      return "x".repeat(MAX_BODY_BYTES);
+    });
+    await ends.settle();
+
+    await expect(ends.here.request("call.desk.one", "x".repeat(MAX_BODY_BYTES), SOON)).rejects.toThrow(NoResponders);
+    await expect(ends.here.request("call.desk.one", "small", SOON)).rejects.toThrow(RequestLost);
+
+    expect(asked).toEqual(["small"]);
+  });
+
+  test("answers under way go out before the bus is closed, and nothing more is taken", async () => {
+    await using ends = await twoReplicas(url);
+    const begun = Promise.withResolvers<void>();
+    const gate = Promise.withResolvers<void>();
+    ends.there.serve("call.desk.one", async () => {
+      begun.resolve();
+      await gate.promise;
+      return "last";
+    });
+    await ends.settle();
+
+    const underWay = ends.here.request("call.desk.one", 1, SOON);
+    await begun.promise;
+    const closed = ends.there.close();
+    await expect(ends.here.request("call.desk.one", 2, SOON)).rejects.toThrow(NoResponders);
+    gate.resolve();
+
+    expect(await underWay).toBe("last");
+    await closed;
+    expect(ends.there.healthy).toBe(false);
+  });
+
+  test("what was published just before the bus was closed still arrives", async () => {
+    await using ends = await twoReplicas(url);
+    const heard = heardOn(ends.there, "run.one");
+    await ends.settle();
+
+    for (let i = 0; i < 1_000; i++) ends.here.publish("run.one", i);
+    await ends.here.close();
+
+    await until(() => heard.bodies.length === 1_000, "all that was published");
+  });
+
+  test("an answer that never ends does not keep the bus from closing", async () => {
+    await using ends = await twoReplicas(url);
+    const begun = Promise.withResolvers<void>();
+    ends.there.serve("call.desk.one", () => {
+      begun.resolve();
+      return new Promise(() => {});
+    });
+    await ends.settle();
+    const lost = expect(ends.here.request("call.desk.one", 1, { timeoutMs: 100 })).rejects.toThrow(RequestLost);
+    await begun.promise;
+    await lost;
+
+    const began = performance.now();
+    await ends.there.close();
+
+    expect(performance.now() - began).toBeLessThan(4_000);
+  });
+
+  test("the doctor's question whether the server answers is answered either way", async () => {
+    expect(await reachesNats(url)).toBe(true);
+    expect(await reachesNats(`nats://127.0.0.1:1,${url}`)).toBe(true);
+    expect(await reachesNats("nats://127.0.0.1:1")).toBe(false);
+  });
+});

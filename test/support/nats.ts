@@ -1,0 +1,130 @@
+import { spawn, spawnSync, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { connect } from "node:net";
+import { createInterface } from "node:readline";
+import { atEnd } from "./at-end.ts";
+import { until } from "./inbox.ts";
+
+const LISTENS = /Listening for client connections on .*:(\d+)$/;
+const READY = /Server is ready$/;
+const LIMIT_MS = 10_000;
+
+// A test that runs out of time never comes to its end, and must leave no process behind all the same.
+const started = new Set<ChildProcess>();
+atEnd(() => started.forEach((server) => server.kill("SIGKILL")));
+
+/** A NATS server of a test's own, on a port that stays its own. */
+export interface OwnNats extends AsyncDisposable {
+  readonly url: string;
+  readonly port: number;
+  kill9(): Promise<void>;
+  /** Ends it as an operator would. */
+  stop(): Promise<void>;
+  /** Starts it again on the same port. */
+  start(): Promise<void>;
+  /** It stays there and answers nothing, from when this resolves. */
+  pause(): Promise<void>;
+  resume(): void;
+}
+
+export interface OwnNatsOptions {
+  /** More arguments of `nats-server`: logins, limits. */
+  args?: string[];
+  /** Put into the URL before the host, `user:password` say. */
+  login?: string;
+}
+
+let shared: Promise<string | undefined> | undefined;
+
+/**
+ * Address of a NATS server for tests that only use it: PATCHBAY_TEST_NATS, else what answers on 127.0.0.1:4222, else one started
+ * for this test file. Undefined, with a line that says so, where there is none to start.
+ */
+export function testNats(): Promise<string | undefined> {
+  return (shared ??= findNats());
+}
+
+/** True where `ownNats` can start servers. */
+export function hasNatsServer(): boolean {
+  return spawnSync("nats-server", ["--version"]).error === undefined;
+}
+
+/** Starts a server on a free port. */
+export async function ownNats({ args = [], login }: OwnNatsOptions = {}): Promise<OwnNats> {
+  let { server, port } = await launch(-1, args);
+
+  async function end(signal: NodeJS.Signals): Promise<void> {
+    if (server.exitCode !== null || server.signalCode !== null) return;
+    const exited = once(server, "exit");
+    server.kill(signal);
+    await exited;
+    started.delete(server);
+  }
+
+  return {
+    url: `nats://${login === undefined ? "" : `${login}@`}127.0.0.1:${port}`,
+    port,
+    kill9: () => end("SIGKILL"),
+    stop: () => end("SIGTERM"),
+    async start() {
+      ({ server } = await launch(port, args));
+    },
+    async pause() {
+      server.kill("SIGSTOP");
+      await until(() => frozen(server.pid ?? 0), "nats-server stands still");
+    },
+    resume: () => void server.kill("SIGCONT"),
+    [Symbol.asyncDispose]: () => end("SIGKILL"),
+  };
+}
+
+async function findNats(): Promise<string | undefined> {
+  const { PATCHBAY_TEST_NATS: given } = process.env;
+  if (given) return given;
+  if (await answers(4222)) return "nats://127.0.0.1:4222";
+  if (hasNatsServer()) return (await ownNats()).url;
+  console.warn("!!! NATS TESTS ARE SKIPPED: set PATCHBAY_TEST_NATS, or install nats-server !!!");
+  return undefined;
+}
+
+async function launch(wanted: number, args: string[]): Promise<{ server: ChildProcess; port: number }> {
+  const server = spawn("nats-server", ["--addr", "127.0.0.1", "--port", String(wanted), ...args], {
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  started.add(server);
+  const late = setTimeout(() => server.kill("SIGKILL"), LIMIT_MS);
+  const said: string[] = [];
+  let port = 0;
+  const failed = once(server, "error").then(([error]) => said.push(String(error)));
+  for await (const line of createInterface({ input: server.stderr })) {
+    said.push(line);
+    port = Number(LISTENS.exec(line)?.[1] ?? port);
+    if (!READY.test(line)) continue;
+    clearTimeout(late);
+    server.stderr.resume();
+    return { server, port };
+  }
+  clearTimeout(late);
+  await Promise.race([failed, once(server, "exit")]).catch(() => {});
+  throw new Error(`nats-server did not start within ${LIMIT_MS} ms or ended: ${said.join("\n")}`);
+}
+
+/** A stop signal is sent at once, and reaches thread after thread. */
+function frozen(pid: number): boolean {
+  if (!existsSync("/proc/self/task")) return true;
+  const threads = readdirSync(`/proc/${pid}/task`);
+  return threads.every((thread) => /\) [Tt] /.test(readFileSync(`/proc/${pid}/task/${thread}/stat`, "utf8")));
+}
+
+async function answers(port: number): Promise<boolean> {
+  const socket = connect({ host: "127.0.0.1", port });
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const late = setTimeout(() => resolve(false), 1_000);
+  socket.once("data", (greeting: Buffer) => resolve(greeting.toString().startsWith("INFO ")));
+  socket.once("error", () => resolve(false));
+  const found = await promise;
+  clearTimeout(late);
+  socket.destroy();
+  return found;
+}
