@@ -2,15 +2,22 @@ import type { Kysely } from "kysely";
 import { Migrator, type Migration } from "kysely/migration";
 import * as initial from "./migrations/0001-initial.ts";
 import * as audit from "./migrations/0002-audit.ts";
+import * as replicas from "./migrations/0003-replicas.ts";
 import type { Schema } from "./schema.ts";
 
 /** In the order of their names; a released one is never edited. */
-const MIGRATIONS: Record<string, Migration> = { "0001-initial": initial, "0002-audit": audit };
+const MIGRATIONS: Record<string, Migration> = {
+  "0001-initial": initial,
+  "0002-audit": audit,
+  "0003-replicas": replicas,
+};
 
-/** Brings the database to this version's form. Processes that start together wait for one another. */
-export async function migrate(db: Kysely<Schema>): Promise<void> {
-  const migrator = new Migrator({ db, provider: { getMigrations: async () => MIGRATIONS } });
-  const { error } = await migrator.migrateToLatest();
+/**
+ * Brings the database to this version's form, with what its `dialect` alone needs. Processes that start together wait for
+ * one another.
+ */
+export async function migrate(db: Kysely<Schema>, ofDialect: Record<string, Migration> = {}): Promise<void> {
+  const { error } = await migratorOf(db, ofDialect).migrateToLatest();
   if (error === undefined) return;
   // Kysely's word for a migration that was run but is not among those it knows.
   if (!(error instanceof Error) || !error.message.startsWith("corrupted migrations")) throw error;
@@ -18,4 +25,14 @@ export async function migrate(db: Kysely<Schema>): Promise<void> {
     "A newer version of Patchbay has used this database. Start that version, or restore a backup made before it.",
     { cause: error },
   );
+}
+
+/** True when nothing is left for `migrate` to do. Changes nothing. */
+export async function isUpToDate(db: Kysely<Schema>, ofDialect: Record<string, Migration> = {}): Promise<boolean> {
+  const migrations = await migratorOf(db, ofDialect).getMigrations();
+  return migrations.every(({ executedAt }) => executedAt !== undefined);
+}
+
+function migratorOf(db: Kysely<Schema>, ofDialect: Record<string, Migration>): Migrator {
+  return new Migrator({ db, provider: { getMigrations: async () => ({ ...MIGRATIONS, ...ofDialect }) } });
 }

@@ -5,10 +5,14 @@ import type { Store } from "../ports/stores.ts";
 import { accountStore } from "./accounts.ts";
 import { auditStore } from "./audit.ts";
 import { backup } from "./backup.ts";
+import { callStore } from "./calls.ts";
 import { credits } from "./credits.ts";
 import { sqliteDialect, sqliteFile } from "./dialect/sqlite.ts";
+import { isPostgresUrl } from "./dialect/postgres-address.ts";
 import { lockSqliteFile } from "./dialect/sqlite-lock.ts";
 import { migrate } from "./migrate.ts";
+import { openPostgres } from "./open-postgres.ts";
+import { rateWindows } from "./rate-windows.ts";
 import { runClaims } from "./runs-claim.ts";
 import { runCommits } from "./runs-commit.ts";
 import { runReads } from "./runs-read.ts";
@@ -19,11 +23,16 @@ import { sweep } from "./sweep.ts";
 import { threadStore } from "./threads.ts";
 
 /**
- * Opens the store at `sqlite:PATH` or `sqlite::memory:`, making the file where there is none, and brings it to this
- * version's form. Several processes may open one file. A `clock` replaces the database's own. The caller closes it.
+ * Opens the store at `sqlite:PATH` or `sqlite::memory:`, making the file where there is none, or in the database at
+ * `postgres://…`, which must be there; brings it to this version's form. Several processes may open one store. A `clock`
+ * replaces the database's own. The caller closes it.
  */
 export async function openStore(url: string, options: { log?: Log; clock?: Clock } = {}): Promise<Store> {
   const { log = silentLog, clock } = options;
+  if (isPostgresUrl(url)) {
+    const { engine, backup } = await openPostgres(url, { log, clock });
+    return { ...assemble(engine), backup };
+  }
   const dialect = sqliteDialect(sqlitePath(url), { clock });
   const db = new Kysely<Schema>({ dialect: dialect.kysely });
   try {
@@ -33,33 +42,44 @@ export async function openStore(url: string, options: { log?: Log; clock?: Clock
     throw error;
   }
   log.info("store opened", { url });
-  return assemble({ db, dialect });
+  return assemble({ db, urgent: db, dialect });
 }
 
 /**
- * Keeps other servers off the store until disposed. Throws `StoreInUse` when one is there. Tools that only open the
- * store do not ask for it; a store in memory needs none.
+ * Keeps other servers off an embedded store until disposed. Throws `StoreInUse` when one is there. Tools that only open the
+ * store do not ask for it; a store in memory needs none, and one on Postgres is there for several servers.
  */
 export async function lockStore(url: string): Promise<AsyncDisposable> {
-  const file = sqliteFile(sqliteUrl(url));
+  const file = isPostgresUrl(url) ? undefined : sqliteFile(sqliteUrl(url));
   return file === undefined ? { async [Symbol.asyncDispose]() {} } : lockSqliteFile(file);
 }
 
 function assemble(engine: Engine): Store {
   const { hold, ...balances } = credits(engine);
   return {
+    calls: callStore(engine),
     runs: { ...runStarts(engine), ...runClaims(engine), ...runCommits(engine), ...runReads(engine), hold },
-    accounts: { ...accountStore(engine), ...balances },
+    accounts: { ...accountStore(engine), ...balances, ...rateWindows(engine) },
     threads: threadStore(engine),
     runtimes: runtimeStore(engine),
     audit: auditStore(engine),
     async ping() {
       await engine.db.selectFrom("orgs").select("id").limit(1).execute();
     },
-    sweep: (days, { auditDays = 365 } = {}) => sweep(engine, days, auditDays),
+    async now() {
+      const row = await engine.db.selectNoFrom(engine.dialect.now.as("now")).executeTakeFirstOrThrow();
+      return row.now;
+    },
+    within: (orgId, work) => engine.dialect.within(orgId, work),
+    sweep: (days, options) => sweep(engine, days, options),
     backup: (file) => backup(engine, file),
-    close: () => engine.db.destroy(),
+    close: () => closeEngine(engine),
   };
+}
+
+async function closeEngine({ db, urgent }: Engine): Promise<void> {
+  await db.destroy();
+  if (urgent !== db) await urgent.destroy();
 }
 
 function sqlitePath(url: string): string {
@@ -68,7 +88,7 @@ function sqlitePath(url: string): string {
 
 function sqliteUrl(url: string): string {
   if (url.startsWith("sqlite:") && url.length > "sqlite:".length) return url;
-  if (/^postgres(ql)?:/.test(url))
-    throw new Error("This build keeps its data in an embedded database alone: use sqlite:PATH instead of postgres://.");
-  throw new Error("The database address must be sqlite:PATH, for example sqlite:./data/patchbay.db.");
+  throw new Error(
+    "The database address must be sqlite:PATH or postgres://USER@HOST/DATABASE, for example sqlite:./data/patchbay.db.",
+  );
 }

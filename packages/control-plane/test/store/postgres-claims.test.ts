@@ -1,0 +1,70 @@
+import { Kysely, sql } from "kysely";
+import { expect, test } from "vitest";
+import { silentLog } from "../../src/ports/log.ts";
+import { postgresDialect } from "../../src/store/dialect/postgres.ts";
+import { openStore } from "../../src/store/open.ts";
+import type { Schema } from "../../src/store/schema.ts";
+import { sampleRun } from "./contract/world.ts";
+import { postgresPlace } from "./postgres-place.ts";
+
+const RUNS = 1_000;
+const AT_ONCE = 20;
+const LIMIT = 7;
+
+test("three connections claim 1,000 runs once each, never more than asked for", { timeout: 60_000 }, async () => {
+  await using place = await postgresPlace();
+  await using opening = new AsyncDisposableStack();
+  const open = async () =>
+    opening.adopt(await openStore(`${place.database.url}?pool_size=1`), (store) => store.close());
+  const [store, ...others] = [await open(), await open(), await open()];
+  await store.accounts.createOrg({ orgId: "org_1", name: "Desk", tier: "starter" });
+  await store.accounts.createAgent({ agentId: "agt_1", orgId: "org_1", name: "Clerk", instructions: "" });
+  const start = () => store.runs.start(sampleRun({ orgId: "org_1", agentId: "agt_1", leaseMs: 0 }));
+  for (let made = 0; made < RUNS; made += AT_ONCE) await Promise.all(Array.from({ length: AT_ONCE }, start));
+  // What others are claiming at the moment is passed over: an empty answer is not the end.
+  const free = () =>
+    place.rows("select id from runs where lease_until <= extract(epoch from clock_timestamp()) * 1000 limit 1");
+
+  const claimed = await Promise.all(
+    [store, ...others].map(async (one, i) => {
+      const batches: string[][] = [];
+      for (;;) {
+        const runs = await one.runs.claim({ owner: `replica-${i}`, leaseMs: 600_000, limit: LIMIT });
+        if (runs.length > 0) batches.push(runs.map(({ runId }) => runId));
+        else if ((await free()).length === 0) return batches;
+      }
+    }),
+  );
+
+  const batches = claimed.flat();
+  expect(claimed.map((some) => some.length > 0)).toEqual([true, true, true]);
+  expect(Math.max(...batches.map((batch) => batch.length))).toBe(LIMIT);
+  expect(batches.flat()).toHaveLength(RUNS);
+  expect(new Set(batches.flat()).size).toBe(RUNS);
+});
+
+test("candidates are chosen once, also where the planner asks for them again for every row", async () => {
+  await using place = await postgresPlace();
+  await using store = await openStore(place.database.url).then((open) => ({
+    ...open,
+    [Symbol.asyncDispose]: () => open.close(),
+  }));
+  await store.accounts.createOrg({ orgId: "org_1", name: "Desk", tier: "starter" });
+  await store.accounts.createAgent({ agentId: "agt_1", orgId: "org_1", name: "Clerk", instructions: "" });
+  for (let made = 0; made < 20; made++) await store.runs.start(sampleRun({ orgId: "org_1", agentId: "agt_1" }));
+  const dialect = await postgresDialect(`${place.database.url}?options=-c%20enable_material%3Doff`, { log: silentLog });
+  const db = new Kysely<Schema>({ dialect: dialect.kysely });
+
+  const plan = await db.transaction().execute(async (trx) => {
+    const chosen = dialect.lockForClaim(trx.selectFrom("runs").select("runs.id").orderBy("runs.id").limit(2));
+    const { rows } = await sql<{ "QUERY PLAN": string }>`
+      explain (analyze, costs off, timing off)
+      select * from generate_series(1, 5) as row left join (${chosen}) as chosen on chosen.id <> row::text`.execute(
+      trx,
+    );
+    return rows.map((row) => row["QUERY PLAN"]);
+  });
+
+  expect(plan.find((line) => line.includes("LockRows"))).toMatch(/rows=2 loops=1/);
+  await db.destroy();
+});

