@@ -1,0 +1,77 @@
+import type { Manifest } from "@patchbay/protocol";
+import { Kysely } from "kysely";
+import { silentLog } from "../../src/ports/log.ts";
+import type { Store } from "../../src/ports/stores.ts";
+import { postgresDialect } from "../../src/store/dialect/postgres.ts";
+import { openStore } from "../../src/store/open.ts";
+import { event, sampleCall, sampleLink, sampleRun, sampleTurn } from "./contract/world.ts";
+import { postgresPlace } from "./postgres-place.ts";
+
+/** What one organisation has, in every table. */
+export interface Tenant {
+  orgId: string;
+  agentId: string;
+  threadId: string;
+  runId: string;
+  callId: string;
+  keyId: string;
+  hash: string;
+  connectionId: string;
+  link: ReturnType<typeof sampleLink>;
+}
+
+export const TABLES_OF_STORE = `
+  select relname::text as name from pg_class
+  where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and relname not like 'kysely%'`;
+
+/** A store with two organisations, and connections of its kind for statements past its methods. */
+export async function openTenants() {
+  await using opening = new AsyncDisposableStack();
+  const { database } = opening.use(await postgresPlace());
+  const store = opening.adopt(await openStore(database.url), (open) => open.close());
+  const tenants = [await fill(store, "a"), await fill(store, "b")] as const;
+  const dialect = await postgresDialect(database.url, { log: silentLog });
+  const db = opening.adopt(new Kysely<Record<string, object>>({ dialect: dialect.kysely }), (open) => open.destroy());
+  const tables = (await database.query(TABLES_OF_STORE)).map(({ name }) => name as string);
+  const held = opening.move();
+  return {
+    store,
+    database,
+    db,
+    within: dialect.within,
+    tables,
+    a: tenants[0],
+    b: tenants[1],
+    [Symbol.asyncDispose]: () => held[Symbol.asyncDispose](),
+  };
+}
+
+async function fill(store: Store, name: string): Promise<Tenant> {
+  const tenant = {
+    orgId: `org_${name}`,
+    agentId: `agt_${name}`,
+    callId: `call_${name}`,
+    keyId: `key_${name}`,
+    hash: `hash_${name}`,
+    connectionId: `link_${name}`,
+  };
+  const { orgId, agentId, callId, keyId, hash, connectionId } = tenant;
+  const { accounts, runs, runtimes } = store;
+  await accounts.createOrg({ orgId, name, tier: "starter" });
+  await accounts.createAgent({ agentId, orgId, name, instructions: "" });
+  await accounts.createCredential({ credentialId: keyId, kind: "api", agentId, hash, hint: name });
+  await accounts.grant(orgId, 1000);
+  await accounts.countQuery(orgId);
+  await runtimes.saveManifest(agentId, hash, { functions: [] } as unknown as Manifest);
+  const link = sampleLink({ agentId, instanceId: "rt_1", connectionId, manifestHash: hash });
+  await runtimes.linkOpened(link);
+  const audit = [{ action: "run.started", agentId }];
+  const order = { orgId, agentId, keyId, sessionId: "s1", idempotency: { key: "k1", bodyHash: "b" }, audit };
+  const run = sampleRun(order);
+  await runs.start(run);
+  await runs.commit(
+    { runId: run.runId, fence: 1 },
+    { events: [event(1)], turn: sampleTurn(0), calls: [sampleCall(callId)] },
+  );
+  return { ...tenant, link, runId: run.runId, threadId: run.threadId };
+}
