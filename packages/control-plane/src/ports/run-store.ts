@@ -1,5 +1,5 @@
-import type { RunErrorCode, RunStatus } from "@patchbay/protocol";
-import { RunMoved } from "./function-gateway.ts";
+import type { CallOutcome, RunErrorCode, RunStatus } from "@patchbay/protocol";
+import { type CallAddress, type CallOrder, RunMoved } from "./function-gateway.ts";
 import type { Message } from "./model-provider.ts";
 import type { AuditEntry, CallRecord, RunRecord, RunRequest, TurnRecord } from "./records.ts";
 
@@ -22,12 +22,14 @@ export interface NewRun {
   /** Owner of the lease, where the run may start at once. */
   owner: string;
   leaseMs: number;
+  /** Micro-USD to hold for its first turn, where it may start at once and they are there. Default 0. */
+  holdMicros?: number;
   audit: AuditEntry[];
 }
 
 export type StartedRun =
-  /** `running`: leased to `owner` now. `queued`: waits behind others of its thread. */
-  | { kind: "started"; run: RunRecord }
+  /** `running`: leased to `owner` now. `queued`: waits behind others of its thread. `heldMicros`: for its first turn. */
+  | { kind: "started"; run: RunRecord; heldMicros: number }
   /** The thread has its full queue already; nothing was stored. */
   | { kind: "busy" }
   /** The thread was erased meanwhile; nothing was stored. */
@@ -45,9 +47,12 @@ export interface StoredEvent {
 /** One step forward of a run. Everything in it is stored, or nothing. */
 export interface RunCommit {
   events?: StoredEvent[];
+  /** `heldMicros`: what is held for it. */
   turn?: TurnRecord & { provider: string; model: string; heldMicros: number };
   /** Inserted, or replaced by callId. */
   calls?: CallRecord[];
+  /** Credits to hold for the turn that comes next, where they are there. */
+  hold?: { step: number; micros: number };
   /** Ends the run: a terminal event must be among `events`. Open credit holds go back. */
   finish?: { status: RunStatus; result: RunRecord["result"]; history: Message[]; releaseIdempotencyKey: boolean };
   audit?: AuditEntry[];
@@ -72,6 +77,13 @@ export interface Lease {
 export interface HistoryEntry {
   runId: string;
   messages: Message[];
+}
+
+/** Where a run's log stands. */
+export interface RunHead {
+  runId: string;
+  lastSeq: number;
+  ended: boolean;
 }
 
 /** Runs, their logs and what the loop needs to go on after a crash. */
@@ -110,11 +122,17 @@ export interface RunStore {
   /** Ends every lease: for a process that knows itself the only one on this store. */
   releaseAll(): Promise<void>;
 
-  /** Stores one step. Throws `LeaseLost` when the fence is old or the run has ended. */
-  commit(lease: Lease, change: RunCommit): Promise<void>;
+  /**
+   * Stores one step; storing the same one again changes nothing. Says what it knows to be held by its `hold`; where that is 0,
+   * `hold` tells. Throws `LeaseLost` when the fence is old or the run has ended.
+   */
+  commit(lease: Lease, change: RunCommit): Promise<{ heldMicros: number }>;
 
-  /** Takes `micros` from the organisation's balance for one turn. False when the balance is lower. Holding again for the same step changes nothing. Throws `LeaseLost` when the run has ended. */
-  hold(orgId: string, runId: string, step: number, micros: number): Promise<boolean>;
+  /**
+   * Takes `micros` from the organisation's balance for one turn, unless something is held for it already, and says what is held.
+   * Undefined when the balance is lower. Throws `LeaseLost` when the run has ended.
+   */
+  hold(orgId: string, runId: string, step: number, micros: number): Promise<number | undefined>;
 
   /** Marks the run as to be cancelled; returns its status, undefined when there is no such run of the agent. */
   requestCancel(agentId: string, runId: string): Promise<RunStatus | undefined>;
@@ -134,7 +152,39 @@ export interface RunStore {
     scope: { role: string | undefined; subject: string | undefined; limit: number },
   ): Promise<HistoryEntry[]>;
 
+  /** Where the logs of these runs stand; one that was erased is left out. */
+  heads(runIds: readonly string[]): Promise<RunHead[]>;
+
   list(agentId: string, options: { limit: number }): Promise<RunRecord[]>;
   /** Ids of runs of a thread that have not ended. */
   active(threadId: string): Promise<string[]>;
+}
+
+/** A call as it stands in the store, for the replica that holds its runtime: everything of its order but the time it has. */
+export type AcceptedCall = Omit<CallOrder, "timeoutMs">;
+
+/**
+ * Calls between the replica that works a run and the one that holds the call's runtime. The row of the call decides between
+ * them, since the bus may lose, delay or repeat what it carries.
+ */
+export interface CallStore {
+  /**
+   * Takes one attempt for the replica that will send it. Undefined, and nothing changed, where the attempt was taken before or
+   * taken back, the run has another fence or has ended, or the call has its outcome.
+   */
+  accept(call: {
+    callId: string;
+    attempt: number;
+    fence: number;
+    replicaId: string;
+  }): Promise<AcceptedCall | undefined>;
+  /** Takes an attempt back, so that nobody can accept it any more. False when it was accepted before: it may be running. */
+  withdraw(call: { callId: string; attempt: number }): Promise<boolean>;
+  /**
+   * Keeps what a runtime answered to a call that nobody of this process waits for; the first answer stays. Returns the owner of
+   * its run where one works on it. `over`: the call has its outcome already, is not one of that runtime, or is not known.
+   */
+  arrive(call: CallAddress, outcome: CallOutcome): Promise<{ over: boolean; owner?: string }>;
+  /** What arrived for these calls and was not yet made their outcome. */
+  arrivals(callIds: readonly string[]): Promise<{ callId: string; outcome: CallOutcome }[]>;
 }

@@ -1,6 +1,6 @@
 import type { Manifest, ThreadPage, ThreadDetail } from "@patchbay/protocol";
 import type { AuditEntry } from "./records.ts";
-import type { RunStore } from "./run-store.ts";
+import type { CallStore, RunStore } from "./run-store.ts";
 
 export interface Org {
   orgId: string;
@@ -57,11 +57,15 @@ export interface AccountStore {
   listCredentials(kind: CredentialKind, agentId: string): Promise<Credential[]>;
   /** Whose it was; undefined when there is no such credential. */
   revokeCredential(kind: CredentialKind, credentialId: string): Promise<{ orgId: string; agentId: string } | undefined>;
+  /** Which of these are neither revoked nor expired nor of a deleted agent. */
+  validCredentials(credentialIds: readonly string[]): Promise<ReadonlySet<string>>;
   /** Remembers when a credential was used; at most one write a minute for each. */
   touchCredential(credentialId: string): Promise<void>;
   /** Micro-USD; one million to the dollar. Returns the new balance. */
   grant(orgId: string, micros: number): Promise<number>;
   balance(orgId: string): Promise<number>;
+  /** Counts one query in the organisation's present minute of the database's clock, and says where it stands. */
+  countQuery(orgId: string): Promise<{ count: number; msLeft: number }>;
 }
 
 /** Conversations as clients list them. `roles` narrows what is shown to turns of those roles or of no role. */
@@ -73,17 +77,34 @@ export interface ThreadStore {
   erase(agentId: string, threadId: string): Promise<boolean>;
 }
 
-/** What runtimes told of themselves. */
+/** A runtime's link to the replica that holds it. */
+export interface ConnectedRuntime {
+  agentId: string;
+  /** The runtime's process; the same over all its links. */
+  instanceId: string;
+  /** One link; a newer link of the same runtime replaces it. */
+  connectionId: string;
+  replicaId: string;
+  manifestHash: string;
+  /** Calls that it runs side by side. */
+  concurrency: number;
+  draining: boolean;
+}
+
+/** What runtimes told of themselves, and which replica holds them. */
 export interface RuntimeStore {
   saveManifest(agentId: string, manifestHash: string, manifest: Manifest): Promise<void>;
   getManifest(agentId: string, manifestHash: string): Promise<Manifest | undefined>;
-  /** Notes that a runtime is (still) there. */
-  touchRuntime(runtime: {
-    agentId: string;
-    instanceId: string;
-    manifestHash: string;
-    connected: boolean;
-  }): Promise<void>;
+  /** Notes a new link, in place of an older one of the same runtime. */
+  linkOpened(runtime: ConnectedRuntime): Promise<void>;
+  /** Notes that these links are still there; one that was replaced or closed changes nothing. */
+  linksAlive(connectionIds: readonly string[]): Promise<void>;
+  /** Notes that a runtime takes no further calls; nothing where its link was replaced. */
+  linkDraining(connectionId: string): Promise<void>;
+  /** Notes that a link is gone; nothing where it was replaced. */
+  linkClosed(connectionId: string): Promise<void>;
+  /** The agent's open links that were seen less than 30 s ago, the one that opened first first. */
+  links(agentId: string): Promise<ConnectedRuntime[]>;
   /** Milliseconds since any runtime of the agent was last seen; undefined when never. */
   lastSeenAgoMs(agentId: string): Promise<number | undefined>;
 }
@@ -121,14 +142,22 @@ export interface AuditStore {
 /** Everything that is kept. Methods throw `StoreUnavailable` when the store cannot be reached or written now. */
 export interface Store {
   runs: RunStore;
+  calls: CallStore;
   accounts: AccountStore;
   threads: ThreadStore;
   runtimes: RuntimeStore;
   audit: AuditStore;
   /** Rejects when a query would fail now. */
   ping(): Promise<void>;
-  /** Deletes runs that ended more than `days` ago, and audit entries older than `auditDays` (default 365); returns how many runs went. */
-  sweep(days: number, options?: { auditDays?: number }): Promise<number>;
+  /** Milliseconds since the epoch by the database's clock. */
+  now(): Promise<number>;
+  /**
+   * Does `work`, and whatever it starts, as one organisation: where the database can hold organisations apart, it shows and
+   * changes nothing of others. Outside of it the store sees all.
+   */
+  within<T>(orgId: string, work: () => T): T;
+  /** Deletes runs that ended more than `days` ago, and audit entries older than `auditDays` (default 365); returns how many runs went. Stops between two statements when aborted. */
+  sweep(days: number, options?: { auditDays?: number; signal?: AbortSignal }): Promise<number>;
   /** A consistent copy into a new file, while serving. Embedded store only. */
   backup(file: string): Promise<void>;
   close(): Promise<void>;

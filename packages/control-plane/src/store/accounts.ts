@@ -1,9 +1,11 @@
-import { sql } from "kysely";
+import { sql, type ExpressionBuilder } from "kysely";
 import type { AccountStore, Agent, Credential, Org } from "../ports/stores.ts";
 import { fromJson, present, toJson } from "./columns.ts";
+import { idBatches } from "./in-batches.ts";
 import type { CredentialRow, Engine, Schema } from "./schema.ts";
+import { statement } from "./statement.ts";
 
-type Accounts = Omit<AccountStore, "grant" | "balance">;
+type Accounts = Omit<AccountStore, "grant" | "balance" | "countQuery">;
 
 /** Organisations, agents and credentials. */
 export function accountStore(engine: Engine): Accounts {
@@ -29,8 +31,10 @@ function orgs({ db, dialect }: Engine): Pick<Accounts, "createOrg" | "listOrgs" 
 
 type AgentMethod = "createAgent" | "listAgents" | "getAgent" | "updateAgent" | "deleteAgent";
 
-function agents({ db, dialect }: Engine): Pick<Accounts, AgentMethod> {
+function agents(engine: Engine): Pick<Accounts, AgentMethod> {
+  const { db, dialect } = engine;
   const living = () => db.selectFrom("agents").selectAll().where("deleted_at", "is", null);
+  const livingById = statement((p: { agentId: string }) => living().where("id", "=", p.agentId));
   return {
     async createAgent({ agentId, orgId, name, instructions }) {
       const row = { id: agentId, org_id: orgId, name, instructions, created_at: dialect.now };
@@ -42,14 +46,14 @@ function agents({ db, dialect }: Engine): Pick<Accounts, AgentMethod> {
       return rows.map(toAgent);
     },
     async getAgent(agentId) {
-      const row = await living().where("id", "=", agentId).executeTakeFirst();
+      const [row] = await livingById(engine, { agentId });
       return row && toAgent(row);
     },
     async updateAgent(agentId, change) {
       const changed = await db
         .updateTable("agents")
         // An empty change must still be a statement, and tell whether the agent is there.
-        .set((eb) => ({ id: eb.ref("id"), ...change }))
+        .set((eb) => ({ name: eb.ref("name"), ...change }))
         .where("id", "=", agentId)
         .where("deleted_at", "is", null)
         .returning("id")
@@ -74,20 +78,29 @@ type CredentialMethod =
   | "findCredential"
   | "listCredentials"
   | "revokeCredential"
+  | "validCredentials"
   | "touchCredential";
 
 const TOUCH_MS = 60_000;
 
-function credentials({ db, dialect }: Engine): Pick<Accounts, CredentialMethod> {
+function credentials(engine: Engine): Pick<Accounts, CredentialMethod> {
+  const { db, dialect } = engine;
   const { now } = dialect;
-  const joined = () =>
+  const ofLivingAgents = () =>
     db
       .selectFrom("credentials")
       .innerJoin("agents", "agents.id", "credentials.agent_id")
-      .innerJoin("orgs", "orgs.id", "credentials.org_id")
-      .selectAll("credentials")
-      .select("orgs.tier")
       .where("agents.deleted_at", "is", null);
+  const joined = () =>
+    ofLivingAgents().innerJoin("orgs", "orgs.id", "credentials.org_id").selectAll("credentials").select("orgs.tier");
+  const valid = (eb: ExpressionBuilder<Schema, "credentials">) =>
+    eb.and([
+      eb("credentials.revoked_at", "is", null),
+      eb.or([eb("credentials.expires_at", "is", null), eb("credentials.expires_at", ">", now)]),
+    ]);
+  const validByHash = statement((p: Pick<CredentialRow, "kind" | "hash">) =>
+    joined().where("credentials.hash", "=", p.hash).where("credentials.kind", "=", p.kind).where(valid),
+  );
   return {
     async createCredential({ credentialId, kind, agentId, hash, hint, roles, label, expiresAt }) {
       await db
@@ -107,12 +120,7 @@ function credentials({ db, dialect }: Engine): Pick<Accounts, CredentialMethod> 
         .execute();
     },
     async findCredential(kind, hash) {
-      const row = await joined()
-        .where("credentials.hash", "=", hash)
-        .where("credentials.kind", "=", kind)
-        .where("credentials.revoked_at", "is", null)
-        .where((eb) => eb.or([eb("credentials.expires_at", "is", null), eb("credentials.expires_at", ">", now)]))
-        .executeTakeFirst();
+      const [row] = await validByHash(engine, { kind, hash });
       return row && toCredential(row);
     },
     async listCredentials(kind, agentId) {
@@ -133,6 +141,18 @@ function credentials({ db, dialect }: Engine): Pick<Accounts, CredentialMethod> 
         .returning(["org_id", "agent_id"])
         .executeTakeFirst();
       return revoked && { orgId: revoked.org_id, agentId: revoked.agent_id };
+    },
+    async validCredentials(credentialIds) {
+      const found = new Set<string>();
+      for (const ids of idBatches(credentialIds)) {
+        const rows = await ofLivingAgents()
+          .select("credentials.id")
+          .where("credentials.id", "in", ids)
+          .where(valid)
+          .execute();
+        for (const { id } of rows) found.add(id);
+      }
+      return found;
     },
     async touchCredential(credentialId) {
       await db

@@ -1,15 +1,16 @@
-import type { Expression, ExpressionBuilder, Kysely, SqlBool } from "kysely";
+import { sql, type Expression, type ExpressionBuilder, type SqlBool } from "kysely";
 import type { AuditEntry } from "../ports/records.ts";
 import type { AuditFilter, AuditRow, AuditStore } from "../ports/stores.ts";
 import { fromJson, present, toJson } from "./columns.ts";
-import { inBatches } from "./in-batches.ts";
 import { parseCursor, toCursor } from "./page-cursor.ts";
 import { sortableId } from "./sortable-id.ts";
 import type { AuditTableRow, Engine, Schema } from "./schema.ts";
+import { insertion } from "./statement.ts";
+import { transact } from "./transact.ts";
 
 export function auditStore(engine: Engine): AuditStore {
   return {
-    record: (entries) => insertAudit(engine, engine.db, entries),
+    record: (entries) => transact(engine, (trx) => insertAudit(trx, entries)),
 
     async list({ limit, cursor, ...filter }) {
       let query = engine.db.selectFrom("audit").selectAll().where(matches(filter));
@@ -40,33 +41,26 @@ function matches({ agentId, orgId, runId, role, functionName, action, since }: A
     if (runId !== undefined) all.push(eb("run_id", "=", runId));
     if (role !== undefined) all.push(eb("role", "=", role));
     if (functionName !== undefined) all.push(eb("function_name", "=", functionName));
-    if (action !== undefined) all.push(eb.or([eb("action", "=", action), eb("action", "like", `${action}.%`)]));
+    if (action !== undefined) all.push(eb.or([eb("action", "=", action), beginsWith(`${action}.`)]));
     if (since !== undefined) all.push(eb("created_at", ">=", since));
     return eb.and(all);
   };
 }
 
+/** `like` would read signs in the prefix, and minds capitals in one database only. */
+const beginsWith = (prefix: string) =>
+  sql<SqlBool>`substr(action, 1, length(cast(${prefix} as text))) = cast(${prefix} as text)`;
+
 type Author = { orgId: string } & Partial<Pick<AuditEntry, "agentId" | "runId" | "keyId" | "role">>;
 
 /** Appends entries. What an entry does not say of itself is taken from the run it belongs to. */
-export function insertAudit(
-  engine: Engine,
-  db: Kysely<Schema>,
-  entries: readonly AuditEntry[],
-  run: Author,
-): Promise<void>;
-export function insertAudit(
-  engine: Engine,
-  db: Kysely<Schema>,
-  entries: readonly (AuditEntry & { orgId: string })[],
-): Promise<void>;
+export function insertAudit(trx: Engine, entries: readonly AuditEntry[], run: Author): Promise<void>;
+export function insertAudit(trx: Engine, entries: readonly (AuditEntry & { orgId: string })[]): Promise<void>;
 export async function insertAudit(
-  { dialect }: Engine,
-  db: Kysely<Schema>,
+  trx: Engine,
   entries: readonly (AuditEntry & { orgId?: string })[],
   run?: Author,
 ): Promise<void> {
-  if (entries.length === 0) return;
   const rows = entries.map((entry) => {
     const about = { ...run, ...entry };
     return {
@@ -82,11 +76,14 @@ export async function insertAudit(
       rule: about.rule ?? null,
       manifest_hash: about.manifestHash ?? null,
       detail: about.detail ? toJson(about.detail) : null,
-      created_at: dialect.now,
     };
   });
-  await inBatches(rows, (batch) => db.insertInto("audit").values(batch).execute());
+  await insertRows(trx, rows);
 }
+
+const insertRows = insertion((rows: Omit<AuditTableRow, "created_at">[], { db, dialect }) =>
+  db.insertInto("audit").values(rows.map((row) => ({ ...row, created_at: dialect.now }))),
+);
 
 function toAuditRow(row: AuditTableRow): AuditRow {
   return {

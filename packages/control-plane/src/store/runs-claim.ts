@@ -1,8 +1,10 @@
-import { sql, type Expression, type ExpressionBuilder, type SqlBool } from "kysely";
+import { sql, type Expression, type ExpressionBuilder, type SqlBool, type UpdateObject } from "kysely";
 import type { RunRecord } from "../ports/records.ts";
 import type { RunStore } from "../ports/run-store.ts";
+import { idBatches } from "./in-batches.ts";
 import { RUN_COLUMNS, toRunRecord } from "./run-record.ts";
 import type { Engine, Schema } from "./schema.ts";
+import { repeat } from "./transact.ts";
 
 type RunWhere = (eb: ExpressionBuilder<Schema, "runs">) => Expression<SqlBool>;
 interface Claim {
@@ -15,9 +17,20 @@ interface Claim {
 export function runClaims(
   engine: Engine,
 ): Pick<RunStore, "claim" | "claimExpired" | "renew" | "release" | "releaseAll" | "requestCancel"> {
-  const { db, dialect } = engine;
+  const { db, urgent, dialect } = engine;
   const leaseFor = (leaseMs: number) => sql<number>`${dialect.now} + ${leaseMs}`;
   const noLease = { owner: null, lease_until: 0 };
+  const ofOwner = (owner: string, ids: string[], lease: UpdateObject<Schema, "runs">) =>
+    repeat(engine, () =>
+      urgent
+        .updateTable("runs")
+        .set(lease)
+        .where("owner", "=", owner)
+        .where("status", "=", "running")
+        .where("id", "in", ids)
+        .returning(["id", "cancel_requested"])
+        .execute(),
+    );
   return {
     async claim({ threadId, runId, ...claim }) {
       const claimed = await take(engine, claim, { started_at: sql`coalesce(started_at, ${dialect.now})` }, (eb) => {
@@ -38,31 +51,20 @@ export function runClaims(
       ),
 
     async renew(owner, runIds, leaseMs) {
-      if (runIds.length === 0) return [];
-      const held = await db
-        .updateTable("runs")
-        .set({ lease_until: leaseFor(leaseMs) })
-        .where("owner", "=", owner)
-        .where("status", "=", "running")
-        .where("id", "in", runIds)
-        .returning(["id", "cancel_requested"])
-        .execute();
-      return held.map((run) => ({ runId: run.id, cancelRequested: run.cancel_requested === 1 }));
+      const held: { runId: string; cancelRequested: boolean }[] = [];
+      for (const ids of idBatches(runIds)) {
+        const rows = await ofOwner(owner, ids, { lease_until: leaseFor(leaseMs) });
+        held.push(...rows.map((run) => ({ runId: run.id, cancelRequested: run.cancel_requested === 1 })));
+      }
+      return held;
     },
 
     async release(owner, runIds) {
-      if (runIds.length === 0) return;
-      await db
-        .updateTable("runs")
-        .set(noLease)
-        .where("owner", "=", owner)
-        .where("status", "=", "running")
-        .where("id", "in", runIds)
-        .execute();
+      for (const ids of idBatches(runIds)) await ofOwner(owner, ids, noLease);
     },
 
     async releaseAll() {
-      await db.updateTable("runs").set(noLease).where("status", "=", "running").execute();
+      await repeat(engine, () => db.updateTable("runs").set(noLease).where("status", "=", "running").execute());
     },
 
     async requestCancel(agentId, runId) {
@@ -86,9 +88,12 @@ export function runClaims(
   };
 }
 
-/** Claims the oldest runs that `which` describes, in one statement: whoever comes second finds them taken. */
+/**
+ * Claims the oldest runs that `which` describes, in one statement: whoever comes second finds them taken. The candidates are
+ * chosen once, apart from the update: a planner that chose them again for each row would claim more than `limit`.
+ */
 async function take(
-  { db, dialect }: Engine,
+  { urgent: db, dialect }: Engine,
   { owner, leaseMs, limit }: Claim,
   alsoSet: { started_at?: Expression<number | null> },
   which: RunWhere,
@@ -101,6 +106,10 @@ async function take(
     .orderBy("runs.id")
     .limit(limit);
   const rows = await db
+    .with(
+      (cte) => cte("candidates").materialized(),
+      () => dialect.lockForClaim(candidates),
+    )
     .updateTable("runs")
     .set((eb) => ({
       status: "running",
@@ -110,7 +119,7 @@ async function take(
       lease_until: sql<number>`${dialect.now} + ${leaseMs}`,
       ...alsoSet,
     }))
-    .where("id", "in", dialect.lockForClaim(candidates))
+    .where("id", "in", (eb) => eb.selectFrom("candidates").select("candidates.id"))
     .returning(RUN_COLUMNS)
     .execute();
   return rows.map(toRunRecord).sort((a, b) => a.createdAt - b.createdAt);

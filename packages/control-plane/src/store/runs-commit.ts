@@ -1,13 +1,21 @@
-import { sql, type Transaction } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import type { CallRecord } from "../ports/records.ts";
-import { LeaseLost, type Lease, type RunCommit, type RunStore, type StoredEvent } from "../ports/run-store.ts";
+import {
+  LeaseLost,
+  StoreUnavailable,
+  type Lease,
+  type RunCommit,
+  type RunStore,
+  type StoredEvent,
+} from "../ports/run-store.ts";
 import { insertAudit } from "./audit.ts";
+import { noteUntaken } from "./calls.ts";
 import { present, toJson } from "./columns.ts";
-import { releaseHolds, settleHold } from "./credits.ts";
-import { inBatches } from "./in-batches.ts";
-import type { Engine, Schema } from "./schema.ts";
+import { hold, releaseHolds, settleHold } from "./credits.ts";
+import type { CallRow, Engine, RunRow, Schema } from "./schema.ts";
+import { insertion, statement } from "./statement.ts";
+import { transact } from "./transact.ts";
 
-type Trx = Transaction<Schema>;
 /** Whose rows a commit writes. */
 interface Owner {
   runId: string;
@@ -19,47 +27,116 @@ interface Owner {
 export function runCommits(engine: Engine): Pick<RunStore, "commit"> {
   return {
     async commit(lease, change) {
-      await engine.db.transaction().execute(async (trx) => {
-        const run = await advance(engine, trx, lease, change);
-        if (change.events?.length) await insertEvents(engine, trx, run, change.events);
-        if (change.turn) await insertTurn(engine, trx, run, change.turn);
-        if (change.calls?.length) await putCalls(engine, trx, run, change.calls);
-        if (change.finish) await afterFinish(engine, trx, run, change.finish);
-        if (change.audit?.length) await insertAudit(engine, trx, change.audit, run);
-      });
+      try {
+        return await transact(engine, (trx) => step(trx, lease, change));
+      } catch (error) {
+        // A connection may break after the database took a step and before it said so: the step comes again then.
+        if (error instanceof StoreUnavailable || !(await isStored(engine, lease, change))) throw error;
+        return { heldMicros: 0 };
+      }
     },
   };
 }
 
-/** Moves the run's row on, which the fence may forbid: this goes first, so that nothing else of a lost run is tried. */
-async function advance({ dialect }: Engine, trx: Trx, lease: Lease, { events = [], finish }: RunCommit) {
-  const ended = finish && {
-    status: finish.status,
-    finished_at: dialect.now,
-    result: finish.result ? toJson(finish.result) : null,
-    history: toJson(finish.history),
+async function step(trx: Engine, lease: Lease, change: RunCommit): Promise<{ heldMicros: number }> {
+  const { events, turn, calls, finish, audit } = change;
+  if (finish) await touchThread(trx, { runId: lease.runId });
+  const run = await advance(trx, lease, change);
+  if (events?.length) await insertEvents(trx, run, events);
+  if (turn) await insertTurn(trx, run, turn);
+  if (calls?.length) {
+    await noteUntaken(trx, run, calls);
+    await putCalls(trx, run, calls);
+  }
+  if (audit?.length) await insertAudit(trx, audit, run);
+  if (finish?.releaseIdempotencyKey) await freeIdempotencyKey(trx, { runId: lease.runId });
+  return { heldMicros: await moveCredits(trx, run, change) };
+}
+
+/** Last of all, since every run of the organisation waits for the one that changes its balance. */
+async function moveCredits(trx: Engine, run: Owner, { turn, finish, hold: next }: RunCommit): Promise<number> {
+  if (turn && turn.heldMicros > 0) {
+    const { step, heldMicros, costMicros } = turn;
+    await settleHold(trx, { runId: run.runId, orgId: run.orgId, step, heldMicros, costMicros });
+  }
+  if (finish) await releaseHolds(trx, run);
+  return (next && (await hold(trx, { ...run, step: next.step }, next.micros))) ?? 0;
+}
+
+/** True when this very step stands in the log, and nobody has claimed the run since. */
+async function isStored({ db }: Engine, { runId, fence }: Lease, { events = [], turn }: RunCommit): Promise<boolean> {
+  const run = await db.selectFrom("runs").select("fence").where("id", "=", runId).executeTakeFirst();
+  if (run?.fence !== fence) return false;
+  const [first, last] = [events.at(0), events.at(-1)];
+  if (first && last) {
+    const stored = await db
+      .selectFrom("run_events")
+      .select("body")
+      .where("run_id", "=", runId)
+      .where("seq", ">=", first.seq)
+      .where("seq", "<=", last.seq)
+      .orderBy("seq")
+      .execute();
+    return events.every(({ body }, i) => stored[i]?.body === body);
+  }
+  if (!turn) return false;
+  const { step } = turn;
+  const sameTurn = db.selectFrom("turns").select("step").where("run_id", "=", runId).where("step", "=", step);
+  return (await sameTurn.executeTakeFirst()) !== undefined;
+}
+
+/** The thread comes before its runs in the order of locks: who erases it holds it while waiting for its runs. */
+const touchThread = statement((p: { runId: string }, { db, dialect }) =>
+  db
+    .updateTable("threads")
+    .set({ updated_at: dialect.now })
+    .where("id", "=", (eb) => eb.selectFrom("runs").select("runs.thread_id").where("runs.id", "=", p.runId)),
+);
+
+const freeIdempotencyKey = statement((p: { runId: string }, { db }) =>
+  db.deleteFrom("idempotency_keys").where("run_id", "=", p.runId),
+);
+
+/** Moves the run's row on, which the fence may forbid: nothing else of a lost run is tried. */
+async function advance(trx: Engine, { runId, fence }: Lease, { events = [], finish }: RunCommit) {
+  const by = { runId, fence, events: events.length };
+  const [row] = finish
+    ? await end(trx, {
+        ...by,
+        status: finish.status,
+        result: finish.result ? toJson(finish.result) : null,
+        history: toJson(finish.history),
+      })
+    : await goOn(trx, by);
+  if (!row) throw new LeaseLost(`run ${runId} is no longer owned under fence ${fence}`);
+  checkSequence(events, row.last_seq - events.length);
+  return { runId, orgId: row.org_id, agentId: row.agent_id, keyId: row.key_id, ...present({ role: row.role }) };
+}
+
+type Advance = Lease & { events: number };
+
+const goOn = statement((p: Advance, engine) => advanced(engine, p).set({ claims: 0 }));
+
+const end = statement((p: Advance & Pick<RunRow, "status" | "result" | "history">, engine) =>
+  advanced(engine, p).set({
+    claims: 0,
+    status: p.status,
+    finished_at: engine.dialect.now,
+    result: p.result,
+    history: p.history,
     owner: null,
     lease_until: null,
-  };
-  const row = await trx
+  }),
+);
+
+const advanced = ({ db }: Engine, { runId, fence, events }: Advance) =>
+  db
     .updateTable("runs")
-    .set((eb) => ({ claims: 0, last_seq: eb("last_seq", "+", events.length), ...ended }))
-    .where("id", "=", lease.runId)
-    .where("fence", "=", lease.fence)
+    .set((eb) => ({ last_seq: eb("last_seq", "+", events) }))
+    .where("id", "=", runId)
+    .where("fence", "=", fence)
     .where("status", "=", "running")
-    .returning(["org_id", "agent_id", "thread_id", "key_id", "role", "last_seq"])
-    .executeTakeFirst();
-  if (!row) throw new LeaseLost(`run ${lease.runId} is no longer owned under fence ${lease.fence}`);
-  checkSequence(events, row.last_seq - events.length);
-  return {
-    runId: lease.runId,
-    orgId: row.org_id,
-    agentId: row.agent_id,
-    threadId: row.thread_id,
-    keyId: row.key_id,
-    ...present({ role: row.role }),
-  };
-}
+    .returning(["org_id", "agent_id", "key_id", "role", "last_seq"]);
 
 function checkSequence(events: readonly StoredEvent[], stored: number): void {
   for (const [index, { seq }] of events.entries()) {
@@ -68,38 +145,41 @@ function checkSequence(events: readonly StoredEvent[], stored: number): void {
 }
 
 export async function insertEvents(
-  { dialect }: Engine,
-  trx: Trx,
+  trx: Engine,
   { runId, orgId }: Pick<Owner, "runId" | "orgId">,
   events: readonly StoredEvent[],
 ): Promise<void> {
-  const rows = events.map(({ seq, body }) => ({ run_id: runId, seq, org_id: orgId, body, created_at: dialect.now }));
-  await inBatches(rows, (batch) => trx.insertInto("run_events").values(batch).execute());
+  await eventRows(
+    trx,
+    events.map(({ seq, body }) => ({ run_id: runId, seq, org_id: orgId, body })),
+  );
 }
 
-async function insertTurn(engine: Engine, trx: Trx, run: Owner, turn: NonNullable<RunCommit["turn"]>): Promise<void> {
+const eventRows = insertion((rows: Omit<Schema["run_events"], "created_at">[], { db, dialect }) =>
+  db.insertInto("run_events").values(rows.map((row) => ({ ...row, created_at: dialect.now }))),
+);
+
+async function insertTurn(trx: Engine, run: Owner, turn: NonNullable<RunCommit["turn"]>): Promise<void> {
   const key = { run_id: run.runId, step: turn.step, org_id: run.orgId };
   const spending = {
     input_tokens: turn.usage.input,
     cached_input_tokens: turn.usage.cachedInput,
     output_tokens: turn.usage.output,
     cost_micros: turn.costMicros,
-    created_at: engine.dialect.now,
   };
-  const kept = { messages: toJson(turn.messages), warnings: toJson(turn.warnings) };
-  await trx
-    .insertInto("turns")
-    .values({ ...key, ...kept, ...spending })
-    .execute();
-  const billed = { agent_id: run.agentId, provider: turn.provider, model: turn.model };
-  await trx
-    .insertInto("usage")
-    .values({ ...key, ...billed, ...spending })
-    .execute();
-  if (turn.heldMicros > 0) await settleHold(engine, trx, { ...run, step: turn.step, costMicros: turn.costMicros });
+  await turnRow(trx, { ...key, ...spending, messages: toJson(turn.messages), warnings: toJson(turn.warnings) });
+  await usageRow(trx, { ...key, ...spending, agent_id: run.agentId, provider: turn.provider, model: turn.model });
 }
 
-async function putCalls({ dialect }: Engine, trx: Trx, run: Owner, calls: readonly CallRecord[]): Promise<void> {
+const turnRow = statement((row: Omit<Schema["turns"], "created_at">, { db, dialect }) =>
+  db.insertInto("turns").values({ ...row, created_at: dialect.now }),
+);
+
+const usageRow = statement((row: Omit<Schema["usage"], "created_at">, { db, dialect }) =>
+  db.insertInto("usage").values({ ...row, created_at: dialect.now }),
+);
+
+async function putCalls(trx: Engine, run: Owner, calls: readonly CallRecord[]): Promise<void> {
   const rows = calls.map((call) => ({
     id: call.callId,
     run_id: run.runId,
@@ -112,37 +192,42 @@ async function putCalls({ dialect }: Engine, trx: Trx, run: Owner, calls: readon
     instance_id: call.instanceId ?? null,
     attempt: call.attempt,
     outcome: call.outcome ? toJson(call.outcome) : null,
-    created_at: dialect.now,
-    finished_at: call.outcome ? dialect.now : null,
   }));
-  await inBatches(rows, (batch) =>
-    trx
-      .insertInto("calls")
-      .values(batch)
-      .onConflict((conflict) =>
-        conflict
-          .column("id")
-          .doUpdateSet((eb) => ({
-            arguments: eb.ref("excluded.arguments"),
-            instance_id: eb.ref("excluded.instance_id"),
-            attempt: eb.ref("excluded.attempt"),
-            outcome: eb.ref("excluded.outcome"),
-            finished_at: eb.ref("excluded.finished_at"),
-          }))
-          .where(sql.ref("calls.run_id"), "=", run.runId),
-      )
-      .execute(),
+  // Only what has its outcome has its end.
+  await openCallRows(
+    trx,
+    rows.filter(({ outcome }) => outcome === null),
+  );
+  await endedCallRows(
+    trx,
+    rows.filter(({ outcome }) => outcome !== null),
   );
 }
 
-async function afterFinish(
-  engine: Engine,
-  trx: Trx,
-  run: Owner & { threadId: string },
-  finish: NonNullable<RunCommit["finish"]>,
-): Promise<void> {
-  await releaseHolds(engine, trx, run);
-  const touched = { updated_at: engine.dialect.now };
-  await trx.updateTable("threads").set(touched).where("id", "=", run.threadId).execute();
-  if (finish.releaseIdempotencyKey) await trx.deleteFrom("idempotency_keys").where("run_id", "=", run.runId).execute();
+type NewCallRow = Omit<CallRow, "accepted_by" | "arrived" | "late" | "created_at" | "finished_at">;
+
+const openCallRows = insertion((rows: NewCallRow[], engine) => callRows(engine, rows, null));
+const endedCallRows = insertion((rows: NewCallRow[], engine) => callRows(engine, rows, engine.dialect.now));
+
+const newAttempt = sql<boolean>`excluded.attempt > calls.attempt`;
+
+function callRows({ db, dialect }: Engine, rows: NewCallRow[], finishedAt: RawBuilder<number> | null) {
+  return db
+    .insertInto("calls")
+    .values(rows.map((row) => ({ ...row, created_at: dialect.now, finished_at: finishedAt })))
+    .onConflict((conflict) =>
+      conflict
+        .column("id")
+        .doUpdateSet((eb) => ({
+          arguments: eb.ref("excluded.arguments"),
+          instance_id: eb.ref("excluded.instance_id"),
+          // An attempt that was taken back raised the number: it only ever grows, and what was accepted was an older one.
+          attempt: sql<number>`case when ${newAttempt} then excluded.attempt else calls.attempt end`,
+          accepted_by: sql<null>`case when ${newAttempt} then null else calls.accepted_by end`,
+          arrived: sql<null>`case when excluded.outcome is null then calls.arrived end`,
+          outcome: eb.ref("excluded.outcome"),
+          finished_at: eb.ref("excluded.finished_at"),
+        }))
+        .where(sql.ref("calls.run_id"), "=", sql.ref("excluded.run_id")),
+    );
 }

@@ -1,36 +1,24 @@
 import type { NotNull } from "kysely";
 import type { CallRecord, TurnRecord } from "../ports/records.ts";
-import type { RunStore } from "../ports/run-store.ts";
+import type { RunHead, RunStore } from "../ports/run-store.ts";
 import { fromJson, present } from "./columns.ts";
+import { idBatches } from "./in-batches.ts";
 import { RUN_COLUMNS, toRunRecord } from "./run-record.ts";
 import type { CallRow, Engine, Schema } from "./schema.ts";
+import { statement } from "./statement.ts";
 
 /** What is known of runs. */
-export function runReads({
-  db,
-}: Engine): Pick<RunStore, "get" | "events" | "checkpoint" | "history" | "list" | "active"> {
+export function runReads(
+  engine: Engine,
+): Pick<RunStore, "get" | "events" | "checkpoint" | "history" | "heads" | "list" | "active"> {
+  const { db } = engine;
   return {
     async get(agentId, runId) {
-      const row = await db
-        .selectFrom("runs")
-        .select(RUN_COLUMNS)
-        .where("id", "=", runId)
-        .where("agent_id", "=", agentId)
-        .executeTakeFirst();
+      const [row] = await runById(engine, { agentId, runId });
       return row && toRunRecord(row);
     },
 
-    async events(runId, after, limit) {
-      const rows = await db
-        .selectFrom("run_events")
-        .select(["seq", "body"])
-        .where("run_id", "=", runId)
-        .where("seq", ">", after)
-        .orderBy("seq")
-        .limit(limit)
-        .execute();
-      return rows.map(({ seq, body }) => ({ seq, body }));
-    },
+    events: (runId, after, limit) => eventsAfter(engine, { runId, after, limit }),
 
     async checkpoint(runId) {
       const run = await db.selectFrom("runs").select("last_seq").where("id", "=", runId).executeTakeFirst();
@@ -72,6 +60,16 @@ export function runReads({
       return rows.toReversed().map(({ id, history }) => ({ runId: id, messages: fromJson(history) }));
     },
 
+    async heads(runIds) {
+      const heads: RunHead[] = [];
+      for (const ids of idBatches(runIds)) {
+        const rows = await db.selectFrom("runs").select(["id", "last_seq", "status"]).where("id", "in", ids).execute();
+        for (const { id, last_seq: lastSeq, status } of rows)
+          heads.push({ runId: id, lastSeq, ended: status !== "queued" && status !== "running" });
+      }
+      return heads;
+    },
+
     async list(agentId, { limit }) {
       const rows = await db
         .selectFrom("runs")
@@ -96,6 +94,20 @@ export function runReads({
     },
   };
 }
+
+const runById = statement((p: { agentId: string; runId: string }, { db }) =>
+  db.selectFrom("runs").select(RUN_COLUMNS).where("id", "=", p.runId).where("agent_id", "=", p.agentId),
+);
+
+const eventsAfter = statement((p: { runId: string; after: number; limit: number }, { db }) =>
+  db
+    .selectFrom("run_events")
+    .select(["seq", "body"])
+    .where("run_id", "=", p.runId)
+    .where("seq", ">", p.after)
+    .orderBy("seq")
+    .limit(p.limit),
+);
 
 function toTurnRecord(row: Schema["turns"]): TurnRecord {
   return {

@@ -1,12 +1,15 @@
 import { LIMITS } from "@patchbay/protocol";
-import { sql, type InsertObject, type Transaction } from "kysely";
+import { sql } from "kysely";
 import type { NewRun, RunStore, StartedRun } from "../ports/run-store.ts";
 import { insertAudit } from "./audit.ts";
 import { toJson } from "./columns.ts";
+import { hold } from "./credits.ts";
 import { insertEvents } from "./runs-commit.ts";
-import { RUN_COLUMNS, toRunRecord } from "./run-record.ts";
-import type { Engine, RunRow, Schema } from "./schema.ts";
+import { toRunRecord } from "./run-record.ts";
+import type { Engine, RunRow, ThreadRow } from "./schema.ts";
+import { statement } from "./statement.ts";
 import { titleOf } from "./thread-title.ts";
+import { transact } from "./transact.ts";
 
 const IDEMPOTENCY_MS = 24 * 3_600_000;
 
@@ -22,11 +25,10 @@ class NothingStored extends Error {
 
 /** How runs come into being. */
 export function runStarts(engine: Engine): Pick<RunStore, "start" | "refuse" | "findByIdempotencyKey"> {
-  const { db } = engine;
   return {
     async start(run) {
       try {
-        return await db.transaction().execute((trx) => start(engine, trx, run));
+        return await transact(engine, (trx) => start(trx, run));
       } catch (error) {
         if (error instanceof NothingStored) return error.answer;
         throw error;
@@ -34,74 +36,73 @@ export function runStarts(engine: Engine): Pick<RunStore, "start" | "refuse" | "
     },
 
     async refuse(run, { code, event, result }) {
-      await db.transaction().execute(async (trx) => {
-        const position = await placeInThread(engine, trx, run);
+      await transact(engine, async (trx) => {
+        const position = await placeInThread(trx, run);
         if (position === undefined) return;
-        await touchSession(engine, trx, run);
-        await insertRun(engine, trx, run, {
-          position,
-          status: code === "cancelled" ? "cancelled" : "failed",
-          last_seq: event.seq,
-          finished_at: engine.dialect.now,
-          result: result ? toJson(result) : null,
-        });
-        await insertEvents(engine, trx, run, [event]);
-        await insertAudit(engine, trx, run.audit, run);
+        await touchSession(trx, run);
+        const status = code === "cancelled" ? "cancelled" : "failed";
+        const end = { last_seq: event.seq, result: result ? toJson(result) : null };
+        await insertRefused(trx, { ...rowOf(run), position, status, ...end });
+        await insertEvents(trx, run, [event]);
+        await insertAudit(trx, run.audit, run);
       });
     },
 
     async findByIdempotencyKey(agentId, key) {
-      const found = await liveKey(engine, db, agentId, key);
+      const found = await liveKey(engine, agentId, key);
       return found && { runId: found.run_id, bodyHash: found.body_hash };
     },
   };
 }
 
-async function start(engine: Engine, trx: Transaction<Schema>, run: NewRun): Promise<StartedRun> {
-  if (run.idempotency) await takeIdempotencyKey(engine, trx, run, run.idempotency);
-  const position = await placeInThread(engine, trx, run);
+async function start(trx: Engine, run: NewRun): Promise<StartedRun> {
+  if (run.idempotency) await takeIdempotencyKey(trx, run, run.idempotency);
+  const position = await placeInThread(trx, run);
   if (position === undefined) throw new NothingStored({ kind: "thread_gone" });
   const mustWait = !run.newThread && (await othersWait(trx, run.threadId));
-  await touchSession(engine, trx, run);
-  const { now } = engine.dialect;
-  const leased = { owner: run.owner, lease_until: sql<number>`${now} + ${run.leaseMs}`, started_at: now };
-  const row = await insertRun(engine, trx, run, {
-    position,
-    ...(mustWait ? { status: "queued" } : { status: "running", fence: 1, ...leased }),
-  });
-  await insertAudit(engine, trx, run.audit, run);
-  return { kind: "started", run: toRunRecord(row) };
+  await touchSession(trx, run);
+  const row = { ...rowOf(run), position };
+  const { runId, orgId, owner, leaseMs, holdMicros = 0 } = run;
+  const [times] = mustWait ? await insertQueued(trx, row) : await insertRunning(trx, { ...row, owner, leaseMs });
+  await insertAudit(trx, run.audit, run);
+  const held = mustWait ? undefined : await hold(trx, { runId, orgId, step: 0 }, holdMicros);
+  return {
+    kind: "started",
+    run: toRunRecord({ ...NEW, finished_at: null, result: null, ...row, ...times! }),
+    heldMicros: held ?? 0,
+  };
 }
 
 /** Gives the run its place in the thread, whose row stays locked until the end: runs of one thread start one after another. */
-async function placeInThread({ dialect }: Engine, trx: Transaction<Schema>, run: NewRun): Promise<number | undefined> {
-  if (run.newThread) {
-    const thread = { id: run.threadId, org_id: run.orgId, agent_id: run.agentId, title: titleOf(run.request) };
-    const times = { created_at: dialect.now, updated_at: dialect.now };
-    const session = { session_id: run.sessionId ?? null };
-    await trx
-      .insertInto("threads")
-      .values({ ...thread, ...session, ...times, last_position: 1 })
-      .execute();
+async function placeInThread(trx: Engine, run: NewRun): Promise<number | undefined> {
+  const { threadId, agentId, sessionId, newThread } = run;
+  if (newThread) {
+    const of = { org_id: run.orgId, agent_id: agentId, session_id: sessionId ?? null };
+    await insertThread(trx, { id: threadId, ...of, title: titleOf(run.request), last_position: 1 });
     return 1;
   }
-  const thread = await trx
+  const { db, dialect } = trx;
+  const thread = await db
     .updateTable("threads")
     .set((eb) => ({
       last_position: eb("last_position", "+", 1),
       updated_at: dialect.now,
-      ...(run.sessionId !== undefined && { session_id: run.sessionId }),
+      ...(sessionId !== undefined && { session_id: sessionId }),
     }))
-    .where("id", "=", run.threadId)
-    .where("agent_id", "=", run.agentId)
+    .where("id", "=", threadId)
+    .where("agent_id", "=", agentId)
     .returning("last_position")
     .executeTakeFirst();
   return thread?.last_position;
 }
 
+const insertThread = statement((row: Omit<ThreadRow, "created_at" | "updated_at">, { db, dialect }) =>
+  db.insertInto("threads").values({ ...row, created_at: dialect.now, updated_at: dialect.now }),
+);
+
 /** True when the thread is busy; refuses the run when the queue is full. */
-async function othersWait(trx: Transaction<Schema>, threadId: string): Promise<boolean> {
-  const active = await trx
+async function othersWait({ db }: Engine, threadId: string): Promise<boolean> {
+  const active = await db
     .selectFrom("runs")
     .select("status")
     .where("thread_id", "=", threadId)
@@ -112,38 +113,73 @@ async function othersWait(trx: Transaction<Schema>, threadId: string): Promise<b
   return active.length > 0;
 }
 
-type Rest = Pick<RunRow, "position" | "status"> & Partial<InsertObject<Schema, "runs">>;
+/** What is so of every new run. */
+const NEW = { claims: 0, last_seq: 0, cancel_requested: 0 };
 
-function insertRun({ dialect }: Engine, trx: Transaction<Schema>, run: NewRun, rest: Rest) {
-  return trx
+const rowOf = (run: NewRun) => ({
+  id: run.runId,
+  org_id: run.orgId,
+  agent_id: run.agentId,
+  thread_id: run.threadId,
+  session_id: run.sessionId ?? null,
+  key_id: run.keyId,
+  role: run.request.role ?? null,
+  subject: run.subject ?? null,
+  manifest_hash: run.manifestHash ?? null,
+  request: toJson(run.request),
+  timeoutMs: run.timeoutMs,
+});
+
+type NewRow = ReturnType<typeof rowOf> & Pick<RunRow, "position">;
+const MADE = ["status", "fence", "created_at", "started_at", "deadline_at"] as const;
+
+const insertRunning = statement((p: NewRow & { owner: string; leaseMs: number }, { db, dialect }) => {
+  const { timeoutMs, leaseMs, ...row } = p;
+  return db
     .insertInto("runs")
     .values({
-      id: run.runId,
-      org_id: run.orgId,
-      agent_id: run.agentId,
-      thread_id: run.threadId,
-      session_id: run.sessionId ?? null,
-      key_id: run.keyId,
-      role: run.request.role ?? null,
-      subject: run.subject ?? null,
-      manifest_hash: run.manifestHash ?? null,
-      request: toJson(run.request),
+      ...NEW,
+      ...row,
+      status: "running",
+      fence: 1,
+      lease_until: sql<number>`${dialect.now} + ${leaseMs}`,
+      started_at: dialect.now,
       created_at: dialect.now,
-      deadline_at: sql<number>`${dialect.now} + ${run.timeoutMs}`,
-      fence: 0,
-      claims: 0,
-      last_seq: 0,
-      cancel_requested: 0,
-      ...rest,
+      deadline_at: sql<number>`${dialect.now} + ${timeoutMs}`,
     })
-    .returning(RUN_COLUMNS)
-    .executeTakeFirstOrThrow();
-}
+    .returning(MADE);
+});
 
-async function touchSession({ dialect }: Engine, trx: Transaction<Schema>, run: NewRun): Promise<void> {
+const insertQueued = statement(({ timeoutMs, ...row }: NewRow, { db, dialect }) =>
+  db
+    .insertInto("runs")
+    .values({
+      ...NEW,
+      ...row,
+      status: "queued",
+      fence: 0,
+      created_at: dialect.now,
+      deadline_at: sql<number>`${dialect.now} + ${timeoutMs}`,
+    })
+    .returning(MADE),
+);
+
+const insertRefused = statement(
+  ({ timeoutMs, ...row }: NewRow & Pick<RunRow, "status" | "last_seq" | "result">, { db, dialect }) =>
+    db.insertInto("runs").values({
+      ...NEW,
+      ...row,
+      fence: 0,
+      created_at: dialect.now,
+      finished_at: dialect.now,
+      deadline_at: sql<number>`${dialect.now} + ${timeoutMs}`,
+    }),
+);
+
+async function touchSession({ db, dialect }: Engine, run: NewRun): Promise<void> {
   if (run.sessionId === undefined) return;
   const times = { created_at: dialect.now, last_seen_at: dialect.now };
-  await trx
+  await db
     .insertInto("sessions")
     .values({ agent_id: run.agentId, id: run.sessionId, org_id: run.orgId, ...times })
     .onConflict((conflict) => conflict.columns(["agent_id", "id"]).doUpdateSet({ last_seen_at: dialect.now }))
@@ -151,14 +187,13 @@ async function touchSession({ dialect }: Engine, trx: Transaction<Schema>, run: 
 }
 
 async function takeIdempotencyKey(
-  engine: Engine,
-  trx: Transaction<Schema>,
+  { db, dialect }: Engine,
   run: NewRun,
   { key, bodyHash }: NonNullable<NewRun["idempotency"]>,
 ): Promise<void> {
-  const { now } = engine.dialect;
+  const { now } = dialect;
   const content = { run_id: run.runId, body_hash: bodyHash, created_at: now };
-  const taken = await trx
+  const taken = await db
     .insertInto("idempotency_keys")
     .values({ agent_id: run.agentId, key, ...content })
     .onConflict((conflict) =>
@@ -170,7 +205,8 @@ async function takeIdempotencyKey(
     .returning("run_id")
     .executeTakeFirst();
   if (taken) return;
-  const owner = await trx
+  // The row that was in the way is locked by now, so that it is still there.
+  const owner = await db
     .selectFrom("idempotency_keys")
     .select(["run_id", "body_hash"])
     .where("agent_id", "=", run.agentId)
@@ -179,7 +215,7 @@ async function takeIdempotencyKey(
   throw new NothingStored({ kind: "joined", runId: owner.run_id, sameBody: owner.body_hash === bodyHash });
 }
 
-function liveKey({ dialect }: Engine, db: Engine["db"], agentId: string, key: string) {
+function liveKey({ db, dialect }: Engine, agentId: string, key: string) {
   return db
     .selectFrom("idempotency_keys")
     .select(["run_id", "body_hash"])

@@ -1,9 +1,20 @@
 import { sql } from "kysely";
-import type { RuntimeStore } from "../ports/stores.ts";
+import type { ConnectedRuntime, RuntimeStore } from "../ports/stores.ts";
 import { fromJson, toJson } from "./columns.ts";
+import { idBatches } from "./in-batches.ts";
 import type { Engine } from "./schema.ts";
+import { repeat } from "./transact.ts";
 
-export function runtimeStore({ db, dialect }: Engine): RuntimeStore {
+const SEEN_MS = 30_000;
+const HOUR_MS = 3_600_000;
+
+type LinkMethod = "linkOpened" | "linksAlive" | "linkDraining" | "linkClosed" | "links" | "lastSeenAgoMs";
+
+export function runtimeStore(engine: Engine): RuntimeStore {
+  return { ...manifests(engine), ...links(engine) };
+}
+
+function manifests({ db, dialect }: Engine): Omit<RuntimeStore, LinkMethod> {
   const { now } = dialect;
   return {
     async saveManifest(agentId, manifestHash, manifest) {
@@ -16,7 +27,13 @@ export function runtimeStore({ db, dialect }: Engine): RuntimeStore {
           body: toJson(manifest),
           created_at: now,
         }))
-        .onConflict((conflict) => conflict.columns(["agent_id", "hash"]).doNothing())
+        .onConflict((conflict) =>
+          conflict
+            .columns(["agent_id", "hash"])
+            // A sweep must not take an old one between this and the link that names it.
+            .doUpdateSet({ created_at: now })
+            .where("manifests.created_at", "<", sql<number>`${now} - ${sql.lit(HOUR_MS)}`),
+        )
         .execute();
     },
 
@@ -29,9 +46,25 @@ export function runtimeStore({ db, dialect }: Engine): RuntimeStore {
         .executeTakeFirst();
       return row && fromJson(row.body);
     },
+  };
+}
 
-    async touchRuntime({ agentId, instanceId, manifestHash, connected }) {
-      const seen = { manifest_hash: manifestHash, connected: connected ? 1 : 0, last_seen_at: now };
+/** A runtime has one row: its link's id says whether what is told of a link still concerns it. */
+function links(engine: Engine): Pick<RuntimeStore, LinkMethod> {
+  const { db, dialect } = engine;
+  const { now } = dialect;
+  return {
+    async linkOpened({ agentId, instanceId, connectionId, replicaId, manifestHash, concurrency, draining }) {
+      const link = {
+        connection_id: connectionId,
+        replica_id: replicaId,
+        manifest_hash: manifestHash,
+        concurrency,
+        draining: draining ? 1 : 0,
+        connected: 1,
+        opened_at: now,
+        last_seen_at: now,
+      };
       await db
         .insertInto("runtimes")
         .values((eb) => ({
@@ -39,10 +72,56 @@ export function runtimeStore({ db, dialect }: Engine): RuntimeStore {
           instance_id: instanceId,
           org_id: eb.selectFrom("agents").select("org_id").where("id", "=", agentId),
           first_seen_at: now,
-          ...seen,
+          ...link,
         }))
-        .onConflict((conflict) => conflict.columns(["agent_id", "instance_id"]).doUpdateSet(seen))
+        .onConflict((conflict) => conflict.columns(["agent_id", "instance_id"]).doUpdateSet(link))
         .execute();
+    },
+
+    async linksAlive(connectionIds) {
+      for (const ids of idBatches(connectionIds))
+        await repeat(engine, () =>
+          engine.urgent
+            .updateTable("runtimes")
+            .set({ last_seen_at: now })
+            .where("connection_id", "in", ids)
+            .where("connected", "=", 1)
+            .execute(),
+        );
+    },
+
+    async linkDraining(connectionId) {
+      await db.updateTable("runtimes").set({ draining: 1 }).where("connection_id", "=", connectionId).execute();
+    },
+
+    async linkClosed(connectionId) {
+      await db
+        .updateTable("runtimes")
+        .set({ connected: 0, last_seen_at: now })
+        .where("connection_id", "=", connectionId)
+        .where("connected", "=", 1)
+        .execute();
+    },
+
+    async links(agentId) {
+      const rows = await db
+        .selectFrom("runtimes")
+        .select(["agent_id", "instance_id", "connection_id", "replica_id", "manifest_hash", "concurrency", "draining"])
+        .$narrowType<{ connection_id: string; replica_id: string; concurrency: number }>()
+        .where("agent_id", "=", agentId)
+        .where("connected", "=", 1)
+        .where("last_seen_at", ">", sql<number>`${now} - ${sql.lit(SEEN_MS)}`)
+        .orderBy("opened_at")
+        .execute();
+      return rows.map((row): ConnectedRuntime => ({
+        agentId: row.agent_id,
+        instanceId: row.instance_id,
+        connectionId: row.connection_id,
+        replicaId: row.replica_id,
+        manifestHash: row.manifest_hash,
+        concurrency: row.concurrency,
+        draining: row.draining === 1,
+      }));
     },
 
     async lastSeenAgoMs(agentId) {

@@ -1,4 +1,4 @@
-import type { Kysely } from "kysely";
+import type { Generated, Kysely, Selectable } from "kysely";
 import type { JsonObject, JsonValue, CallOutcome, Manifest, QueryResponse, RunStatus } from "@patchbay/protocol";
 import type { Message } from "../ports/model-provider.ts";
 import type { RunRequest } from "../ports/records.ts";
@@ -9,6 +9,8 @@ import type { StoreDialect } from "./dialect/dialect.ts";
 /** What every part of the store works with. */
 export interface Engine {
   db: Kysely<Schema>;
+  /** The same database for what keeps leases and links alive: it does not wait where many queries wait for a connection. */
+  urgent: Kysely<Schema>;
   dialect: StoreDialect;
 }
 
@@ -37,7 +39,7 @@ export interface Schema {
     messages: Json<Message[]>;
     warnings: Json<string[]>;
   } & Spending;
-  calls: CallRow;
+  calls: CallTable;
   manifests: { agent_id: string; hash: string; org_id: string; body: Json<Manifest>; created_at: number };
   runtimes: {
     agent_id: string;
@@ -45,9 +47,17 @@ export interface Schema {
     org_id: string;
     manifest_hash: string;
     connected: number;
+    /** The newest link; these are null for a runtime last seen by a version that noted no links. */
+    connection_id: string | null;
+    replica_id: string | null;
+    concurrency: number | null;
+    opened_at: number | null;
+    draining: Generated<number>;
     first_seen_at: number;
     last_seen_at: number;
   };
+  /** Queries of an organisation by the minute. */
+  rate_windows: { org_id: string; window_start: number; count: number };
   usage: { run_id: string; step: number; org_id: string; agent_id: string; provider: string; model: string } & Spending;
   /** The sum of an organisation's entries is its balance, at every moment. */
   ledger: {
@@ -125,7 +135,9 @@ export interface RunRow {
   history: Json<Message[]> | null;
 }
 
-export interface CallRow {
+export type CallRow = Selectable<CallTable>;
+
+interface CallTable {
   id: string;
   run_id: string;
   org_id: string;
@@ -136,7 +148,13 @@ export interface CallRow {
   arguments: Json<JsonValue>;
   instance_id: string | null;
   attempt: number;
+  /** The replica that took this attempt to send it. */
+  accepted_by: string | null;
   outcome: Json<CallOutcome> | null;
+  /** What the runtime answered, until the run's owner makes it the outcome. */
+  arrived: Json<CallOutcome> | null;
+  /** 1 once the audit log says that an answer came after the call was given up. */
+  late: Generated<number>;
   created_at: number;
   finished_at: number | null;
 }

@@ -1,5 +1,7 @@
 import { sql } from "kysely";
+import { WINDOW_MS } from "./rate-windows.ts";
 import type { Engine } from "./schema.ts";
+import { repeat } from "./transact.ts";
 
 const DAY_MS = 86_400_000;
 const RUNS_AT_ONCE = 200;
@@ -7,48 +9,75 @@ const AUDIT_AT_ONCE = 2_000;
 
 /**
  * Deletes what ended more than `days` ago, a little at a time so that others are served in between. Usage and ledger stay;
- * audit entries have a time of their own, and with them the function sets they name. Returns how many runs went.
+ * audit entries have a time of their own, and with them the function sets they name. Returns how many runs went. Once aborted
+ * it leaves the rest to the next time.
  */
-export async function sweep(engine: Engine, days: number, auditDays: number): Promise<number> {
-  let swept = 0;
-  for (;;) {
-    const batch = await sweepRuns(engine, days);
-    swept += batch;
-    if (batch < RUNS_AT_ONCE) break;
-  }
-  await sweepAudit(engine, auditDays);
-  await sweepRemains(engine, days);
+export async function sweep(
+  engine: Engine,
+  days: number,
+  { auditDays = 365, signal }: { auditDays?: number; signal?: AbortSignal } = {},
+): Promise<number> {
+  const swept = await inFull(RUNS_AT_ONCE, signal, () => sweepRuns(engine, days));
+  await sweepAudit(engine, auditDays, signal);
+  if (!signal?.aborted) await repeat(engine, () => sweepRemains(engine, days));
   return swept;
 }
 
-async function sweepRuns({ db, dialect }: Engine, days: number): Promise<number> {
+/** Deletes batch after batch until one is not full, or aborted; how many rows went. */
+async function inFull(size: number, signal: AbortSignal | undefined, batch: () => Promise<number>): Promise<number> {
+  for (let sum = 0; ;) {
+    if (signal?.aborted) return sum;
+    const deleted = await batch();
+    sum += deleted;
+    if (deleted < size) return sum;
+  }
+}
+
+/**
+ * A moment so long ago, as a sub-select: Postgres looks up in an index only what cannot fail, or a failure might tell of rows
+ * that row-level security hides, and its subtraction can.
+ */
+const ago = ({ dialect }: Engine, ms: number) => sql<number>`(select ${dialect.now} - ${ms})`;
+
+async function sweepRuns(engine: Engine, days: number): Promise<number> {
+  const { db, dialect } = engine;
   const ended = db
     .selectFrom("runs")
     .select("id")
-    .where("finished_at", "<", sql<number>`${dialect.now} - ${days * DAY_MS}`)
+    .where("finished_at", "<", ago(engine, days * DAY_MS))
     .orderBy("finished_at")
     .limit(RUNS_AT_ONCE);
-  const deleted = await db.deleteFrom("runs").where("id", "in", ended).returning("id").execute();
+  const deleted = await db
+    .with(
+      (cte) => cte("ended").materialized(),
+      () => dialect.lockForClaim(ended),
+    )
+    .deleteFrom("runs")
+    .where("id", "in", (eb) => eb.selectFrom("ended").select("ended.id"))
+    .returning("id")
+    .execute();
   return deleted.length;
 }
 
 /** By organisation, since that is what finds the oldest entries quickly. */
-async function sweepAudit({ db, dialect }: Engine, days: number): Promise<void> {
+async function sweepAudit(engine: Engine, days: number, signal: AbortSignal | undefined): Promise<void> {
+  const { db } = engine;
   for (const { id: orgId } of await db.selectFrom("orgs").select("id").execute()) {
     const old = db
       .selectFrom("audit")
       .select("id")
       .where("org_id", "=", orgId)
-      .where("created_at", "<", sql<number>`${dialect.now} - ${days * DAY_MS}`)
+      .where("created_at", "<", ago(engine, days * DAY_MS))
       .limit(AUDIT_AT_ONCE);
-    for (let deleted = AUDIT_AT_ONCE; deleted === AUDIT_AT_ONCE;)
-      deleted = (await db.deleteFrom("audit").where("id", "in", old).returning("id").execute()).length;
+    const some = () => repeat(engine, () => db.deleteFrom("audit").where("id", "in", old).returning("id").execute());
+    await inFull(AUDIT_AT_ONCE, signal, async () => (await some()).length);
   }
 }
 
 /** Threads without runs, forgotten sessions and runtimes, expired keys, function sets that no run, runtime or audit entry names. */
-async function sweepRemains({ db, dialect }: Engine, days: number): Promise<void> {
-  const cutoff = sql<number>`${dialect.now} - ${days * DAY_MS}`;
+async function sweepRemains(engine: Engine, days: number): Promise<void> {
+  const { db } = engine;
+  const cutoff = ago(engine, days * DAY_MS);
   await db
     .deleteFrom("threads")
     .where("updated_at", "<", cutoff)
@@ -59,9 +88,10 @@ async function sweepRemains({ db, dialect }: Engine, days: number): Promise<void
   await db.deleteFrom("sessions").where("last_seen_at", "<", cutoff).execute();
   await db.deleteFrom("runtimes").where("last_seen_at", "<", cutoff).execute();
   await db
-    .deleteFrom("idempotency_keys")
-    .where("created_at", "<", sql<number>`${dialect.now} - ${DAY_MS}`)
+    .deleteFrom("rate_windows")
+    .where("window_start", "<", ago(engine, 2 * WINDOW_MS))
     .execute();
+  await db.deleteFrom("idempotency_keys").where("created_at", "<", ago(engine, DAY_MS)).execute();
   await db
     .deleteFrom("manifests")
     .where("created_at", "<", cutoff)

@@ -1,11 +1,12 @@
 import type { ThreadDetail, ThreadSummary } from "@patchbay/protocol";
-import { type ExpressionBuilder, type Expression, type SqlBool } from "kysely";
+import type { Expression, ExpressionBuilder, SqlBool } from "kysely";
 import type { ThreadStore } from "../ports/stores.ts";
 import { fromJson, isoTime } from "./columns.ts";
 import { releaseHolds } from "./credits.ts";
 import { parseCursor, toCursor } from "./page-cursor.ts";
 import type { Engine, RunRow, Schema, ThreadRow } from "./schema.ts";
 import { titleOf } from "./thread-title.ts";
+import { transact } from "./transact.ts";
 
 type Roles = readonly string[] | undefined;
 
@@ -58,22 +59,11 @@ export function threadStore(engine: Engine): ThreadStore {
     },
 
     erase: (agentId, threadId) =>
-      db.transaction().execute(async (trx) => {
-        const unfinished = await trx
-          .selectFrom("runs")
-          .select(["id", "org_id"])
-          .where("thread_id", "=", threadId)
-          .where("agent_id", "=", agentId)
-          .where("status", "in", ["queued", "running"])
-          .execute();
-        for (const run of unfinished) await releaseHolds(engine, trx, { runId: run.id, orgId: run.org_id });
-        const erased = await trx
-          .deleteFrom("threads")
-          .where("id", "=", threadId)
-          .where("agent_id", "=", agentId)
-          .returning("id")
-          .executeTakeFirst();
-        return erased !== undefined;
+      transact(engine, async (trx) => {
+        if (!(await lockThread(trx, agentId, threadId))) return false;
+        for (const run of await lockUnfinished(trx, threadId)) await releaseHolds(trx, run);
+        await trx.db.deleteFrom("threads").where("id", "=", threadId).execute();
+        return true;
       }),
   };
 }
@@ -85,6 +75,30 @@ function findThread({ db }: Engine, agentId: string, threadId: string): Promise<
     .where("id", "=", threadId)
     .where("agent_id", "=", agentId)
     .executeTakeFirst();
+}
+
+/** From here to the end of the transaction no run starts in the thread, and none of its runs ends. */
+async function lockThread({ db }: Engine, agentId: string, threadId: string): Promise<boolean> {
+  const locked = await db
+    .updateTable("threads")
+    .set((eb) => ({ updated_at: eb.ref("updated_at") }))
+    .where("id", "=", threadId)
+    .where("agent_id", "=", agentId)
+    .returning("id")
+    .executeTakeFirst();
+  return locked !== undefined;
+}
+
+/** None of these can hold or spend credits from here to the end of the transaction. */
+async function lockUnfinished({ db }: Engine, threadId: string): Promise<{ runId: string; orgId: string }[]> {
+  const runs = await db
+    .updateTable("runs")
+    .set((eb) => ({ status: eb.ref("status") }))
+    .where("thread_id", "=", threadId)
+    .where("status", "in", ["queued", "running"])
+    .returning(["id", "org_id"])
+    .execute();
+  return runs.map((run) => ({ runId: run.id, orgId: run.org_id }));
 }
 
 function firstVisible(eb: ExpressionBuilder<Schema, "threads">, roles: Roles) {

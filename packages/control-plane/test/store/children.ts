@@ -12,9 +12,13 @@ export interface Child {
   exit: Promise<number | null>;
 }
 
-export function spawnChild(mode: "write" | "lock" | "open", url: string): Child {
-  // Compiled code is kept beside the database: it halves the time that a child needs to start.
-  const env = { ...process.env, NODE_COMPILE_CACHE: `${url.slice("sqlite:".length)}.code` };
+/** Compiled code is kept beside the database, or in `code`: it halves the time that a child needs to start. */
+export function spawnChild(
+  mode: "write" | "lock" | "open",
+  url: string,
+  code = `${url.slice("sqlite:".length)}.code`,
+): Child {
+  const env = { ...process.env, NODE_COMPILE_CACHE: code };
   const child = spawn(process.execPath, [CHILD, mode, url], { env, stdio: ["ignore", "pipe", "inherit"] });
   const exit = exitOf(child);
   return {

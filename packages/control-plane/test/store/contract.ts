@@ -1,10 +1,14 @@
 import { describe } from "vitest";
 import { accountContract } from "./contract/accounts.ts";
 import { auditContract } from "./contract/audit.ts";
+import { callContract } from "./contract/calls.ts";
 import { claimContract } from "./contract/claims.ts";
 import { creditContract } from "./contract/credits.ts";
 import { idempotencyContract } from "./contract/idempotency.ts";
+import { raceContract } from "./contract/races.ts";
 import { runContract } from "./contract/runs.ts";
+import { runtimeContract } from "./contract/runtimes.ts";
+import { textContract } from "./contract/texts.ts";
 import { threadContract } from "./contract/threads.ts";
 import { upkeepContract } from "./contract/upkeep.ts";
 import type { MakePlace } from "./contract/world.ts";
@@ -14,9 +18,13 @@ export function storeContract(makePlace: MakePlace): void {
   describe("runs", () => runContract(makePlace));
   describe("Idempotency-Keys", () => idempotencyContract(makePlace));
   describe("claims", () => claimContract(makePlace));
+  describe("calls between replicas", () => callContract(makePlace));
+  describe("runtimes", () => runtimeContract(makePlace));
   describe("credits", () => creditContract(makePlace));
   describe("threads", () => threadContract(makePlace));
   describe("accounts", () => accountContract(makePlace));
+  describe("races", () => raceContract(makePlace));
+  describe("odd texts", () => textContract(makePlace));
   describe("the audit log", () => auditContract(makePlace));
   describe("upkeep", () => upkeepContract(makePlace));
 }

@@ -79,7 +79,7 @@ test("a database of a newer version is left alone, with a word on what to do", a
 });
 
 test("an address of another kind is refused with what to write instead", async () => {
-  await expect(openStore("postgres://localhost/x")).rejects.toThrow(/embedded.*sqlite:PATH/);
+  await expect(openStore("mysql://localhost/x")).rejects.toThrow(/sqlite:PATH or postgres:/);
   await expect(openStore("patchbay.db")).rejects.toThrow("for example sqlite:./data/patchbay.db");
   await expect(openStore("sqlite:")).rejects.toThrow("must be sqlite:PATH");
 });

@@ -8,4 +8,10 @@ export interface StoreDialect {
   now: RawBuilder<number>;
   /** Locks the rows of a claim and leaves out those that another replica is claiming. */
   lockForClaim<T extends keyof Schema, O>(query: SelectQueryBuilder<Schema, T, O>): SelectQueryBuilder<Schema, T, O>;
+  /** Keeps the rows from being changed until the statement's transaction ends; waits for whoever is changing them. */
+  lockShared<T extends keyof Schema, O>(query: SelectQueryBuilder<Schema, T, O>): SelectQueryBuilder<Schema, T, O>;
+  /** True for the error of a transaction that was taken back only because of others (a deadlock, a serialisation failure). */
+  retryable(error: unknown): boolean;
+  /** As `Store.within`. */
+  within<T>(orgId: string, work: () => T): T;
 }

@@ -65,6 +65,46 @@ export function accountContract(place: MakePlace): void {
     expect(await accounts.listAgents()).toEqual([]);
   });
 
+  test("it is told which of many credentials still open something", async () => {
+    await using world = await openWorld(place);
+    const { accounts } = world.store;
+    await accounts.createAgent({ agentId: "agt_2", orgId: world.orgId, name: "Gone", instructions: "" });
+    const expiresAt = world.clock.now() + 5;
+    await accounts.createCredential(key(world.agentId));
+    await accounts.createCredential(key(world.agentId, { credentialId: "key_2", hash: "h2", kind: "runtime" }));
+    await accounts.createCredential(key(world.agentId, { credentialId: "revoked", hash: "h3" }));
+    await accounts.createCredential(key(world.agentId, { credentialId: "expired", hash: "h4", expiresAt }));
+    await accounts.createCredential(key("agt_2", { credentialId: "orphan", hash: "h5" }));
+    await accounts.revokeCredential("api", "revoked");
+    await accounts.deleteAgent("agt_2");
+    const strangers = Array.from({ length: 40_000 }, (_, i) => `key_none_${i}`);
+    const asked = ["expired", "key_1", "revoked", ...strangers, "orphan", "key_2"];
+
+    expect(await accounts.validCredentials(asked)).toEqual(new Set(["expired", "key_1", "key_2"]));
+    world.clock.advance(5);
+
+    expect(await accounts.validCredentials(asked)).toEqual(new Set(["key_1", "key_2"]));
+    expect(await accounts.validCredentials([])).toEqual(new Set());
+  });
+
+  test("queries are counted by the minute of the database's clock, over all stores", async () => {
+    await using world = await openWorld(place);
+    const other = await world.another();
+    await world.store.accounts.createOrg({ orgId: "org_2", name: "Other", tier: "starter" });
+    world.clock.advance(59_000);
+
+    const counted = await Promise.all(
+      [world.store, other, world.store, other].map((store) => store.accounts.countQuery(world.orgId)),
+    );
+
+    expect(new Set(counted.map(({ count }) => count))).toEqual(new Set([1, 2, 3, 4]));
+    for (const { msLeft } of counted) expect(msLeft).toBe(1_000);
+    expect(await other.accounts.countQuery("org_2")).toEqual({ count: 1, msLeft: 1_000 });
+    world.clock.advance(1_000);
+    expect(await world.store.accounts.countQuery(world.orgId)).toEqual({ count: 1, msLeft: 60_000 });
+    await expect(world.store.accounts.countQuery("org_none")).rejects.toThrow();
+  });
+
   test("the last use is remembered to the minute", async () => {
     await using world = await openWorld(place);
     const { accounts } = world.store;

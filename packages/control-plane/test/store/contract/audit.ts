@@ -48,6 +48,7 @@ export function auditContract(place: MakePlace): void {
     expect(await actions({ functionName: "refund" })).toEqual(["call.succeeded", "call.denied"]);
     expect(await actions({ action: "call.denied" })).toEqual(["call.denied"]);
     expect(await actions({ action: "call" })).toEqual(["call.succeeded", "call.denied"]);
+    for (const action of ["Call", "c%", "cal_", "", "call."]) expect(await actions({ action }), action).toEqual([]);
     expect(await actions({ since: later })).toEqual(["callback", "call.succeeded"]);
     expect(await actions({ since: later, role: "clerk" })).toEqual([]);
   });

@@ -9,11 +9,29 @@ export function creditContract(place: MakePlace): void {
     expect(await accounts.grant(world.orgId, 1000)).toBe(1000);
     const { runId } = await world.start();
 
-    expect(await runs.hold(world.orgId, runId, 0, 600)).toBe(true);
-    expect(await runs.hold(world.orgId, runId, 0, 600)).toBe(true);
-    expect(await runs.hold(world.orgId, runId, 1, 600)).toBe(false);
+    expect(await runs.hold(world.orgId, runId, 0, 600)).toBe(600);
+    expect(await runs.hold(world.orgId, runId, 0, 700)).toBe(600);
+    expect(await runs.hold(world.orgId, runId, 0, 300)).toBe(600);
+    expect(await runs.hold(world.orgId, runId, 1, 600)).toBe(undefined);
 
     expect(await accounts.balance(world.orgId)).toBe(400);
+    await expectLedgerToMatch(world);
+  });
+
+  test("a run begins, and goes on, with what its next turn may cost held for it, where that is there", async () => {
+    await using world = await openWorld(place);
+    const { accounts, runs } = world.store;
+    await accounts.grant(world.orgId, 1000);
+
+    const rich = await runs.start(world.newRun({ holdMicros: 600 }));
+    const poor = await runs.start(world.newRun({ holdMicros: 600 }));
+
+    expect([rich, poor]).toMatchObject([{ heldMicros: 600 }, { kind: "started", heldMicros: 0 }]);
+    if (rich.kind !== "started") throw new Error(rich.kind);
+    const turn = sampleTurn(0, { heldMicros: 600, costMicros: 100 });
+    expect(await runs.commit(rich.run, { turn, hold: { step: 1, micros: 400 } })).toEqual({ heldMicros: 400 });
+    expect(await runs.commit(rich.run, { hold: { step: 2, micros: 501 } })).toEqual({ heldMicros: 0 });
+    expect(await accounts.balance(world.orgId)).toBe(500);
     await expectLedgerToMatch(world);
   });
 

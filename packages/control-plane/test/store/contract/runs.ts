@@ -30,7 +30,7 @@ export function runContract(place: MakePlace): void {
       claims: 0,
       lastSeq: 0,
     };
-    expect(started).toEqual({ kind: "started", run });
+    expect(started).toEqual({ kind: "started", run, heldMicros: 0 });
     expect(await world.store.runs.get(world.agentId, asked.runId)).toEqual(run);
   });
 
@@ -121,8 +121,8 @@ export function runContract(place: MakePlace): void {
     const run = await world.start();
     await world.store.runs.commit(run, { events: [event(1)] });
 
-    for (const seq of [1, 3])
-      await expect(world.store.runs.commit(run, { events: [event(seq)], calls: [sampleCall("c1")] })).rejects.toThrow();
+    for (const next of [event(1, "plan"), event(3)])
+      await expect(world.store.runs.commit(run, { events: [next], calls: [sampleCall("c1")] })).rejects.toThrow();
 
     expect(await world.store.runs.checkpoint(run.runId)).toMatchObject({ lastSeq: 1, calls: [] });
     expect(await world.store.runs.events(run.runId, 0, 10)).toEqual([event(1)]);
@@ -136,6 +136,37 @@ export function runContract(place: MakePlace): void {
     await expect(world.store.runs.commit(run, { events: [event(1)], turn: sampleTurn(0) })).rejects.toThrow();
 
     expect(await world.store.runs.checkpoint(run.runId)).toMatchObject({ lastSeq: 0, turns: [{ step: 0 }] });
+  });
+
+  test("a step whose storing was not heard of may be stored again, and counts once", async () => {
+    await using world = await openWorld(place);
+    const { runs, accounts } = world.store;
+    await accounts.grant(world.orgId, 1000);
+    const run = await world.start();
+    await runs.hold(world.orgId, run.runId, 0, 600);
+    const spent = { turn: sampleTurn(0, { heldMicros: 600, costMicros: 150 }) };
+    const silent = { turn: sampleTurn(1) };
+    const [first, last] = [{ ...spent, events: [event(1), event(2)] }, ending({ ...run, lastSeq: 2 })];
+
+    for (const step of [first, silent, last]) {
+      await runs.commit(run, step);
+      await runs.commit(run, step);
+    }
+
+    expect(await runs.checkpoint(run.runId)).toMatchObject({ lastSeq: 3, turns: [{ step: 0 }, { step: 1 }] });
+    expect(await runs.events(run.runId, 0, 10)).toEqual([event(1), event(2), event(3, "finalResponse")]);
+    expect(await accounts.balance(world.orgId)).toBe(850);
+    expect(await runs.get(world.agentId, run.runId)).toMatchObject({ status: "succeeded" });
+  });
+
+  test("a stored step of another owner is not taken for one's own", async () => {
+    await using world = await openWorld(place);
+    const run = await world.start();
+    await world.store.runs.commit(run, { events: [event(1)] });
+    await world.store.runs.release("replica-a", [run.runId]);
+    await world.store.runs.claim({ owner: "replica-b", leaseMs: 15_000, limit: 1 });
+
+    await expect(world.store.runs.commit(run, { events: [event(1)] })).rejects.toThrow(LeaseLost);
   });
 
   test("a write under an old fence is refused and leaves nothing behind", async () => {
@@ -156,7 +187,8 @@ export function runContract(place: MakePlace): void {
     await world.finish(run);
 
     await expect(world.store.runs.commit(run, { events: [event(2)] })).rejects.toThrow(LeaseLost);
-    await expect(world.finish(run)).rejects.toThrow(LeaseLost);
+    await expect(world.finish({ ...run, lastSeq: 1 })).rejects.toThrow(LeaseLost);
+    await expect(world.finish(run, { events: [event(1, "error")] })).rejects.toThrow(LeaseLost);
     await expect(world.store.runs.commit({ runId: "run_none", fence: 1 }, {})).rejects.toThrow(LeaseLost);
   });
 
@@ -198,6 +230,26 @@ export function runContract(place: MakePlace): void {
     await world.store.runs.refuse(asked, { code: "thread_busy", event: event(1, "error"), result: undefined });
 
     expect(await world.store.threads.exists(world.agentId, "thr_erased")).toBe(false);
+  });
+
+  test("it is told where the logs of many runs stand", async () => {
+    await using world = await openWorld(place);
+    const [fresh, ended] = [await world.start(), await world.start()];
+    const queued = await world.start({ threadId: fresh.threadId });
+    await world.store.runs.commit(ended, { events: [event(1)] });
+    await world.finish({ ...ended, lastSeq: 1 });
+    const strangers = Array.from({ length: 20_000 }, (_, i) => `run_none_${i}`);
+
+    const heads = await world.store.runs.heads([fresh.runId, ...strangers, ended.runId, queued.runId]);
+
+    expect(new Set(heads)).toEqual(
+      new Set([
+        { runId: fresh.runId, lastSeq: 0, ended: false },
+        { runId: ended.runId, lastSeq: 2, ended: true },
+        { runId: queued.runId, lastSeq: 0, ended: false },
+      ]),
+    );
+    expect(await world.store.runs.heads([])).toEqual([]);
   });
 
   test("runs are listed newest first", async () => {

@@ -1,6 +1,6 @@
 import type { Manifest } from "@patchbay/protocol";
 import { expect, test } from "vitest";
-import { event, openWorld, sampleCall, sampleTurn, type MakePlace } from "./world.ts";
+import { event, openWorld, sampleCall, sampleLink, sampleTurn, type MakePlace } from "./world.ts";
 
 const DAY_MS = 86_400_000;
 const manifest: Manifest = { name: "desk", preparesContext: false, functions: [] };
@@ -21,16 +21,15 @@ export function upkeepContract(place: MakePlace): void {
   test("it is known how long ago any runtime of an agent was there", async () => {
     await using world = await openWorld(place);
     const { runtimes } = world.store;
-    const runtime = { agentId: world.agentId, manifestHash: "h1", connected: true };
     expect(await runtimes.lastSeenAgoMs(world.agentId)).toBeUndefined();
 
-    await runtimes.touchRuntime({ ...runtime, instanceId: "i1" });
+    await runtimes.linkOpened(sampleLink({ instanceId: "i1", connectionId: "c1" }));
     world.clock.advance(5000);
-    await runtimes.touchRuntime({ ...runtime, instanceId: "i2" });
+    await runtimes.linkOpened(sampleLink({ instanceId: "i2", connectionId: "c2" }));
     world.clock.advance(700);
 
     expect(await runtimes.lastSeenAgoMs(world.agentId)).toBe(700);
-    await runtimes.touchRuntime({ ...runtime, instanceId: "i1", connected: false });
+    await runtimes.linkClosed("c1");
     expect(await runtimes.lastSeenAgoMs(world.agentId)).toBe(0);
   });
 
@@ -61,12 +60,8 @@ export function upkeepContract(place: MakePlace): void {
   test("a sweep takes threads, sessions, runtimes and function sets that nothing needs any more", async () => {
     await using world = await openWorld(place);
     await world.store.runtimes.saveManifest(world.agentId, "h1", manifest);
-    await world.store.runtimes.touchRuntime({
-      agentId: world.agentId,
-      instanceId: "i1",
-      manifestHash: "h1",
-      connected: true,
-    });
+    await world.store.runtimes.linkOpened(sampleLink());
+    await world.store.accounts.countQuery(world.orgId);
     const ended = { code: "internal", event: event(1, "error"), result: undefined } as const;
     for (let i = 0; i < 205; i++)
       await world.store.runs.refuse(world.newRun({ manifestHash: "h1", sessionId: "s1" }), ended);
@@ -74,8 +69,37 @@ export function upkeepContract(place: MakePlace): void {
 
     expect(await world.store.sweep(1)).toBe(205);
 
-    for (const table of ["threads", "sessions", "runtimes", "manifests"])
+    for (const table of ["threads", "sessions", "runtimes", "manifests", "rate_windows"])
       expect(await world.place.rows(`select * from ${table}`), table).toEqual([]);
+  });
+
+  test("a function set that is announced again is not swept for its age", async () => {
+    await using world = await openWorld(place);
+    await world.store.runtimes.saveManifest(world.agentId, "h1", manifest);
+    world.clock.advance(30 * DAY_MS);
+
+    await world.store.runtimes.saveManifest(world.agentId, "h1", manifest);
+    await world.store.sweep(1);
+
+    expect(await world.store.runtimes.getManifest(world.agentId, "h1")).toEqual(manifest);
+  });
+
+  test("the store tells the database's time, the same to all", async () => {
+    await using world = await openWorld(place);
+    const other = await world.another();
+    world.clock.advance(1_234);
+
+    expect(await world.store.now()).toBe(world.clock.now());
+    expect(await other.now()).toBe(world.clock.now());
+  });
+
+  test("work as one organisation gives its answer, in a promise or at once", async () => {
+    await using world = await openWorld(place);
+    const { store } = world;
+
+    expect(store.within(world.orgId, () => 1)).toBe(1);
+    expect(await store.within(world.orgId, () => store.accounts.getAgent(world.agentId))).toBeDefined();
+    await expect(store.within(world.orgId, () => Promise.reject(new Error("mine")))).rejects.toThrow("mine");
   });
 
   test("two stores on one database see each other's work", async () => {

@@ -3,7 +3,7 @@ import type { JsonObject, QueryResponse } from "@patchbay/protocol";
 import type { Clock } from "../../../src/ports/clock.ts";
 import type { RunRecord } from "../../../src/ports/records.ts";
 import type { NewRun, RunCommit, StoredEvent } from "../../../src/ports/run-store.ts";
-import type { Store } from "../../../src/ports/stores.ts";
+import type { ConnectedRuntime, Store } from "../../../src/ports/stores.ts";
 
 /** A clock that stands still until it is moved. */
 export class HandClock implements Clock {
@@ -170,6 +170,19 @@ export function sampleCall(callId: string, change: Partial<NonNullable<RunCommit
     arguments: { late: true },
     instanceId: "rt_1",
     attempt: 1,
+    ...change,
+  };
+}
+
+export function sampleLink(change: Partial<ConnectedRuntime> = {}): ConnectedRuntime {
+  return {
+    agentId: "agt_1",
+    instanceId: "rt_1",
+    connectionId: "con_1",
+    replicaId: "replica-a",
+    manifestHash: "h1",
+    concurrency: 8,
+    draining: false,
     ...change,
   };
 }

@@ -1,0 +1,25 @@
+import type { Engine } from "./schema.ts";
+
+const ATTEMPTS = 5;
+
+/**
+ * Does `work` in one transaction, and again from its beginning where the database took it back only because others were at
+ * the same rows.
+ *
+ * Transactions lock rows in one order, so that they wait for one another and never in a circle: Idempotency-Key, thread, run,
+ * call, balance. A run's state is decided under the lock of its row, a thread's queue under that of the thread.
+ */
+export function transact<T>(engine: Engine, work: (trx: Engine) => Promise<T>): Promise<T> {
+  return repeat(engine, () => engine.db.transaction().execute((trx) => work({ ...engine, db: trx })));
+}
+
+/** Gives one statement that changes many rows again, where it and another one locked them crosswise. */
+export async function repeat<T>({ dialect }: Engine, statement: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await statement();
+    } catch (error) {
+      if (attempt === ATTEMPTS || !dialect.retryable(error)) throw error;
+    }
+  }
+}
