@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import { createMemoryBus } from "../../packages/control-plane/src/bus/memory-bus.ts";
 import {
   createFunctionGateway,
   type FunctionGatewayOptions,
@@ -10,26 +11,39 @@ import {
 import type { Clock } from "../../packages/control-plane/src/ports/clock.ts";
 import type { CallOrder } from "../../packages/control-plane/src/ports/function-gateway.ts";
 import { silentLog } from "../../packages/control-plane/src/ports/log.ts";
-import type { RuntimeStore } from "../../packages/control-plane/src/ports/stores.ts";
+import type { ConnectedRuntime, Store } from "../../packages/control-plane/src/ports/stores.ts";
+import { openStore } from "../../packages/control-plane/src/store/open.ts";
 
 export const systemClock: Clock = { now: () => Date.now(), sleep: (ms, options) => sleep(ms, undefined, options) };
 
-/** What runtimes told of themselves, in memory; `agoMs` stands in for the time since the last of them was seen. */
-export function memoryRuntimeStore() {
-  const manifests = new Map<string, unknown>();
-  const touched: Parameters<RuntimeStore["touchRuntime"]>[0][] = [];
-  const store: RuntimeStore = {
-    async saveManifest(agentId, manifestHash, manifest) {
-      manifests.set(`${agentId}/${manifestHash}`, manifest);
+/** A real store in memory, which notes what gateways tell it of links. */
+export async function noteTakingStore() {
+  const store = await openStore("sqlite::memory:");
+  const state = {
+    ...store.runtimes,
+    all: store,
+    opened: [] as ConnectedRuntime[],
+    closed: [] as string[],
+    /** Stands in for the time since the last runtime was seen. */
+    agoMs: undefined as number | undefined,
+    async linkOpened(runtime: ConnectedRuntime) {
+      await store.runtimes.linkOpened(runtime);
+      state.opened.push(runtime);
     },
-    getManifest: async () => undefined,
-    async touchRuntime(runtime) {
-      touched.push(runtime);
+    async linkClosed(connectionId: string) {
+      await store.runtimes.linkClosed(connectionId);
+      state.closed.push(connectionId);
     },
     lastSeenAgoMs: async () => state.agoMs,
   };
-  const state = { ...store, manifests, touched, agoMs: undefined as number | undefined };
   return state;
+}
+
+/** Adds the organisation and the agents that the keys of these tests belong to. */
+export async function addAgents({ accounts }: Store): Promise<void> {
+  await accounts.createOrg({ orgId: "org", name: "Test", tier: "sandbox" });
+  for (const agentId of ["agent-a", "agent-b"])
+    await accounts.createAgent({ agentId, orgId: "org", name: agentId, instructions: "" });
 }
 
 /** Runtime keys of these tests, and their agents. */
@@ -42,7 +56,9 @@ export const KEYS: Record<string, { keyId: string; agentId: string; orgId: strin
 export interface GatewayServer extends AsyncDisposable {
   readonly gateway: RuntimeGateway;
   readonly port: number;
-  readonly store: ReturnType<typeof memoryRuntimeStore>;
+  /** Resets every connection and takes no further ones. */
+  cut(): void;
+  readonly store: Awaited<ReturnType<typeof noteTakingStore>>;
   /** Keys that hold; taking one out revokes it as another process would. */
   readonly keys: Map<string, { keyId: string; agentId: string; orgId: string }>;
 }
@@ -51,17 +67,27 @@ export interface GatewayServer extends AsyncDisposable {
 export async function startGateway(
   options: Partial<FunctionGatewayOptions> & { port?: number } = {},
 ): Promise<GatewayServer> {
-  const store = memoryRuntimeStore();
+  const store = await noteTakingStore();
+  await addAgents(store.all);
   const keys = new Map(Object.entries(KEYS));
   const gateway = createFunctionGateway({
     store,
+    calls: store.all.calls,
+    within: (_orgId, work) => work(),
+    bus: createMemoryBus(),
     authenticate: async (secret) => keys.get(secret),
+    validCredentials: async () => new Set([...keys.values()].map(({ keyId }) => keyId)),
     replicaId: "replica-1",
     clock: systemClock,
     log: silentLog,
     ...options,
   });
   const server = createServer((_, response) => response.end());
+  const open = new Set<Socket>();
+  server.on("connection", (socket) => {
+    open.add(socket);
+    socket.on("close", () => open.delete(socket));
+  });
   server.on("upgrade", gateway.handleUpgrade);
   server.listen(options.port ?? 0, "127.0.0.1");
   await once(server, "listening");
@@ -70,11 +96,16 @@ export async function startGateway(
     store,
     keys,
     port: (server.address() as AddressInfo).port,
+    cut() {
+      server.close();
+      for (const socket of open) socket.resetAndDestroy();
+    },
     async [Symbol.asyncDispose]() {
       await gateway.close();
-      server.close();
+      if (server.listening) server.close();
       server.closeAllConnections();
-      await once(server, "close");
+      while (open.size > 0) await once([...open][0]!, "close");
+      await store.all.close();
     },
   };
 }
@@ -92,6 +123,7 @@ export function orderFor(instanceId: string, change: Partial<CallOrder> = {}): C
     context: {},
     threadId: "thread",
     runId: "run",
+    fence: 1,
     timeoutMs: 5_000,
     ...change,
   };

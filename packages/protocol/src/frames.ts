@@ -54,7 +54,13 @@ export const RuntimeFrame = z.discriminatedUnion("type", [
   z.object({ type: z.literal("result"), callId: id, attempt: z.int().positive(), outcome: CallOutcome }),
   z.object({ type: z.literal("progress"), callId: id, data: json }),
   /** Answer to `callQuery`. `done` is followed by the result itself; `unseen` also refuses that call's older attempts from now on. */
-  z.object({ type: z.literal("callState"), callId: id, state: z.enum(["running", "done", "unseen"]) }),
+  z.object({
+    type: z.literal("callState"),
+    callId: id,
+    /** Which attempt was asked about; runtimes of an earlier version do not say. */
+    attempt: z.int().positive().optional(),
+    state: z.enum(["running", "done", "unseen"]),
+  }),
   z.object({ type: z.literal("prepared"), id, prepared: PreparedContext }),
   /** The runtime takes no further calls and will leave when those it holds are done. */
   z.object({ type: z.literal("draining") }),

@@ -92,16 +92,22 @@ export function parseJson(text: string, maxDepth: number = LIMITS.jsonDepth): Pa
 /** Counts brackets outside strings; text that is no JSON may be misjudged, which the parser then refuses anyway. */
 export function nestsDeeper(text: string, limit: number): boolean {
   let depth = 0;
-  let inString = false;
   for (let i = 0; i < text.length; i++) {
     const unit = text.charCodeAt(i);
-    if (inString) {
-      if (unit === 92) i++;
-      else if (unit === 34) inString = false;
-    } else if (unit === 34) inString = true;
+    if (unit === 34) i = endOfString(text, i + 1);
     else if (unit === 123 || unit === 91) {
       if (++depth > limit) return true;
     } else if (unit === 125 || unit === 93) depth--;
   }
   return false;
+}
+
+/** Where the quote stands that ends a string: the next one before which stands an even number of backslashes. */
+function endOfString(text: string, start: number): number {
+  for (let at = text.indexOf('"', start); at !== -1; at = text.indexOf('"', at + 1)) {
+    let before = at;
+    while (before > start && text.charCodeAt(before - 1) === 92) before--;
+    if ((at - before) % 2 === 0) return at;
+  }
+  return text.length;
 }

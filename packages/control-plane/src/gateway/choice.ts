@@ -1,23 +1,24 @@
-import { randomUUID } from "node:crypto";
-import type { PreparedContext, RuntimeFrame } from "@patchbay/protocol";
 import type { Clock } from "../ports/clock.ts";
-import type { FunctionGateway } from "../ports/function-gateway.ts";
+import type { FunctionGateway, FunctionSession } from "../ports/function-gateway.ts";
 import { StoreUnavailable } from "../ports/run-store.ts";
 import type { RuntimeStore } from "../ports/stores.ts";
-import type { Link } from "./link.ts";
-import type { Registry } from "./registry.ts";
+import type { Directory } from "./directory.ts";
+import type { Line } from "./line.ts";
+import type { Manifests } from "./manifests.ts";
 
 /** An agent whose runtime was seen this recently is likely to have it back soon. */
 const RECENT_MS = 30_000;
+/** Between two runtimes that were asked in vain. */
+const NEXT_MS = 100;
+
+type Choose = (lines: Line[]) => Line | undefined | Promise<Line | undefined>;
 
 /** Finds runtimes for runs and calls, waiting for one that is just reconnecting. */
-export interface Choice extends Pick<FunctionGateway, "session" | "assign" | "prepare"> {
-  prepared(link: Link, frame: Extract<RuntimeFrame, { type: "prepared" }>): void;
-  linkClosed(link: Link): void;
-}
+export type Choice = Pick<FunctionGateway, "session" | "assign" | "prepare" | "connected">;
 
 export function createChoice(options: {
-  registry: Registry;
+  directory: Directory;
+  manifests: Manifests;
   store: RuntimeStore;
   clock: Clock;
   /** How long a runtime is waited for. */
@@ -25,24 +26,27 @@ export function createChoice(options: {
   /** Ends every wait: a gateway that is closed has no runtimes, which says nothing about the agent. */
   closed: AbortSignal;
 }): Choice {
-  const { registry, store, clock, arrivalMs, closed } = options;
-  const questions = new Map<string, { link: Link; answer(prepared: PreparedContext | undefined): void }>();
+  const { directory, manifests, store, clock, arrivalMs, closed } = options;
   let turn = 0;
 
-  async function awaitLink(
-    agentId: string,
-    choose: (links: Link[]) => Link | undefined,
-    signal: AbortSignal,
-  ): Promise<Link | undefined> {
-    const find = (): Link | undefined => choose(registry.of(agentId).filter((link) => link.available));
-    signal.throwIfAborted();
-    closed.throwIfAborted();
-    const here = find();
+  const availableOf = (agentId: string): Line[] => directory.of(agentId).filter((line) => line.available);
+
+  async function awaitLine(agentId: string, choose: Choose, signal: AbortSignal): Promise<Line | undefined> {
+    const find = async (): Promise<Line | undefined> => {
+      const lines = availableOf(agentId);
+      return lines.length > 0 ? choose(lines) : undefined;
+    };
+    const check = (): void => {
+      signal.throwIfAborted();
+      closed.throwIfAborted();
+    };
+    check();
+    const here = await find();
     if (here) return here;
+    await directory.refresh(agentId);
     const recent = await seenRecently(agentId);
-    signal.throwIfAborted();
-    closed.throwIfAborted();
-    return find() ?? (recent ? arrival(agentId, find, signal) : undefined);
+    check();
+    return (await find()) ?? (recent ? arrival(agentId, find, signal) : undefined);
   }
 
   /** A store that is out of reach says nothing against the agent: its runtime is waited for. */
@@ -58,66 +62,96 @@ export function createChoice(options: {
 
   async function arrival(
     agentId: string,
-    find: () => Link | undefined,
+    find: () => Promise<Line | undefined>,
     signal: AbortSignal,
-  ): Promise<Link | undefined> {
-    const arrived = Promise.withResolvers<Link>();
+  ): Promise<Line | undefined> {
+    const arrived = Promise.withResolvers<Line>();
     const done = new AbortController();
-    const watch = registry.onArrival(agentId, () => {
-      const link = find();
-      if (link) arrived.resolve(link);
-    });
+    const look = (): void =>
+      void find().then((line) => {
+        if (line) arrived.resolve(line);
+      }, arrived.reject);
+    const watch = directory.onArrival(agentId, look);
+    // One that came while the first look was awaited has woken nobody.
+    look();
     try {
       const late = clock.sleep(arrivalMs, { signal: AbortSignal.any([signal, closed, done.signal]) });
-      return await Promise.race([arrived.promise, late.then(() => undefined)]);
+      return await Promise.race([arrived.promise, late.then(find)]);
     } finally {
       watch[Symbol.dispose]();
       done.abort();
     }
   }
 
-  /** One runtime's answer; undefined when its link went or `signal` ended first. */
-  function ask(link: Link, input: Parameters<Choice["prepare"]>[2], signal: AbortSignal) {
-    const id = randomUUID();
-    const { promise, resolve } = Promise.withResolvers<PreparedContext | undefined>();
-    const stop = (): void => resolve(undefined);
-    signal.addEventListener("abort", stop);
-    questions.set(id, { link, answer: resolve });
-    link.send({ type: "prepare", id, ...input });
-    return promise.finally(() => {
-      signal.removeEventListener("abort", stop);
-      questions.delete(id);
-    });
+  /** The newest function set; of a remote one it is read before it counts. */
+  async function newest(lines: Line[]): Promise<(FunctionSession & { line: Line }) | undefined> {
+    for (const line of lines.toSorted((a, b) => b.order - a.order)) {
+      const manifest = await manifests.read(line);
+      if (manifest) return { line, manifest, manifestHash: line.identity.manifestHash };
+    }
+    return undefined;
+  }
+
+  /** Lines that have the function under another function set. */
+  async function offering(lines: Line[], functionName: string): Promise<Line[]> {
+    const offers = await Promise.all(
+      lines.map(async (line) => {
+        const manifest = await manifests.read(line);
+        return manifest?.functions.some(({ name }) => name === functionName) ?? false;
+      }),
+    );
+    return lines.filter((_, index) => offers[index]);
   }
 
   return {
     async session(agentId, { signal }) {
-      const link = await awaitLink(agentId, (links) => links.at(-1), signal);
-      return link && { manifest: link.identity.manifest, manifestHash: link.identity.manifestHash };
+      let found: FunctionSession | undefined;
+      const choose: Choose = async (lines) => {
+        const session = await newest(lines);
+        found = session && { manifest: session.manifest, manifestHash: session.manifestHash };
+        return session?.line;
+      };
+      await awaitLine(agentId, choose, signal);
+      return found;
     },
 
     async assign(agentId, manifestHash, functionName, { signal }) {
-      const choose = (links: Link[]): Link | undefined => {
-        const link =
-          leastLoaded(links.filter((link) => link.identity.manifestHash === manifestHash)) ??
-          leastLoaded(links.filter((link) => offers(link, functionName)));
-        // Noted while choosing: calls of one turn are assigned in one go, before the first of them is awaited.
-        if (link) link.turn = ++turn;
-        return link;
+      const own = (lines: Line[]): Line[] => lines.filter((line) => line.identity.manifestHash === manifestHash);
+      const choose: Choose = async (known) => {
+        let lines = known;
+        let line = leastLoaded(own(lines).filter((line) => line.reachable));
+        if (!line) {
+          // Before a run is given another function set than its own, whoever may have its own is looked for.
+          await directory.freshen(agentId);
+          lines = availableOf(agentId);
+          const others = await offering(lines, functionName);
+          line =
+            leastLoaded(own(lines).filter((line) => line.reachable)) ??
+            leastLoaded(others.filter((line) => line.reachable)) ??
+            leastLoaded(own(lines)) ??
+            leastLoaded(others);
+        }
+        // Noted while choosing: the next call of a burst is assigned before this one is on its line.
+        if (line) line.turn = ++turn;
+        line?.reserved.add();
+        return line;
       };
-      return (await awaitLink(agentId, choose, signal))?.identity.instanceId;
+      return (await awaitLine(agentId, choose, signal))?.identity.instanceId;
     },
 
     async prepare(agentId, manifestHash, input, { signal }) {
       const late = AbortSignal.timeout(arrivalMs);
       const either = AbortSignal.any([signal, late]);
-      const choose = (links: Link[]): Link | undefined =>
-        leastLoaded(links.filter((link) => link.identity.manifestHash === manifestHash)) ?? leastLoaded(links);
+      const choose: Choose = (lines) =>
+        leastLoaded(lines.filter((line) => line.reachable && line.identity.manifestHash === manifestHash)) ??
+        leastLoaded(lines);
       try {
         while (!either.aborted) {
-          const link = await awaitLink(agentId, choose, either);
-          const prepared = link && (await ask(link, input, either));
-          if (prepared || !link) return prepared;
+          const line = await awaitLine(agentId, choose, either);
+          const prepared = line && (await line.prepare(input, either));
+          if (prepared || !line) return prepared;
+          line.turn = ++turn;
+          if (!line.local) await clock.sleep(NEXT_MS, { signal: either });
         }
       } catch (error) {
         if (!late.aborted) throw error;
@@ -126,24 +160,25 @@ export function createChoice(options: {
       return undefined;
     },
 
-    prepared(link, { id, prepared }) {
-      const question = questions.get(id);
-      if (question?.link === link) question.answer(prepared);
-    },
-    linkClosed(link) {
-      for (const question of questions.values()) if (question.link === link) question.answer(undefined);
+    async connected(agentId) {
+      const open = (): boolean => directory.of(agentId).some((line) => line.open);
+      if (open()) return true;
+      await directory.refresh(agentId);
+      return open();
     },
   };
 }
 
-/** Equals take turns. */
-function leastLoaded(links: readonly Link[]): Link | undefined {
-  let best: Link | undefined;
-  for (const link of links)
-    if (!best || link.load < best.load || (link.load === best.load && link.turn < best.turn)) best = link;
+/** One of this replica with a free place before any other; else the least loaded, which may be anywhere. Equals take turns. */
+function leastLoaded(lines: readonly Line[]): Line | undefined {
+  let best: Line | undefined;
+  for (const line of lines) if (!best || compare(line, best) < 0) best = line;
   return best;
 }
 
-function offers(link: Link, functionName: string): boolean {
-  return link.identity.manifest.functions.some(({ name }) => name === functionName);
+function compare(a: Line, b: Line): number {
+  const near = Number(isNear(b)) - Number(isNear(a));
+  return near || a.load - b.load || a.turn - b.turn;
 }
+
+const isNear = (line: Line): boolean => line.local && line.load < 1;

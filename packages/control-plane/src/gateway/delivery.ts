@@ -1,40 +1,53 @@
-import type { CallOutcome, JsonValue, PlaneFrame, RuntimeFrame } from "@patchbay/protocol";
-import { RunMoved, type CallOrder, type Delivery, type FunctionGateway } from "../ports/function-gateway.ts";
-import { encodePlaneFrame } from "./frames.ts";
-import type { HeldOutcomes } from "./held-outcomes.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { CallOutcome, JsonValue, RuntimeFrame } from "@patchbay/protocol";
+import type { CallOrder, Delivery, FunctionGateway } from "../ports/function-gateway.ts";
+import type { CallStore } from "../ports/run-store.ts";
+import type { Directory } from "./directory.ts";
+import { callFrame, encodePlaneFrame } from "./frames.ts";
+import type { Line } from "./line.ts";
 import type { Link } from "./link.ts";
 import { PendingCall, type PendingCallTimes } from "./pending-call.ts";
-import type { Registry } from "./registry.ts";
+
+/** A store that does not answer must not keep a call from being asked for. */
+const ARRIVALS_MS = 1_000;
+const ARRIVALS_RETRY_MS = 200;
 
 type Frame<Type extends RuntimeFrame["type"]> = Extract<RuntimeFrame, { type: Type }>;
 type WaitOptions = { signal: AbortSignal; onProgress?: (data: JsonValue) => void };
 
 /** Brings calls to runtimes and what the runtimes say of them to whoever waits. */
 export interface Deliveries extends Pick<FunctionGateway, "deliver" | "recover"> {
-  result(link: Link, frame: Frame<"result">, sizeBytes: number): void;
+  /** Takes a runtime's answer; false when nobody here waits for it. */
+  result(link: Link, frame: Frame<"result">): boolean;
   state(link: Link, frame: Frame<"callState">): void;
   progress(link: Link, frame: Frame<"progress">): void;
-  /** The link is its runtime's current one from now on. */
-  linkOpened(link: Link): void;
+  /** A runtime's line is another one from now on. */
+  lineOpened(line: Line): void;
   /** The link is no longer used: what it held is lost for now, what waited for it was not delivered. */
   linkClosed(link: Link): void;
   /** What still waits for the link can go elsewhere. */
   linkDraining(link: Link): void;
+  pending(callId: string): PendingCall | undefined;
+  /** Calls that have no line at present. */
+  readonly lost: ReadonlySet<PendingCall>;
+  /** Asks the runtime of a lost call for it, where it has a line. */
+  seek(call: PendingCall): void;
+  /** What the store has of a call that was answered to another replica. Never rejects, never hangs. */
+  arrived(callId: string): Promise<CallOutcome | undefined>;
 }
 
 export function createDeliveries(options: {
-  registry: Registry;
-  held: HeldOutcomes;
+  directory: () => Directory;
+  calls: CallStore;
   times: PendingCallTimes;
-  now: () => number;
   /** Rejects what is waited for: its runs go on elsewhere, and ask again there. */
   closed: AbortSignal;
 }): Deliveries {
-  const { registry, held, times, now, closed } = options;
+  const { directory, calls, times, closed } = options;
   const pending = new Map<string, PendingCall>();
   const lost = new Set<PendingCall>();
 
-  /** Waits for one call; `begin` gives it its first link. */
+  /** Waits for one call; `begin` gives it its first line. */
   function wait(
     order: CallOrder,
     text: string,
@@ -42,17 +55,27 @@ export function createDeliveries(options: {
     begin: (call: PendingCall) => void,
   ): Promise<Delivery> {
     const { promise, resolve, reject } = Promise.withResolvers<Delivery>();
-    const aborted = (): void => {
-      call.abandon(signal.reason);
-      // The handler may answer yet, and would keep its result for as long as nobody takes it.
-      if (!(signal.reason instanceof RunMoved)) held.forget(order);
-    };
-    const ended = (): void => {
+    const aborted = (): void => call.abandon(signal.reason);
+    const onEnd = (): void => {
       signal.removeEventListener("abort", aborted);
       pending.delete(order.callId);
       lost.delete(call);
     };
-    const call = new PendingCall({ order, text, onProgress, times, ended, resolve, reject });
+    const onLost = (): void => {
+      lost.add(call);
+      seek(call);
+    };
+    const call = new PendingCall({
+      order,
+      text,
+      onProgress,
+      times,
+      arrived: ({ callId }) => arrived(callId, times.reconnectMs),
+      onLost,
+      onEnd,
+      resolve,
+      reject,
+    });
     pending.get(order.callId)?.fail(new Error("the call is waited for anew"));
     pending.set(order.callId, call);
     signal.addEventListener("abort", aborted);
@@ -64,66 +87,104 @@ export function createDeliveries(options: {
     for (const call of pending.values()) call.fail(closed.reason);
   });
 
+  function lineOf({ agentId, instanceId }: CallOrder): Line | undefined {
+    return directory().find(agentId, instanceId);
+  }
+
+  function seek(call: PendingCall): void {
+    const line = lost.has(call) ? lineOf(call.order) : undefined;
+    if (!line?.open) return;
+    lost.delete(call);
+    call.ask(line);
+  }
+
+  async function arrived(callId: string, patienceMs = ARRIVALS_MS): Promise<CallOutcome | undefined> {
+    const done = new AbortController();
+    const late = sleep(patienceMs, undefined, { signal: done.signal }).catch(() => undefined);
+    try {
+      return await Promise.race([firstAnswer(callId, AbortSignal.any([done.signal, closed])), late]);
+    } finally {
+      done.abort();
+    }
+  }
+
+  /** Asks a store that is out of reach again and again. */
+  async function firstAnswer(callId: string, signal: AbortSignal): Promise<CallOutcome | undefined> {
+    while (!signal.aborted) {
+      try {
+        return (await calls.arrivals([callId]))[0]?.outcome;
+      } catch {
+        await sleep(ARRIVALS_RETRY_MS, undefined, { signal }).catch(() => {});
+      }
+    }
+    return undefined;
+  }
+
   /** The waiting call a frame speaks of; another runtime's frames do not touch it. */
-  function callOf(link: Link, callId: string): PendingCall | undefined {
+  function callOf({ identity }: Line, callId: string): PendingCall | undefined {
     const call = pending.get(callId);
-    const { agentId, instanceId } = link.identity;
-    return call?.order.agentId === agentId && call.order.instanceId === instanceId ? call : undefined;
+    return call?.order.agentId === identity.agentId && call.order.instanceId === identity.instanceId ? call : undefined;
   }
 
   return {
     async deliver(order, options) {
-      options.signal.throwIfAborted();
-      closed.throwIfAborted();
-      const link = registry.find(order.agentId, order.instanceId);
-      if (!link?.available) return { kind: "undelivered" };
+      const check = (): void => {
+        options.signal.throwIfAborted();
+        closed.throwIfAborted();
+      };
+      check();
+      if (!lineOf(order)) {
+        await directory().refresh(order.agentId);
+        check();
+      }
+      const line = lineOf(order);
+      line?.reserved.take();
+      if (!line?.available) return { kind: "undelivered" };
       const text = encodePlaneFrame(callFrame(order));
       if (text === undefined) return { kind: "outcome", outcome: TOO_LARGE };
-      return wait(order, text, options, (call) => call.start(link));
+      return wait(order, text, options, (call) => call.start(line));
     },
 
     async recover(order, options) {
       options.signal.throwIfAborted();
       closed.throwIfAborted();
-      const outcome = held.take(order);
+      const [outcome] = await Promise.all([
+        arrived(order.callId),
+        lineOf(order)?.open || directory().refresh(order.agentId),
+      ]);
       if (outcome) return { kind: "outcome", outcome };
-      const found = registry.find(order.agentId, order.instanceId);
-      const link = found?.open ? found : undefined;
-      return wait(order, "", options, (call) => {
-        if (!link) lost.add(call);
-        call.resume(link);
-      });
+      options.signal.throwIfAborted();
+      closed.throwIfAborted();
+      return wait(order, "", options, (call) => call.lose());
     },
 
-    result(link, { callId, outcome }, sizeBytes) {
+    result(link, { callId, outcome }) {
       const call = callOf(link, callId);
-      if (call) call.settle({ kind: "outcome", outcome });
-      else if (!held.add(link, callId, outcome, sizeBytes)) link.send({ type: "resultAck", callId });
+      call?.answer(outcome);
+      return call !== undefined;
     },
-    state: (link, { callId, state }) => callOf(link, callId)?.hear(link, state),
-    progress(link, { callId, data }) {
-      if (link.takesProgress(now())) callOf(link, callId)?.onProgress?.(data);
+    state(link, { callId, attempt, state }) {
+      callOf(link, callId)?.hear(attempt, state, link.identity.connectionId);
     },
+    progress: (link, { callId, data }) => callOf(link, callId)?.onProgress?.(data),
 
-    linkOpened(link) {
-      for (const call of lost) {
-        if (callOf(link, call.order.callId) !== call) continue;
-        lost.delete(call);
-        call.ask(link);
-      }
+    lineOpened(line) {
+      for (const call of lost) if (callOf(line, call.order.callId) === call) seek(call);
     },
     linkClosed(link) {
       for (const call of pending.values()) {
-        if (!call.isOn(link)) continue;
+        if (!call.isOn(link.identity.connectionId)) continue;
         call.withdraw();
-        if (!pending.has(call.order.callId)) continue;
-        lost.add(call);
-        call.lose();
+        if (!call.ended) call.lose();
       }
     },
     linkDraining(link) {
-      for (const call of pending.values()) if (call.isOn(link)) call.withdraw();
+      for (const call of pending.values()) if (call.isOn(link.identity.connectionId)) call.withdraw();
     },
+    pending: (callId) => pending.get(callId),
+    lost,
+    seek,
+    arrived,
   };
 }
 
@@ -132,20 +193,3 @@ const TOO_LARGE: CallOutcome = {
   code: "invalid_arguments",
   message: "The arguments are too large to be sent to the function.",
 };
-
-function callFrame(order: CallOrder): PlaneFrame {
-  const { callId, attempt, functionName, context, threadId, runId, timeoutMs, role, sessionId } = order;
-  return {
-    type: "call",
-    callId,
-    attempt,
-    function: functionName,
-    arguments: order.arguments,
-    context,
-    threadId,
-    runId,
-    timeoutMs: Math.ceil(timeoutMs),
-    ...(role !== undefined && { role }),
-    ...(sessionId !== undefined && { sessionId }),
-  };
-}

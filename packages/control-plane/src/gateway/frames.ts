@@ -1,4 +1,5 @@
 import { FRAME_DEPTH, LIMITS, LINK_VERSION, parseJson, type PlaneFrame, RuntimeFrame } from "@patchbay/protocol";
+import type { CallOrder } from "../ports/function-gateway.ts";
 
 export type ParsedFrame =
   | { ok: true; frame: RuntimeFrame }
@@ -29,4 +30,21 @@ export function encodePlaneFrame(frame: PlaneFrame): string | undefined {
   // A UTF-16 unit is at most three bytes: most frames need no counting.
   if (text.length * 3 <= LIMITS.frameBytes || Buffer.byteLength(text) <= LIMITS.frameBytes) return text;
   return undefined;
+}
+
+export function callFrame(order: Omit<CallOrder, "fence">): PlaneFrame {
+  const { callId, attempt, functionName, context, threadId, runId, timeoutMs, role, sessionId } = order;
+  return {
+    type: "call",
+    callId,
+    attempt,
+    function: functionName,
+    arguments: order.arguments,
+    context,
+    threadId,
+    runId,
+    timeoutMs: Math.ceil(timeoutMs),
+    ...(role !== undefined && { role }),
+    ...(sessionId !== undefined && { sessionId }),
+  };
 }

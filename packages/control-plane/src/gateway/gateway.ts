@@ -1,33 +1,51 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
-import { LINK_CLOSE, type RuntimeFrame } from "@patchbay/protocol";
+import { LINK_CLOSE } from "@patchbay/protocol";
 import type { WebSocket } from "ws";
+import type { Bus } from "../ports/bus.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { CallAddress, FunctionGateway } from "../ports/function-gateway.ts";
 import type { Log } from "../ports/log.ts";
 import { silentMetrics, type Metrics } from "../ports/metrics.ts";
+import type { CallStore } from "../ports/run-store.ts";
 import { ServiceError } from "../ports/service-error.ts";
-import type { RuntimeStore } from "../ports/stores.ts";
+import type { RuntimeStore, Store } from "../ports/stores.ts";
+import { createAnnouncer } from "./announcer.ts";
 import { createChoice } from "./choice.ts";
 import { createDeliveries } from "./delivery.ts";
-import { parseRuntimeFrame } from "./frames.ts";
-import { greet } from "./greeting.ts";
-import { createHeldOutcomes } from "./held-outcomes.ts";
-import { watchKeys } from "./key-watch.ts";
-import { Link } from "./link.ts";
+import { createDirectory } from "./directory.ts";
+import { createHolder } from "./holder.ts";
+import { hearHolders } from "./inbox.ts";
+import { type ValidKeys, watchKeys } from "./key-watch.ts";
+import { createLateResults } from "./late-results.ts";
+import type { Link } from "./link.ts";
+import { createManifests } from "./manifests.ts";
+import { type LinkFrame, receiveRuntime } from "./reception.ts";
 import { createRegistry } from "./registry.ts";
-import { type Authenticate, createUpgrade, type RuntimeKey } from "./upgrade.ts";
+import type { RemoteWays } from "./remote-line.ts";
+import { watchRemoteCalls } from "./remote-watch.ts";
+import { type Authenticate, createUpgrade } from "./upgrade.ts";
 
-const BAD_FRAMES = 10;
+/** Loads are announced, and what was not stored is tried again, this often. */
+const HOUSEKEEPING_MS = 1_000;
+/** A silent link is ended within so many heartbeats, by either side. */
+const SILENT_BEATS = 3;
 
 export interface FunctionGatewayOptions {
   store: RuntimeStore;
+  calls: CallStore;
+  /** Stores what concerns a runtime as its organisation. */
+  within: Store["within"];
+  /** The way to the runtimes of other replicas. */
+  bus: Bus;
   authenticate: Authenticate;
+  /** Which of these runtime keys are neither revoked nor expired. */
+  validCredentials: ValidKeys;
   replicaId: string;
   clock: Clock;
   log: Log;
   metrics?: Pick<Metrics, "runtimeConnected" | "runtimeDisconnected">;
-  /** Pings each way; three silent ones end a link. Default 10 s. */
+  /** Pings each way; two silent ones end a link. Default 5 s. */
   heartbeatMs?: number;
   /** How long a runtime has for its first frame. Default 5 s. */
   helloMs?: number;
@@ -37,15 +55,17 @@ export interface FunctionGatewayOptions {
   stopGraceMs?: number;
   /** How long a runtime seen a moment ago is waited for. Default 5 s. */
   arrivalMs?: number;
-  /** How often each link's key is looked up again. Default 2 s. */
+  /** How often the keys of the links are looked up again. Default 1 s. */
   keyCheckMs?: number;
+  /** How often calls at other replicas are asked about, and how long an answer is waited for. Default 2 s. */
+  callCheckMs?: number;
 }
 
 /** The gateway with what its process needs of it beside the port. */
 export interface RuntimeGateway extends FunctionGateway {
   /** Takes `GET /functions/connect` from the HTTP server's `upgrade` event. Never throws. */
   handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
-  /** Runtimes connected now, of one agent or of all. */
+  /** Runtimes connected to this replica now, of one agent or of all. */
   connectionCount(agentId?: string): number;
   /** Closes the links of a revoked key now; a revocation elsewhere is noticed within `keyCheckMs`. */
   revoke(keyId: string): void;
@@ -56,133 +76,170 @@ export interface RuntimeGateway extends FunctionGateway {
 }
 
 export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeGateway {
-  const { store, authenticate, clock, metrics = silentMetrics, heartbeatMs = 10_000, helloMs = 5_000 } = options;
-  const log = options.log.child({ replicaId: options.replicaId });
+  const { store, calls, within, bus, replicaId, clock, metrics = silentMetrics } = options;
+  const { heartbeatMs = 5_000, helloMs = 5_000, callCheckMs = 2_000, stopGraceMs = 2_000 } = options;
+  const log = options.log.child({ replicaId });
   const registry = createRegistry();
-  const held = createHeldOutcomes(() => clock.now());
   const closing = new AbortController();
-  const times = { reconnectMs: options.reconnectMs ?? 10_000, stopGraceMs: options.stopGraceMs ?? 2_000 };
-  const deliveries = createDeliveries({ registry, held, times, now: () => clock.now(), closed: closing.signal });
-  const choice = createChoice({
-    registry,
-    store,
-    clock,
-    arrivalMs: options.arrivalMs ?? 5_000,
-    closed: closing.signal,
+  const closed = closing.signal;
+  const silenceMs = SILENT_BEATS * heartbeatMs;
+  const times = { reconnectMs: options.reconnectMs ?? 10_000, stopGraceMs, silenceMs };
+  const ways: RemoteWays = { bus, calls, replicaId, log, answerMs: callCheckMs, busy: new Set() };
+  const deliveries = createDeliveries({ directory: () => directory, calls, times, closed });
+  const { pending, arrived, seek, lost } = deliveries;
+  const opened = deliveries.lineOpened;
+  const directory = createDirectory({ registry, store, bus, ways, log, opened, replaced });
+  const manifests = createManifests(store);
+  const arrivalMs = options.arrivalMs ?? 5_000;
+  const choice = createChoice({ directory, manifests, store, clock, arrivalMs, closed });
+  const late = createLateResults({ calls, within, bus, log });
+  const announcer = createAnnouncer({ bus, replicaId });
+  const graceMs = 2 * stopGraceMs;
+  const holder = createHolder({
+    bus,
+    calls,
+    within,
+    replicaId,
+    graceMs,
+    forgottenMs: 4 * callCheckMs,
+    storing: late.has,
   });
   const sockets = new Set<WebSocket>();
-  const touches = new Set<Promise<void>>();
+  const notes = new Set<Promise<void>>();
   let leaving = false;
+  let lifeUnsaid = false;
 
   const handleUpgrade = createUpgrade({
-    authenticate,
+    authenticate: options.authenticate,
     accepts: () => !leaving,
     log,
     accepted: (socket, transport, key) => {
+      const { agentId } = key;
       sockets.add(socket);
       socket.on("close", () => sockets.delete(socket));
-      socket.on("error", (error) => log.debug("a runtime's socket failed", { agentId: key.agentId, error }));
-      welcome(socket, transport, key).catch((error: unknown) => {
-        log.error("a runtime could not be welcomed", { agentId: key.agentId, error });
-        socket.terminate();
-      });
+      socket.on("error", (error) => log.debug("a runtime's socket failed", { agentId, error }));
+      const events = { welcomed, frame, ended };
+      receiveRuntime(socket, transport, key, { store, within, replicaId, heartbeatMs, helloMs, log, events }).catch(
+        (error: unknown) => {
+          log.error("a runtime could not be welcomed", { agentId, error });
+          socket.terminate();
+        },
+      );
     },
   });
 
-  async function welcome(socket: WebSocket, transport: Duplex, key: RuntimeKey & { secret: string }): Promise<void> {
-    const identity = await greet(socket, key, { store, helloMs, log });
-    if (!identity) return;
-    const link = new Link(identity, socket, transport);
-    listen(link, socket);
-    const { connectionId, agentId, instanceId, manifestHash } = identity;
-    link.send({ type: "welcome", connectionId, agentId, heartbeatMs });
+  function welcomed(link: Link): void {
     if (leaving) link.send({ type: "goingAway" });
     const previous = registry.add(link);
-    log.info("runtime connected", { agentId, instanceId, manifestHash, functions: identity.manifest.functions.length });
-    if (!previous) metrics.runtimeConnected();
-    else {
-      deliveries.linkClosed(previous);
-      choice.linkClosed(previous);
-      previous.close(LINK_CLOSE.replaced, "this runtime opened a newer link");
-    }
-    deliveries.linkOpened(link);
+    const { agentId, instanceId, manifestHash, manifest } = link.identity;
+    log.info("runtime connected", { agentId, instanceId, manifestHash, functions: manifest.functions.length });
+    if (previous) leave(previous);
+    else metrics.runtimeConnected();
+    holder.open(link);
+    directory.linkOpened(link);
+    announcer.tell(link, "opened");
+    previous?.close(LINK_CLOSE.replaced, "this runtime opened a newer link");
   }
 
-  /** Results are read from a replaced link until it is closed: they were on their way. */
-  function listen(link: Link, socket: WebSocket): void {
+  /** The link is no longer its runtime's current one. */
+  function leave(link: Link): void {
+    holder.close(link);
+    deliveries.linkClosed(link);
+    link.left();
+  }
+
+  function replaced(link: Link): void {
+    if (!registry.remove(link)) return;
+    leave(link);
+    metrics.runtimeDisconnected();
     const { agentId, instanceId } = link.identity;
-    let badFrames = 0;
-    socket.on("message", (data, isBinary) => {
-      const bytes = data as Buffer;
-      const parsed = parseRuntimeFrame(isBinary ? "" : bytes.toString());
-      if (parsed.ok && parsed.frame.type !== "hello") return receive(link, parsed.frame, bytes.length);
-      if (badFrames++ >= BAD_FRAMES) return undefined;
-      log.warn("bad frame", { agentId, instanceId, fault: parsed.ok ? "a second hello" : parsed.message });
-      if (badFrames === BAD_FRAMES) link.close(LINK_CLOSE.badFrame, "too many malformed frames");
-      return undefined;
-    });
-    socket.on("close", (code) => {
-      if (!registry.remove(link)) return;
-      deliveries.linkClosed(link);
-      choice.linkClosed(link);
-      metrics.runtimeDisconnected();
-      log.info("runtime disconnected", { agentId, instanceId, code });
-      touch(link, false);
-    });
+    log.info("runtime connected to another replica", { agentId, instanceId });
+    link.close(LINK_CLOSE.replaced, "this runtime opened a newer link");
   }
 
-  function receive(link: Link, frame: Exclude<RuntimeFrame, { type: "hello" }>, sizeBytes: number): void {
+  function ended(link: Link, code: number): void {
+    if (!registry.remove(link)) return;
+    leave(link);
+    metrics.runtimeDisconnected();
+    const { agentId, instanceId, connectionId } = link.identity;
+    log.info("runtime disconnected", { agentId, instanceId, code });
+    announcer.tell(link, "closed");
+    note(store.linkClosed(connectionId));
+  }
+
+  function frame(link: Link, frame: LinkFrame, sizeBytes: number): void {
     switch (frame.type) {
       case "result":
-        return deliveries.result(link, frame, sizeBytes);
+        holder.ended(link, frame.callId);
+        if (!deliveries.result(link, frame)) late.add(link, frame, sizeBytes);
+        return undefined;
       case "progress":
+        if (!link.takesProgress(clock.now())) return undefined;
+        holder.progress(link, frame);
         return deliveries.progress(link, frame);
       case "callState":
+        holder.state(link, frame);
         return deliveries.state(link, frame);
       case "prepared":
-        return choice.prepared(link, frame);
+        return link.prepared(frame.id, frame.prepared);
       case "draining":
         link.draining = true;
-        return deliveries.linkDraining(link);
+        deliveries.linkDraining(link);
+        holder.drain(link);
+        announcer.tell(link, "changed");
+        return note(store.linkDraining(link.identity.connectionId));
     }
   }
 
-  function touch(link: Link, connected: boolean): void {
-    const { agentId, instanceId, manifestHash } = link.identity;
-    const touch = store
-      .touchRuntime({ agentId, instanceId, manifestHash, connected })
-      .catch((error: unknown) => log.warn("a runtime's sign of life was not stored", { agentId, error }))
-      .finally(() => touches.delete(touch));
-    touches.add(touch);
+  function note(write: Promise<void>): void {
+    const noted = write
+      .catch((error: unknown) => log.warn("a change of a link was not stored", { error }))
+      .finally(() => notes.delete(noted));
+    notes.add(noted);
   }
 
-  function acknowledge(call: CallAddress): void {
-    held.forget(call);
-    registry.find(call.agentId, call.instanceId)?.send({ type: "resultAck", callId: call.callId });
+  async function sayAlive(): Promise<void> {
+    const links = registry.all();
+    lifeUnsaid = false;
+    if (links.length === 0) return;
+    await store.linksAlive(links.map(({ identity }) => identity.connectionId)).catch((error: unknown) => {
+      lifeUnsaid = true;
+      log.warn("signs of life were not stored", { links: links.length, error });
+    });
   }
 
   function beat(): void {
-    for (const link of registry.all()) {
-      link.tick();
-      touch(link, true);
-    }
-    for (const call of held.expire()) {
-      log.info("dropped a result nobody asked for", { agentId: call.agentId, callId: call.callId });
-      acknowledge(call);
-    }
+    for (const link of registry.all()) link.tick();
+    note(sayAlive());
   }
 
-  const heart = setInterval(beat, heartbeatMs);
-  const keyWatch = watchKeys({ registry, authenticate, everyMs: options.keyCheckMs ?? 2_000, log });
+  function housekeeping(): void {
+    announcer.tellLoads(registry.all());
+    holder.tidy();
+    if (lifeUnsaid) note(sayAlive());
+  }
+
+  const running = new DisposableStack();
+  const every = (ms: number, work: () => void): void => {
+    running.adopt(setInterval(work, ms), clearInterval);
+  };
+  every(heartbeatMs, beat);
+  every(HOUSEKEEPING_MS, housekeeping);
+  running.use(watchKeys({ registry, validKeys: options.validCredentials, everyMs: options.keyCheckMs ?? 1_000, log }));
+  running.use(hearHolders({ bus, replicaId, pending, arrived }));
+  running.use(
+    watchRemoteCalls({ everyMs: callCheckMs, bus, calls, directory, busy: ways.busy, lost, pending, seek, log }),
+  );
+  running.use(directory);
+  running.use(late);
 
   return {
-    session: choice.session,
-    prepare: choice.prepare,
-    assign: choice.assign,
+    ...choice,
     deliver: deliveries.deliver,
     recover: deliveries.recover,
-    acknowledge,
-    connected: (agentId) => registry.of(agentId).some((link) => link.open),
+    acknowledge({ agentId, instanceId, callId }: CallAddress) {
+      registry.find(agentId, instanceId)?.send({ type: "resultAck", callId });
+    },
     handleUpgrade,
     connectionCount: (agentId) => (agentId === undefined ? registry.size : registry.of(agentId).length),
     revoke(keyId) {
@@ -195,14 +252,14 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
     },
     async close() {
       leaving = true;
-      clearInterval(heart);
-      keyWatch[Symbol.dispose]();
+      running.dispose();
       closing.abort(new ServiceError("unavailable", "The control plane is stopping"));
       const gone = [...sockets].map((socket) => new Promise((resolve) => socket.once("close", resolve)));
       for (const link of registry.all()) link.close(LINK_CLOSE.goingAway, "the control plane is stopping");
       for (const socket of sockets) if (socket.readyState === socket.OPEN) socket.terminate();
       await Promise.all(gone);
-      await Promise.all(touches);
+      announcer.flush();
+      await Promise.all([...notes, late.settled()]);
     },
   };
 }

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { LINK_CLOSE } from "@patchbay/protocol";
 import type { WebSocket } from "ws";
 import type { Log } from "../ports/log.ts";
-import type { RuntimeStore } from "../ports/stores.ts";
+import type { RuntimeStore, Store } from "../ports/stores.ts";
 import { parseRuntimeFrame } from "./frames.ts";
 import { closeSocket, type LinkIdentity } from "./link.ts";
 import { hashManifest, manifestFault } from "./manifest.ts";
@@ -17,9 +17,10 @@ const TRY_AGAIN = 1013;
  */
 export async function greet(
   socket: WebSocket,
-  key: RuntimeKey & { secret: string },
-  { store, helloMs, log }: { store: RuntimeStore; helloMs: number; log: Log },
+  key: RuntimeKey,
+  deps: { store: RuntimeStore; within: Store["within"]; replicaId: string; helloMs: number; log: Log },
 ): Promise<LinkIdentity | undefined> {
+  const { store, within, replicaId, helloMs, log } = deps;
   const refuse = (fault: keyof typeof LINK_CLOSE, reason: string): undefined => {
     log.warn("refused a runtime", { agentId: key.agentId, fault, reason });
     closeSocket(socket, LINK_CLOSE[fault], reason);
@@ -34,18 +35,22 @@ export async function greet(
   const { instanceId, manifest, concurrency } = parsed.frame;
   const fault = manifestFault(manifest);
   if (fault !== undefined) return refuse("manifestRefused", fault);
-  const { keyId, agentId, secret } = key;
+  const { keyId, agentId, orgId } = key;
   const manifestHash = hashManifest(manifest);
+  const identity = { connectionId: randomUUID(), agentId, instanceId, manifestHash, concurrency };
   try {
-    await store.saveManifest(agentId, manifestHash, manifest);
-    await store.touchRuntime({ agentId, instanceId, manifestHash, connected: true });
+    await within(orgId, async () => {
+      await store.saveManifest(agentId, manifestHash, manifest);
+      await store.linkOpened({ ...identity, replicaId, draining: false });
+    });
   } catch (error) {
     log.error("a function set could not be stored", { agentId, error });
     closeSocket(socket, TRY_AGAIN, "the function set could not be stored; try again");
     return undefined;
   }
-  if (socket.readyState !== socket.OPEN) return undefined;
-  return { connectionId: randomUUID(), agentId, keyId, secret, instanceId, concurrency, manifest, manifestHash };
+  if (socket.readyState === socket.OPEN) return { ...identity, keyId, orgId, manifest };
+  await store.linkClosed(identity.connectionId);
+  return undefined;
 }
 
 function firstMessage(socket: WebSocket, limitMs: number): Promise<string> {

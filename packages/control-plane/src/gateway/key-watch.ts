@@ -1,29 +1,26 @@
 import { LINK_CLOSE } from "@patchbay/protocol";
 import type { Log } from "../ports/log.ts";
-import type { Link } from "./link.ts";
 import type { Registry } from "./registry.ts";
-import type { Authenticate } from "./upgrade.ts";
 
-/** Looks the key of every open link up again and again: it may be revoked by another process, in the database alone. */
+/** Which of these keys still open a link. */
+export type ValidKeys = (keyIds: readonly string[]) => Promise<ReadonlySet<string>>;
+
+/** Looks the keys of all open links up again and again: one may be revoked by another process, in the database alone. */
 export function watchKeys(options: {
   registry: Registry;
-  authenticate: Authenticate;
+  validKeys: ValidKeys;
   everyMs: number;
   log: Log;
 }): Disposable {
-  const { registry, authenticate, everyMs, log } = options;
+  const { registry, validKeys, everyMs, log } = options;
   let busy = false;
 
   async function check(): Promise<void> {
-    const bySecret = new Map<string, Link[]>();
-    for (const link of registry.all()) {
-      const { secret } = link.identity;
-      bySecret.set(secret, [...(bySecret.get(secret) ?? []), link]);
-    }
-    for (const [secret, links] of bySecret) {
-      if (await authenticate(secret)) continue;
-      for (const link of links) link.close(LINK_CLOSE.keyRevoked, "the runtime key was revoked");
-    }
+    const links = registry.all();
+    if (links.length === 0) return;
+    const valid = await validKeys([...new Set(links.map(({ identity }) => identity.keyId))]);
+    for (const link of links)
+      if (!valid.has(link.identity.keyId)) link.close(LINK_CLOSE.keyRevoked, "the runtime key was revoked");
   }
 
   const timer = setInterval(() => {

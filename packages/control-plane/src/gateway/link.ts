@@ -1,47 +1,45 @@
+import { randomUUID } from "node:crypto";
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { LIMITS, type LINK_CLOSE, type Manifest, type PlaneFrame } from "@patchbay/protocol";
+import { LIMITS, type LINK_CLOSE, type Manifest, type PlaneFrame, type PreparedContext } from "@patchbay/protocol";
 import { WebSocket } from "ws";
+import { Reservations } from "./reservations.ts";
+import type { CancelReason, Line, LineCall, LineIdentity, PrepareInput, Waiting } from "./line.ts";
 
 /** What a link's hello and key say of it. */
-export interface LinkIdentity {
-  connectionId: string;
-  agentId: string;
+export interface LinkIdentity extends LineIdentity {
   keyId: string;
-  /** Kept in memory to ask, again and again, whether the key still holds. */
-  secret: string;
-  instanceId: string;
-  concurrency: number;
+  orgId: string;
   manifest: Manifest;
-  manifestHash: string;
-}
-
-/** A call frame that waits for a free place on its link. */
-export interface Waiting {
-  readonly text: string;
-  /** Called once, when the frame was handed to the socket. */
-  sent(): void;
 }
 
 /** Calls are held back while this much is unsent; a link with more than the cap unsent is given up. */
 const HOLD_BYTES = 2 * LIMITS.frameBytes;
 const CAP_BYTES = 4 * LIMITS.frameBytes;
-const SILENT_TICKS = 3;
+/** Calls that may wait for a free place. */
+const MAX_WAITING = 1_000;
+const SILENT_TICKS = 2;
 const PROGRESS_PER_SECOND = 200;
 
 /** One runtime's open link. At most `concurrency` calls are on it at a time; others wait here, where they can be taken back. */
-export class Link {
+export class Link implements Line {
   readonly identity: LinkIdentity;
+  readonly local = true;
+  readonly reachable = true;
   draining = false;
-  /** When a call was last assigned to it, to take turns among equals. */
   turn = 0;
+  order = 0;
+  readonly reserved = new Reservations();
+  readonly openedAt = performance.now();
   readonly #socket: WebSocket;
   readonly #transport: Duplex;
   readonly #onWire = new Set<Waiting>();
   readonly #queue = new Set<Waiting>();
+  readonly #questions = new Map<string, (prepared: PreparedContext | undefined) => void>();
   #silentTicks = 0;
   #bytesSeen = 0;
   #progress = { second: 0, count: 0 };
+  #gathering = false;
 
   constructor(identity: LinkIdentity, socket: WebSocket, transport: Duplex) {
     this.identity = identity;
@@ -53,24 +51,48 @@ export class Link {
     return this.#socket.readyState === WebSocket.OPEN;
   }
 
-  /** True when it may be given further calls. */
   get available(): boolean {
     return this.open && !this.draining;
   }
 
+  /** Calls at the runtime or waiting for it. */
+  get calls(): number {
+    return this.#onWire.size + this.#queue.size;
+  }
+
+  /** True when a further call may wait here. */
+  get hasRoom(): boolean {
+    return this.#queue.size < MAX_WAITING;
+  }
+
   get load(): number {
-    return (this.#onWire.size + this.#queue.size) / this.identity.concurrency;
+    return (this.calls + this.reserved.count) / this.identity.concurrency;
   }
 
   send(frame: PlaneFrame): void {
     if (!this.open) return;
     if (this.#socket.bufferedAmount > CAP_BYTES) this.#socket.terminate();
-    else this.#socket.send(JSON.stringify(frame));
+    else this.#write(JSON.stringify(frame));
   }
 
-  enqueue(call: Waiting): void {
+  /** What is sent in one turn of the event loop leaves in one write. */
+  #write(text: string, flushed?: () => void): void {
+    if (!this.#gathering) {
+      this.#gathering = true;
+      this.#transport.cork();
+      setImmediate(() => {
+        this.#gathering = false;
+        this.#transport.uncork();
+      });
+    }
+    this.#socket.send(text, flushed);
+  }
+
+  enqueue(call: Waiting): boolean {
+    if (!this.hasRoom) return false;
     this.#queue.add(call);
     this.#pump();
+    return true;
   }
 
   /** Counts a call that is already at the runtime, sent over an earlier link or by another process. */
@@ -78,7 +100,16 @@ export class Link {
     this.#onWire.add(call);
   }
 
-  /** Gives a call's place to the next one, whether it was sent or still waited. */
+  ask(call: LineCall): void {
+    this.adopt(call);
+    this.send({ type: "callQuery", callId: call.order.callId, attempt: call.order.attempt });
+  }
+
+  cancel(call: LineCall, reason: CancelReason): void {
+    if (this.#onWire.has(call)) this.send({ type: "cancel", callId: call.order.callId, reason });
+    else this.#queue.delete(call);
+  }
+
   release(call: Waiting): void {
     this.#queue.delete(call);
     if (this.#onWire.delete(call)) this.#pump();
@@ -90,7 +121,7 @@ export class Link {
         return;
       this.#queue.delete(call);
       this.#onWire.add(call);
-      this.#socket.send(call.text, this.#flushed);
+      this.#write(call.text, this.#flushed);
       call.sent();
     }
   };
@@ -98,6 +129,29 @@ export class Link {
   readonly #flushed = (): void => {
     if (this.#queue.size > 0) this.#pump();
   };
+
+  prepare(input: PrepareInput, signal: AbortSignal): Promise<PreparedContext | undefined> {
+    const id = randomUUID();
+    const { promise, resolve } = Promise.withResolvers<PreparedContext | undefined>();
+    const stop = (): void => resolve(undefined);
+    signal.addEventListener("abort", stop);
+    this.#questions.set(id, resolve);
+    this.send({ type: "prepare", id, ...input });
+    return promise.finally(() => {
+      signal.removeEventListener("abort", stop);
+      this.#questions.delete(id);
+    });
+  }
+
+  /** The runtime's answer to `prepare`. */
+  prepared(id: string, prepared: PreparedContext): void {
+    this.#questions.get(id)?.(prepared);
+  }
+
+  /** The link is no longer used: nobody waits for its answers. */
+  left(): void {
+    for (const answer of this.#questions.values()) answer(undefined);
+  }
 
   /** False when this second has had its share of progress: it is shown live and never kept, so it may be dropped. */
   takesProgress(nowMs: number): boolean {

@@ -1,23 +1,21 @@
 import type { Link } from "./link.ts";
 
-/** The links that are open now, by agent and runtime. */
+/** The links of this replica that are open now, by agent and runtime. */
 export interface Registry {
-  /** Makes the link its runtime's current one and returns the one it replaces. Wakes whoever waits for the agent. */
+  /** Makes the link its runtime's current one and returns the one it replaces. */
   add(link: Link): Link | undefined;
   /** Removes the link if it is still its runtime's current one; a replaced link removes nothing. */
   remove(link: Link): boolean;
   find(agentId: string, instanceId: string): Link | undefined;
+  has(agentId: string): boolean;
   /** The agent's links, oldest first. */
   of(agentId: string): Link[];
   all(): Link[];
   readonly size: number;
-  /** Calls `arrived` after each `add` for the agent, until disposed. */
-  onArrival(agentId: string, arrived: () => void): Disposable;
 }
 
 export function createRegistry(): Registry {
   const agents = new Map<string, Map<string, Link>>();
-  const arrivals = new Map<string, Set<() => void>>();
   let size = 0;
 
   function drop(link: Link): void {
@@ -36,7 +34,6 @@ export function createRegistry(): Registry {
       const links = agents.get(agentId) ?? new Map<string, Link>();
       agents.set(agentId, links.set(instanceId, link));
       size++;
-      for (const arrived of arrivals.get(agentId) ?? []) arrived();
       return previous;
     },
     remove(link) {
@@ -46,20 +43,11 @@ export function createRegistry(): Registry {
       return true;
     },
     find: (agentId, instanceId) => agents.get(agentId)?.get(instanceId),
+    has: (agentId) => agents.has(agentId),
     of: (agentId) => [...(agents.get(agentId)?.values() ?? [])],
     all: () => [...agents.values()].flatMap((links) => [...links.values()]),
     get size() {
       return size;
-    },
-    onArrival(agentId, arrived) {
-      const waiting = arrivals.get(agentId) ?? new Set();
-      arrivals.set(agentId, waiting.add(arrived));
-      return {
-        [Symbol.dispose]() {
-          waiting.delete(arrived);
-          if (waiting.size === 0) arrivals.delete(agentId);
-        },
-      };
     },
   };
 }

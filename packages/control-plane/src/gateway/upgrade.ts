@@ -5,7 +5,7 @@ import { type ErrorBody, type HttpErrorCode, LIMITS, MESSAGES } from "@patchbay/
 import { type WebSocket, WebSocketServer } from "ws";
 import type { Log } from "../ports/log.ts";
 
-/** A runtime key that was let in, with the secret it came as. */
+/** A runtime key that was let in. */
 export interface RuntimeKey {
   keyId: string;
   agentId: string;
@@ -19,7 +19,7 @@ export interface UpgradeOptions {
   authenticate: Authenticate;
   /** False while the control plane is stopping. */
   accepts: () => boolean;
-  accepted: (socket: WebSocket, transport: Duplex, key: RuntimeKey & { secret: string }) => void;
+  accepted: (socket: WebSocket, transport: Duplex, key: RuntimeKey) => void;
   log: Log;
 }
 
@@ -35,17 +35,17 @@ export function createUpgrade({ authenticate, accepts, accepted, log }: UpgradeO
     maxBufferedChunks: 16_384,
   });
 
-  async function admit(request: IncomingMessage): Promise<(RuntimeKey & { secret: string }) | Refusal> {
+  async function admit(request: IncomingMessage): Promise<RuntimeKey | Refusal> {
     if (request.url?.split("?")[0] !== "/functions/connect") return refusal(404, "not_found", "Not found");
     if (request.headers.origin !== undefined)
       return refusal(403, "invalid_request", "Browsers do not connect functions: no Origin header is taken here");
     if (!accepts()) return refusal(503, "unavailable", "The control plane is stopping");
     const secret = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? "")?.[1];
     const key = secret === undefined ? undefined : await authenticate(secret);
-    if (secret === undefined || !key) return refusal(401, "authentication_failed", MESSAGES.authentication_failed);
+    if (!key) return refusal(401, "authentication_failed", MESSAGES.authentication_failed);
     const wanted = request.headers["x-agent-id"];
     if (wanted !== undefined && wanted !== key.agentId) return refusal(403, "agent_mismatch", MESSAGES.agent_mismatch);
-    return { ...key, secret };
+    return key;
   }
 
   return function handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {

@@ -20,6 +20,8 @@ export interface CallOrder {
   threadId: string;
   sessionId?: string;
   runId: string;
+  /** The run's fence: a replica that lost the run cannot have the call taken by another one. */
+  fence: number;
   /** Time the handler has, in milliseconds. */
   timeoutMs: number;
 }
@@ -87,6 +89,6 @@ export interface FunctionGateway {
   /** Tells the runtime that the outcome is stored. Best effort: an unacknowledged result is sent again after a reconnect. */
   acknowledge(call: CallAddress): void;
 
-  /** True when any runtime of the agent is connected now. */
-  connected(agentId: string): boolean;
+  /** True when any runtime of the agent is connected now, to whichever replica. */
+  connected(agentId: string): Promise<boolean>;
 }

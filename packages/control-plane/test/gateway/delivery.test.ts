@@ -29,7 +29,7 @@ test("a call is sent as ordered and its outcome comes back", async () => {
   const { type: _, function: name, ...frame } = await runtime.next("call");
   answer(runtime, order.callId);
 
-  const { functionName, instanceId: _instance, agentId: _agent, ...sent } = order;
+  const { functionName, instanceId: _instance, agentId: _agent, fence: _fence, ...sent } = order;
   expect({ name, ...frame }).toEqual({ name: functionName, ...sent });
   expect(await delivery).toEqual(done);
 });

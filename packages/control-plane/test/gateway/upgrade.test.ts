@@ -85,7 +85,7 @@ test("a control plane that goes away refuses new links and keeps those it has", 
 
   await runtime.next("goingAway");
   expect(await refusalOf({ Authorization: "Bearer key-of-a" })).toMatchObject({ status: 503 });
-  expect(server.gateway.connected("agent-a")).toBe(true);
+  expect(await server.gateway.connected("agent-a")).toBe(true);
 });
 
 test("a hello is answered with a welcome, and the function set is stored under one hash whatever its order", async () => {
@@ -98,8 +98,10 @@ test("a hello is answered with a welcome, and the function set is stored under o
   second.socket.once("open", () => second.send({ ...hello, instanceId: "instance-2", manifest: reversed }));
 
   expect(await second.next("welcome")).toMatchObject({ agentId: "agent-a", heartbeatMs: 1_234 });
-  expect(server.store.manifests.size).toBe(1);
-  expect(server.store.touched).toMatchObject([{ instanceId: "instance-1", connected: true }, {}]);
+  expect(server.store.opened).toMatchObject([{ instanceId: "instance-1", replicaId: "replica-1" }, {}]);
+  const [first, other] = server.store.opened.map(({ manifestHash }) => manifestHash);
+  expect(first).toBe(other);
+  expect(await server.store.getManifest("agent-a", first!)).toEqual(hello.manifest);
   expect(server.gateway.connectionCount()).toBe(2);
 });
 
@@ -131,7 +133,7 @@ test.each([
   const { code, reason: words } = await runtime.closed;
   expect(code).toBe(LINK_CLOSE[reason]);
   expect(words).not.toBe("");
-  expect(server.gateway.connected("agent-a")).toBe(false);
+  expect(await server.gateway.connected("agent-a")).toBe(false);
 });
 
 test("a frame above the limit closes the link", async () => {
@@ -148,7 +150,7 @@ test("ten malformed frames close the link, nine do not", async () => {
   const runtime = await greetGateway(server.port);
   for (let i = 0; i < 9; i++) runtime.send("{");
   await runtime.read();
-  expect(server.gateway.connected("agent-a")).toBe(true);
+  expect(await server.gateway.connected("agent-a")).toBe(true);
 
   runtime.send(helloFrom("instance-1"));
 
@@ -161,8 +163,22 @@ test("a silent runtime is dropped and noted as gone", async () => {
 
   runtime.socket.pause();
 
-  await until(() => !server.gateway.connected("agent-a"), "the drop");
-  await until(() => server.store.touched.at(-1)?.connected === false, "the note");
+  await until(async () => !(await server.gateway.connected("agent-a")), "the drop");
+  await until(() => server.store.closed.length === 1, "the note");
+  expect(await server.store.links("agent-a")).toEqual([]);
+});
+
+test("signs of life of all links are stored together", async () => {
+  server = await startGateway({ heartbeatMs: 30 });
+  const told: string[][] = [];
+  server.store.linksAlive = async (ids) => void told.push([...ids].toSorted());
+  for (const instance of ["one", "two", "three"]) await greetGateway(server.port, helloFrom(instance));
+  told.length = 0;
+
+  await until(() => told.length > 1, "two heartbeats");
+
+  const ids = server.store.opened.map(({ connectionId }) => connectionId).toSorted();
+  expect(told.slice(0, 2)).toEqual([ids, ids]);
 });
 
 test("a key revoked in the database closes its links, not those of other keys", async () => {
@@ -181,9 +197,9 @@ test("a store that is out of reach revokes nothing", async () => {
   let checks = 0;
   server = await startGateway({
     keyCheckMs: 10,
-    authenticate: async () => {
-      if (checks++ > 0) throw new Error("store is down");
-      return { keyId: "k1", agentId: "agent-a", orgId: "org" };
+    async validCredentials() {
+      checks++;
+      throw new Error("store is down");
     },
   });
   await greetGateway(server.port);
@@ -191,6 +207,24 @@ test("a store that is out of reach revokes nothing", async () => {
   await until(() => checks > 3, "some checks");
 
   expect(server.gateway.connectionCount()).toBe(1);
+});
+
+test("the keys of all links are looked up in one go", async () => {
+  const asked: string[][] = [];
+  server = await startGateway({
+    keyCheckMs: 10,
+    async validCredentials(ids) {
+      asked.push([...ids].toSorted());
+      return new Set(ids);
+    },
+  });
+  for (const instance of ["one", "two", "three"]) await greetGateway(server.port, helloFrom(instance));
+  await greetGateway(server.port, helloFrom("four"), { Authorization: "Bearer other-key-of-a" });
+  asked.length = 0;
+
+  await until(() => asked.length > 0, "a check");
+
+  expect(asked[0]).toEqual(["k1", "k2"]);
 });
 
 test("revoke closes the links of that key at once", async () => {

@@ -1,0 +1,71 @@
+import type { JsonObject, PreparedContext } from "@patchbay/protocol";
+import type { CallOrder } from "../ports/function-gateway.ts";
+import type { Reservations } from "./reservations.ts";
+
+/** Which link of which runtime. */
+export interface LineIdentity {
+  /** One link; a newer link of the same runtime has another. */
+  connectionId: string;
+  agentId: string;
+  instanceId: string;
+  manifestHash: string;
+  /** Calls that the runtime runs side by side. */
+  concurrency: number;
+}
+
+/** A call frame that waits for a free place on a link. */
+export interface Waiting {
+  readonly text: string;
+  /** Called when the frame was handed to the runtime; a repetition changes nothing. */
+  sent(): void;
+}
+
+/** A call that somebody of this process waits for, as a line carries it. */
+export interface LineCall extends Waiting {
+  readonly order: CallOrder;
+  /** True while the runtime's answer to `ask` is waited for. */
+  readonly asking: boolean;
+  /** Nobody waits for it any more. */
+  readonly ended: boolean;
+  /** This attempt was not sent and never will be. */
+  turnedAway(): void;
+  /** The line no longer holds the call. `silent`: whoever held it does not answer, and may hold it yet. */
+  lose(options?: { silent: boolean }): void;
+}
+
+/** The way to one runtime: its WebSocket, or the replica that has it. */
+export interface Line {
+  readonly identity: LineIdentity;
+  readonly local: boolean;
+  /** True while something sent may arrive. */
+  readonly open: boolean;
+  /** True when it may be given further calls. */
+  readonly available: boolean;
+  /** False while the runtime's replica cannot be asked, or does not answer: a call would hardly be taken. */
+  readonly reachable: boolean;
+  /** Places for calls that are on their way to the line. */
+  readonly reserved: Reservations;
+  /** Calls at the runtime, waiting for it or on their way, by what it runs side by side: below 1 there is a free place. */
+  readonly load: number;
+  /** When a call was last assigned to it, to take turns among equals. */
+  turn: number;
+  /** Grows with each line that this process learns of; of an agent's lines the newest has the highest. */
+  order: number;
+  /** False when too many calls wait there already: the call is not sent. */
+  enqueue(call: LineCall): boolean;
+  /** Asks the runtime what became of a call, sent over an earlier link or by another process, and counts it as one it holds. */
+  ask(call: LineCall): void;
+  /** Tells the handler to stop; a call that was not sent is taken back. */
+  cancel(call: LineCall, reason: CancelReason): void;
+  /** Gives the call's place to the next one, whether it was sent or still waited. */
+  release(call: LineCall): void;
+  /** Undefined when the runtime was lost before it answered, or `signal` ended first. */
+  prepare(input: PrepareInput, signal: AbortSignal): Promise<PreparedContext | undefined>;
+}
+
+export type CancelReason = "timed_out" | "cancelled";
+
+export interface PrepareInput {
+  role?: string;
+  context: JsonObject;
+}

@@ -1,0 +1,131 @@
+import type { JsonValue } from "@patchbay/protocol";
+import { inTime } from "../../src/bus/in-time.ts";
+import { createMemoryBus } from "../../src/bus/memory-bus.ts";
+import { type Bus, NoResponders, RequestLost } from "../../src/ports/bus.ts";
+
+/** One body on its way from one process to another. */
+export interface Message {
+  kind: "publish" | "request" | "reply";
+  from: string;
+  to: string;
+  subject: string;
+  /** What it is about: `request call`, `reply held`, `publish arrived`, `publish runtimes`. */
+  label: string;
+  /** Which one of this label it is, from 1. */
+  nth: number;
+}
+
+export type Fate = "pass" | "drop" | "twice" | { delayMs: number };
+
+interface Endpoint {
+  name: string;
+  inner: Bus;
+  served: Map<string, number>;
+  /** `cut`: it knows itself apart. `frozen`: it is there and does nothing. `dead`: it is not there. */
+  state: "on" | "cut" | "frozen" | "dead";
+}
+
+/** A bus between replicas of one test, whose every message may be lost, late or repeated. */
+export function createBusHub() {
+  const endpoints = new Map<string, Endpoint>();
+  const counts = new Map<string, number>();
+  const hub = {
+    /** Every message that was carried, as `label nth`. */
+    carried: [] as string[],
+    fate: (() => "pass") as (message: Message) => Fate,
+    join,
+    set(name: string, state: Endpoint["state"]) {
+      endpoints.get(name)!.state = state;
+    },
+  };
+
+  function carry(
+    message: Omit<Message, "label" | "nth">,
+    about: string,
+    body: JsonValue,
+    hand: (body: JsonValue) => void,
+  ): void {
+    const label = `${message.kind} ${about}`;
+    const nth = (counts.get(label) ?? 0) + 1;
+    counts.set(label, nth);
+    hub.carried.push(`${label} ${nth}`);
+    const fate = hub.fate({ ...message, label, nth });
+    const text = JSON.stringify(body);
+    const deliver = (): void => {
+      if (endpoints.get(message.to)?.state === "on" && endpoints.get(message.from)?.state !== "frozen")
+        hand(JSON.parse(text) as JsonValue);
+    };
+    if (fate === "drop") return;
+    if (typeof fate === "object") return void setTimeout(deliver, fate.delayMs);
+    setImmediate(deliver);
+    if (fate === "twice") setImmediate(deliver);
+  }
+
+  function join(name: string): Bus {
+    const self: Endpoint = { name, inner: createMemoryBus(), served: new Map(), state: "on" };
+    endpoints.set(name, self);
+
+    function serverOf(subject: string): Endpoint | undefined {
+      return [...endpoints.values()].find(
+        ({ state, served }) => (state === "on" || state === "frozen") && (served.get(subject) ?? 0) > 0,
+      );
+    }
+
+    function ask(server: Endpoint, subject: string, body: JsonValue, patience: { timeoutMs: number }) {
+      const about = typeOf(body);
+      const there = { kind: "request", from: name, to: server.name, subject } as const;
+      const back = { kind: "reply", from: server.name, to: name, subject } as const;
+      return inTime(patience, (answered, failed) => {
+        carry(there, about, body, (body) => {
+          server.inner.request(subject, body, { timeoutMs: 60_000 }).then(
+            (answer) => carry(back, about, answer, answered),
+            (error: unknown) => carry(back, about, null, () => failed(new RequestLost("failed", { cause: error }))),
+          );
+        });
+        return undefined;
+      });
+    }
+
+    return {
+      get healthy() {
+        return self.state === "on";
+      },
+      reached: true,
+      publish(subject, body) {
+        self.inner.publish(subject, body);
+        if (self.state !== "on") return;
+        const about = subject === "runtimes" ? subject : typeOf(body);
+        for (const other of endpoints.values()) {
+          if (other === self || (subject.startsWith("replica.") && subject !== `replica.${other.name}`)) continue;
+          const message = { kind: "publish", from: name, to: other.name, subject } as const;
+          carry(message, about, body, (body) => other.inner.publish(subject, body));
+        }
+      },
+      subscribe: (subject, receive) => self.inner.subscribe(subject, receive),
+      async request(subject, body, options) {
+        if (self.served.get(subject)) return self.inner.request(subject, body, options);
+        const server = self.state === "on" ? serverOf(subject) : undefined;
+        if (!server) throw new NoResponders(`nobody serves ${subject}`);
+        return ask(server, subject, body, options);
+      },
+      serve(subject, answer) {
+        const serving = self.inner.serve(subject, answer);
+        self.served.set(subject, (self.served.get(subject) ?? 0) + 1);
+        return {
+          [Symbol.dispose]() {
+            serving[Symbol.dispose]();
+            self.served.set(subject, self.served.get(subject)! - 1);
+          },
+        };
+      },
+      close: () => self.inner.close(),
+    };
+  }
+
+  return hub;
+}
+
+function typeOf(body: JsonValue): string {
+  const named = typeof body === "object" && body !== null && "type" in body;
+  return named && typeof body.type === "string" ? body.type : "?";
+}

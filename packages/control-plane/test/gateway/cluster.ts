@@ -1,0 +1,285 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as wait } from "node:timers/promises";
+import { connect, silentLog, type Connection } from "@patchbay/functions";
+import type { CallOutcome, JsonValue } from "@patchbay/protocol";
+import { startChaosProxy, type ChaosProxy } from "../../../../test/support/chaos-proxy.ts";
+import { addAgents, startGateway, type GatewayServer } from "../../../../test/support/gateway-server.ts";
+import { handService, type Answer, type HandService } from "../../../../test/support/hand-service.ts";
+import { until } from "../../../../test/support/inbox.ts";
+import type { FunctionGatewayOptions } from "../../src/gateway/gateway.ts";
+import type { CallOrder, Delivery } from "../../src/ports/function-gateway.ts";
+import { StoreUnavailable } from "../../src/ports/run-store.ts";
+import type { CallRecord } from "../../src/ports/records.ts";
+import { openStore } from "../../src/store/open.ts";
+import { createBusHub } from "./bus-hub.ts";
+
+/** Short enough for tests, in the proportions of production. */
+export const TIMES = { heartbeatMs: 500, reconnectMs: 1_000, stopGraceMs: 150, arrivalMs: 1_000, callCheckMs: 150 };
+
+type Hook = () => void | Promise<void>;
+
+export interface Replica {
+  readonly name: string;
+  readonly server: GatewayServer;
+  readonly gateway: GatewayServer["gateway"];
+  /** While true the store rejects everything this replica asks of it. */
+  storeDown: boolean;
+  /** Called around this replica's next use of the store's method, once. */
+  before(method: string, hook: Hook): void;
+  after(method: string, hook: Hook): void;
+  /** Ends it as kill -9 would: no word to the store, the bus or its runtimes. */
+  kill(): void;
+}
+
+/** A run of a test, with the fence of its present owner. */
+export interface TestRun {
+  readonly runId: string;
+  readonly threadId: string;
+  owner: string;
+  fence: number;
+}
+
+/** A runtime behind a network that can be led to another replica. */
+export interface TestRuntime {
+  readonly service: HandService;
+  readonly connection: Connection;
+  readonly instanceId: string;
+  readonly proxy: ChaosProxy;
+  /** Cuts its link and leads it to another replica. */
+  move(to: Replica): void;
+  /** Has it open a link to another replica beside the one it has. */
+  replace(to: Replica): void;
+  /** Waits until the replica has it. */
+  at(replica: Replica): Promise<void>;
+  die(): void;
+}
+
+export type Ending = CallOutcome | "unknown" | "not taken";
+
+const never = new AbortController().signal;
+
+export async function startCluster(names: string[], options: Partial<FunctionGatewayOptions> = {}) {
+  const store = await openStore("sqlite::memory:");
+  await addAgents(store);
+  const hub = createBusHub();
+  const runtimes: TestRuntime[] = [];
+  const replicas: Replica[] = [];
+  for (const name of names) replicas.push(await startReplica(name));
+  let hash = "";
+  let closed = false;
+
+  async function startReplica(name: string): Promise<Replica> {
+    const hooks = new Map<string, Hook>();
+    const state = { storeDown: false, dead: false };
+    const guard = <Part extends object>(part: Part): Part =>
+      new Proxy(part, {
+        get(target, method: string) {
+          const call = target[method as keyof Part] as (...input: unknown[]) => Promise<unknown>;
+          return async (...input: unknown[]) => {
+            const refuse = (): void => {
+              if (state.storeDown || state.dead) throw new StoreUnavailable("out of reach");
+            };
+            refuse();
+            await run(`before ${method}`);
+            refuse();
+            const answer = await call.apply(target, input);
+            await run(`after ${method}`);
+            refuse();
+            return answer;
+          };
+        },
+      });
+    async function run(name: string): Promise<void> {
+      const hook = hooks.get(name);
+      hooks.delete(name);
+      await hook?.();
+    }
+    const server = await startGateway({
+      store: guard(store.runtimes),
+      calls: guard(store.calls),
+      bus: hub.join(name),
+      replicaId: name,
+      ...TIMES,
+      ...options,
+    });
+    return {
+      name,
+      server,
+      gateway: server.gateway,
+      get storeDown() {
+        return state.storeDown;
+      },
+      set storeDown(down) {
+        state.storeDown = down;
+      },
+      before: (method, hook) => void hooks.set(`before ${method}`, hook),
+      after: (method, hook) => void hooks.set(`after ${method}`, hook),
+      kill() {
+        state.dead = true;
+        hub.set(name, "dead");
+        server.cut();
+        void server.gateway.close();
+      },
+    };
+  }
+
+  async function connectRuntime(
+    replica: Replica,
+    change: { answer?: Answer; concurrency?: number; functions?: string[] } = {},
+  ): Promise<TestRuntime> {
+    const { concurrency, ...how } = change;
+    const service = handService(how);
+    const proxy = await startChaosProxy(replica.server.port);
+    const connection = connect(service, {
+      url: `http://127.0.0.1:${proxy.port}`,
+      key: "key-of-a",
+      log: silentLog,
+      backoff: { firstMs: 10, baseMs: 10, maxMs: 40 },
+      ...(concurrency !== undefined && { concurrency }),
+    });
+    const { instanceId } = connection;
+    const runtime: TestRuntime = {
+      service,
+      connection,
+      instanceId,
+      proxy,
+      move(to) {
+        proxy.retarget(to.server.port);
+        proxy.cut();
+      },
+      replace(to) {
+        proxy.retarget(to.server.port);
+        connection.update(service);
+      },
+      at: ({ name }) =>
+        until(async () => {
+          const links = await store.runtimes.links("agent-a");
+          return links.some((link) => link.instanceId === instanceId && link.replicaId === name);
+        }, `the runtime at ${name}`),
+      die() {
+        proxy.refusing = true;
+        proxy.cut();
+      },
+    };
+    runtimes.push(runtime);
+    await connection.ready;
+    await runtime.at(replica);
+    hash ||= (await replica.gateway.session("agent-a", { signal: never }))!.manifestHash;
+    return runtime;
+  }
+
+  async function startRun(owner: Replica): Promise<TestRun> {
+    const runId = `run-${randomUUID()}`;
+    const run = { runId, threadId: `thread-${runId}`, owner: owner.name };
+    const request = { query: "q", context: { a: 1 }, analysisMode: false, provider: "p", model: "m", maxTokens: 1 };
+    const started = await store.runs.start({
+      ...run,
+      orgId: "org",
+      agentId: "agent-a",
+      keyId: "key",
+      newThread: true,
+      request: { ...request, system: "", charged: false, warnings: [] },
+      timeoutMs: 600_000,
+      leaseMs: 600_000,
+      audit: [],
+    });
+    if (started.kind !== "started") throw new Error("the run was not started");
+    return { ...run, fence: started.run.fence };
+  }
+
+  /** Gives the run to another owner, as when the first one's lease ended. */
+  async function takeOver(run: TestRun, owner: Replica): Promise<void> {
+    await store.runs.release(run.owner, [run.runId]);
+    const [claimed] = await store.runs.claim({ owner: owner.name, leaseMs: 600_000, limit: 1, runId: run.runId });
+    run.owner = owner.name;
+    run.fence = claimed!.fence;
+  }
+
+  let position = 0;
+  function newCall(instanceId: string): CallRecord {
+    const callId = `call-${randomUUID()}`;
+    const what = { functionName: "echo", arguments: { text: "hello" } };
+    return { callId, step: 1, position: ++position, modelCallId: callId, ...what, attempt: 1, instanceId };
+  }
+
+  const commit = (run: TestRun, call: CallRecord) => store.runs.commit(run, { calls: [call] });
+
+  function orderOf(run: TestRun, call: CallRecord, change: Partial<CallOrder> = {}): CallOrder {
+    const { callId, attempt, instanceId, functionName } = call;
+    const { runId, threadId, fence } = run;
+    const what = { callId, attempt, instanceId: instanceId!, functionName, arguments: call.arguments };
+    return { ...what, agentId: "agent-a", context: { a: 1 }, runId, threadId, fence, timeoutMs: 20_000, ...change };
+  }
+
+  /** Stores the intent to call that runtime and gives its order. */
+  async function intend(run: TestRun, instanceId: string, change: Partial<CallOrder> = {}): Promise<CallOrder> {
+    const call = newCall(instanceId);
+    await commit(run, call);
+    return orderOf(run, call, change);
+  }
+
+  /** Brings one call to its end as a run does: stored before it is sent, given to another runtime when it surely did not run. */
+  async function callToEnd(
+    replica: Replica,
+    run: TestRun,
+    change: { timeoutMs?: number; onProgress?: (data: JsonValue) => void } = {},
+  ): Promise<{ callId: string; ending: Ending; attempts: number }> {
+    const { timeoutMs = 20_000, onProgress = () => {} } = change;
+    const call = newCall("");
+    for (; call.attempt <= 40; call.attempt++) {
+      const instanceId = await replica.gateway.assign("agent-a", hash, "echo", { signal: never });
+      if (instanceId === undefined) continue;
+      call.instanceId = instanceId;
+      await commit(run, call);
+      const order = orderOf(run, call, { timeoutMs });
+      const delivery = await replica.gateway.deliver(order, { signal: never, onProgress });
+      if (delivery.kind === "undelivered") {
+        await wait(Math.min(200, 10 * call.attempt));
+        continue;
+      }
+      await finish(replica, run, call, delivery);
+      const ending = delivery.kind === "outcome" ? delivery.outcome : "unknown";
+      return { callId: call.callId, ending, attempts: call.attempt };
+    }
+    return { callId: call.callId, ending: "not taken", attempts: call.attempt };
+  }
+
+  async function finish(replica: Replica, run: TestRun, call: CallRecord, delivery: Delivery): Promise<void> {
+    const unknown: CallOutcome = { ok: false, code: "outcome_unknown", message: "unknown" };
+    await commit(run, { ...call, outcome: delivery.kind === "outcome" ? delivery.outcome : unknown });
+    replica.gateway.acknowledge({ agentId: "agent-a", callId: call.callId, instanceId: call.instanceId! });
+  }
+
+  return {
+    store,
+    hub,
+    replicas,
+    get hash() {
+      return hash;
+    },
+    startReplica,
+    connectRuntime,
+    startRun,
+    takeOver,
+    intend,
+    callToEnd,
+    async [Symbol.asyncDispose]() {
+      if (closed) return;
+      closed = true;
+      await Promise.all(runtimes.map(({ connection }) => connection.stop({ drainMs: 0 })));
+      await Promise.all(runtimes.map(({ proxy }) => proxy[Symbol.asyncDispose]()));
+      await Promise.all(replicas.map(({ server }) => server[Symbol.asyncDispose]()));
+      await store.close();
+    },
+  };
+}
+
+export type Cluster = Awaited<ReturnType<typeof startCluster>>;
+
+/** How often each call ran, over all runtimes. */
+export function timesRun(runtimes: readonly TestRuntime[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { service } of runtimes)
+    for (const { callId } of service.invoked) counts.set(callId, (counts.get(callId) ?? 0) + 1);
+  return counts;
+}
