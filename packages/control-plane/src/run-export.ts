@@ -6,8 +6,8 @@ import type { ChosenModel, ModelStop, ModelTurn } from "./ports/model-provider.t
 import type { RunRecord, TurnRecord } from "./ports/records.ts";
 import type { HistoryEntry } from "./ports/run-store.ts";
 import type { Store } from "./ports/stores.ts";
-import { nextRequest } from "./run/respond.ts";
-import { callsOf, createProgress, createState, type RunState } from "./run/state.ts";
+import { askingOf, nextRequest } from "./run/request.ts";
+import { createProgress, createState, type RunState } from "./run/state.ts";
 
 /** One query of an exported conversation. Of its context only the names are told: what of the values the model was told stands in the turns. */
 export interface ExportedQuery {
@@ -84,9 +84,7 @@ async function addRun(store: Store, run: RunRecord, earlier: readonly EarlierRun
   const history = earlier.map(({ entry }) => entry);
   const state = createState(createProgress(run, [], calls), { model: modelOf(run), manifest, history });
   for (const turn of turns) {
-    const planning = run.request.analysisMode && state.turns.length === 0;
-    const lastChance = state.turns.filter(({ step }) => callsOf(state, step).length > 0).length >= LIMITS.steps;
-    const request = nextRequest(state, planning || lastChance ? "none" : "auto", planning);
+    const request = nextRequest(state, askingOf(state));
     addTurn(tape, recordedRequest(request), recordedAnswer(request, answerOf(state, turn, turns)));
     state.turns.push(turn);
   }

@@ -1,7 +1,8 @@
 import { MESSAGES, type JsonValue } from "@patchbay/protocol";
 import type { FunctionSession } from "../ports/function-gateway.ts";
 import type { ChosenModel } from "../ports/model-provider.ts";
-import type { NewRun } from "../ports/run-store.ts";
+import type { RunRecord } from "../ports/records.ts";
+import { type NewRun, StoreUnavailable } from "../ports/run-store.ts";
 import { ServiceError } from "../ports/service-error.ts";
 import type { AccountStore, AuditStore, ThreadStore } from "../ports/stores.ts";
 import { effectiveRole, isUnknownRole, mayAct } from "./access.ts";
@@ -9,10 +10,12 @@ import { failed } from "./answer.ts";
 import type { Caller, Query, RunHandle } from "./api.ts";
 import { refusedQuery, runEntry } from "./audit.ts";
 import { LEASE_MS, type Executor } from "./executor.ts";
+import { nextHold } from "./hold.ts";
 import { newId } from "./ids.ts";
 import { systemText } from "./prompt.ts";
 import { insufficientCredits, RunFailure, sessionNotFound } from "./run-failure.ts";
 import { tell, type RunDeps } from "./run-to-end.ts";
+import { createProgress, createState } from "./state.ts";
 
 export interface AcceptDeps extends RunDeps {
   threads: ThreadStore;
@@ -39,7 +42,7 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
 
   async function accept(caller: Caller, query: Query): Promise<RunHandle> {
     if (query.threadId !== undefined && !(await deps.threads.exists(caller.agentId, query.threadId))) throw noThread();
-    const early = deps.gateway.connected(caller.agentId) ? await connect(caller, query) : undefined;
+    const early = (await deps.gateway.connected(caller.agentId)) ? await connect(caller, query) : undefined;
     await requireRole(caller, query.role);
 
     const agent = await deps.accounts.getAgent(caller.agentId);
@@ -54,14 +57,17 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
     warnOfUnknownRole(caller, checked);
     run = completed(run, query, checked, agent?.instructions ?? "", deps.charged(caller.tier));
 
-    const started = await deps.runs.start(run);
+    const started = await deps.runs.start(run).catch((error: unknown) => {
+      if (error instanceof StoreUnavailable) executor.giveUp(run.runId);
+      throw error;
+    });
     if (started.kind === "thread_gone") throw noThread();
     if (started.kind === "busy") return await refuse(run, threadBusy());
     if (started.kind === "joined") return await joined(caller, started);
     deps.observe({ at: deps.clock.now(), kind: "query", runId: run.runId, agentId: run.agentId, ...roleOf(run) });
     const { manifest } = checked.session;
     if (started.run.status === "running")
-      executor.begin(started.run, { manifest, ...(run.newThread && { history: [] }) });
+      executor.begin(started.run, { manifest, heldMicros: started.heldMicros, ...(run.newThread && { history: [] }) });
     else executor.awaitTurn(run.threadId);
     return run;
   }
@@ -121,16 +127,7 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
   }
 
   async function refuse(run: NewRun, failure: RunFailure): Promise<RunHandle> {
-    const now = deps.clock.now();
-    const state = {
-      status: "failed" as const,
-      fence: 0,
-      createdAt: now,
-      deadlineAt: now,
-      cancelRequested: false,
-      claims: 0,
-    };
-    const record = { ...run, ...state, ...roleOf(run), lastSeq: 1 };
+    const record = { ...unbegun(run, deps.clock.now()), status: "failed" as const, lastSeq: 1 };
     const ending = failed(record, failure, 0);
     const refused = { ...run, audit: [runEntry(run, "run.refused", { rule: failure.code, ...hashOf(run) })] };
     await deps.runs.refuse(refused, {
@@ -217,7 +214,35 @@ function completed(run: NewRun, query: Query, checked: Checked, instructions: st
       charged,
     },
   };
-  return { ...made, audit: [runEntry(made, "run.started", { manifestHash })] };
+  return {
+    ...made,
+    ...(made.newThread && { holdMicros: firstHold(made, checked) }),
+    audit: [runEntry(made, "run.started", { manifestHash })],
+  };
+}
+
+/** What the first turn of a run without a history can cost. */
+function firstHold(run: NewRun, { chosen, session }: Checked): number {
+  const state = createState(createProgress(unbegun(run, 0)), {
+    model: chosen,
+    manifest: session.manifest,
+    history: [],
+  });
+  return nextHold(state)?.micros ?? 0;
+}
+
+function unbegun(run: NewRun, now: number): RunRecord {
+  const times = { createdAt: now, deadlineAt: now };
+  return {
+    ...run,
+    ...times,
+    ...roleOf(run),
+    status: "queued",
+    fence: 0,
+    cancelRequested: false,
+    claims: 0,
+    lastSeq: 0,
+  };
 }
 
 const hashOf = ({ manifestHash }: NewRun) => (manifestHash !== undefined ? { manifestHash } : {});

@@ -21,6 +21,12 @@ export function answered(state: Progress, response: string, executionTimeMs: num
   return { result, event: { type: "finalResponse", ...rest } };
 }
 
+/** The body of endpoint 1 that a run's `finalResponse` stands for, member for member as it was stored. */
+export function answerIn(finalResponse: string): QueryResponse {
+  const { type: _, response, ...rest } = JSON.parse(finalResponse) as Extract<RunEvent, { type: "finalResponse" }>;
+  return { success: true, response, errorMessage: "", ...rest };
+}
+
 /** The ending of a run that failed; `state` is absent when the run was refused before it began, or nothing is known of it. */
 export function failed(run: RunRecord, failure: RunFailure, executionTimeMs: number, state?: Progress): Ending {
   const { code, message } = failure;

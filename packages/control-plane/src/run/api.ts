@@ -75,6 +75,9 @@ export interface Runs {
 
   /** Starts recovering runs nobody works on. */
   open(): Promise<void>;
-  /** Hands its runs over: gives them `graceMs` to end, then ends their leases. */
-  drain(graceMs: number): Promise<void>;
+  /**
+   * Hands its runs over: gives them `graceMs` to end, then ends their leases. Those who follow runs are served for up to
+   * `followMs` more (default 0), while others go on with them.
+   */
+  drain(graceMs: number, followMs?: number): Promise<void>;
 }

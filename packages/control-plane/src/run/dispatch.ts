@@ -8,22 +8,27 @@ import {
   type JsonValue,
   type RunEvent,
 } from "@patchbay/protocol";
+import type { Clock } from "../ports/clock.ts";
 import type { CallOrder, Delivery, FunctionGateway } from "../ports/function-gateway.ts";
 import type { ModelCall } from "../ports/model-provider.ts";
 import type { CallRecord, RunRecord } from "../ports/records.ts";
 import { outcomeMembers } from "./answer.ts";
 import { callEntries, disagreement } from "./audit.ts";
+import { nextHold } from "./hold.ts";
 import { newId } from "./ids.ts";
 import type { Journal } from "./journal.ts";
 import { sessionNotFound } from "./run-failure.ts";
-import type { RunState } from "./state.ts";
+import { callsOf, type RunState } from "./state.ts";
 
 /** No function's name is longer than 64: what a model makes up is kept only as far as it tells something. */
 const LONGEST_NAME = 200;
 
 const MAX_ATTEMPTS = 3;
-/** Runtimes that a call is offered to one after the other: one that takes none of them must not keep the run busy. */
+/** A call is offered to one runtime after the other, less and less often: what takes none of them must not keep the run busy. */
 const MAX_OFFERS = 10;
+/** A run's own patience, over all its calls: what could not be placed for so long will not be a turn later. */
+const OFFERS_MS = 12_000;
+const SURE_OFFERS = 2;
 
 const UNKNOWN_OUTCOME: CallOutcome = {
   ok: false,
@@ -112,6 +117,7 @@ export function resultEvent(call: CallRecord): RunEvent {
 export interface SettleDeps {
   gateway: FunctionGateway;
   journal: Journal;
+  clock: Pick<Clock, "sleep">;
   /** Time left until the run's deadline. */
   remainingMs(): number;
   onSettled(call: CallRecord, ms: number): void;
@@ -136,7 +142,7 @@ export async function settle(
   for (const one of done) if (one.status === "rejected") throw one.reason;
   if (lostSession(calls)) throw sessionNotFound();
   const doubtful = open.some((call) => call.outcome === UNKNOWN_OUTCOME);
-  if (doubtful && !deps.gateway.connected(state.run.agentId)) throw sessionNotFound();
+  if (doubtful && !(await deps.gateway.connected(state.run.agentId))) throw sessionNotFound();
 }
 
 async function settleOne(
@@ -149,6 +155,8 @@ async function settleOne(
   const began = performance.now();
   const definition = state.functions.get(call.functionName)!;
   let ask = resumed;
+  const spentMs = state.offeredMs;
+  let refusedAt: number | undefined;
   for (;;) {
     const delivery = await hand(call, { run, definition, deps, ask, signal });
     ask = false;
@@ -156,10 +164,13 @@ async function settleOne(
       call.outcome = checked(delivery.outcome);
     } else if (delivery.kind === "unknown" && !(definition.idempotent && call.attempt < MAX_ATTEMPTS)) {
       call.outcome = UNKNOWN_OUTCOME;
-    } else if (call.attempt >= MAX_OFFERS) {
+    } else if (call.attempt >= MAX_OFFERS || (call.attempt >= SURE_OFFERS && state.offeredMs > OFFERS_MS)) {
       call.outcome = NOT_TAKEN;
     } else {
+      refusedAt ??= performance.now();
       // Surely not run, or safe to run again: the next runtime is stored before anything is sent to it.
+      if (call.attempt > 1) await deps.clock.sleep(offerPauseMs(call.attempt), { signal });
+      state.offeredMs = Math.max(state.offeredMs, spentMs + performance.now() - refusedAt);
       call.attempt++;
       await place(call, run, deps.gateway, signal);
       if (!call.outcome) {
@@ -170,12 +181,19 @@ async function settleOne(
     const alarm = disagreement(run, call);
     if (alarm) deps.onDisagreement(call, alarm.rule);
     const audit = [...callEntries(run, call), ...(alarm ? [alarm] : [])];
-    await deps.journal.write({ calls: [call], events: [resultEvent(call)], audit });
+    const entry = { calls: [call], events: [resultEvent(call)], audit };
+    // The last of a turn's calls brings the next turn.
+    const hold = callsOf(state, call.step).every(({ outcome }) => outcome) ? nextHold(state) : undefined;
+    const { heldMicros } = await deps.journal.write({ ...entry, ...(hold && { hold }) });
+    if (hold) state.heldMicros = heldMicros;
     deps.gateway.acknowledge({ agentId: run.agentId, callId: call.callId, instanceId: call.instanceId! });
     deps.onSettled(call, performance.now() - began);
     return;
   }
 }
+
+/** The first two offers follow one another at once: as a rule another runtime is there. */
+const offerPauseMs = (attempt: number): number => Math.min(2_000, 25 * 2 ** attempt);
 
 function hand(
   call: CallRecord,
@@ -192,6 +210,7 @@ function hand(
     context: run.request.context,
     threadId: run.threadId,
     runId: run.runId,
+    fence: run.fence,
     timeoutMs: Math.max(0, Math.min(definition.timeoutMs, deps.remainingMs())),
     ...(run.role !== undefined && { role: run.role }),
     ...(run.sessionId !== undefined && { sessionId: run.sessionId }),

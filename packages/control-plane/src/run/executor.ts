@@ -2,6 +2,7 @@ import type { Bus } from "../ports/bus.ts";
 import type { RunRecord } from "../ports/records.ts";
 import { LeaseLost } from "../ports/run-store.ts";
 import { ServiceError } from "../ports/service-error.ts";
+import { patiently } from "./patience.ts";
 import { cancelled, HandedOver, timedOut } from "./run-failure.ts";
 import { type AtHand, runToEnd, type RunDeps } from "./run-to-end.ts";
 
@@ -11,12 +12,23 @@ const POLL_MS = 1_000;
 /** A replica that could not renew for this long stops its runs itself: another may own them soon. */
 const SELF_ABORT_MS = 10_000;
 const CLAIM_LIMIT = 32;
+/** Claims at one poll: a replica that died may have left hundreds of runs. */
+const CLAIMS_AT_ONCE = 10;
+/** Who works on so many runs takes up one batch at a poll: replicas with fewer take the rest. */
+const CLAIM_UP_TO = 256;
+/** How long giving up what runs here may take: followers must be told before the process ends. */
+const HAND_OVER_MS = 1_000;
+const WATCH_MS = 1_000;
+/** Renewals that do not succeed for longer say that the store stands still, and not that this process did. */
+const RENEWAL_MS = 2_000;
 
 /** Owns the runs of this process: begins them, finds those nobody works on, keeps their leases, cancels and hands them over. */
 export interface Executor {
   readonly owner: string;
   /** Works a run that was stored as leased to `owner`. */
   begin(run: RunRecord, atHand?: AtHand): void;
+  /** Gives up a run that was perhaps stored although the store could not say so: else nobody works on it while its lease lasts. */
+  giveUp(runId: string): void;
   /** Has the replica that works on a thread look for runs that wait there when its own has ended. */
   awaitTurn(threadId: string): void;
   /** Ends a run of any replica that was marked as to be cancelled. */
@@ -24,7 +36,7 @@ export interface Executor {
   /** Aborted once this process gives up following runs; its reason is what a query that comes later is answered. */
   readonly draining: AbortSignal;
   open(): Promise<void>;
-  drain(graceMs: number): Promise<void>;
+  drain(graceMs: number, followMs: number): Promise<void>;
 }
 
 interface Running {
@@ -44,6 +56,8 @@ export function createExecutor(owner: string, bus: Bus, deps: RunDeps): Executor
   let handedOver = false;
   let polling: Promise<void> = Promise.resolve();
   let renewedAt = 0;
+  /** When the first renewal was tried that none has succeeded since. */
+  let renewalSince: number | undefined;
 
   function begin(run: RunRecord, atHand: AtHand = {}): void {
     // Accepted or claimed at the last moment: nobody here would look after it any more.
@@ -54,13 +68,17 @@ export function createExecutor(owner: string, bus: Bus, deps: RunDeps): Executor
     if (run.cancelRequested) abort.abort(cancelled());
     // The timer alone would leave it a tick, in which a quick model can answer while another run of the thread still goes on.
     else if (leftMs <= 0) abort.abort(timedOut());
-    const worked = runToEnd(run, atHand, deps, abort.signal).then((how) => leave(run, how));
+    const worked = deps
+      .within(run.orgId, () => runToEnd(run, atHand, deps, abort.signal))
+      .then((how) => leave(run, how));
     const ended = worked.finally(() => {
       clearTimeout(deadline);
       // After a lease was lost and won back, the same run may be worked on here anew.
       if (running.get(run.runId)?.abort === abort) running.delete(run.runId);
       if (accepting && awaited.has(run.threadId)) void claimNext(run.threadId);
     });
+    // Its lease is new; what was known of leases before it says nothing of it.
+    if (running.size === 0) renewedAt = performance.now();
     running.set(run.runId, { threadId: run.threadId, abort, ended });
   }
 
@@ -87,9 +105,20 @@ export function createExecutor(owner: string, bus: Bus, deps: RunDeps): Executor
     if ((await claim({ threadId, limit: 1 })) === 0) awaited.delete(threadId);
   }
 
+  async function claimAll(): Promise<void> {
+    for (let batch = 0; batch < CLAIMS_AT_ONCE; batch++) {
+      if (!accepting || (batch > 0 && running.size >= CLAIM_UP_TO)) return;
+      if ((await claim({ limit: CLAIM_LIMIT })) < CLAIM_LIMIT) return;
+    }
+  }
+
   async function endExpired(): Promise<void> {
     const options = { owner, leaseMs: LEASE_MS, limit: CLAIM_LIMIT };
-    for (const run of await runs.claimExpired(options)) begin(run);
+    for (let batch = 0; batch < CLAIMS_AT_ONCE; batch++) {
+      const expired = await runs.claimExpired(options);
+      for (const run of expired) begin(run);
+      if (expired.length < CLAIM_LIMIT) return;
+    }
   }
 
   async function renew(): Promise<void> {
@@ -98,8 +127,11 @@ export function createExecutor(owner: string, bus: Bus, deps: RunDeps): Executor
       return;
     }
     const mine = [...running.keys()];
+    const began = performance.now();
+    renewalSince ??= began;
     const held = new Map((await runs.renew(owner, mine, LEASE_MS)).map((run) => [run.runId, run]));
-    renewedAt = performance.now();
+    renewedAt = began;
+    renewalSince = undefined;
     for (const id of mine) {
       const lease = held.get(id);
       if (!lease) running.get(id)?.abort.abort(new LeaseLost("lease ended"));
@@ -114,14 +146,20 @@ export function createExecutor(owner: string, bus: Bus, deps: RunDeps): Executor
         // Before any claim: runs of this process whose leases ended while the store was out of reach are not to be claimed.
         if (performance.now() - renewedAt >= RENEW_MS) await renew();
         await endExpired();
-        if (accepting) await claim({ limit: CLAIM_LIMIT });
+        await claimAll();
       } catch (error) {
         log.warn("looking after runs failed", { cause: error });
-        if (performance.now() - renewedAt > SELF_ABORT_MS)
-          for (const one of running.values()) one.abort.abort(new LeaseLost("lease could not be renewed"));
       }
       await clock.sleep(POLL_MS, { signal: stopped.signal });
     }
+  }
+
+  /** A store that stands still answers no renewal: what may be another's soon is given up here in time, beside the poll that waits. */
+  function giveUpUnrenewed(): void {
+    const now = performance.now();
+    const standsStill = renewalSince !== undefined && now - renewalSince > RENEWAL_MS;
+    if (!standsStill || now - renewedAt <= SELF_ABORT_MS) return;
+    for (const one of running.values()) one.abort.abort(new LeaseLost("lease could not be renewed"));
   }
 
   const release = (runIds: string[]): Promise<void> => runs.release(owner, runIds);
@@ -143,37 +181,54 @@ export function createExecutor(owner: string, bus: Bus, deps: RunDeps): Executor
     else if (accepting) void claim({ threadId, limit: 1 });
   });
 
+  // A replica that stops has given up its leases: the runs are taken up now instead of at the next poll.
+  const handovers = bus.subscribe("released", () => {
+    void claimAll();
+  });
+  let leaseWatch: NodeJS.Timeout | undefined;
+
   return {
     owner,
     begin,
+    giveUp(runId) {
+      patiently(() => release([runId]), { clock, log }).catch(releaseFailed);
+    },
     awaitTurn: (threadId) => bus.publish("waiting", threadId),
     cancel: (runId) => bus.publish("cancel", runId),
     draining: draining.signal,
     async open() {
       renewedAt = performance.now();
       polling = poll().catch(() => {});
+      leaseWatch = setInterval(giveUpUnrenewed, WATCH_MS);
     },
-    async drain(graceMs) {
+    async drain(graceMs, followMs) {
       accepting = false;
       const ended = Promise.all([...running.values()].map((one) => one.ended));
       const timer = new AbortController();
       await Promise.race([ended, clock.sleep(graceMs, { signal: timer.signal }).catch(() => {})]);
       timer.abort();
       stopped.abort();
-      await polling;
-      await handOver();
+      // Neither a store nor a model that stands still may keep those who follow from being told.
+      await Promise.race([polling, clock.sleep(HAND_OVER_MS)]);
+      const left = running.size;
+      await Promise.race([handOver(), clock.sleep(2 * HAND_OVER_MS)]);
+      if (left > 0) await clock.sleep(followMs);
       draining.abort(new ServiceError("unavailable", "This replica is stopping. Try again in a moment."));
       cancellations[Symbol.dispose]();
       waits[Symbol.dispose]();
+      handovers[Symbol.dispose]();
+      clearInterval(leaseWatch);
     },
   };
 
+  /** Gives up what still runs here. */
   async function handOver(): Promise<void> {
     handedOver = true;
     const left = [...running.entries()];
     for (const [, one] of left) one.abort.abort(new HandedOver("this process is stopping"));
-    await Promise.all(left.map(([, one]) => one.ended));
+    await Promise.race([Promise.all(left.map(([, one]) => one.ended)), clock.sleep(HAND_OVER_MS)]);
     // The next start, or another replica, takes them up; without this it would wait for the leases to end.
     await release(left.map(([id]) => id)).catch(releaseFailed);
+    if (left.length > 0) bus.publish("released", left.length);
   }
 }

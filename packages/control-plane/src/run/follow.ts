@@ -1,19 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { StoreUnavailable, type RunStore } from "../ports/run-store.ts";
+import { type RunHead, StoreUnavailable, type RunStore } from "../ports/run-store.ts";
 import type { Followed, RunHandle } from "./api.ts";
 import type { Beat, Feed } from "./feed.ts";
+import { ends } from "./last-event.ts";
+import type { Watch } from "./watch.ts";
 
 /** Events of the log that are read at a time: a reader that stands still keeps them in memory, and each may be large. */
-const PAGE = 16;
+const PAGE = 4;
 /** What a reader may lag behind before its inbox is emptied and it reads the log again. */
 const INBOX_CHARS = 256 * 1024;
-/** How often the log is looked at although nobody woke the reader. */
-const QUIET_POLL_MS = 5_000;
-const UNHEALTHY_POLL_MS = 500;
 const STORE_RETRY_MS = 250;
-
-const ends = (body: string): boolean =>
-  body.startsWith('{"type":"finalResponse"') || body.startsWith('{"type":"error"');
 
 /**
  * A run's log from after `after`, then live, to its last event; ends before that when the run was erased. Everything stored comes
@@ -21,47 +17,47 @@ const ends = (body: string): boolean =>
  * slows the run. While the store is out of reach the reader waits, as the run does.
  */
 export async function* follow(
-  run: Pick<RunHandle, "runId" | "agentId">,
+  run: Pick<RunHandle, "runId">,
   options: { after: number; deltas: boolean; signal: AbortSignal },
-  deps: { runs: RunStore; feed: Feed },
+  deps: { runs: Pick<RunStore, "events">; feed: Feed; watch: Pick<Watch, "on"> },
 ): AsyncGenerator<Followed> {
   const { deltas, signal } = options;
-  const inbox = createInbox(deltas);
+  const inbox = createInbox(options.after, deltas);
   using _listening = deps.feed.listen(run.runId, inbox.receive);
+  using _watching = deps.watch.on(run.runId, inbox.look);
   using _aborting = onAbort(signal, inbox.wake);
-  let last = options.after;
   let behind = true;
-  let quiet = false;
 
   while (!signal.aborted) {
     if (behind) {
-      const page = await unlessOutOfReach(() => deps.runs.events(run.runId, last, PAGE));
+      const { over } = inbox;
+      const page = await unlessOutOfReach(() => deps.runs.events(run.runId, inbox.last, PAGE));
       if (!page) {
         await sleep(STORE_RETRY_MS, undefined, { signal }).catch(() => {});
         continue;
       }
       for (const event of page) {
-        last = event.seq;
+        inbox.last = event.seq;
         yield { id: event.seq, body: event.body };
         if (ends(event.body)) return;
       }
       behind = page.length === PAGE;
       if (behind) continue;
-      if (quiet && page.length === 0 && (await nothingComes(run, last, deps.runs))) return;
+      if (over && page.length === 0) return;
     }
     for (const one of inbox.take()) {
       if (one.id === undefined) yield one;
-      else if (one.id > last + 1) {
+      else if (one.id > inbox.last + 1) {
         behind = true;
         break;
-      } else if (one.id === last + 1) {
-        last = one.id;
+      } else if (one.id === inbox.last + 1) {
+        inbox.last = one.id;
         yield one;
         if (ends(one.body)) return;
       }
     }
     if (behind || signal.aborted) continue;
-    quiet = behind = await inbox.arrived(deps.feed.healthy ? QUIET_POLL_MS : UNHEALTHY_POLL_MS);
+    behind = await inbox.arrived(signal);
   }
 }
 
@@ -75,27 +71,19 @@ async function unlessOutOfReach<T>(read: () => Promise<T>): Promise<T | undefine
   }
 }
 
-/** True of a run that was erased, and of one that ended at or before the event that the reader says it has. */
-async function nothingComes(
-  { runId, agentId }: Pick<RunHandle, "runId" | "agentId">,
-  last: number,
-  runs: RunStore,
-): Promise<boolean> {
-  const found = await unlessOutOfReach(async () => [await runs.get(agentId, runId)]);
-  if (!found) return false;
-  const [run] = found;
-  return !run || (run.finishedAt !== undefined && run.lastSeq <= last);
-}
-
-function createInbox(deltas: boolean) {
+function createInbox(after: number, deltas: boolean) {
   let items: Followed[] = [];
   let chars = 0;
-  let overflowed = false;
+  let mustRead = false;
   let notify: (() => void) | undefined;
 
   function wake(): void {
     notify?.();
     notify = undefined;
+  }
+  function read(): void {
+    mustRead = true;
+    wake();
   }
   function put(item: Followed): void {
     items.push(item);
@@ -103,17 +91,26 @@ function createInbox(deltas: boolean) {
     if (chars <= INBOX_CHARS) return;
     items = [];
     chars = 0;
-    overflowed = true;
+    mustRead = true;
   }
 
-  return {
+  const inbox = {
+    /** Number of the last event the reader was given. */
+    last: after,
+    /** True of a run that ended or was erased: what the log does not hold by now will not come. */
+    over: false,
     wake,
     receive(beat: Beat): void {
+      if ("upTo" in beat) return beat.upTo > inbox.last ? read() : undefined;
       if ("live" in beat) {
         if (!deltas) return;
         put({ body: beat.live });
       } else for (const { seq, body } of beat.stored) put({ id: seq, body });
       wake();
+    },
+    look(head: RunHead | undefined): void {
+      inbox.over = !head || head.ended;
+      if (inbox.over || (head && head.lastSeq > inbox.last)) read();
     },
     take(): Followed[] {
       const taken = items;
@@ -121,21 +118,15 @@ function createInbox(deltas: boolean) {
       chars = 0;
       return taken;
     },
-    /** Resolves when something came in; true when the log must be read because something was dropped or nothing came for long. */
-    async arrived(withinMs: number): Promise<boolean> {
-      if (items.length === 0 && !overflowed) {
-        const { promise, resolve } = Promise.withResolvers<void>();
-        notify = resolve;
-        const timer = setTimeout(resolve, withinMs);
-        await promise;
-        clearTimeout(timer);
-        notify = undefined;
-      }
-      const mustRead = overflowed || items.length === 0;
-      overflowed = false;
-      return mustRead;
+    /** Resolves when something came in or the reader stops; true when the log must be read. */
+    async arrived(signal: AbortSignal): Promise<boolean> {
+      if (items.length === 0 && !mustRead && !signal.aborted) await new Promise<void>((resolve) => (notify = resolve));
+      const read = mustRead;
+      mustRead = false;
+      return read;
     },
   };
+  return inbox;
 }
 
 function onAbort(signal: AbortSignal, wake: () => void): Disposable {

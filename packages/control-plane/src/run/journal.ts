@@ -20,7 +20,8 @@ export type JournalEntry = Omit<RunCommit, "events"> & { events?: RunEvent[] };
  * once they are stored. While the store is out of reach an entry waits; a lost lease is thrown at once.
  */
 export interface Journal {
-  write(entry: JournalEntry): Promise<void>;
+  /** Says what was held by the entry's `hold`, as far as that is known. */
+  write(entry: JournalEntry): Promise<{ heldMicros: number }>;
   /** Shows an event that is not kept. */
   live(event: LiveEvent): void;
 }
@@ -35,9 +36,9 @@ export function createJournal(
 ): Journal {
   let seq = lastSeq;
   let unsaid = opening;
-  let tail: Promise<void> = Promise.resolve();
+  let tail: Promise<unknown> = Promise.resolve();
 
-  async function store(entry: JournalEntry): Promise<void> {
+  async function store(entry: JournalEntry): Promise<{ heldMicros: number }> {
     const events: StoredEvent[] = (entry.events ?? []).map((event, i) => ({
       seq: seq + i + 1,
       body: JSON.stringify(event),
@@ -45,10 +46,11 @@ export function createJournal(
     // A terminal entry is written whatever the signal says: it is how an aborted run ends.
     const until = entry.finish ? {} : { signal };
     const audit = [...unsaid, ...(entry.audit ?? [])];
-    await patiently(() => runs.commit(run, { ...entry, events, audit }), { clock, log, ...until });
+    const held = await patiently(() => runs.commit(run, { ...entry, events, audit }), { clock, log, ...until });
     unsaid = [];
     seq += events.length;
     if (events.length > 0) feed.stored(run.runId, events);
+    return held;
   }
 
   return {

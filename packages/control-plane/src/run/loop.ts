@@ -6,6 +6,7 @@ import { callEntries } from "./audit.ts";
 import { calledEvents, plan, settle } from "./dispatch.ts";
 import type { Journal, JournalEntry } from "./journal.ts";
 import { providerFailure } from "./model-turn.ts";
+import { askingOf } from "./request.ts";
 import { respond, type RespondDeps } from "./respond.ts";
 import { RunFailure } from "./run-failure.ts";
 import { callsOf, type RunState } from "./state.ts";
@@ -32,9 +33,9 @@ export interface Answer {
 export async function converse(state: RunState, deps: LoopDeps, signal: AbortSignal): Promise<Answer> {
   await settlePending(state, deps, signal);
   for (;;) {
-    const planning = state.run.request.analysisMode && state.turns.length === 0;
-    const lastChance = stepsTaken(state) >= LIMITS.steps;
-    const turn = await respond(state, planning || lastChance ? "none" : "auto", planning, deps, signal);
+    const asking = askingOf(state);
+    const { planning, lastChance } = asking;
+    const turn = await respond(state, asking, deps, signal);
 
     const failure = unusable(state, turn, planning, lastChance);
     if (failure) {
@@ -61,9 +62,6 @@ function unusable(state: RunState, turn: ModelTurn, planning: boolean, lastChanc
   return undefined;
 }
 
-/** Turns that called or paused; a model that only ever pauses must end too. */
-const stepsTaken = ({ run, turns }: RunState): number => turns.length - (run.request.analysisMode ? 1 : 0);
-
 /** Ends what an earlier owner of the run had begun. */
 async function settlePending(state: RunState, deps: LoopDeps, signal: AbortSignal): Promise<void> {
   const last = state.turns.at(-1);
@@ -76,8 +74,8 @@ function settleTurn(
   deps: LoopDeps,
   options: { resumed: boolean; signal: AbortSignal },
 ): Promise<void> {
-  const { gateway, journal, remainingMs, onCall, onDisagreement } = deps;
-  return settle(state, calls, { gateway, journal, remainingMs, onSettled: onCall, onDisagreement }, options);
+  const { gateway, journal, clock, remainingMs, onCall, onDisagreement } = deps;
+  return settle(state, calls, { gateway, journal, clock, remainingMs, onSettled: onCall, onDisagreement }, options);
 }
 
 async function runCalls(state: RunState, turn: ModelTurn, deps: LoopDeps, signal: AbortSignal): Promise<void> {
@@ -121,8 +119,10 @@ function entryOf(state: RunState, turn: ModelTurn, deps: LoopDeps) {
   state.turns.push(record);
   for (const warning of warnings) state.warnings.add(warning);
   deps.onTurn(record);
+  const { heldMicros } = state;
+  state.heldMicros = 0;
   return {
-    turn: { ...record, provider: model.provider.name, model: model.model, heldMicros: state.heldMicros },
+    turn: { ...record, provider: model.provider.name, model: model.model, heldMicros },
     events: turn.thoughts.map((content): RunEvent => ({ type: "thought", content })),
   };
 }

@@ -6,7 +6,7 @@ import type { Metrics } from "../ports/metrics.ts";
 import type { ModelCatalog } from "../ports/model-provider.ts";
 import type { RunRecord } from "../ports/records.ts";
 import { type HistoryEntry, LeaseLost, type RunStore } from "../ports/run-store.ts";
-import type { RuntimeStore } from "../ports/stores.ts";
+import type { RuntimeStore, Store } from "../ports/stores.ts";
 import { answered, failed, type Ending } from "./answer.ts";
 import type { Feed } from "./feed.ts";
 import { callEntries, runEntry } from "./audit.ts";
@@ -27,12 +27,16 @@ export interface RunDeps {
   log: Log;
   metrics: Metrics;
   observe: Observer;
+  /** Does the work as one organisation. */
+  within: Store["within"];
 }
 
 /** What is known of a run where it was accepted. Of a run that was claimed it is read from the store. */
 export interface AtHand {
   manifest?: Manifest;
   history?: readonly HistoryEntry[];
+  /** Micro-USD held for its first turn. */
+  heldMicros?: number;
 }
 
 /** Earlier runs of the thread that a model may be shown, before the budget of characters. */
@@ -74,7 +78,7 @@ export async function runToEnd(
       ending = answered(state, answer.text, elapsed(run, deps.clock));
     } catch (error) {
       const cause = signal.aborted ? signal.reason : error;
-      if (cause instanceof RunMoved) return "moved";
+      if (cause instanceof RunMoved) return moved(cause, log);
       const failure = cause instanceof RunFailure ? cause : new RunFailure("internal", "Internal error", { cause });
       log[failure.code === "internal" ? "error" : "info"]("run failed", { code: failure.code, cause: failure.cause });
       ending = failed(run, failure, elapsed(run, deps.clock), progress);
@@ -83,10 +87,15 @@ export async function runToEnd(
     tell(run, ending, deps);
     return "ended";
   } catch (error) {
-    if (error instanceof LeaseLost) return "moved";
+    if (error instanceof LeaseLost) return moved(error, log);
     log.error("run could not be ended, it is left to recovery", { cause: error });
     return "left";
   }
+}
+
+function moved(cause: RunMoved, log: Log): "moved" {
+  log[cause instanceof LeaseLost ? "warn" : "info"]("run moved to another owner", { cause: cause.message });
+  return "moved";
 }
 
 /** What earlier owners of the run stored. A run that was never claimed from anyone has nothing to go on from. */
@@ -107,7 +116,7 @@ async function restore(progress: Progress, atHand: AtHand, deps: RunDeps): Promi
   const manifest =
     atHand.manifest ?? (run.manifestHash ? await deps.runtimes.getManifest(run.agentId, run.manifestHash) : undefined);
   if (!manifest) throw sessionNotFound();
-  return createState(progress, { model, manifest, history });
+  return createState(progress, { model, manifest, history, heldMicros: atHand.heldMicros ?? 0 });
 }
 
 function loopDeps(run: RunRecord, deps: RunDeps, journal: ReturnType<typeof createJournal>, log: Log) {

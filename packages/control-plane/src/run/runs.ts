@@ -4,11 +4,15 @@ import type { RunRecord } from "../ports/records.ts";
 import { ServiceError } from "../ports/service-error.ts";
 import { createAcceptance, type AcceptDeps } from "./accept.ts";
 import { mayAct } from "./access.ts";
+import { answerIn } from "./answer.ts";
 import type { Caller, RunHandle, Runs } from "./api.ts";
 import { createExecutor } from "./executor.ts";
 import { follow } from "./follow.ts";
+import { ends, succeeds } from "./last-event.ts";
 import { patiently } from "./patience.ts";
 import { createReaders } from "./readers.ts";
+import { stepwise } from "./stepwise.ts";
+import { createWatch } from "./watch.ts";
 
 const ERASE_WAIT_MS = 5_000;
 const ended = (status: RunStatus): boolean => status !== "queued" && status !== "running";
@@ -17,6 +21,9 @@ const ended = (status: RunStatus): boolean => status !== "queued" && status !== 
 export function createRuns(options: { owner: string; bus: Bus }, deps: AcceptDeps): Runs {
   const executor = createExecutor(options.owner, options.bus, deps);
   const { accept, join } = createAcceptance(executor, deps);
+  const watch = createWatch(deps);
+  const closing = new AbortController();
+  let watching: Promise<void> = Promise.resolve();
   const readers = createReaders((run) => void requestCancel(run.agentId, run.runId).catch(warn));
 
   function warn(error: unknown): void {
@@ -35,25 +42,31 @@ export function createRuns(options: { owner: string; bus: Bus }, deps: AcceptDep
     return run && mayAct(caller, run.role) ? run : undefined;
   }
 
-  /** Waits until the log of a run is complete; false when the wait was ended first. */
-  async function finished(run: Pick<RunHandle, "runId" | "agentId">, signal: AbortSignal): Promise<boolean> {
+  const log = (run: Pick<RunHandle, "runId">, options: Parameters<typeof follow>[1]) =>
+    follow(run, options, { ...deps, watch });
+
+  /** Waits for the last event of a run; undefined when the wait was ended first, or the run erased. */
+  async function lastEvent(run: Pick<RunHandle, "runId">, signal: AbortSignal): Promise<string | undefined> {
     const over = AbortSignal.any([signal, executor.draining]);
     let last = "";
-    for await (const event of follow(run, { after: 0, deltas: false, signal: over }, deps)) last = event.body;
-    return last.startsWith('{"type":"finalResponse"') || last.startsWith('{"type":"error"');
+    for await (const event of log(run, { after: 0, deltas: false, signal: over })) last = event.body;
+    return ends(last) ? last : undefined;
   }
 
   return {
     start: accept,
     join,
     follow(run, { signal, ...rest }) {
-      return follow(run, { ...rest, signal: AbortSignal.any([signal, executor.draining]) }, deps);
+      // A stream is read from outside of the request that opened it, and as nobody in particular.
+      return stepwise(log(run, { ...rest, signal: AbortSignal.any([signal, executor.draining]) }));
     },
     async result(run: RunHandle, { signal }): Promise<QueryResponse | undefined> {
-      const complete = await finished(run, signal);
+      const last = await lastEvent(run, signal);
+      // It holds all of the answer, so that nothing need be read.
+      if (last !== undefined && succeeds(last)) return answerIn(last);
       const record = await patiently(() => deps.runs.get(run.agentId, run.runId), { ...deps, signal });
       if (!record) throw new ServiceError("not_found", "The run was erased with its thread");
-      return complete ? record.result : undefined;
+      return last === undefined ? undefined : record.result;
     },
     attach: readers.attach,
     async find(caller, runId) {
@@ -80,13 +93,18 @@ export function createRuns(options: { owner: string; bus: Bus }, deps: AcceptDep
         throw new ServiceError("role_not_allowed", MESSAGES.role_not_allowed);
       const active = await deps.runs.active(threadId);
       await Promise.all(active.map((runId) => requestCancel(caller.agentId, runId)));
-      await Promise.all(
-        active.map((runId) => finished({ agentId: caller.agentId, runId }, AbortSignal.timeout(ERASE_WAIT_MS))),
-      );
+      await Promise.all(active.map((runId) => lastEvent({ runId }, AbortSignal.timeout(ERASE_WAIT_MS))));
       return await deps.threads.erase(caller.agentId, threadId);
     },
-    open: () => executor.open(),
-    drain: (graceMs) => executor.drain(graceMs),
+    async open() {
+      watching = watch.run(closing.signal);
+      await executor.open();
+    },
+    async drain(graceMs, followMs = 0) {
+      await executor.drain(graceMs, followMs);
+      closing.abort();
+      await watching;
+    },
   };
 }
 

@@ -25,7 +25,9 @@ export interface RunState extends Progress {
   budget: number;
   /** Units left out so far: when it grows, what came before changed and echoes no longer hold. */
   dropped: number;
-  /** Micro-USD held for the turn that is being asked for. */
+  /** Time that went into offering calls which no runtime took. */
+  offeredMs: number;
+  /** Micro-USD known to be held for the turn that comes next. */
   heldMicros: number;
 }
 
@@ -39,7 +41,12 @@ export function createProgress(run: RunRecord, turns: TurnRecord[] = [], calls: 
 
 export function createState(
   progress: Progress,
-  { model, manifest, history }: { model: ChosenModel; manifest: Manifest; history: readonly HistoryEntry[] },
+  {
+    model,
+    manifest,
+    history,
+    heldMicros = 0,
+  }: { model: ChosenModel; manifest: Manifest; history: readonly HistoryEntry[]; heldMicros?: number },
 ): RunState {
   const { run } = progress;
   const visible = visibleFunctions(manifest, run.role);
@@ -52,7 +59,8 @@ export function createState(
     history,
     budget: CONVERSATION_CHARS,
     dropped: 0,
-    heldMicros: 0,
+    offeredMs: 0,
+    heldMicros,
   };
 }
 

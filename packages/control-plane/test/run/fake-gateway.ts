@@ -51,7 +51,7 @@ export function fakeGateway(manifest: Manifest, answer: Answer, recovered: Answe
     deliver: (order, { signal }) => send(order, answer, signal),
     recover: (order, { signal }) => send(order, recovered, signal),
     acknowledge: ({ callId }) => void acknowledged.push(callId),
-    connected: () => fake.connected,
+    connected: async () => fake.connected,
   };
   return Object.assign(fake, { gateway });
 }

@@ -1,10 +1,15 @@
 import { expect, test } from "vitest";
 import { createMemoryBus } from "../../src/bus/memory-bus.ts";
 import { StoreUnavailable, type RunStore, type StoredEvent } from "../../src/ports/run-store.ts";
+import { silentLog } from "../../src/ports/log.ts";
 import { createFeed } from "../../src/run/feed.ts";
 import { follow } from "../../src/run/follow.ts";
+import { createWatch } from "../../src/run/watch.ts";
+import { systemClock } from "../../src/system-clock.ts";
 
-const RUN = { runId: "r", agentId: "a" };
+const RUN = { runId: "r" };
+/** For readers who need no watching over. */
+const watch = { on: () => ({ [Symbol.dispose]() {} }) };
 
 /** A log that grows, and the feed that tells of it. */
 function growingLog() {
@@ -27,7 +32,7 @@ function growingLog() {
 
 test("a reader that lags behind megabytes of events still gets each of them once, in order", async () => {
   const { runs, feed, append, log } = growingLog();
-  const stream = follow(RUN, { after: 0, deltas: true, signal: AbortSignal.timeout(10_000) }, { runs, feed });
+  const stream = follow(RUN, { after: 0, deltas: true, signal: AbortSignal.timeout(10_000) }, { runs, feed, watch });
   append({ type: "thought", content: "first" });
   expect((await stream.next()).value).toMatchObject({ id: 1 });
 
@@ -51,7 +56,7 @@ test("resuming after any event gives exactly the rest", async () => {
   for (let after = 0; after <= 3; after++) {
     const seen: string[] = [];
     const options = { after, deltas: false, signal: AbortSignal.timeout(1_000) };
-    for await (const event of follow(RUN, options, { runs, feed })) seen.push(event.body);
+    for await (const event of follow(RUN, options, { runs, feed, watch })) seen.push(event.body);
     expect(seen).toEqual(log.slice(after).map((event) => event.body));
   }
 });
@@ -61,7 +66,7 @@ test("live events are shown only to those who asked for them", async () => {
   const shown = async (deltas: boolean): Promise<string[]> => {
     const types: string[] = [];
     const options = { after: 0, deltas, signal: AbortSignal.timeout(2_000) };
-    for await (const event of follow(RUN, options, { runs, feed }))
+    for await (const event of follow(RUN, options, { runs, feed, watch }))
       types.push((JSON.parse(event.body) as { type: string }).type);
     return types;
   };
@@ -76,7 +81,7 @@ test("live events are shown only to those who asked for them", async () => {
 test("a reader that stops waiting ends at once and leaves nothing behind", async () => {
   const { runs, feed } = growingLog();
   const stop = new AbortController();
-  const stream = follow(RUN, { after: 0, deltas: false, signal: stop.signal }, { runs, feed });
+  const stream = follow(RUN, { after: 0, deltas: false, signal: stop.signal }, { runs, feed, watch });
   const next = stream.next();
   stop.abort();
 
@@ -96,24 +101,75 @@ test("a reader waits while the store is out of reach, and then misses nothing", 
 
   const seen: number[] = [];
   const options = { after: 0, deltas: false, signal: AbortSignal.timeout(5_000) };
-  for await (const event of follow(RUN, options, { runs: failing, feed })) seen.push(event.id!);
+  for await (const event of follow(RUN, options, { runs: failing, feed, watch })) seen.push(event.id!);
 
   expect(seen).toEqual(log.map(({ seq }) => seq));
 });
 
-test.each([
-  ["was erased", undefined],
-  ["ended before the event it asks to go on from", { lastSeq: 1, finishedAt: 1 }],
-])("a reader of a run that %s is not left waiting", async (_, record) => {
-  const { runs, append } = growingLog();
-  // A feed that may have lost something: the log is looked at more often.
+/** A reader of a log whose state is told by `heads`, over a feed that may lose everything. */
+function watched(log: ReturnType<typeof growingLog>, heads: RunStore["heads"]) {
   const feed = createFeed({ ...createMemoryBus(), healthy: false });
-  append({ type: "thought", content: "a" });
-  const get = (async () => record) as unknown as RunStore["get"];
+  const stop = new AbortController();
+  const watch = createWatch({ runs: { heads }, feed, clock: systemClock, log: silentLog });
+  const watching = watch.run(stop.signal);
   const options = { after: 1, deltas: false, signal: AbortSignal.timeout(5_000) };
+  return {
+    stream: follow(RUN, options, { runs: log.runs, feed, watch }),
+    signal: options.signal,
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await watching;
+    },
+  };
+}
 
-  const stream = follow(RUN, options, { runs: { ...runs, get }, feed });
+test.each([
+  ["was erased", []],
+  ["ended before the event it asks to go on from", [{ runId: "r", lastSeq: 1, ended: true }]],
+])("a reader of a run that %s is not left waiting", async (_, heads) => {
+  const log = growingLog();
+  log.append({ type: "thought", content: "a" });
+  await using reader = watched(log, async () => heads);
 
-  expect(await stream.next()).toEqual({ value: undefined, done: true });
-  expect(options.signal.aborted).toBe(false);
+  expect(await reader.stream.next()).toEqual({ value: undefined, done: true });
+  expect(reader.signal.aborted).toBe(false);
+});
+
+test("a reader whom nothing wakes reads the log when it has grown, and not while the store is out of reach", async () => {
+  const log = growingLog();
+  log.append({ type: "thought", content: "a" });
+  let asked = 0;
+  await using reader = watched(log, async () => {
+    asked++;
+    if (asked === 1) throw new StoreUnavailable("out of reach");
+    if (asked === 2) log.append({ type: "finalResponse", response: "done" });
+    return [{ runId: "r", lastSeq: log.log.length, ended: log.log.length === 2 }];
+  });
+
+  expect((await reader.stream.next()).value).toMatchObject({ id: 2 });
+  expect(asked).toBe(2);
+});
+
+test("readers of many runs are looked after by few statements", async () => {
+  const feed = createFeed({ ...createMemoryBus(), healthy: false });
+  const asked: number[] = [];
+  const stop = new AbortController();
+  const watch = createWatch({
+    runs: {
+      async heads(runIds) {
+        asked.push(runIds.length);
+        if (asked.length === 3) stop.abort();
+        return [];
+      },
+    },
+    feed,
+    clock: systemClock,
+    log: silentLog,
+  });
+  for (let i = 0; i < 1_200; i++) watch.on(`r${i}`, () => {});
+  watch.on("gone", () => {})[Symbol.dispose]();
+
+  await watch.run(stop.signal);
+
+  expect(asked).toEqual([500, 500, 200]);
 });

@@ -1,5 +1,4 @@
 import { expect, test } from "vitest";
-import type { ChosenModel } from "../../src/ports/model-provider.ts";
 import type { ServiceError } from "../../src/ports/service-error.ts";
 import { openStore } from "../../src/store/open.ts";
 import { startCore } from "./core.ts";
@@ -35,37 +34,6 @@ test("a provider without a key is named", async () => {
     errorMessage: "Provider openai is not configured",
     code: "provider_not_configured",
   });
-});
-
-test("an organisation without credits is refused, and one with too few for a turn is too", async () => {
-  const model = scriptedModel(() => ({ text: "ok" }));
-  const runtime = fakeGateway(MANIFEST, () => ok(1));
-  await using core = await startCore({ models: model.catalog, gateway: runtime.gateway, tier: "starter" });
-
-  expect(await core.query("Hi")).toMatchObject({ errorMessage: "Insufficient credits" });
-  await core.store.accounts.grant("org_1", 100);
-  expect(await core.query("Hi")).toMatchObject({ errorMessage: "Insufficient credits" });
-  expect(await core.store.accounts.balance("org_1")).toBe(100);
-
-  await core.store.accounts.grant("org_1", 1_000_000);
-  expect(await core.query("Hi")).toMatchObject({ success: true });
-  expect(await core.store.accounts.balance("org_1")).toBe(1_000_100 - 20);
-  expect(model.requests).toHaveLength(1);
-});
-
-test("a model without a known price is charged like its provider's default one, and says so", async () => {
-  const { catalog } = scriptedModel(() => ({ text: "ok" }));
-  const models: typeof catalog = {
-    choose: () => ({ ...(catalog.choose() as ChosenModel), cost: () => undefined, assumedCost: () => 500 }),
-  };
-  await using core = await startCore({ models, gateway: fakeGateway(MANIFEST, () => ok(1)).gateway, tier: "starter" });
-  await core.store.accounts.grant("org_1", 1_000);
-
-  const answer = await core.query("Hi");
-
-  expect(answer.usage.costUsd).toBe(0.0005);
-  expect(answer.warnings).toEqual([expect.stringContaining("No price is known for model")]);
-  expect(await core.store.accounts.balance("org_1")).toBe(500);
 });
 
 test("the same Idempotency-Key joins the first run; another body is refused", async () => {
