@@ -2,6 +2,7 @@ import type { Anthropic, ClientOptions } from "@anthropic-ai/sdk";
 import type { ModelProvider } from "../ports/model-provider.ts";
 import { anthropicAccumulator, type AnthropicEvent } from "./anthropic-accumulator.ts";
 import { anthropicRequest } from "./anthropic-request.ts";
+import { createProviderFetch } from "./provider-fetch.ts";
 import { sdkFailure } from "./sdk-failure.ts";
 import { readJsonEvents, streamTurn } from "./turn-stream.ts";
 
@@ -16,7 +17,8 @@ export function createAnthropic({ apiKey, baseUrl = "https://api.anthropic.com" 
   let client: Promise<Anthropic> | undefined;
   const connect = () =>
     (client ??= import("@anthropic-ai/sdk").then(({ Anthropic }) => {
-      const options: ClientOptions = { apiKey, baseURL: baseUrl, maxRetries: 0, logLevel: "off" };
+      const fetch = createProviderFetch();
+      const options: ClientOptions = { apiKey, baseURL: baseUrl, maxRetries: 0, logLevel: "off", fetch };
       return new Anthropic(options);
     }));
 

@@ -20,14 +20,17 @@ const BY_CODE: [RegExp, ModelErrorKind][] = [
 ];
 
 const CONTEXT_WORDS = /prompt is too long|maximum context length|exceeds? the (maximum|context)|context window/i;
+/** Keys as providers form them, and anything as long: compatible servers quote the key that they refuse. */
+const KEY_LIKE = /\b(?:sk|pk|rk|gsk|xai)-[\w-]{8,}|\bAIza[\w-]{20,}|\b[\w-]{40,}/g;
 const MONEY_WORDS = /credit balance is too low/i;
 
-/** Puts a failure into one of the port's kinds. The provider's words are kept for the log, cut short; never for a refused key. */
+/** Puts a failure into one of the port's kinds. The provider's words are kept for the log, cut short and freed of keys; never for a refused key. */
 export function modelFailure(provider: string, fault: ProviderFault, cause?: unknown): ModelError {
   const codes = fault.codes.filter((code) => typeof code === "string" && code !== "");
   const kind = kindOf(fault, codes.join(" ").toLowerCase());
   const what = [fault.status === undefined ? "failed in mid-stream" : `answered ${fault.status}`, ...new Set(codes)];
-  const words = kind === "authentication" ? "the key was refused" : fault.message.slice(0, 300);
+  const words =
+    kind === "authentication" ? "the key was refused" : fault.message.replace(KEY_LIKE, "***").slice(0, 300);
   return new ModelError(kind, `${provider} ${what.join(" ")}: ${words}`, {
     cause,
     ...(fault.retryAfterMs === undefined ? {} : { retryAfterMs: fault.retryAfterMs }),

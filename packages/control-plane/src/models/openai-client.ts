@@ -1,4 +1,5 @@
 import type { ClientOptions, OpenAI } from "openai";
+import { createProviderFetch } from "./provider-fetch.ts";
 
 export interface OpenaiConfig {
   apiKey: string;
@@ -11,7 +12,8 @@ export function lazyOpenai({ apiKey, baseUrl = "https://api.openai.com/v1" }: Op
   let client: Promise<OpenAI> | undefined;
   return () =>
     (client ??= import("openai").then(({ OpenAI }) => {
-      const options: ClientOptions = { apiKey, baseURL: baseUrl, maxRetries: 0, logLevel: "off" };
+      const fetch = createProviderFetch();
+      const options: ClientOptions = { apiKey, baseURL: baseUrl, maxRetries: 0, logLevel: "off", fetch };
       return new OpenAI(options);
     }));
 }

@@ -41,16 +41,16 @@ export function createSseParser({ maxLineUnits = MAX_LINE_UNITS }: { maxLineUnit
   return {
     push(bytes: Uint8Array): SseEvent[] {
       const found: SseEvent[] = [];
-      const searched = rest.length;
-      const text = rest + decoder.decode(bytes, { stream: true });
+      const text = decoder.decode(bytes, { stream: true });
       let start = 0;
-      let end = text.indexOf("\n", searched);
-      while (end !== -1) {
-        takeLine(text.slice(start, text.charCodeAt(end - 1) === 13 && end > start ? end - 1 : end), found);
+      for (let end = text.indexOf("\n"); end !== -1; end = text.indexOf("\n", start)) {
+        const line = rest + text.slice(start, end);
+        rest = "";
+        takeLine(line.endsWith("\r") ? line.slice(0, -1) : line, found);
         start = end + 1;
-        end = text.indexOf("\n", start);
       }
-      rest = start === 0 ? text : text.slice(start);
+      // Only appended to, never searched: a long line in small pieces would otherwise cost the square of its length.
+      rest += text.slice(start);
       if (rest.length > maxLineUnits) throw tooLong();
       return found;
     },

@@ -1,0 +1,55 @@
+import http, { type IncomingMessage, type RequestOptions } from "node:http";
+import https from "node:https";
+import { text } from "node:stream/consumers";
+
+const CONNECT_MS = 10_000;
+
+/**
+ * The `fetch` that SDKs are given: one request over Node's own client, on its agents, which keep connections and know proxies. An
+ * answer that is no error is only what the SDKs look at, status and headers, and a `body` of bytes to be read once: web streams
+ * would cost more than the request. Rejects when nothing was answered; an abort destroys the connection.
+ */
+export function createProviderFetch(): typeof fetch {
+  let target: { url: string; options: RequestOptions } | undefined;
+
+  /** A client asks one address again and again. */
+  function targetOf(url: string): RequestOptions {
+    if (target?.url !== url) {
+      const { protocol, hostname, port, pathname, search } = new URL(url);
+      target = { url, options: { protocol, host: hostname.replace(/^\[|\]$/g, ""), port, path: pathname + search } };
+    }
+    return target.options;
+  }
+
+  return async (input, init = {}) => {
+    const { method = "GET", headers, body, signal } = init;
+    const url = input instanceof Request ? input.url : input.toString();
+    const request = { ...targetOf(url), method, headers: Object.fromEntries(headers as Headers) };
+    const response = await send(request, body as string, signal);
+    const status = response.statusCode ?? 0;
+    const named = Object.entries(response.headers).map(([name, value]): [string, string] => [name, String(value)]);
+    if (status >= 200 && status < 300)
+      return { ok: true, status, url, headers: new Map(named), body: response } as unknown as Response;
+    const said = await text(response).catch(() => "");
+    // An address that has moved is rare enough to be asked twice.
+    return status >= 300 && status < 400 ? fetch(input, init) : new Response(said, { status, headers: named });
+  };
+}
+
+function send(options: RequestOptions, body: string, signal: AbortSignal | null | undefined): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    signal?.throwIfAborted();
+    const request = (options.protocol === "https:" ? https : http).request(options, resolve);
+    const abort = (): void => void request.destroy(signal?.reason);
+    signal?.addEventListener("abort", abort);
+    request.on("error", reject);
+    request.on("close", () => signal?.removeEventListener("abort", abort));
+    request.on("socket", (socket) => {
+      if (!socket.connecting) return;
+      const late = setTimeout(() => request.destroy(new Error("connect timed out")), CONNECT_MS);
+      const connected = options.protocol === "https:" ? "secureConnect" : "connect";
+      for (const event of [connected, "close"]) socket.once(event, () => clearTimeout(late));
+    });
+    request.end(body);
+  });
+}

@@ -1,0 +1,83 @@
+import { createServer, type RequestListener } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import { expect, onTestFinished, test } from "vitest";
+import { createProviderFetch } from "../../src/models/provider-fetch.ts";
+
+async function serve(listener: RequestListener): Promise<string> {
+  const server = createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+const post = (body: string) => ({ method: "POST", headers: new Headers({ "X-Key": "k" }), body });
+const read = (response: Response): Promise<string> => text(response.body as unknown as AsyncIterable<Uint8Array>);
+
+test("requests of one client share a connection once it is free", async () => {
+  const ports = new Set<number | undefined>();
+  const url = await serve((request, response) => {
+    ports.add(request.socket.remotePort);
+    void text(request).then((body) => response.end(`${String(request.headers["x-key"])} ${body}`));
+  });
+  const fetch = createProviderFetch();
+
+  expect(await read(await fetch(`${url}/a?b=c`, post("one")))).toBe("k one");
+  expect(await read(await fetch(`${url}/a?b=c`, post("two")))).toBe("k two");
+  expect(ports.size).toBe(1);
+});
+
+test("an error is a whole response with its headers", async () => {
+  const url = await serve((_, response) => response.writeHead(429, { "Retry-After": "2" }).end("slow down"));
+
+  const response = await createProviderFetch()(url, post("one"));
+
+  expect([response.ok, response.status, response.headers.get("retry-after")]).toEqual([false, 429, "2"]);
+  expect(await response.text()).toBe("slow down");
+});
+
+test("an error whose body is cut keeps its status", async () => {
+  const url = await serve((_, response) => {
+    response.writeHead(500, { "Content-Length": "100" }).write("half");
+    setImmediate(() => response.destroy());
+  });
+
+  expect((await createProviderFetch()(url, post("one"))).status).toBe(500);
+});
+
+test("an address that has moved is followed", async () => {
+  const url = await serve((request, response) => {
+    if (request.url === "/old") return response.writeHead(307, { Location: "/new" }).end();
+    return void text(request).then((body) => response.end(`${request.url} ${body}`));
+  });
+
+  expect(await read(await createProviderFetch()(`${url}/old`, post("one")))).toBe("/new one");
+});
+
+test("an abort rejects before the answer and ends a body after it", async () => {
+  const url = await serve((request, response) => {
+    if (request.url === "/begun") response.write("begun");
+  });
+  const [early, late] = [new AbortController(), new AbortController()];
+  const fetch = createProviderFetch();
+
+  const waiting = fetch(url, { ...post("one"), signal: early.signal });
+  early.abort(new Error("enough"));
+  await expect(waiting).rejects.toThrow("enough");
+
+  const begun = await fetch(`${url}/begun`, { ...post("two"), signal: late.signal });
+  late.abort(new Error("enough"));
+  await expect(read(begun)).rejects.toThrow();
+});
+
+test("an address that nobody serves rejects", async () => {
+  const server = createServer().listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+
+  await expect(createProviderFetch()(`http://127.0.0.1:${port}`, post("one"))).rejects.toThrow("ECONNREFUSED");
+});
