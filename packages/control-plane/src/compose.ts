@@ -3,29 +3,30 @@ import { createAdmin, type Admin } from "./accounts/admin.ts";
 import { createAuthenticator } from "./accounts/authenticate.ts";
 import { createRateLimiter } from "./accounts/rate-limit.ts";
 import { DEFAULT_TIERS, tierNamed, type Tiers } from "./accounts/tiers.ts";
-import { createMemoryBus } from "./bus/memory-bus.ts";
 import { createFunctionGateway } from "./gateway/gateway.ts";
 import { createHttpApp } from "./http/app.ts";
 import { createHttpServer } from "./http/server.ts";
+import { openGround } from "./ground.ts";
 import { createLog } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
 import { createModelCatalog, type ProviderConfig } from "./models/catalog.ts";
 import { createOfflineProvider } from "./models/offline/provider.ts";
+import { withOwnModel } from "./models/own-model.ts";
 import { wrappedModels } from "./models/wrapped-models.ts";
 import type { Log } from "./ports/log.ts";
-import type { ChosenModel, ModelCatalog, ModelProvider } from "./ports/model-provider.ts";
+import type { ModelCatalog, ModelProvider } from "./ports/model-provider.ts";
 import type { Store } from "./ports/stores.ts";
 import { createFeed } from "./run/feed.ts";
 import type { Observer } from "./run/observer.ts";
 import { createRuns } from "./run/runs.ts";
-import { lockStore, openStore } from "./store/open.ts";
 import { startSweeping } from "./sweeping.ts";
-import { systemClock } from "./system-clock.ts";
 
 /** What {@link createControlPlane} takes; the database alone is required. */
 export interface ControlPlaneOptions {
-  /** `sqlite:PATH` or `sqlite::memory:`. One process serves an embedded database at a time. */
+  /** `sqlite:PATH` or `sqlite::memory:`, which one process serves at a time, or `postgres://...`, which several may serve. */
   database: string;
+  /** The NATS server by which replicas on one Postgres database reach each other. Without it this is the only replica. */
+  nats?: string;
   /** Default 127.0.0.1. */
   host?: string;
   /** Default 8787; 0 picks a free one. */
@@ -39,7 +40,7 @@ export interface ControlPlaneOptions {
   local?: boolean;
   /** Time a run has, waiting included. Default 240,000. */
   runTimeoutMs?: number;
-  /** Time between two pings on a link to a runtime; three silent ones end it. Default 10,000. */
+  /** Time between two pings on a link to a runtime; two silent ones end it. Default 5,000. */
   heartbeatMs?: number;
   /** How long a runtime whose link was lost in mid-call is waited for. Default 10,000. */
   reconnectMs?: number;
@@ -71,11 +72,20 @@ export interface ControlPlane {
   /** Name of the default provider, `none` when there is none. */
   readonly provider: string;
   connectedRuntimes(agentId: string): number;
-  /** Drains: refuses new queries, gives running ones `graceMs` (default 20,000), leaves the rest to the next start. */
+  /**
+   * Drains: refuses new queries, gives running ones `graceMs` (default 20,000), leaves the rest to the next start,
+   * or to another replica: then the last 2.5 s of `graceMs` are for showing its progress to those who follow.
+   */
   close(options?: { graceMs?: number }): Promise<void>;
 }
 
 const FAREWELL_MS = 2_000;
+const FOLLOW_MS = 2_500;
+/**
+ * A bus that is not there at the start is waited for so long before this replica counts as ready: a loss of the bus takes
+ * nothing away that a replica does alone, whether it comes before the start or after.
+ */
+const BUS_PATIENCE_MS = 30_000;
 
 /** Starts a control plane and listens. Throws when the database is in use or cannot be opened, or when the port is taken. */
 export async function createControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
@@ -90,20 +100,21 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
   } = options;
   const { runTimeoutMs = 240_000, corsOrigins = [], trustProxy = false, onQueryEvent: observe = () => {} } = options;
   const log = options.log ?? createLog();
-  const clock = systemClock;
   const owner = randomUUID();
+  const startedAt = performance.now();
 
   await using opening = new AsyncDisposableStack();
-  opening.use(await lockStore(database));
-  const store = await openStore(database, { log });
-  opening.defer(() => store.close());
-  await store.runs.releaseAll();
-
-  const bus = createMemoryBus();
+  const ground = opening.use(await openGround({ database, nats: options.nats, log }));
+  const { store, bus, clock } = ground;
   const metrics = createMetrics();
   const authenticate = createAuthenticator({ accounts: store.accounts, clock, log });
+  const within: Store["within"] = (orgId, work) => store.within(orgId, work);
   const gateway = createFunctionGateway({
     store: store.runtimes,
+    calls: store.calls,
+    within,
+    bus,
+    validCredentials: (ids) => store.accounts.validCredentials(ids),
     async authenticate(secret) {
       const credential = await authenticate("runtime", secret);
       return credential && { keyId: credential.credentialId, ...credential };
@@ -116,25 +127,28 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
     ...(options.reconnectMs !== undefined && { reconnectMs: options.reconnectMs }),
   });
   opening.defer(() => gateway.close());
-  const configured = catalogOf(options.providers ?? {}, options.model);
-  const models = options.wrapModel ? wrappedModels(configured, options.wrapModel) : configured;
+  const models = catalogOf(options);
   const { runs: runStore, runtimes, threads, accounts, audit } = store;
   const charged = (tier: string): boolean => tierNamed(tiers, tier).charged;
-  const stores = { runs: runStore, runtimes, threads, accounts, audit };
+  const stores = { runs: runStore, runtimes, threads, accounts, audit, within };
   const runs = createRuns(
     { owner, bus },
     { ...stores, gateway, models, feed: createFeed(bus), clock, log, metrics, observe, charged, runTimeoutMs },
   );
 
   let draining = false;
-  const limiter = createRateLimiter(tiers);
+  const limiter = ground.alone
+    ? createRateLimiter(tiers)
+    : createRateLimiter(tiers, (orgId) => accounts.countQuery(orgId));
   const app = createHttpApp({
     runs,
     threads,
     authenticate,
+    within,
     rateLimit: (orgId, tier) => limiter.take(orgId, tier),
     ready: async () =>
       !draining &&
+      (bus.reached || performance.now() - startedAt > BUS_PATIENCE_MS) &&
       (await store.ping().then(
         () => true,
         () => false,
@@ -153,19 +167,20 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
   const server = createHttpServer({ app, upgrade: gateway.handleUpgrade, log });
   const { port: boundPort } = await server.listen({ host, port });
   await runs.open();
-  opening.use(startSweeping(() => store.sweep(retentionDays, { auditDays }), log));
+  opening.use(startSweeping((signal) => store.sweep(retentionDays, { auditDays, signal }), log));
 
   const opened = opening.move();
   let closing: Promise<void> | undefined;
   async function close(graceMs: number): Promise<void> {
     draining = true;
     gateway.goingAway();
+    // Where nobody else can go on with what is handed over there is nothing to follow.
+    const followMs = ground.alone ? 0 : FOLLOW_MS;
     // Clients are told to come back once the runs are handed over, and must be given the time to hear it.
     const closed = server.close({ graceMs: graceMs + FAREWELL_MS });
-    await runs.drain(graceMs);
+    await runs.drain(Math.max(0, graceMs - followMs), Math.min(graceMs, followMs));
     await gateway.close();
     await closed;
-    await bus.close();
     await opened.disposeAsync();
   }
   const defaultModel = models.choose();
@@ -180,20 +195,12 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
   };
 }
 
-function catalogOf(
-  { offline = false, ...providers }: ProviderSettings,
-  model: ModelProvider | undefined,
-): ModelCatalog {
-  if (model) return withOwnModel(createModelCatalog(providers), model);
-  return createModelCatalog({ ...providers, ...(offline && { offline: createOfflineProvider() }) });
-}
-
-/** Puts a model of the embedding program's before the configured ones; it costs nothing here. */
-function withOwnModel(configured: ModelCatalog, provider: ModelProvider): ModelCatalog {
-  const own: ChosenModel = { provider, model: provider.name, cost: () => 0, assumedCost: () => 0 };
-  return {
-    choose(wanted = {}) {
-      return wanted.provider === undefined || wanted.provider === provider.name ? own : configured.choose(wanted);
-    },
-  };
+/** The models that queries may name, the program's own first, with whatever is put around them. */
+function catalogOf({ providers = {}, model, wrapModel }: ControlPlaneOptions): ModelCatalog {
+  const { offline = false, ...accounts } = providers;
+  // A program with a model of its own has no use for the offline one.
+  const configured = model
+    ? withOwnModel(createModelCatalog(accounts), model)
+    : createModelCatalog({ ...accounts, ...(offline && { offline: createOfflineProvider() }) });
+  return wrapModel ? wrappedModels(configured, wrapModel) : configured;
 }

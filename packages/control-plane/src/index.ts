@@ -1,5 +1,6 @@
 /** The Patchbay control plane: everything an executable or an embedding program needs. */
 export { createControlPlane, type ControlPlane, type ControlPlaneOptions, type ProviderSettings } from "./compose.ts";
+export { reachesNats } from "./bus/reaches-nats.ts";
 export { createAdmin, AdminError, type Admin } from "./accounts/admin.ts";
 export { parseTiers, type Tiers } from "./accounts/tiers.ts";
 export { createLog } from "./log.ts";
@@ -24,3 +25,4 @@ export type { Store } from "./ports/stores.ts";
 export type { Observer, QueryLine } from "./run/observer.ts";
 export { exportRun, type ExportedQuery, type ExportedRun } from "./run-export.ts";
 export { openStore } from "./store/open.ts";
+export { inspectPostgres } from "./store/open-postgres.ts";

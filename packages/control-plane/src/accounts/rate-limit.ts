@@ -1,4 +1,5 @@
-import { RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
+import { RateLimiterMemory } from "rate-limiter-flexible";
+import type { AccountStore } from "../ports/stores.ts";
 import { tierNamed, type Tiers } from "./tiers.ts";
 
 /** Where an organisation stands in its minute. */
@@ -15,31 +16,29 @@ export interface RateLimiter {
   take(orgId: string, tier: string): Promise<RateLimitState | undefined>;
 }
 
-/** Counts queries a minute for each organisation, in this process alone. */
-export function createRateLimiter(tiers: Tiers): RateLimiter {
-  const limiters = new Map<number, RateLimiterMemory>();
-  function limiterOf(points: number): RateLimiterMemory {
-    const limiter = limiters.get(points) ?? new RateLimiterMemory({ points, duration: 60 });
-    limiters.set(points, limiter);
-    return limiter;
-  }
+/** Counts queries a minute for each organisation: in this process alone, or with `count` wherever all replicas count. */
+export function createRateLimiter(tiers: Tiers, count: CountQuery = countHere()): RateLimiter {
   return {
     async take(orgId, tier) {
       const limit = tierNamed(tiers, tier).queriesPerMinute;
       if (limit === null) return undefined;
-      const { allowed, result } = await consume(limiterOf(limit), orgId);
-      const resetSeconds = Math.ceil(result.msBeforeNext / 1000);
-      return { allowed, limit, remaining: result.remainingPoints, resetSeconds };
+      const { count: used, msLeft } = await count(orgId);
+      return {
+        allowed: used <= limit,
+        limit,
+        remaining: Math.max(0, limit - used),
+        resetSeconds: Math.ceil(msLeft / 1000),
+      };
     },
   };
 }
 
-async function consume(limiter: RateLimiterMemory, key: string): Promise<{ allowed: boolean; result: RateLimiterRes }> {
-  try {
-    return { allowed: true, result: await limiter.consume(key) };
-  } catch (refusal) {
-    // The library rejects with the state itself when nothing is left.
-    if (refusal instanceof RateLimiterRes) return { allowed: false, result: refusal };
-    throw refusal;
-  }
+type CountQuery = AccountStore["countQuery"];
+
+function countHere(): CountQuery {
+  const minutes = new RateLimiterMemory({ points: Number.MAX_SAFE_INTEGER, duration: 60 });
+  return async (orgId) => {
+    const { consumedPoints, msBeforeNext } = await minutes.consume(orgId);
+    return { count: consumedPoints, msLeft: msBeforeNext };
+  };
 }

@@ -9,16 +9,27 @@ type Authenticate = HttpDeps["authenticate"];
 const LONGEST_SECRET = 200;
 const BEARER = /^Bearer +([^\s,]+)$/i;
 
-/** The caller that an API key stands for, once it is known to be a key of the agent in the path. */
-export async function apiCaller({ c }: Exchange, authenticate: Authenticate): Promise<Caller> {
+type CallerDeps = Pick<HttpDeps, "authenticate" | "within">;
+
+/** Does `work` for the caller that an API key stands for, once it is known to be a key of the agent in the path. */
+export async function asApiCaller<T>(
+  { c }: Exchange,
+  { authenticate, within }: CallerDeps,
+  work: (caller: Caller) => Promise<T>,
+): Promise<T> {
   const credential = await check(authenticate, "api", c.req.header("X-API-Key"));
   if (credential.agentId !== c.req.param("agent_id")) throw new ServiceError("agent_mismatch", MESSAGES.agent_mismatch);
-  return callerOf(credential);
+  return await within(credential.orgId, () => work(callerOf(credential)));
 }
 
-/** The caller that an access token stands for: its agent is the token's. */
-export async function localCaller({ c }: Exchange, authenticate: Authenticate): Promise<Caller> {
-  return callerOf(await check(authenticate, "access", bearer(c.req.header("Authorization"))));
+/** Does `work` for the caller that an access token stands for: its agent is the token's. */
+export async function asLocalCaller<T>(
+  { c }: Exchange,
+  { authenticate, within }: CallerDeps,
+  work: (caller: Caller) => Promise<T>,
+): Promise<T> {
+  const credential = await check(authenticate, "access", bearer(c.req.header("Authorization")));
+  return await within(credential.orgId, () => work(callerOf(credential)));
 }
 
 /** Refuses whoever holds no runtime key. */

@@ -3,7 +3,7 @@ import type { Context } from "hono";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Metrics, MetricsPage } from "../ports/metrics.ts";
-import type { Credential, CredentialKind, ThreadStore } from "../ports/stores.ts";
+import type { Credential, CredentialKind, Store, ThreadStore } from "../ports/stores.ts";
 import type { Runs } from "../run/api.ts";
 
 /** What is left of an organisation's allowance after this query was counted. */
@@ -21,9 +21,11 @@ export interface HttpDeps {
   threads: Pick<ThreadStore, "list" | "get">;
   /** The credential of this kind with this secret; undefined when malformed, unknown, expired or revoked. */
   authenticate(kind: CredentialKind, secret: string): Promise<Credential | undefined>;
+  /** Does the work of a request as the organisation of its key. */
+  within: Store["within"];
   /** Counts one query. Undefined for a tier without a limit. */
   rateLimit(orgId: string, tier: string): Promise<RateLimitState | undefined>;
-  /** False while the store or the bus is out of reach, and once the process drains. */
+  /** False while the store is out of reach, until the bus was reached for the first time, and once the process drains. */
   ready(): Promise<boolean>;
   metrics: MetricsPage & Pick<Metrics, "queryAnswered" | "streamOpened">;
   log: Log;

@@ -1,5 +1,6 @@
 import type { Clock } from "../ports/clock.ts";
 import type { Followed } from "../run/api.ts";
+import { ends } from "../run/last-event.ts";
 
 /** Text held for a client that reads slowly; past it nothing more is asked of the run. */
 const READ_AHEAD = 65_536;
@@ -64,7 +65,7 @@ export function eventStream(options: EventStreamOptions): ReadableStream<Uint8Ar
   }
 
   function finish(): void {
-    if (!endsRun(lastBody)) pending += RETRY;
+    if (!ends(lastBody)) pending += RETRY;
     finished = true;
     flushSoon();
   }
@@ -136,14 +137,6 @@ export function eventStream(options: EventStreamOptions): ReadableStream<Uint8Ar
 function frame({ id, body }: Followed, translate: EventStreamOptions["translate"]): string {
   const data = translate ? translate(body) : body;
   return id === undefined ? `data: ${data}\n\n` : `id: ${id}\ndata: ${data}\n\n`;
-}
-
-/** True for the JSON of an event that ends its run's log. */
-function endsRun(body: string): boolean {
-  if (body === "") return false;
-  if (body.startsWith('{"type":"finalResponse"')) return true;
-  const { type } = JSON.parse(body) as { type: string };
-  return type === "finalResponse" || type === "error";
 }
 
 /** Spreads the keepalives of streams that fell silent together; few distinct delays, so that they share timer lists. */

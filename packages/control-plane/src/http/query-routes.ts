@@ -2,7 +2,7 @@ import { LIMITS, type Fault } from "@patchbay/protocol";
 import { ServiceError } from "../ports/service-error.ts";
 import type { QueryEndpoint } from "../ports/metrics.ts";
 import type { Caller, RunHandle } from "../run/api.ts";
-import { apiCaller, localCaller } from "./caller.ts";
+import { asApiCaller, asLocalCaller } from "./caller.ts";
 import type { Exchange, Handler, HttpDeps } from "./deps.ts";
 import { inLocalWords, toLocalJson } from "./local-events.ts";
 import { parseLocalQuery, parseQuery, type Asked } from "./query-body.ts";
@@ -22,39 +22,46 @@ interface Begun {
 export function queryRoutes(deps: HttpDeps): Record<"query" | "queryStream" | "localQueryStream", Handler> {
   const { runs } = deps;
   return {
-    async query(exchange) {
-      const { run } = await counted(deps, "query", () => beginKeyed(deps, exchange));
-      using _reader = runs.attach(run, { cancelWhenGone: cancelsWhenGone(exchange) });
-      nameRun(exchange, run);
-      const response = await runs.result(run, { signal: exchange.c.req.raw.signal });
-      if (response) return json(exchange, 200, response);
-      throw new ServiceError(
-        "unavailable",
-        "This replica is stopping and the run goes on elsewhere. Repeat the request with its Idempotency-Key, or read the run by its id.",
-      );
-    },
+    query: (exchange) =>
+      counted(deps, "query", (accepted) =>
+        asApiCaller(exchange, deps, async (caller) => {
+          const { run } = accepted(await beginKeyed(deps, exchange, caller));
+          using _reader = runs.attach(run, { cancelWhenGone: cancelsWhenGone(exchange) });
+          nameRun(exchange, run);
+          const response = await runs.result(run, { signal: exchange.c.req.raw.signal });
+          if (response) return json(exchange, 200, response);
+          throw movedOn();
+        }),
+      ),
 
-    async queryStream(exchange) {
-      const { run, deltas } = await counted(deps, "query-stream", () => beginKeyed(deps, exchange));
-      return streamRun(deps, exchange, run, { after: 0, deltas, cancelWhenGone: cancelsWhenGone(exchange) });
-    },
+    queryStream: (exchange) =>
+      counted(deps, "query-stream", (accepted) =>
+        asApiCaller(exchange, deps, async (caller) => {
+          const { run, deltas } = accepted(await beginKeyed(deps, exchange, caller));
+          return streamRun(deps, exchange, run, { after: 0, deltas, cancelWhenGone: cancelsWhenGone(exchange) });
+        }),
+      ),
 
-    async localQueryStream(exchange) {
-      const { run, deltas } = await counted(deps, "local", async () => {
-        const caller = await localCaller(exchange, deps.authenticate);
-        await countQuery(exchange, caller, deps.rateLimit);
-        requireJsonType(exchange);
-        const asked = parseLocalQuery(parseBody(await readBody(exchange)));
-        const run = await runs.start(caller, asked.query).catch(inLocalWords);
-        return { run, deltas: asked.deltas };
-      });
-      return streamRun(deps, exchange, run, { after: 0, deltas, cancelWhenGone: false, translate: toLocalJson });
-    },
+    localQueryStream: (exchange) =>
+      counted(deps, "local", (accepted) =>
+        asLocalCaller(exchange, deps, async (caller) => {
+          await countQuery(exchange, caller, deps.rateLimit);
+          requireJsonType(exchange);
+          const asked = parseLocalQuery(parseBody(await readBody(exchange)));
+          const run = await runs.start(caller, asked.query).catch(inLocalWords);
+          accepted({ run, deltas: asked.deltas });
+          return streamRun(deps, exchange, run, {
+            after: 0,
+            deltas: asked.deltas,
+            cancelWhenGone: false,
+            translate: toLocalJson,
+          });
+        }),
+      ),
   };
 }
 
-async function beginKeyed(deps: HttpDeps, exchange: Exchange): Promise<Begun> {
-  const caller = await apiCaller(exchange, deps.authenticate);
+async function beginKeyed(deps: HttpDeps, exchange: Exchange, caller: Caller): Promise<Begun> {
   const key = exchange.c.req.header("Idempotency-Key");
   if (key === undefined) {
     await countQuery(exchange, caller, deps.rateLimit);
@@ -83,15 +90,30 @@ function faultsOfKey(key: string): Fault[] {
   return [{ path: "Idempotency-Key", message: `must have 1 to ${LIMITS.idempotencyKeyUnits} characters` }];
 }
 
-async function counted({ metrics }: HttpDeps, endpoint: QueryEndpoint, begin: () => Promise<Begun>): Promise<Begun> {
+/** Counts how a query was answered: accepted or joined once it has its run, else refused. */
+async function counted(
+  { metrics }: HttpDeps,
+  endpoint: QueryEndpoint,
+  answer: (accepted: (begun: Begun) => Begun) => Promise<Response>,
+): Promise<Response> {
+  let begun = false;
   try {
-    const begun = await begin();
-    metrics.queryAnswered(endpoint, begun.joined ? "joined" : "accepted");
-    return begun;
+    return await answer((run) => {
+      begun = true;
+      metrics.queryAnswered(endpoint, run.joined ? "joined" : "accepted");
+      return run;
+    });
   } catch (thrown) {
-    metrics.queryAnswered(endpoint, codeOf(thrown));
+    if (!begun) metrics.queryAnswered(endpoint, codeOf(thrown));
     throw thrown;
   }
+}
+
+function movedOn(): ServiceError {
+  return new ServiceError(
+    "unavailable",
+    "This replica is stopping and the run goes on elsewhere. Repeat the request with its Idempotency-Key, or read the run by its id.",
+  );
 }
 
 function cancelsWhenGone({ c }: Exchange): boolean {

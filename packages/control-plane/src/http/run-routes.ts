@@ -1,6 +1,6 @@
 import { ServiceError } from "../ports/service-error.ts";
 import type { Caller } from "../run/api.ts";
-import { apiCaller, localCaller } from "./caller.ts";
+import { asApiCaller, asLocalCaller } from "./caller.ts";
 import type { Exchange, Handler, HttpDeps } from "./deps.ts";
 import { toLocalJson } from "./local-events.ts";
 import { invalid } from "./query-body.ts";
@@ -13,7 +13,7 @@ const EVENT_ID = /^\d{1,15}$/;
 
 /** What can be done with a run that exists: follow it, read it, cancel it. */
 export function runRoutes(deps: HttpDeps): Record<"runEvents" | "localRunEvents" | "cancelRun" | "getRun", Handler> {
-  const { runs, authenticate } = deps;
+  const { runs } = deps;
 
   async function resume(exchange: Exchange, caller: Caller, view: Pick<StreamView, "deltas" | "translate">) {
     const asked = lastEventId(exchange);
@@ -26,31 +26,31 @@ export function runRoutes(deps: HttpDeps): Record<"runEvents" | "localRunEvents"
   }
 
   return {
-    async runEvents(exchange) {
-      const caller = await apiCaller(exchange, authenticate);
-      return resume(exchange, caller, { deltas: exchange.c.req.query("includeDeltas") === "true" });
-    },
+    runEvents: (exchange) =>
+      asApiCaller(exchange, deps, (caller) =>
+        resume(exchange, caller, { deltas: exchange.c.req.query("includeDeltas") === "true" }),
+      ),
 
-    async localRunEvents(exchange) {
-      const caller = await localCaller(exchange, authenticate);
-      const deltas = exchange.c.req.query("include_deltas") === "true";
-      return resume(exchange, caller, { deltas, translate: toLocalJson });
-    },
+    localRunEvents: (exchange) =>
+      asLocalCaller(exchange, deps, (caller) => {
+        const deltas = exchange.c.req.query("include_deltas") === "true";
+        return resume(exchange, caller, { deltas, translate: toLocalJson });
+      }),
 
-    async cancelRun(exchange) {
-      const caller = await apiCaller(exchange, authenticate);
-      const cancelled = await runs.cancel(caller, runId(exchange));
-      if (!cancelled) throw unknownRun();
-      const stillEnding = cancelled.status === "queued" || cancelled.status === "running";
-      return json(exchange, stillEnding ? 202 : 200, cancelled);
-    },
+    cancelRun: (exchange) =>
+      asApiCaller(exchange, deps, async (caller) => {
+        const cancelled = await runs.cancel(caller, runId(exchange));
+        if (!cancelled) throw unknownRun();
+        const stillEnding = cancelled.status === "queued" || cancelled.status === "running";
+        return json(exchange, stillEnding ? 202 : 200, cancelled);
+      }),
 
-    async getRun(exchange) {
-      const caller = await apiCaller(exchange, authenticate);
-      const detail = await runs.detail(caller, runId(exchange));
-      if (!detail) throw unknownRun();
-      return json(exchange, 200, detail);
-    },
+    getRun: (exchange) =>
+      asApiCaller(exchange, deps, async (caller) => {
+        const detail = await runs.detail(caller, runId(exchange));
+        if (!detail) throw unknownRun();
+        return json(exchange, 200, detail);
+      }),
   };
 }
 

@@ -25,7 +25,13 @@ export interface HttpServer {
 const CONNECT_PATH = "/functions/connect";
 const SWEEP_MS = 50;
 /** Time for headers is short; time for a whole request does not count its response, so streams are not cut by it. */
-const TIMES = { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 75_000 };
+const TIMES = {
+  headersTimeout: 10_000,
+  requestTimeout: 30_000,
+  keepAliveTimeout: 75_000,
+  // Node looks for what is over its time each 30 s by default, so that headers could take 40 s.
+  connectionsCheckingInterval: 1_000,
+};
 
 /** The app on a socket of its own, with the limits that guard it from slow or broken clients. */
 export function createHttpServer(options: { app: Hono<HttpEnv>; upgrade: UpgradeHandler; log: Log }): HttpServer {

@@ -1,9 +1,13 @@
+import { setTimeout as wait } from "node:timers/promises";
 import { ServiceError } from "../ports/service-error.ts";
 import { requireRuntimeKey } from "./caller.ts";
 import type { Exchange, Handler, HttpDeps } from "./deps.ts";
 import { openApiDocument } from "./openapi.ts";
 import { json, text } from "./reply.ts";
 import type { RouteSpec } from "./routes.ts";
+
+/** A store that answers later is out of reach to whoever asks for it: a database that stands still lets a query wait for long. */
+const READY_MS = 2_000;
 
 /** What operators and tools ask of the service itself. */
 export function serviceRoutes(
@@ -22,7 +26,8 @@ export function serviceRoutes(
     healthz: (exchange) => json(exchange, 200, { status: "ok", version: deps.version }),
 
     async readyz(exchange) {
-      if (await deps.ready()) return json(exchange, 200, { status: "ready" });
+      if (await Promise.race([deps.ready(), wait(READY_MS, false, { ref: false })]))
+        return json(exchange, 200, { status: "ready" });
       throw new ServiceError(
         "unavailable",
         "Not ready: the store or the bus is out of reach, or the process is stopping.",

@@ -1,6 +1,6 @@
 import type { Fault } from "@patchbay/protocol";
 import { ServiceError } from "../ports/service-error.ts";
-import { apiCaller } from "./caller.ts";
+import { asApiCaller } from "./caller.ts";
 import type { Exchange, Handler, HttpDeps } from "./deps.ts";
 import { invalid } from "./query-body.ts";
 import { json, noContent } from "./reply.ts";
@@ -11,26 +11,26 @@ const LONGEST_CURSOR = 500;
 
 /** An agent's threads, as far as the key may see them. */
 export function threadRoutes(deps: HttpDeps): Record<"listThreads" | "getThread" | "deleteThread", Handler> {
-  const { runs, threads, authenticate } = deps;
+  const { runs, threads } = deps;
   return {
-    async listThreads(exchange) {
-      const { agentId, roles } = await apiCaller(exchange, authenticate);
-      const page = await threads.list(agentId, { ...pageOf(exchange), ...(roles && { roles }) });
-      return json(exchange, 200, page);
-    },
+    listThreads: (exchange) =>
+      asApiCaller(exchange, deps, async ({ agentId, roles }) => {
+        const page = await threads.list(agentId, { ...pageOf(exchange), ...(roles && { roles }) });
+        return json(exchange, 200, page);
+      }),
 
-    async getThread(exchange) {
-      const { agentId, roles } = await apiCaller(exchange, authenticate);
-      const thread = await threads.get(agentId, threadId(exchange), { ...(roles && { roles }) });
-      if (!thread) throw unknownThread();
-      return json(exchange, 200, thread);
-    },
+    getThread: (exchange) =>
+      asApiCaller(exchange, deps, async ({ agentId, roles }) => {
+        const thread = await threads.get(agentId, threadId(exchange), { ...(roles && { roles }) });
+        if (!thread) throw unknownThread();
+        return json(exchange, 200, thread);
+      }),
 
-    async deleteThread(exchange) {
-      const caller = await apiCaller(exchange, authenticate);
-      if (!(await runs.eraseThread(caller, threadId(exchange)))) throw unknownThread();
-      return noContent(exchange);
-    },
+    deleteThread: (exchange) =>
+      asApiCaller(exchange, deps, async (caller) => {
+        if (!(await runs.eraseThread(caller, threadId(exchange)))) throw unknownThread();
+        return noContent(exchange);
+      }),
   };
 }
 

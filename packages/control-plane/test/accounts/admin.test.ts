@@ -11,8 +11,8 @@ class TickingClock extends HandClock {
   }
 }
 
-async function openOffice() {
-  const store = await openStore("sqlite::memory:", { clock: new TickingClock() });
+async function openOffice(clock = new TickingClock()) {
+  const store = await openStore("sqlite::memory:", { clock });
   return { store, admin: createAdmin({ store }), [Symbol.asyncDispose]: () => store.close() };
 }
 
@@ -134,6 +134,20 @@ test.each(["0", "-1", "1e3", "0.0000001", "12,50", "", "NaN", "1234567890"])(
     await expect(office.admin.grant(orgId, amount)).rejects.toThrow(/for example 12.50/);
   },
 );
+
+test("a token lasts for 12 hours of the database's clock, whatever this machine's says", async () => {
+  const clock = new TickingClock();
+  clock.time -= 86_400_000;
+  await using office = await openOffice(clock);
+  const { agentId } = await office.admin.createAgent("Clerk");
+  const before = clock.time;
+
+  const { expiresAt } = await office.admin.createToken({ agentId });
+
+  const lasts = Date.parse(expiresAt) - 12 * 3_600_000;
+  expect(lasts).toBeGreaterThanOrEqual(before);
+  expect(lasts).toBeLessThanOrEqual(clock.time);
+});
 
 test("an id that does not exist is told with the command that lists those that do", async () => {
   await using office = await openOffice();

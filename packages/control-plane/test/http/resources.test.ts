@@ -141,6 +141,11 @@ describe("the service's own routes", () => {
     expect((await fetch(`${http.url}/readyz`)).status).toBe(503);
   });
 
+  test("readyz is 503 when nothing answers whoever asks", async () => {
+    await using http = await startHttp({ ready: () => new Promise<boolean>(() => {}) });
+    expect((await fetch(`${http.url}/readyz`)).status).toBe(503);
+  });
+
   test("metrics are text in Prometheus's form", async () => {
     await using http = await startHttp();
     const response = await fetch(`${http.url}/metrics`);

@@ -70,6 +70,9 @@ export function createFakeRuns(): FakeRuns {
     async start(caller, query) {
       fake.onStart?.(caller, query);
       fake.starts.push({ caller, query });
+      // As in the core, what is no id of a thread is refused before there is a run.
+      if (query.threadId !== undefined && !/^[\w-]+$/.test(query.threadId))
+        throw new ServiceError("invalid_request", "Thread not found");
       const threadId = query.threadId ?? `thr_${++count}`;
       const run = createFakeRun({ runId: `run_${++count}`, threadId, agentId: caller.agentId });
       runs.set(run.handle.runId, run);

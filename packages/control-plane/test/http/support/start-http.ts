@@ -76,6 +76,7 @@ export async function startHttp(
       get: async (agentId, threadId) => (agentId === "agent-1" && threadId === "thr_known" ? THREAD : undefined),
     },
     authenticate: async (kind, secret) => credentialOf(kind, secret),
+    within: (_orgId, work) => work(),
     rateLimit: async () => undefined,
     ready: async () => true,
     metrics: {
