@@ -15,6 +15,9 @@ interface HeldCall {
   link: Link;
 }
 
+/** An attempt that a control plane speaks of. */
+type Asked = Pick<CallFrame, "callId" | "attempt">;
+
 /** Runs calls, at most `concurrency` side by side, and answers for each of them until its result is acknowledged. */
 export interface Calls {
   receive(frame: CallFrame, link: Link): void;
@@ -49,9 +52,9 @@ export function createCalls(options: {
       link.send(encodeResult(frame.callId, frame.attempt, FORGED));
       return;
     }
-    if (answerKnown(frame.callId, link)) return;
+    if (answerKnown(frame, link)) return;
     if (draining || ledger.refuses(frame.callId, frame.attempt)) {
-      sayUnseen(frame.callId, frame.attempt, link);
+      sayUnseen(frame, link);
       return;
     }
     const call = { frame, receivedAt: performance.now(), abort: new AbortController(), link };
@@ -68,15 +71,15 @@ export function createCalls(options: {
   }
 
   /** Says what became of a call that was seen before; false for a new one. */
-  function answerKnown(callId: string, link: Link): boolean {
+  function answerKnown({ callId, attempt }: Asked, link: Link): boolean {
     const call = held.get(callId);
     if (call) {
       call.link = link;
-      say({ type: "callState", callId, state: "running" }, link);
+      say({ type: "callState", callId, attempt, state: "running" }, link);
       return true;
     }
     if (ledger.finished(callId) === undefined) return false;
-    say({ type: "callState", callId, state: "done" }, link);
+    say({ type: "callState", callId, attempt, state: "done" }, link);
     const result = ledger.kept(callId);
     if (result) result.sender = link;
     link.send(result?.frame ?? encodeResult(callId, 1, FORGOTTEN));
@@ -84,9 +87,9 @@ export function createCalls(options: {
   }
 
   /** Both the answer and the promise: this attempt will not run here. */
-  function sayUnseen(callId: string, attempt: number, link: Link): void {
+  function sayUnseen({ callId, attempt }: Asked, link: Link): void {
     ledger.refuse(callId, attempt);
-    say({ type: "callState", callId, state: "unseen" }, link);
+    say({ type: "callState", callId, attempt, state: "unseen" }, link);
   }
 
   async function run(call: HeldCall): Promise<void> {
@@ -137,8 +140,8 @@ export function createCalls(options: {
 
   return {
     receive,
-    query({ callId, attempt }, link) {
-      if (!answerKnown(callId, link)) sayUnseen(callId, attempt, link);
+    query(asked, link) {
+      if (!answerKnown(asked, link)) sayUnseen(asked, link);
     },
     cancel(callId, reason) {
       const call = held.get(callId);

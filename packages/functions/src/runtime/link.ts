@@ -46,6 +46,7 @@ export function openLink(target: Target, hello: string, events: LinkEvents, log:
   });
   let transport: Socket | undefined;
   let beat: NodeJS.Timeout | undefined;
+  let gathering = false;
   let welcomedAt: number | undefined;
   let status: number | undefined;
   let failure = "";
@@ -56,7 +57,9 @@ export function openLink(target: Target, hello: string, events: LinkEvents, log:
       return welcomedAt !== undefined && socket.readyState === WebSocket.OPEN;
     },
     send(text) {
-      if (link.open) socket.send(text);
+      if (!link.open) return;
+      gather();
+      socket.send(text);
     },
     sendIfIdle(text) {
       if (socket.bufferedAmount < IDLE_BYTES) link.send(text);
@@ -66,6 +69,17 @@ export function openLink(target: Target, hello: string, events: LinkEvents, log:
       else socket.terminate();
     },
   };
+
+  /** What is sent in one turn of the event loop leaves in one write. */
+  function gather(): void {
+    if (gathering || !transport) return;
+    gathering = true;
+    transport.cork();
+    setImmediate(() => {
+      gathering = false;
+      transport?.uncork();
+    });
+  }
 
   function welcome(frame: Extract<PlaneFrame, { type: "welcome" }>): void {
     if (welcomedAt !== undefined) return;
