@@ -8,7 +8,10 @@ export function option(flags: string, description: string): Option {
 
 export const jsonOption = () => option("--json", "print one JSON object on stdout");
 export const dataDirOption = () => option("--data-dir <dir>", "where the embedded database lives").default(".patchbay");
-export const databaseOption = () => option("--database <url>", "sqlite:PATH (default: patchbay.db in the data folder)");
+export const databaseOption = () =>
+  option("--database <url>", "sqlite:PATH or postgres://... (default: patchbay.db in the data folder)");
+export const natsOption = () =>
+  option("--nats <url>", "nats://HOST:PORT, where several replicas share a Postgres database");
 export const hostOption = () => option("--host <host>", "address to listen on").default("127.0.0.1");
 export const portOption = () =>
   option("--port <port>", "port to listen on, 0 picks a free one").argParser(parsePort).default(8787);

@@ -3,7 +3,8 @@ import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Finding } from "../src/doctor/check.ts";
-import { checkNode } from "../src/doctor/local-checks.ts";
+import { withoutPassword } from "../src/database.ts";
+import { checkNats, checkNode } from "../src/doctor/local-checks.ts";
 import { runCommand, startCommand, temporaryFolder } from "./support/command.ts";
 import { json, startFakeService } from "./support/fake-service.ts";
 import { serviceSource } from "./support/service-source.ts";
@@ -45,6 +46,25 @@ test("a broken database, file and variable are all told at once", async () => {
   const found = await doctor(["--data-dir", "."], { cwd: folder.path, env: { OPENAI_API: "telex" } });
   expect(found).toMatchObject({ code: 1, ok: false });
   for (const name of ["database", "provider", "functions"]) expect(found.of(name)).toMatchObject({ status: "fail" });
+});
+
+test("a bus is told of without what opens it", async () => {
+  const servers = ["nats://ann:s3cret@127.0.0.1:1", "nats://s3cret@127.0.0.1:2"];
+  for (const nats of [...servers, servers.join(",")]) {
+    const { message } = await checkNats(nats);
+    expect(message).toMatch(/^nats:\/\/127\.0\.0\.1:\d.* does not answer$/);
+    expect(message).not.toContain("s3cret");
+  }
+  expect(await checkNats("http://ann:s3cret@bus")).toMatchObject({
+    status: "fail",
+    message: expect.not.stringContaining("s3cret"),
+  });
+});
+
+test("a database is told of without its password, wherever that stands", () => {
+  expect(withoutPassword("postgres://ann:s3cret@db/shop")).toBe("postgres://ann:***@db/shop");
+  expect(withoutPassword("postgres://ann@db/shop?password=s3cret")).toBe("postgres://ann@db/shop?password=***");
+  expect(withoutPassword("sqlite:./shop.db")).toBe("sqlite:./shop.db");
 });
 
 test("a key that does not look like one of its provider is a warning", async () => {

@@ -50,8 +50,8 @@ test.each([
 });
 
 const failures: [what: string, args: string[], reason: string, env?: Record<string, string>][] = [
-  ["a postgres:// database", ["serve", "--database", "postgres://x/y"], "sqlite:PATH"],
-  ["--nats", ["serve", "--nats", "nats://x"], "--nats is not available"],
+  ["a database address of another kind", ["serve", "--database", "mysql://x/y"], "sqlite:PATH"],
+  ["--nats beside an embedded database", ["serve", "--nats", "nats://x"], "Name a Postgres database"],
   ["a database of no known kind", ["orgs", "list", "--database", "mysql://x"], "sqlite:PATH"],
   ["a file that is not there", ["dev", "nowhere.ts"], "There is no file"],
   ["a folder without functions", ["dev"], "No service.ts or functions.ts in this folder"],

@@ -31,10 +31,16 @@ export async function* readEvents(
 async function* readLines(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let rest = "";
+  let afterCr = false;
   for await (const chunk of bytes) {
-    rest += decoder.decode(chunk, { stream: true });
-    // A CR at the very end may be the first half of a CRLF: it waits for the next chunk.
-    const lines = rest.split(/\r\n|\n|\r(?!$)/);
+    let text = decoder.decode(chunk, { stream: true });
+    if (text === "") continue;
+    // The second half of a CRLF whose first half ended the chunk before.
+    if (afterCr && text.startsWith("\n")) text = text.slice(1);
+    afterCr = text.endsWith("\r");
+    const [first = "", ...lines] = text.split(/\r\n|\n|\r/);
+    // Only appended to, never searched: a long line in small pieces would otherwise cost the square of its length.
+    lines.unshift(rest + first);
     rest = lines.pop() ?? "";
     yield* lines;
   }

@@ -6,6 +6,7 @@ import { agentOption, examples, jsonOption, option, parseCount, parseUrl } from 
 import { printJson } from "../output.ts";
 import { describeLoadError, findServiceFile, loadService } from "../service-file.ts";
 import { drain, shutdownRequested } from "../shutdown.ts";
+import { growWithWork } from "../young-generation.ts";
 
 interface ConnectOptions {
   url: string;
@@ -39,6 +40,7 @@ async function connectFile(file: string, options: ConnectOptions): Promise<void>
   });
   const { connect, createLog } = await import("@patchbay/functions");
   const shutdown = shutdownRequested();
+  growWithWork();
   const runtime = connect(service, {
     url: options.url,
     agentId: options.agent,

@@ -8,12 +8,12 @@ import { tellQueryLine } from "../dev/query-log.ts";
 import { readyBlock } from "../dev/ready-block.ts";
 import { launchRuntime } from "../dev/runtime-child.ts";
 import { createSupervisor } from "../dev/supervisor.ts";
-import { watchSources } from "../dev/watch.ts";
 import { clock, createHumanLog, logLevel } from "../log.ts";
 import { dataDirOption, examples, hostOption, jsonOption, option, portOption } from "../options.ts";
 import { paintLog, printJson, say, tell } from "../output.ts";
 import { findServiceFile } from "../service-file.ts";
 import { drain, shutdownRequested } from "../shutdown.ts";
+import { growWithWork } from "../young-generation.ts";
 
 interface DevOptions {
   port: number;
@@ -63,10 +63,12 @@ async function dev(named: string | undefined, options: DevOptions): Promise<void
   link.resolve({ url: reachable(plane, options.host), agentId: credentials.agentId, key: credentials.runtimeKey });
   const manifest = await loading;
   if (options.watch) {
+    const { watchSources } = await import("../dev/watch.ts");
     const onChange = () => void functions.reload();
     opened.defer(await watchSources(file, { dataDir: options.dataDir, onChange }));
   }
 
+  growWithWork();
   if (options.json) printJson(readyLine(plane, credentials));
   else
     say(

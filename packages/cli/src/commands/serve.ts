@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { readEnvironment, readProviderConfig } from "../config.ts";
-import { databaseUrl } from "../database.ts";
+import { databaseUrl, isEmbedded, withoutPassword } from "../database.ts";
 import { CommandFailure } from "../failure.ts";
 import { logLevel } from "../log.ts";
 import * as flags from "../options.ts";
@@ -8,6 +8,7 @@ import { fields, printJson, say } from "../output.ts";
 import { describeProvider } from "../provider-words.ts";
 import { drain, shutdownRequested } from "../shutdown.ts";
 import { readTiers } from "../tiers-file.ts";
+import { growWithWork } from "../young-generation.ts";
 
 interface ServeOptions {
   port: number;
@@ -36,7 +37,7 @@ export function addServeCommand(program: Command): void {
     .addOption(flags.hostOption())
     .addOption(flags.databaseOption())
     .addOption(flags.dataDirOption())
-    .addOption(flags.option("--nats <url>", "bus between replicas (not in this build)"))
+    .addOption(flags.natsOption())
     .addOption(flags.option("--run-timeout <seconds>", "time a query has").argParser(seconds).default(240))
     .addOption(
       flags.option("--cors-origin <origins>", "origins whose pages may ask, by commas").argParser(flags.parseList),
@@ -51,13 +52,16 @@ export function addServeCommand(program: Command): void {
   flags.examples(
     command,
     "ANTHROPIC_API_KEY=... patchbay serve --port 8080 --data-dir /var/lib/patchbay",
+    "patchbay serve --database postgres://patchbay@db/patchbay --nats nats://bus:4222   # one replica of several",
     "PATCHBAY_PROVIDER=offline patchbay serve   # no language model, for trying it out",
   );
 }
 
 async function serve(options: ServeOptions): Promise<void> {
-  if (options.nats !== undefined)
-    throw new CommandFailure("--nats is not available in this build: one process serves a database. Leave it out.");
+  if (options.nats !== undefined && isEmbedded(options))
+    throw new CommandFailure(
+      "--nats connects replicas that share a database, and an embedded one is served by one process. Name a Postgres database (--database postgres://...), or leave --nats out.",
+    );
   const environment = readEnvironment();
   const providers = readProviderConfig(environment);
   const shutdown = shutdownRequested();
@@ -73,16 +77,18 @@ async function serve(options: ServeOptions): Promise<void> {
     retentionDays: options.retentionDays,
     auditDays: options.auditDays,
     log: createLog(logLevel(environment)),
+    ...(options.nats !== undefined && { nats: options.nats }),
     ...(corsOrigins && { corsOrigins }),
     ...(publicUrl !== undefined && { publicUrl }),
     ...(tiers !== undefined && { tiers: await readTiers(tiers) }),
   });
+  growWithWork();
   if (options.json) printJson({ ready: true, baseUrl: plane.url });
   else {
     say(`Patchbay serves at ${plane.url}`);
     say(
       fields([
-        ["data", databaseUrl(options)],
+        ["data", withoutPassword(databaseUrl(options))],
         ["model", describeProvider(plane.provider)],
       ]),
     );

@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync } from "node:fs";
 import { createServer } from "node:net";
 import { dirname, resolve } from "node:path";
 import { readProviderConfig, type Environment } from "../config.ts";
-import { databaseUrl, type DatabaseOptions } from "../database.ts";
+import { databaseUrl, isEmbedded, withoutPassword, type DatabaseOptions } from "../database.ts";
 import { reasonOf } from "../failure.ts";
 import { describeLoadError, findServiceFile, loadService } from "../service-file.ts";
 import { fail, ok, warn, type Finding } from "./check.ts";
@@ -36,6 +36,7 @@ export async function checkDatabase(options: DatabaseOptions): Promise<Finding> 
   const file = url.replace(/^sqlite:/, "");
   if (url.startsWith("sqlite:") && !existsSync(file))
     return ok("database", `${file} is not there yet; the first start makes it`);
+  if (!isEmbedded(options)) return checkPostgres(url);
   try {
     const { openStore } = await import("@patchbay/control-plane");
     const store = await openStore(url);
@@ -46,7 +47,36 @@ export async function checkDatabase(options: DatabaseOptions): Promise<Finding> 
     }
     return ok("database", `${file} opens and has this version's form`);
   } catch (error) {
-    return fail("database", reasonOf(error), "Restore a backup, or name another database: --database sqlite:PATH.");
+    const fix = "Restore a backup, or name another database: --database sqlite:PATH.";
+    return fail("database", reasonOf(error), fix);
+  }
+}
+
+/** Only looks: tables belong to whoever makes them, and that is to be the service. */
+async function checkPostgres(url: string): Promise<Finding> {
+  const shown = withoutPassword(url);
+  try {
+    const { inspectPostgres } = await import("@patchbay/control-plane");
+    const form = (await inspectPostgres(url))
+      ? "has this version's form"
+      : "gets this version's form at the next start";
+    return ok("database", `${shown} answers and ${form}`);
+  } catch (error) {
+    const fix = "Check the address and that the server runs: --database postgres://USER:PASSWORD@HOST/DATABASE.";
+    return fail("database", reasonOf(error), fix);
+  }
+}
+
+/** Whether the bus between replicas answers. */
+export async function checkNats(urls: string): Promise<Finding> {
+  const { reachesNats } = await import("@patchbay/control-plane");
+  // What stands before an "@" is a password or a token.
+  const shown = urls.replaceAll(/[^,/@]*@/g, "");
+  const fix = "Check the address and that the NATS server runs: --nats nats://HOST:4222.";
+  try {
+    return (await reachesNats(urls)) ? ok("bus", `${shown} answers`) : fail("bus", `${shown} does not answer`, fix);
+  } catch (error) {
+    return fail("bus", reasonOf(error), fix);
   }
 }
 

@@ -1,0 +1,79 @@
+import type { QueryResponse } from "@patchbay/protocol";
+import { createQueryClient, Refusal, type QueryBody, type QueryTarget } from "../client/query-client.ts";
+import type { AnyEvent } from "../client/follow.ts";
+import { CommandFailure } from "../failure.ts";
+import { paintLog, printJson, say, tell } from "../output.ts";
+import { queryAs } from "./query-as.ts";
+import { readDevCredentials } from "../dev/credentials.ts";
+
+export interface QueryOptions {
+  url?: string;
+  agent?: string;
+  key?: string;
+  role?: string;
+  context?: string;
+  thread?: string;
+  stream?: true;
+  as?: string[];
+  json?: true;
+  database?: string;
+  dataDir: string;
+}
+
+/** Asks one query, and shows its answer. */
+export async function query(text: string, options: QueryOptions): Promise<void> {
+  const target = targetOf(options);
+  const client = createQueryClient(target);
+  if (options.as) return queryAs(text, options.as, { ...options, client, agentId: target.agent });
+  const body: QueryBody = {
+    query: text,
+    ...(options.role !== undefined && { role: options.role }),
+    ...(options.context !== undefined && { contextJson: options.context }),
+    ...(options.thread !== undefined && { threadId: options.thread }),
+  };
+  try {
+    const answer = options.stream ? await client.stream(body, showEvent) : await client.query(body);
+    if (options.json) printJson(answer);
+    else showAnswer(answer);
+    if (!answer.success) throw new CommandFailure(hintFor(answer));
+  } catch (error) {
+    if (options.json && error instanceof Refusal && error.body) printJson(error.body);
+    throw error;
+  }
+}
+
+function targetOf({ url, agent, key, dataDir }: QueryOptions): QueryTarget {
+  const dev = url === undefined || agent === undefined || key === undefined ? readDevCredentials(dataDir) : undefined;
+  const target = { url: url ?? dev?.baseUrl, agent: agent ?? dev?.agentId, key: key ?? dev?.apiKey };
+  const missing = (["url", "agent", "key"] as const).filter((name) => !target[name]);
+  if (missing.length > 0)
+    throw new CommandFailure(
+      `Missing ${missing.map((name) => `--${name}`).join(", ")}, and ${dataDir} holds no credentials of \`patchbay dev\`.`,
+    );
+  return target as QueryTarget;
+}
+
+function showAnswer(answer: QueryResponse): void {
+  if (answer.success) say(answer.response);
+  for (const warning of answer.warnings ?? []) tell(`${paintLog("yellow", "warning")} ${warning}`);
+  tell(paintLog("dim", `${answer.executionTimeMs} ms · to continue: --thread ${answer.threadId}`));
+}
+
+function hintFor({ errorMessage, code }: QueryResponse): string {
+  if (code !== "agent_session_not_found") return errorMessage;
+  return `${errorMessage}: no functions are connected. Start them with \`patchbay connect FILE --url URL --agent ID --key RUNTIME_KEY\`.`;
+}
+
+function showEvent(event: AnyEvent): void {
+  if (event.type === "thought") tell(paintLog("dim", `· ${event.content}`));
+  if (event.type === "toolCall") tell(`${paintLog("cyan", "→")} ${event.toolName} ${brief(event.parameters)}`);
+  if (event.type === "toolResult" && event.success)
+    tell(`${paintLog("green", "✓")} ${event.toolName} ${brief(event.result)}`);
+  if (event.type === "toolResult" && !event.success)
+    tell(`${paintLog("red", "✗")} ${event.toolName} ${event.errorMessage}`);
+}
+
+function brief(value: unknown): string {
+  const text = JSON.stringify(value) ?? "";
+  return text.length > 160 ? `${text.slice(0, 159)}…` : text;
+}
