@@ -3,8 +3,8 @@ import type { Store } from "@patchbay/control-plane";
 import type { Dice } from "../../examples/retail-desk/data/dice.ts";
 import { StoreUnavailable } from "../../packages/control-plane/src/ports/run-store.ts";
 
-const PARTS = ["runs", "accounts", "threads", "runtimes"] as const;
 type Method = (...args: unknown[]) => Promise<unknown>;
+type Methods = Record<string, Method>;
 
 export interface Trouble {
   /** Chance that a method fails without having done anything. */
@@ -18,28 +18,36 @@ export interface Trouble {
 /** Makes a running service's store fail and be slow at random. Counts, and stops when disposed. */
 export function troubleStore(store: Store, dice: Dice, { fails = 0, failsAfter = 0, slow = 0 }: Trouble) {
   let failed = 0;
-  function failure(): StoreUnavailable {
+  const met = new Set<string>();
+  function failure(name: string): StoreUnavailable {
     failed++;
+    met.add(name);
     return new StoreUnavailable("The store is unavailable: a test has it so.");
   }
-  const troubled = (method: Method): Method =>
+  const troubled = (name: string, method: Method): Method =>
     async function (...args) {
       if (dice.chance(slow)) await sleep(dice.between(1, 20));
-      if (dice.chance(fails)) throw failure();
+      if (dice.chance(fails)) throw failure(name);
       const done = await method(...args);
-      if (dice.chance(failsAfter)) throw failure();
+      if (dice.chance(failsAfter)) throw failure(name);
       return done;
     };
-  const whole = PARTS.map((part) => [part, { ...store[part] }] as const);
-  for (const [part, methods] of whole)
+  // Every part that has methods, so that one that is added is in trouble too.
+  const parts = Object.entries(store as unknown as Record<string, unknown>).filter(
+    (entry): entry is [string, Methods] => typeof entry[1] === "object" && entry[1] !== null,
+  );
+  const whole = parts.map(([, methods]) => [methods, { ...methods }] as const);
+  for (const [part, methods] of parts)
     for (const [name, method] of Object.entries(methods))
-      Object.assign(store[part], { [name]: troubled(method as Method) });
+      if (typeof method === "function") methods[name] = troubled(`${part}.${name}`, method);
   return {
     get failed() {
       return failed;
     },
+    /** Names of the methods that failed at least once. */
+    met,
     [Symbol.dispose]() {
-      for (const [part, methods] of whole) Object.assign(store[part], methods);
+      for (const [methods, untroubled] of whole) Object.assign(methods, untroubled);
     },
   };
 }

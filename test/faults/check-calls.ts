@@ -1,0 +1,80 @@
+import type { Evidence } from "./check-runs.ts";
+import { countBy } from "./figures.ts";
+import type { FunctionNote } from "./history.ts";
+
+interface CallRow {
+  id: string;
+  run_id: string;
+  function_name: string;
+  arguments: string;
+  outcome: string | null;
+}
+
+interface CallFaults {
+  faults: string[];
+  made: number;
+  /** Calls whose outcome is not known. */
+  unknown: number;
+  /** Calls that failed otherwise, by code. */
+  failed: Record<string, number>;
+  /** Pieces of work that must be done at most once, and were done again. */
+  twice: number;
+}
+
+/** I3, I4: each call was told and recorded once, and what must not run twice did not. Counts are of the `counted` runs. */
+export async function callFaults({ tables, notes }: Evidence, counted: ReadonlySet<string>): Promise<CallFaults> {
+  const calls = await tables.rows<CallRow>("select id, run_id, function_name, arguments, outcome from calls");
+  const told = await tables.rows<{ body: string }>(
+    `select body from run_events where body like '{"type":"toolCall"%' or body like '{"type":"toolResult"%'`,
+  );
+  const repeated = repeatedWork(notes);
+  const outcomes = calls.map((call) => ({ call, outcome: JSON.parse(call.outcome ?? "null") as Outcome | null }));
+  const mine = outcomes.filter(({ call }) => counted.has(call.run_id));
+  return {
+    faults: [...toldTwice(told, calls), ...unfounded(outcomes, notes), ...repeated],
+    made: mine.length,
+    failed: countBy(
+      mine.filter(({ outcome }) => outcome && !outcome.ok && outcome.code !== "outcome_unknown"),
+      ({ outcome }) => outcome?.code ?? "",
+    ),
+    unknown: mine.filter(({ outcome }) => outcome?.code === "outcome_unknown").length,
+    twice: repeated.length,
+  };
+}
+
+interface Outcome {
+  ok: boolean;
+  code?: string;
+}
+
+/** By the functions' own count: neither a call nor the piece of work it is for runs twice, unless it may. */
+function repeatedWork(notes: readonly FunctionNote[]): string[] {
+  const begun = notes.filter(({ phase, name }) => phase === "begin" && name === "charge");
+  const twice = [...Map.groupBy(begun, ({ id }) => id).values()].filter((runs) => runs.length > 1);
+  return twice.map(
+    (runs) => `a charge ran ${runs.length} times: ${runs.map(({ id, callId }) => `${id} ${callId}`).join()}`,
+  );
+}
+
+function* toldTwice(told: readonly { body: string }[], calls: readonly CallRow[]): Generator<string> {
+  const counts = { toolCall: new Map<string, number>(), toolResult: new Map<string, number>() };
+  for (const { body } of told) {
+    const { type, toolCallId } = JSON.parse(body) as { type: "toolCall" | "toolResult"; toolCallId: string };
+    counts[type].set(toolCallId, (counts[type].get(toolCallId) ?? 0) + 1);
+  }
+  for (const { id, outcome } of calls) {
+    const [asked = 0, ended = 0] = [counts.toolCall.get(id), counts.toolResult.get(id)];
+    if (asked !== 1) yield `a call was told ${asked} times: ${id}`;
+    if (ended !== (outcome === null ? 0 : 1)) yield `a call's result was told ${ended} times: ${id}`;
+  }
+}
+
+/** A result that is recorded was made: its function ran to the end under this call's id. */
+function* unfounded(
+  outcomes: readonly { call: CallRow; outcome: Outcome | null }[],
+  notes: readonly FunctionNote[],
+): Generator<string> {
+  const done = new Set(notes.filter(({ phase }) => phase === "end").map(({ callId }) => callId));
+  for (const { call, outcome } of outcomes)
+    if (outcome?.ok && !done.has(call.id)) yield `a result is recorded of a call that never ran: ${call.id}`;
+}

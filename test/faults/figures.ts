@@ -1,0 +1,27 @@
+/** What a scenario found: figures to print, and every promise that was broken. */
+export interface Outcome {
+  figures: Record<string, number | string>;
+  violations: string[];
+}
+
+/** The value that this share of the sorted values does not exceed; 0 of none. */
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return Math.round(sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)] ?? 0);
+}
+
+export function largest(values: readonly number[]): number {
+  return Math.round(values.reduce((most, value) => Math.max(most, value), 0));
+}
+
+export function countBy<T>(items: readonly T[], word: (item: T) => string): Record<string, number> {
+  return Object.fromEntries([...Map.groupBy(items, word)].map(([key, group]) => [key, group.length]));
+}
+
+/** `fault-lab <scenario>: name=value …`, one line. */
+export function figureLine(scenario: string, { figures, violations }: Outcome): string {
+  const shown = Object.entries({ ...figures, violations: violations.length }).map(
+    ([name, value]) => `${name}=${value}`,
+  );
+  return `fault-lab ${scenario}: ${shown.join(" ")}`;
+}

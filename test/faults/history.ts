@@ -1,0 +1,65 @@
+import { createWriteStream, existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** What the load client was told and did, in the order in which it was. */
+export type Noted = { at: number; query: string } & (
+  | { kind: "asked"; tenant: string; mode: "stream" | "json" }
+  | { kind: "status"; status: number; replica: number }
+  | { kind: "broken"; replica: number; cause: string }
+  | { kind: "run"; runId: string }
+  | { kind: "event"; runId: string; seq: number; data: string }
+  | { kind: "answer"; runId: string; body: string }
+  | { kind: "gaveUp" }
+);
+
+type Unstamped<T> = T extends unknown ? Omit<T, "at"> : never;
+
+/** The client's side of what happened: kept in memory for the checker, and on disk for whoever looks into a failure. */
+export interface History {
+  note(noted: Unstamped<Noted>): void;
+  readonly noted: readonly Noted[];
+}
+
+export function createHistory(file: string): History {
+  const out = createWriteStream(file, { flags: "a" });
+  const noted: Noted[] = [];
+  return {
+    note(one) {
+      const stamped: Noted = { at: Date.now(), ...one };
+      noted.push(stamped);
+      out.write(`${JSON.stringify(stamped)}\n`);
+    },
+    noted,
+  };
+}
+
+/** The longest time between two signs of a query that was streamed, its asking being the first; one still open does not count. */
+export function longestSilence(noted: readonly Noted[]): number {
+  const last = new Map<string, number>();
+  let longest = 0;
+  for (const { kind, query, at } of noted) {
+    if (kind === "event") longest = Math.max(longest, at - (last.get(query) ?? at));
+    if (kind === "event" || kind === "asked") last.set(query, at);
+  }
+  return longest;
+}
+
+/** The functions' side: what a counting function wrote before and after its work. */
+export interface FunctionNote {
+  phase: "begin" | "end";
+  tenant: string;
+  name: string;
+  id: string;
+  callId: string;
+  attempt: number;
+  pid: number;
+  at: number;
+}
+
+export function readFunctionNotes(folder: string): FunctionNote[] {
+  const files = readdirSync(folder).filter((name) => name.startsWith("functions-") && existsSync(join(folder, name)));
+  return files.flatMap((name) => {
+    const lines = readFileSync(join(folder, name), "utf8").split("\n");
+    return lines.filter((line) => line.endsWith("}")).map((line) => JSON.parse(line) as FunctionNote);
+  });
+}

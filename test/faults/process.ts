@@ -1,0 +1,124 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+const command = fileURLToPath(new URL("../../packages/cli/src/main.ts", import.meta.url));
+
+/** A process of the lab that can be ended and started again under the same name. */
+export interface LabProcess extends AsyncDisposable {
+  readonly name: string;
+  readonly pid: number | undefined;
+  readonly alive: boolean;
+  /** Ends that nobody here caused. */
+  readonly exits: number;
+  /** Resolves with what the process says of itself once it is ready. */
+  start(): Promise<Record<string, unknown>>;
+  /** SIGKILL. */
+  kill(): Promise<void>;
+  /** SIGTERM; resolves when it has ended. */
+  terminate(): Promise<{ code: number | null; ms: number }>;
+  pause(): void;
+  resume(): void;
+  /** Everything it wrote to stderr, over all its lives. */
+  log(): string;
+}
+
+export interface ProcessOptions {
+  env?: Record<string, string>;
+  logFile: string;
+  /** Time it has to become ready. Default 60,000. */
+  readyMs?: number;
+  /** A command that runs the process: `faketime -f +3h`, say. It must become the process. */
+  under?: string[];
+}
+
+/** A process that runs `patchbay` with these arguments. */
+export function patchbayProcess(name: string, args: string[], options: ProcessOptions): LabProcess {
+  return labProcess(name, [command, ...args], options);
+}
+
+// Whatever ends this process must not leave others behind.
+const children = new Set<ChildProcess>();
+process.on("exit", () => {
+  for (const child of children) child.kill("SIGKILL");
+});
+
+/** A process of this Node. It is ready when it prints a JSON line with `ready`. */
+export function labProcess(name: string, args: string[], options: ProcessOptions): LabProcess {
+  const { env = {}, logFile, under = [], readyMs = 60_000 } = options;
+  let child: ChildProcess | undefined;
+  let ended: Promise<unknown> = Promise.resolve();
+  let wanted = false;
+  let exits = 0;
+
+  async function start(): Promise<Record<string, unknown>> {
+    const log = openSync(logFile, "a");
+    const [file = "", ...rest] = [...under, process.execPath, ...args];
+    const { PATH, HOME } = process.env;
+    const started = spawn(file, rest, { env: { PATH, HOME, NO_COLOR: "1", ...env }, stdio: ["ignore", "pipe", log] });
+    closeSync(log);
+    child = started;
+    children.add(started);
+    wanted = true;
+    ended = once(started, "close").then(() => {
+      children.delete(started);
+      if (wanted && child === started) exits++;
+    });
+    return ready(started, ended);
+  }
+
+  async function ready(started: ChildProcess, ended: Promise<unknown>): Promise<Record<string, unknown>> {
+    const lines = createInterface({ input: started.stdout! });
+    const said = new Promise<string>((resolve) => {
+      lines.on("line", (line) => line.startsWith('{"ready"') && resolve(line));
+    });
+    const failed = ended.then(() => fail("ended before it was ready"));
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(), readyMs);
+    const tooLate = once(late.signal, "abort").then(() => fail("was not ready in time"));
+    failed.catch(() => {});
+    tooLate.catch(() => {});
+    try {
+      return JSON.parse(await Promise.race([said, failed, tooLate])) as Record<string, unknown>;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  function fail(what: string): never {
+    throw new Error(`${name} ${what}:\n${self.log().slice(-4_000)}`);
+  }
+
+  async function end(signal: NodeJS.Signals): Promise<void> {
+    wanted = false;
+    child?.kill(signal);
+    await ended;
+  }
+
+  const self: LabProcess = {
+    name,
+    get pid() {
+      return child?.pid;
+    },
+    get alive() {
+      return child !== undefined && child.exitCode === null && child.signalCode === null;
+    },
+    get exits() {
+      return exits;
+    },
+    start,
+    kill: () => end("SIGKILL"),
+    async terminate() {
+      const began = performance.now();
+      await end("SIGTERM");
+      return { code: child?.exitCode ?? null, ms: performance.now() - began };
+    },
+    pause: () => void child?.kill("SIGSTOP"),
+    resume: () => void child?.kill("SIGCONT"),
+    log: () => (existsSync(logFile) ? readFileSync(logFile, "utf8") : ""),
+    [Symbol.asyncDispose]: () => end("SIGKILL"),
+  };
+  return self;
+}

@@ -1,0 +1,23 @@
+import { startStandIn } from "../support/providers/index.ts";
+import { answerOf, planOf } from "./plan.ts";
+
+// A model provider as a process of its own, so that neither replicas nor the load client wait for it or with it.
+const standIn = await startStandIn("openai-chat", ({ step, query }) => {
+  const plan = planOf(query);
+  const delayMs = plan.thinkMs ?? 0;
+  const calls = plan.turns[step];
+  if (!calls) return { delayMs, text: answerOf(plan) };
+  return { delayMs, calls: calls.map(({ name, id, ms, gate }) => ({ name, arguments: argumentsOf(id, ms, gate) })) };
+});
+
+function argumentsOf(id: string, ms: number | undefined, gate: string | undefined) {
+  return { id, ...(ms !== undefined && { ms }), ...(gate !== undefined && { gate }) };
+}
+
+let refused = 0;
+// Requests are kept for tests that look at them; a long run would fill the memory with them.
+setInterval(() => {
+  for (const { refusal } of standIn.requests.splice(0)) if (refusal) process.stderr.write(`${++refused}: ${refusal}\n`);
+}, 1_000);
+
+process.stdout.write(`${JSON.stringify({ ready: true, env: standIn.env })}\n`);

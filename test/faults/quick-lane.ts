@@ -1,0 +1,23 @@
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { type Lab, startLab } from "./lab.ts";
+import { chooseSeed, runOn, type SeededTerms } from "./run-scenario.ts";
+import type { Scenario } from "./scenarios/scenario.ts";
+
+/** Other tests run beside these. */
+const PATIENCE = 3;
+
+/** Runs scenarios in short, one after the other on one lab, each as a test that is named by what it promises. */
+export function quickLane(scenarios: readonly (readonly [Scenario, Pick<SeededTerms, "seconds" | "rate">])[]): void {
+  vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
+  let lab: Lab;
+  beforeAll(async () => {
+    lab = await startLab(scenarios[0]?.[0].lab);
+  });
+  afterAll(() => lab[Symbol.asyncDispose]());
+
+  for (const [scenario, terms] of scenarios)
+    test(scenario.promise, async () => {
+      const { violations } = await runOn(lab, scenario, { ...terms, seed: chooseSeed(), patience: PATIENCE });
+      expect(violations).toEqual([]);
+    });
+}

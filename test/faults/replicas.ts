@@ -1,0 +1,48 @@
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import type { LabOptions } from "./lab.ts";
+import { type LabProcess, patchbayProcess } from "./process.ts";
+import type { Services } from "./services.ts";
+
+/** Starts the control planes, each on a port that stays its own. */
+export async function startReplicas(
+  opening: AsyncDisposableStack,
+  folder: string,
+  { database, nats, ways, env }: Services,
+  { embedded = false, replicas: count = embedded ? 1 : 3, serveArgs = [], under }: LabOptions,
+): Promise<{ replicas: LabProcess[]; ports: number[] }> {
+  const ports: number[] = [];
+  for (let index = 0; index < count; index++) ports.push(await stablePort());
+  const replicas = ports.map((port, index) => {
+    const way = ways[index];
+    const store = way ? withPort(database, way.database.port) : database;
+    const bus = nats ? ["--nats", way ? withPort(nats.url, way.bus.port) : nats.url] : [];
+    const args = ["serve", "--port", String(port), "--database", store, "--data-dir", folder, "--json", ...bus];
+    const name = `replica-${index}`;
+    const options = { env, logFile: join(folder, "logs", name), under: under?.(index) ?? [] };
+    return opening.use(patchbayProcess(name, [...args, ...serveArgs], options));
+  });
+  await Promise.all(replicas.map((replica) => replica.start()));
+  return { replicas, ports };
+}
+
+function withPort(url: string, port: number): string {
+  return Object.assign(new URL(url), { port: String(port) }).href;
+}
+
+/** A port that no outgoing connection takes while its server is dead: those come from above 32,768. */
+async function stablePort(): Promise<number> {
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 12_000);
+    const server = createServer().listen(port, "127.0.0.1");
+    const free = await once(server, "listening").then(
+      () => true,
+      () => false,
+    );
+    if (!free) continue;
+    server.close();
+    await once(server, "close");
+    return port;
+  }
+}

@@ -1,0 +1,53 @@
+import { check } from "../checker.ts";
+import type { Ending } from "../client.ts";
+import { queryOf } from "../plan.ts";
+import { largest } from "../figures.ts";
+import { type Scenario, together } from "./scenario.ts";
+
+const COPIES = 100;
+
+export const repeatedKey: Scenario = {
+  name: "repeated-key",
+  promise: "A query sent 100 times at once over all replicas under one Idempotency-Key is one run and one charge.",
+  lab: {},
+  async run(lab, { rate, dice }) {
+    const rounds = Math.round(rate);
+    const tenant = lab.tenants[0]!;
+    const bodies: number[] = [];
+    const statuses = new Set<number>();
+    const ids: string[] = [];
+    for (let round = 0; round < rounds; round++) {
+      const id = `${tenant.name}.same.${dice.digits(9)}`;
+      ids.push(id);
+      const body = JSON.stringify({ query: queryOf({ id, turns: [[{ name: "charge", id: `${id}.a`, ms: 20 }]] }) });
+      const headers = { "x-api-key": tenant.apiKey, "content-type": "application/json", "idempotency-key": id };
+      const answers = await Promise.all(
+        Array.from({ length: COPIES }, async (_, copy) => {
+          const url = `${lab.urls[copy % lab.urls.length]}/agents/${tenant.agentId}/query`;
+          const response = await fetch(url, { method: "POST", headers, body });
+          statuses.add(response.status);
+          return response.text();
+        }),
+      );
+      bodies.push(new Set(answers).size);
+    }
+    const endings: Ending[] = [];
+    const found = await check(lab, { endings, succeeded: 0 });
+    await using tables = await lab.tables();
+    const runs = await tables.rows(`select id from runs where request like '%.same.%'`);
+    const charges = lab.functionNotes().filter(({ phase, id }) => phase === "begin" && ids.includes(id.slice(0, -2)));
+    const figures = {
+      rounds,
+      copies: COPIES,
+      runs: runs.length,
+      charges: charges.length,
+      differing: largest(bodies) - 1,
+    };
+    return together(found, figures, {
+      "one run each": runs.length === rounds,
+      "one charge each": charges.length === rounds,
+      "equal bodies": bodies.every((different) => different === 1),
+      "each copy was answered": statuses.size === 1 && statuses.has(200),
+    });
+  },
+};
