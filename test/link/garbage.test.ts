@@ -107,5 +107,5 @@ test("no bytes before or instead of an upgrade break the gateway", async () => {
   );
 
   await greetGateway(server.port);
-  expect(server.gateway.connected("agent-a")).toBe(true);
+  expect(await server.gateway.connected("agent-a")).toBe(true);
 });

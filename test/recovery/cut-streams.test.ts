@@ -1,6 +1,7 @@
 import { defineFunction, defineService, everyone } from "@patchbay/functions";
 import { expect, test, vi } from "vitest";
 import { requestAndCut, type CutAnswer } from "../support/cut-request.ts";
+import { printFigure } from "../support/figure.ts";
 import { startStandIn, type Script } from "../support/providers/index.ts";
 import { startSystem } from "../support/system.ts";
 
@@ -96,6 +97,11 @@ test("a stream cut after any byte and resumed equals the uncut one", async () =>
     cuts++;
   });
 
+  printFigure("22 streams cut at every byte", {
+    cuts,
+    "bytes of the stream": uncut.body.length,
+    different: different.length,
+  });
   expect(different).toEqual([]);
   expect(cuts).toBeGreaterThan(5_000);
 });

@@ -1,5 +1,6 @@
 import type { QueryResponse } from "@patchbay/protocol";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { printFigure } from "../support/figure.ts";
 import { until } from "../support/inbox.ts";
 import { expectSoundRuns } from "../support/invariants.ts";
 import { startDeployment, type Deployment, type Running } from "../support/processes.ts";
@@ -107,6 +108,7 @@ test("a client that resumes after the kill gets exactly what it has missed", asy
 });
 
 test("the same Idempotency-Key joins its run after the restart", () => {
+  printFigure("28 key repeated after a crash", { joined: joined?.success ? 1 : 0, asked: 1 });
   expect(joined).toMatchObject({ success: true, response: "Done: keyed.", toolInteractions: [{ success: true }] });
 });
 

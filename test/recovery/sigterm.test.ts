@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { startCommand } from "../../packages/cli/test/support/command.ts";
+import { printFigure } from "../support/figure.ts";
 import { until } from "../support/inbox.ts";
 import { expectSoundRuns } from "../support/invariants.ts";
 import { startDeployment, type Running } from "../support/processes.ts";
@@ -71,22 +72,34 @@ test.concurrent("a run that outlasts the drain is left to the next start, its ca
   expect(expectSoundRuns(desk.databaseFile)).toEqual({ runs: 1, succeeded: 1 });
 });
 
-test.concurrent("connect finishes the calls it runs, and ends with 0", async () => {
+test.concurrent("connect finishes the calls it runs, takes no further ones, and ends with 0", async () => {
   await using standIn = await startStandIn("anthropic", script);
   await using desk = await startDeployment({ env: standIn.env });
-  const runtime = await desk.connect("--concurrency", "20");
-  const ids = Array.from({ length: 20 }, (_, index) => `held-${index}`);
+  const runtime = await desk.connect("--concurrency", "1000");
+  const ids = Array.from({ length: 50 }, (_, index) => `held-${index}`);
   const asked = desk.query(ids.join(" "));
-  await until(() => desk.functionRuns().length === 20, "the calls");
+  await until(() => desk.functionRuns().length === ids.length, "the calls");
 
   const ended = terminate(runtime);
+  // By its load the first one would be given all but one of these calls.
+  await using next = await desk.connect("--concurrency", "1");
+  const later = await desk.query("a b c");
   await Promise.all(ids.map((id) => desk.open(id)));
 
-  expect((await asked).toolInteractions.map(({ success }) => success)).toEqual(ids.map(() => true));
+  const answer = await asked;
+  expect(answer.toolInteractions.map(({ success }) => success)).toEqual(ids.map(() => true));
+  expect(later.toolInteractions.map(({ success }) => success)).toEqual([true, true, true]);
   const { code, ms } = await ended;
+  const runs = desk.functionRuns();
+  printFigure("18 SIGTERM of a runtime", {
+    calls: ids.length,
+    finished: answer.toolInteractions.length,
+    "exit ms": Math.round(ms),
+  });
   expect(code).toBe(0);
   expect(ms).toBeLessThan(10_000);
-  expect(desk.functionRuns()).toHaveLength(20);
+  expect(runs).toHaveLength(ids.length + 3);
+  expect(runs.slice(-3).map(({ pid }) => pid)).toEqual([1, 2, 3].map(() => next.process.pid));
 });
 
 test.concurrent("dev ends with 0 and leaves no process of functions behind", async () => {

@@ -1,0 +1,128 @@
+import { join } from "node:path";
+import { writeFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { defineFunction, defineService, everyone } from "@patchbay/functions";
+import { expect, test, vi } from "vitest";
+import { startCommand, temporaryFolder } from "../../packages/cli/test/support/command.ts";
+import { printFigure, quantile } from "../support/figure.ts";
+import { callThenAnswer, startStandIn } from "../support/providers/index.ts";
+import { startSystem } from "../support/system.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const BLOCKED_MS = 8_000;
+const functionsPackage = fileURLToPath(new URL("../../packages/functions/src/index.ts", import.meta.url));
+
+/** A service that stands still with its whole process: no timer, no heartbeat and no cancellation gets through to it. */
+const blockingSource = `
+import { defineFunction, defineService, everyone } from ${JSON.stringify(functionsPackage)};
+
+const input = { type: "object" };
+let calls = 0;
+const stand = defineFunction({
+  name: "stand_still", description: "Stands still.", input, roles: everyone, timeoutMs: 1_000,
+  handler() {
+    if (++calls === 1) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ${BLOCKED_MS});
+    return calls;
+  },
+});
+export default defineService({ name: "blocking", functions: [stand] });
+`;
+
+const pong = defineFunction({
+  name: "stand_still",
+  description: "Answers at once.",
+  input: { type: "object" },
+  roles: everyone,
+  handler: () => "moved",
+});
+
+/** Two agents on one control plane: the first one's runtime is a process of its own that will block. */
+async function startTwoAgents(heartbeatMs: number) {
+  await using opening = new AsyncDisposableStack();
+  const folder = opening.use(await temporaryFolder());
+  await writeFile(join(folder.path, "service.ts"), blockingSource);
+  const standIn = opening.use(await startStandIn("anthropic", callThenAnswer([{ name: "stand_still" }])));
+  const system = opening.use(
+    await startSystem({
+      providers: standIn.config,
+      heartbeatMs,
+      reconnectMs: 1_000,
+      service: defineService({ name: "moving", functions: [pong] }),
+    }),
+  );
+  const { admin } = system.plane;
+  const blocked = await admin.createAgent("Blocked", { orgId: system.orgId });
+  const { runtimeKey } = await admin.createRuntimeKey({ agentId: blocked.agentId });
+  const env = { PATCHBAY_URL: system.url, PATCHBAY_AGENT: blocked.agentId, PATCHBAY_KEY: runtimeKey };
+  const runtime = opening.use(startCommand(["connect", "service.ts", "--json"], { cwd: folder.path, env }));
+  await runtime.seen(/^\{"ready".*\}$/m);
+  const kept = opening.move();
+  return {
+    system,
+    async askBlocked() {
+      const path = `/agents/${blocked.agentId}/query`;
+      const response = await system.post(path, { query: "hi" }, { "x-api-key": blocked.apiKey });
+      return (await response.json()) as { success: boolean; toolInteractions: { success: boolean; code?: string }[] };
+    },
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}
+
+/** How long queries of the other agent take, asked one after another until `done`. */
+async function latencies(ask: () => Promise<{ success: boolean }>, done: () => boolean): Promise<number[]> {
+  const taken: number[] = [];
+  while (!done()) {
+    const began = performance.now();
+    expect(await ask()).toMatchObject({ success: true });
+    taken.push(performance.now() - began);
+  }
+  return taken;
+}
+
+test.concurrent.each([
+  { heartbeatMs: 10_000, fate: "timed_out", how: "by its time-out, with its link kept" },
+  { heartbeatMs: 200, fate: "outcome_unknown", how: "as unknown, once its link has been silent for too long" },
+])("a call whose runtime blocks its whole process ends $how", async ({ heartbeatMs, fate }) => {
+  await using agents = await startTwoAgents(heartbeatMs);
+  const began = performance.now();
+
+  const answer = await agents.askBlocked();
+
+  const tookMs = Math.round(performance.now() - began);
+  printFigure("16 blocked runtime", { code: fate, "answered after ms": tookMs });
+  expect(answer).toMatchObject({ toolInteractions: [{ success: false, code: fate }] });
+  expect(tookMs).toBeLessThan(5_000);
+  // It serves again by itself when it moves again, over the link it has or a new one.
+  await vi.waitFor(async () => expect((await agents.askBlocked()).toolInteractions[0]?.success).toBe(true), {
+    timeout: 20_000,
+    interval: 500,
+  });
+});
+
+test("other agents do not notice a runtime that blocks its process", async () => {
+  await using agents = await startTwoAgents(500);
+  const ask = () => agents.system.query("hi");
+  await latencies(ask, countdown(50));
+  const before = await latencies(ask, countdown(200));
+  let over = false;
+  const blocked = agents.askBlocked().finally(() => (over = true));
+
+  const during = await latencies(ask, () => over);
+  await blocked;
+
+  const [p99, base] = [quantile(during, 0.99), quantile(before, 0.99)];
+  printFigure("16 other agents meanwhile", {
+    queries: during.length,
+    "p99 ms": p99.toFixed(1),
+    "p99 ms before": base.toFixed(1),
+  });
+  expect(during.length).toBeGreaterThan(50);
+  // Far below what waiting for the blocked one would take; a shared machine's own noise is the rest.
+  expect(p99).toBeLessThan(3 * base + 100);
+});
+
+function countdown(queries: number): () => boolean {
+  let left = queries;
+  return () => left-- === 0;
+}
