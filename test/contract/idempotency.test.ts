@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { printFigure } from "../support/figure.ts";
 import { callThenAnswer, scriptFor } from "../support/providers/index.ts";
 import { openStream, typed } from "./open-stream.ts";
 import { startDesk } from "./start.ts";
@@ -46,11 +47,15 @@ test("the same key with another body -> 422", async () => {
   await using system = await startDesk(scriptFor({ text: "Hello." }));
   await system.query("hi", {}, key);
 
+  const statuses: number[] = [];
   for (const endpoint of ["query", "query-stream"] as const) {
     const response = await system.post(system.path(endpoint), { query: "ho" }, key);
-    expect(response.status).toBe(422);
+    statuses.push(response.status);
     expect(await response.json()).toMatchObject({ success: false, code: "idempotency_mismatch" });
   }
+
+  printFigure("28 key with another body", { statuses: statuses.join(" ") });
+  expect(statuses).toEqual([422, 422]);
 });
 
 test("its scope is the agent", async () => {

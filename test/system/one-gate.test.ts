@@ -191,7 +191,13 @@ describe("in the source", () => {
         "functions/src/testing/escalation/stage.ts",
       ],
     ],
-    ["a call's frame is made", /^\s*type: "call",$/m, ["control-plane/src/gateway/delivery.ts"]],
+    ["a call's frame is made", /^\s*type: "call",$/m, ["control-plane/src/gateway/frames.ts"]],
+    [
+      // For runs of this replica, and for those of others whose order the store gave out.
+      "a call's frame is asked for",
+      /encodePlaneFrame\(callFrame\(/,
+      ["control-plane/src/gateway/delivery.ts", "control-plane/src/gateway/holder.ts"],
+    ],
     ["a call is given to a runtime", /\.(deliver|recover)\s*\(/, ["control-plane/src/run/dispatch.ts"]],
     [
       "a query becomes a run",

@@ -1,0 +1,141 @@
+import { readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test, vi } from "vitest";
+import { runCommand, startCommand, temporaryFolder, type Running } from "../../packages/cli/test/support/command.ts";
+import { printFigure } from "../support/figure.ts";
+import { readDatabase } from "../support/processes.ts";
+import { startStandIn, type Script } from "../support/providers/index.ts";
+import { STAND_IN_KEY } from "../support/providers/stand-in.ts";
+import { client } from "../support/system.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const functionsPackage = fileURLToPath(new URL("../../packages/functions/src/index.ts", import.meta.url));
+
+/** Secrets by where they are put in. None may come out anywhere. */
+const HIDDEN = {
+  "environment of the runtime": "canary-env-runtime-4Hs",
+  "environment of the control plane": "canary-env-plane-9Kd",
+  "an exception of a function": "canary-thrown-2Lm",
+  "a withheld member of a result": "canary-protected-6Zt",
+  "the provider's error": "sk-ant-canary-provider-8Qw4Hs9KdLm2Zt6",
+  "a bad request's header": "canary-header-5Rx",
+};
+/** Text of the conversation: it stands in the log of the run, and in no line that a process writes. */
+const TOLD = { query: "canary-query-1Vb", argument: "canary-argument-3Nc", result: "canary-result-7Jf" };
+
+const source = `
+import { defineFunction, defineService, everyone } from ${JSON.stringify(functionsPackage)};
+
+const input = { type: "object", properties: { note: { type: "string" } } };
+const output = { type: "object", properties: { seen: { type: "string" }, cost: { type: "string", "x-visible-to": ["owner"] } } };
+const common = { input, roles: everyone };
+export default defineService({
+  name: "canaries",
+  roles: ["owner", "user"],
+  functions: [
+    defineFunction({ ...common, name: "show", description: "Shows.", output,
+      handler: () => ({ seen: ${JSON.stringify(TOLD.result)}, cost: ${JSON.stringify(HIDDEN["a withheld member of a result"])} }) }),
+    defineFunction({ ...common, name: "fail", description: "Fails.",
+      handler() { throw new Error("no connection with " + process.env.OWNER_SECRET + " and ${HIDDEN["an exception of a function"]}"); } }),
+  ],
+});
+`;
+
+const script: Script = ({ step, query }) => {
+  const [, way] = query.split(" ");
+  const error = { message: `refused: ${HIDDEN["the provider's error"]}` };
+  if (way === "refused") return { error: { status: 401, ...error } };
+  if (way === "broken") return { error: { status: 400, ...error } };
+  if (way === "cut") return { text: "half", midStreamError: { ...error } };
+  if (step > 0) return { text: "Done." };
+  return { calls: ["show", "fail"].map((name) => ({ name, arguments: { note: TOLD.argument } })) };
+};
+
+test("secrets put in wherever one can be come out nowhere: not in logs, streams, answers or the database", async () => {
+  await using folder = await temporaryFolder();
+  await writeFile(join(folder.path, "service.ts"), source);
+  await using standIn = await startStandIn("anthropic", script);
+  const admin = async (...args: string[]) => {
+    const { stdout, stderr, code } = await runCommand([...args, "--data-dir", folder.path, "--json"]);
+    expect(code, stderr).toBe(0);
+    return JSON.parse(stdout) as Record<string, string>;
+  };
+  const { orgId = "" } = await admin("orgs", "create", "Test", "--tier", "sandbox");
+  const { agentId = "", apiKey = "" } = await admin("agents", "create", "Desk", "--org", orgId);
+  const { runtimeKey = "" } = await admin("runtime-keys", "create", "--agent", agentId);
+  await using serve = startCommand(["serve", "--port", "0", "--data-dir", folder.path, "--json"], {
+    env: { ...standIn.env, OPERATOR_SECRET: HIDDEN["environment of the control plane"] },
+  });
+  const { baseUrl: url } = JSON.parse(await serve.seen(/^\{"ready".*\}$/m)) as { baseUrl: string };
+  await using runtime = startCommand(["connect", "service.ts", "--json"], {
+    cwd: folder.path,
+    env: {
+      PATCHBAY_URL: url,
+      PATCHBAY_AGENT: agentId,
+      PATCHBAY_KEY: runtimeKey,
+      OWNER_SECRET: HIDDEN["environment of the runtime"],
+    },
+  });
+  await runtime.seen(/^\{"ready".*\}$/m);
+  const desk = client({ url }, { agentId, apiKey, accessToken: "" });
+
+  const outputs: string[] = [];
+  for (const way of ["calls", "refused", "broken", "cut"]) {
+    const query = `${TOLD.query} ${way}`;
+    outputs.push(JSON.stringify(await desk.query(query, { role: "user" })));
+    outputs.push((await desk.stream(query, { includeDeltas: true })).text);
+  }
+  const canary = HIDDEN["a bad request's header"];
+  for (const headers of [{ "x-api-key": `service_live_${canary}` }, { authorization: `Bearer ${canary}` }])
+    outputs.push(await (await desk.post(`/agents/${agentId}/query`, "{", headers)).text());
+  outputs.push(
+    await (await desk.post(`/agents/${agentId}/query`, { query: "hi" }, { "x-api-key": runtimeKey })).text(),
+  );
+  for (const path of ["/metrics", "/openapi.json", "/readyz", "/nowhere"])
+    outputs.push(await (await desk.get(path)).text());
+
+  for (const command of [runtime, serve]) command.process.kill("SIGTERM");
+  const written = async ({ finished }: Running): Promise<string> => {
+    const { stdout, stderr } = await finished;
+    return stdout + stderr;
+  };
+  const logs = { plane: await written(serve), runtime: await written(runtime) };
+  const file = join(folder.path, "patchbay.db");
+  using database = readDatabase(file);
+  const tables = database.rows<{ name: string }>("select name from sqlite_master where type = 'table'");
+  const kept =
+    tables.map(({ name }) => JSON.stringify(database.rows(`select * from "${name}"`))).join("\n") +
+    readFileSync(file, "latin1");
+
+  // What is looked for would be found: the conversation is in the answers and in the database.
+  expect(outputs.join("\n")).toContain(TOLD.result);
+  expect(kept).toContain(TOLD.argument);
+  expect(standIn.requests.length).toBeGreaterThan(8);
+
+  const found: string[] = [];
+  const look = (where: string, text: string, secrets: Record<string, string>): void => {
+    for (const [name, secret] of Object.entries(secrets)) if (text.includes(secret)) found.push(`${name} in ${where}`);
+  };
+  const keys = { "API key": apiKey, "runtime key": runtimeKey, "provider key": STAND_IN_KEY };
+  look("answers", outputs.join("\n"), { ...HIDDEN, ...keys });
+  look("the database", kept, { ...HIDDEN, ...keys });
+  look("what the control plane wrote", logs.plane, { ...HIDDEN, ...keys, ...TOLD });
+  look("what the runtime wrote", logs.runtime, {
+    ...keys,
+    ...TOLD,
+    "environment of the control plane": HIDDEN["environment of the control plane"],
+    "the provider's error": HIDDEN["the provider's error"],
+    "a withheld member of a result": HIDDEN["a withheld member of a result"],
+  });
+  printFigure("45 canary secrets", {
+    secrets: Object.keys({ ...HIDDEN, ...keys, ...TOLD }).length,
+    "KB searched": Math.round(
+      (kept.length + logs.plane.length + logs.runtime.length + outputs.join("").length) / 1_000,
+    ),
+    found: found.length,
+  });
+  expect(found).toEqual([]);
+});
