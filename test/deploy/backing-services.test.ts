@@ -1,0 +1,63 @@
+import { spawnSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { fileURLToPath } from "node:url";
+import { Client } from "pg";
+import { expect, test } from "vitest";
+import { hasNatsServer } from "../support/nats.ts";
+import { testDatabase } from "../support/postgres.ts";
+
+const at = (name: string) => fileURLToPath(new URL(`../../deploy/${name}`, import.meta.url));
+
+test.runIf(hasNatsServer())("NATS takes its configuration, with any password as a text", () => {
+  for (const password of ["abc", "0123456", "12e4"]) {
+    const env = { ...process.env, NATS_PASSWORD: `"${password}"` };
+    const { status, stderr } = spawnSync("nats-server", ["--config", at("nats.conf"), "-t"], { env, encoding: "utf8" });
+    expect({ status, stderr }).toMatchObject({ status: 0, stderr: expect.stringContaining("is valid") });
+  }
+});
+
+test.runIf(hasPsql())(
+  "Postgres is given a plain role that owns its database, and row-level security binds it",
+  async () => {
+    await using base = await testDatabase();
+    const [role, password] = [`patchbay_${randomBytes(6).toString("hex")}`, "it's a $pass"];
+    const admin = new URL(base.adminUrl);
+    const made = spawnSync(at("postgres/10-patchbay.sh"), {
+      encoding: "utf8",
+      env: {
+        PATH: process.env["PATH"],
+        PGHOST: admin.hostname,
+        PGPORT: admin.port || "5432",
+        PGPASSWORD: decodeURIComponent(admin.password),
+        POSTGRES_USER: decodeURIComponent(admin.username),
+        DATABASE_ROLE: role,
+        DATABASE_PASSWORD: password,
+      },
+    });
+    try {
+      expect(made).toMatchObject({ status: 0, stderr: "" });
+      const own = new URL(base.adminUrl);
+      [own.username, own.password, own.pathname] = [role, password, role];
+      const client = new Client({ connectionString: own.href });
+      await client.connect();
+      await client.query("create table mine (org int)");
+      await client.query("alter table mine enable row level security");
+      await client.query("alter table mine force row level security");
+      await expect(client.query("insert into mine values (1)")).rejects.toThrow(/row-level security/);
+      const { rows } = await client.query(
+        "select rolsuper, rolbypassrls, rolcreatedb, rolcreaterole from pg_roles where rolname = current_user",
+      );
+      expect(rows).toEqual([{ rolsuper: false, rolbypassrls: false, rolcreatedb: false, rolcreaterole: false }]);
+      await client.end();
+    } finally {
+      await base.query(`drop database if exists ${role}`);
+      await base.query(`drop role if exists ${role}`);
+    }
+  },
+);
+
+function hasPsql(): boolean {
+  if (spawnSync("psql", ["--version"]).error === undefined) return true;
+  console.warn("SKIPPED: no psql found, so deploy/postgres is not run (apt-get install postgresql-client).");
+  return false;
+}

@@ -1,0 +1,55 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { startHttp } from "../../packages/control-plane/test/http/support/start-http.ts";
+import { deadPort } from "./stand-in-replica.ts";
+
+const at = (path: string) => new URL(`../../${path}`, import.meta.url);
+const instructions = readFileSync(at("deploy/Dockerfile"), "utf8")
+  .replaceAll(/^#.*\n/gm, "")
+  .replaceAll(/\s*\\\n\s*/g, " ")
+  .split("\n")
+  .filter(Boolean);
+const of = (name: string) =>
+  instructions.filter((line) => line.startsWith(`${name} `)).map((line) => line.slice(name.length + 1));
+
+test("every file that is copied exists and is let into the build", () => {
+  const allowed = readFileSync(at("deploy/Dockerfile.dockerignore"), "utf8").match(/(?<=^!).+$/gm) ?? [];
+  const sources = of("COPY")
+    .filter((line) => !line.startsWith("--from"))
+    .flatMap((line) => line.split(" ").slice(0, -1));
+  expect(sources.toSorted()).toEqual(allowed.toSorted());
+  for (const source of sources) expect(existsSync(at(source)), source).toBe(true);
+});
+
+test("every stage that is named exists, and the default one is the service", () => {
+  const stages = of("FROM").map((line) => line.split(" AS ")[1]);
+  const copied = of("COPY").flatMap((line) => /^--from=(\w+)/.exec(line)?.[1] ?? []);
+  const based = of("FROM").map((line) => line.split(" ")[0]!);
+  for (const name of [...copied, ...based.filter((base) => !base.includes(":"))]) expect(stages).toContain(name);
+  expect(stages.at(-1)).toBe("patchbay");
+});
+
+test("it runs as a plain user, ends on SIGTERM, and is built by the pnpm that the repository names", () => {
+  expect(of("USER")).toEqual(["node"]);
+  expect(of("STOPSIGNAL")).toEqual(["SIGTERM"]);
+  const { scripts } = JSON.parse(readFileSync(at("package.json"), "utf8")) as { scripts: Record<string, string> };
+  const pnpm = /pnpm@[\d.]+/.exec(scripts["pretest"]!)![0];
+  expect(of("RUN").join("\n")).toContain(`npm install --global ${pnpm}`);
+});
+
+test("its health check passes while the service answers, and fails when it does not", async () => {
+  const check = of("HEALTHCHECK").find((line) => line.includes("CMD"))!;
+  const [node, ...args] = JSON.parse(check.slice(check.indexOf("["))) as string[];
+  expect(node).toBe("node");
+  const codeOn = async (port: number) => {
+    const child = spawn(process.execPath, args, { env: { PATCHBAY_PORT: String(port) }, stdio: "ignore" });
+    const [code] = (await once(child, "close")) as [number];
+    return code;
+  };
+
+  await using http = await startHttp();
+  expect(await codeOn(http.port)).toBe(0);
+  expect(await codeOn(await deadPort())).toBe(1);
+});
