@@ -1,0 +1,123 @@
+import { execFileSync } from "node:child_process";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const PACKAGES = ["protocol", "functions", "control-plane", "cli"];
+
+interface PackageJson {
+  name: string;
+  publishConfig?: object;
+  dependencies?: Record<string, string>;
+  optionalDependencies?: Record<string, string>;
+}
+
+/** Builds what is stale of the packages. */
+export function build(): void {
+  const configs = PACKAGES.map((name) => join(ROOT, "packages", name, "tsconfig.json"));
+  execFileSync(process.execPath, [join(ROOT, "node_modules/typescript/bin/tsc"), "-b", ...configs], {
+    stdio: ["ignore", "inherit", "inherit"],
+  });
+}
+
+/** The packages as they are after an installation from a registry: the built files, and package.json as it is published. */
+export interface Installation {
+  /** The `patchbay` command. */
+  command: string;
+  /** A built module of the control plane that its index does not export. */
+  controlPlane(module: string): string;
+  /** Copies a module of the owner's to where it can import `@patchbay/functions` and zod. */
+  addService(source: string): string;
+}
+
+/** Lays the built packages out in `folder`, beside links to what they depend on. */
+export function install(folder: string): Installation {
+  for (const name of PACKAGES) installPackage(folder, name);
+  return {
+    command: join(folder, "cli/dist/main.js"),
+    controlPlane: (module) => join(folder, "control-plane/dist", module),
+    addService(source) {
+      const target = join(folder, "service");
+      mkdirSync(target, { recursive: true });
+      link(join(folder, "functions"), join(target, "node_modules/@patchbay/functions"));
+      link(join(ROOT, "node_modules/zod"), join(target, "node_modules/zod"));
+      writeFileSync(join(target, "package.json"), '{ "type": "module" }');
+      const file = join(target, "service.js");
+      cpSync(source, file);
+      return file;
+    },
+  };
+}
+
+function installPackage(folder: string, name: string): void {
+  const from = join(ROOT, "packages", name);
+  const to = join(folder, name);
+  const { publishConfig, ...declared } = readPackage(from);
+  mkdirSync(to, { recursive: true });
+  cpSync(join(from, "dist"), join(to, "dist"), { recursive: true });
+  writeFileSync(join(to, "package.json"), JSON.stringify({ ...declared, ...publishConfig }));
+  for (const dependency of Object.keys(declared.dependencies ?? {})) {
+    const own = /^@patchbay\/(.+)$/.exec(dependency)?.[1];
+    link(
+      own === undefined ? join(from, "node_modules", dependency) : join(folder, own),
+      join(to, "node_modules", dependency),
+    );
+  }
+}
+
+function link(from: string, to: string): void {
+  mkdirSync(dirname(to), { recursive: true });
+  if (!existsSync(to)) symlinkSync(from, to);
+}
+
+const readPackage = (folder: string): PackageJson =>
+  JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as PackageJson;
+
+/** How many packages come with one when it is installed without development dependencies, itself not counted. */
+export function countInstalled(name: string): number {
+  const seen = new Set<string>();
+  const waiting = [join(ROOT, "packages", name)];
+  for (let folder = waiting.pop(); folder !== undefined; folder = waiting.pop()) {
+    const { dependencies = {}, optionalDependencies = {} } = readPackage(folder);
+    for (const dependency of Object.keys({ ...dependencies, ...optionalDependencies })) {
+      const place = locate(folder, dependency);
+      // What is optional is not there on every machine.
+      if (place === undefined && dependency in optionalDependencies) continue;
+      if (place === undefined)
+        throw new Error(`${dependency}, a dependency of ${folder}, is not installed. Run pnpm install.`);
+      const found = realpathSync(place);
+      if (seen.has(found)) continue;
+      seen.add(found);
+      waiting.push(found);
+    }
+  }
+  return seen.size;
+}
+
+/** The folder that Node would find a dependency in, looking upwards. */
+function locate(folder: string, dependency: string): string | undefined {
+  for (let at = folder; ; at = dirname(at)) {
+    const candidate = join(at, "node_modules", dependency);
+    if (existsSync(candidate)) return candidate;
+    if (at === dirname(at)) return undefined;
+  }
+}
+
+/** Installs the rival's packages where they are not there yet. They are no part of the workspace. */
+export function installRival(folder: string): void {
+  const wanted = Object.keys(readPackage(folder).dependencies ?? {});
+  if (wanted.every((name) => existsSync(join(folder, "node_modules", name, "package.json")))) return;
+  const npm = ["ci", "--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error"];
+  execFileSync("npm", npm, { cwd: folder, stdio: ["ignore", "ignore", "inherit"] });
+  if (readdirSync(join(folder, "node_modules")).length === 0) throw new Error(`npm ci installed nothing in ${folder}`);
+}

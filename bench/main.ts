@@ -1,0 +1,110 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { aiSdk } from "./ai-sdk.ts";
+import { build, countInstalled, install, ROOT } from "./build.ts";
+import { medians, type Figures } from "./figures.ts";
+import { floor } from "./floor.ts";
+import { canDelayFsync, delayedFsync } from "./fsync.ts";
+import { startGenerator, type Generator } from "./generator.ts";
+import { readOptions, type Options } from "./options.ts";
+import { patchbay } from "./patchbay.ts";
+import { requireLinux, start } from "./process.ts";
+import { guard, readBaseline } from "./report/guard.ts";
+import type { Measured } from "./report/musts.ts";
+import { jsonReport, textReport } from "./report/report.ts";
+import { writePage } from "./report/page.ts";
+import { pageReport } from "./report/page-report.ts";
+import { roundTrips } from "./round-trip.ts";
+import { FULL, QUICK, round } from "./round.ts";
+import { stripFloor } from "./strip-floor.ts";
+import type { Target } from "./system.ts";
+
+const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
+const note = (text: string): boolean => process.stderr.write(`${text}\n`);
+
+/** No further round is begun that would probably end later. */
+const BUDGET_MS = 9 * 60_000;
+const QUICK_BUDGET_MS = 45_000;
+
+/** What the systems are measured with. */
+interface Bench {
+  options: Options;
+  targets: readonly Target[];
+  provider: string;
+  generator: Generator;
+  trips: ReturnType<typeof roundTrips>;
+}
+
+async function measure(bench: Bench): Promise<Measured> {
+  const { options, targets, provider, generator, trips } = bench;
+  const rounds: Record<"A" | "B" | "C", Figures[]> = { A: [], B: [], C: [] };
+  const packages = countInstalled("control-plane");
+  if (options.fsync) return { systems: {}, packages, fsync: await delayedFsync(targets[0]!, provider, generator) };
+
+  // In turn, so that what else the machine does falls on all of them.
+  const began = performance.now();
+  for (let i = 1; i <= options.rounds; i++) {
+    const spentMs = performance.now() - began;
+    if (i > 1 && spentMs + spentMs / (i - 1) > (options.quick ? QUICK_BUDGET_MS : BUDGET_MS)) {
+      note(`the machine is slow: ${i - 1} of ${options.rounds} rounds fit into the time`);
+      break;
+    }
+    for (const target of targets) {
+      note(`round ${i} of ${options.rounds}: ${target.letter}, ${target.name}`);
+      const { quick, profile } = options;
+      const started = { provider, ...(profile !== undefined && { profile }) };
+      const figures = await round(target, started, generator, quick ? QUICK : FULL);
+      if (!quick && target.letter !== "C") Object.assign(figures, await trips[target.letter]());
+      rounds[target.letter].push(figures);
+    }
+  }
+  const measured = targets.map(({ letter }) => [letter, medians(rounds[letter])]);
+  return { systems: Object.fromEntries(measured) as Measured["systems"], packages, ...(await fsyncOf(bench)) };
+}
+
+async function fsyncOf({ options, targets, provider, generator }: Bench): Promise<Pick<Measured, "fsync">> {
+  const ours = targets.find(({ letter }) => letter === "A");
+  if (options.quick || !ours) return {};
+  if (!canDelayFsync()) {
+    note("strace is not installed: the part with a slow fsync is left out");
+    return {};
+  }
+  note("queries with an fsync that takes 10 ms");
+  return { fsync: await delayedFsync(ours, provider, generator) };
+}
+
+async function main(options: Options): Promise<void> {
+  requireLinux();
+  note("building what is stale");
+  build();
+  await using cleanup = new AsyncDisposableStack();
+  const folder = mkdtempSync(join(tmpdir(), "patchbay-bench-"));
+  cleanup.defer(() => rmSync(folder, { recursive: true, force: true }));
+  const installation = install(folder);
+  const service = installation.addService(here("patchbay/service.ts"));
+  const floorScript = stripFloor(folder);
+  const makers: Record<string, () => Promise<Target>> = {
+    A: () => patchbay(installation, service, folder),
+    B: async () => floor(floorScript, folder),
+    C: async () => aiSdk(),
+  };
+  const letters = options.fsync ? ["A"] : options.only;
+  const targets = await Promise.all(letters.map((letter) => makers[letter]!()));
+  const standIn = cleanup.use(await start(here("stand-in.ts"), [], { ipc: true }));
+  const generator = cleanup.use(await startGenerator());
+  const trips = roundTrips(installation, service, floorScript("functions.js"));
+  const measured = await measure({ options, targets, provider: standIn.ready["url"] ?? "", generator, trips });
+
+  process.stdout.write(options.json ? jsonReport(measured) : textReport(measured));
+  if (options.write) writePage(join(ROOT, "docs/performance.md"), pageReport(measured, options.rounds));
+  const { A, B } = measured.systems;
+  const loss = options.quick && A && B ? guard(readBaseline(), A, B) : undefined;
+  if (loss !== undefined) {
+    note(loss);
+    process.exitCode = 1;
+  }
+}
+
+await main(readOptions(process.argv.slice(2)));

@@ -1,0 +1,148 @@
+import { execFile } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import type { Installation } from "./build.ts";
+import { freePort } from "./free-port.ts";
+import { MODELS, QUERY, TOKENS } from "./models.ts";
+import { launch, measuredPid } from "./process.ts";
+import type { Asking, Question, System, Target } from "./system.ts";
+
+const ROLE = "support";
+const TIERS = { bench: { queriesPerMinute: 10_000_000, charged: true } };
+const PRICES = {
+  models: Object.fromEntries(Object.values(MODELS).map((model) => [model, { input: 0.4, output: 1.6 }])),
+};
+/** A query that calls one function adds its text, the call, the result and the answer. */
+const MESSAGES_OF_QUERY = 4;
+
+const execute = promisify(execFile);
+
+/**
+ * (A) Patchbay as an owner deploys it: the built `patchbay serve` on its embedded database, an organisation that pays by credits
+ * and has a limit of queries, a key, a role, and the function in another process, `patchbay connect`.
+ */
+export async function patchbay(installation: Installation, service: string, folder: string): Promise<Target> {
+  const template = join(folder, "patchbay-data");
+  mkdirSync(template);
+  const tiers = join(folder, "tiers.json");
+  const prices = join(folder, "prices.json");
+  writeFileSync(tiers, JSON.stringify(TIERS));
+  writeFileSync(prices, JSON.stringify(PRICES));
+
+  async function admin(...args: string[]): Promise<Record<string, string>> {
+    const all = [installation.command, ...args, "--data-dir", template, "--json"];
+    const { stdout } = await execute(process.execPath, all, { cwd: folder });
+    return JSON.parse(stdout) as Record<string, string>;
+  }
+  const { orgId = "" } = await admin("orgs", "create", "Bench", "--tier", "bench", "--tiers", tiers);
+  await admin("credits", "grant", "1000000", "--org", orgId);
+  const { agentId = "", apiKey = "" } = await admin("agents", "create", "Orders", "--org", orgId);
+  const { runtimeKey = "" } = await admin("runtime-keys", "create", "--agent", agentId);
+
+  return {
+    letter: "A",
+    name: "Patchbay",
+    async start({ provider, under, profile }) {
+      const data = mkdtempSync(join(folder, "data-"));
+      cpSync(template, data, { recursive: true });
+      const port = await freePort();
+      const env = {
+        OPENAI_API_KEY: "bench",
+        OPENAI_BASE_URL: provider,
+        OPENAI_API: "chat",
+        PATCHBAY_MODEL: MODELS.short,
+      };
+      const serveArgs = ["serve", "--port", String(port), "--data-dir", data, "--tiers", tiers, "--json"];
+      const startedAt = performance.now();
+      const server = launch(installation.command, serveArgs, {
+        env: { ...env, PATCHBAY_PRICES: prices, ...profiled(profile) },
+        cwd: data,
+        ...(under && { under }),
+      });
+      // Started at once, as a supervisor does; it keeps dialling until the server is there.
+      const connectArgs = ["connect", service, "--url", `http://127.0.0.1:${port}`, "--agent", agentId, "--json"];
+      const functions = launch(installation.command, connectArgs, { env: { PATCHBAY_KEY: runtimeKey }, cwd: data });
+      return {
+        port,
+        startedAt,
+        pids: () => [measuredPid(server.child, under), functions.pid],
+        ask: (question) => ask({ port, agentId, apiKey }, question),
+        async [Symbol.asyncDispose]() {
+          await functions[Symbol.asyncDispose]();
+          await server[Symbol.asyncDispose]();
+          rmSync(data, { recursive: true, force: true });
+        },
+      } satisfies System;
+    },
+  };
+}
+
+const profiled = (folder: string | undefined): Record<string, string> =>
+  folder === undefined ? {} : { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${folder}` };
+
+interface Access {
+  port: number;
+  agentId: string;
+  apiKey: string;
+}
+
+async function ask(access: Access, { model, form, history = 0, conversations = 1 }: Question): Promise<Asking> {
+  const threads = history === 0 ? [undefined] : await talk(access, conversations, history);
+  const requests = threads.map((threadId) =>
+    request(access, { model, form, ...(threadId !== undefined && { threadId }) }),
+  );
+  if (form === "json") return { requests, expect: [{ text: '{"success":true', times: 1 }], moments: {} };
+  return {
+    requests,
+    expect: [
+      { text: '"type":"responseDelta"', times: TOKENS[model] },
+      { text: '{"type":"finalResponse"', times: 1 },
+    ],
+    moments: { event: '"type":"toolCall"', token: '"type":"responseDelta"' },
+  };
+}
+
+function request(
+  { agentId, apiKey }: Access,
+  { model, form, threadId }: { model: Question["model"]; form: Question["form"]; threadId?: string },
+) {
+  return {
+    path: `/agents/${agentId}/${form === "json" ? "query" : "query-stream"}`,
+    headers: { "x-api-key": apiKey, ...(form === "stream" && { accept: "text/event-stream" }) },
+    body: JSON.stringify({
+      query: QUERY,
+      role: ROLE,
+      llmConfig: { provider: "openai", model: MODELS[model] },
+      ...(form === "stream" && { includeDeltas: true }),
+      ...(threadId !== undefined && { threadId }),
+    }),
+  };
+}
+
+/** Threads with so many messages each, made by queries as users make them. */
+async function talk(access: Access, threads: number, messages: number): Promise<string[]> {
+  const one = async (): Promise<string> => {
+    let threadId: string | undefined;
+    for (let i = 0; i < Math.round(messages / MESSAGES_OF_QUERY); i++) {
+      const { path, headers, body } = request(access, {
+        model: "short",
+        form: "json",
+        ...(threadId !== undefined && { threadId }),
+      });
+      const response = await fetch(`http://127.0.0.1:${access.port}${path}`, {
+        method: "POST",
+        headers: { "content-type": "application/json", ...headers },
+        body,
+      });
+      ({ threadId } = (await response.json()) as { threadId?: string });
+      if (threadId === undefined) throw new Error(`a thread could not be made: status ${response.status}`);
+    }
+    return threadId ?? "";
+  };
+  const made: string[] = [];
+  for (let at = 0; at < threads; at += 16) {
+    made.push(...(await Promise.all(Array.from({ length: Math.min(16, threads - at) }, one))));
+  }
+  return made;
+}

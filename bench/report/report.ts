@@ -1,0 +1,24 @@
+import { AIMS, judge, MUSTS, short, type Measured } from "./musts.ts";
+import { plainTable, tableRows } from "./table.ts";
+
+export function textReport(measured: Measured): string {
+  const { fsync, packages, systems } = measured;
+  const parts = [
+    ...(Object.keys(systems).length > 0 ? [plainTable(tableRows(measured))] : []),
+    ...(fsync ? [fsyncLine(fsync)] : []),
+    `packages installed at run time for the control plane: ${packages}`,
+    `Must\n${lines(judge(MUSTS, measured))}`,
+    `Aim\n${lines(judge(AIMS, measured))}`,
+  ];
+  return `${parts.join("\n\n")}\n`;
+}
+
+export function jsonReport(measured: Measured): string {
+  const missed = judge(MUSTS, measured).filter((one) => one.missed);
+  return `${JSON.stringify({ ...measured, missed: missed.map(({ line }) => line.replace(/^MISSED\s+/, "")) })}\n`;
+}
+
+export const fsyncLine = ({ alone, together }: NonNullable<Measured["fsync"]>): string =>
+  `queries/s with an fsync of 10 ms: ${short(alone)} one at a time, ${short(together)} at 64 at a time (${short(together / alone)} x)`;
+
+const lines = (judged: { line: string }[]): string => judged.map(({ line }) => `  ${line}`).join("\n");

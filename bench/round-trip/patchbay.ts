@@ -1,0 +1,69 @@
+import { randomUUID } from "node:crypto";
+import { createServer, type IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
+import { launch } from "../process.ts";
+import { argument, drive, report } from "./drive.ts";
+
+/** The built function gateway by itself, without a run or a store around a call, and `patchbay connect` at its other end. */
+interface Gateway {
+  handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  session(agentId: string, options: object): Promise<{ manifestHash: string } | undefined>;
+  assign(agentId: string, manifestHash: string, functionName: string, options: object): Promise<string | undefined>;
+  deliver(order: object, options: object): Promise<{ kind: string; outcome?: { ok: boolean } }>;
+  acknowledge(call: object): void;
+}
+
+const [command, service, index, gatewayModule, busModule] = [0, 1, 2, 3, 4].map(argument);
+const { openStore, createAdmin, createLog } = (await import(index!)) as typeof import("@patchbay/control-plane");
+const { createFunctionGateway } = (await import(gatewayModule!)) as { createFunctionGateway(options: object): Gateway };
+const { createMemoryBus } = (await import(busModule!)) as { createMemoryBus(): object };
+
+const store = await openStore("sqlite::memory:");
+const { agentId } = await createAdmin({ store }).createAgent("Orders");
+const { signal } = new AbortController();
+const gateway = createFunctionGateway({
+  store: store.runtimes,
+  calls: store.calls,
+  bus: createMemoryBus(),
+  authenticate: async () => ({ keyId: "key", credentialId: "key", agentId, orgId: "org" }),
+  validCredentials: async (ids: string[]) => ids,
+  within: (_orgId: string, work: () => unknown) => work(),
+  replicaId: randomUUID(),
+  clock: { now: Date.now, sleep: (ms: number) => new Promise((resolve) => setTimeout(resolve, ms)) },
+  log: createLog("error"),
+});
+
+const server = createServer().on("upgrade", gateway.handleUpgrade);
+await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+const { port } = server.address() as AddressInfo;
+const args = ["connect", service!, "--url", `http://127.0.0.1:${port}`, "--agent", agentId, "--json"];
+const functions = launch(command!, args, { env: { PATCHBAY_KEY: "key" } });
+await functions.whenReady;
+const session = await gateway.session(agentId, { signal });
+const instanceId = await gateway.assign(agentId, session!.manifestHash, "echo", { signal });
+
+async function echo(text: string): Promise<void> {
+  const callId = randomUUID();
+  const order = {
+    callId,
+    attempt: 1,
+    instanceId,
+    agentId,
+    functionName: "echo",
+    arguments: { text },
+    role: "manager",
+    context: {},
+    threadId: "thr_1",
+    runId: "run_1",
+    fence: 1,
+    timeoutMs: 60_000,
+  };
+  const delivery = await gateway.deliver(order, { signal });
+  if (!delivery.outcome?.ok) throw new Error(`a call failed: ${JSON.stringify(delivery).slice(0, 300)}`);
+  gateway.acknowledge({ agentId, callId, instanceId });
+}
+
+report(await drive(echo, functions.pid));
+await functions[Symbol.asyncDispose]();
+process.exit(0);

@@ -1,0 +1,122 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Figures } from "./figures.ts";
+import type { Generator } from "./generator.ts";
+import { median, type Job } from "./jobs.ts";
+import { TOKENS } from "./models.ts";
+import { cpuMs, residentKb } from "./process.ts";
+import type { Question, System, Target, TargetOptions } from "./system.ts";
+
+/** How much the parts of a round do: so many queries, so that a busy machine measures the same code, but not for ever. */
+export interface Plan {
+  warmUp: Job["until"];
+  measure: Job["until"];
+  /** Only the CPU time of a query at 16 at a time. */
+  quick: boolean;
+}
+
+export const FULL: Plan = { warmUp: { count: 1_500, ms: 6_000 }, measure: { count: 1_000, ms: 4_000 }, quick: false };
+export const QUICK: Plan = { warmUp: { count: 1_500, ms: 6_000 }, measure: { count: 1_000, ms: 4_000 }, quick: true };
+
+const STREAMS = 200;
+const SETTLE_MS = 1_000;
+const FIRST_ANSWER_MS = 30_000;
+const HISTORIES = [
+  { messages: 10, conversations: 80, asked: 80 },
+  { messages: 100, conversations: 16, asked: 80 },
+  { messages: 1000, conversations: 3, asked: 60 },
+] as const;
+
+/** One system from its start to its end, on processes of its own. */
+export async function round(
+  target: Target,
+  options: TargetOptions,
+  generator: Generator,
+  plan: Plan,
+): Promise<Figures> {
+  await using system = await target.start(options);
+  const figures: Figures = { startMs: await firstAnswer(system) };
+  const { load, measured } = loading(system, generator);
+
+  await sleep(SETTLE_MS);
+  figures.idleMb = residentKb(system.pids()) / 1024;
+  await load({ model: "short", form: "json" }, 16, plan.warmUp);
+  if (!plan.quick) {
+    Object.assign(figures, await fanOut(system, generator));
+    await load({ model: "long", form: "stream" }, 16, { count: 300, ms: 3_000 });
+    figures.streamCpuMs = (
+      await measured({ model: "long", form: "stream" }, 16, { ...plan.measure, count: 500 })
+    ).cpuPerQueryMs;
+  }
+  for (const concurrency of plan.quick ? ([16] as const) : ([16, 1, 64] as const)) {
+    const load = await measured({ model: "short", form: "json" }, concurrency, plan.measure);
+    const { cpuPerQueryMs, done, seconds, p50Ms, p99Ms } = load;
+    figures[`at${concurrency}CpuMs`] = cpuPerQueryMs;
+    figures[`at${concurrency}PerSecond`] = done / seconds;
+    figures[`at${concurrency}P50Ms`] = p50Ms;
+    figures[`at${concurrency}P99Ms`] = p99Ms;
+  }
+  if (plan.quick) return figures;
+  for (const { messages, conversations, asked } of HISTORIES) {
+    const question = { model: "short", form: "json", history: messages, conversations } as const;
+    figures[`history${messages}CpuMs`] = (await measured(question, 1, { count: asked })).cpuPerQueryMs;
+  }
+  return figures;
+}
+
+function loading(system: System, generator: Generator) {
+  async function load(question: Question, concurrency: number, until: Job["until"]) {
+    const { requests, expect } = await system.ask(question);
+    return generator.run({ port: system.port, requests, concurrency, until, expect });
+  }
+  return {
+    load,
+    async measured(question: Question, concurrency: number, until: Job["until"]) {
+      const { requests, expect } = await system.ask(question);
+      await sleep(100);
+      const before = cpuMs(system.pids());
+      const load = await generator.run({ port: system.port, requests, concurrency, until, expect });
+      return { ...load, cpuPerQueryMs: (cpuMs(system.pids()) - before) / load.done };
+    },
+  };
+}
+
+/** Time from the start of the processes to the first right answer, asked for again and again. */
+export async function firstAnswer(system: System): Promise<number> {
+  const { requests, expect } = await system.ask({ model: "short", form: "json" });
+  const { path, headers, body } = requests[0]!;
+  const request = { method: "POST", headers: { "content-type": "application/json", ...headers }, body };
+  let seen = "no connection";
+  while (performance.now() - system.startedAt < FIRST_ANSWER_MS) {
+    const answer = await fetch(`http://127.0.0.1:${system.port}${path}`, request).then(
+      (response) => response.text(),
+      () => undefined,
+    );
+    if (answer !== undefined && expect.every(({ text }) => answer.includes(text)))
+      return performance.now() - system.startedAt;
+    seen = answer ?? seen;
+    await sleep(15);
+  }
+  throw new Error(`no right answer within ${FIRST_ANSWER_MS} ms: ${seen}`);
+}
+
+/** 200 streams of 100 tokens, one every 20 ms, begun at once: memory they hold, CPU per token, time to the first event. */
+async function fanOut(system: System, generator: Generator): Promise<Figures> {
+  const { requests, expect, moments } = await system.ask({ model: "paced", form: "stream" });
+  await sleep(SETTLE_MS);
+  const pids = system.pids();
+  const idleKb = residentKb(pids);
+  const samples: number[] = [];
+  const sampling = setInterval(() => samples.push(residentKb(pids)), 100);
+  const before = cpuMs(pids);
+  const job = { port: system.port, requests, expect, moments, concurrency: STREAMS, until: { count: STREAMS } };
+  const { momentMs } = await generator.run(job);
+  clearInterval(sampling);
+  // All streams are open in the middle of the time; the highest samples are of that part.
+  const highest = [...samples].sort((a, b) => b - a).slice(0, Math.max(1, Math.floor(samples.length / 4)));
+  return {
+    tokenCpuUs: ((cpuMs(pids) - before) * 1000) / (STREAMS * TOKENS.paced),
+    streamKb: (median(highest) - idleKb) / STREAMS,
+    ...(momentMs.event !== undefined && { firstEventMs: momentMs.event }),
+    ...(momentMs.token !== undefined && { firstTokenMs: momentMs.token }),
+  };
+}
