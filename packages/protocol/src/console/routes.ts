@@ -1,0 +1,292 @@
+import { z } from "zod";
+import { QueryRequest } from "../query.ts";
+import { CancelResponse } from "../response.ts";
+import * as agents from "./agents.ts";
+import * as insight from "./insight.ts";
+import * as organisation from "./organisation.ts";
+import { paging, range, time } from "./paging.ts";
+import * as runs from "./runs.ts";
+import * as session from "./session.ts";
+
+/** Who may use a route: anybody at all, or a member of that role or a higher one. */
+export type Needs = "nobody" | session.ConsoleRole;
+
+/** One route of the console's interface. Handlers, the OpenAPI document, the client's types and tests are made from these. */
+export interface ConsoleRoute {
+  needs: Needs;
+  summary: string;
+  query?: z.ZodObject;
+  body?: z.ZodType;
+  /** What it answers with: JSON of a shape, server-sent events, or nothing (204). */
+  answer: z.ZodType | "events" | "nothing";
+  /** 201 where something is made. Default 200. */
+  status?: 201;
+  /** True where the member's password must have been given in the last 15 minutes. */
+  confirmed?: true;
+}
+
+const nothing = "nothing";
+const events = "events";
+
+/** Every route, by method and path. Paths stand under `/api`; `:names` are ids of the organisation signed in to. */
+export const CONSOLE_ROUTES = {
+  "POST /session": {
+    needs: "nobody",
+    summary: "Sign in with a password",
+    body: session.SignIn,
+    answer: session.Session,
+  },
+  "GET /session": { needs: "viewer", summary: "Who is signed in", answer: session.Session },
+  "DELETE /session": { needs: "viewer", summary: "Sign out", answer: nothing },
+  "POST /session/confirm": {
+    needs: "viewer",
+    summary: "Give the password again",
+    body: session.Confirmation,
+    answer: session.Session,
+  },
+  "POST /links": {
+    needs: "nobody",
+    summary: "What a one-time link is for",
+    body: session.LinkSecret,
+    answer: session.LinkOffer,
+  },
+  "POST /links/open": {
+    needs: "nobody",
+    summary: "Sign in by a one-time link",
+    body: session.LinkSecret,
+    answer: session.Session,
+  },
+  "POST /links/accept": {
+    needs: "nobody",
+    summary: "Set up the service, or accept an invitation",
+    body: session.AcceptLink,
+    answer: session.Session,
+  },
+  "PATCH /account": {
+    needs: "viewer",
+    summary: "Change one's own account",
+    body: session.OwnAccount,
+    answer: session.Session,
+  },
+
+  "GET /organisation": { needs: "viewer", summary: "The organisation", answer: organisation.Organisation },
+  "PATCH /organisation": {
+    needs: "owner",
+    summary: "Rename the organisation",
+    body: organisation.OrganisationChange,
+    answer: organisation.Organisation,
+  },
+  "GET /members": {
+    needs: "viewer",
+    summary: "Its members",
+    query: z.object(paging),
+    answer: z.object({ items: z.array(session.Member), nextCursor: z.string().nullable() }),
+  },
+  "POST /members": {
+    needs: "owner",
+    confirmed: true,
+    status: 201,
+    summary: "Invite a member",
+    body: session.NewMember,
+    answer: session.Invitation,
+  },
+  "PATCH /members/:member_id": {
+    needs: "owner",
+    confirmed: true,
+    summary: "Change a member's role",
+    body: session.MemberChange,
+    answer: session.Member,
+  },
+  "POST /members/:member_id/link": {
+    needs: "owner",
+    confirmed: true,
+    summary: "A new link for a member, to come in again or to set another password",
+    answer: session.Invitation,
+  },
+  "DELETE /members/:member_id": { needs: "owner", confirmed: true, summary: "Remove a member", answer: nothing },
+
+  "GET /agents": {
+    needs: "viewer",
+    summary: "Agents",
+    query: z.object({ ...paging, q: z.string().max(200).optional() }),
+    answer: agents.AgentPage,
+  },
+  "POST /agents": {
+    needs: "developer",
+    confirmed: true,
+    status: 201,
+    summary: "Create an agent with its first key",
+    body: agents.NewAgent,
+    answer: agents.CreatedAgent,
+  },
+  "GET /agents/:agent_id": { needs: "viewer", summary: "An agent", answer: agents.Agent },
+  "PATCH /agents/:agent_id": {
+    needs: "developer",
+    summary: "Change an agent",
+    body: agents.AgentChange,
+    answer: agents.Agent,
+  },
+  "DELETE /agents/:agent_id": {
+    needs: "owner",
+    confirmed: true,
+    summary: "Delete an agent; its keys end",
+    answer: nothing,
+  },
+
+  "GET /agents/:agent_id/credentials": {
+    needs: "viewer",
+    summary: "Keys and tokens of an agent, newest first",
+    query: z.object({ ...paging, kind: agents.CredentialKind.optional() }),
+    answer: agents.CredentialPage,
+  },
+  "POST /agents/:agent_id/credentials": {
+    needs: "developer",
+    confirmed: true,
+    status: 201,
+    summary: "Make a key or token",
+    body: agents.NewCredential,
+    answer: agents.CreatedCredential,
+  },
+  "POST /agents/:agent_id/credentials/:credential_id/rotate": {
+    needs: "developer",
+    confirmed: true,
+    status: 201,
+    summary: "Replace a key or token by a new one, the old one going on for a while",
+    body: agents.Rotation,
+    answer: agents.CreatedCredential,
+  },
+  "DELETE /agents/:agent_id/credentials/:credential_id": {
+    needs: "developer",
+    summary: "Revoke a key or token",
+    answer: nothing,
+  },
+
+  "GET /agents/:agent_id/runtimes": {
+    needs: "viewer",
+    summary: "Runtimes of an agent",
+    query: z.object(paging),
+    answer: agents.RuntimePage,
+  },
+  "GET /agents/:agent_id/functions": {
+    needs: "viewer",
+    summary: "Functions of an agent with how they were called",
+    query: z.object({ ...range, manifestHash: z.string().max(64).optional() }),
+    answer: agents.FunctionSet,
+  },
+  "GET /agents/:agent_id/function-sets": {
+    needs: "viewer",
+    summary: "Function sets that were connected, newest first",
+    query: z.object(paging),
+    answer: agents.FunctionSetPage,
+  },
+  "POST /agents/:agent_id/functions/:function_name/try": {
+    needs: "developer",
+    summary: "Call a function as a role, without a model",
+    body: agents.Trial,
+    answer: agents.TrialResult,
+  },
+
+  "POST /agents/:agent_id/playground": {
+    needs: "developer",
+    summary: "Send a query and follow its events, tokens included",
+    body: QueryRequest,
+    answer: events,
+  },
+
+  "GET /agents/:agent_id/runs": {
+    needs: "viewer",
+    summary: "Runs, newest first",
+    query: z.object({ ...paging, ...runs.runFilter }),
+    answer: runs.RunPage,
+  },
+  "GET /agents/:agent_id/runs/:run_id": { needs: "viewer", summary: "A run with its waterfall", answer: runs.RunTrace },
+  "GET /agents/:agent_id/runs/:run_id/log": {
+    needs: "viewer",
+    summary: "Stored events of a run",
+    query: z.object({ ...paging, dialect: z.enum(["hosted", "local"]).optional() }),
+    answer: runs.LogPage,
+  },
+  "GET /agents/:agent_id/runs/:run_id/events": {
+    needs: "viewer",
+    summary: "Follow a run after Last-Event-ID, tokens included",
+    answer: events,
+  },
+  "POST /agents/:agent_id/runs/:run_id/cancel": { needs: "developer", summary: "Cancel a run", answer: CancelResponse },
+
+  "GET /agents/:agent_id/threads": {
+    needs: "viewer",
+    summary: "Threads, latest change first",
+    query: z.object({ ...paging, sessionId: z.string().max(200).optional(), q: z.string().max(200).optional() }),
+    answer: runs.ConsoleThreadPage,
+  },
+  "GET /agents/:agent_id/threads/:thread_id": {
+    needs: "viewer",
+    summary: "A thread with its messages and runs",
+    answer: runs.ConsoleThreadDetail,
+  },
+  "DELETE /agents/:agent_id/threads/:thread_id": {
+    needs: "developer",
+    summary: "Erase a thread with its messages, events and calls",
+    answer: nothing,
+  },
+  "GET /agents/:agent_id/sessions": {
+    needs: "viewer",
+    summary: "Sessions, last seen first",
+    query: z.object({ ...paging, ...range, q: z.string().max(200).optional() }),
+    answer: runs.ConsoleSessionPage,
+  },
+
+  "GET /agents/:agent_id/analytics": {
+    needs: "viewer",
+    summary: "Queries of an agent over a range",
+    query: z.object({ ...range, role: z.string().max(200).optional() }),
+    answer: insight.Analytics,
+  },
+  "GET /analytics": {
+    needs: "viewer",
+    summary: "Queries of all agents over a range",
+    query: z.object({ ...range, role: z.string().max(200).optional() }),
+    answer: insight.Analytics,
+  },
+  "GET /agents/:agent_id/access": {
+    needs: "viewer",
+    summary: "Which role may call which function, and why",
+    query: z.object({ manifestHash: z.string().max(64).optional() }),
+    answer: insight.AccessMatrix,
+  },
+  "GET /audit": {
+    needs: "viewer",
+    summary: "The audit log, newest first",
+    query: z.object({
+      ...paging,
+      agentId: z.string().max(128).optional(),
+      runId: z.string().max(128).optional(),
+      role: z.string().max(200).optional(),
+      functionName: z.string().max(64).optional(),
+      action: z.string().max(64).optional(),
+      from: time.optional(),
+    }),
+    answer: insight.AuditPage,
+  },
+  "GET /credits": {
+    needs: "viewer",
+    summary: "Credits and what was spent",
+    query: z.object(range),
+    answer: organisation.Credits,
+  },
+  "GET /credits/ledger": {
+    needs: "viewer",
+    summary: "The ledger, newest first",
+    query: z.object({ ...paging, kind: organisation.LedgerKind.optional() }),
+    answer: organisation.LedgerPage,
+  },
+  "GET /live": {
+    needs: "viewer",
+    summary: "Told when lists changed",
+    query: z.object({ agentId: z.string().max(128).optional() }),
+    answer: events,
+  },
+} as const satisfies Record<string, ConsoleRoute>;
+
+export type ConsoleRoutes = typeof CONSOLE_ROUTES;
+export type ConsoleRouteName = keyof ConsoleRoutes;

@@ -1,0 +1,132 @@
+import { z } from "zod";
+import { RunStatus, ThreadDetail } from "../response.ts";
+import { pageOf, time } from "./paging.ts";
+
+/** Where a query came from: an API key, an access token, the console's playground, or a function tried by hand. */
+export const RunSource = z.enum(["api", "local", "playground", "trial"]);
+export type RunSource = z.infer<typeof RunSource>;
+
+export const RunSummary = z.object({
+  runId: z.string(),
+  agentId: z.string(),
+  threadId: z.string(),
+  sessionId: z.string().nullable(),
+  source: RunSource,
+  /** The key, token or member that asked. */
+  keyId: z.string(),
+  status: RunStatus,
+  /** Why it failed. */
+  code: z.string().nullable(),
+  role: z.string().nullable(),
+  /** At most 200 characters of it. */
+  query: z.string(),
+  provider: z.string(),
+  model: z.string(),
+  createdAt: time,
+  startedAt: time.nullable(),
+  finishedAt: time.nullable(),
+  /** From its acceptance to its end, or to now. */
+  durationMs: z.number(),
+  calls: z.number(),
+  failedCalls: z.number(),
+  deniedCalls: z.number(),
+  inputTokens: z.number(),
+  outputTokens: z.number(),
+  costUsd: z.number(),
+});
+export type RunSummary = z.infer<typeof RunSummary>;
+export const RunPage = pageOf(RunSummary);
+
+/** What is narrowed by in a list of runs. `q` is searched for in the query's text, or is an id's beginning. */
+export const runFilter = {
+  status: RunStatus.optional(),
+  role: z.string().max(200).optional(),
+  /** Runs that called this function. */
+  functionName: z.string().max(64).optional(),
+  /** Runs with a call that was denied, or that failed. */
+  trouble: z.enum(["denied", "failed"]).optional(),
+  source: RunSource.optional(),
+  keyId: z.string().max(128).optional(),
+  sessionId: z.string().max(200).optional(),
+  threadId: z.string().max(128).optional(),
+  from: time.optional(),
+  to: time.optional(),
+  q: z.string().max(200).optional(),
+};
+
+/**
+ * One bar of the waterfall. `queue` waits for its thread or to be taken up, `turn` is a model's answer, `call` a function call
+ * with its attempts under it. Times count from the run's acceptance.
+ */
+export const Span = z.object({
+  id: z.string(),
+  parentId: z.string().nullable(),
+  kind: z.enum(["query", "queue", "turn", "call", "attempt"]),
+  name: z.string(),
+  startMs: z.number(),
+  /** Null while it goes on. */
+  endMs: z.number().nullable(),
+  /** How much of its beginning was waiting, for a call: until it was sent to a runtime. */
+  waitMs: z.number().nullable(),
+  state: z.enum(["running", "ok", "failed", "denied", "cancelled", "unknown"]),
+  /** What refused it, in words as well. */
+  rule: z.string().nullable(),
+  why: z.string().nullable(),
+  code: z.string().nullable(),
+  errorMessage: z.string().nullable(),
+  input: z.unknown().optional(),
+  output: z.unknown().optional(),
+  /** What else is known: tokens, cost, model, runtime, attempt, members withheld. */
+  attributes: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.array(z.string())])),
+});
+export type Span = z.infer<typeof Span>;
+
+export const RunTrace = RunSummary.extend({
+  /** The whole text. */
+  fullQuery: z.string(),
+  response: z.string().nullable(),
+  errorMessage: z.string().nullable(),
+  warnings: z.array(z.string()),
+  context: z.record(z.string(), z.unknown()),
+  analysisMode: z.boolean(),
+  manifestHash: z.string().nullable(),
+  deadlineAt: time,
+  /** Parents before children. */
+  spans: z.array(Span),
+  /** Functions that its role was shown, and those kept from it. */
+  visible: z.array(z.string()),
+  hidden: z.array(z.string()),
+});
+export type RunTrace = z.infer<typeof RunTrace>;
+
+/** Stored events of a run, each as it was sent. */
+export const LogEvent = z.object({ seq: z.number(), at: time, body: z.string() });
+export const LogPage = pageOf(LogEvent);
+export type LogEvent = z.infer<typeof LogEvent>;
+
+export const ConsoleThread = z.object({
+  threadId: z.string(),
+  sessionId: z.string().nullable(),
+  title: z.string(),
+  runs: z.number(),
+  costUsd: z.number(),
+  createdAt: time,
+  updatedAt: time,
+});
+export type ConsoleThread = z.infer<typeof ConsoleThread>;
+export const ConsoleThreadPage = pageOf(ConsoleThread);
+
+export const ConsoleThreadDetail = ThreadDetail.extend({ runs: z.array(RunSummary) });
+export type ConsoleThreadDetail = z.infer<typeof ConsoleThreadDetail>;
+
+export const ConsoleSession = z.object({
+  sessionId: z.string(),
+  firstQuery: z.string(),
+  queries: z.number(),
+  failed: z.number(),
+  costUsd: z.number(),
+  createdAt: time,
+  lastSeenAt: time,
+});
+export type ConsoleSession = z.infer<typeof ConsoleSession>;
+export const ConsoleSessionPage = pageOf(ConsoleSession);
