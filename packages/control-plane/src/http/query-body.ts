@@ -11,7 +11,11 @@ export interface Asked {
 
 /** Reads a QueryRequest. `alreadyWrong` are faults found elsewhere in the request, to be listed with the body's own. */
 export function parseQuery(body: unknown, alreadyWrong: readonly Fault[] = []): Asked {
-  const asked = parse(QueryRequest, body, alreadyWrong);
+  return askedBy(parse(QueryRequest, body, alreadyWrong));
+}
+
+/** What a body asks for that was read already. */
+export function askedBy(asked: QueryRequest): Asked {
   const { query, threadId, sessionId, role, contextJson, analysisMode = false, llmConfig } = asked;
   const maxTokens = llmConfig?.maxTokens ?? LIMITS.defaultMaxTokens;
   return {

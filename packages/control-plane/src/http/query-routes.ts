@@ -85,7 +85,7 @@ async function start({ runs }: HttpDeps, caller: Caller, { query, deltas }: Aske
   return { run: await runs.start(caller, query), deltas };
 }
 
-function faultsOfKey(key: string): Fault[] {
+export function faultsOfKey(key: string): Fault[] {
   if (key.length >= 1 && key.length <= LIMITS.idempotencyKeyUnits) return [];
   return [{ path: "Idempotency-Key", message: `must have 1 to ${LIMITS.idempotencyKeyUnits} characters` }];
 }
@@ -116,6 +116,6 @@ function movedOn(): ServiceError {
   );
 }
 
-function cancelsWhenGone({ c }: Exchange): boolean {
+export function cancelsWhenGone({ c }: Exchange): boolean {
   return c.req.header("X-On-Disconnect")?.toLowerCase() === "cancel";
 }

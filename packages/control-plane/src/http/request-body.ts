@@ -70,10 +70,15 @@ function parseBytes(bytes: Uint8Array): ParsedJson {
 export function hashBody(raw: RawBody): string {
   if (raw.tooLarge) return "too-large";
   const parsed = parseBytes(raw.bytes);
-  return createHash("sha256")
-    .update(parsed.ok ? JSON.stringify(parsed.value, sortMembers) : raw.bytes)
-    .digest("hex");
+  return parsed.ok ? hashJson(parsed.value) : sha256(raw.bytes);
 }
+
+/** As `hashBody`, of JSON that was read already. */
+export function hashJson(value: unknown): string {
+  return sha256(JSON.stringify(value, sortMembers));
+}
+
+const sha256 = (bytes: string | Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
 
 function sortMembers(_name: string, value: unknown): unknown {
   if (!isJsonObject(value)) return value;

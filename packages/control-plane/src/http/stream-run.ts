@@ -8,6 +8,10 @@ const KEEPALIVE_MS = 14_000;
 /** The default time-out of a run and 30 s. */
 const MAX_AGE_MS = 270_000;
 
+export type StreamDeps = Pick<HttpDeps, "runs" | "log" | "clock" | "keepaliveMs" | "maxStreamAgeMs"> & {
+  metrics: Pick<HttpDeps["metrics"], "streamOpened">;
+};
+
 export interface StreamView {
   after: number;
   deltas: boolean;
@@ -16,7 +20,7 @@ export interface StreamView {
 }
 
 /** Answers with the run's events. The client counts as a reader of the run until the stream has ended. */
-export function streamRun(deps: HttpDeps, exchange: Exchange, run: RunHandle, view: StreamView): Response {
+export function streamRun(deps: StreamDeps, exchange: Exchange, run: RunHandle, view: StreamView): Response {
   const { runs, metrics, log } = deps;
   const { headers, c, requestId } = exchange;
   nameRun(exchange, run);
