@@ -78,7 +78,7 @@ function batch(
     if (i % 3 === 0) add({ threads: [threadRow(place, i, startOf)] });
     add(sampleRun(place, i, at));
   }
-  return all as Rows;
+  return all;
 }
 
 function threadRow({ orgId, agentId }: Place, i: number, startOf: (i: number) => number) {
@@ -114,7 +114,7 @@ function manifestOf({ orgId, agentId, manifestHash }: Place, created_at: number)
 
 type Insert = (engine: Engine, rows: readonly object[]) => Promise<void>;
 const intoTable = (table: keyof Schema): Insert =>
-  insertion<object>((rows, { db }) => db.insertInto(table).values(rows as never));
+  insertion<object>((rows, { db }) => db.insertInto(table).values(rows));
 
 /** What is referred to comes before what refers to it. */
 const INSERTS: Record<string, Insert> = Object.fromEntries(

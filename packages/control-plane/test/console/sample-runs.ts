@@ -95,7 +95,7 @@ export function sampleRun(place: Place, i: number, at: number): Rows {
     })),
     turns: spent.turns,
     calls: spent.calls,
-    usage: spent.turns.map(({ messages: _, warnings: __, ...turn }) => ({
+    usage: spent.turns.map(({ messages: _messages, warnings: _warnings, ...turn }) => ({
       ...turn,
       agent_id: ids.agent_id,
       provider: plan.provider,

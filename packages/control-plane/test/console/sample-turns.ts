@@ -99,15 +99,15 @@ export function steps(ids: Ids, plan: Plan, draw: () => number, i: number, at: n
         at: row.created_at,
         event: { type: "toolCall", ...about, parameters: { orderId: `o-${i}` } },
       });
-      made.events.push({ at: row.finished_at!, event: { type: "toolResult", ...about, ...membersOf(outcome) } });
+      made.events.push({ at: row.finished_at, event: { type: "toolResult", ...about, ...membersOf(outcome) } });
       made.audit.push({
-        ...noteOf(ids, plan, actionOf(outcome), row.finished_at!),
+        ...noteOf(ids, plan, actionOf(outcome), row.finished_at),
         call_id: row.id,
         function_name: row.function_name,
         rule: outcome.ok ? null : (outcome.rule ?? outcome.code),
       });
     }
-    made.end = Math.max(made.end, ...calls.map(({ row }) => row.finished_at!));
+    made.end = Math.max(made.end, ...calls.map(({ row }) => row.finished_at));
   }
   return made;
 }
