@@ -1,6 +1,12 @@
 import type { CallOutcome, JsonObject, JsonValue, QueryResponse, RunStatus } from "@patchbay/protocol";
 import type { Message } from "./model-provider.ts";
 
+/** One function call that is wanted as it is, without a model. */
+export interface TrialCall {
+  functionName: string;
+  arguments: JsonObject;
+}
+
 /** What a run was asked and keeps unchanged from its first turn to its last. */
 export interface RunRequest {
   query: string;
@@ -17,6 +23,8 @@ export interface RunRequest {
   /** False for organisations that are not charged (sandbox). */
   charged: boolean;
   warnings: string[];
+  /** The call that the run was begun for; it then has no model. */
+  trial?: TrialCall;
 }
 
 /** One query, from its acceptance to its last event. Times are milliseconds of the database's clock. */

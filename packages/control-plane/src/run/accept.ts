@@ -16,6 +16,7 @@ import { systemText } from "./prompt.ts";
 import { insufficientCredits, RunFailure, sessionNotFound } from "./run-failure.ts";
 import { tell, type RunDeps } from "./run-to-end.ts";
 import { createProgress, createState } from "./state.ts";
+import { TRIAL, trialModel } from "./trial.ts";
 
 export interface AcceptDeps extends RunDeps {
   threads: ThreadStore;
@@ -55,7 +56,7 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
       return await refuse(run, error);
     }
     warnOfUnknownRole(caller, checked);
-    run = completed(run, query, checked, agent?.instructions ?? "", deps.charged(caller.tier));
+    run = completed(run, query, checked, agent?.instructions ?? "", pays(caller, query));
 
     const started = await deps.runs.start(run).catch((error: unknown) => {
       if (error instanceof StoreUnavailable) executor.giveUp(run.runId);
@@ -75,13 +76,17 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
   /** The checks whose failure ends the run instead of refusing the request, in the contract's order. */
   async function check(caller: Caller, query: Query, early: Connected | undefined): Promise<Checked> {
     const { provider, model } = query.llm ?? {};
-    const chosen = deps.models.choose({ ...(provider && { provider }), ...(model && { model }) });
+    const chosen = query.trial
+      ? trialModel(query.trial)
+      : deps.models.choose({ ...(provider && { provider }), ...(model && { model }) });
     if ("missing" in chosen) throw notConfigured(chosen.missing);
     const connected = early ?? (await connect(caller, query));
     if (!connected) throw sessionNotFound();
-    if (deps.charged(caller.tier) && (await deps.accounts.balance(caller.orgId)) <= 0) throw insufficientCredits();
+    if (pays(caller, query) && (await deps.accounts.balance(caller.orgId)) <= 0) throw insufficientCredits();
     return { ...connected, chosen };
   }
+
+  const pays = ({ tier }: Caller, { trial }: Query): boolean => !trial && deps.charged(tier);
 
   /** The functions a run would have, and what their owner's code made of the context. Undefined when nobody is there. */
   async function connect(caller: Caller, query: Query): Promise<Connected | undefined> {
@@ -153,7 +158,18 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
   }
 
   function newRun(caller: Caller, query: Query): NewRun {
-    const { query: text, role, context = {}, analysisMode, maxTokens, threadId, sessionId, idempotency, llm } = query;
+    const {
+      query: text,
+      role,
+      context = {},
+      analysisMode,
+      maxTokens,
+      threadId,
+      sessionId,
+      idempotency,
+      llm,
+      trial,
+    } = query;
     return {
       runId: newId("run"),
       orgId: caller.orgId,
@@ -170,13 +186,14 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
         context,
         analysisMode,
         maxTokens,
-        provider: llm?.provider ?? "",
+        provider: trial ? TRIAL : (llm?.provider ?? ""),
         model: llm?.model ?? "",
         system: "",
         charged: false,
         warnings: [],
         ...(role !== undefined && { role }),
         ...(llm?.temperature !== undefined && { temperature: llm.temperature }),
+        ...(trial && { trial }),
       },
       ...(sessionId !== undefined && { sessionId }),
       ...(idempotency && { idempotency }),

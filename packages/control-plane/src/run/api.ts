@@ -1,4 +1,5 @@
 import type { CancelResponse, JsonObject, LlmConfig, QueryResponse, RunDetail, RunStatus } from "@patchbay/protocol";
+import type { TrialCall } from "../ports/records.ts";
 
 /** Who asks: taken from the key or token, never from the body. */
 export interface Caller {
@@ -20,6 +21,8 @@ export interface Query {
   analysisMode: boolean;
   maxTokens: number;
   llm?: LlmConfig;
+  /** Ask for exactly this call instead of asking a model. No query endpoint sets it. */
+  trial?: TrialCall;
   idempotency?: { key: string; bodyHash: string };
 }
 

@@ -29,8 +29,8 @@ export function callEntries(run: RunRecord, call: CallRecord): AuditEntry[] {
   const about = { callId: call.callId, functionName: nameOf(call) };
   if (!outcome) return [runEntry(run, "call.failed", { ...about, rule: "cancelled" })];
   if (!outcome.ok) {
-    const rule = ruleOf(outcome);
-    return [runEntry(run, RULES.has(rule) ? "call.denied" : "call.failed", { ...about, rule })];
+    const action = refusalOf(outcome) === undefined ? "call.failed" : "call.denied";
+    return [runEntry(run, action, { ...about, rule: ruleOf(outcome) })];
   }
   const entries = [runEntry(run, "call.succeeded", about)];
   const members = outcome.redacted ?? [];
@@ -47,6 +47,13 @@ export function disagreement(run: RunRecord, call: CallRecord): (AuditEntry & { 
   const rule = ruleOf(outcome);
   const about = { callId: call.callId, functionName: nameOf(call) };
   return { ...runEntry(run, "access.disagreement", about), rule };
+}
+
+/** What refused a call, in the words of the audit log; undefined for one that was let through, however it ended. */
+export function refusalOf(outcome: CallOutcome): string | undefined {
+  if (outcome.ok) return undefined;
+  const rule = ruleOf(outcome);
+  return RULES.has(rule) ? rule : undefined;
 }
 
 function ruleOf({ rule, code }: Extract<CallOutcome, { ok: false }>): string {

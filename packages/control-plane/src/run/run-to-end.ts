@@ -16,6 +16,7 @@ import type { Observer } from "./observer.ts";
 import { patiently } from "./patience.ts";
 import { RunFailure, sessionNotFound } from "./run-failure.ts";
 import { createProgress, createState, historyOf, type Progress, type RunState } from "./state.ts";
+import { trialModel } from "./trial.ts";
 
 export interface RunDeps {
   runs: RunStore;
@@ -107,8 +108,8 @@ async function recall(run: RunRecord, { runs }: RunDeps): Promise<Progress> {
 
 async function restore(progress: Progress, atHand: AtHand, deps: RunDeps): Promise<RunState> {
   const { run } = progress;
-  const { provider, model: name } = run.request;
-  const model = deps.models.choose({ provider, model: name });
+  const { provider, model: name, trial } = run.request;
+  const model = trial ? trialModel(trial) : deps.models.choose({ provider, model: name });
   if ("missing" in model)
     throw new RunFailure("provider_not_configured", `Provider ${model.missing} is not configured`);
   const scope = { role: run.role, subject: run.subject, limit: HISTORY_RUNS };
