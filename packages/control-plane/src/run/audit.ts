@@ -1,10 +1,9 @@
-import { FUNCTION_NAME, LIMITS, type CallOutcome } from "@patchbay/protocol";
+import { FUNCTION_NAME, LIMITS } from "@patchbay/protocol";
 import type { AuditEntry, CallRecord, RunRecord } from "../ports/records.ts";
+import { refusalOf, ruleOf } from "../ports/refusal.ts";
 import type { NewRun } from "../ports/run-store.ts";
 import type { Caller } from "./api.ts";
 
-/** What can refuse a call, on either side of the link. Whatever else a runtime names is not believed, and not kept. */
-const RULES: ReadonlySet<string> = new Set(["roles", "unknown", "authorize", "context", "input"]);
 const MEMBERS_KEPT = 100;
 
 /** The entry of an event in a run's life; carries codes and ids, never a value. */
@@ -47,18 +46,6 @@ export function disagreement(run: RunRecord, call: CallRecord): (AuditEntry & { 
   const rule = ruleOf(outcome);
   const about = { callId: call.callId, functionName: nameOf(call) };
   return { ...runEntry(run, "access.disagreement", about), rule };
-}
-
-/** What refused a call, in the words of the audit log; undefined for one that was let through, however it ended. */
-export function refusalOf(outcome: CallOutcome): string | undefined {
-  if (outcome.ok) return undefined;
-  const rule = ruleOf(outcome);
-  return RULES.has(rule) ? rule : undefined;
-}
-
-function ruleOf({ rule, code }: Extract<CallOutcome, { ok: false }>): string {
-  if (rule !== undefined && RULES.has(rule)) return rule;
-  return { unknown_function: "unknown", denied: "authorize", invalid_arguments: "input" }[code as string] ?? code;
 }
 
 /** A model may say anything where a name belongs; what cannot be one is not kept. */
