@@ -3,6 +3,7 @@ import { createAdmin, type Admin } from "./accounts/admin.ts";
 import { createAuthenticator } from "./accounts/authenticate.ts";
 import { createRateLimiter } from "./accounts/rate-limit.ts";
 import { DEFAULT_TIERS, tierNamed, type Tiers } from "./accounts/tiers.ts";
+import { mountConsole } from "./console/app.ts";
 import { createFunctionGateway } from "./gateway/gateway.ts";
 import { createHttpApp } from "./http/app.ts";
 import { createHttpServer } from "./http/server.ts";
@@ -13,6 +14,7 @@ import { createModelCatalog, type ProviderConfig } from "./models/catalog.ts";
 import { createOfflineProvider } from "./models/offline/provider.ts";
 import { withOwnModel } from "./models/own-model.ts";
 import { wrappedModels } from "./models/wrapped-models.ts";
+import type { HttpDeps } from "./http/deps.ts";
 import type { Log } from "./ports/log.ts";
 import type { ModelCatalog, ModelProvider } from "./ports/model-provider.ts";
 import type { Store } from "./ports/stores.ts";
@@ -53,6 +55,10 @@ export interface ControlPlaneOptions {
   /** Older entries of the audit log are deleted. Default 365. */
   auditDays?: number;
   tiers?: Tiers;
+  /** Serve the console and its interface. Default true. */
+  console?: boolean;
+  /** Folder of the built console. Default: the one in this package, where it was built. */
+  consoleFiles?: string;
   /** Default: JSON lines on stderr. */
   log?: Log;
   /** Called for each query, call and end: for a live view. */
@@ -140,7 +146,7 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
   const limiter = ground.alone
     ? createRateLimiter(tiers)
     : createRateLimiter(tiers, (orgId) => accounts.countQuery(orgId));
-  const app = createHttpApp({
+  const httpDeps: HttpDeps = {
     runs,
     threads,
     authenticate,
@@ -163,7 +169,21 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
     trustProxy,
     maxStreamAgeMs: runTimeoutMs + 30_000,
     ...(options.publicUrl !== undefined && { publicUrl: options.publicUrl }),
-  });
+  };
+  const admin = createAdmin({ store, tiers });
+  const app = createHttpApp(httpDeps);
+  if (options.console ?? true)
+    mountConsole(app, {
+      ...httpDeps,
+      store,
+      gateway,
+      models,
+      tiers,
+      retentionDays,
+      auditDays,
+      admin,
+      ...(options.consoleFiles !== undefined && { consoleFiles: options.consoleFiles }),
+    });
   const server = createHttpServer({ app, upgrade: gateway.handleUpgrade, log });
   const { port: boundPort } = await server.listen({ host, port });
   await runs.open();
@@ -187,7 +207,7 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
   return {
     url: `http://${host.includes(":") ? `[${host}]` : host}:${boundPort}`,
     port: boundPort,
-    admin: createAdmin({ store, tiers }),
+    admin,
     store,
     provider: "missing" in defaultModel ? "none" : defaultModel.provider.name,
     connectedRuntimes: (agentId) => gateway.connectionCount(agentId),

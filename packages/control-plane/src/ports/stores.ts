@@ -1,4 +1,5 @@
 import type { Manifest, ThreadPage, ThreadDetail } from "@patchbay/protocol";
+import type { ConsoleStore } from "./console-store.ts";
 import type { AuditEntry } from "./records.ts";
 import type { CallStore, RunStore } from "./run-store.ts";
 
@@ -147,6 +148,7 @@ export interface Store {
   threads: ThreadStore;
   runtimes: RuntimeStore;
   audit: AuditStore;
+  console: ConsoleStore;
   /** Rejects when a query would fail now. */
   ping(): Promise<void>;
   /** Milliseconds since the epoch by the database's clock. */

@@ -3,6 +3,8 @@ import { Migrator, type Migration } from "kysely/migration";
 import * as initial from "./migrations/0001-initial.ts";
 import * as audit from "./migrations/0002-audit.ts";
 import * as replicas from "./migrations/0003-replicas.ts";
+import * as members from "./migrations/0006-members.ts";
+import * as figures from "./migrations/0009-figures.ts";
 import type { Schema } from "./schema.ts";
 
 /** In the order of their names; a released one is never edited. */
@@ -10,6 +12,8 @@ const MIGRATIONS: Record<string, Migration> = {
   "0001-initial": initial,
   "0002-audit": audit,
   "0003-replicas": replicas,
+  "0006-members": members,
+  "0009-figures": figures,
 };
 
 /**

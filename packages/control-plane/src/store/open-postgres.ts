@@ -7,6 +7,7 @@ import { explainConnectError, type Target } from "./dialect/postgres-errors.ts";
 import { postgresDialect, type PostgresStoreDialect } from "./dialect/postgres.ts";
 import { isUpToDate, migrate } from "./migrate.ts";
 import * as wall from "./migrations/0004-wall.ts";
+import * as memberWall from "./migrations/0006-members-wall.ts";
 import type { Engine, Schema } from "./schema.ts";
 
 /** Connects to a database on a server and brings it to this version's form. */
@@ -41,7 +42,7 @@ export async function inspectPostgres(url: string): Promise<boolean> {
   return withPatience(dialect, (db) => isUpToDate(db, OF_POSTGRES));
 }
 
-const OF_POSTGRES = { "0004-wall": wall };
+const OF_POSTGRES = { "0004-wall": wall, "0006-members-wall": memberWall };
 
 async function withPatience<T>(
   { patient, target }: PostgresStoreDialect,

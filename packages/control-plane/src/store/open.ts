@@ -6,6 +6,7 @@ import { accountStore } from "./accounts.ts";
 import { auditStore } from "./audit.ts";
 import { backup } from "./backup.ts";
 import { callStore } from "./calls.ts";
+import { consoleStore } from "./console/index.ts";
 import { credits } from "./credits.ts";
 import { sqliteDialect, sqliteFile } from "./dialect/sqlite.ts";
 import { isPostgresUrl } from "./dialect/postgres-address.ts";
@@ -63,6 +64,7 @@ function assemble(engine: Engine): Store {
     threads: threadStore(engine),
     runtimes: runtimeStore(engine),
     audit: auditStore(engine),
+    console: consoleStore(engine),
     async ping() {
       await engine.db.selectFrom("orgs").select("id").limit(1).execute();
     },

@@ -1,5 +1,7 @@
 import type { Generated, Kysely, Selectable } from "kysely";
 import type { JsonObject, JsonValue, CallOutcome, Manifest, QueryResponse, RunStatus } from "@patchbay/protocol";
+import type { ConsoleRole } from "@patchbay/protocol/console";
+import type { LinkKind } from "../ports/console-store.ts";
 import type { Message } from "../ports/model-provider.ts";
 import type { RunRequest } from "../ports/records.ts";
 import type { CredentialKind } from "../ports/stores.ts";
@@ -70,6 +72,40 @@ export interface Schema {
     created_at: number;
   };
   audit: AuditTableRow;
+  members: MemberTableRow;
+  /** Open sessions of the console. Their secrets, and those of links, are stored as hashes alone. */
+  console_sessions: {
+    hash: string;
+    org_id: string;
+    member_id: string;
+    created_at: number;
+    last_seen_at: number;
+    confirmed_until: number;
+    expires_at: number;
+  };
+  console_links: {
+    hash: string;
+    kind: LinkKind;
+    /** Null where setting up makes the organisation. */
+    org_id: string | null;
+    member_id: string | null;
+    created_at: number;
+    expires_at: number;
+    used_at: number | null;
+  };
+}
+
+/** Someone who may sign in to the console, until removed. */
+export interface MemberTableRow {
+  id: string;
+  org_id: string;
+  email: string | null;
+  name: string;
+  role: ConsoleRole;
+  password_hash: string | null;
+  created_at: number;
+  last_seen_at: number | null;
+  removed_at: number | null;
 }
 
 interface Spending {

@@ -29,7 +29,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   await wall(db, "idempotency_keys", ownerOfKey);
 }
 
-async function wall(db: Kysely<unknown>, table: string, org: ReturnType<typeof sql>): Promise<void> {
+export async function wall(db: Kysely<unknown>, table: string, org: ReturnType<typeof sql>): Promise<void> {
   const name = sql.table(table);
   await sql`alter table ${name} enable row level security`.execute(db);
   await sql`alter table ${name} force row level security`.execute(db);

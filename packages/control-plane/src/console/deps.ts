@@ -1,0 +1,20 @@
+import type { Admin } from "../accounts/admin.ts";
+import type { Tiers } from "../accounts/tiers.ts";
+import type { HttpDeps } from "../http/deps.ts";
+import type { FunctionGateway } from "../ports/function-gateway.ts";
+import type { ModelCatalog } from "../ports/model-provider.ts";
+import type { Store } from "../ports/stores.ts";
+
+/** Everything the console stands on: what the HTTP layer does, and what is administered. */
+export interface ConsoleDeps extends HttpDeps {
+  store: Store;
+  admin: Admin;
+  gateway: FunctionGateway;
+  models: ModelCatalog;
+  tiers: Tiers;
+  /** Days that ended runs, and entries of the audit log, are kept. */
+  retentionDays: number;
+  auditDays: number;
+  /** Folder of the built console. Without one its address says how to build it. */
+  consoleFiles?: string;
+}

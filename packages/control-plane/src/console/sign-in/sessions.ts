@@ -1,0 +1,104 @@
+import { createHash, randomBytes } from "node:crypto";
+import type { HttpDeps, Exchange } from "../../http/deps.ts";
+import type { SessionRecord } from "../../ports/console-store.ts";
+import { ServiceError } from "../../ports/service-error.ts";
+import type { Store } from "../../ports/stores.ts";
+import type { SignedIn } from "../handler.ts";
+import { requireTransport, transportOf, type Transport, type TransportDeps } from "./transport.ts";
+
+/** Who came with a session's cookie. */
+export interface Visitor {
+  by: SignedIn;
+  hasPassword: boolean;
+  /** The password was given in the last 15 minutes. */
+  confirmed: boolean;
+}
+
+/** Sessions of browsers. The database knows only hashes of their secrets; a member's role is read anew for each request. */
+export interface Sessions {
+  /** Throws `authentication_failed` without the cookie of a session that goes on. */
+  require(exchange: Exchange): Promise<Visitor>;
+  /** Opens one and sets its cookie. */
+  open(exchange: Exchange, memberId: string): Promise<SessionRecord>;
+  /** Puts another secret in place of the session's own; `confirmed` where the password was just given. */
+  rotate(exchange: Exchange, sessionId: string, options: { confirmed: boolean }): Promise<SessionRecord>;
+  /** Ends it and takes the cookie back. */
+  close(exchange: Exchange, sessionId: string): Promise<void>;
+}
+
+type SessionDeps = { store: Pick<Store, "console"> } & TransportDeps & Pick<HttpDeps, "within">;
+
+const WEEK_SECONDS = 7 * 86_400;
+
+export function createSessions(deps: SessionDeps): Sessions {
+  const { signIn } = deps.store.console;
+
+  async function present(exchange: Exchange, secret: string): Promise<SessionRecord> {
+    const session = await signIn.session(hashOf(secret));
+    if (!session) throw over();
+    setCookie(exchange, requireTransport(exchange, deps), secret, WEEK_SECONDS);
+    return session;
+  }
+
+  return {
+    async require(exchange) {
+      const transport = transportOf(exchange, deps);
+      const secret = transport && readCookie(exchange, transport);
+      const sessionId = secret === undefined ? "" : hashOf(secret);
+      const session = secret === undefined ? undefined : await signIn.session(sessionId);
+      if (!session) throw over();
+      if (session.stale) await signIn.touchSession(sessionId);
+      const { member, org, confirmed } = session;
+      const { memberId, role } = member;
+      const by = { sessionId, memberId, orgId: org.orgId, tier: org.tier, role };
+      return { by, hasPassword: member.passwordHash !== null, confirmed };
+    },
+
+    async open(exchange, memberId) {
+      requireTransport(exchange, deps);
+      const secret = newSecret();
+      await signIn.openSession({ hash: hashOf(secret), memberId });
+      return present(exchange, secret);
+    },
+
+    async rotate(exchange, sessionId, { confirmed }) {
+      const secret = newSecret();
+      if (!(await signIn.rotateSession({ hash: sessionId, next: hashOf(secret), confirmed }))) throw over();
+      return present(exchange, secret);
+    },
+
+    async close(exchange, sessionId) {
+      await signIn.closeSession(sessionId);
+      const transport = transportOf(exchange, deps);
+      if (transport) setCookie(exchange, transport, "", 0);
+    },
+  };
+}
+
+/** What is stored of a session's or link's secret. It has too many bits to be guessed, so a plain hash is enough. */
+export function hashOf(secret: string): string {
+  return createHash("sha256").update(secret).digest("hex");
+}
+
+export function newSecret(): string {
+  return randomBytes(32).toString("base64url");
+}
+
+function over(): ServiceError {
+  return new ServiceError("authentication_failed", "Sign in: there is no session, or it is over.");
+}
+
+/** Browsers take a `__Host-` cookie from this very host over https alone, so that no other one can plant it. */
+const nameOf = ({ secure }: Transport) => (secure ? "__Host-patchbay" : "patchbay");
+
+function readCookie({ c }: Exchange, transport: Transport): string | undefined {
+  const wanted = `${nameOf(transport)}=`;
+  const pairs = (c.req.header("Cookie") ?? "").split(";").map((pair) => pair.trim());
+  const value = pairs.find((pair) => pair.startsWith(wanted))?.slice(wanted.length);
+  return value === "" ? undefined : value;
+}
+
+function setCookie({ headers }: Exchange, transport: Transport, value: string, seconds: number): void {
+  const secure = transport.secure ? "; Secure" : "";
+  headers["Set-Cookie"] = `${nameOf(transport)}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Lax${secure}`;
+}

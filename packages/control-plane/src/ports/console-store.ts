@@ -1,0 +1,116 @@
+import type { ConsoleRole } from "@patchbay/protocol/console";
+
+/** What the console reads and keeps beside everything else. Each method sees one organisation, unless it says otherwise. */
+export interface ConsoleStore {
+  members: MemberStore;
+  signIn: SignInStore;
+  organisations: OrganisationReads;
+}
+
+export interface MemberRecord {
+  memberId: string;
+  orgId: string;
+  /** Lower case; null for whoever signs in by link alone. No two members have the same one. */
+  email: string | null;
+  name: string;
+  role: ConsoleRole;
+  /** Null until an invitation is accepted. */
+  passwordHash: string | null;
+  createdAt: number;
+  lastSeenAt: number | null;
+}
+
+export type NewMember = Omit<MemberRecord, "createdAt" | "lastSeenAt">;
+
+/** What became of a change that might leave an organisation without an owner. */
+export type MemberChanged = "changed" | "last_owner" | "unknown";
+
+/** People who may sign in. Removed members are not there for any of these. */
+export interface MemberStore {
+  /** False where another member has the e-mail address. */
+  create(member: NewMember): Promise<boolean>;
+  /** Oldest first. Throws `invalid_request` for a cursor that no page gave. */
+  list(
+    orgId: string,
+    page: { limit: number; cursor?: string },
+  ): Promise<{ items: MemberRecord[]; nextCursor: string | null }>;
+  get(orgId: string, memberId: string): Promise<MemberRecord | undefined>;
+  /** In whichever organisation. */
+  byId(memberId: string): Promise<MemberRecord | undefined>;
+  /** In whichever organisation; `email` in lower case. */
+  byEmail(email: string): Promise<MemberRecord | undefined>;
+  /** The member of the organisation without an address, for development. */
+  byLinkAlone(orgId: string): Promise<MemberRecord | undefined>;
+  /** True where anybody at all may sign in. */
+  any(): Promise<boolean>;
+  /** Ends the member's sessions with it: another role needs another session. */
+  changeRole(orgId: string, memberId: string, role: ConsoleRole): Promise<MemberChanged>;
+  /** Ends the member's sessions and links with it. */
+  remove(orgId: string, memberId: string): Promise<MemberChanged>;
+  /** A new password ends the member's sessions and links. */
+  changeAccount(memberId: string, change: { name?: string; passwordHash?: string }): Promise<void>;
+}
+
+/** A session that is neither over its time nor of a removed member, with who it is. */
+export interface SessionRecord {
+  member: MemberRecord;
+  org: { orgId: string; name: string; tier: string };
+  /** 7 days after it was opened. */
+  expiresAt: number;
+  confirmedUntil: number;
+  /** True before `confirmedUntil` by the database's clock. */
+  confirmed: boolean;
+  /** True where it was noted as used a minute ago or longer. */
+  stale: boolean;
+}
+
+export type LinkKind = "sign_in" | "setup" | "invitation";
+
+/** A link that was neither used nor is over its time. A set-up link is none any more once there is a member. */
+export interface LinkRecord {
+  kind: LinkKind;
+  /** The organisation that it leads into; null where setting up makes one. */
+  org: { orgId: string; name: string } | null;
+  /** Whose it is; null for setting up. */
+  member: MemberRecord | null;
+  expiresAt: number;
+}
+
+/** Sessions and one-time links, by the SHA-256 of their secrets; of all organisations, for they tell which one it is. */
+export interface SignInStore {
+  /** Opens it with the password just given (or the link just followed). */
+  openSession(session: { hash: string; memberId: string }): Promise<void>;
+  session(hash: string): Promise<SessionRecord | undefined>;
+  /** Notes that the session, and so its member, was seen now. */
+  touchSession(hash: string): Promise<void>;
+  /** Puts a new secret in place of the old one; `confirmed` renews the time of confirmation. False where the session is over. */
+  rotateSession(session: { hash: string; next: string; confirmed: boolean }): Promise<boolean>;
+  closeSession(hash: string): Promise<void>;
+
+  /** A link of a member in place of its earlier ones; when it ends. */
+  createLink(link: { hash: string; kind: "sign_in" | "invitation"; memberId: string; lifeMs: number }): Promise<number>;
+  /** When it ends. Undefined where there are members, or, unless it is to `replace` others, where another one was made and not used. */
+  createSetUpLink(link: {
+    hash: string;
+    orgId: string | null;
+    lifeMs: number;
+    replace: boolean;
+  }): Promise<number | undefined>;
+  link(hash: string): Promise<LinkRecord | undefined>;
+  /** Takes a link, once: false for whoever comes second. */
+  useLink(hash: string): Promise<boolean>;
+  /** Takes an invitation and sets what its member chose; false, and nothing set, where it was taken already. */
+  acceptInvitation(hash: string, chosen: { memberId: string; name: string; passwordHash: string }): Promise<boolean>;
+  /** Takes a set-up link and makes its owner, with the organisation where `org` is one to make. False as above. */
+  setUp(
+    hash: string,
+    made: { org?: { orgId: string; name: string; tier: string }; owner: NewMember },
+  ): Promise<boolean>;
+}
+
+export interface OrganisationReads {
+  /** Counts do not count what was deleted. */
+  figures(
+    orgId: string,
+  ): Promise<{ createdAt: number; balanceMicros: number; agents: number; members: number } | undefined>;
+}

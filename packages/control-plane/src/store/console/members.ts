@@ -1,0 +1,150 @@
+import type { ConsoleRole } from "@patchbay/protocol/console";
+import type { MemberChanged, MemberRecord, MemberStore, NewMember } from "../../ports/console-store.ts";
+import { parseCursor, toCursor } from "../page-cursor.ts";
+import type { Engine, MemberTableRow } from "../schema.ts";
+import { transact } from "../transact.ts";
+
+export function memberStore(engine: Engine): MemberStore {
+  const { db } = engine;
+  const living = () => db.selectFrom("members").selectAll().where("removed_at", "is", null);
+  const one = async (query: ReturnType<typeof living>) => {
+    const row = await query.executeTakeFirst();
+    return row && toMember(row);
+  };
+  return {
+    create: (member) => insertMember(engine, member),
+
+    async list(orgId, { limit, cursor }) {
+      let query = living().where("org_id", "=", orgId);
+      if (cursor !== undefined) {
+        const last = parseCursor(cursor);
+        query = query.where((eb) =>
+          eb.or([eb("created_at", ">", last.at), eb.and([eb("created_at", "=", last.at), eb("id", ">", last.id)])]),
+        );
+      }
+      const rows = await query
+        .orderBy("created_at")
+        .orderBy("id")
+        .limit(limit + 1)
+        .execute();
+      const items = rows.slice(0, limit).map(toMember);
+      const last = items.at(-1);
+      const more = rows.length > limit && last;
+      return { items, nextCursor: more ? toCursor({ at: last.createdAt, id: last.memberId }) : null };
+    },
+
+    get: (orgId, memberId) => one(living().where("id", "=", memberId).where("org_id", "=", orgId)),
+    byId: (memberId) => one(living().where("id", "=", memberId)),
+    byEmail: (email) => one(living().where("email", "=", email)),
+    byLinkAlone: (orgId) => one(living().where("org_id", "=", orgId).where("email", "is", null).orderBy("created_at")),
+
+    any: () => anyMember(engine),
+
+    changeRole: (orgId, memberId, role) =>
+      alter(engine, { orgId, memberId, keeps: role === "owner" }, async (trx) => {
+        await trx.db.updateTable("members").set({ role }).where("id", "=", memberId).execute();
+        await endSessions(trx, memberId);
+      }),
+
+    remove: (orgId, memberId) =>
+      alter(engine, { orgId, memberId, keeps: false }, async (trx) => {
+        const { db, dialect } = trx;
+        await db.updateTable("members").set({ removed_at: dialect.now }).where("id", "=", memberId).execute();
+        await endSessions(trx, memberId);
+        await endLinks(trx, memberId);
+      }),
+
+    changeAccount: (memberId, change) => transact(engine, (trx) => setAccount(trx, memberId, change)),
+  };
+}
+
+export async function anyMember({ db }: Engine): Promise<boolean> {
+  const found = await db.selectFrom("members").select("id").where("removed_at", "is", null).limit(1).execute();
+  return found.length > 0;
+}
+
+export async function insertMember({ db, dialect }: Engine, member: NewMember): Promise<boolean> {
+  const made = await db
+    .insertInto("members")
+    .values({
+      id: member.memberId,
+      org_id: member.orgId,
+      email: member.email,
+      name: member.name,
+      role: member.role,
+      password_hash: member.passwordHash,
+      created_at: dialect.now,
+    })
+    .onConflict((conflict) => conflict.column("email").where("removed_at", "is", null).doNothing())
+    .returning("id")
+    .executeTakeFirst();
+  return made !== undefined;
+}
+
+export async function setAccount(
+  trx: Engine,
+  memberId: string,
+  { name, passwordHash }: { name?: string; passwordHash?: string },
+): Promise<void> {
+  await trx.db
+    .updateTable("members")
+    // An empty change must still be a statement.
+    .set((eb) => ({
+      name: name ?? eb.ref("name"),
+      password_hash: passwordHash ?? eb.ref("password_hash"),
+    }))
+    .where("id", "=", memberId)
+    .where("removed_at", "is", null)
+    .execute();
+  if (passwordHash === undefined) return;
+  await endSessions(trx, memberId);
+  await endLinks(trx, memberId);
+}
+
+/** Changes a member, unless the organisation were left without an owner: those who ask for that at once go one by one. */
+function alter(
+  engine: Engine,
+  { orgId, memberId, keeps }: { orgId: string; memberId: string; keeps: boolean },
+  change: (trx: Engine) => Promise<void>,
+): Promise<MemberChanged> {
+  return transact(engine, async (trx) => {
+    const { db } = trx;
+    await db
+      .updateTable("orgs")
+      .set((eb) => ({ name: eb.ref("name") }))
+      .where("id", "=", orgId)
+      .execute();
+    const rows = await db
+      .selectFrom("members")
+      .select(["id", "role"])
+      .where("org_id", "=", orgId)
+      .where("removed_at", "is", null)
+      .where((eb) => eb.or([eb("id", "=", memberId), eb("role", "=", "owner" satisfies ConsoleRole)]))
+      .execute();
+    if (!rows.some(({ id }) => id === memberId)) return "unknown";
+    if (!keeps && !rows.some(({ id, role }) => id !== memberId && role === "owner")) return "last_owner";
+    await change(trx);
+    return "changed";
+  });
+}
+
+export async function endLinks({ db }: Engine, memberId: string): Promise<void> {
+  await db.deleteFrom("console_links").where("member_id", "=", memberId).where("used_at", "is", null).execute();
+}
+
+async function endSessions({ db }: Engine, memberId: string): Promise<void> {
+  await db.deleteFrom("console_sessions").where("member_id", "=", memberId).execute();
+}
+
+export function toMember(row: Omit<MemberTableRow, "removed_at">): MemberRecord {
+  return {
+    memberId: row.id,
+    orgId: row.org_id,
+    email: row.email,
+    name: row.name,
+    role: row.role,
+    passwordHash: row.password_hash,
+    createdAt: row.created_at,
+    lastSeenAt: row.last_seen_at,
+  };
+}

@@ -1,0 +1,36 @@
+import type { OrganisationReads } from "../../ports/console-store.ts";
+import type { Engine } from "../schema.ts";
+
+export function organisationReads({ db }: Engine): OrganisationReads {
+  return {
+    async figures(orgId) {
+      const row = await db
+        .selectFrom("orgs")
+        .where("orgs.id", "=", orgId)
+        .select(["orgs.created_at", "orgs.balance_micros"])
+        .select((eb) => [
+          eb
+            .selectFrom("agents")
+            .select((count) => count.fn.countAll<number>().as("count"))
+            .where("agents.org_id", "=", orgId)
+            .where("agents.deleted_at", "is", null)
+            .as("agents"),
+          eb
+            .selectFrom("members")
+            .select((count) => count.fn.countAll<number>().as("count"))
+            .where("members.org_id", "=", orgId)
+            .where("members.removed_at", "is", null)
+            .as("members"),
+        ])
+        .executeTakeFirst();
+      return (
+        row && {
+          createdAt: row.created_at,
+          balanceMicros: row.balance_micros,
+          agents: Number(row.agents),
+          members: Number(row.members),
+        }
+      );
+    },
+  };
+}
