@@ -53,6 +53,44 @@ test("an agent is made with a key, changed and deleted", async () => {
   expect(await admin.json("agents", "list")).toEqual({ items: [] });
 });
 
+test("a credential is replaced by a new secret, and the old one goes on for the overlap alone", async () => {
+  await using admin = await administration();
+  const { agentId = "" } = await admin.json("agents", "create", "Desk");
+  const key = await admin.json("keys", "create", "--agent", agentId, "--roles", "a", "--label", "shop");
+  const { tokenId = "" } = await admin.json("tokens", "create", "--agent", agentId);
+
+  const rotated = await admin.json("keys", "rotate", key["keyId"]!, "--overlap", "2h");
+  const atOnce = await admin.json("tokens", "rotate", tokenId, "--overlap", "0");
+
+  expect(rotated).toEqual({
+    keyId: expect.stringMatching(/^key_/),
+    agentId,
+    apiKey: expect.stringMatching(/^service_live_/),
+    roles: ["a"],
+    replaced: { keyId: key["keyId"], endsAt: expect.any(String) },
+  });
+  expect(atOnce).toMatchObject({ accessToken: expect.stringMatching(/^patchbay_at_/), replaced: { tokenId } });
+  const { items: keys } = await admin.json("keys", "list", "--agent", agentId);
+  expect(keys.slice(1)).toMatchObject([
+    { label: "shop", expiresAt: (rotated as unknown as { replaced: { endsAt: string } }).replaced.endsAt },
+    { keyId: rotated["keyId"], label: "shop", expiresAt: null },
+  ]);
+  const { items: tokens } = await admin.json("tokens", "list", "--agent", agentId);
+  expect(tokens).toMatchObject([{ tokenId, revokedAt: expect.any(String) }, { revokedAt: null }]);
+});
+
+test("an overlap that is no time, or a credential that is over, is refused", async () => {
+  await using admin = await administration();
+  const { keyId = "" } = await admin.json("agents", "create", "Desk");
+
+  expect((await admin.run("keys", "rotate", keyId, "--overlap", "8d")).stderr).toContain("at most 7 days");
+  await admin.json("keys", "revoke", keyId);
+  const { code, stderr } = await admin.run("keys", "rotate", keyId);
+
+  expect(code).toBe(1);
+  expect(stderr).toContain("make a new one");
+});
+
 test("keys of each kind are made, listed without their secret, and revoked", async () => {
   await using admin = await administration();
   const { agentId = "" } = await admin.json("agents", "create", "Desk");

@@ -1,8 +1,11 @@
 import type { Admin } from "@patchbay/control-plane";
-import type { Command } from "commander";
+import { InvalidArgumentError, type Command } from "commander";
 import { agentOption, examples, option, parseList } from "../options.ts";
 import { fields, table } from "../output.ts";
 import { adminCommand, administer, SHOWN_ONCE, type AdminOptions } from "./administer.ts";
+
+const DAY_MS = 86_400_000;
+const LONGEST_OVERLAP_MS = 7 * DAY_MS;
 
 interface CreateOptions extends AdminOptions {
   agent: string;
@@ -19,13 +22,14 @@ interface Listed {
   revokedAt: string | null;
 }
 
-/** One kind of credential: how it is made, listed and revoked. */
+/** One kind of credential: how it is made, listed, replaced and revoked. */
 interface Kind<Item extends Listed> {
   name: string;
   description: string;
   pinnable?: true;
   create(admin: Admin, options: { agentId: string; roles?: string[]; label?: string }): Promise<object>;
   list(admin: Admin, agentId: string): Promise<Item[]>;
+  rotate(admin: Admin, id: string, options: { overlapMs: number }): Promise<{ replaced: { endsAt: string } }>;
   revoke(admin: Admin, id: string): Promise<object>;
   idOf(item: Item): string;
 }
@@ -38,6 +42,7 @@ export function addCredentialCommands(program: Command): void {
     pinnable: true,
     create: (admin, options) => admin.createKey(options),
     list: (admin, agentId) => admin.listKeys(agentId),
+    rotate: (admin, id, options) => admin.rotateKey(id, options),
     revoke: (admin, id) => admin.revokeKey(id),
     idOf: ({ keyId }) => keyId,
   });
@@ -46,6 +51,7 @@ export function addCredentialCommands(program: Command): void {
     description: "runtime keys: whoever holds one may connect functions to its agent",
     create: (admin, options) => admin.createRuntimeKey(options),
     list: (admin, agentId) => admin.listRuntimeKeys(agentId),
+    rotate: (admin, id, options) => admin.rotateRuntimeKey(id, options),
     revoke: (admin, id) => admin.revokeRuntimeKey(id),
     idOf: ({ keyId }) => keyId,
   });
@@ -54,6 +60,7 @@ export function addCredentialCommands(program: Command): void {
     description: "access tokens of the local variant, good for 12 hours",
     create: (admin, options) => admin.createToken(options),
     list: (admin, agentId) => admin.listTokens(agentId),
+    rotate: (admin, id, options) => admin.rotateToken(id, options),
     revoke: (admin, id) => admin.revokeToken(id),
     idOf: ({ tokenId }) => tokenId,
   });
@@ -92,6 +99,16 @@ function addKind<Item extends Listed>(program: Command, kind: Kind<Item>): void 
       ),
     );
 
+  const rotate = adminCommand(parent, "rotate <id>", "make a new secret in its place; it is shown once").addOption(
+    option("--overlap <time>", "how long the old one goes on working: 30m, 24h, 7d, or 0 to revoke it at once")
+      .argParser(parseOverlap)
+      .default(DAY_MS, "24h"),
+  );
+  rotate.action((id: string, { overlap, ...options }: AdminOptions & { overlap: number }) =>
+    administer(options, (admin) => kind.rotate(admin, id, { overlapMs: overlap }), showRotated(id)),
+  );
+  examples(rotate, `patchbay ${kind.name} rotate ID --overlap 24h`);
+
   adminCommand(parent, "revoke <id>", "revoke one, at once and for good").action((id: string, options: AdminOptions) =>
     administer(
       options,
@@ -108,6 +125,20 @@ function wanted({ agent, roles, label }: CreateOptions) {
 function showMade(made: object): string {
   const pairs = Object.entries(made).filter(([, value]) => value !== null);
   return `${fields(pairs.map(([name, value]) => [name, String(value)]))}\n${SHOWN_ONCE}`;
+}
+
+const showRotated =
+  (id: string) =>
+  ({ replaced, ...made }: { replaced: { endsAt: string } }): string =>
+    `${showMade(made)}\n${id} opens nothing from ${replaced.endsAt} on.`;
+
+const UNITS_MS: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: DAY_MS };
+
+function parseOverlap(text: string): number {
+  const match = /^(\d{1,6})([smhd])$/.exec(text);
+  const timeMs = text === "0" ? 0 : match ? Number(match[1]) * UNITS_MS[match[2]!]! : Number.NaN;
+  if (timeMs <= LONGEST_OVERLAP_MS) return timeMs;
+  throw new InvalidArgumentError("expected a time of at most 7 days as 30m, 24h or 7d, or 0");
 }
 
 function stateOf({ expiresAt, revokedAt }: Listed): string {

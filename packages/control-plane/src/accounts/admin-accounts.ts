@@ -1,6 +1,6 @@
 import type { Agent, Org, Store } from "../ports/stores.ts";
-import type { CredentialAdmin } from "./admin-credentials.ts";
 import { AdminError, found } from "./admin-error.ts";
+import type { Credentials } from "./credentials.ts";
 import { randomBase62 } from "./secret.ts";
 import type { Tiers } from "./tiers.ts";
 import { parseUsd, usdOf } from "./usd.ts";
@@ -37,14 +37,16 @@ export interface AccountAdmin {
 
 export function accountAdmin(
   { accounts, audit }: Store,
-  { tiers, credentials }: { tiers: Tiers; credentials: CredentialAdmin },
+  { tiers, credentials, by }: { tiers: Tiers; credentials: Credentials; by: string | undefined },
 ): AccountAdmin {
+  const who = by === undefined ? {} : { keyId: by };
+
   async function createOrg(name: string, tier = "sandbox"): Promise<Org> {
     if (!Object.hasOwn(tiers, tier))
       throw new AdminError(`There is no tier ${tier}: choose one of ${Object.keys(tiers).join(", ")}.`);
     const org = { orgId: `org_${randomBase62(22)}`, name: named(name), tier };
     await accounts.createOrg(org);
-    await audit.record([{ orgId: org.orgId, action: "org.created", detail: { tier } }]);
+    await audit.record([{ orgId: org.orgId, action: "org.created", detail: { tier }, ...who }]);
     return org;
   }
 
@@ -74,9 +76,9 @@ export function accountAdmin(
     async createAgent(name, { orgId, instructions = "" } = {}) {
       const agent = { agentId: `agt_${randomBase62(22)}`, name: named(name), orgId: await ownerOf(orgId) };
       await accounts.createAgent({ ...agent, instructions });
-      await audit.record([{ orgId: agent.orgId, agentId: agent.agentId, action: "agent.created" }]);
-      const { keyId, apiKey } = await credentials.createKey({ agentId: agent.agentId });
-      return { ...agent, keyId, apiKey };
+      await audit.record([{ orgId: agent.orgId, agentId: agent.agentId, action: "agent.created", ...who }]);
+      const key = await credentials.create("api", { agentId: agent.agentId });
+      return { ...agent, keyId: key.credentialId, apiKey: key.secret };
     },
 
     listAgents: (orgId) => accounts.listAgents(orgId),
@@ -88,14 +90,16 @@ export function accountAdmin(
         ...(instructions !== undefined && { instructions }),
       };
       await accounts.updateAgent(agentId, change);
-      await audit.record([{ orgId, agentId, action: "agent.updated", detail: { changed: Object.keys(change) } }]);
+      await audit.record([
+        { orgId, agentId, action: "agent.updated", detail: { changed: Object.keys(change) }, ...who },
+      ]);
       return agentOf(agentId);
     },
 
     async deleteAgent(agentId) {
       const { orgId } = await agentOf(agentId);
       await accounts.deleteAgent(agentId);
-      await audit.record([{ orgId, agentId, action: "agent.deleted" }]);
+      await audit.record([{ orgId, agentId, action: "agent.deleted", ...who }]);
       return { agentId };
     },
 
@@ -103,7 +107,7 @@ export function accountAdmin(
       const micros = parseUsd(usd);
       await orgOf(orgId);
       await accounts.grant(orgId, micros);
-      await audit.record([{ orgId, action: "credits.granted", detail: { micros } }]);
+      await audit.record([{ orgId, action: "credits.granted", detail: { micros }, ...who }]);
       return creditsOf(orgId);
     },
 

@@ -1,8 +1,5 @@
-import type { Credential, CredentialKind, Store } from "../ports/stores.ts";
-import { AdminError, found } from "./admin-error.ts";
-import { generateSecret, hashSecret, hintOf, randomBase62 } from "./secret.ts";
-
-const TOKEN_MS = 12 * 3_600_000;
+import type { Credential } from "../ports/stores.ts";
+import type { Credentials, Made } from "./credentials.ts";
 
 /** What is shown of a credential after it was made: never the secret. */
 export interface ListedCredential {
@@ -15,6 +12,17 @@ export interface ListedCredential {
   revokedAt: string | null;
 }
 
+/** Which credential was replaced, and until when it opens things. */
+export interface Replaced {
+  keyId: string;
+  endsAt: string;
+}
+
+/** `overlapMs`: how long the old secret goes on working beside the new one; 0 revokes it at once. */
+export interface RotationOptions {
+  overlapMs: number;
+}
+
 /** API keys (queries), runtime keys (connect functions) and access tokens (the local variant). Secrets are shown once. */
 export interface CredentialAdmin {
   /** Without `roles` the key may state any role. */
@@ -24,6 +32,10 @@ export interface CredentialAdmin {
     label?: string;
   }): Promise<{ keyId: string; agentId: string; apiKey: string; roles: string[] | null }>;
   listKeys(agentId: string): Promise<(ListedCredential & { keyId: string; roles: string[] | null })[]>;
+  rotateKey(
+    keyId: string,
+    options: RotationOptions,
+  ): Promise<{ keyId: string; agentId: string; apiKey: string; roles: string[] | null; replaced: Replaced }>;
   revokeKey(keyId: string): Promise<{ keyId: string; agentId: string }>;
 
   createRuntimeKey(options: {
@@ -31,6 +43,10 @@ export interface CredentialAdmin {
     label?: string;
   }): Promise<{ keyId: string; agentId: string; runtimeKey: string }>;
   listRuntimeKeys(agentId: string): Promise<(ListedCredential & { keyId: string })[]>;
+  rotateRuntimeKey(
+    keyId: string,
+    options: RotationOptions,
+  ): Promise<{ keyId: string; agentId: string; runtimeKey: string; replaced: Replaced }>;
   revokeRuntimeKey(keyId: string): Promise<{ keyId: string; agentId: string }>;
 
   /** Opens the local variant for 12 hours. */
@@ -39,66 +55,55 @@ export interface CredentialAdmin {
     label?: string;
   }): Promise<{ tokenId: string; agentId: string; accessToken: string; expiresAt: string }>;
   listTokens(agentId: string): Promise<(ListedCredential & { tokenId: string })[]>;
+  rotateToken(
+    tokenId: string,
+    options: RotationOptions,
+  ): Promise<{
+    tokenId: string;
+    agentId: string;
+    accessToken: string;
+    expiresAt: string;
+    replaced: { tokenId: string; endsAt: string };
+  }>;
   revokeToken(tokenId: string): Promise<{ tokenId: string; agentId: string }>;
 }
 
-interface Words {
-  prefix: string;
-  what: string;
-  command: string;
-  action: string;
-}
-
-const WORDS: Record<CredentialKind, Words> = {
-  api: { prefix: "key", what: "API key", command: "keys list --agent ID", action: "key" },
-  runtime: { prefix: "rtk", what: "runtime key", command: "runtime-keys list --agent ID", action: "runtime_key" },
-  access: { prefix: "tok", what: "access token", command: "tokens list --agent ID", action: "token" },
-};
-
-export function credentialAdmin(store: Store): CredentialAdmin {
-  const { create, list, revoke } = operations(store);
+export function credentialAdmin({ create, list, rotate, revoke }: Credentials): CredentialAdmin {
   return {
-    async createKey({ roles, ...options }) {
-      if (roles?.length === 0 || roles?.some((role) => role.trim() === ""))
-        throw new AdminError("A key pinned to roles needs one role at least, and none may be empty.");
-      const pinned = roles && [...new Set(roles)];
-      const { id, secret } = await create("api", { ...options, ...(pinned && { roles: pinned }) });
-      return { keyId: id, agentId: options.agentId, apiKey: secret, roles: pinned ?? null };
-    },
+    createKey: async (options) => apiKeyOf(await create("api", options)),
     async listKeys(agentId) {
       const keys = await list("api", agentId);
       return keys.map((key) => ({ keyId: key.credentialId, roles: key.roles ?? null, ...listed(key) }));
+    },
+    async rotateKey(keyId, options) {
+      const made = await rotate("api", keyId, options);
+      return { ...apiKeyOf(made), replaced: { keyId, endsAt: iso(made.oldEndsAt) } };
     },
     async revokeKey(keyId) {
       return { keyId, agentId: await revoke("api", keyId) };
     },
 
-    async createRuntimeKey(options) {
-      const { id, secret } = await create("runtime", options);
-      return { keyId: id, agentId: options.agentId, runtimeKey: secret };
-    },
+    createRuntimeKey: async (options) => runtimeKeyOf(await create("runtime", options)),
     async listRuntimeKeys(agentId) {
       const keys = await list("runtime", agentId);
       return keys.map((key) => ({ keyId: key.credentialId, ...listed(key) }));
+    },
+    async rotateRuntimeKey(keyId, options) {
+      const made = await rotate("runtime", keyId, options);
+      return { ...runtimeKeyOf(made), replaced: { keyId, endsAt: iso(made.oldEndsAt) } };
     },
     async revokeRuntimeKey(keyId) {
       return { keyId, agentId: await revoke("runtime", keyId) };
     },
 
-    async createToken(options) {
-      // By the clock that will judge it: the command may run on another machine.
-      const expiresAt = (await store.now()) + TOKEN_MS;
-      const { id, secret } = await create("access", { ...options, expiresAt });
-      return {
-        tokenId: id,
-        agentId: options.agentId,
-        accessToken: secret,
-        expiresAt: new Date(expiresAt).toISOString(),
-      };
-    },
+    createToken: async (options) => tokenOf(await create("access", options)),
     async listTokens(agentId) {
       const tokens = await list("access", agentId);
       return tokens.map((token) => ({ tokenId: token.credentialId, ...listed(token) }));
+    },
+    async rotateToken(tokenId, options) {
+      const made = await rotate("access", tokenId, options);
+      return { ...tokenOf(made), replaced: { tokenId, endsAt: iso(made.oldEndsAt) } };
     },
     async revokeToken(tokenId) {
       return { tokenId, agentId: await revoke("access", tokenId) };
@@ -106,40 +111,26 @@ export function credentialAdmin(store: Store): CredentialAdmin {
   };
 }
 
-interface NewSecret {
-  agentId: string;
-  label?: string;
-  roles?: string[];
-  expiresAt?: number;
-}
+const apiKeyOf = ({ credentialId, agentId, secret, roles }: Made) => ({
+  keyId: credentialId,
+  agentId,
+  apiKey: secret,
+  roles,
+});
 
-function operations({ accounts, audit }: Store) {
-  const agentOf = async (agentId: string) => found(await accounts.getAgent(agentId), "agent", agentId, "agents list");
-  return {
-    async create(kind: CredentialKind, options: NewSecret): Promise<{ id: string; secret: string }> {
-      const { orgId, agentId } = await agentOf(options.agentId);
-      const { prefix, action } = WORDS[kind];
-      const secret = generateSecret(kind);
-      const id = `${prefix}_${randomBase62(22)}`;
-      const stored = { hash: hashSecret(secret), hint: hintOf(kind, secret) };
-      await accounts.createCredential({ ...options, ...stored, credentialId: id, kind });
-      await audit.record([{ orgId, agentId, keyId: id, action: `${action}.created`, ...pinnedTo(options.roles) }]);
-      return { id, secret };
-    },
-    async list(kind: CredentialKind, agentId: string): Promise<Credential[]> {
-      await agentOf(agentId);
-      return accounts.listCredentials(kind, agentId);
-    },
-    async revoke(kind: CredentialKind, id: string): Promise<string> {
-      const { what, command, action } = WORDS[kind];
-      const { orgId, agentId } = found(await accounts.revokeCredential(kind, id), what, id, command);
-      await audit.record([{ orgId, agentId, keyId: id, action: `${action}.revoked` }]);
-      return agentId;
-    },
-  };
-}
+const runtimeKeyOf = ({ credentialId, agentId, secret }: Made) => ({
+  keyId: credentialId,
+  agentId,
+  runtimeKey: secret,
+});
 
-const pinnedTo = (roles: string[] | undefined) => (roles ? { detail: { roles } } : {});
+/** A token always has an end. */
+const tokenOf = ({ credentialId, agentId, secret, expiresAt }: Made) => ({
+  tokenId: credentialId,
+  agentId,
+  accessToken: secret,
+  expiresAt: iso(expiresAt!),
+});
 
 function listed(credential: Credential): ListedCredential {
   const { agentId, hint, label, createdAt, lastUsedAt, expiresAt, revokedAt } = credential;
@@ -147,13 +138,12 @@ function listed(credential: Credential): ListedCredential {
     agentId,
     hint,
     label: label ?? null,
-    createdAt: new Date(createdAt).toISOString(),
+    createdAt: iso(createdAt),
     lastUsedAt: isoOrNull(lastUsedAt),
     expiresAt: isoOrNull(expiresAt),
     revokedAt: isoOrNull(revokedAt),
   };
 }
 
-function isoOrNull(timeMs: number | undefined): string | null {
-  return timeMs === undefined ? null : new Date(timeMs).toISOString();
-}
+const iso = (timeMs: number): string => new Date(timeMs).toISOString();
+const isoOrNull = (timeMs: number | undefined): string | null => (timeMs === undefined ? null : iso(timeMs));

@@ -41,6 +41,11 @@ export interface Credential extends NewCredential {
   revokedAt?: number;
 }
 
+/** The credential that took another one's place; `over`: that one was revoked or had expired, and nothing was changed. */
+export type RotatedCredential =
+  | { kind: "rotated"; orgId: string; agentId: string; roles?: string[]; expiresAt?: number; oldEndsAt: number }
+  | { kind: "over" };
+
 /** Organisations, agents, credentials and credits. */
 export interface AccountStore {
   createOrg(org: Org): Promise<void>;
@@ -58,6 +63,16 @@ export interface AccountStore {
   listCredentials(kind: CredentialKind, agentId: string): Promise<Credential[]>;
   /** Whose it was; undefined when there is no such credential. */
   revokeCredential(kind: CredentialKind, credentialId: string): Promise<{ orgId: string; agentId: string } | undefined>;
+  /**
+   * Puts `fresh` beside a valid credential, with its roles, label and length of life; the old one then ends after `overlapMs`, or
+   * when it would have, whichever comes first; with 0 it is revoked. Undefined when there is no such credential.
+   */
+  rotateCredential(
+    kind: CredentialKind,
+    credentialId: string,
+    fresh: Pick<NewCredential, "credentialId" | "hash" | "hint">,
+    overlapMs: number,
+  ): Promise<RotatedCredential | undefined>;
   /** Which of these are neither revoked nor expired nor of a deleted agent. */
   validCredentials(credentialIds: readonly string[]): Promise<ReadonlySet<string>>;
   /** Remembers when a credential was used; at most one write a minute for each. */

@@ -1,6 +1,7 @@
 import { sql, type ExpressionBuilder } from "kysely";
 import type { AccountStore, Agent, Credential, Org } from "../ports/stores.ts";
 import { fromJson, present, toJson } from "./columns.ts";
+import { credentialRotation } from "./credential-rotation.ts";
 import { idBatches } from "./in-batches.ts";
 import type { CredentialRow, Engine, Schema } from "./schema.ts";
 import { statement } from "./statement.ts";
@@ -9,7 +10,7 @@ type Accounts = Omit<AccountStore, "grant" | "balance" | "countQuery">;
 
 /** Organisations, agents and credentials. */
 export function accountStore(engine: Engine): Accounts {
-  return { ...orgs(engine), ...agents(engine), ...credentials(engine) };
+  return { ...orgs(engine), ...agents(engine), ...credentials(engine), ...credentialRotation(engine) };
 }
 
 function orgs({ db, dialect }: Engine): Pick<Accounts, "createOrg" | "listOrgs" | "getOrg"> {

@@ -102,6 +102,33 @@ test("runtime keys and access tokens are made, listed and revoked", async () => 
   expect(await office.admin.listTokens(agentId)).toMatchObject([{ revokedAt: expect.any(String) }]);
 });
 
+test("a rotated key keeps its roles, its label and its length of life, and never outlives its overlap", async () => {
+  const clock = new TickingClock();
+  await using office = await openOffice(clock);
+  const { agentId, orgId } = await office.admin.createAgent("Clerk");
+  const { credentials } = createAdmin({ store: office.store, by: "mem_1" });
+  const old = await credentials.create("api", { agentId, roles: ["clerk"], label: "till", expiresInDays: 10 });
+  clock.advance(9 * 86_400_000);
+
+  const fresh = await credentials.rotate("api", old.credentialId, { overlapMs: 7 * 86_400_000 });
+
+  expect(fresh).toMatchObject({ agentId, roles: ["clerk"], oldEndsAt: old.expiresAt });
+  expect(fresh.expiresAt! - clock.now()).toBeGreaterThan(9.9 * 86_400_000);
+  expect(fresh.secret).not.toBe(old.secret);
+  expect((await office.store.accounts.listCredentials("api", agentId)).at(-1)).toMatchObject({
+    credentialId: fresh.credentialId,
+    label: "till",
+    roles: ["clerk"],
+  });
+  const { items } = await office.admin.listAdministration(orgId, { action: "key.rotated" });
+  expect(items).toMatchObject([
+    {
+      keyId: "mem_1",
+      detail: { credentialId: old.credentialId, replacedBy: fresh.credentialId, overlapSeconds: 604800 },
+    },
+  ]);
+});
+
 test.each([
   ["12.5", 12.5],
   ["0.000001", 0.000001],

@@ -42,6 +42,47 @@ export function accountContract(place: MakePlace): void {
     expect(await accounts.listCredentials("runtime", world.agentId)).toEqual([]);
   });
 
+  test("a rotated credential opens things until its overlap is over, and its successor after that", async () => {
+    await using world = await openWorld(place);
+    const { accounts } = world.store;
+    await accounts.createCredential(key(world.agentId, { roles: ["manager"], label: "till" }));
+    const fresh = { credentialId: "key_2", hash: "h2", hint: "efgh…stuv" };
+
+    const rotated = await accounts.rotateCredential("api", "key_1", fresh, 5_000);
+
+    const owner = { orgId: world.orgId, agentId: world.agentId };
+    expect(rotated).toEqual({ kind: "rotated", ...owner, roles: ["manager"], oldEndsAt: world.clock.now() + 5_000 });
+    expect(await accounts.findCredential("api", "h2")).toMatchObject({ ...fresh, roles: ["manager"], label: "till" });
+    world.clock.advance(4_999);
+    expect(await accounts.findCredential("api", "h1")).toBeDefined();
+    expect(await accounts.validCredentials(["key_1", "key_2"])).toEqual(new Set(["key_1", "key_2"]));
+    world.clock.advance(1);
+    expect(await accounts.findCredential("api", "h1")).toBeUndefined();
+    expect(await accounts.validCredentials(["key_1", "key_2"])).toEqual(new Set(["key_2"]));
+    expect(await accounts.rotateCredential("api", "key_1", { ...fresh, credentialId: "key_3", hash: "h3" }, 0)).toEqual(
+      {
+        kind: "over",
+      },
+    );
+  });
+
+  test("a credential rotated without overlap is revoked; an unknown one, or one of another kind, is not there", async () => {
+    await using world = await openWorld(place);
+    const { accounts } = world.store;
+    await accounts.createCredential(key(world.agentId));
+    const fresh = { credentialId: "key_2", hash: "h2", hint: "" };
+
+    expect(await accounts.rotateCredential("runtime", "key_1", fresh, 0)).toBeUndefined();
+    expect(await accounts.rotateCredential("api", "key_none", fresh, 0)).toBeUndefined();
+    expect(await accounts.rotateCredential("api", "key_1", fresh, 0)).toMatchObject({ kind: "rotated" });
+
+    expect(await accounts.listCredentials("api", world.agentId)).toMatchObject([
+      { credentialId: "key_1", revokedAt: world.clock.now() },
+      { credentialId: "key_2" },
+    ]);
+    expect(await accounts.findCredential("api", "h1")).toBeUndefined();
+  });
+
   test("a revoked, expired or orphaned credential opens nothing", async () => {
     await using world = await openWorld(place);
     const { accounts } = world.store;
