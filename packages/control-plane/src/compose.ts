@@ -181,7 +181,7 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
       tiers,
       retentionDays,
       auditDays,
-      admin,
+      adminOf: (by) => createAdmin({ store, tiers, by }),
       ...(options.consoleFiles !== undefined && { consoleFiles: options.consoleFiles }),
     });
   const server = createHttpServer({ app, upgrade: gateway.handleUpgrade, log });

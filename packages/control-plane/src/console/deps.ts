@@ -8,7 +8,8 @@ import type { Store } from "../ports/stores.ts";
 /** Everything the console stands on: what the HTTP layer does, and what is administered. */
 export interface ConsoleDeps extends HttpDeps {
   store: Store;
-  admin: Admin;
+  /** Administers in the name of a member, whose id then stands in the audit log. */
+  adminOf(memberId: string): Admin;
   gateway: FunctionGateway;
   models: ModelCatalog;
   tiers: Tiers;
