@@ -1,10 +1,14 @@
 import type { ConsoleRole } from "@patchbay/protocol/console";
+import type { AnalyticsReads, AuditReads, CreditReads } from "./console-insight.ts";
 
 /** What the console reads and keeps beside everything else. Each method sees one organisation, unless it says otherwise. */
 export interface ConsoleStore {
   members: MemberStore;
   signIn: SignInStore;
   organisations: OrganisationReads;
+  analytics: AnalyticsReads;
+  audit: AuditReads;
+  credits: CreditReads;
 }
 
 export interface MemberRecord {

@@ -32,7 +32,8 @@ export function auditStore(engine: Engine): AuditStore {
   };
 }
 
-function matches({ agentId, orgId, runId, role, functionName, action, since }: AuditFilter) {
+/** Which entries are wanted, by whatever the filter names. */
+export function matches({ agentId, orgId, runId, role, functionName, action, since }: AuditFilter) {
   return (eb: ExpressionBuilder<Schema, "audit">): Expression<SqlBool> => {
     const all: Expression<SqlBool>[] = [];
     if (agentId !== undefined) all.push(eb("agent_id", "=", agentId));
@@ -85,7 +86,7 @@ const insertRows = insertion((rows: Omit<AuditTableRow, "created_at">[], { db, d
   db.insertInto("audit").values(rows.map((row) => ({ ...row, created_at: dialect.now }))),
 );
 
-function toAuditRow(row: AuditTableRow): AuditRow {
+export function toAuditRow(row: AuditTableRow): AuditRow {
   return {
     id: row.id,
     at: row.created_at,

@@ -1,3 +1,4 @@
+import type { CallOutcome } from "@patchbay/protocol";
 import { type RawBuilder, sql } from "kysely";
 import type { CallRecord } from "../ports/records.ts";
 import {
@@ -8,6 +9,7 @@ import {
   type RunStore,
   type StoredEvent,
 } from "../ports/run-store.ts";
+import { refusalOf } from "../ports/refusal.ts";
 import { insertAudit } from "./audit.ts";
 import { noteUntaken } from "./calls.ts";
 import { present, toJson } from "./columns.ts";
@@ -21,6 +23,7 @@ interface Owner {
   runId: string;
   orgId: string;
   agentId: string;
+  role?: string;
 }
 
 /** How a run goes one step forward. */
@@ -168,7 +171,8 @@ async function insertTurn(trx: Engine, run: Owner, turn: NonNullable<RunCommit["
     cost_micros: turn.costMicros,
   };
   await turnRow(trx, { ...key, ...spending, messages: toJson(turn.messages), warnings: toJson(turn.warnings) });
-  await usageRow(trx, { ...key, ...spending, agent_id: run.agentId, provider: turn.provider, model: turn.model });
+  const whose = { agent_id: run.agentId, role: run.role ?? null };
+  await usageRow(trx, { ...key, ...spending, ...whose, provider: turn.provider, model: turn.model });
 }
 
 const turnRow = statement((row: Omit<Schema["turns"], "created_at">, { db, dialect }) =>
@@ -184,6 +188,8 @@ async function putCalls(trx: Engine, run: Owner, calls: readonly CallRecord[]): 
     id: call.callId,
     run_id: run.runId,
     org_id: run.orgId,
+    agent_id: run.agentId,
+    role: run.role ?? null,
     step: call.step,
     position: call.position,
     model_call_id: call.modelCallId,
@@ -192,6 +198,7 @@ async function putCalls(trx: Engine, run: Owner, calls: readonly CallRecord[]): 
     instance_id: call.instanceId ?? null,
     attempt: call.attempt,
     outcome: call.outcome ? toJson(call.outcome) : null,
+    state: call.outcome ? stateOf(call.outcome) : null,
   }));
   // Only what has its outcome has its end.
   await openCallRows(
@@ -202,6 +209,11 @@ async function putCalls(trx: Engine, run: Owner, calls: readonly CallRecord[]): 
     trx,
     rows.filter(({ outcome }) => outcome !== null),
   );
+}
+
+function stateOf(outcome: CallOutcome): NonNullable<CallRow["state"]> {
+  if (outcome.ok) return "succeeded";
+  return refusalOf(outcome) === undefined ? "failed" : "denied";
 }
 
 type NewCallRow = Omit<CallRow, "accepted_by" | "arrived" | "late" | "created_at" | "finished_at">;
@@ -226,6 +238,7 @@ function callRows({ db, dialect }: Engine, rows: NewCallRow[], finishedAt: RawBu
           accepted_by: sql<null>`case when ${newAttempt} then null else calls.accepted_by end`,
           arrived: sql<null>`case when excluded.outcome is null then calls.arrived end`,
           outcome: eb.ref("excluded.outcome"),
+          state: eb.ref("excluded.state"),
           finished_at: eb.ref("excluded.finished_at"),
         }))
         .where(sql.ref("calls.run_id"), "=", sql.ref("excluded.run_id")),

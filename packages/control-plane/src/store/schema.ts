@@ -60,7 +60,15 @@ export interface Schema {
   };
   /** Queries of an organisation by the minute. */
   rate_windows: { org_id: string; window_start: number; count: number };
-  usage: { run_id: string; step: number; org_id: string; agent_id: string; provider: string; model: string } & Spending;
+  usage: {
+    run_id: string;
+    step: number;
+    org_id: string;
+    agent_id: string;
+    role: string | null;
+    provider: string;
+    model: string;
+  } & Spending;
   /** The sum of an organisation's entries is its balance, at every moment. */
   ledger: {
     id: string;
@@ -177,6 +185,8 @@ interface CallTable {
   id: string;
   run_id: string;
   org_id: string;
+  agent_id: string | null;
+  role: string | null;
   step: number;
   position: number;
   model_call_id: string;
@@ -189,6 +199,8 @@ interface CallTable {
   outcome: Json<CallOutcome> | null;
   /** What the runtime answered, until the run's owner makes it the outcome. */
   arrived: Json<CallOutcome> | null;
+  /** Null without an outcome. `denied`: the gate refused it; `failed`: anything else that is no result. */
+  state: "succeeded" | "failed" | "denied" | null;
   /** 1 once the audit log says that an answer came after the call was given up. */
   late: Generated<number>;
   created_at: number;

@@ -98,6 +98,7 @@ export function sampleRun(place: Place, i: number, at: number): Rows {
     usage: spent.turns.map(({ messages: _messages, warnings: _warnings, ...turn }) => ({
       ...turn,
       agent_id: ids.agent_id,
+      role: plan.role,
       provider: plan.provider,
       model: plan.model,
     })),

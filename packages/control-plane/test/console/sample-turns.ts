@@ -94,14 +94,14 @@ export function steps(ids: Ids, plan: Plan, draw: () => number, i: number, at: n
     });
     for (const { row, outcome } of calls) {
       const about = { toolName: row.function_name, toolCallId: row.id };
-      made.calls.push(row);
+      made.calls.push({ ...row, agent_id: ids.agent_id, role: plan.role, state: stateOf(outcome) });
       made.events.push({
         at: row.created_at,
         event: { type: "toolCall", ...about, parameters: { orderId: `o-${i}` } },
       });
       made.events.push({ at: row.finished_at, event: { type: "toolResult", ...about, ...membersOf(outcome) } });
       made.audit.push({
-        ...noteOf(ids, plan, actionOf(outcome), row.finished_at),
+        ...noteOf(ids, plan, `call.${stateOf(outcome)}`, row.finished_at),
         call_id: row.id,
         function_name: row.function_name,
         rule: outcome.ok ? null : (outcome.rule ?? outcome.code),
@@ -117,8 +117,7 @@ const membersOf = (outcome: CallOutcome) =>
     ? { success: true, result: outcome.value }
     : { success: false, errorMessage: outcome.message, code: outcome.code };
 
-const actionOf = (outcome: CallOutcome): string =>
-  outcome.ok ? "call.succeeded" : outcome.rule === undefined ? "call.failed" : "call.denied";
+const stateOf = (outcome: CallOutcome) => (outcome.ok ? "succeeded" : outcome.rule === undefined ? "failed" : "denied");
 
 function callOf(
   ids: Ids,

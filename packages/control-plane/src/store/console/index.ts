@@ -1,5 +1,8 @@
 import type { ConsoleStore } from "../../ports/console-store.ts";
 import type { Engine } from "../schema.ts";
+import { analyticsReads } from "./analytics.ts";
+import { auditReads } from "./audit.ts";
+import { creditReads } from "./credits.ts";
 import { memberStore } from "./members.ts";
 import { organisationReads } from "./organisations.ts";
 import { signInStore } from "./sign-in.ts";
@@ -9,5 +12,8 @@ export function consoleStore(engine: Engine): ConsoleStore {
     members: memberStore(engine),
     signIn: signInStore(engine),
     organisations: organisationReads(engine),
+    analytics: analyticsReads(engine),
+    audit: auditReads(engine),
+    credits: creditReads(engine),
   };
 }
