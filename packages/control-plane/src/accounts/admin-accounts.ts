@@ -24,6 +24,9 @@ export interface AccountAdmin {
   /** Default tier: `sandbox`. */
   createOrg(name: string, tier?: string): Promise<Org>;
   listOrgs(): Promise<Org[]>;
+  /** The organisation of this id; without one the only organisation, and where there is none, a sandbox one is made. */
+  orgFor(orgId?: string): Promise<string>;
+  renameOrg(orgId: string, name: string): Promise<Org>;
   /** With an API key. Without an `orgId` it goes to the only organisation; where there is none, a sandbox one is made. */
   createAgent(name: string, options?: { orgId?: string; instructions?: string }): Promise<CreatedAgent>;
   listAgents(orgId?: string): Promise<Agent[]>;
@@ -50,10 +53,10 @@ export function accountAdmin(
     return org;
   }
 
-  async function ownerOf(orgId: string | undefined): Promise<string> {
+  async function orgFor(orgId?: string): Promise<string> {
     if (orgId !== undefined) return (await orgOf(orgId)).orgId;
     const [first, ...others] = await accounts.listOrgs();
-    if (others.length > 0) throw new AdminError("There are several organisations: name the agent's with --org ID.");
+    if (others.length > 0) throw new AdminError("There are several organisations: name one with --org ID.");
     return (first ?? (await createOrg("default"))).orgId;
   }
 
@@ -72,9 +75,17 @@ export function accountAdmin(
   return {
     createOrg,
     listOrgs: () => accounts.listOrgs(),
+    orgFor,
+
+    async renameOrg(orgId, name) {
+      const org = { ...(await orgOf(orgId)), name: named(name) };
+      await accounts.renameOrg(orgId, org.name);
+      await audit.record([{ orgId, action: "org.renamed", ...who }]);
+      return org;
+    },
 
     async createAgent(name, { orgId, instructions = "" } = {}) {
-      const agent = { agentId: `agt_${randomBase62(22)}`, name: named(name), orgId: await ownerOf(orgId) };
+      const agent = { agentId: `agt_${randomBase62(22)}`, name: named(name), orgId: await orgFor(orgId) };
       await accounts.createAgent({ ...agent, instructions });
       await audit.record([{ orgId: agent.orgId, agentId: agent.agentId, action: "agent.created", ...who }]);
       const key = await credentials.create("api", { agentId: agent.agentId });

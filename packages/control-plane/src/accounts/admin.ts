@@ -2,13 +2,19 @@ import type { Store } from "../ports/stores.ts";
 import { accountAdmin, type AccountAdmin } from "./admin-accounts.ts";
 import { credentialAdmin, type CredentialAdmin } from "./admin-credentials.ts";
 import { recordAdmin, type RecordAdmin } from "./admin-records.ts";
+import { createMembers, type Members } from "./members.ts";
 import { createCredentials, type Credentials } from "./credentials.ts";
 import { DEFAULT_TIERS, type Tiers } from "./tiers.ts";
 
 export { AdminError } from "./admin-error.ts";
 
 /** What an administrator can do, straight on a store. Throws `AdminError` for ids that do not exist and values that cannot be. */
-export type Admin = AccountAdmin & CredentialAdmin & RecordAdmin & { readonly credentials: Credentials };
+export type Admin = AccountAdmin &
+  CredentialAdmin &
+  RecordAdmin & {
+    readonly credentials: Credentials;
+    readonly members: Members;
+  };
 
 export interface AdminOptions {
   store: Store;
@@ -25,5 +31,6 @@ export function createAdmin({ store, tiers = DEFAULT_TIERS, by }: AdminOptions):
     ...credentialAdmin(credentials),
     ...recordAdmin(store),
     credentials,
+    members: createMembers(store, by),
   };
 }

@@ -36,6 +36,11 @@ export function hintOf(kind: CredentialKind, secret: string): string {
   return `${body.slice(0, 4)}…${body.slice(-4)}`;
 }
 
+/** A secret of the console: of a session, or of a link that is used once (256 bits). */
+export function newSecret(): string {
+  return randomBase62(43);
+}
+
 export function randomBase62(length: number): string {
   return Array.from({ length }, () => ALPHABET[randomInt(ALPHABET.length)]).join("");
 }

@@ -12,14 +12,15 @@ import type { ConsoleDeps } from "./deps.ts";
 import type { SignedIn } from "./handler.ts";
 import { consoleHandlers } from "./handlers/index.ts";
 import { requireSameOrigin } from "./sign-in/same-origin.ts";
-import { createSessions, type Visitor } from "./sign-in/sessions.ts";
+import type { Visitor } from "./sign-in/sessions.ts";
+import { createSignIn } from "./sign-in/sign-in.ts";
 
 type AnyHandler = (request: object) => Promise<unknown>;
 
 /** Adds the console's interface to the service's routes, under `/api`. */
 export function mountConsole(app: Hono<HttpEnv>, deps: ConsoleDeps): void {
-  const sessions = createSessions(deps);
-  const handlers = consoleHandlers(deps, sessions) as Partial<Record<ConsoleRouteName, AnyHandler>>;
+  const signIn = createSignIn(deps);
+  const handlers = consoleHandlers(deps, signIn) as Partial<Record<ConsoleRouteName, AnyHandler>>;
   const routes = Object.entries(CONSOLE_ROUTES) as [ConsoleRouteName, ConsoleRoute][];
   for (const [name, route] of routes) {
     const [method = "", path = ""] = name.split(" ");
@@ -32,7 +33,7 @@ export function mountConsole(app: Hono<HttpEnv>, deps: ConsoleDeps): void {
   async function serve(exchange: Exchange, served: Served): Promise<Response> {
     const { route } = served;
     refuseHead(exchange, route);
-    const visitor = route.needs === "nobody" ? undefined : await sessions.require(exchange);
+    const visitor = route.needs === "nobody" ? undefined : await signIn.sessions.require(exchange);
     if (isUnsafe(exchange)) requireSameOrigin(exchange, deps);
     if (!visitor) return handled(exchange, served, undefined);
     requireRole(visitor, route);

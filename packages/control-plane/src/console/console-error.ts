@@ -1,5 +1,6 @@
 import type { Fault } from "@patchbay/protocol";
 import type { CONSOLE_ERROR_CODES, ConsoleProblem } from "@patchbay/protocol/console";
+import { AdminError } from "../accounts/admin-error.ts";
 import type { Exchange } from "../http/deps.ts";
 import { json, publicError, STATUS_OF } from "../http/reply.ts";
 import type { Log } from "../ports/log.ts";
@@ -30,7 +31,10 @@ export function problem(exchange: Exchange, thrown: unknown, log: Log): Response
   const { requestId } = exchange;
   if (thrown instanceof ConsoleError)
     return json(exchange, STATUS_OF_CONSOLE[thrown.code], bodyOf(thrown.code, thrown.message, requestId));
-  const { code, message, details } = publicError(thrown, requestId, log);
+  if (thrown instanceof AdminError && thrown.reason === "conflict")
+    return problem(exchange, new ConsoleError("conflict", thrown.message), log);
+  const known = thrown instanceof AdminError ? ofAdmin(thrown) : thrown;
+  const { code, message, details } = publicError(known, requestId, log);
   if (code === "unavailable") exchange.headers["Retry-After"] ??= "1";
   return json(exchange, STATUS_OF[code], bodyOf(code, message, requestId, details));
 }
@@ -42,6 +46,11 @@ function bodyOf(
   details?: readonly Fault[],
 ): ConsoleProblem {
   return { success: false, errorMessage, code, requestId, ...(details && { details: [...details] }) };
+}
+
+/** What is unknown goes without the commands that its message names. */
+function ofAdmin({ reason, message }: AdminError): ServiceError {
+  return reason === "unknown" ? notFound("thing") : new ServiceError("invalid_request", message);
 }
 
 /** The same for what does not exist and for what is another organisation's. */

@@ -45,8 +45,6 @@ export interface MemberStore {
   byEmail(email: string): Promise<MemberRecord | undefined>;
   /** The member of the organisation without an address, for development. */
   byLinkAlone(orgId: string): Promise<MemberRecord | undefined>;
-  /** True where anybody at all may sign in. */
-  any(): Promise<boolean>;
   /** Ends the member's sessions with it: another role needs another session. */
   changeRole(orgId: string, memberId: string, role: ConsoleRole): Promise<MemberChanged>;
   /** Ends the member's sessions and links with it. */
@@ -70,10 +68,10 @@ export interface SessionRecord {
 
 export type LinkKind = "sign_in" | "setup" | "invitation";
 
-/** A link that was neither used nor is over its time. A set-up link is none any more once there is a member. */
+/** A link that was neither used nor is over its time. A set-up link is none any more once a member has an e-mail address. */
 export interface LinkRecord {
   kind: LinkKind;
-  /** The organisation that it leads into; null where setting up makes one. */
+  /** The organisation that it leads into; null for setting up. */
   org: { orgId: string; name: string } | null;
   /** Whose it is; null for setting up. */
   member: MemberRecord | null;
@@ -87,19 +85,17 @@ export interface SignInStore {
   session(hash: string): Promise<SessionRecord | undefined>;
   /** Notes that the session, and so its member, was seen now. */
   touchSession(hash: string): Promise<void>;
-  /** Puts a new secret in place of the old one; `confirmed` renews the time of confirmation. False where the session is over. */
-  rotateSession(session: { hash: string; next: string; confirmed: boolean }): Promise<boolean>;
+  /** Puts a new secret in place of the old one, with the password just given again. False where the session is over. */
+  rotateSession(session: { hash: string; next: string }): Promise<boolean>;
   closeSession(hash: string): Promise<void>;
 
   /** A link of a member in place of its earlier ones; when it ends. */
   createLink(link: { hash: string; kind: "sign_in" | "invitation"; memberId: string; lifeMs: number }): Promise<number>;
-  /** When it ends. Undefined where there are members, or, unless it is to `replace` others, where another one was made and not used. */
-  createSetUpLink(link: {
-    hash: string;
-    orgId: string | null;
-    lifeMs: number;
-    replace: boolean;
-  }): Promise<number | undefined>;
+  /**
+   * When it ends. Undefined where a member has an e-mail address already and, unless it is to `replace` others, where another
+   * one was made and not used.
+   */
+  createSetUpLink(link: { hash: string; lifeMs: number; replace: boolean }): Promise<number | undefined>;
   link(hash: string): Promise<LinkRecord | undefined>;
   /** Takes a link, once: false for whoever comes second. */
   useLink(hash: string): Promise<boolean>;

@@ -51,6 +51,7 @@ export interface AccountStore {
   createOrg(org: Org): Promise<void>;
   listOrgs(): Promise<Org[]>;
   getOrg(orgId: string): Promise<Org | undefined>;
+  renameOrg(orgId: string, name: string): Promise<void>;
   createAgent(agent: Agent): Promise<void>;
   listAgents(orgId?: string): Promise<Agent[]>;
   getAgent(agentId: string): Promise<Agent | undefined>;

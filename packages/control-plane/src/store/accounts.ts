@@ -13,7 +13,7 @@ export function accountStore(engine: Engine): Accounts {
   return { ...orgs(engine), ...agents(engine), ...credentials(engine), ...credentialRotation(engine) };
 }
 
-function orgs({ db, dialect }: Engine): Pick<Accounts, "createOrg" | "listOrgs" | "getOrg"> {
+function orgs({ db, dialect }: Engine): Pick<Accounts, "createOrg" | "listOrgs" | "getOrg" | "renameOrg"> {
   return {
     async createOrg({ orgId, name, tier }) {
       const row = { id: orgId, name, tier, balance_micros: 0, created_at: dialect.now };
@@ -26,6 +26,9 @@ function orgs({ db, dialect }: Engine): Pick<Accounts, "createOrg" | "listOrgs" 
     async getOrg(orgId) {
       const row = await db.selectFrom("orgs").selectAll().where("id", "=", orgId).executeTakeFirst();
       return row && toOrg(row);
+    },
+    async renameOrg(orgId, name) {
+      await db.updateTable("orgs").set({ name }).where("id", "=", orgId).execute();
     },
   };
 }

@@ -94,7 +94,7 @@ export interface Schema {
   console_links: {
     hash: string;
     kind: LinkKind;
-    /** Null where setting up makes the organisation. */
+    /** These are null for setting up. */
     org_id: string | null;
     member_id: string | null;
     created_at: number;

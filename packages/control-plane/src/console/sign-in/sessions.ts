@@ -1,5 +1,5 @@
-import { createHash, randomBytes } from "node:crypto";
-import type { HttpDeps, Exchange } from "../../http/deps.ts";
+import { hashSecret, newSecret } from "../../accounts/secret.ts";
+import type { Exchange } from "../../http/deps.ts";
 import type { SessionRecord } from "../../ports/console-store.ts";
 import { ServiceError } from "../../ports/service-error.ts";
 import type { Store } from "../../ports/stores.ts";
@@ -19,14 +19,14 @@ export interface Sessions {
   /** Throws `authentication_failed` without the cookie of a session that goes on. */
   require(exchange: Exchange): Promise<Visitor>;
   /** Opens one and sets its cookie. */
-  open(exchange: Exchange, memberId: string): Promise<SessionRecord>;
-  /** Puts another secret in place of the session's own; `confirmed` where the password was just given. */
-  rotate(exchange: Exchange, sessionId: string, options: { confirmed: boolean }): Promise<SessionRecord>;
+  open(exchange: Exchange, member: { memberId: string }): Promise<SessionRecord>;
+  /** Puts another secret in place of the session's own, now that the password was given again. */
+  rotate(exchange: Exchange, sessionId: string): Promise<SessionRecord>;
   /** Ends it and takes the cookie back. */
   close(exchange: Exchange, sessionId: string): Promise<void>;
 }
 
-type SessionDeps = { store: Pick<Store, "console"> } & TransportDeps & Pick<HttpDeps, "within">;
+type SessionDeps = { store: Pick<Store, "console"> } & TransportDeps;
 
 const WEEK_SECONDS = 7 * 86_400;
 
@@ -34,7 +34,7 @@ export function createSessions(deps: SessionDeps): Sessions {
   const { signIn } = deps.store.console;
 
   async function present(exchange: Exchange, secret: string): Promise<SessionRecord> {
-    const session = await signIn.session(hashOf(secret));
+    const session = await signIn.session(hashSecret(secret));
     if (!session) throw over();
     setCookie(exchange, requireTransport(exchange, deps), secret, WEEK_SECONDS);
     return session;
@@ -44,7 +44,7 @@ export function createSessions(deps: SessionDeps): Sessions {
     async require(exchange) {
       const transport = transportOf(exchange, deps);
       const secret = transport && readCookie(exchange, transport);
-      const sessionId = secret === undefined ? "" : hashOf(secret);
+      const sessionId = secret === undefined ? "" : hashSecret(secret);
       const session = secret === undefined ? undefined : await signIn.session(sessionId);
       if (!session) throw over();
       if (session.stale) await signIn.touchSession(sessionId);
@@ -54,16 +54,16 @@ export function createSessions(deps: SessionDeps): Sessions {
       return { by, hasPassword: member.passwordHash !== null, confirmed };
     },
 
-    async open(exchange, memberId) {
+    async open(exchange, { memberId }) {
       requireTransport(exchange, deps);
       const secret = newSecret();
-      await signIn.openSession({ hash: hashOf(secret), memberId });
+      await signIn.openSession({ hash: hashSecret(secret), memberId });
       return present(exchange, secret);
     },
 
-    async rotate(exchange, sessionId, { confirmed }) {
+    async rotate(exchange, sessionId) {
       const secret = newSecret();
-      if (!(await signIn.rotateSession({ hash: sessionId, next: hashOf(secret), confirmed }))) throw over();
+      if (!(await signIn.rotateSession({ hash: sessionId, next: hashSecret(secret) }))) throw over();
       return present(exchange, secret);
     },
 
@@ -73,15 +73,6 @@ export function createSessions(deps: SessionDeps): Sessions {
       if (transport) setCookie(exchange, transport, "", 0);
     },
   };
-}
-
-/** What is stored of a session's or link's secret. It has too many bits to be guessed, so a plain hash is enough. */
-export function hashOf(secret: string): string {
-  return createHash("sha256").update(secret).digest("hex");
-}
-
-export function newSecret(): string {
-  return randomBytes(32).toString("base64url");
 }
 
 function over(): ServiceError {

@@ -38,8 +38,6 @@ export function memberStore(engine: Engine): MemberStore {
     byEmail: (email) => one(living().where("email", "=", email)),
     byLinkAlone: (orgId) => one(living().where("org_id", "=", orgId).where("email", "is", null).orderBy("created_at")),
 
-    any: () => anyMember(engine),
-
     changeRole: (orgId, memberId, role) =>
       alter(engine, { orgId, memberId, keeps: role === "owner" }, async (trx) => {
         await trx.db.updateTable("members").set({ role }).where("id", "=", memberId).execute();
@@ -56,11 +54,6 @@ export function memberStore(engine: Engine): MemberStore {
 
     changeAccount: (memberId, change) => transact(engine, (trx) => setAccount(trx, memberId, change)),
   };
-}
-
-export async function anyMember({ db }: Engine): Promise<boolean> {
-  const found = await db.selectFrom("members").select("id").where("removed_at", "is", null).limit(1).execute();
-  return found.length > 0;
 }
 
 export async function insertMember({ db, dialect }: Engine, member: NewMember): Promise<boolean> {
@@ -116,13 +109,16 @@ function alter(
       .execute();
     const rows = await db
       .selectFrom("members")
-      .select(["id", "role"])
+      .select(["id", "email", "role", "password_hash"])
       .where("org_id", "=", orgId)
       .where("removed_at", "is", null)
       .where((eb) => eb.or([eb("id", "=", memberId), eb("role", "=", "owner" satisfies ConsoleRole)]))
       .execute();
     if (!rows.some(({ id }) => id === memberId)) return "unknown";
-    if (!keeps && !rows.some(({ id, role }) => id !== memberId && role === "owner")) return "last_owner";
+    const others = rows.filter(({ id, role }) => id !== memberId && role === "owner");
+    // Someone invited who never came in is no owner yet.
+    if (!keeps && !others.some(({ email, password_hash }) => password_hash !== null || email === null))
+      return "last_owner";
     await change(trx);
     return "changed";
   });

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { LinkRecord, SignInStore } from "../../ports/console-store.ts";
 import type { Engine } from "../schema.ts";
 import { transact } from "../transact.ts";
-import { anyMember, endLinks, insertMember, setAccount, toMember } from "./members.ts";
+import { endLinks, insertMember, setAccount, toMember } from "./members.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -80,14 +80,10 @@ function sessions(engine: Engine): Pick<SignInStore, SessionMethod> {
         .execute();
     },
 
-    async rotateSession({ hash, next, confirmed }) {
+    async rotateSession({ hash, next }) {
       const rotated = await db
         .updateTable("console_sessions")
-        .set((eb) => ({
-          hash: next,
-          last_seen_at: dialect.now,
-          confirmed_until: confirmed ? from(CONFIRMED_MS) : eb.ref("confirmed_until"),
-        }))
+        .set({ hash: next, last_seen_at: dialect.now, confirmed_until: from(CONFIRMED_MS) })
         .where("hash", "=", hash)
         .returning("hash")
         .executeTakeFirst();
@@ -124,14 +120,14 @@ function links(engine: Engine): Pick<SignInStore, LinkMethod> {
         return made.expires_at;
       }),
 
-    createSetUpLink: ({ hash, orgId, lifeMs, replace }) =>
+    createSetUpLink: ({ hash, lifeMs, replace }) =>
       transact(engine, async (trx) => {
-        if (await anyMember(trx)) return undefined;
+        if (await hasMembers(trx)) return undefined;
         const unused = trx.db.deleteFrom("console_links").where("kind", "=", "setup").where("used_at", "is", null);
         await (replace ? unused : unused.where("expires_at", "<=", dialect.now)).execute();
         const made = await trx.db
           .insertInto("console_links")
-          .values({ hash, kind: "setup", org_id: orgId, created_at: dialect.now, expires_at: from(lifeMs) })
+          .values({ hash, kind: "setup", created_at: dialect.now, expires_at: from(lifeMs) })
           .onConflict((conflict) => conflict.doNothing())
           .returning("expires_at")
           .executeTakeFirst();
@@ -150,7 +146,7 @@ function links(engine: Engine): Pick<SignInStore, LinkMethod> {
 
     setUp: (hash, { org, owner }) =>
       transact(engine, async (trx) => {
-        if ((await anyMember(trx)) || !(await takeLink(trx, hash))) return false;
+        if ((await hasMembers(trx)) || !(await takeLink(trx, hash))) return false;
         if (org) {
           const { orgId, name, tier } = org;
           const row = { id: orgId, name, tier, balance_micros: 0, created_at: dialect.now };
@@ -162,22 +158,17 @@ function links(engine: Engine): Pick<SignInStore, LinkMethod> {
   };
 }
 
-async function findLink({ db, dialect }: Engine, hash: string): Promise<LinkRecord | undefined> {
+async function findLink(engine: Engine, hash: string): Promise<LinkRecord | undefined> {
+  const { db, dialect } = engine;
   const row = await db
     .selectFrom("console_links as link")
     .leftJoin("orgs", "orgs.id", "link.org_id")
     .where("link.hash", "=", hash)
     .where("link.used_at", "is", null)
     .where("link.expires_at", ">", dialect.now)
-    .where((eb) =>
-      eb.or([
-        eb("link.kind", "!=", "setup"),
-        eb.not(eb.exists(eb.selectFrom("members").select("members.id").where("members.removed_at", "is", null))),
-      ]),
-    )
     .select(["link.kind", "link.org_id", "link.member_id", "link.expires_at", "orgs.name"])
     .executeTakeFirst();
-  if (!row) return undefined;
+  if (!row || (row.kind === "setup" && (await hasMembers(engine)))) return undefined;
   const member =
     row.member_id === null
       ? undefined
@@ -188,6 +179,12 @@ async function findLink({ db, dialect }: Engine, hash: string): Promise<LinkReco
     member: member ? toMember(member) : null,
     expiresAt: row.expires_at,
   };
+}
+
+/** Whoever has no address can come in by a development link alone, and so has set up nothing for others. */
+async function hasMembers({ db }: Engine): Promise<boolean> {
+  const members = db.selectFrom("members").select("id").where("removed_at", "is", null).where("email", "is not", null);
+  return (await members.limit(1).execute()).length > 0;
 }
 
 async function takeLink({ db, dialect }: Engine, hash: string): Promise<boolean> {

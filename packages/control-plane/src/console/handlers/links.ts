@@ -1,0 +1,112 @@
+import { hashSecret, randomBase62 } from "../../accounts/secret.ts";
+import { newMemberId } from "../../accounts/members.ts";
+import type { Exchange } from "../../http/deps.ts";
+import type { LinkRecord } from "../../ports/console-store.ts";
+import { ServiceError } from "../../ports/service-error.ts";
+import { ConsoleError } from "../console-error.ts";
+import type { ConsoleDeps } from "../deps.ts";
+import type { HandlersOf } from "../handler.ts";
+import type { SignIn } from "../sign-in/sign-in.ts";
+import { requireTransport } from "../sign-in/transport.ts";
+import { shownSession } from "./session.ts";
+
+type LinkRoutes = "POST /links" | "POST /links/open" | "POST /links/accept";
+
+interface Accepted {
+  name: string;
+  email: string | undefined;
+  organisation: string | undefined;
+  passwordHash: string;
+}
+
+/** One-time links: the way in for the first owner, for whoever is invited, and in development. */
+export function linkHandlers(deps: ConsoleDeps, { sessions, passwords, attempts }: SignIn): HandlersOf<LinkRoutes> {
+  const { accounts, audit, console } = deps.store;
+
+  /** The link of a secret, with what is known before it is taken. */
+  async function find(exchange: Exchange, secret: string) {
+    requireTransport(exchange, deps);
+    await attempts.take(exchange);
+    const hash = hashSecret(secret);
+    const link = await console.signIn.link(hash);
+    // A link that signs in without a password is for development, even on a database that is served later.
+    if (!link || (link.kind === "sign_in" && !deps.local)) throw gone();
+    const org = link.kind === "setup" ? await orgToSetUp() : link.org;
+    return { ...link, hash, org };
+  }
+
+  /** What was made by commands before anybody signed in is the first owner's. */
+  async function orgToSetUp(): Promise<LinkRecord["org"]> {
+    const [first, ...others] = await accounts.listOrgs();
+    if (others.length > 0)
+      throw new ConsoleError(
+        "conflict",
+        "There are several organisations by now. Invite the owner of one: patchbay members invite EMAIL --org ID --role owner",
+      );
+    return first ?? null;
+  }
+
+  async function setUp(hash: string, known: LinkRecord["org"], accepted: Accepted): Promise<string> {
+    const { name, email, organisation, passwordHash } = accepted;
+    if (email === undefined) throw missing("email", "is needed to sign in again");
+    if (!known && organisation === undefined) throw missing("organisation", "needs a name");
+    const org = known ?? { orgId: `org_${randomBase62(22)}`, name: organisation ?? "", tier: "sandbox" };
+    const owner = { memberId: newMemberId(), orgId: org.orgId, email, name, role: "owner" as const, passwordHash };
+    if (!(await console.signIn.setUp(hash, { owner, ...("tier" in org && { org }) }))) throw gone();
+    const about = { orgId: org.orgId, keyId: owner.memberId };
+    const made = "tier" in org ? [{ ...about, action: "org.created", detail: { tier: org.tier } }] : [];
+    await audit.record([...made, { ...about, action: "member.joined" }]);
+    return owner.memberId;
+  }
+
+  return {
+    async "POST /links"({ body, exchange }) {
+      const { kind, member, org, expiresAt } = await find(exchange, body.link);
+      return {
+        kind,
+        email: member?.email ?? null,
+        organisation: org?.name ?? null,
+        expiresAt: new Date(expiresAt).toISOString(),
+      };
+    },
+
+    async "POST /links/open"({ body, exchange }) {
+      const { kind, hash, member } = await find(exchange, body.link);
+      if (kind !== "sign_in" || !member)
+        throw new ServiceError(
+          "invalid_request",
+          "This link asks for a name and a password first: POST /links/accept.",
+        );
+      if (!(await console.signIn.useLink(hash))) throw gone();
+      return shownSession(exchange, deps, await sessions.open(exchange, member));
+    },
+
+    async "POST /links/accept"({ body, exchange }) {
+      const { link, name, email, organisation, password } = body;
+      const { kind, hash, member, org } = await find(exchange, link);
+      const accepted = { name, email, organisation, passwordHash: await passwords.hash(password) };
+      if (kind === "setup") {
+        const memberId = await setUp(hash, org, accepted);
+        return shownSession(exchange, deps, await sessions.open(exchange, { memberId }));
+      }
+      if (kind !== "invitation" || !member)
+        throw new ServiceError("invalid_request", "This link needs no password: POST /links/open.");
+      const { memberId, orgId } = member;
+      const chosen = { memberId, name, passwordHash: accepted.passwordHash };
+      if (!(await console.signIn.acceptInvitation(hash, chosen))) throw gone();
+      await audit.record([{ orgId, keyId: memberId, action: "member.joined" }]);
+      return shownSession(exchange, deps, await sessions.open(exchange, { memberId }));
+    },
+  };
+}
+
+function gone(): ServiceError {
+  return new ServiceError(
+    "not_found",
+    "This link was used, is over its time, or was replaced by a newer one. Ask an owner for another, or start the service anew.",
+  );
+}
+
+function missing(path: string, message: string): ServiceError {
+  return new ServiceError("invalid_request", `Invalid request: ${path}: ${message}`, { details: [{ path, message }] });
+}

@@ -1,0 +1,64 @@
+import type { Invitation, Member } from "@patchbay/protocol/console";
+import { linkAddress, type InvitedMember, type ListedMember } from "../../accounts/members.ts";
+import type { Exchange } from "../../http/deps.ts";
+import { notFound } from "../console-error.ts";
+import type { ConsoleDeps } from "../deps.ts";
+import type { HandlersOf } from "../handler.ts";
+import type { SignIn } from "../sign-in/sign-in.ts";
+import { baseUrlOf } from "./session.ts";
+
+type MemberRoutes =
+  | "GET /members"
+  | "POST /members"
+  | "PATCH /members/:member_id"
+  | "POST /members/:member_id/link"
+  | "DELETE /members/:member_id";
+
+export function memberHandlers(deps: ConsoleDeps, { sessions }: SignIn): HandlersOf<MemberRoutes> {
+  const { members } = deps.store.console;
+
+  async function requireMember(orgId: string, memberId: string): Promise<void> {
+    if (!(await members.get(orgId, memberId))) throw notFound("member");
+  }
+
+  function invitation(exchange: Exchange, invited: InvitedMember): Invitation {
+    const link = linkAddress(baseUrlOf(exchange, deps), invited);
+    return { member: shown(invited.member), link, expiresAt: invited.expiresAt };
+  }
+
+  return {
+    async "GET /members"({ by, query }) {
+      const { limit = 50, cursor } = query;
+      const page = await deps.adminOf(by.memberId).members.list(by.orgId, { limit, ...(cursor && { cursor }) });
+      return { ...page, items: page.items.map(shown) };
+    },
+
+    async "POST /members"({ by, body, exchange }) {
+      const { email, name, role } = body;
+      const wanted = { orgId: by.orgId, email, role, ...(name !== undefined && { name }) };
+      return invitation(exchange, await deps.adminOf(by.memberId).members.invite(wanted));
+    },
+
+    async "PATCH /members/:member_id"({ by, params, body, exchange }) {
+      await requireMember(by.orgId, params.member_id);
+      const changed = await deps.adminOf(by.memberId).members.changeRole(by.orgId, params.member_id, body.role);
+      // Another role needs another session; one's own is opened anew.
+      if (params.member_id === by.memberId && body.role !== by.role) await sessions.open(exchange, by);
+      return shown(changed);
+    },
+
+    async "POST /members/:member_id/link"({ by, params, exchange }) {
+      await requireMember(by.orgId, params.member_id);
+      return invitation(exchange, await deps.adminOf(by.memberId).members.link(by.orgId, params.member_id));
+    },
+
+    async "DELETE /members/:member_id"({ by, params }) {
+      await requireMember(by.orgId, params.member_id);
+      await deps.adminOf(by.memberId).members.remove(by.orgId, params.member_id);
+    },
+  };
+}
+
+function shown({ orgId: _orgId, ...member }: ListedMember): Member {
+  return member;
+}

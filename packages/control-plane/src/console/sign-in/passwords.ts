@@ -1,0 +1,88 @@
+import { argon2, randomBytes, timingSafeEqual, type Argon2Parameters } from "node:crypto";
+import { ServiceError } from "../../ports/service-error.ts";
+
+/** argon2id, version 1.3: 19 MiB, two passes, one lane. Written into each hash, so that they can be raised later. */
+const COST = { memory: 19_456, passes: 2, parallelism: 1 };
+const SALT_BYTES = 16;
+const HASH_BYTES = 32;
+/** Each takes a thread of a small pool that file and database work shares, and 19 MiB. */
+const AT_ONCE = 2;
+/** Some seconds of work; whoever comes later is told to try again. */
+const WAITING = 32;
+
+export interface Passwords {
+  hash(password: string): Promise<string>;
+  /** False for a wrong password, and, after as long a time, where there is no hash to compare with. */
+  verify(password: string, stored: string | null | undefined): Promise<boolean>;
+}
+
+/** Hashes passwords off the main thread, a few at a time. Throws `unavailable` where too many are waiting. */
+export function createPasswords(): Passwords {
+  const waiting: (() => void)[] = [];
+  let running = 0;
+
+  async function taken<T>(work: () => Promise<T>): Promise<T> {
+    if (running >= AT_ONCE) {
+      if (waiting.length >= WAITING)
+        throw new ServiceError("unavailable", "Too many people are signing in. Try again in a moment.");
+      await new Promise<void>((resolve) => waiting.push(resolve));
+    } else running++;
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next) next();
+      else running--;
+    }
+  }
+
+  return {
+    async hash(password) {
+      const nonce = randomBytes(SALT_BYTES);
+      return encode(nonce, await taken(() => derive(password, { nonce, ...COST })));
+    },
+    async verify(password, stored) {
+      const known = stored ? parseHash(stored) : undefined;
+      const { tag, ...parameters } = known ?? {
+        ...COST,
+        nonce: Buffer.alloc(SALT_BYTES),
+        tag: Buffer.alloc(HASH_BYTES),
+      };
+      const derived = await taken(() => derive(password, parameters));
+      return timingSafeEqual(derived, tag) && known !== undefined;
+    },
+  };
+}
+
+type Parameters = Omit<Argon2Parameters, "message" | "tagLength"> & { nonce: Buffer };
+
+function derive(password: string, parameters: Parameters): Promise<Buffer> {
+  // One password may be typed as different code points on different keyboards.
+  const message = password.normalize("NFKC");
+  return new Promise((resolve, reject) => {
+    argon2("argon2id", { ...parameters, message, tagLength: HASH_BYTES }, (error, tag) =>
+      error ? reject(error) : resolve(tag),
+    );
+  });
+}
+
+/** The form that other programs read and write too. */
+function encode(nonce: Buffer, tag: Buffer): string {
+  const { memory, passes, parallelism } = COST;
+  const text = (bytes: Buffer) => bytes.toString("base64").replace(/=+$/, "");
+  return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${text(nonce)}$${text(tag)}`;
+}
+
+const ENCODED = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
+
+function parseHash(stored: string): Parameters & { tag: Buffer } {
+  const [, memory, passes, parallelism, nonce = "", tag = ""] = ENCODED.exec(stored) ?? [];
+  if (tag === "") throw new Error("a stored password hash is not of a known form");
+  return {
+    memory: Number(memory),
+    passes: Number(passes),
+    parallelism: Number(parallelism),
+    nonce: Buffer.from(nonce, "base64"),
+    tag: Buffer.from(tag, "base64"),
+  };
+}
