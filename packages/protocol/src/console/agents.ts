@@ -100,6 +100,8 @@ export const FunctionFigures = z.object({
   lastCalledAt: time.nullable(),
 });
 
+export type FunctionFigures = z.infer<typeof FunctionFigures>;
+
 export const ConsoleFunction = FunctionManifest.extend({ figures: FunctionFigures });
 export type ConsoleFunction = z.infer<typeof ConsoleFunction>;
 
@@ -124,6 +126,7 @@ export const FunctionSetVersion = z.object({
   connected: z.boolean(),
   functions: z.array(z.string()),
 });
+export type FunctionSetVersion = z.infer<typeof FunctionSetVersion>;
 export const FunctionSetPage = pageOf(FunctionSetVersion);
 
 /** One call without a model, through the same gate as any. */
