@@ -32,7 +32,7 @@ export async function greet(
   if (!parsed.ok) return refuse(parsed.fault, parsed.message);
   if (parsed.frame.type !== "hello") return refuse("badFrame", "the first frame must be hello");
 
-  const { instanceId, manifest, concurrency } = parsed.frame;
+  const { instanceId, manifest, concurrency, sdk } = parsed.frame;
   const fault = manifestFault(manifest);
   if (fault !== undefined) return refuse("manifestRefused", fault);
   const { keyId, agentId, orgId } = key;
@@ -41,7 +41,7 @@ export async function greet(
   try {
     await within(orgId, async () => {
       await store.saveManifest(agentId, manifestHash, manifest);
-      await store.linkOpened({ ...identity, replicaId, draining: false });
+      await store.linkOpened({ ...identity, replicaId, draining: false, sdk });
     });
   } catch (error) {
     log.error("a function set could not be stored", { agentId, error });

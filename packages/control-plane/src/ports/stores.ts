@@ -112,8 +112,8 @@ export interface ConnectedRuntime {
 export interface RuntimeStore {
   saveManifest(agentId: string, manifestHash: string, manifest: Manifest): Promise<void>;
   getManifest(agentId: string, manifestHash: string): Promise<Manifest | undefined>;
-  /** Notes a new link, in place of an older one of the same runtime. */
-  linkOpened(runtime: ConnectedRuntime): Promise<void>;
+  /** Notes a new link, in place of an older one of the same runtime. `sdk`: what the runtime runs, as its hello says. */
+  linkOpened(runtime: ConnectedRuntime & { sdk?: string }): Promise<void>;
   /** Notes that these links are still there; one that was replaced or closed changes nothing. */
   linksAlive(connectionIds: readonly string[]): Promise<void>;
   /** Notes that a runtime takes no further calls; nothing where its link was replaced. */

@@ -26,6 +26,7 @@ function manifests({ db, dialect }: Engine): Omit<RuntimeStore, LinkMethod> {
           org_id: eb.selectFrom("agents").select("org_id").where("id", "=", agentId),
           body: toJson(manifest),
           created_at: now,
+          first_seen_at: now,
         }))
         .onConflict((conflict) =>
           conflict
@@ -54,12 +55,13 @@ function links(engine: Engine): Pick<RuntimeStore, LinkMethod> {
   const { db, dialect } = engine;
   const { now } = dialect;
   return {
-    async linkOpened({ agentId, instanceId, connectionId, replicaId, manifestHash, concurrency, draining }) {
+    async linkOpened({ agentId, instanceId, connectionId, replicaId, manifestHash, concurrency, draining, sdk }) {
       const link = {
         connection_id: connectionId,
         replica_id: replicaId,
         manifest_hash: manifestHash,
         concurrency,
+        sdk: sdk ?? null,
         draining: draining ? 1 : 0,
         connected: 1,
         opened_at: now,

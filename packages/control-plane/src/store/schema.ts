@@ -42,7 +42,15 @@ export interface Schema {
     warnings: Json<string[]>;
   } & Spending;
   calls: CallTable;
-  manifests: { agent_id: string; hash: string; org_id: string; body: Json<Manifest>; created_at: number };
+  manifests: {
+    agent_id: string;
+    hash: string;
+    org_id: string;
+    body: Json<Manifest>;
+    /** Moves while runtimes connect with the set. */
+    created_at: number;
+    first_seen_at: number | null;
+  };
   runtimes: {
     agent_id: string;
     instance_id: string;
@@ -55,6 +63,7 @@ export interface Schema {
     concurrency: number | null;
     opened_at: number | null;
     draining: Generated<number>;
+    sdk: string | null;
     first_seen_at: number;
     last_seen_at: number;
   };
