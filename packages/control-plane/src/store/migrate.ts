@@ -6,6 +6,7 @@ import * as replicas from "./migrations/0003-replicas.ts";
 import * as members from "./migrations/0006-members.ts";
 import * as runtimeVersions from "./migrations/0008-runtime-versions.ts";
 import * as figures from "./migrations/0009-figures.ts";
+import * as runLists from "./migrations/0010-run-lists.ts";
 import type { Schema } from "./schema.ts";
 
 /** In the order of their names; a released one is never edited. */
@@ -16,6 +17,7 @@ const MIGRATIONS: Record<string, Migration> = {
   "0006-members": members,
   "0008-runtime-versions": runtimeVersions,
   "0009-figures": figures,
+  "0010-run-lists": runLists,
 };
 
 /**

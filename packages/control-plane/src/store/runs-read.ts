@@ -109,7 +109,7 @@ const eventsAfter = statement((p: { runId: string; after: number; limit: number 
     .limit(p.limit),
 );
 
-function toTurnRecord(row: Schema["turns"]): TurnRecord {
+export function toTurnRecord(row: Schema["turns"]): TurnRecord {
   return {
     step: row.step,
     messages: fromJson(row.messages),
@@ -119,7 +119,7 @@ function toTurnRecord(row: Schema["turns"]): TurnRecord {
   };
 }
 
-function toCallRecord(row: CallRow): CallRecord {
+export function toCallRecord(row: CallRow): CallRecord {
   return {
     callId: row.id,
     step: row.step,

@@ -34,7 +34,7 @@ export async function fillWithRuns(url: string, options: ManyRuns): Promise<void
   const { orgId, agentId, runs, newestAt = Date.now(), spanMs = 30 * DAY_MS } = options;
   const place: Place = { orgId, agentId, manifestHash: idOf("set", agentId) };
   const perDay = MICROS_A_RUN * Math.ceil((runs * DAY_MS) / spanMs);
-  const startOf = (i: number): number => Math.round(newestAt - spanMs + (spanMs * (i + 1)) / runs);
+  const startOf = (i: number): number => Math.round(newestAt - spanMs + (spanMs * Math.min(i + 1, runs)) / runs);
   const dialect = isPostgresUrl(url)
     ? await postgresDialect(url, { log: silentLog })
     : sqliteDialect(sqliteFile(url) ?? refuseMemory());

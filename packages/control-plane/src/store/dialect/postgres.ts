@@ -49,6 +49,7 @@ export async function postgresDialect(
     now: clock ? handTime(clock) : serverTime,
     lockForClaim: (query) => chosenOnce(query),
     lockShared: (query) => query.forShare(),
+    indexOf: (text, part) => sql`strpos(${text}, ${sql.lit(part)})`,
     retryable: isRetryable,
     within(orgId, work) {
       if (orgId === EVERY_ORG || orgId === "") throw new TypeError("an organisation is needed, not all of them");

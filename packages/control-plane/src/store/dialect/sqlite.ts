@@ -25,6 +25,7 @@ export function sqliteDialect(
     // One writer at a time: nothing needs a lock of its own, and nobody is ever in another's way.
     lockForClaim: (query) => query,
     lockShared: (query) => query,
+    indexOf: (text, part) => sql`instr(${text}, ${sql.lit(part)})`,
     retryable: () => false,
     within: (_orgId, work) => work(),
   };

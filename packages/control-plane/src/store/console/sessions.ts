@@ -1,0 +1,123 @@
+import type { ConsoleSession } from "@patchbay/protocol/console";
+import { type ExpressionBuilder, sql, type SqlBool } from "kysely";
+import type { SessionReads } from "../../ports/console-runs.ts";
+import { fromJson, isoTime } from "../columns.ts";
+import type { Engine, Schema } from "../schema.ts";
+import { olderThan, pageFrom } from "./keyset.ts";
+import { asks, likeLiteral } from "./run-filter.ts";
+import { firstCharacters, sum } from "./run-summary.ts";
+
+const ORDER = { at: "sessions.last_seen_at", id: "sessions.id" };
+/** Sessions that one page of a search looks at. */
+const LOOKED_AT = 10_000;
+
+type Sessions = ExpressionBuilder<Schema, "sessions">;
+
+/** Sessions as the console shows them. */
+export function sessionReads({ db, dialect }: Engine): SessionReads {
+  const listed = (orgId: string, agentId: string, { from, to, cursor }: Parameters<SessionReads["list"]>[2]) =>
+    db
+      .selectFrom("sessions")
+      .where("sessions.org_id", "=", orgId)
+      .where("sessions.agent_id", "=", agentId)
+      .where("sessions.last_seen_at", ">=", from)
+      .where("sessions.created_at", "<", to)
+      .$if(cursor !== undefined, (narrowed) => narrowed.where(olderThan(cursor!, ORDER)))
+      .orderBy("sessions.last_seen_at", "desc")
+      .orderBy("sessions.id", "desc");
+
+  /** The id holds `q`, or the query that the session began with. */
+  const called = (eb: Sessions, q: string) =>
+    eb.or([
+      sql<SqlBool>`lower(${eb.ref("sessions.id")}) like lower(cast(${`%${likeLiteral(q)}%`} as text)) escape '\\'`,
+      eb(
+        runsOf(eb)
+          .select((run) =>
+            run
+              .case()
+              .when(asks(run, dialect, q))
+              .then(1)
+              .else(0)
+              .end()
+              .as("asks"),
+          )
+          .orderBy("runs.created_at")
+          .orderBy("runs.id")
+          .limit(1),
+        "=",
+        1,
+      ),
+    ]);
+
+  return {
+    async list(orgId, agentId, asked) {
+      const { limit, q } = asked;
+      const oldest = listed(orgId, agentId, asked).select("sessions.last_seen_at").limit(1).offset(LOOKED_AT);
+      const floor = q === undefined ? undefined : (await oldest.executeTakeFirst())?.last_seen_at;
+      const rows = await listed(orgId, agentId, asked)
+        .select(["sessions.id", "sessions.created_at", "sessions.last_seen_at"])
+        .$if(q !== undefined, (searched) => searched.where((eb) => called(eb, q!)))
+        .$if(floor !== undefined, (bounded) => bounded.where("sessions.last_seen_at", ">=", floor!))
+        .limit(limit + 1)
+        .execute();
+      const page = pageFrom(rows, { limit, floor, endOf: (row) => ({ at: row.last_seen_at, id: row.id }) });
+      const told = await toldOf(
+        db,
+        agentId,
+        page.rows.map(({ id }) => id),
+      );
+      const items = page.rows.map((row) => ({
+        sessionId: row.id,
+        createdAt: isoTime(row.created_at),
+        lastSeenAt: isoTime(row.last_seen_at),
+        ...(told.get(row.id) ?? NOTHING),
+      }));
+      return { items, nextCursor: page.nextCursor };
+    },
+  };
+}
+
+const runsOf = (eb: Sessions) =>
+  eb
+    .selectFrom("runs")
+    .whereRef("runs.agent_id", "=", "sessions.agent_id")
+    .whereRef("runs.session_id", "=", "sessions.id");
+
+type Told = Pick<ConsoleSession, "firstQuery" | "queries" | "failed" | "costUsd">;
+const NOTHING: Told = { firstQuery: "", queries: 0, failed: 0, costUsd: 0 };
+
+/** What the runs of these sessions come to. Those of a session whose threads were erased are none. */
+async function toldOf(db: Engine["db"], agentId: string, sessionIds: readonly string[]): Promise<Map<string, Told>> {
+  if (sessionIds.length === 0) return new Map();
+  const rows = await db
+    .selectFrom("sessions")
+    .select("sessions.id")
+    .select((eb) => [
+      runsOf(eb).select("runs.request").orderBy("runs.created_at").orderBy("runs.id").limit(1).as("request"),
+      runsOf(eb)
+        .select((runs) => runs.fn.countAll<number>().as("count"))
+        .as("queries"),
+      runsOf(eb)
+        .select((runs) => runs.fn.countAll<number>().as("count"))
+        .where("runs.status", "=", "failed")
+        .as("failed"),
+      runsOf(eb)
+        .innerJoin("usage", "usage.run_id", "runs.id")
+        .select((runs) => sum(runs.ref("usage.cost_micros")).as("sum"))
+        .as("micros"),
+    ])
+    .where("sessions.agent_id", "=", agentId)
+    .where("sessions.id", "in", sessionIds)
+    .execute();
+  return new Map(
+    rows.map(({ id, request, queries, failed, micros }) => [
+      id,
+      {
+        firstQuery: request === null ? "" : firstCharacters(fromJson(request).query),
+        queries: Number(queries),
+        failed: Number(failed),
+        costUsd: Number(micros) / 1_000_000,
+      },
+    ]),
+  );
+}
