@@ -1,0 +1,75 @@
+import type { Change } from "@patchbay/protocol/console";
+import { focusManager, type QueryClient } from "@tanstack/react-query";
+import { pathOfKey } from "./queries.ts";
+import type { PathOf } from "./routes.ts";
+
+type Topic = Change["topics"][number];
+
+/** What is fetched anew when something of a topic changed. */
+const PATHS: Record<Topic, PathOf<"GET">[]> = {
+  agents: ["/agents", "/agents/:agent_id", "/organisation"],
+  runtimes: [
+    "/agents",
+    "/agents/:agent_id",
+    "/agents/:agent_id/runtimes",
+    "/agents/:agent_id/functions",
+    "/agents/:agent_id/function-sets",
+    "/agents/:agent_id/access",
+  ],
+  runs: [
+    "/agents",
+    "/agents/:agent_id",
+    "/agents/:agent_id/runs",
+    "/agents/:agent_id/runs/:run_id",
+    "/agents/:agent_id/threads",
+    "/agents/:agent_id/threads/:thread_id",
+    "/agents/:agent_id/sessions",
+    "/agents/:agent_id/analytics",
+    "/analytics",
+  ],
+  credentials: ["/agents/:agent_id/credentials"],
+  credits: ["/credits", "/credits/ledger", "/organisation"],
+  members: ["/members", "/session", "/organisation"],
+};
+
+/** Busy services change many times a second; lists follow at this pace. */
+const PAUSE_MS = 1_500;
+
+/**
+ * Fetches what is on the page anew when the service says that it changed, until the returned function is called. A hidden page
+ * holds no connection; it catches up when it is looked at again.
+ */
+export function followChanges(queries: QueryClient): () => void {
+  let source: EventSource | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const topics = new Set<Topic>();
+
+  const refetch = (): void => {
+    timer = undefined;
+    const paths = new Set<unknown>([...topics].flatMap((topic) => PATHS[topic] ?? []));
+    topics.clear();
+    void queries.invalidateQueries({ predicate: ({ queryKey }) => paths.has(pathOfKey(queryKey)) });
+  };
+  const onMessage = ({ data }: MessageEvent<string>): void => {
+    for (const topic of (JSON.parse(data) as Change).topics) topics.add(topic);
+    timer ??= setTimeout(refetch, PAUSE_MS);
+  };
+  const connect = (): void => {
+    if (focusManager.isFocused()) {
+      if (source && source.readyState !== EventSource.CLOSED) return;
+      source = new EventSource("/api/live");
+      source.addEventListener("message", onMessage);
+    } else {
+      source?.close();
+      source = undefined;
+    }
+  };
+
+  connect();
+  const unsubscribe = focusManager.subscribe(connect);
+  return () => {
+    unsubscribe();
+    source?.close();
+    clearTimeout(timer);
+  };
+}

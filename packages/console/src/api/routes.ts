@@ -1,0 +1,76 @@
+import type { ConsoleRouteName, ConsoleRoutes } from "@patchbay/protocol/console";
+import type { z } from "zod";
+
+export type Method = "GET" | "POST" | "PATCH" | "DELETE";
+
+/** Paths that a method has. */
+export type PathOf<M extends Method> = ConsoleRouteName extends infer Name
+  ? Name extends `${M} ${infer Path}`
+    ? Path
+    : never
+  : never;
+
+type NameOf<M extends Method, Path extends string> = `${M} ${Path}` & ConsoleRouteName;
+
+type ParamNames<Path extends string> = Path extends `${infer Part}/${infer Rest}`
+  ? ParamNames<Part> | ParamNames<Rest>
+  : Path extends `:${infer Name}`
+    ? Name
+    : never;
+
+/** The ids that a path names. */
+export type ParamsOf<Path extends string> = Record<ParamNames<Path>, string>;
+
+export type QueryOf<M extends Method, Path extends string> = ConsoleRoutes[NameOf<M, Path>] extends {
+  query: infer Schema extends z.ZodType;
+}
+  ? z.output<Schema>
+  : undefined;
+
+export type BodyOf<M extends Method, Path extends string> = ConsoleRoutes[NameOf<M, Path>] extends {
+  body: infer Schema extends z.ZodType;
+}
+  ? z.input<Schema>
+  : undefined;
+
+export type AnswerOf<M extends Method, Path extends string> = ConsoleRoutes[NameOf<
+  M,
+  Path
+>]["answer"] extends infer Schema extends z.ZodType
+  ? z.output<Schema>
+  : undefined;
+
+/** Paths of lists: their answer has items and a cursor. */
+export type ListPath = {
+  [Path in PathOf<"GET">]: AnswerOf<"GET", Path> extends { items: unknown[]; nextCursor: string | null } ? Path : never;
+}[PathOf<"GET">];
+
+/** One item of a list. */
+export type ItemOf<Path extends ListPath> = AnswerOf<"GET", Path> extends { items: (infer Item)[] } ? Item : never;
+
+type Given<Key extends string, Value> = [Value] extends [undefined]
+  ? { [K in Key]?: undefined }
+  : object extends Value
+    ? { [K in Key]?: Value | undefined }
+    : { [K in Key]: Value };
+
+/** What a request takes: `params`, `query` and `body` as far as its route has them. */
+export type RequestOf<M extends Method, Path extends string> = ([ParamNames<Path>] extends [never]
+  ? { params?: undefined }
+  : { params: ParamsOf<Path> }) &
+  Given<"query", QueryOf<M, Path>> &
+  Given<"body", BodyOf<M, Path>> & { signal?: AbortSignal | undefined };
+
+/** Path and query string of a request, without origin. */
+export function addressOf(
+  path: string,
+  params: Record<string, string> = {},
+  query: Record<string, string | number | undefined> = {},
+): string {
+  const filled = path.replace(/:([a-z_]+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ""));
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query))
+    if (value !== undefined && value !== "") search.set(name, String(value));
+  const text = search.toString();
+  return `/api${filled}${text && `?${text}`}`;
+}

@@ -1,0 +1,32 @@
+const LOCALE = "en";
+
+const whole = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 0 });
+const compact = new Intl.NumberFormat(LOCALE, { notation: "compact", maximumFractionDigits: 1 });
+const percent = new Intl.NumberFormat(LOCALE, { style: "percent", maximumFractionDigits: 1 });
+
+/** 12,345 */
+export const formatCount = (value: number): string => whole.format(value);
+
+/** 12.3K: for axes and tiles; the whole number belongs in a title. */
+export const formatCompact = (value: number): string => compact.format(value);
+
+/** 12.5% of `part` in `whole`; a dash where there is nothing to divide by. */
+export const formatShare = (part: number, of: number): string => (of === 0 ? "–" : percent.format(part / of));
+
+/** $1.50, and $0.0042 where cents would say nothing. */
+export function formatUsd(usd: number): string {
+  const size = Math.abs(usd);
+  const digits = size === 0 || size >= 1 ? 2 : size >= 0.01 ? 3 : 6;
+  const text = new Intl.NumberFormat(LOCALE, {
+    style: "currency",
+    currency: "USD",
+    minimumFractionDigits: 2,
+    maximumFractionDigits: digits,
+  }).format(usd);
+  return text.replace(/^-/u, "−");
+}
+
+export function formatBytes(bytes: number): string {
+  if (bytes < 1_000) return `${bytes} B`;
+  return bytes < 1_000_000 ? `${(bytes / 1_000).toFixed(1)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
+}

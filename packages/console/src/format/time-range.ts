@@ -1,0 +1,41 @@
+import { instant, oneOf } from "../search.ts";
+
+/** Ranges that end now, by their name in the URL. */
+export const PRESETS = {
+  "1h": { ms: 3_600_000, label: "Last hour" },
+  "24h": { ms: 86_400_000, label: "Last 24 hours" },
+  "7d": { ms: 7 * 86_400_000, label: "Last 7 days" },
+  "30d": { ms: 30 * 86_400_000, label: "Last 30 days" },
+  "90d": { ms: 90 * 86_400_000, label: "Last 90 days" },
+} as const;
+export type Preset = keyof typeof PRESETS;
+
+/** Search parameters of a page with a time range: a preset, or `from` and `to`. */
+export const rangeSearch = {
+  range: oneOf("1h", "24h", "7d", "30d", "90d"),
+  from: instant,
+  to: instant,
+};
+
+export interface RangeSearch {
+  range?: Preset | undefined;
+  from?: string | undefined;
+  to?: string | undefined;
+}
+
+/**
+ * What the interface is asked for. A preset begins at a whole minute (ten minutes for ranges above a day), so that the
+ * request stays the same, and its answer kept, while the page is drawn again.
+ */
+export function rangeOf(
+  { range, from, to }: RangeSearch,
+  { now = Date.now(), preset = "24h" }: { now?: number; preset?: Preset } = {},
+): { from: string; to?: string | undefined } {
+  if (range === undefined && from !== undefined)
+    return { from: toIso(Date.parse(from)), to: to && toIso(Date.parse(to)) };
+  const { ms } = PRESETS[range ?? preset];
+  const stepMs = ms > 86_400_000 ? 600_000 : 60_000;
+  return { from: toIso(Math.floor((now - ms) / stepMs) * stepMs) };
+}
+
+const toIso = (ms: number): string => new Date(ms).toISOString();

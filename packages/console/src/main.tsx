@@ -1,0 +1,41 @@
+import { CSPProvider } from "@base-ui/react/csp-provider";
+import { Tooltip } from "@base-ui/react/tooltip";
+import { QueryClientProvider } from "@tanstack/react-query";
+import { RouterProvider } from "@tanstack/react-router";
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { queryClient, signedOut } from "./api/api.ts";
+import { router } from "./router.tsx";
+import { ConfirmationDialog } from "./shell/confirmation-dialog.tsx";
+import { followTheme } from "./state/theme.ts";
+import { Toasts } from "./ui/toast.tsx";
+import "./styles/main.css";
+
+followTheme();
+
+signedOut.subscribe(() => {
+  if (!signedOut.get()) return;
+  signedOut.set(false);
+  const { pathname, href } = router.state.location;
+  queryClient.clear();
+  if (pathname !== "/sign-in" && pathname !== "/link") void router.navigate({ to: "/sign-in", search: { back: href } });
+});
+
+// Read by PageHeader: from the second page on, the focus goes to the heading.
+router.subscribe("onBeforeNavigate", ({ fromLocation, pathChanged }) => {
+  if (fromLocation && pathChanged) document.documentElement.dataset["navigated"] = "";
+});
+
+createRoot(document.getElementById("root")!).render(
+  <StrictMode>
+    <CSPProvider disableStyleElements>
+      <QueryClientProvider client={queryClient}>
+        <Tooltip.Provider delay={300}>
+          <RouterProvider router={router} />
+          <ConfirmationDialog />
+          <Toasts />
+        </Tooltip.Provider>
+      </QueryClientProvider>
+    </CSPProvider>
+  </StrictMode>,
+);

@@ -1,0 +1,35 @@
+import { rangeSearch } from "./format/time-range.ts";
+import { flag, instant, oneOf, searchOf, text } from "./search.ts";
+
+/** Search parameters of each page: everything that a link to it should show again. */
+export const agents = searchOf({ q: text, create: flag });
+export const analytics = searchOf({ ...rangeSearch, role: text });
+export const playground = searchOf({ thread: text, role: text, role2: text, query: text });
+export const runs = searchOf({
+  q: text,
+  status: oneOf("queued", "running", "succeeded", "failed", "cancelled"),
+  role: text,
+  functionName: text,
+  trouble: oneOf("denied", "failed"),
+  source: oneOf("api", "local", "playground", "trial"),
+  keyId: text,
+  sessionId: text,
+  threadId: text,
+  ...rangeSearch,
+});
+export const run = searchOf({ span: text, tab: text, view: text });
+export const threads = searchOf({ q: text, sessionId: text });
+export const sessions = searchOf({ q: text, ...rangeSearch });
+export const functions = searchOf({ q: text, manifestHash: text, ...rangeSearch });
+export const oneFunction = searchOf({ role: text, tab: text, ...rangeSearch });
+export const access = searchOf({ manifestHash: text, q: text, cell: text });
+export const keys = searchOf({ kind: oneOf("api", "runtime", "access"), create: oneOf("api", "runtime", "access") });
+export const audit = searchOf({
+  agentId: text,
+  runId: text,
+  role: text,
+  functionName: text,
+  action: text,
+  from: instant,
+});
+export const credits = searchOf({ ...rangeSearch, kind: oneOf("grant", "hold", "settle", "release") });

@@ -1,0 +1,52 @@
+import { Link } from "@tanstack/react-router";
+import { useSession } from "../state/session.ts";
+import { buttonClass, IconButton } from "../ui/button.tsx";
+import { Icon } from "../ui/icon.tsx";
+import { Kbd } from "../ui/kbd.tsx";
+import { AccountMenu } from "./account-menu.tsx";
+import { AgentSwitcher } from "./agent-switcher.tsx";
+import { Logo } from "./logo.tsx";
+import { ThemeMenu } from "./theme-menu.tsx";
+
+export function Header({ onPalette, onNavigation }: { onPalette: () => void; onNavigation: () => void }) {
+  const { organisation, local } = useSession();
+  return (
+    <header className="border-line bg-page/90 sticky top-0 z-30 flex h-12 items-center gap-1.5 border-b px-2 backdrop-blur sm:px-4">
+      <IconButton icon="menu" label="Pages" className="lg:hidden" onClick={onNavigation} />
+      <Link
+        to="/agents"
+        className="flex shrink-0 items-center gap-2 rounded-md font-semibold"
+        aria-label="Patchbay: agents"
+      >
+        <Logo />
+        <span className="max-sm:hidden">Patchbay</span>
+      </Link>
+      <span aria-hidden="true" className="text-line px-1 text-lg max-sm:hidden">
+        /
+      </span>
+      <span className="flex min-w-0 items-center gap-2 max-md:hidden">
+        <span className="max-w-48 truncate text-sm font-medium">{organisation.name}</span>
+        <span className="border-line text-muted text-2xs rounded border px-1.5 py-px">
+          {local ? "local" : organisation.tier}
+        </span>
+      </span>
+      <span aria-hidden="true" className="text-line px-1 text-lg max-md:hidden">
+        /
+      </span>
+      <AgentSwitcher />
+      <div className="flex-1" />
+      <button
+        type="button"
+        onClick={onPalette}
+        className={`${buttonClass("secondary")} text-muted font-normal max-sm:hidden md:w-56 md:justify-start`}
+      >
+        <Icon name="search" className="size-3.5" />
+        <span className="flex-1 text-left">Find</span>
+        <Kbd keys="mod K" />
+      </button>
+      <IconButton icon="search" label="Find" className="sm:hidden" onClick={onPalette} />
+      <ThemeMenu />
+      <AccountMenu />
+    </header>
+  );
+}

@@ -1,0 +1,61 @@
+import { Link } from "@tanstack/react-router";
+import { Icon, type IconName } from "../ui/icon.tsx";
+import { AGENT_PAGES, ORGANISATION_PAGES } from "./navigation.ts";
+import { useAgentHere } from "./use-agent-here.ts";
+
+const itemClass =
+  "flex h-8 items-center gap-2.5 rounded-md px-2.5 text-sm font-medium text-muted transition-colors hover:bg-hover hover:text-text aria-[current=page]:bg-accent-soft aria-[current=page]:text-accent";
+
+/** The pages of the agent that is looked at, then those of the organisation. */
+export function Sidebar({ onNavigate }: { onNavigate?: () => void }) {
+  const agent = useAgentHere();
+  return (
+    <nav aria-label="Pages" className="grid gap-5" onClick={onNavigate}>
+      {agent && (
+        <Section title={agent.name}>
+          {AGENT_PAGES.map((page) => (
+            <li key={page.to}>
+              <Link
+                to={page.to}
+                params={{ agentId: agent.agentId }}
+                activeOptions={{ exact: page.to === "/agents/$agentId", includeSearch: false }}
+                className={itemClass}
+              >
+                <Entry icon={page.icon} label={page.label} />
+              </Link>
+            </li>
+          ))}
+        </Section>
+      )}
+      <Section title="Organisation">
+        {ORGANISATION_PAGES.map((page) => (
+          <li key={page.to}>
+            <Link
+              to={page.to}
+              activeOptions={{ exact: page.to === "/agents", includeSearch: false }}
+              className={itemClass}
+            >
+              <Entry icon={page.icon} label={page.label} />
+            </Link>
+          </li>
+        ))}
+      </Section>
+    </nav>
+  );
+}
+
+function Section({ title, children }: { title: string; children: React.ReactNode }) {
+  return (
+    <div>
+      <h2 className="text-faint mb-1 truncate px-2.5 text-xs font-medium">{title}</h2>
+      <ul className="grid gap-px">{children}</ul>
+    </div>
+  );
+}
+
+const Entry = ({ icon, label }: { icon: IconName; label: string }) => (
+  <>
+    <Icon name={icon} />
+    {label}
+  </>
+);

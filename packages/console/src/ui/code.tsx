@@ -1,0 +1,108 @@
+import { useState, type ReactNode } from "react";
+import { classNames } from "./class-names.ts";
+import { CopyButton } from "./copy.tsx";
+
+/** Text as it is, in a box that scrolls, with a button to copy it. */
+export function CodeBlock({ text, title, wrap = false }: { text: string; title?: ReactNode; wrap?: boolean }) {
+  return (
+    <div className="border-line bg-sunken group/code relative min-w-0 rounded-lg border">
+      {title !== undefined && <div className="border-line text-muted border-b px-3 py-1.5 text-xs">{title}</div>}
+      <pre
+        tabIndex={0}
+        className={classNames(
+          "max-h-120 overflow-auto py-2.5 pr-11 pl-3 font-mono text-xs leading-5",
+          wrap && "break-words whitespace-pre-wrap",
+        )}
+      >
+        {text}
+      </pre>
+      <div className={classNames("bg-sunken absolute right-1 rounded-md", title === undefined ? "top-1" : "top-9")}>
+        <CopyButton text={text} />
+      </div>
+    </div>
+  );
+}
+
+/** A command to type. */
+export function Command({ text }: { text: string }) {
+  return (
+    <div className="border-line bg-sunken flex min-w-0 items-center gap-1 rounded-lg border py-0.5 pr-1 pl-3 text-left">
+      <code className="min-w-0 flex-1 overflow-x-auto py-1 font-mono text-xs whitespace-pre">
+        <span aria-hidden="true" className="text-faint select-none">
+          ${" "}
+        </span>
+        {text}
+      </code>
+      <CopyButton text={text} label="Copy command" />
+    </div>
+  );
+}
+
+/** A JSON value whose members fold. Deep and long values begin folded, and are drawn when they are opened. */
+export function Json({ value, name }: { value: unknown; name?: string }) {
+  return (
+    <div className="border-line bg-sunken relative min-w-0 rounded-lg border">
+      <div
+        role="region"
+        tabIndex={0}
+        aria-label={name ?? "JSON"}
+        className="max-h-120 overflow-auto py-2.5 pr-11 pl-3 font-mono text-xs leading-5"
+      >
+        <Node value={value} depth={0} />
+      </div>
+      <div className="bg-sunken absolute top-1 right-1 rounded-md">
+        <CopyButton text={() => JSON.stringify(value, null, 2) ?? ""} label="Copy JSON" />
+      </div>
+    </div>
+  );
+}
+
+const OPEN_DEPTH = 2;
+const OPEN_MEMBERS = 20;
+const MEMBERS_AT_ONCE = 200;
+
+function Node({ value, depth, name }: { value: unknown; depth: number; name?: string }) {
+  const members = typeof value === "object" && value !== null ? Object.entries(value) : [];
+  const [open, setOpen] = useState(depth < OPEN_DEPTH && members.length <= OPEN_MEMBERS);
+  const [shown, setShown] = useState(MEMBERS_AT_ONCE);
+  const label = name !== undefined && <span className="text-accent">{name}: </span>;
+  if (members.length === 0)
+    return (
+      <div className="pl-4 break-words whitespace-pre-wrap">
+        {label}
+        <Leaf value={value} />
+      </div>
+    );
+  const isArray = Array.isArray(value);
+  return (
+    <details open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary className="hover:bg-hover rounded">
+        {label}
+        <span className="text-muted">
+          {isArray ? "[" : "{"}
+          {!open && ` ${members.length} ${isArray ? "items" : "members"} ${isArray ? "]" : "}"}`}
+        </span>
+      </summary>
+      {open && (
+        <div className="border-line ml-1.5 border-l pl-2.5">
+          {members.slice(0, shown).map(([key, member]) => (
+            <Node key={key} name={key} value={member} depth={depth + 1} />
+          ))}
+          {members.length > shown && (
+            <button type="button" className="text-accent pl-4 underline" onClick={() => setShown(shown * 5)}>
+              {members.length - shown} more
+            </button>
+          )}
+        </div>
+      )}
+      {open && <span className="text-muted pl-4">{isArray ? "]" : "}"}</span>}
+    </details>
+  );
+}
+
+function Leaf({ value }: { value: unknown }) {
+  if (typeof value === "string") return <span className="text-ok">{JSON.stringify(value)}</span>;
+  if (typeof value === "number") return <span className="text-info">{String(value)}</span>;
+  if (typeof value === "boolean" || value === null) return <span className="text-warn">{String(value)}</span>;
+  return <span className="text-muted">{value === undefined ? "not set" : JSON.stringify(value)}</span>;
+}

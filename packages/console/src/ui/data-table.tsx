@@ -1,0 +1,179 @@
+import type { UseInfiniteQueryResult } from "@tanstack/react-query";
+import { useRef, type ReactElement, type ReactNode } from "react";
+import { useHotkeys } from "../state/hotkeys.ts";
+import { Button } from "./button.tsx";
+import { classNames } from "./class-names.ts";
+import { ErrorState, Loading, Skeleton } from "./states.tsx";
+
+export interface Column<Row> {
+  head: string;
+  cell: (row: Row) => ReactNode;
+  /** Figures stand at the end. */
+  align?: "end";
+  /** Left out on screens narrower than this, except in the stacked form. */
+  from?: "md" | "lg" | "xl";
+  className?: string;
+}
+
+/** What a row's link or button must take on: it fills the row. */
+export interface RowLinkProps {
+  className: string;
+  "data-row-link": "";
+  children: ReactNode;
+}
+
+interface DataTableProps<Row> {
+  /** Names the table for screen readers. */
+  caption: string;
+  query: Pick<
+    UseInfiniteQueryResult<Row[]>,
+    "data" | "error" | "isPending" | "hasNextPage" | "isFetchingNextPage" | "fetchNextPage" | "refetch"
+  >;
+  columns: readonly Column<Row>[];
+  rowKey: (row: Row) => string;
+  /** Makes rows links, or buttons that open a panel; the first cell is their name. j and k go from one to the next. */
+  link?: (row: Row, props: RowLinkProps) => ReactElement;
+  /** Buttons at a row's end. */
+  actions?: (row: Row) => ReactNode;
+  empty: ReactNode;
+}
+
+const FROM = { md: "sm:max-md:hidden", lg: "sm:max-lg:hidden", xl: "sm:max-xl:hidden" };
+const LINK =
+  "after:absolute after:inset-0 focus-visible:outline-none focus-visible:after:outline-2 after:outline-focus after:-outline-offset-2 after:rounded-md";
+
+/** A list of the interface, part by part. Rows become cards where the screen is narrow. */
+export function DataTable<Row>(props: DataTableProps<Row>) {
+  const { caption, query, columns, rowKey, empty, actions } = props;
+  const table = useRef<HTMLTableElement>(null);
+  useHotkeys((key) => (key === "j" || key === "k") && focusRow(table.current, key === "j" ? 1 : -1));
+  if (query.error && !query.data) return <ErrorState error={query.error} onRetry={() => void query.refetch()} />;
+  if (query.data?.length === 0) return empty;
+  return (
+    <>
+      <table ref={table} role="table" aria-busy={query.isPending} className="w-full text-sm max-sm:block">
+        <caption className="sr-only">{caption}</caption>
+        {/* Roles are said aloud since the stacked form takes them away. */}
+        <thead role="rowgroup" className="max-sm:sr-only">
+          <tr role="row">
+            {columns.map((column) => (
+              <th
+                key={column.head}
+                role="columnheader"
+                scope="col"
+                className={classNames(
+                  "border-line bg-surface text-muted sticky top-12 z-10 border-b px-3 py-2 text-xs font-medium whitespace-nowrap first:rounded-tl-lg first:pl-4 last:rounded-tr-lg last:pr-4",
+                  column.align === "end" ? "text-right" : "text-left",
+                  column.from && FROM[column.from],
+                )}
+              >
+                {column.head}
+              </th>
+            ))}
+            {actions && (
+              <th role="columnheader" className="border-line bg-surface sticky top-12 z-10 rounded-tr-lg border-b">
+                <span className="sr-only">Actions</span>
+              </th>
+            )}
+          </tr>
+        </thead>
+        <tbody role="rowgroup" className="max-sm:block">
+          {query.data === undefined ? (
+            <SkeletonRows columns={columns} />
+          ) : (
+            query.data.map((row) => <TableRow key={rowKey(row)} row={row} {...props} />)
+          )}
+        </tbody>
+      </table>
+      {query.isPending && (
+        <Loading label={`Loading ${caption.toLowerCase()}`}>
+          <span />
+        </Loading>
+      )}
+      <More query={query} />
+    </>
+  );
+}
+
+const rowClass = "border-line relative border-b last:border-b-0 max-sm:grid max-sm:gap-1 max-sm:px-4 max-sm:py-3";
+
+function TableRow<Row>({ row, columns, link, actions }: DataTableProps<Row> & { row: Row }) {
+  return (
+    <tr role="row" className={classNames(rowClass, link && "hover:bg-hover/60")}>
+      {columns.map((column, index) => {
+        const content = column.cell(row);
+        return (
+          <td
+            key={column.head}
+            role="cell"
+            className={classNames(
+              "min-w-0 align-middle sm:px-3 sm:py-2.5 sm:first:pl-4 sm:last:pr-4",
+              "max-sm:flex max-sm:items-baseline max-sm:justify-between max-sm:gap-4",
+              column.align === "end" && "sm:text-right",
+              column.from && FROM[column.from],
+              column.className,
+            )}
+          >
+            {index > 0 && (
+              <span aria-hidden="true" className="text-muted shrink-0 text-xs sm:hidden">
+                {column.head}
+              </span>
+            )}
+            {index === 0 && link ? (
+              link(row, { className: LINK, "data-row-link": "", children: content })
+            ) : (
+              <span className="min-w-0 max-sm:text-right max-sm:only:text-left">{content}</span>
+            )}
+          </td>
+        );
+      })}
+      {actions && (
+        <td role="cell" className="relative z-1 text-right align-middle sm:py-1 sm:pr-3">
+          <div className="inline-flex items-center gap-1">{actions(row)}</div>
+        </td>
+      )}
+    </tr>
+  );
+}
+
+function SkeletonRows<Row>({ columns }: { columns: readonly Column<Row>[] }) {
+  return Array.from({ length: 6 }, (_, row) => (
+    <tr key={row} role="row" className={rowClass}>
+      {columns.map((column) => (
+        <td
+          key={column.head}
+          role="cell"
+          className={classNames("sm:px-3 sm:py-3 sm:first:pl-4", column.from && FROM[column.from])}
+        >
+          <Skeleton className="h-4 w-3/4" />
+        </td>
+      ))}
+    </tr>
+  ));
+}
+
+function More<Row>({ query }: Pick<DataTableProps<Row>, "query">) {
+  if (!query.hasNextPage && !query.error) return null;
+  return (
+    <div className="border-line flex flex-wrap items-center justify-center gap-3 border-t p-3">
+      {query.error && (
+        <p role="alert" className="text-bad text-sm">
+          {query.error.message}
+        </p>
+      )}
+      <Button busy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
+        {query.error ? "Try again" : "Load more"}
+      </Button>
+    </div>
+  );
+}
+
+/** Focuses the row after or before the one that has the focus, or the first. True where there was one. */
+function focusRow(table: HTMLTableElement | null, step: 1 | -1): boolean {
+  const links = [...(table?.querySelectorAll<HTMLElement>("[data-row-link]") ?? [])];
+  const at = links.findIndex((link) => link.closest("tr")?.contains(document.activeElement));
+  const next = at === -1 ? links[0] : links[at + step];
+  next?.focus();
+  next?.closest("tr")?.scrollIntoView({ block: "nearest" });
+  return next !== undefined;
+}

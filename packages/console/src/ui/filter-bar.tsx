@@ -1,0 +1,135 @@
+import { useEffect, useState, type ReactNode } from "react";
+import { Button } from "./button.tsx";
+import { Combobox } from "./combobox.tsx";
+import { controlClass } from "./field.tsx";
+import { Icon } from "./icon.tsx";
+import { Select, type Option } from "./select.tsx";
+
+type Values = Record<string, string | undefined>;
+
+export type Filter<Name extends string> =
+  | { kind: "search"; name: Name; label: string }
+  | { kind: "choice"; name: Name; label: string; options: readonly (string | Option)[] }
+  | { kind: "text"; name: Name; label: string; suggestions: readonly string[] };
+
+/** What a list is narrowed by. Its values are the page's search parameters: `onChange` gets those that changed, undefined for what was cleared. */
+export function FilterBar<Name extends string>({
+  filters,
+  values,
+  onChange,
+  children,
+}: {
+  filters: readonly Filter<Name>[];
+  values: { [N in Name]?: string | undefined };
+  onChange: (changed: { [N in Name]?: string | undefined }) => void;
+  /** After the filters: a time range, a link to export. */
+  children?: ReactNode;
+}) {
+  const loose = values as Values;
+  const change = onChange as (changed: Values) => void;
+  const active = filters.filter(({ name }) => loose[name] !== undefined);
+  return (
+    <div role="search" className="flex flex-wrap items-center gap-2">
+      {filters.map((filter) => (
+        <OneFilter
+          key={filter.name}
+          filter={filter}
+          value={loose[filter.name]}
+          onChange={(value) => change({ [filter.name]: value === "" ? undefined : value })}
+        />
+      ))}
+      {children}
+      {active.length > 0 && (
+        <Button
+          look="ghost"
+          icon="close"
+          onClick={() => change(Object.fromEntries(active.map(({ name }) => [name, undefined])))}
+        >
+          Clear {active.length === 1 ? "filter" : `${active.length} filters`}
+        </Button>
+      )}
+    </div>
+  );
+}
+
+const ANY = "";
+
+function OneFilter({
+  filter,
+  value = ANY,
+  onChange,
+}: {
+  filter: Filter<string>;
+  value: string | undefined;
+  onChange: (value: string) => void;
+}) {
+  if (filter.kind === "choice") {
+    const options = filter.options.map((option) =>
+      typeof option === "string" ? { value: option, label: option } : option,
+    );
+    return (
+      <Select
+        label={filter.label}
+        className="w-auto max-w-52 min-w-32"
+        options={[{ value: ANY, label: `${filter.label}: any` }, ...options]}
+        value={value}
+        onChange={onChange}
+      />
+    );
+  }
+  return <TextFilter key={filter.name} filter={filter} value={value} onChange={onChange} />;
+}
+
+const TYPING_MS = 300;
+
+/** Keeps what is being typed, and tells it on when typing pauses. */
+function TextFilter({
+  filter,
+  value,
+  onChange,
+}: {
+  filter: Exclude<Filter<string>, { kind: "choice" }>;
+  value: string;
+  onChange: (value: string) => void;
+}) {
+  const [draft, setDraft] = useState(value);
+  const [told, setTold] = useState(value);
+  if (value !== told) {
+    // Changed from elsewhere: cleared, or by going back.
+    setTold(value);
+    setDraft(value);
+  }
+  useEffect(() => {
+    if (draft === told) return undefined;
+    const timer = setTimeout(() => {
+      setTold(draft);
+      onChange(draft.trim());
+    }, TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [draft, told, onChange]);
+  if (filter.kind === "text")
+    return (
+      <Combobox
+        label={filter.label}
+        placeholder={filter.label}
+        suggestions={filter.suggestions}
+        value={draft}
+        onChange={setDraft}
+        className="w-40"
+      />
+    );
+  return (
+    <div className="relative w-full sm:w-64">
+      <Icon name="search" className="text-faint pointer-events-none absolute top-2 left-2.5 size-4" />
+      <input
+        type="search"
+        data-search-field=""
+        aria-label={filter.label}
+        placeholder={filter.label}
+        value={draft}
+        onChange={(event) => setDraft(event.target.value)}
+        className={`${controlClass} pl-8`}
+      />
+    </div>
+  );
+}

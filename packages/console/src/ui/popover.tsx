@@ -1,0 +1,118 @@
+import { Menu as BaseMenu } from "@base-ui/react/menu";
+import { Popover as BasePopover } from "@base-ui/react/popover";
+import type { ReactElement, ReactNode } from "react";
+import { Icon, type IconName } from "./icon.tsx";
+import { classNames } from "./class-names.ts";
+import { itemClass, popupClass } from "./select.tsx";
+
+/** Something small that opens beside `trigger`. */
+export function Popover({
+  trigger,
+  title,
+  children,
+}: {
+  trigger: ReactElement;
+  /** Its name for screen readers. */
+  title: string;
+  children: ReactNode;
+}) {
+  return (
+    <BasePopover.Root>
+      <BasePopover.Trigger render={trigger} />
+      <BasePopover.Portal>
+        <BasePopover.Positioner sideOffset={6} align="start" collisionPadding={12} className="z-50">
+          <BasePopover.Popup className="rises border-line bg-raised shadow-raised max-w-(--available-width) rounded-lg border p-3 text-sm outline-none">
+            <BasePopover.Title className="sr-only">{title}</BasePopover.Title>
+            {children}
+          </BasePopover.Popup>
+        </BasePopover.Positioner>
+      </BasePopover.Portal>
+    </BasePopover.Root>
+  );
+}
+
+/** Actions or places that open from `trigger`; its children are MenuItem, MenuLine and MenuHeading. */
+export function Menu({
+  trigger,
+  align = "end",
+  children,
+}: {
+  trigger: ReactElement;
+  align?: "start" | "end";
+  children: ReactNode;
+}) {
+  return (
+    <BaseMenu.Root modal={false}>
+      <BaseMenu.Trigger render={trigger} />
+      <BaseMenu.Portal>
+        <BaseMenu.Positioner sideOffset={6} align={align} collisionPadding={8} className="z-50">
+          <BaseMenu.Popup className={classNames(popupClass, "min-w-48")}>{children}</BaseMenu.Popup>
+        </BaseMenu.Positioner>
+      </BaseMenu.Portal>
+    </BaseMenu.Root>
+  );
+}
+
+interface MenuItemProps {
+  icon?: IconName;
+  /** At the end: keys, or a mark. */
+  hint?: ReactNode;
+  danger?: boolean;
+  disabled?: boolean;
+  /** For places: the link that it is. */
+  link?: ReactElement;
+  onSelect?: () => void;
+  children: ReactNode;
+}
+
+export function MenuItem({ icon, hint, danger = false, disabled = false, link, onSelect, children }: MenuItemProps) {
+  return (
+    <BaseMenu.Item
+      {...(link && { render: link })}
+      disabled={disabled}
+      onClick={onSelect}
+      className={classNames(itemClass, danger && "text-bad")}
+    >
+      {icon && <Icon name={icon} className={classNames("size-3.5", !danger && "text-muted")} />}
+      <span className="min-w-0 flex-1 truncate">{children}</span>
+      {hint}
+    </BaseMenu.Item>
+  );
+}
+
+/** A choice within a menu: one of several, with a mark on the present one. */
+export function MenuChoice<T extends string>({
+  value,
+  options,
+  onChange,
+}: {
+  value: T;
+  options: readonly { value: T; label: string; icon?: IconName }[];
+  onChange: (value: T) => void;
+}) {
+  return (
+    <BaseMenu.RadioGroup value={value} onValueChange={(next: T) => onChange(next)}>
+      {options.map((option) => (
+        <BaseMenu.RadioItem key={option.value} value={option.value} className={itemClass}>
+          {option.icon && <Icon name={option.icon} className="text-muted size-3.5" />}
+          <span className="flex-1">{option.label}</span>
+          <BaseMenu.RadioItemIndicator>
+            <Icon name="check" className="text-accent size-3.5" />
+          </BaseMenu.RadioItemIndicator>
+        </BaseMenu.RadioItem>
+      ))}
+    </BaseMenu.RadioGroup>
+  );
+}
+
+export const MenuLine = () => <BaseMenu.Separator className="bg-line mx-1 my-1 h-px" />;
+
+/** Names the items it stands over. */
+export function MenuSection({ title, children }: { title: ReactNode; children: ReactNode }) {
+  return (
+    <BaseMenu.Group>
+      <BaseMenu.GroupLabel className="text-faint px-2 py-1 text-xs">{title}</BaseMenu.GroupLabel>
+      {children}
+    </BaseMenu.Group>
+  );
+}

@@ -1,0 +1,111 @@
+import type { ReactNode } from "react";
+import { ApiError } from "../api/api-error.ts";
+import { Button } from "./button.tsx";
+import { classNames } from "./class-names.ts";
+import { Command } from "./code.tsx";
+import { CopyButton } from "./copy.tsx";
+import { Icon, type IconName } from "./icon.tsx";
+
+/** What stands where nothing is yet: why, and the next thing to do, with its command. */
+export function EmptyState({
+  icon = "info",
+  title,
+  children,
+  command,
+  action,
+}: {
+  icon?: IconName;
+  title: string;
+  children?: ReactNode;
+  command?: string;
+  action?: ReactNode;
+}) {
+  return (
+    <div className="mx-auto flex max-w-xl flex-col items-center gap-3 px-4 py-12 text-center">
+      <span className="border-line bg-sunken text-muted rounded-lg border p-2.5">
+        <Icon name={icon} className="size-5" />
+      </span>
+      <div>
+        <p className="font-semibold">{title}</p>
+        {children !== undefined && <p className="text-muted mt-1 text-pretty">{children}</p>}
+      </div>
+      {command !== undefined && (
+        <div className="w-full">
+          <Command text={command} />
+        </div>
+      )}
+      {action}
+    </div>
+  );
+}
+
+/** What went wrong, the request's id for the operator's log, and another try. */
+export function ErrorState({
+  error,
+  title = "This could not be loaded",
+  onRetry,
+}: {
+  error: unknown;
+  title?: string;
+  onRetry?: () => void;
+}) {
+  const known = error instanceof ApiError ? error : undefined;
+  return (
+    <div role="alert" className="mx-auto flex max-w-xl flex-col items-center gap-3 px-4 py-12 text-center">
+      <span className="bg-bad-soft text-bad rounded-lg p-2.5">
+        <Icon name="alert" className="size-5" />
+      </span>
+      <div>
+        <p className="font-semibold">{known?.code === "not_found" ? "There is nothing here" : title}</p>
+        <p className="text-muted mt-1">{known?.message ?? "The console itself failed. Reloading the page may help."}</p>
+      </div>
+      {known?.requestId !== undefined && (
+        <p className="text-muted flex items-center gap-1 text-xs">
+          Request <code className="font-mono">{known.requestId}</code>
+          <CopyButton text={known.requestId} label="Copy request id" />
+        </p>
+      )}
+      {onRetry && (
+        <Button icon="retry" onClick={onRetry}>
+          Try again
+        </Button>
+      )}
+    </div>
+  );
+}
+
+/** A fault within a form or a panel. */
+export function Fault({ error }: { error: unknown }) {
+  if (!error) return null;
+  const known = error instanceof ApiError ? error : undefined;
+  return (
+    <div role="alert" className="bg-bad-soft text-bad flex items-start gap-2 rounded-md px-3 py-2 text-sm">
+      <Icon name="alert" className="mt-0.5 size-4" />
+      <div className="min-w-0">
+        <p>{error instanceof Error ? error.message : "It failed."}</p>
+        {known?.details.map((fault) => (
+          <p key={fault.path}>
+            <code className="font-mono">{fault.path}</code>: {fault.message}
+          </p>
+        ))}
+        {known?.retryAfterSeconds !== undefined && <p>Try again in {known.retryAfterSeconds} s.</p>}
+        {known?.requestId !== undefined && <p className="mt-0.5 text-xs">Request {known.requestId}</p>}
+      </div>
+    </div>
+  );
+}
+
+/** Stands for what is being fetched; give it the size of what comes. */
+export function Skeleton({ className = "h-4 w-full" }: { className?: string }) {
+  return <span aria-hidden="true" className={classNames("bg-line animate-shimmer block rounded", className)} />;
+}
+
+/** Says to screen readers that something is being fetched, once, around any number of skeletons. */
+export function Loading({ children, label = "Loading" }: { children: ReactNode; label?: string }) {
+  return (
+    <div role="status" aria-busy="true">
+      <span className="sr-only">{label}</span>
+      {children}
+    </div>
+  );
+}

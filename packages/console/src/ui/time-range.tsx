@@ -1,0 +1,114 @@
+import { useState } from "react";
+import { formatDate } from "../format/times.ts";
+import { PRESETS, type Preset, type RangeSearch } from "../format/time-range.ts";
+import { useSignal } from "../state/signal.ts";
+import { zone } from "../state/zone.ts";
+import { Button } from "./button.tsx";
+import { Field, Input } from "./field.tsx";
+import { Popover } from "./popover.tsx";
+import { Segmented } from "./toggle.tsx";
+
+const PRESET_NAMES = Object.keys(PRESETS) as Preset[];
+
+/** The stretch of time that a page is about. Its value is the page's search parameters; `preset` is the page's default. */
+export function TimeRange({
+  value,
+  onChange,
+  preset = "24h",
+}: {
+  value: RangeSearch;
+  onChange: (value: Required<RangeSearch>) => void;
+  preset?: Preset;
+}) {
+  const shownZone = useSignal(zone);
+  const custom = value.range === undefined && value.from !== undefined;
+  const label = custom
+    ? `${formatDate(value.from!, shownZone)} – ${value.to === undefined ? "now" : formatDate(value.to, shownZone)}`
+    : PRESETS[value.range ?? preset].label;
+  return (
+    <Popover
+      title="Time range"
+      trigger={
+        <Button icon="clock" aria-label={`Time range: ${label}`}>
+          {label}
+        </Button>
+      }
+    >
+      <Choices key={label} value={value} preset={custom ? undefined : (value.range ?? preset)} onChange={onChange} />
+    </Popover>
+  );
+}
+
+function Choices({
+  value,
+  preset,
+  onChange,
+}: {
+  value: RangeSearch;
+  preset: Preset | undefined;
+  onChange: (value: Required<RangeSearch>) => void;
+}) {
+  const [from, setFrom] = useState(() => toInput(value.from));
+  const [to, setTo] = useState(() => toInput(value.to));
+  const shownZone = useSignal(zone);
+  const backwards = from !== "" && to !== "" && from >= to;
+  return (
+    <div className="grid w-80 max-w-full gap-3">
+      <div className="flex flex-wrap gap-1.5" role="group" aria-label="Ranges that end now">
+        {PRESET_NAMES.map((name) => (
+          <Button
+            key={name}
+            size="small"
+            look={name === preset ? "primary" : "secondary"}
+            aria-pressed={name === preset}
+            onClick={() => onChange({ range: name, from: undefined, to: undefined })}
+          >
+            {PRESETS[name].label}
+          </Button>
+        ))}
+      </div>
+      <form
+        className="border-line grid gap-2 border-t pt-3"
+        onSubmit={(event) => {
+          event.preventDefault();
+          onChange({ range: undefined, from: fromInput(from), to: fromInput(to) });
+        }}
+      >
+        <Field label="From">
+          <Input type="datetime-local" required value={from} onChange={(event) => setFrom(event.target.value)} />
+        </Field>
+        <Field
+          label="To"
+          hint="On your clock. Empty means now."
+          error={backwards ? "The range must end after it begins" : undefined}
+        >
+          <Input type="datetime-local" value={to} onChange={(event) => setTo(event.target.value)} />
+        </Field>
+        <Button type="submit" look="primary" disabled={from === "" || backwards}>
+          Show this range
+        </Button>
+      </form>
+      <div className="border-line flex items-center justify-between border-t pt-3">
+        <span className="text-muted text-xs">Times on pages</span>
+        <Segmented
+          label="Time zone"
+          options={[
+            { value: "local", label: "Local" },
+            { value: "utc", label: "UTC" },
+          ]}
+          value={shownZone}
+          onChange={zone.set}
+        />
+      </div>
+    </div>
+  );
+}
+
+/** The control's form of an instant: local, to the minute. */
+function toInput(iso: string | undefined): string {
+  if (iso === undefined) return "";
+  const date = new Date(iso);
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}
+
+const fromInput = (value: string): string | undefined => (value === "" ? undefined : new Date(value).toISOString());
