@@ -11,13 +11,16 @@ import { ConsoleError, problem } from "./console-error.ts";
 import type { ConsoleDeps } from "./deps.ts";
 import type { SignedIn } from "./handler.ts";
 import { consoleHandlers } from "./handlers/index.ts";
+import { baseUrlOf } from "./handlers/session.ts";
+import { consoleDocument } from "./openapi.ts";
 import { requireSameOrigin } from "./sign-in/same-origin.ts";
 import type { Visitor } from "./sign-in/sessions.ts";
 import { createSignIn } from "./sign-in/sign-in.ts";
+import { mountStaticFiles, packagedConsole } from "./static-files.ts";
 
 type AnyHandler = (request: object) => Promise<unknown>;
 
-/** Adds the console's interface to the service's routes, under `/api`. */
+/** Adds the console to the service's routes: its interface under `/api`, its pages under `/console`. */
 export function mountConsole(app: Hono<HttpEnv>, deps: ConsoleDeps): void {
   const signIn = createSignIn(deps);
   const handlers = consoleHandlers(deps, signIn) as Partial<Record<ConsoleRouteName, AnyHandler>>;
@@ -27,7 +30,14 @@ export function mountConsole(app: Hono<HttpEnv>, deps: ConsoleDeps): void {
     const handle = handlers[name] ?? notServed;
     app.on(method, `/api${path}`, (c) => answer(deps, c, (exchange) => serve(exchange, { deps, route, handle })));
   }
+  app.get("/api/openapi.json", (c) => answer(deps, c, (exchange) => json(exchange, 200, document(exchange))));
   app.all("/api/*", (c) => answer(deps, c, unrouted));
+
+  mountStaticFiles(app, deps.consoleFiles ?? packagedConsole());
+
+  function document(exchange: Exchange): object {
+    return consoleDocument({ version: deps.version, serverUrl: baseUrlOf(exchange, deps) });
+  }
 
   /** What a route's table entry asks for, in order, before its handler is asked. */
   async function serve(exchange: Exchange, served: Served): Promise<Response> {

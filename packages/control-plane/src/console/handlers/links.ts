@@ -78,6 +78,8 @@ export function linkHandlers(deps: ConsoleDeps, { sessions, passwords, attempts 
           "This link asks for a name and a password first: POST /links/accept.",
         );
       if (!(await console.signIn.useLink(hash))) throw gone();
+      const { orgId, memberId } = member;
+      await audit.record([{ orgId, keyId: memberId, action: "member.signed_in", detail: { by: "link" } }]);
       return shownSession(exchange, deps, await sessions.open(exchange, member));
     },
 

@@ -34,6 +34,9 @@ export function sessionHandlers(deps: ConsoleDeps, signIn: SignIn): HandlersOf<S
       if (!(await passwords.verify(body.password, member?.passwordHash)) || !member)
         throw new ServiceError("authentication_failed", "The e-mail address or the password is wrong.");
       await attempts.succeeded(body.email);
+      await deps.store.audit.record([
+        { orgId: member.orgId, keyId: member.memberId, action: "member.signed_in", detail: { by: "password" } },
+      ]);
       return shownSession(exchange, deps, await sessions.open(exchange, member));
     },
 

@@ -23,6 +23,7 @@ function sessions(engine: Engine): Pick<SignInStore, SessionMethod> {
   const ago = (ms: number) => sql<number>`${dialect.now} - ${sql.lit(ms)}`;
   return {
     async openSession({ hash, memberId }) {
+      await db.updateTable("members").set({ last_seen_at: dialect.now }).where("id", "=", memberId).execute();
       await db
         .insertInto("console_sessions")
         .values((eb) => ({

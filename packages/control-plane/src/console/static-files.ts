@@ -1,0 +1,150 @@
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import { extname, join, relative, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Context, Hono } from "hono";
+import type { HttpEnv } from "../http/deps.ts";
+
+const CSP =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; " +
+  "base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
+const HEADERS = {
+  "Content-Security-Policy": CSP,
+  "Cross-Origin-Opener-Policy": "same-origin",
+  "Cross-Origin-Resource-Policy": "same-origin",
+  "Referrer-Policy": "no-referrer",
+  "X-Content-Type-Options": "nosniff",
+};
+
+const TYPES: Record<string, string> = {
+  ".css": "text/css; charset=utf-8",
+  ".html": "text/html; charset=utf-8",
+  ".ico": "image/x-icon",
+  ".js": "text/javascript; charset=utf-8",
+  ".json": "application/json",
+  ".map": "application/json",
+  ".png": "image/png",
+  ".svg": "image/svg+xml",
+  ".txt": "text/plain; charset=utf-8",
+  ".webmanifest": "application/manifest+json",
+  ".woff2": "font/woff2",
+};
+
+/** Files here are named after what they hold, and so never change. */
+const ASSETS = "assets/";
+const ENCODINGS = [
+  { coding: "br", suffix: ".br" },
+  { coding: "gzip", suffix: ".gz" },
+] as const;
+
+const NOT_BUILT =
+  "The console is not built here. In the repository: node packages/console/build.ts, then start again.\n" +
+  "Its interface is served at /api all the same; GET /api/openapi.json describes it.\n";
+
+interface StaticFile {
+  body: Uint8Array<ArrayBuffer>;
+  type: string;
+  etag: string;
+  /** The same, compressed when it was built. */
+  encoded: { coding: string; body: Uint8Array<ArrayBuffer> }[];
+}
+
+type Files = ReadonlyMap<string, StaticFile>;
+
+/** Where the published package carries the built console; undefined where it was not built. */
+export function packagedConsole(): string | undefined {
+  const folder = fileURLToPath(new URL("./files/", import.meta.url));
+  return existsSync(folder) ? folder : undefined;
+}
+
+/** Serves the built console under `/console`, from memory: its files are read once, when the first is asked for. */
+export function mountStaticFiles(app: Hono<HttpEnv>, folder: string | undefined): void {
+  let reading: Promise<Files> | undefined;
+  /** What could not be read is read again when it is next asked for: it may be built by then. */
+  function filesIn(from: string): Promise<Files> {
+    const forget = (): Files => {
+      reading = undefined;
+      return new Map();
+    };
+    return (reading ??= readFiles(from).catch(forget));
+  }
+
+  async function serve(c: Context<HttpEnv>): Promise<Response> {
+    const files: Files = folder === undefined ? new Map() : await filesIn(folder);
+    const page = files.get("index.html");
+    if (!page) return new Response(NOT_BUILT, { status: 404, headers: plain });
+    const name = nameOf(c.req.path);
+    const file = files.get(name);
+    if (file) return respond(c, file, name.startsWith(ASSETS));
+    if (name.startsWith(ASSETS)) return new Response("There is no such file.\n", { status: 404, headers: plain });
+    // Every other address is a page of the console, which finds its way by itself.
+    return respond(c, page, false);
+  }
+  app.get("/", (c) => c.redirect("/console"));
+  app.get("/console", (c) => serve(c));
+  app.get("/console/*", (c) => serve(c));
+}
+
+const plain = { ...HEADERS, "Content-Type": TYPES[".txt"] ?? "", "Cache-Control": "no-cache" };
+
+/** Files are looked up among those that were read, so that no name leads out of the folder. */
+function nameOf(path: string): string {
+  try {
+    return decodeURIComponent(path.slice("/console/".length));
+  } catch {
+    return "";
+  }
+}
+
+function respond(c: Context<HttpEnv>, file: StaticFile, hashed: boolean): Response {
+  const accepted = codingsOf(c.req.header("Accept-Encoding") ?? "");
+  const encoded = file.encoded.find(({ coding }) => accepted.has(coding));
+  const etag = encoded ? `"${file.etag}-${encoded.coding}"` : `"${file.etag}"`;
+  const headers: Record<string, string> = {
+    ...HEADERS,
+    "Cache-Control": hashed ? "public, max-age=31536000, immutable" : "no-cache",
+    "Content-Type": file.type,
+    ETag: etag,
+    ...(file.encoded.length > 0 && { Vary: "Accept-Encoding" }),
+    ...(encoded && { "Content-Encoding": encoded.coding }),
+  };
+  const known = (c.req.header("If-None-Match") ?? "").split(",").map((tag) => tag.trim().replace(/^W\//, ""));
+  if (known.includes(etag)) return new Response(null, { status: 304, headers });
+  return new Response(encoded?.body ?? file.body, { headers });
+}
+
+/** Codings that a client takes: those it names, but with a weight of 0. */
+function codingsOf(header: string): ReadonlySet<string> {
+  const offers = header.split(",").map((offer) =>
+    offer
+      .trim()
+      .toLowerCase()
+      .split(/\s*;\s*q=/),
+  );
+  return new Set(offers.filter(([, weight]) => Number(weight ?? 1) > 0).map(([coding = ""]) => coding));
+}
+
+async function readFiles(folder: string): Promise<Files> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const names = entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)).split(sep).join("/"));
+  const bodies = new Map(
+    await Promise.all(names.map(async (name) => [name, new Uint8Array(await readFile(join(folder, name)))] as const)),
+  );
+  const files = new Map<string, StaticFile>();
+  for (const [name, body] of bodies) {
+    const type = TYPES[extname(name)];
+    // What the build keeps for itself is hidden, or of a kind that no page asks for.
+    if (type === undefined || name.split("/").some((part) => part.startsWith("."))) continue;
+    const etag = createHash("sha256").update(body).digest("base64url").slice(0, 22);
+    const encoded = ENCODINGS.flatMap(({ coding, suffix }) => {
+      const compressed = bodies.get(name + suffix);
+      return compressed ? [{ coding, body: compressed }] : [];
+    });
+    files.set(name, { body, type, etag, encoded });
+  }
+  return files;
+}
