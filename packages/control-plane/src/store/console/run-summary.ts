@@ -3,8 +3,9 @@ import { type Expression, type ExpressionBuilder, sql } from "kysely";
 import { fromJson, isoTime } from "../columns.ts";
 import { idBatches } from "../in-batches.ts";
 import type { Engine, RunRow, Schema } from "../schema.ts";
+import { beginningOf } from "../thread-title.ts";
 
-const QUERY_CHARACTERS = 200;
+const QUERY_UNITS = 200;
 const MICROS = 1_000_000;
 
 const COLUMNS = [
@@ -108,7 +109,7 @@ function toSummary(row: SummarisedRun, figures: Figures): RunSummary {
     status: row.status,
     code: (row.failure && fromJson(row.failure).code) ?? null,
     role: row.role,
-    query: firstCharacters(query),
+    query: shownQuery(query),
     provider,
     model,
     createdAt: isoTime(row.created_at),
@@ -125,11 +126,7 @@ function toSummary(row: SummarisedRun, figures: Figures): RunSummary {
 }
 
 /** What a list shows of a query. */
-export function firstCharacters(query: string): string {
-  return query.length <= QUERY_CHARACTERS
-    ? query
-    : [...query.slice(0, 2 * QUERY_CHARACTERS)].slice(0, QUERY_CHARACTERS).join("");
-}
+export const shownQuery = (query: string): string => beginningOf(query, QUERY_UNITS);
 
 /** Ids of credentials and members begin with what they are. */
 function sourceOf(keyId: string, provider: string): RunSource {

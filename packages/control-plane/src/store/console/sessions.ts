@@ -5,7 +5,7 @@ import { fromJson, isoTime } from "../columns.ts";
 import type { Engine, Schema } from "../schema.ts";
 import { olderThan, pageFrom } from "./keyset.ts";
 import { asks, likeLiteral } from "./run-filter.ts";
-import { firstCharacters, sum } from "./run-summary.ts";
+import { shownQuery, sum } from "./run-summary.ts";
 
 const ORDER = { at: "sessions.last_seen_at", id: "sessions.id" };
 /** Sessions that one page of a search looks at. */
@@ -113,7 +113,7 @@ async function toldOf(db: Engine["db"], agentId: string, sessionIds: readonly st
     rows.map(({ id, request, queries, failed, micros }) => [
       id,
       {
-        firstQuery: request === null ? "" : firstCharacters(fromJson(request).query),
+        firstQuery: request === null ? "" : shownQuery(fromJson(request).query),
         queries: Number(queries),
         failed: Number(failed),
         costUsd: Number(micros) / 1_000_000,
