@@ -1,9 +1,9 @@
-import { FUNCTION_NAME } from "@patchbay/protocol";
 import { type Expression, sql, type SqlBool } from "kysely";
-import type { AnalyticsReads, Buckets, CalledFunction, FiguresOf } from "../../ports/console-insight.ts";
+import type { AnalyticsReads, Buckets, FiguresOf } from "../../ports/console-insight.ts";
 import type { Engine } from "../schema.ts";
-import { addToBin, binOf, type Histogram, percentile } from "./percentiles.ts";
-import { tallyOf } from "./tally.ts";
+import { binOf } from "./percentiles.ts";
+import { inSlices } from "./slices.ts";
+import { createTally } from "./tally.ts";
 
 /**
  * Figures over a time. The database counts, so that what crosses over does not grow with the number of queries; indexes hold
@@ -12,13 +12,17 @@ import { tallyOf } from "./tally.ts";
 export function analyticsReads(engine: Engine): AnalyticsReads {
   return {
     async queries(of, buckets) {
-      const [ended, roles, spent, calls] = await Promise.all([
-        endedQueries(engine, of, buckets),
-        queriesByRole(engine, of),
-        spentOnTurns(engine, of, buckets),
-        endedCalls(engine, of),
-      ]);
-      return { ...tallyOf(buckets.count, { ended, roles, spent }), functions: functionsOf(calls) };
+      const tally = createTally(buckets.count);
+      await inSlices(of, buckets, async (slice) => {
+        const part = { ...of, ...slice };
+        const [ended, spent, calls] = await Promise.all([
+          endedQueries(engine, part, buckets),
+          spentOnTurns(engine, part, buckets),
+          endedCalls(engine, part),
+        ]);
+        tally.add({ ended, spent, calls });
+      });
+      return tally.figures();
     },
   };
 }
@@ -46,23 +50,14 @@ function endedQueries({ db }: Engine, of: FiguresOf, buckets: Buckets) {
     .selectFrom("runs")
     .select((eb) => [
       "status",
+      "role",
       bucketIn(buckets).as("bucket"),
       binOf(tookMs).as("bin"),
       eb.fn.countAll<number>().as("count"),
     ])
     .where(within(of, "created_at"))
     .where("finished_at", "is not", null)
-    .groupBy(["status", "bucket", "bin"])
-    .execute();
-}
-
-function queriesByRole({ db }: Engine, of: FiguresOf) {
-  return db
-    .selectFrom("runs")
-    .select((eb) => ["role", "status", eb.fn.countAll<number>().as("count")])
-    .where(within(of, "created_at"))
-    .where("finished_at", "is not", null)
-    .groupBy(["role", "status"])
+    .groupBy(["bucket", "bin", "status", "role"])
     .execute();
 }
 
@@ -81,7 +76,7 @@ function spentOnTurns({ db }: Engine, of: FiguresOf, buckets: Buckets) {
       sum(eb.ref("cost_micros")).as("costMicros"),
     ])
     .where(within(of, "created_at"))
-    .groupBy(["provider", "model", "role", "bucket"])
+    .groupBy(["bucket", "provider", "model", "role"])
     .execute();
 }
 
@@ -89,7 +84,7 @@ function endedCalls({ db }: Engine, of: FiguresOf) {
   return db
     .selectFrom("calls")
     .select((eb) => [
-      "function_name",
+      "function_name as name",
       "state",
       binOf(tookMs).as("bin"),
       eb.fn.countAll<number>().as("count"),
@@ -97,37 +92,6 @@ function endedCalls({ db }: Engine, of: FiguresOf) {
     ])
     .where(within(of, "finished_at"))
     .where("finished_at", "is not", null)
-    .groupBy(["function_name", "state", "bin"])
+    .groupBy(["bin", "function_name", "state"])
     .execute();
-}
-
-type EndedCalls = Awaited<ReturnType<typeof endedCalls>>;
-
-function functionsOf(rows: EndedCalls): CalledFunction[] {
-  const byName = new Map<
-    string,
-    { calls: number; failed: number; denied: number; totalMs: number; times: Histogram }
-  >();
-  for (const { function_name, state, bin, count, ms } of rows) {
-    // A model may say anything where a name belongs.
-    const name = FUNCTION_NAME.test(function_name) ? function_name : "(not a name)";
-    let called = byName.get(name);
-    if (!called) byName.set(name, (called = { calls: 0, failed: 0, denied: 0, totalMs: 0, times: new Map() }));
-    called.calls += count;
-    if (state === "denied") {
-      called.denied += count;
-      continue;
-    }
-    if (state === "failed") called.failed += count;
-    called.totalMs += ms;
-    addToBin(called.times, bin, count);
-  }
-  return [...byName]
-    .map(([name, { times, ...counts }]) => ({
-      name,
-      ...counts,
-      p50Ms: percentile(times, 0.5),
-      p95Ms: percentile(times, 0.95),
-    }))
-    .toSorted((a, b) => b.calls - a.calls || (a.name < b.name ? -1 : 1));
 }

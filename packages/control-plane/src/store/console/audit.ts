@@ -1,10 +1,10 @@
 import { sql, type SqlBool } from "kysely";
 import type { AuditReads, NamedAuditRow } from "../../ports/console-insight.ts";
 import { matches, toAuditRow } from "../audit.ts";
-import { toCursor } from "../page-cursor.ts";
 import type { Engine } from "../schema.ts";
-import { olderThan } from "./older-than.ts";
+import { olderThan, pageFrom } from "./keyset.ts";
 
+const NEWEST = { at: "created_at", id: "id" };
 /** Entries of a usual course, of which there are many: an index of its own holds all others. */
 const USUAL = ["run.started", "run.succeeded", "call.succeeded"];
 
@@ -13,22 +13,20 @@ export function auditReads(engine: Engine): AuditReads {
     async list(orgId, { limit, cursor, ...filter }) {
       let query = engine.db.selectFrom("audit").selectAll().where("org_id", "=", orgId).where(matches(filter));
       if (filter.action !== undefined && !mayBeUsual(filter.action)) query = query.where(unusual);
-      if (cursor !== undefined) query = query.where(olderThan(cursor));
+      if (cursor !== undefined) query = query.where(olderThan(cursor, NEWEST));
       const rows = await query
         .orderBy("created_at", "desc")
         .orderBy("id", "desc")
         .limit(limit + 1)
         .execute();
-      const page = rows.slice(0, limit);
+      const endOf = ({ created_at: at, id }: (typeof rows)[number]) => ({ at, id });
+      const { rows: page, nextCursor } = pageFrom(rows, { limit, floor: undefined, endOf });
       const names = await namesOf(engine, orgId, [...new Set(page.flatMap(({ key_id }) => key_id ?? []))]);
-      const last = page.at(-1);
-      return {
-        items: page.map((row): NamedAuditRow => {
-          const member = row.key_id === null ? undefined : names.get(row.key_id);
-          return { ...toAuditRow(row), ...(member !== undefined && { member }) };
-        }),
-        nextCursor: rows.length > limit && last ? toCursor({ at: last.created_at, id: last.id }) : null,
-      };
+      const items = page.map((row): NamedAuditRow => {
+        const member = row.key_id === null ? undefined : names.get(row.key_id);
+        return { ...toAuditRow(row), ...(member !== undefined && { member }) };
+      });
+      return { items, nextCursor };
     },
   };
 }

@@ -1,27 +1,32 @@
 import { sql } from "kysely";
 import type { CreditDay, CreditReads, LedgerRow } from "../../ports/console-insight.ts";
-import { toCursor } from "../page-cursor.ts";
 import type { Engine } from "../schema.ts";
-import { olderThan } from "./older-than.ts";
+import { olderThan, pageFrom } from "./keyset.ts";
+import { inSlices, type Slice } from "./slices.ts";
 
 const DAY_MS = 86_400_000;
+const NEWEST = { at: "created_at", id: "id" };
 const sum = sql<number>`cast(coalesce(sum(ledger.micros), 0) as bigint)`;
 
 export function creditReads(engine: Engine): CreditReads {
   const { db, dialect } = engine;
   return {
     async days(orgId, fromDay, toDay) {
-      const [moved, held, now] = await Promise.all([
-        movedByDay(engine, orgId, fromDay),
-        heldByDay(engine, orgId),
-        db
-          .selectFrom("orgs")
-          .select([dialect.now.as("now"), "balance_micros"])
-          .where("id", "=", orgId)
-          .executeTakeFirstOrThrow(),
-      ]);
-      const balance = moved[0]?.balance ?? now.balance_micros;
-      return daysOf(moved, { held, balance, fromDay, toDay: Math.min(toDay, Math.floor(now.now / DAY_MS)) });
+      const { now, balance_micros } = await db
+        .selectFrom("orgs")
+        .select([dialect.now.as("now"), "balance_micros"])
+        .where("id", "=", orgId)
+        .executeTakeFirstOrThrow();
+      const today = Math.floor(now / DAY_MS);
+      const moved: MovedOnDay[] = [];
+      const firstAt = fromDay * DAY_MS;
+      await inSlices({ from: firstAt, to: (today + 1) * DAY_MS }, { firstAt, widthMs: DAY_MS }, async (slice) => {
+        moved.push(...(await movedByDay(engine, orgId, slice)));
+      });
+      // Of the newest days, read first: what is entered after that is in neither.
+      const balance = moved[0]?.balance ?? balance_micros;
+      const held = await heldByDay(engine, orgId);
+      return daysOf(moved, { held, balance, fromDay, toDay: Math.min(toDay, today) });
     },
 
     async heldMicros(orgId) {
@@ -44,33 +49,33 @@ export function creditReads(engine: Engine): CreditReads {
       // Literals, since a partial index is chosen by them.
       if (kind !== undefined) query = query.where(sql<boolean>`kind = ${sql.lit(kind)}`);
       if (kind === "grant" || kind === "release") query = query.where(sql<boolean>`kind in ('grant', 'release')`);
-      if (cursor !== undefined) query = query.where(olderThan(cursor));
+      if (cursor !== undefined) query = query.where(olderThan(cursor, NEWEST));
       const rows = await query
         .orderBy("created_at", "desc")
         .orderBy("id", "desc")
         .limit(limit + 1)
         .execute();
-      const page = rows.slice(0, limit);
+      const endOf = ({ created_at: at, id }: (typeof rows)[number]) => ({ at, id });
+      const { rows: page, nextCursor } = pageFrom(rows, { limit, floor: undefined, endOf });
       const agents = await agentsOf(engine, orgId, [...new Set(page.flatMap(({ run_id }) => run_id ?? []))]);
-      const last = page.at(-1);
-      return {
-        items: page.map((row): LedgerRow => ({
-          id: row.id,
-          at: row.created_at,
-          kind: row.kind,
-          micros: row.micros,
-          runId: row.run_id,
-          agentId: (row.run_id !== null && agents.get(row.run_id)) || null,
-          step: row.step,
-        })),
-        nextCursor: rows.length > limit && last ? toCursor({ at: last.created_at, id: last.id }) : null,
-      };
+      const items = page.map((row): LedgerRow => ({
+        id: row.id,
+        at: row.created_at,
+        kind: row.kind,
+        micros: row.micros,
+        runId: row.run_id,
+        agentId: (row.run_id !== null && agents.get(row.run_id)) || null,
+        step: row.step,
+      }));
+      return { items, nextCursor };
     },
   };
 }
 
+type MovedOnDay = Awaited<ReturnType<typeof movedByDay>>[number];
+
 /** With the balance of the same moment, from which those of the days before are told. */
-function movedByDay({ db }: Engine, orgId: string, fromDay: number) {
+function movedByDay({ db }: Engine, orgId: string, { from, to }: Slice) {
   const granted = sql<number>`cast(coalesce(sum(case when kind = 'grant' then micros end), 0) as bigint)`;
   return db
     .selectFrom("ledger")
@@ -81,7 +86,8 @@ function movedByDay({ db }: Engine, orgId: string, fromDay: number) {
       eb.selectFrom("orgs").select("balance_micros").where("orgs.id", "=", orgId).$asScalar().$notNull().as("balance"),
     ])
     .where("org_id", "=", orgId)
-    .where("created_at", ">=", fromDay * DAY_MS)
+    .where("created_at", ">=", from)
+    .where("created_at", "<", to)
     .groupBy("day")
     .execute();
 }
@@ -152,7 +158,8 @@ async function agentsOf({ db }: Engine, orgId: string, runIds: string[]): Promis
       db
         .selectFrom("usage")
         .select(["run_id as id", "agent_id"])
-        .where("org_id", "=", orgId)
+        // An expression, lest an index of the whole organisation is taken for the narrower one.
+        .where((eb) => eb(eb.fn.coalesce("org_id", eb.val("")), "=", orgId))
         .where("run_id", "in", runIds),
     )
     .execute();

@@ -1,64 +1,84 @@
 import type { RunStatus } from "@patchbay/protocol";
 import type { Figures, ModelFigures, QueryFigures, RoleFigures } from "../../ports/console-insight.ts";
+import { callTally, type CallCount } from "./call-tally.ts";
 import { addToBin, type Histogram, percentile } from "./percentiles.ts";
-
-interface Counted {
-  status: RunStatus;
-  count: number;
-}
 
 /** Counts as the database groups them. */
 export interface Counts {
-  ended: (Counted & { bucket: number; bin: number })[];
-  roles: (Counted & { role: string | null })[];
+  ended: { status: RunStatus; role: string | null; bucket: number; bin: number; count: number }[];
   spent: (Omit<ModelFigures, "costsMicros"> & { role: string | null; bucket: number })[];
+  calls: CallCount[];
 }
 
-/** Puts the counts together, without a gap between the buckets. */
-export function tallyOf(buckets: number, { ended, roles, spent }: Counts): Omit<QueryFigures, "functions"> {
-  const all = newTally();
-  const each = Array.from({ length: buckets }, newTally);
-  for (const row of ended) {
-    addEnded(all, row);
-    addEnded(each[row.bucket]!, row);
+/** Puts counts together, without a gap between the buckets. */
+export function createTally(buckets: number) {
+  const all = newTotals();
+  const each = Array.from({ length: buckets }, newTotals);
+  const models = new Map<string, ModelFigures>();
+  const roles = new Map<string | null, RoleFigures>();
+  const calls = callTally();
+
+  function addEnded({ status, role, bucket, bin, count }: Counts["ended"][number]): void {
+    if (status === "queued" || status === "running") return;
+    for (const totals of [all, each[bucket]!]) {
+      totals.ended[status] += count;
+      addToBin(totals.times, bin, count);
+    }
+    const ofRole = made(roles, role, () => newRole(role));
+    ofRole.queries += count;
+    if (status === "failed") ofRole.failed += count;
   }
-  for (const row of spent) {
-    addSpent(all, row);
-    addSpent(each[row.bucket]!, row);
+
+  function addSpent({ role, bucket, ...row }: Counts["spent"][number]): void {
+    const { provider, model, costMicros } = row;
+    const ofModel = made(models, JSON.stringify([provider, model]), () => newModel(provider, model, buckets));
+    for (const sums of [all.spent, each[bucket]!.spent, ofModel]) {
+      sums.inputTokens += row.inputTokens;
+      sums.outputTokens += row.outputTokens;
+      sums.costMicros += costMicros;
+    }
+    ofModel.turns += row.turns;
+    ofModel.cachedInputTokens += row.cachedInputTokens;
+    ofModel.costsMicros[bucket]! += costMicros;
+    made(roles, role, () => newRole(role)).costMicros += costMicros;
   }
+
   return {
-    totals: figuresOf(all),
-    buckets: each.map(figuresOf),
-    models: modelsOf(spent, buckets),
-    roles: rolesOf(roles, spent),
+    add(counts: Counts): void {
+      for (const row of counts.ended) addEnded(row);
+      for (const row of counts.spent) addSpent(row);
+      for (const row of counts.calls) calls.add(row);
+    },
+    figures: (): QueryFigures => ({
+      totals: figuresOf(all),
+      buckets: each.map(figuresOf),
+      models: [...models.values()].toSorted((a, b) => b.costMicros - a.costMicros || b.turns - a.turns),
+      functions: calls.figures(),
+      roles: [...roles.values()].toSorted((a, b) => b.queries - a.queries || b.costMicros - a.costMicros),
+    }),
   };
 }
 
-interface Tally {
+interface Totals {
   ended: Record<"succeeded" | "failed" | "cancelled", number>;
   times: Histogram;
   spent: Pick<Figures, "inputTokens" | "outputTokens" | "costMicros">;
 }
 
-const newTally = (): Tally => ({
+const newTotals = (): Totals => ({
   ended: { succeeded: 0, failed: 0, cancelled: 0 },
   times: new Map(),
   spent: { inputTokens: 0, outputTokens: 0, costMicros: 0 },
 });
 
-function addEnded({ ended, times }: Tally, { status, bin, count }: Counts["ended"][number]): void {
-  if (status === "queued" || status === "running") return;
-  ended[status] += count;
-  addToBin(times, bin, count);
-}
+const newRole = (role: string | null): RoleFigures => ({ role, queries: 0, failed: 0, costMicros: 0 });
 
-function addSpent({ spent }: Tally, row: Counts["spent"][number]): void {
-  spent.inputTokens += row.inputTokens;
-  spent.outputTokens += row.outputTokens;
-  spent.costMicros += row.costMicros;
-}
+const newModel = (provider: string, model: string, buckets: number): ModelFigures => ({
+  ...{ provider, model, turns: 0, inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, costMicros: 0 },
+  costsMicros: Array.from({ length: buckets }, () => 0),
+});
 
-const figuresOf = ({ ended, times, spent }: Tally): Figures => ({
+const figuresOf = ({ ended, times, spent }: Totals): Figures => ({
   ...ended,
   p50Ms: percentile(times, 0.5),
   p95Ms: percentile(times, 0.95),
@@ -66,38 +86,11 @@ const figuresOf = ({ ended, times, spent }: Tally): Figures => ({
   ...spent,
 });
 
-function modelsOf(spent: Counts["spent"], buckets: number): ModelFigures[] {
-  const models = new Map<string, ModelFigures>();
-  for (const { provider, model, bucket, turns, inputTokens, cachedInputTokens, outputTokens, costMicros } of spent) {
-    const key = JSON.stringify([provider, model]);
-    const sum = models.get(key) ?? newModel(provider, model, buckets);
-    models.set(key, sum);
-    sum.turns += turns;
-    sum.inputTokens += inputTokens;
-    sum.cachedInputTokens += cachedInputTokens;
-    sum.outputTokens += outputTokens;
-    sum.costMicros += costMicros;
-    sum.costsMicros[bucket]! += costMicros;
-  }
-  return [...models.values()].toSorted((a, b) => b.costMicros - a.costMicros || b.turns - a.turns);
-}
-
-const newModel = (provider: string, model: string, buckets: number): ModelFigures => ({
-  ...{ provider, model, turns: 0, inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, costMicros: 0 },
-  costsMicros: Array.from({ length: buckets }, () => 0),
-});
-
-function rolesOf(ended: Counts["roles"], spent: Counts["spent"]): RoleFigures[] {
-  const roles = new Map<string | null, RoleFigures>();
-  const figures = (role: string | null): RoleFigures => {
-    const sum = roles.get(role) ?? { role, queries: 0, failed: 0, costMicros: 0 };
-    roles.set(role, sum);
-    return sum;
-  };
-  for (const { role, status, count } of ended) {
-    figures(role).queries += count;
-    if (status === "failed") figures(role).failed += count;
-  }
-  for (const { role, costMicros } of spent) figures(role).costMicros += costMicros;
-  return [...roles.values()].toSorted((a, b) => b.queries - a.queries || b.costMicros - a.costMicros);
+/** The value of this key, made where there is none. */
+function made<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+  const known = map.get(key);
+  if (known !== undefined) return known;
+  const fresh = make();
+  map.set(key, fresh);
+  return fresh;
 }
