@@ -1,14 +1,24 @@
 import type { ConsoleRole } from "@patchbay/protocol/console";
+import type { AgentReads, CredentialReads, FunctionReads, LiveReads, RuntimeReads } from "./console-agents.ts";
 import type { AnalyticsReads, AuditReads, CreditReads } from "./console-insight.ts";
+import type { RunReads, SessionReads, ThreadReads } from "./console-runs.ts";
 
 /** What the console reads and keeps beside everything else. Each method sees one organisation, unless it says otherwise. */
 export interface ConsoleStore {
   members: MemberStore;
   signIn: SignInStore;
   organisations: OrganisationReads;
+  runs: RunReads;
+  threads: ThreadReads;
+  sessions: SessionReads;
   analytics: AnalyticsReads;
   audit: AuditReads;
   credits: CreditReads;
+  agents: AgentReads;
+  credentials: CredentialReads;
+  runtimes: RuntimeReads;
+  functions: FunctionReads;
+  live: LiveReads;
 }
 
 export interface MemberRecord {

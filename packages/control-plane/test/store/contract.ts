@@ -3,6 +3,10 @@ import { accountContract } from "./contract/accounts.ts";
 import { auditContract } from "./contract/audit.ts";
 import { callContract } from "./contract/calls.ts";
 import { claimContract } from "./contract/claims.ts";
+import { consoleAgentContract } from "./contract/console-agents.ts";
+import { consoleAuditContract } from "./contract/console-audit.ts";
+import { consoleCreditContract } from "./contract/console-credits.ts";
+import { figureContract } from "./contract/console-figures.ts";
 import { creditContract } from "./contract/credits.ts";
 import { idempotencyContract } from "./contract/idempotency.ts";
 import { raceContract } from "./contract/races.ts";
@@ -26,5 +30,9 @@ export function storeContract(makePlace: MakePlace): void {
   describe("races", () => raceContract(makePlace));
   describe("odd texts", () => textContract(makePlace));
   describe("the audit log", () => auditContract(makePlace));
+  describe("agents in the console", () => consoleAgentContract(makePlace));
+  describe("figures over a time", () => figureContract(makePlace));
+  describe("credits over a time", () => consoleCreditContract(makePlace));
+  describe("the console's audit log", () => consoleAuditContract(makePlace));
   describe("upkeep", () => upkeepContract(makePlace));
 }

@@ -1,0 +1,80 @@
+import type { Manifest } from "@patchbay/protocol";
+import type { Agent, Credential, FunctionFigures, Runtime } from "@patchbay/protocol/console";
+import type { PageAsked, PageOf } from "./console-runs.ts";
+import type { CredentialKind } from "./stores.ts";
+
+/** Agents as the console shows them; deleted ones are not there. */
+export interface AgentReads {
+  /** Newest first. `q` is looked for in the name, or is an id's beginning. */
+  list(orgId: string, asked: { q?: string | undefined } & PageAsked): Promise<PageOf<Agent>>;
+  get(orgId: string, agentId: string): Promise<Agent | undefined>;
+}
+
+export interface CredentialReads {
+  /** Newest first, of every kind unless one is named. */
+  list(
+    orgId: string,
+    agentId: string,
+    asked: { kind?: CredentialKind | undefined } & PageAsked,
+  ): Promise<PageOf<Credential>>;
+  get(orgId: string, agentId: string, credentialId: string): Promise<Credential | undefined>;
+}
+
+export interface RuntimeReads {
+  /** Connected ones first, then those seen in the last 7 days; among them the one that connected last first. */
+  list(orgId: string, agentId: string, asked: PageAsked): Promise<PageOf<Runtime>>;
+}
+
+/** A function set as it was connected. Times are milliseconds of the database's clock. */
+export interface StoredFunctionSet {
+  manifestHash: string;
+  manifest: Manifest;
+  firstSeenAt: number;
+  /** A runtime with it is connected now. */
+  connected: boolean;
+}
+
+/** How a function was called by a role in some time. */
+export interface RoleCalls {
+  functionName: string;
+  role: string | null;
+  /** Those that went through, whatever became of them. */
+  calls: number;
+  denied: number;
+  lastAt: number;
+}
+
+export interface FunctionReads {
+  /** Undefined when the agent has no such set; without a hash the one that new runs get, or the one connected last. */
+  set(orgId: string, agentId: string, manifestHash: string | undefined): Promise<StoredFunctionSet | undefined>;
+  /** Newest first. */
+  sets(orgId: string, agentId: string, asked: PageAsked): Promise<PageOf<StoredFunctionSet>>;
+  /** By name, of calls that ended between the two. Percentiles are within 5 % and leave denied calls out. */
+  figures(
+    orgId: string,
+    agentId: string,
+    range: { from: number; to: number },
+  ): Promise<ReadonlyMap<string, FunctionFigures>>;
+  /** Of calls that ended since then. */
+  callsByRole(orgId: string, agentId: string, since: number): Promise<RoleCalls[]>;
+}
+
+/** What lists of an organisation show, in few characters that differ where a list would. */
+export interface ListSigns {
+  members: string;
+  credits: string;
+  /** By agent. */
+  agents: ReadonlyMap<string, AgentSigns>;
+}
+
+export interface AgentSigns {
+  agents: string;
+  runs: string;
+  runtimes: string;
+  credentials: string;
+}
+
+export interface LiveReads {
+  /** Undefined when there is no such organisation. Costs a few look-ups by index, however many runs there are. */
+  signs(orgId: string): Promise<ListSigns | undefined>;
+}

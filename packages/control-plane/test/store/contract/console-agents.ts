@@ -1,0 +1,348 @@
+import type { CallOutcome } from "@patchbay/protocol";
+import { expect, test } from "vitest";
+import type { NewRun } from "../../../src/ports/run-store.ts";
+import type { NewCredential } from "../../../src/ports/stores.ts";
+import { manifestOf } from "../../run/fake-gateway.ts";
+import { openWorld, sampleCall, sampleLink, sampleRequest, sampleTurn, type MakePlace, type World } from "./world.ts";
+
+const DAY_MS = 86_400_000;
+const PAGE = { limit: 50 };
+
+/** What the console reads of agents, their credentials, runtimes and functions. */
+export function consoleAgentContract(place: MakePlace): void {
+  test("agents are listed newest first with what is connected and asked now, a page at a time", async () => {
+    await using world = await openWorld(place);
+    const { accounts, runtimes, console } = world.store;
+    const manifest = manifestOf({ a: "everyone", b: ["x"] });
+    await runtimes.saveManifest(world.agentId, "h1", manifest);
+    await runtimes.linkOpened(sampleLink());
+    await runtimes.linkOpened(sampleLink({ instanceId: "rt_2", connectionId: "con_2" }));
+    await world.finish(await world.start());
+    world.clock.advance(DAY_MS);
+    await runtimes.linksAlive(["con_2"]);
+    await failedRun(world);
+    world.clock.advance(5);
+    await world.start();
+    await accounts.createAgent({ agentId: "agt_2", orgId: world.orgId, name: "Buyer", instructions: "Buy." });
+
+    const first = await console.agents.list(world.orgId, { limit: 1 });
+    const second = await console.agents.list(world.orgId, { limit: 1, cursor: first.nextCursor! });
+
+    expect(first.items).toEqual([
+      {
+        agentId: "agt_2",
+        name: "Buyer",
+        instructions: "Buy.",
+        createdAt: iso(world.clock.now()),
+        runtimes: 0,
+        functions: null,
+        queries: 0,
+        failed: 0,
+        lastQueryAt: null,
+      },
+    ]);
+    const { items, nextCursor } = second;
+    expect(nextCursor).toBeNull();
+    expect(items).toMatchObject([
+      { name: "Clerk", runtimes: 1, functions: 2, queries: 2, failed: 1, lastQueryAt: iso(world.clock.now()) },
+    ]);
+    expect(await console.agents.get(world.orgId, world.agentId)).toEqual(items[0]);
+  });
+
+  test("agents are found by their name, whatever its capitals and signs, or by an id's beginning", async () => {
+    await using world = await openWorld(place);
+    const { accounts, console } = world.store;
+    await accounts.createAgent({ agentId: "agt_2", orgId: world.orgId, name: "100%_Buyer", instructions: "" });
+    const named = async (q: string) =>
+      (await console.agents.list(world.orgId, { ...PAGE, q })).items.map(({ agentId }) => agentId);
+
+    expect(await named("cLER")).toEqual([world.agentId]);
+    expect(await named("%_b")).toEqual(["agt_2"]);
+    expect(await named("%")).toEqual(["agt_2"]);
+    expect(await named("agt_2")).toEqual(["agt_2"]);
+    expect(await named("nobody")).toEqual([]);
+  });
+
+  test("nothing of another organisation, and no deleted agent, is shown", async () => {
+    await using world = await openWorld(place);
+    const { accounts, runtimes, console } = world.store;
+    await accounts.createOrg({ orgId: "org_2", name: "Other", tier: "sandbox" });
+    await accounts.createCredential(keyOf(world.agentId));
+    await runtimes.saveManifest(world.agentId, "h1", manifestOf({ a: "everyone" }));
+    await runtimes.linkOpened(sampleLink());
+    await called(world, "a", { ok: true, value: 1 }, 1);
+    const { agentId } = world;
+
+    expect(await console.agents.list("org_2", PAGE)).toEqual({ items: [], nextCursor: null });
+    expect(await console.agents.get("org_2", agentId)).toBeUndefined();
+    expect(await console.credentials.list("org_2", agentId, PAGE)).toMatchObject({ items: [] });
+    expect(await console.credentials.get("org_2", agentId, "key_1")).toBeUndefined();
+    expect(await console.runtimes.list("org_2", agentId, PAGE)).toMatchObject({ items: [] });
+    expect(await console.functions.set("org_2", agentId, "h1")).toBeUndefined();
+    expect(await console.functions.sets("org_2", agentId, PAGE)).toMatchObject({ items: [] });
+    expect(await console.functions.figures("org_2", agentId, everything(world))).toEqual(new Map());
+    expect(await console.functions.callsByRole("org_2", agentId, 0)).toEqual([]);
+    expect((await console.live.signs("org_2"))?.agents).toEqual(new Map());
+    expect(await console.live.signs("org_none")).toBeUndefined();
+
+    await accounts.deleteAgent(agentId);
+    expect(await console.agents.list(world.orgId, PAGE)).toMatchObject({ items: [] });
+    expect(await console.agents.get(world.orgId, agentId)).toBeUndefined();
+  });
+
+  test("credentials of all kinds are one list, newest first, each with its state", async () => {
+    await using world = await openWorld(place);
+    const { accounts, console } = world.store;
+    const { clock, orgId, agentId } = world;
+    await accounts.createCredential(keyOf(agentId, { roles: ["clerk"], label: "till" }));
+    clock.advance(1);
+    const ends = { expiresAt: clock.now() + 2 };
+    await accounts.createCredential(keyOf(agentId, { credentialId: "tok_1", hash: "h2", kind: "access", ...ends }));
+    clock.advance(1);
+    await accounts.createCredential(keyOf(agentId, { credentialId: "rtk_1", hash: "h3", kind: "runtime" }));
+    await accounts.revokeCredential("runtime", "rtk_1");
+    clock.advance(1);
+
+    const first = await console.credentials.list(orgId, agentId, { limit: 2 });
+    const second = await console.credentials.list(orgId, agentId, { limit: 2, cursor: first.nextCursor! });
+
+    expect(first.items).toMatchObject([
+      { credentialId: "rtk_1", kind: "runtime", state: "revoked", roles: null },
+      { credentialId: "tok_1", kind: "access", state: "expired", expiresAt: iso(ends.expiresAt) },
+    ]);
+    expect(second).toEqual({
+      items: [
+        {
+          credentialId: "key_1",
+          kind: "api",
+          agentId,
+          hint: "abcd…wxyz",
+          label: "till",
+          roles: ["clerk"],
+          createdAt: iso(clock.now() - 3),
+          lastUsedAt: null,
+          expiresAt: null,
+          revokedAt: null,
+          state: "active",
+        },
+      ],
+      nextCursor: null,
+    });
+    expect((await console.credentials.list(orgId, agentId, { ...PAGE, kind: "api" })).items).toEqual(second.items);
+  });
+
+  test("runtimes are listed with their calls, connected ones first, forgotten ones not", async () => {
+    await using world = await openWorld(place);
+    const { runtimes, console } = world.store;
+    await runtimes.linkOpened(sampleLink({ instanceId: "rt_old", connectionId: "c_old" }));
+    world.clock.advance(7 * DAY_MS);
+    await runtimes.linkOpened(sampleLink({ instanceId: "rt_gone", connectionId: "c_gone", replicaId: "replica-b" }));
+    world.clock.advance(1_000);
+    await runtimes.linkOpened({ ...sampleLink(), sdk: "patchbay-functions/9" });
+    await runtimes.linkDraining("con_1");
+    await runtimes.linkClosed("c_gone");
+    const run = await world.start();
+    await world.store.runs.commit(run, {
+      calls: [sampleCall("call_1"), sampleCall("call_2", { position: 1 }), ended("call_3", { ok: true, value: 1 })],
+    });
+    world.clock.advance(2_000);
+
+    const first = await console.runtimes.list(world.orgId, world.agentId, { limit: 1 });
+    const second = await console.runtimes.list(world.orgId, world.agentId, { limit: 1, cursor: first.nextCursor! });
+
+    expect(first.items).toEqual([
+      {
+        instanceId: "rt_1",
+        connected: true,
+        draining: true,
+        replicaId: "replica-a",
+        sdk: "patchbay-functions/9",
+        manifestHash: "h1",
+        concurrency: 8,
+        inFlight: 2,
+        connectedAt: iso(world.clock.now() - 2_000),
+        lastSeenAt: iso(world.clock.now() - 2_000),
+        silentMs: 2_000,
+      },
+    ]);
+    expect(second.items).toMatchObject([
+      { instanceId: "rt_gone", connected: false, replicaId: null, sdk: null, connectedAt: null, inFlight: 0 },
+    ]);
+    expect(second.nextCursor).toBeNull();
+  });
+
+  test("the calls of a run that ended are no longer in flight", async () => {
+    await using world = await openWorld(place);
+    await world.store.runtimes.linkOpened(sampleLink());
+    const run = await world.start();
+    await world.store.runs.commit(run, { calls: [sampleCall("call_1")] });
+    await world.finish(run);
+
+    expect((await world.store.console.runtimes.list(world.orgId, world.agentId, PAGE)).items).toMatchObject([
+      { inFlight: 0 },
+    ]);
+  });
+
+  test("the function set is the connected one, else the one connected last; each keeps the time it came first", async () => {
+    await using world = await openWorld(place);
+    const { runtimes, console } = world.store;
+    const { clock, orgId, agentId } = world;
+    const began = clock.now();
+    const [old, fresh] = [manifestOf({ a: "everyone" }), manifestOf({ a: "everyone", b: ["x"] })];
+    expect(await console.functions.set(orgId, agentId, undefined)).toBeUndefined();
+    await runtimes.saveManifest(agentId, "h_old", old);
+    await runtimes.linkOpened(sampleLink({ instanceId: "i1", connectionId: "c1", manifestHash: "h_old" }));
+    clock.advance(DAY_MS);
+    await runtimes.saveManifest(agentId, "h_new", fresh);
+    await runtimes.linkOpened(sampleLink({ instanceId: "i2", connectionId: "c2", manifestHash: "h_new" }));
+    await runtimes.linkClosed("c1");
+
+    const newest = await console.functions.set(orgId, agentId, undefined);
+    await runtimes.linkClosed("c2");
+    clock.advance(1);
+    await runtimes.saveManifest(agentId, "h_old", old);
+    await runtimes.linkOpened(sampleLink({ instanceId: "i3", connectionId: "c3", manifestHash: "h_old" }));
+    const again = await console.functions.set(orgId, agentId, undefined);
+    const first = await console.functions.sets(orgId, agentId, { limit: 1 });
+    const second = await console.functions.sets(orgId, agentId, { limit: 1, cursor: first.nextCursor! });
+
+    const freshSet = { manifestHash: "h_new", manifest: fresh, firstSeenAt: began + DAY_MS };
+    const oldSet = { manifestHash: "h_old", manifest: old, firstSeenAt: began, connected: true };
+    expect(newest).toEqual({ ...freshSet, connected: true });
+    expect(again).toEqual(oldSet);
+    expect(await console.functions.set(orgId, agentId, "h_new")).toEqual({ ...freshSet, connected: false });
+    expect(await console.functions.set(orgId, agentId, "h_none")).toBeUndefined();
+    expect(first.items).toEqual([{ ...freshSet, connected: false }]);
+    expect(second).toEqual({ items: [oldSet], nextCursor: null });
+  });
+
+  test("figures of a function count its calls of the range, and tell how long those took that were let through", async () => {
+    await using world = await openWorld(place);
+    const from = world.clock.now();
+    for (let ms = 1; ms <= 100; ms++) await called(world, "a", { ok: true, value: 1 }, ms * 10);
+    await called(world, "a", { ok: false, code: "function_failed", message: "" }, 1_000);
+    await called(world, "a", { ok: false, code: "denied", message: "" }, 60_000);
+    await called(world, "b", { ok: true, value: 1 }, 5);
+    const to = world.clock.now();
+    await called(world, "a", { ok: true, value: 1 }, 1);
+
+    const figures = await world.store.console.functions.figures(world.orgId, world.agentId, { from, to });
+
+    const a = figures.get("a")!;
+    expect(a).toMatchObject({ calls: 102, failed: 1, denied: 1, lastCalledAt: iso(to - 5) });
+    expect(Math.abs(a.p50Ms! - 510) / 510).toBeLessThan(0.05);
+    expect(Math.abs(a.p95Ms! - 960) / 960).toBeLessThan(0.05);
+    expect([...figures.keys()].toSorted()).toEqual(["a"]);
+  });
+
+  test("calls are counted by function and role, those let through beside those refused", async () => {
+    await using world = await openWorld(place);
+    const since = world.clock.now();
+    await called(world, "a", { ok: true, value: 1 }, 1, "clerk");
+    await called(world, "a", { ok: false, code: "function_failed", message: "" }, 1, "clerk");
+    await called(world, "a", { ok: false, code: "unknown_function", message: "", rule: "roles" }, 1);
+
+    const rows = await world.store.console.functions.callsByRole(world.orgId, world.agentId, since);
+
+    const sum = (role: string | null, count: "calls" | "denied") =>
+      rows.filter((row) => row.role === role).reduce((all, row) => all + row[count], 0);
+    expect(rows.every(({ functionName }) => functionName === "a")).toBe(true);
+    expect([sum("clerk", "calls"), sum("clerk", "denied"), sum(null, "calls"), sum(null, "denied")]).toEqual([
+      2, 0, 0, 1,
+    ]);
+    expect(Math.max(...rows.map(({ lastAt }) => lastAt))).toBe(world.clock.now());
+    expect(await world.store.console.functions.callsByRole(world.orgId, world.agentId, since + 10)).toEqual([]);
+  });
+
+  test("the signs of lists change with what the lists show, and with nothing else", async () => {
+    await using world = await openWorld(place);
+    const { accounts, runtimes, runs, console } = world.store;
+    const { orgId, agentId } = world;
+    await accounts.createAgent({ agentId: "agt_2", orgId, name: "Buyer", instructions: "" });
+    let before = (await console.live.signs(orgId))!;
+    const other = before.agents.get("agt_2");
+
+    /** What differs since the last look. */
+    async function changed(): Promise<string[]> {
+      const now = (await console.live.signs(orgId))!;
+      const [was, is] = [before.agents.get(agentId), now.agents.get(agentId)];
+      const topics = ["agents", "runs", "runtimes", "credentials"] as const;
+      const differ = topics.filter((topic) => was?.[topic] !== is?.[topic]);
+      const ofAll = (["members", "credits"] as const).filter((topic) => before[topic] !== now[topic]);
+      expect(now.agents.get("agt_2")).toEqual(other);
+      before = now;
+      return [...differ, ...ofAll];
+    }
+
+    expect(await changed()).toEqual([]);
+    const run = await world.start();
+    expect(await changed()).toEqual(["runs"]);
+    await runs.commit(run, { events: [{ seq: 1, body: "{}" }] });
+    expect(await changed()).toEqual(["runs"]);
+    await world.finish({ ...run, lastSeq: 1 });
+    expect(await changed()).toEqual(["runs"]);
+    await runtimes.linkOpened(sampleLink());
+    expect(await changed()).toEqual(["runtimes"]);
+    await runtimes.linkDraining("con_1");
+    expect(await changed()).toEqual(["runtimes"]);
+    world.clock.advance(30_000);
+    expect(await changed()).toEqual(["runtimes"]);
+    await accounts.createCredential(keyOf(agentId, { expiresAt: world.clock.now() + 10 }));
+    expect(await changed()).toEqual(["credentials"]);
+    world.clock.advance(10);
+    expect(await changed()).toEqual(["credentials"]);
+    await accounts.updateAgent(agentId, { name: "Desk" });
+    expect(await changed()).toEqual(["agents"]);
+    await accounts.grant(orgId, 1);
+    expect(await changed()).toEqual(["credits"]);
+    const member = {
+      memberId: "mem_1",
+      orgId,
+      email: "a@b.test",
+      name: "A",
+      role: "viewer",
+      passwordHash: null,
+    } as const;
+    await console.members.create(member);
+    expect(await changed()).toEqual(["members"]);
+    await console.members.changeRole(orgId, "mem_1", "developer");
+    expect(await changed()).toEqual(["members"]);
+    await accounts.deleteAgent(agentId);
+    expect(await changed()).toEqual(["agents", "runs", "runtimes", "credentials"]);
+  });
+}
+
+const iso = (timeMs: number): string => new Date(timeMs).toISOString();
+
+const everything = (world: World) => ({ from: 0, to: world.clock.now() + 1 });
+
+function keyOf(agentId: string, change: Partial<NewCredential> = {}): NewCredential {
+  return { credentialId: "key_1", kind: "api", agentId, hash: "h1", hint: "abcd…wxyz", ...change };
+}
+
+const ended = (callId: string, outcome: CallOutcome) => sampleCall(callId, { position: 2, outcome });
+
+let calls = 0;
+
+/** A run with one call that takes `ms`. */
+async function called(
+  world: World,
+  functionName: string,
+  outcome: CallOutcome,
+  ms: number,
+  role?: string,
+): Promise<void> {
+  const who: Partial<NewRun> = role === undefined ? {} : { request: sampleRequest({ role }) };
+  const run = await world.start(who);
+  const call = sampleCall(`call_n${++calls}`, { functionName });
+  await world.store.runs.commit(run, { turn: sampleTurn(0), calls: [call] });
+  world.clock.advance(ms);
+  await world.store.runs.commit(run, { calls: [{ ...call, outcome }] });
+  await world.finish(run);
+}
+
+async function failedRun(world: World): Promise<void> {
+  const run = await world.start();
+  const finish = { status: "failed" as const, result: undefined, history: [], releaseIdempotencyKey: false };
+  await world.finish(run, { finish });
+}
