@@ -7,6 +7,7 @@ import { addConnectCommand } from "./commands/connect.ts";
 import { addCredentialCommands } from "./commands/credentials.ts";
 import { addDevCommand } from "./commands/dev.ts";
 import { addDoctorCommand } from "./commands/doctor.ts";
+import { addMemberCommands } from "./commands/members.ts";
 import { addQueryCommand } from "./commands/query.ts";
 import { addRecordCommands } from "./commands/records.ts";
 import { addServeCommand } from "./commands/serve.ts";
@@ -35,6 +36,7 @@ function createProgram(): Command {
   program.commandsGroup("Administer (straight on the database, also beside a running server):");
   addAccountCommands(program);
   addCredentialCommands(program);
+  addMemberCommands(program);
   addRecordCommands(program);
   addAuditCommand(program);
   examples(

@@ -186,3 +186,25 @@ test("backup writes a copy that can be administered, and overwrites nothing", as
   expect(JSON.parse(copy.stdout)).toEqual({ items: [org] });
   expect((await admin.run("backup", file)).stderr).toContain("overwrites nothing");
 });
+
+test("members are invited, given another link, listed and removed, but not the last owner", async () => {
+  await using admin = await administration();
+  await admin.json("orgs", "create", "Acme");
+  const at = ["--public-url", "https://patchbay.example.com"];
+  const invited = await admin.json("members", "invite", "Ann@Example.com", "--role", "owner", ...at);
+  expect(invited).toMatchObject({ email: "ann@example.com", role: "owner", active: false });
+  expect(invited["link"]).toMatch(/^https:\/\/patchbay\.example\.com\/console\/link#[0-9A-Za-z]{43}$/);
+
+  const { memberId = "" } = invited;
+  expect(await admin.json("members", "link", memberId, ...at)).not.toMatchObject({ link: invited["link"] });
+  expect((await admin.json("members", "list")).items).toMatchObject([{ memberId, email: "ann@example.com" }]);
+  const taken = await admin.run("members", "invite", "ann@example.com", "--role", "viewer");
+  expect(taken).toMatchObject({ code: 1, stderr: expect.stringContaining("ann@example.com already") });
+  const last = await admin.run("members", "remove", memberId);
+  expect(last).toMatchObject({ code: 1, stderr: expect.stringContaining("last owner") });
+
+  const { memberId: viewer = "" } = await admin.json("members", "invite", "bo@example.com", "--role", "viewer");
+  await admin.json("members", "remove", viewer);
+  expect((await admin.json("members", "list")).items).toHaveLength(1);
+  expect((await admin.run("members", "link", viewer)).stderr).toContain("members list");
+});

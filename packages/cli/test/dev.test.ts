@@ -8,6 +8,7 @@ import { serviceSource } from "./support/service-source.ts";
 interface Ready {
   baseUrl: string;
   localUrl: string;
+  consoleUrl: string;
   agentId: string;
   apiKey: string;
   runtimeKey: string;
@@ -57,6 +58,7 @@ test("dev --json prints one line with what is needed, and a query is answered th
     ready: true,
     baseUrl: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
     localUrl: dev.ready.baseUrl,
+    consoleUrl: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/console\/link#[0-9A-Za-z]{43}$/),
     agentId: expect.any(String),
     apiKey: expect.stringMatching(/^service_live_/),
     runtimeKey: expect.any(String),
@@ -73,6 +75,25 @@ test("dev --json prints one line with what is needed, and a query is answered th
     body: JSON.stringify({ query: 'Greet "Ann"' }),
   });
   expect(await local.text()).toContain('"type":"final_response"');
+});
+
+test("the console's link signs in once, as the owner of the development organisation", async () => {
+  await using folder = await folderWith(serviceSource());
+  await using dev = await startDev(folder.path);
+  const { baseUrl, consoleUrl } = dev.ready;
+  const open = () =>
+    fetch(`${baseUrl}/api/links/open`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json", Origin: baseUrl },
+      body: JSON.stringify({ link: new URL(consoleUrl).hash.slice(1) }),
+    });
+
+  const opened = await open();
+
+  expect(await opened.json()).toMatchObject({ member: { role: "owner" }, organisation: { name: "Development" } });
+  expect((await open()).status).toBe(404);
+  const cookie = opened.headers.get("Set-Cookie")?.split(";")[0] ?? "";
+  expect((await fetch(`${baseUrl}/api/session`, { headers: { Cookie: cookie } })).status).toBe(200);
 });
 
 test("the live log tells of queries and calls, and never of their text", async () => {
@@ -93,7 +114,7 @@ test("credentials are made once, kept for the owner alone, and made anew when th
     await using dev = await startDev(folder.path);
     dev.process.kill("SIGTERM");
     expect((await dev.finished).code).toBe(0);
-    return { ...dev.ready, baseUrl: "", localUrl: "" };
+    return { ...dev.ready, baseUrl: "", localUrl: "", consoleUrl: "" };
   };
   const first = await startOnce();
   expect(await startOnce()).toEqual(first);

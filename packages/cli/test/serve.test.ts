@@ -7,9 +7,9 @@ import { serviceSource } from "./support/service-source.ts";
 
 const offline = { PATCHBAY_PROVIDER: "offline" };
 
-async function startServe(folder: string, env: Record<string, string> = offline) {
-  const running = startCommand(["serve", "--port", "0", "--data-dir", folder, "--json"], { env });
-  const ready = JSON.parse(await running.seen(/^\{"ready".*\}$/m)) as { ready: true; baseUrl: string };
+async function startServe(folder: string, ...args: string[]) {
+  const running = startCommand(["serve", "--port", "0", "--data-dir", folder, "--json", ...args], { env: offline });
+  const ready = JSON.parse(await running.seen(/^\{"ready".*\}$/m)) as { baseUrl: string; setupUrl?: string };
   return { ...running, ready };
 }
 
@@ -61,8 +61,51 @@ test("serve --json prints one line on stdout, and its log goes to stderr", async
   serve.process.kill("SIGINT");
   const { code, stdout, stderr } = await serve.finished;
   expect(code).toBe(0);
-  expect(JSON.parse(stdout)).toEqual({ ready: true, baseUrl: serve.ready.baseUrl });
+  expect(JSON.parse(stdout)).toEqual({ ready: true, ...serve.ready });
   for (const line of stderr.trim().split("\n").filter(Boolean)) expect(() => JSON.parse(line)).not.toThrow();
+});
+
+const post = (url: string, body: object) =>
+  fetch(url, {
+    method: "POST",
+    headers: { "Content-Type": "application/json", Origin: new URL(url).origin },
+    body: JSON.stringify(body),
+  });
+
+test("serve gives a set-up link until the first owner has come in, the newest being the one that works", async () => {
+  await using folder = await temporaryFolder();
+  const secretOf = ({ setupUrl = "" }: { setupUrl?: string }) => new URL(setupUrl).hash.slice(1);
+  const stop = async ({ process, finished }: Awaited<ReturnType<typeof startServe>>) => {
+    process.kill("SIGTERM");
+    await finished;
+  };
+  const first = await startServe(folder.path);
+  await stop(first);
+  const second = await startServe(folder.path);
+  const { baseUrl } = second.ready;
+
+  expect((await post(`${baseUrl}/api/links`, { link: secretOf(first.ready) })).status).toBe(404);
+  const owner = { name: "Ann", email: "ann@example.com", password: "correct horse battery", organisation: "Acme" };
+  const accepted = await post(`${baseUrl}/api/links/accept`, { link: secretOf(second.ready), ...owner });
+  expect(await accepted.json()).toMatchObject({ member: { role: "owner" }, organisation: { name: "Acme" } });
+  await stop(second);
+  await using third = await startServe(folder.path);
+
+  expect(third.ready).not.toHaveProperty("setupUrl");
+  const { email, password } = owner;
+  expect((await post(`${third.ready.baseUrl}/api/session`, { email, password })).status).toBe(200);
+});
+
+test("serve --no-console serves the API alone", async () => {
+  await using folder = await temporaryFolder();
+  await using serve = await startServe(folder.path, "--no-console");
+
+  const statuses = ["/console", "/api/session", "/healthz"].map(
+    async (path) => (await fetch(serve.ready.baseUrl + path, { redirect: "manual" })).status,
+  );
+
+  expect(await Promise.all(statuses)).toEqual([404, 404, 200]);
+  expect(serve.ready).not.toHaveProperty("setupUrl");
 });
 
 test("a taken port exits 1 with the reason and what to do", async () => {

@@ -16,6 +16,7 @@ test("--help names every command and exits 0", async () => {
     "keys",
     "runtime-keys",
     "tokens",
+    "members",
     "credits",
     "runs",
     "audit",
@@ -24,7 +25,7 @@ test("--help names every command and exits 0", async () => {
     expect(stdout).toMatch(new RegExp(`^  ${name} `, "m"));
 });
 
-test.each(["dev", "serve", "connect", "query", "doctor", "backup", "agents create", "keys create"])(
+test.each(["dev", "serve", "connect", "query", "doctor", "backup", "agents create", "keys create", "members invite"])(
   "%s has a help page with an example and its variables",
   async (words) => {
     const { code, stdout } = await runCommand([...words.split(" "), "--help"]);

@@ -2,6 +2,7 @@
 export { createControlPlane, type ControlPlane, type ControlPlaneOptions, type ProviderSettings } from "./compose.ts";
 export { reachesNats } from "./bus/reaches-nats.ts";
 export { createAdmin, AdminError, type Admin } from "./accounts/admin.ts";
+export type { InvitedMember } from "./accounts/members.ts";
 export { parseTiers, type Tiers } from "./accounts/tiers.ts";
 export { createLog } from "./log.ts";
 export { recordTo } from "./models/cassette/record.ts";

@@ -1,6 +1,7 @@
 import type { ControlPlane } from "@patchbay/control-plane";
 import type { Command } from "commander";
 import { readEnvironment, readProviderConfig } from "../config.ts";
+import { consoleFiles } from "../console-files.ts";
 import { databaseUrl } from "../database.ts";
 import { ensureDevCredentials, type DevCredentials } from "../dev/credentials.ts";
 import type { Link } from "../dev/messages.ts";
@@ -11,6 +12,7 @@ import { createSupervisor } from "../dev/supervisor.ts";
 import { clock, createHumanLog, logLevel } from "../log.ts";
 import { dataDirOption, examples, hostOption, jsonOption, option, portOption } from "../options.ts";
 import { paintLog, printJson, say, tell } from "../output.ts";
+import { reachable } from "../reachable.ts";
 import { findServiceFile } from "../service-file.ts";
 import { drain, shutdownRequested } from "../shutdown.ts";
 import { growWithWork } from "../young-generation.ts";
@@ -61,6 +63,7 @@ async function dev(named: string | undefined, options: DevOptions): Promise<void
   });
   const credentials = await ensureDevCredentials(options.dataDir, plane);
   link.resolve({ url: reachable(plane, options.host), agentId: credentials.agentId, key: credentials.runtimeKey });
+  const consoleUrl = reachable(plane, options.host) + (await plane.admin.members.signInLink(credentials.orgId)).path;
   const manifest = await loading;
   if (options.watch) {
     const { watchSources } = await import("../dev/watch.ts");
@@ -69,11 +72,12 @@ async function dev(named: string | undefined, options: DevOptions): Promise<void
   }
 
   growWithWork();
-  if (options.json) printJson(readyLine(plane, credentials));
+  if (options.json) printJson(readyLine(plane, credentials, consoleUrl));
   else
     say(
       readyBlock({
         baseUrl: plane.url,
+        consoleUrl,
         provider: plane.provider,
         credentials,
         manifest,
@@ -97,6 +101,7 @@ async function startPlane({ host, port, dataDir, record, replay }: DevOptions): 
     ...(record !== undefined && { wrapModel: recordTo(record) }),
     ...(replay !== undefined && { model: replayFrom(replay) }),
     local: true,
+    ...consoleFiles(),
     // What it has to say at `info` (functions connected, and so on) is told by the live log already.
     log: createHumanLog(() => logLevel(environment, "warn")),
     onQueryEvent: tellQueryLine,
@@ -123,13 +128,7 @@ function superviseFunctions(file: string, link: Promise<Link>) {
 
 const countOf = ({ length }: readonly unknown[]) => (length === 1 ? "1 function is" : `${length} functions are`);
 
-/** Where the functions find the control plane: a wildcard is an address to listen on, not one to connect to. */
-function reachable({ port, url }: ControlPlane, host: string): string {
-  if (host === "0.0.0.0") return `http://127.0.0.1:${port}`;
-  return host === "::" ? `http://[::1]:${port}` : url;
-}
-
-function readyLine({ url, provider }: ControlPlane, credentials: DevCredentials): object {
+function readyLine({ url, provider }: ControlPlane, credentials: DevCredentials, consoleUrl: string): object {
   const { agentId, apiKey, runtimeKey, accessToken } = credentials;
-  return { ready: true, baseUrl: url, localUrl: url, agentId, apiKey, runtimeKey, accessToken, provider };
+  return { ready: true, baseUrl: url, localUrl: url, consoleUrl, agentId, apiKey, runtimeKey, accessToken, provider };
 }

@@ -1,5 +1,7 @@
+import type { ControlPlane } from "@patchbay/control-plane";
 import type { Command } from "commander";
 import { readEnvironment, readProviderConfig } from "../config.ts";
+import { consoleFiles } from "../console-files.ts";
 import { databaseUrl, isEmbedded, withoutPassword } from "../database.ts";
 import { CommandFailure } from "../failure.ts";
 import { logLevel } from "../log.ts";
@@ -7,6 +9,7 @@ import * as flags from "../options.ts";
 import { fields, printJson, say } from "../output.ts";
 import { describeProvider } from "../provider-words.ts";
 import { drain, shutdownRequested } from "../shutdown.ts";
+import { reachable } from "../reachable.ts";
 import { readTiers } from "../tiers-file.ts";
 import { growWithWork } from "../young-generation.ts";
 
@@ -23,6 +26,7 @@ interface ServeOptions {
   retentionDays: number;
   auditDays: number;
   tiers?: string;
+  console: boolean;
   json?: true;
 }
 
@@ -47,6 +51,7 @@ export function addServeCommand(program: Command): void {
     .addOption(flags.option("--retention-days <days>", "days that ended queries are kept").argParser(days).default(30))
     .addOption(flags.option("--audit-days <days>", "days that the audit log is kept").argParser(days).default(365))
     .addOption(flags.tiersOption())
+    .addOption(flags.option("--no-console", "serve the API alone, without the console"))
     .addOption(flags.jsonOption())
     .action(serve);
   flags.examples(
@@ -76,6 +81,8 @@ async function serve(options: ServeOptions): Promise<void> {
     trustProxy: options.trustProxy ?? false,
     retentionDays: options.retentionDays,
     auditDays: options.auditDays,
+    console: options.console,
+    ...consoleFiles(),
     log: createLog(logLevel(environment)),
     ...(options.nats !== undefined && { nats: options.nats }),
     ...(corsOrigins && { corsOrigins }),
@@ -83,16 +90,31 @@ async function serve(options: ServeOptions): Promise<void> {
     ...(tiers !== undefined && { tiers: await readTiers(tiers) }),
   });
   growWithWork();
-  if (options.json) printJson({ ready: true, baseUrl: plane.url });
+  const setupUrl = options.console ? await setUpAddress(plane, options) : undefined;
+  if (options.json) printJson({ ready: true, baseUrl: plane.url, ...(setupUrl !== undefined && { setupUrl }) });
   else {
     say(`Patchbay serves at ${plane.url}`);
     say(
       fields([
         ["data", withoutPassword(databaseUrl(options))],
         ["model", describeProvider(plane.provider)],
+        ...(options.console
+          ? [["console", `${publicUrl ?? reachable(plane, host)}/console`] satisfies [string, string]]
+          : []),
       ]),
     );
+    if (setupUrl !== undefined)
+      say(`\nNobody can sign in yet. The owner sets up the console here, within 24 hours:\n${setupUrl}`);
   }
   await shutdown;
   await drain(() => plane.close({ graceMs: 22_000 }));
+}
+
+/**
+ * Where the first owner comes in; undefined once somebody has. A start of the only server makes an earlier link useless; of
+ * several replicas one makes it.
+ */
+async function setUpAddress(plane: ControlPlane, options: ServeOptions): Promise<string | undefined> {
+  const link = await plane.admin.members.setUpLink({ replace: isEmbedded(options) });
+  return link && (options.publicUrl ?? reachable(plane, options.host)) + link.path;
 }

@@ -5,6 +5,8 @@ import type { DevCredentials } from "./credentials.ts";
 
 export interface ReadyFacts {
   baseUrl: string;
+  /** Signs in to the console, once. */
+  consoleUrl: string;
   provider: string;
   credentials: DevCredentials;
   manifest: Manifest;
@@ -13,11 +15,20 @@ export interface ReadyFacts {
 }
 
 /** What `dev` shows a person once a query would be answered. */
-export function readyBlock({ baseUrl, provider, credentials, manifest, file, watching }: ReadyFacts): string {
+export function readyBlock({
+  baseUrl,
+  consoleUrl,
+  provider,
+  credentials,
+  manifest,
+  file,
+  watching,
+}: ReadyFacts): string {
   return [
     paint("bold", `Patchbay is ready at ${baseUrl}`),
     "",
     fields([
+      ["console", consoleUrl],
       ["agent", credentials.agentId],
       ["API key", credentials.apiKey],
       ["access token", credentials.accessToken],

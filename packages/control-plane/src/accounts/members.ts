@@ -21,9 +21,10 @@ export interface ListedMember {
   lastSeenAt: string | null;
 }
 
-/** The secret of a link that is used once: its address is `BASE/console/link#SECRET`. */
+/** A link that is used once. */
 export interface OneTimeLink {
-  secret: string;
+  /** What follows the service's address. The secret stands behind `#`: it is never sent, and so stands in no log. */
+  path: string;
   expiresAt: string;
 }
 
@@ -71,7 +72,7 @@ export function createMembers({ console, accounts, audit }: Store, by?: string):
   async function linkFor(kind: "sign_in" | "invitation", memberId: string): Promise<OneTimeLink> {
     const secret = newSecret();
     const link = { hash: hashSecret(secret), kind, memberId, lifeMs: LIFE_MS[kind] };
-    return { secret, expiresAt: iso(await signIn.createLink(link)) };
+    return oneTimeLink(secret, await signIn.createLink(link));
   }
 
   async function add(member: Pick<MemberRecord, "orgId" | "email" | "name" | "role">): Promise<MemberRecord> {
@@ -126,7 +127,7 @@ export function createMembers({ console, accounts, audit }: Store, by?: string):
       if ((await accounts.listOrgs()).length > 1) return undefined;
       const secret = newSecret();
       const expiresAt = await signIn.createSetUpLink({ hash: hashSecret(secret), lifeMs: LIFE_MS.setup, replace });
-      return expiresAt === undefined ? undefined : { secret, expiresAt: iso(expiresAt) };
+      return expiresAt === undefined ? undefined : oneTimeLink(secret, expiresAt);
     },
 
     async signInLink(orgId) {
@@ -139,11 +140,6 @@ export function createMembers({ console, accounts, audit }: Store, by?: string):
 
 export function newMemberId(): string {
   return `mem_${randomBase62(22)}`;
-}
-
-/** The address of a one-time link. What stands behind `#` is never sent, and so stands in no log. */
-export function linkAddress(baseUrl: string, { secret }: Pick<OneTimeLink, "secret">): string {
-  return `${baseUrl}/console/link#${secret}`;
 }
 
 export function listedMember(member: MemberRecord): ListedMember {
@@ -173,6 +169,10 @@ function parseEmail(text: string): string {
   const email = text.trim().toLowerCase();
   if (/^[^\s@]+@[^\s@]+\.[^\s@.]+$/.test(email) && email.length <= 254) return email;
   throw new AdminError(`"${text}" is no e-mail address.`);
+}
+
+function oneTimeLink(secret: string, expiresAt: number): OneTimeLink {
+  return { path: `/console/link#${secret}`, expiresAt: iso(expiresAt) };
 }
 
 const nameIn = (email: string) => email.slice(0, email.indexOf("@"));

@@ -1,5 +1,5 @@
 import type { Invitation, Member } from "@patchbay/protocol/console";
-import { linkAddress, type InvitedMember, type ListedMember } from "../../accounts/members.ts";
+import type { InvitedMember, ListedMember } from "../../accounts/members.ts";
 import type { Exchange } from "../../http/deps.ts";
 import { notFound } from "../console-error.ts";
 import type { ConsoleDeps } from "../deps.ts";
@@ -22,8 +22,8 @@ export function memberHandlers(deps: ConsoleDeps, { sessions }: SignIn): Handler
   }
 
   function invitation(exchange: Exchange, invited: InvitedMember): Invitation {
-    const link = linkAddress(baseUrlOf(exchange, deps), invited);
-    return { member: shown(invited.member), link, expiresAt: invited.expiresAt };
+    const { member, path, expiresAt } = invited;
+    return { member: shown(member), link: baseUrlOf(exchange, deps) + path, expiresAt };
   }
 
   return {

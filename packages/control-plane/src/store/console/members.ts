@@ -1,4 +1,3 @@
-import type { ConsoleRole } from "@patchbay/protocol/console";
 import type { MemberChanged, MemberRecord, MemberStore, NewMember } from "../../ports/console-store.ts";
 import { parseCursor, toCursor } from "../page-cursor.ts";
 import type { Engine, MemberTableRow } from "../schema.ts";
@@ -112,13 +111,13 @@ function alter(
       .select(["id", "email", "role", "password_hash"])
       .where("org_id", "=", orgId)
       .where("removed_at", "is", null)
-      .where((eb) => eb.or([eb("id", "=", memberId), eb("role", "=", "owner" satisfies ConsoleRole)]))
+      .where((eb) => eb.or([eb("id", "=", memberId), eb("role", "=", "owner")]))
       .execute();
-    if (!rows.some(({ id }) => id === memberId)) return "unknown";
-    const others = rows.filter(({ id, role }) => id !== memberId && role === "owner");
+    const member = rows.find(({ id }) => id === memberId);
+    if (!member) return "unknown";
     // Someone invited who never came in is no owner yet.
-    if (!keeps && !others.some(({ email, password_hash }) => password_hash !== null || email === null))
-      return "last_owner";
+    const others = rows.filter((one) => one !== member && (one.password_hash !== null || one.email === null));
+    if (member.role === "owner" && !keeps && others.length === 0) return "last_owner";
     await change(trx);
     return "changed";
   });
