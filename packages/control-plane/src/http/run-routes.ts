@@ -62,7 +62,8 @@ function unknownRun(): ServiceError {
   return new ServiceError("not_found", "Run not found");
 }
 
-function lastEventId({ c }: Exchange): number {
+/** Number of the last event that the client has; 0 where it has none. */
+export function lastEventId({ c }: Exchange): number {
   const header = c.req.header("Last-Event-ID");
   if (header === undefined) return 0;
   if (EVENT_ID.test(header)) return Number(header);

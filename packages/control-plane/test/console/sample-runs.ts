@@ -60,7 +60,7 @@ export function sampleRun(place: Place, i: number, at: number): Rows {
         subject: null,
         status: plan.status,
         owner: null,
-        fence: 1,
+        fence: plan.turns === 0 ? 0 : 1,
         lease_until: null,
         claims: 0,
         last_seq: events.length,

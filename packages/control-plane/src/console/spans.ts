@@ -1,0 +1,186 @@
+import type { JsonValue, Manifest } from "@patchbay/protocol";
+import type { Span } from "@patchbay/protocol/console";
+import type { RunParts, TimedCall, TimedTurn } from "../ports/console-runs.ts";
+import { refusalOf } from "../ports/refusal.ts";
+import { outcomeMembers } from "../run/answer.ts";
+import { payloadOf } from "./payload.ts";
+import { whyDenied } from "./why-denied.ts";
+
+/** A stretch of a run, in milliseconds of the database's clock; `to` is undefined while it goes on. */
+export interface Stretch {
+  from: number;
+  to: number | undefined;
+}
+
+/** A statement may read the database's clock twice. */
+const SAME_MOMENT_MS = 1;
+
+type Ending = Pick<Span, "state"> & Partial<Pick<Span, "rule" | "why" | "code" | "errorMessage">>;
+
+interface Bar extends Stretch, Pick<Span, "id" | "parentId" | "kind" | "name"> {
+  ending: Ending;
+  input?: JsonValue | undefined;
+  output?: JsonValue | undefined;
+  attributes?: Span["attributes"];
+}
+
+/** The whole of the run. */
+export function querySpan({ run, resumedAt }: RunParts): Span {
+  const { query, context, analysisMode, maxTokens, temperature } = run.request;
+  return spanOf(run.createdAt, {
+    id: run.runId,
+    parentId: null,
+    kind: "query",
+    name: "query",
+    from: run.createdAt,
+    to: run.finishedAt,
+    ending: runEnding(run),
+    input: { query, context },
+    output: run.result?.success ? run.result.response : undefined,
+    attributes: {
+      ...(run.role !== undefined && { role: run.role }),
+      analysisMode,
+      maxTokens,
+      ...(temperature !== undefined && { temperature }),
+      ...(resumedAt.length > 0 && { resumed: resumedAt.length }),
+    },
+  });
+}
+
+/** The wait for other runs of the thread, or for a replica to take the run up; undefined where there was none. */
+export function queueSpan({ run }: RunParts): Span | undefined {
+  const refused = run.startedAt === undefined && run.finishedAt !== undefined && run.fence === 0;
+  const to = run.startedAt ?? run.finishedAt;
+  if (refused || (to !== undefined && to - run.createdAt <= SAME_MOMENT_MS)) return undefined;
+  return spanOf(run.createdAt, {
+    id: `${run.runId}:queue`,
+    parentId: run.runId,
+    kind: "queue",
+    name: "queue",
+    from: run.createdAt,
+    to,
+    ending: { state: to === undefined ? "running" : run.startedAt === undefined ? runEnding(run).state : "ok" },
+  });
+}
+
+export function turnSpan(parts: RunParts, turn: TimedTurn, stretch: Stretch, ending: Ending): Span {
+  const { usage, costMicros, provider, model, warnings, step } = turn;
+  const said = turn.messages.find((message) => message.role === "assistant");
+  const calls = said?.calls.map(({ name, arguments: input }) => ({ name, arguments: input })) ?? [];
+  return spanOf(parts.run.createdAt, {
+    ...turnBar(parts, step, model, stretch),
+    ending,
+    output: { ...(said && said.text !== "" && { text: said.text }), ...(calls.length > 0 && { calls }) },
+    attributes: {
+      step,
+      provider,
+      model,
+      inputTokens: usage.input,
+      cachedInputTokens: usage.cachedInput,
+      outputTokens: usage.output,
+      costUsd: costMicros / 1_000_000,
+      ...(isPlan(turn) && { plan: true }),
+      ...(warnings.length > 0 && { warnings }),
+      ...resumedIn(parts, stretch),
+    },
+  });
+}
+
+/** A turn that is being asked for, or that failed: nothing of it is stored. */
+export function askedSpan(parts: RunParts, stretch: Stretch): Span {
+  const { request } = parts.run;
+  const step = parts.turns.length;
+  const { provider, model } = request;
+  return spanOf(parts.run.createdAt, {
+    ...turnBar(parts, step, model, stretch),
+    ending: runEnding(parts.run),
+    attributes: { step, provider, model, ...resumedIn(parts, stretch) },
+  });
+}
+
+const turnBar = ({ run }: RunParts, step: number, model: string, stretch: Stretch) => ({
+  ...stretch,
+  id: turnId(run.runId, step),
+  parentId: run.runId,
+  kind: "turn" as const,
+  name: model,
+});
+
+const turnId = (runId: string, step: number): string => `${runId}:turn:${step}`;
+
+/** A plan is followed by the word to go ahead. */
+export const isPlan = ({ messages }: TimedTurn): boolean => messages.length > 1;
+
+export function callSpan(parts: RunParts, call: TimedCall, manifest: Manifest | undefined): Span {
+  const { run } = parts;
+  const { outcome, attempt, instanceId, callId, functionName } = call;
+  const stretch = { from: call.createdAt, to: call.finishedAt ?? run.finishedAt };
+  const withheld = outcome?.ok ? (outcome.redacted ?? []) : [];
+  return spanOf(run.createdAt, {
+    ...stretch,
+    id: callId,
+    parentId: turnId(run.runId, call.step),
+    kind: "call",
+    name: functionName,
+    ending: callEnding(parts, call, manifest),
+    input: call.arguments,
+    output: outcome?.ok ? outcome.value : undefined,
+    attributes: {
+      ...(instanceId !== undefined && { runtime: instanceId }),
+      ...(attempt > 1 && { attempts: attempt }),
+      ...(withheld.length > 0 && { withheld }),
+      ...resumedIn(parts, stretch),
+    },
+  });
+}
+
+function callEnding({ run }: RunParts, call: TimedCall, manifest: Manifest | undefined): Ending {
+  const { outcome, functionName } = call;
+  if (!outcome && run.finishedAt === undefined) return { state: "running" };
+  if (outcome?.ok) return { state: "ok" };
+  // Also of a call that its run left without an outcome.
+  const { code = null, errorMessage = null } = outcomeMembers(call);
+  const rule = outcome && refusalOf(outcome);
+  if (rule === undefined) {
+    const state = code === "outcome_unknown" ? "unknown" : code === "cancelled" ? "cancelled" : "failed";
+    return { state, code, errorMessage };
+  }
+  const why = whyDenied({ functionName, rule, role: run.role, message: errorMessage ?? "" }, manifest);
+  return { state: "denied", rule, why, code, errorMessage };
+}
+
+/** How a run ended, as what ended with it did. */
+export function runEnding({ status, result }: RunParts["run"]): Ending {
+  if (status === "queued" || status === "running") return { state: "running" };
+  if (status === "succeeded") return { state: "ok" };
+  return { state: status, code: result?.code ?? null, errorMessage: result?.errorMessage ?? null };
+}
+
+/** Another replica went on with what the first one had begun, and its lease had to end first: how long that took is not stored. */
+function resumedIn({ resumedAt }: RunParts, { from, to }: Stretch): { resumed?: true } {
+  return resumedAt.some((at) => at > from && at <= (to ?? at)) ? { resumed: true } : {};
+}
+
+/** A bar of the waterfall: its times counted from the run's acceptance, its payloads cut. */
+function spanOf(acceptedAt: number, { from, to, ending, input, output, attributes, ...bar }: Bar): Span {
+  const shown = {
+    input: input === undefined ? undefined : payloadOf(input),
+    output: output === undefined ? undefined : payloadOf(output),
+  };
+  const truncated = [shown.input, shown.output].some((payload) => payload?.truncated);
+  const startMs = Math.max(0, from - acceptedAt);
+  return {
+    ...bar,
+    startMs,
+    endMs: to === undefined ? null : Math.max(startMs, to - acceptedAt),
+    waitMs: null,
+    rule: null,
+    why: null,
+    code: null,
+    errorMessage: null,
+    ...ending,
+    ...(shown.input && { input: shown.input.value }),
+    ...(shown.output && { output: shown.output.value }),
+    attributes: { ...attributes, ...(truncated && { truncated }) },
+  };
+}

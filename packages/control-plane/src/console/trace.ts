@@ -1,0 +1,76 @@
+import type { Manifest, RunErrorCode } from "@patchbay/protocol";
+import type { RunTrace, Span } from "@patchbay/protocol/console";
+import type { RunParts, TimedTurn } from "../ports/console-runs.ts";
+import { visibleFunctions } from "../run/access.ts";
+import { askedSpan, callSpan, isPlan, queueSpan, querySpan, runEnding, turnSpan } from "./spans.ts";
+
+/** A run with the bars of its waterfall, told from what is stored. `manifest`: the function set it began with, where that is kept. */
+export function traceOf(parts: RunParts, manifest: Manifest | undefined): RunTrace {
+  const { run, summary, turns } = parts;
+  const { request, result, manifestHash } = run;
+  const visible = manifest ? visibleFunctions(manifest, run.role) : [];
+  const hidden = manifest?.functions.filter((one) => !visible.includes(one)) ?? [];
+  const noted = new Set([...request.warnings, ...turns.flatMap((turn) => turn.warnings)]);
+  return {
+    ...summary,
+    fullQuery: request.query,
+    response: result?.success ? result.response : null,
+    errorMessage: result && !result.success ? result.errorMessage : null,
+    warnings: result?.warnings ?? [...noted],
+    context: request.context,
+    analysisMode: request.analysisMode,
+    manifestHash: manifestHash ?? null,
+    deadlineAt: new Date(run.deadlineAt).toISOString(),
+    spans: spansOf(parts, manifest),
+    visible: visible.map(({ name }) => name).toSorted(),
+    hidden: hidden.map(({ name }) => name).toSorted(),
+  };
+}
+
+/** Parents before children, in the order in which they began. */
+function spansOf(parts: RunParts, manifest: Manifest | undefined): Span[] {
+  const { run, turns, calls } = parts;
+  const queue = queueSpan(parts);
+  const spans = [querySpan(parts), ...(queue ? [queue] : [])];
+  if (run.startedAt === undefined) return spans;
+  // A turn is stored when it has ended; it began when all before it had.
+  let from = run.startedAt;
+  for (const turn of turns) {
+    const ofTurn = calls.filter(({ step }) => step === turn.step);
+    const ending = failedWith(parts, turn) ? runEnding(run) : ({ state: "ok" } as const);
+    spans.push(turnSpan(parts, turn, { from, to: turn.endedAt }, ending));
+    spans.push(...ofTurn.map((call) => callSpan(parts, call, manifest)));
+    from = Math.max(turn.endedAt, ...ofTurn.map((call) => call.finishedAt ?? 0));
+  }
+  if (asks(parts)) spans.push(askedSpan(parts, { from, to: run.finishedAt }));
+  return spans;
+}
+
+/** Ends of a run whose last turn came, and could not be used. */
+const UNUSABLE: ReadonlySet<RunErrorCode | undefined> = new Set<RunErrorCode>([
+  "model_refused",
+  "output_limit",
+  "step_limit",
+  "provider_error",
+]);
+/** Ends of a run in which a turn that was asked for may not have come. */
+const UNANSWERED: ReadonlySet<RunErrorCode | undefined> = new Set<RunErrorCode>([
+  "provider_error",
+  "deadline_exceeded",
+  "cancelled",
+]);
+
+/** True of a last turn that neither called nor planned anything: the run ended with it. */
+function isLast({ turns, calls }: RunParts, turn: TimedTurn | undefined): boolean {
+  return turn !== undefined && turn === turns.at(-1) && !isPlan(turn) && calls.every(({ step }) => step !== turn.step);
+}
+
+const failedWith = (parts: RunParts, turn: TimedTurn): boolean =>
+  UNUSABLE.has(parts.run.result?.code) && isLast(parts, turn);
+
+/** Whether the model is being asked, or was when the run ended: nothing else was under way. */
+function asks(parts: RunParts): boolean {
+  const { run, calls, turns } = parts;
+  if (calls.some(({ outcome }) => !outcome)) return false;
+  return run.finishedAt === undefined || (UNANSWERED.has(run.result?.code) && !isLast(parts, turns.at(-1)));
+}
