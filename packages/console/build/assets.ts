@@ -26,8 +26,8 @@ interface Chunk {
   css?: string[];
 }
 
-/** Gzipped bytes of the entry, what it imports at once, and its styles; pages and dialogs that load later are not counted. */
-export function firstLoadBytes(dist: string): number {
+/** Gzipped bytes of the entry, of `firstPage`, of all that they import at once, and of the styles. Other pages and what opens later are not counted. */
+export function firstLoadBytes(dist: string, firstPage: string): number {
   const manifest = JSON.parse(readFileSync(join(dist, ".vite", "manifest.json"), "utf8")) as Record<string, Chunk>;
   const files = new Set(["index.html", "theme.js"]);
   const add = (name: string): void => {
@@ -37,5 +37,6 @@ export function firstLoadBytes(dist: string): number {
     for (const imported of chunk.imports ?? []) add(imported);
   };
   for (const [name, chunk] of Object.entries(manifest)) if (chunk.isEntry) add(name);
+  add(firstPage);
   return [...files].reduce((sum, file) => sum + gzipSync(readFileSync(join(dist, file)), { level: 9 }).byteLength, 0);
 }

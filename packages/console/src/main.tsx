@@ -6,7 +6,7 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { queryClient, signedOut } from "./api/api.ts";
 import { router } from "./router.tsx";
-import { ConfirmationDialog } from "./shell/confirmation-dialog.tsx";
+import { Confirmation } from "./shell/confirmation.tsx";
 import { followTheme } from "./state/theme.ts";
 import { Toasts } from "./ui/toast.tsx";
 import "./styles/main.css";
@@ -32,7 +32,7 @@ createRoot(document.getElementById("root")!).render(
       <QueryClientProvider client={queryClient}>
         <Tooltip.Provider delay={300}>
           <RouterProvider router={router} />
-          <ConfirmationDialog />
+          <Confirmation />
           <Toasts />
         </Tooltip.Provider>
       </QueryClientProvider>

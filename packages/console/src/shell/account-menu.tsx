@@ -2,8 +2,8 @@ import { useMutation } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { api, queryClient } from "../api/api.ts";
 import { useSession } from "../state/session.ts";
+import { tellFailed } from "../state/toasts.ts";
 import { Menu, MenuItem, MenuLine } from "../ui/popover.tsx";
-import { tellFailed } from "../ui/toast.tsx";
 
 export function AccountMenu() {
   const { member, version } = useSession();

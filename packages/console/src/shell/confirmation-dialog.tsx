@@ -1,24 +1,21 @@
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { api } from "../api/api.ts";
-import { openConfirmation } from "../state/confirmation.ts";
-import { useSignal } from "../state/signal.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Field, Input } from "../ui/field.tsx";
 import { Fault } from "../ui/states.tsx";
 
-/** Asks for the password when the service wants it anew; the request that needed it goes on afterwards. */
-export function ConfirmationDialog() {
-  const asked = useSignal(openConfirmation);
+/** `settle` is called with true once the password was taken, with false when it is closed without. */
+export function ConfirmationDialog({ settle }: { settle: (confirmed: boolean) => void }) {
   return (
     <Dialog
-      open={asked !== undefined}
-      onClose={() => asked?.settle(false)}
+      open
+      onClose={() => settle(false)}
       title="Confirm that it is you"
       description="This changes who has access. You are asked once in 15 minutes."
     >
-      {asked && <PasswordForm onConfirmed={() => asked.settle(true)} />}
+      <PasswordForm onConfirmed={() => settle(true)} />
     </Dialog>
   );
 }

@@ -1,12 +1,16 @@
 import { Link } from "@tanstack/react-router";
+import { lazy, Suspense } from "react";
 import { useSession } from "../state/session.ts";
 import { buttonClass, IconButton } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Kbd } from "../ui/kbd.tsx";
-import { AccountMenu } from "./account-menu.tsx";
-import { AgentSwitcher } from "./agent-switcher.tsx";
+import { Skeleton } from "../ui/states.tsx";
 import { Logo } from "./logo.tsx";
-import { ThemeMenu } from "./theme-menu.tsx";
+
+// Menus are a part of the code that no page needs in order to show.
+const AgentSwitcher = lazy(async () => ({ default: (await import("./agent-switcher.tsx")).AgentSwitcher }));
+const ThemeMenu = lazy(async () => ({ default: (await import("./theme-menu.tsx")).ThemeMenu }));
+const AccountMenu = lazy(async () => ({ default: (await import("./account-menu.tsx")).AccountMenu }));
 
 export function Header({ onPalette, onNavigation }: { onPalette: () => void; onNavigation: () => void }) {
   const { organisation, local } = useSession();
@@ -33,7 +37,9 @@ export function Header({ onPalette, onNavigation }: { onPalette: () => void; onN
       <span aria-hidden="true" className="text-line px-1 text-lg max-md:hidden">
         /
       </span>
-      <AgentSwitcher />
+      <Suspense fallback={<Skeleton className="h-5 w-24" />}>
+        <AgentSwitcher />
+      </Suspense>
       <div className="flex-1" />
       <button
         type="button"
@@ -45,8 +51,10 @@ export function Header({ onPalette, onNavigation }: { onPalette: () => void; onN
         <Kbd keys="mod K" />
       </button>
       <IconButton icon="search" label="Find" className="sm:hidden" onClick={onPalette} />
-      <ThemeMenu />
-      <AccountMenu />
+      <Suspense fallback={<span className="w-16" />}>
+        <ThemeMenu />
+        <AccountMenu />
+      </Suspense>
     </header>
   );
 }

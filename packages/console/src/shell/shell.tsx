@@ -3,10 +3,10 @@ import { lazy, Suspense, useEffect, useState } from "react";
 import { queryClient } from "../api/api.ts";
 import { followChanges } from "../api/live.ts";
 import { Header } from "./header.tsx";
-import { NavigationDrawer } from "./navigation-drawer.tsx";
 import { Sidebar } from "./sidebar.tsx";
 import { useShortcuts } from "./use-shortcuts.ts";
 
+const NavigationDrawer = lazy(async () => ({ default: (await import("./navigation-drawer.tsx")).NavigationDrawer }));
 const Palette = lazy(async () => ({ default: (await import("./palette.tsx")).Palette }));
 const ShortcutList = lazy(async () => ({ default: (await import("./shortcut-list.tsx")).ShortcutList }));
 
@@ -44,8 +44,8 @@ export function Shell() {
           <Outlet />
         </main>
       </div>
-      <NavigationDrawer open={overlay === "navigation"} onClose={close} />
       <Suspense>
+        {overlay === "navigation" && <NavigationDrawer onClose={close} />}
         {overlay === "palette" && <Palette onClose={close} />}
         {overlay === "shortcuts" && <ShortcutList onClose={close} />}
       </Suspense>

@@ -1,6 +1,6 @@
 import { Autocomplete } from "@base-ui/react/autocomplete";
 import { classNames } from "./class-names.ts";
-import { controlClass } from "./field.tsx";
+import { controlClass } from "./control-class.ts";
 import { itemClass, popupClass } from "./select.tsx";
 
 /** A text that is mostly one of `suggestions`, but may be another: a role, a function's name. */

@@ -2,9 +2,7 @@ import { Field as Base } from "@base-ui/react/field";
 import { Input as BaseInput } from "@base-ui/react/input";
 import type { ComponentProps, ReactNode } from "react";
 import { classNames } from "./class-names.ts";
-
-export const controlClass =
-  "h-8 w-full min-w-0 rounded-md border border-edge/60 bg-surface px-2.5 text-base text-text transition-colors hover:border-edge aria-invalid:border-bad data-invalid:border-bad data-disabled:opacity-60 sm:text-sm";
+import { controlClass } from "./control-class.ts";
 
 /** A control with its label, what to know about it, and what is wrong with it. `name` ties it to the faults of a form. */
 export function Field({

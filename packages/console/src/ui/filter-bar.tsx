@@ -1,8 +1,7 @@
-import { useEffect, useState, type ReactNode } from "react";
+import type { ReactNode } from "react";
 import { Button } from "./button.tsx";
 import { Combobox } from "./combobox.tsx";
-import { controlClass } from "./field.tsx";
-import { Icon } from "./icon.tsx";
+import { SearchField, useDraft } from "./search-field.tsx";
 import { Select, type Option } from "./select.tsx";
 
 type Values = Record<string, string | undefined>;
@@ -77,59 +76,28 @@ function OneFilter({
       />
     );
   }
-  return <TextFilter key={filter.name} filter={filter} value={value} onChange={onChange} />;
+  if (filter.kind === "search") return <SearchField label={filter.label} value={value} onChange={onChange} />;
+  return <TextFilter filter={filter} value={value} onChange={onChange} />;
 }
 
-const TYPING_MS = 300;
-
-/** Keeps what is being typed, and tells it on when typing pauses. */
 function TextFilter({
   filter,
   value,
   onChange,
 }: {
-  filter: Exclude<Filter<string>, { kind: "choice" }>;
+  filter: Extract<Filter<string>, { kind: "text" }>;
   value: string;
   onChange: (value: string) => void;
 }) {
-  const [draft, setDraft] = useState(value);
-  const [told, setTold] = useState(value);
-  if (value !== told) {
-    // Changed from elsewhere: cleared, or by going back.
-    setTold(value);
-    setDraft(value);
-  }
-  useEffect(() => {
-    if (draft === told) return undefined;
-    const timer = setTimeout(() => {
-      setTold(draft);
-      onChange(draft.trim());
-    }, TYPING_MS);
-    return () => clearTimeout(timer);
-  }, [draft, told, onChange]);
-  if (filter.kind === "text")
-    return (
-      <Combobox
-        label={filter.label}
-        placeholder={filter.label}
-        suggestions={filter.suggestions}
-        value={draft}
-        onChange={setDraft}
-        className="w-40"
-      />
-    );
+  const [draft, setDraft] = useDraft(value, onChange);
   return (
-    <div className="relative w-full sm:w-64">
-      <Icon name="search" className="text-faint pointer-events-none absolute top-2 left-2.5 size-4" />
-      <input
-        type="search"
-        data-search-field=""
-        aria-label={filter.label}
-        placeholder={filter.label}
-        value={draft}
-        onChange={(event) => setDraft(event.target.value)}
-        className={`${controlClass} pl-8`}
-      />
-    </div>
+    <Combobox
+      label={filter.label}
+      placeholder={filter.label}
+      suggestions={filter.suggestions}
+      value={draft}
+      onChange={setDraft}
+      className="w-40"
+    />
   );
 }

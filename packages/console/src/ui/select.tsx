@@ -1,6 +1,6 @@
 import { Select as Base } from "@base-ui/react/select";
 import { classNames } from "./class-names.ts";
-import { controlClass } from "./field.tsx";
+import { controlClass } from "./control-class.ts";
 import { Icon } from "./icon.tsx";
 
 export const popupClass =

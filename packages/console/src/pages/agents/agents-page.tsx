@@ -1,5 +1,116 @@
+import type { Agent } from "@patchbay/protocol/console";
+import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { lazy, Suspense } from "react";
+import { list } from "../../api/queries.ts";
+import { formatShare } from "../../format/numbers.ts";
+import { countOf } from "../../format/words.ts";
+import { useMay } from "../../state/session.ts";
+import { Button } from "../../ui/button.tsx";
+import { Card } from "../../ui/card.tsx";
+import { DataTable, type Column } from "../../ui/data-table.tsx";
+import { Count, Time } from "../../ui/figures.tsx";
 import { PageHeader } from "../../ui/page-header.tsx";
+import { SearchField } from "../../ui/search-field.tsx";
+import { EmptyState } from "../../ui/states.tsx";
+import { Badge } from "../../ui/status.tsx";
 
+const CreateAgent = lazy(async () => ({ default: (await import("./create-agent.tsx")).CreateAgent }));
+
+const route = getRouteApi("/shell/agents");
+
+/** Every agent of the organisation, and where new ones are made. */
 export function AgentsPage() {
-  return <PageHeader title="Agents" />;
+  const { q, create } = route.useSearch();
+  const navigate = route.useNavigate();
+  const mayCreate = useMay("developer");
+  const agents = useInfiniteQuery({ ...list("/agents", { query: { q } }), placeholderData: keepPreviousData });
+  const setCreate = (open: boolean) =>
+    void navigate({ search: (before) => ({ ...before, create: open ? "1" : undefined }), replace: !open });
+  const newAgent = mayCreate && (
+    <Button look="primary" icon="plus" onClick={() => setCreate(true)}>
+      New agent
+    </Button>
+  );
+  const empty =
+    q === undefined ? (
+      <EmptyState
+        icon="agent"
+        title="No agents yet"
+        command="patchbay agents create NAME"
+        action={newAgent || undefined}
+      >
+        An agent is what queries are sent to. Your functions connect to it from where they run, and each of its keys is
+        for it alone.
+      </EmptyState>
+    ) : (
+      <EmptyState icon="search" title="No agent of that name">
+        Names and ids are searched for the words as they are typed.
+      </EmptyState>
+    );
+  return (
+    <>
+      <PageHeader title="Agents" description="What your queries are sent to, over the last 24 hours" actions={newAgent}>
+        <SearchField
+          label="Search agents"
+          value={q}
+          onChange={(value) =>
+            void navigate({ search: (before) => ({ ...before, q: value || undefined }), replace: true })
+          }
+        />
+      </PageHeader>
+      <Card flush>
+        <DataTable
+          caption="Agents"
+          query={agents}
+          columns={COLUMNS}
+          rowKey={({ agentId }) => agentId}
+          link={({ agentId }, props) => <Link to="/agents/$agentId" params={{ agentId }} {...props} />}
+          empty={empty}
+        />
+      </Card>
+      <Suspense>{create !== undefined && mayCreate && <CreateAgent onClose={() => setCreate(false)} />}</Suspense>
+    </>
+  );
 }
+
+const COLUMNS: Column<Agent>[] = [
+  {
+    head: "Name",
+    cell: ({ name, agentId }) => (
+      <span className="block min-w-0">
+        <span className="block font-medium">{name}</span>
+        <span className="text-faint block font-mono text-xs">{agentId}</span>
+      </span>
+    ),
+  },
+  {
+    head: "Runtimes",
+    cell: ({ runtimes }) =>
+      runtimes > 0 ? (
+        <Badge tone="ok" icon="plug">
+          {countOf(runtimes, "runtime")}
+        </Badge>
+      ) : (
+        <Badge tone="warn" icon="alert">
+          not connected
+        </Badge>
+      ),
+  },
+  { head: "Functions", align: "end", from: "md", cell: ({ functions }) => <Count value={functions} /> },
+  { head: "Queries", align: "end", cell: ({ queries }) => <Count value={queries} /> },
+  {
+    head: "Failed",
+    align: "end",
+    cell: ({ failed, queries }) =>
+      failed === 0 ? (
+        <span className="text-faint">0</span>
+      ) : (
+        <span className="text-bad">
+          {failed} <span className="text-xs">({formatShare(failed, queries)})</span>
+        </span>
+      ),
+  },
+  { head: "Last query", align: "end", from: "lg", cell: ({ lastQueryAt }) => <Time at={lastQueryAt} /> },
+  { head: "Created", align: "end", from: "xl", cell: ({ createdAt }) => <Time at={createdAt} /> },
+];

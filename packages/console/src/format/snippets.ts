@@ -1,0 +1,89 @@
+/** What a snippet asks: the body of a query, as the service takes it. */
+export interface SnippetQuery {
+  baseUrl: string;
+  agentId: string;
+  /** The key to write in; without it the snippets read it from the environment. */
+  apiKey?: string | undefined;
+  body: Record<string, unknown> & { query: string };
+}
+
+export type SnippetLanguage = "curl" | "fetch" | "python";
+
+/** Name of the environment variable that snippets read. */
+export const KEY_VARIABLE = "PATCHBAY_API_KEY";
+
+/** The same streamed query for each client. Undefined members of the body are left out. */
+export function snippetsOf({ baseUrl, agentId, apiKey, body }: SnippetQuery): Record<SnippetLanguage, string> {
+  const url = `${baseUrl}/agents/${encodeURIComponent(agentId)}/query-stream`;
+  return { curl: curl(url, apiKey, body), fetch: fetchSnippet(url, apiKey, body), python: python(url, apiKey, body) };
+}
+
+function curl(url: string, apiKey: string | undefined, body: object): string {
+  return [
+    // -N: curl would otherwise hold events back.
+    `curl -N ${shellQuote(url)} \\`,
+    `  -H ${apiKey === undefined ? `"X-API-Key: $${KEY_VARIABLE}"` : shellQuote(`X-API-Key: ${apiKey}`)} \\`,
+    "  -H 'Content-Type: application/json' -H 'Accept: text/event-stream' \\",
+    `  -d ${shellQuote(JSON.stringify(body))}`,
+  ].join("\n");
+}
+
+function fetchSnippet(url: string, apiKey: string | undefined, body: object): string {
+  const key = apiKey === undefined ? `process.env.${KEY_VARIABLE}` : JSON.stringify(apiKey);
+  return `const response = await fetch(${JSON.stringify(url)}, {
+  method: "POST",
+  headers: {
+    "X-API-Key": ${key},
+    "Content-Type": "application/json",
+    Accept: "text/event-stream",
+  },
+  body: JSON.stringify(${indent(JSON.stringify(body, null, 2), 2)}),
+});
+if (!response.ok) throw new Error(await response.text());
+
+let text = "";
+for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
+  text += chunk;
+  const blocks = text.split("\\n\\n");
+  text = blocks.pop();
+  for (const block of blocks) {
+    const data = block.split("\\n").find((line) => line.startsWith("data: "));
+    if (data) console.log(JSON.parse(data.slice(6)));
+  }
+}`;
+}
+
+function python(url: string, apiKey: string | undefined, body: object): string {
+  const key = apiKey === undefined ? `os.environ["${KEY_VARIABLE}"]` : JSON.stringify(apiKey);
+  return `import json${apiKey === undefined ? ", os" : ""}, urllib.request
+
+request = urllib.request.Request(
+    ${JSON.stringify(url)},
+    data=json.dumps(${indent(pythonLiteral(body), 4)}).encode(),
+    headers={
+        "X-API-Key": ${key},
+        "Content-Type": "application/json",
+        "Accept": "text/event-stream",
+    },
+)
+with urllib.request.urlopen(request, timeout=300) as response:
+    for line in response:
+        if line.startswith(b"data: "):
+            print(json.loads(line[6:]))`;
+}
+
+/** A text that a POSIX shell takes as one word, as it is. */
+export const shellQuote = (text: string): string =>
+  /^[A-Za-z0-9_./:=@-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+
+/** JSON is Python but for three words. */
+function pythonLiteral(value: unknown): string {
+  if (value === null || value === undefined) return "None";
+  if (typeof value === "boolean") return value ? "True" : "False";
+  if (Array.isArray(value)) return `[${value.map(pythonLiteral).join(", ")}]`;
+  if (typeof value !== "object") return JSON.stringify(value);
+  const members = Object.entries(value).filter(([, member]) => member !== undefined);
+  return `{${members.map(([name, member]) => `${JSON.stringify(name)}: ${pythonLiteral(member)}`).join(", ")}}`;
+}
+
+const indent = (text: string, spaces: number): string => text.replaceAll("\n", `\n${" ".repeat(spaces)}`);
