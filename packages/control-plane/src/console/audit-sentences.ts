@@ -1,0 +1,109 @@
+import type { NamedAuditRow } from "../ports/console-insight.ts";
+
+type Sentence = (entry: NamedAuditRow) => string;
+
+/** What happened, in a sentence without values. An action of a later version is told by its name. */
+export function sentenceOf(entry: NamedAuditRow): string {
+  return AUDIT_SENTENCES[entry.action]?.(entry) ?? `${entry.action} was recorded.`;
+}
+
+const RULES: Record<string, string> = {
+  roles: "its role list does not name the role",
+  unknown: "the service has no such function",
+  authorize: "its authorize check refused the arguments",
+  context: "the context of the query does not fit",
+  input: "the arguments do not fit its schema",
+  role_not_allowed: "the key is pinned to other roles",
+};
+
+const as = ({ role }: NamedAuditRow): string => (role === undefined ? "without a role" : `as ${role}`);
+const called = ({ functionName }: NamedAuditRow): string => functionName ?? "a function";
+const why = ({ rule }: NamedAuditRow): string => (rule === undefined ? "no reason was noted" : (RULES[rule] ?? rule));
+
+/** The member who did it begins the sentence; what was done at the command line has nobody to name. */
+const done =
+  (what: (entry: NamedAuditRow) => string): Sentence =>
+  (entry) => {
+    const who = entry.member ?? (entry.keyId?.startsWith("mem_") ? entry.keyId : undefined);
+    return `${who ?? "The operator"} ${what(entry)}.`;
+  };
+
+const texts = (value: unknown): string[] =>
+  Array.isArray(value) ? value.filter((one): one is string => typeof one === "string") : [];
+
+function detail({ detail }: NamedAuditRow, member: string): string | undefined {
+  const value = detail?.[member];
+  return typeof value === "string" || typeof value === "number" ? String(value) : undefined;
+}
+
+const list = (words: string[]): string => words.join(", ");
+
+function credential(word: string, what: string): Record<string, Sentence> {
+  const id = (entry: NamedAuditRow) => {
+    const own = entry.keyId?.startsWith("mem_") ? undefined : entry.keyId;
+    return [what, detail(entry, "credentialId") ?? own].filter(Boolean).join(" ");
+  };
+  const pin = (entry: NamedAuditRow) => {
+    const roles = texts(entry.detail?.["roles"]);
+    return roles.length > 0 ? `, pinned to ${list(roles)}` : "";
+  };
+  const overlap = (entry: NamedAuditRow) => {
+    const seconds = detail(entry, "overlapSeconds") ?? "0";
+    return seconds === "0" ? "which ended at once" : `which went on for ${seconds} s at most`;
+  };
+  return {
+    [`${word}.created`]: done((entry) => `made ${id(entry)}${pin(entry)}`),
+    [`${word}.rotated`]: done(
+      (entry) => `put ${detail(entry, "replacedBy") ?? "another one"} in place of ${id(entry)}, ${overlap(entry)}`,
+    ),
+    [`${word}.revoked`]: done((entry) => `revoked ${id(entry)}`),
+  };
+}
+
+const aboutMember = (entry: NamedAuditRow) => detail(entry, "memberId") ?? "a member";
+const aboutRole = (entry: NamedAuditRow) => detail(entry, "role") ?? "member";
+
+/** By action. */
+export const AUDIT_SENTENCES: Readonly<Record<string, Sentence>> = {
+  "run.started": (entry) => `A query ${as(entry)} was accepted.`,
+  "run.refused": (entry) => `A query ${as(entry)} ended before its first turn: ${why(entry)}.`,
+  "run.resumed": (entry) => `A query ${as(entry)} went on after its replica was lost.`,
+  "run.succeeded": (entry) => `A query ${as(entry)} was answered.`,
+  "run.failed": (entry) => `A query ${as(entry)} failed: ${why(entry)}.`,
+  "query.refused": (entry) => `A query ${as(entry)} was refused: ${why(entry)}.`,
+
+  "call.succeeded": (entry) => `${called(entry)} was called ${as(entry)}.`,
+  "call.failed": (entry) => `${called(entry)}, called ${as(entry)}, failed: ${why(entry)}.`,
+  "call.denied": (entry) => `${called(entry)} was denied ${as(entry)}: ${why(entry)}.`,
+  "call.redacted": (entry) => {
+    const count = detail(entry, "count") ?? "Some";
+    return `${count} members of the result of ${called(entry)} were withheld from a query ${as(entry)}.`;
+  },
+  "call.late": (entry) => `The answer of ${called(entry)} came after the call was given up.`,
+  "access.disagreement": (entry) =>
+    `The runtime denied ${called(entry)} ${as(entry)}, which the control plane had let through: ${why(entry)}.`,
+
+  "org.created": done((entry) => `made the organisation, of tier ${detail(entry, "tier") ?? "unknown"}`),
+  "org.renamed": done(() => "renamed the organisation"),
+  "credits.granted": done((entry) => `granted ${usd(entry)} of credits`),
+  "agent.created": done((entry) => `made agent ${entry.agentId ?? ""}`.trim()),
+  "agent.updated": done((entry) => `changed ${list(texts(entry.detail?.["changed"])) || "something"} of the agent`),
+  "agent.deleted": done((entry) => `deleted agent ${entry.agentId ?? ""}`.trim()),
+  "thread.erased": done((entry) => `erased ${detail(entry, "threadId") ?? "a thread"}`),
+  ...credential("key", "API key"),
+  ...credential("runtime_key", "runtime key"),
+  ...credential("token", "access token"),
+
+  "member.invited": done((entry) => `invited ${aboutMember(entry)} as ${aboutRole(entry)}`),
+  "member.linked": done((entry) => `made a new link for ${aboutMember(entry)}`),
+  "member.signed_in": done(() => "signed in"),
+  "member.joined": done(() => "joined the organisation"),
+  "member.role_changed": done((entry) => `made ${aboutMember(entry)} ${aboutRole(entry)}`),
+  "member.removed": done((entry) => `removed ${aboutMember(entry)}`),
+  "member.password_changed": done(() => "changed their password"),
+};
+
+function usd({ detail }: NamedAuditRow): string {
+  const micros = detail?.["micros"];
+  return typeof micros === "number" ? `$${(micros / 1_000_000).toFixed(2)}` : "an amount";
+}

@@ -1,0 +1,166 @@
+import { expect, test } from "vitest";
+import type { Buckets, FiguresOf } from "../../../src/ports/console-insight.ts";
+import { event, openWorld, sampleCall, sampleRequest, sampleTurn, type MakePlace, type World } from "./world.ts";
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
+export function figureContract(place: MakePlace): void {
+  test("queries are counted by how they ended, in the bucket in which they were accepted, and none is left out", async () => {
+    await using world = await openWorld(place);
+    const range = openRange(world);
+    await ended(world, { tookMs: 7 });
+    world.clock.advance(2 * HOUR_MS);
+    await ended(world, { tookMs: 9, status: "failed" });
+    await ended(world, { tookMs: 1, status: "cancelled" });
+    await world.start();
+
+    const { totals, buckets } = await world.store.console.analytics.queries(...range());
+
+    expect(totals).toMatchObject({ succeeded: 1, failed: 1, cancelled: 1 });
+    expect(buckets.map(({ succeeded, failed, cancelled }) => [succeeded, failed, cancelled])).toEqual([
+      [1, 0, 0],
+      [0, 0, 0],
+      [0, 1, 1],
+    ]);
+    expect(buckets.map(({ p50Ms }) => p50Ms)).toEqual([7, null, 1]);
+  });
+
+  test("percentiles are within 5 % of those of all durations", async () => {
+    await using world = await openWorld(place);
+    const range = openRange(world);
+    const durations = Array.from({ length: 120 }, (_, i) => Math.floor(1.1 ** (i % 110)) + (i % 3));
+    for (const tookMs of durations) await ended(world, { tookMs });
+
+    const { totals } = await world.store.console.analytics.queries(...range());
+
+    const sorted = durations.toSorted((a, b) => a - b);
+    for (const [told, share] of [
+      [totals.p50Ms, 0.5],
+      [totals.p95Ms, 0.95],
+      [totals.p99Ms, 0.99],
+    ] as const) {
+      const exact = sorted[Math.ceil(share * sorted.length) - 1]!;
+      expect(told, `${share} is ${exact}`).toBeGreaterThanOrEqual(0.95 * exact);
+      expect(told, `${share} is ${exact}`).toBeLessThanOrEqual(1.05 * exact);
+    }
+  });
+
+  test("tokens and cost are summed by model, by bucket and by role", async () => {
+    await using world = await openWorld(place);
+    const range = openRange(world);
+    const usage = { input: 100, cachedInput: 20, output: 10 };
+    const clerk = await world.start({ request: sampleRequest({ role: "clerk" }) });
+    const dear = { provider: "openai", model: "large", usage, costMicros: 500 };
+    await world.store.runs.commit(clerk, { turn: sampleTurn(0, dear) });
+    world.clock.advance(HOUR_MS);
+    await world.store.runs.commit(clerk, { turn: sampleTurn(1, dear) });
+    await world.finish(clerk);
+    const nobody = await world.start();
+    await world.store.runs.commit(nobody, { turn: sampleTurn(0, { usage, costMicros: 7 }) });
+
+    const figures = await world.store.console.analytics.queries(...range());
+
+    expect(figures.totals).toMatchObject({ inputTokens: 300, outputTokens: 30, costMicros: 1_007 });
+    expect(figures.buckets.map(({ costMicros }) => costMicros)).toEqual([500, 507]);
+    expect(figures.models).toEqual([
+      {
+        ...{ provider: "openai", model: "large", turns: 2, costMicros: 1_000, costsMicros: [500, 500] },
+        ...{ inputTokens: 200, cachedInputTokens: 40, outputTokens: 20 },
+      },
+      expect.objectContaining({ provider: "offline", turns: 1, costsMicros: [0, 7] }),
+    ]);
+    expect(figures.roles).toEqual([
+      { role: "clerk", queries: 1, failed: 0, costMicros: 1_000 },
+      { role: null, queries: 0, failed: 0, costMicros: 7 },
+    ]);
+  });
+
+  test("functions are told with calls, failures, denials and the time of calls that were let through", async () => {
+    await using world = await openWorld(place);
+    const range = openRange(world);
+    const run = await world.start();
+    const slow = sampleCall("c1");
+    await world.store.runs.commit(run, { calls: [slow, sampleCall("c2", { position: 1 })] });
+    world.clock.advance(9);
+    const failed = { ok: false, code: "function_failed", message: "It failed." } as const;
+    await world.store.runs.commit(run, { calls: [{ ...slow, outcome: { ok: true, value: 1 } }] });
+    const denied = { ok: false, code: "denied", message: "No.", rule: "authorize" } as const;
+    await world.store.runs.commit(run, {
+      calls: [
+        sampleCall("c3", { position: 2, outcome: denied }),
+        sampleCall("c4", { position: 3, functionName: "refund", outcome: failed }),
+        sampleCall("c5", { position: 4, functionName: "refund; drop it", outcome: denied }),
+      ],
+    });
+
+    const { functions } = await world.store.console.analytics.queries(...range());
+
+    expect(functions).toEqual([
+      { name: "list_orders", calls: 2, failed: 0, denied: 1, totalMs: 9, p50Ms: 9, p95Ms: 9 },
+      { name: "(not a name)", calls: 1, failed: 0, denied: 1, totalMs: 0, p50Ms: null, p95Ms: null },
+      { name: "refund", calls: 1, failed: 1, denied: 0, totalMs: 0, p50Ms: 0, p95Ms: 0 },
+    ]);
+  });
+
+  test("figures are of one organisation, one agent, one role and the range alone", async () => {
+    await using world = await openWorld(place);
+    const { accounts, console } = world.store;
+    await accounts.createOrg({ orgId: "org_2", name: "Other", tier: "starter" });
+    await accounts.createAgent({ agentId: "agt_2", orgId: "org_2", name: "Other", instructions: "" });
+    await accounts.createAgent({ agentId: "agt_3", orgId: world.orgId, name: "Second", instructions: "" });
+    await ended(world, {});
+    world.clock.advance(HOUR_MS);
+    const range = openRange(world);
+    await ended(world, { of: { orgId: "org_2", agentId: "agt_2" } });
+    await ended(world, { of: { agentId: "agt_3" } });
+    await ended(world, { of: { request: sampleRequest({ role: "clerk" }) } });
+    await accounts.deleteAgent("agt_3");
+    world.clock.advance(MINUTE_MS);
+
+    const queries = async (of: Partial<FiguresOf>) => {
+      const [whole, buckets] = range();
+      const { totals, models, functions } = await console.analytics.queries({ ...whole, ...of }, buckets);
+      return [totals.succeeded, models.length, functions.length];
+    };
+
+    expect(await queries({})).toEqual([2, 1, 1]);
+    expect(await queries({ agentId: world.agentId })).toEqual([1, 1, 1]);
+    expect(await queries({ role: "clerk" })).toEqual([1, 1, 1]);
+    expect(await queries({ role: "nobody" })).toEqual([0, 0, 0]);
+    expect(await queries({ agentId: "agt_2" })).toEqual([0, 0, 0]);
+    expect(await queries({ from: world.clock.now() })).toEqual([0, 0, 0]);
+  });
+}
+
+/** From now on, in buckets of an hour, to the moment at which it is asked for. */
+function openRange(world: World): () => [FiguresOf, Buckets] {
+  const from = world.clock.now();
+  return () => {
+    const to = world.clock.now() + 1;
+    const count = Math.ceil((to - from) / HOUR_MS);
+    return [
+      { orgId: world.orgId, from, to },
+      { firstAt: from, widthMs: HOUR_MS, count },
+    ];
+  };
+}
+
+interface Ended {
+  tookMs?: number;
+  status?: "succeeded" | "failed" | "cancelled";
+  of?: Parameters<World["start"]>[0];
+}
+
+/** A query with one turn and one call that ended; the clock then stands where it stood. */
+async function ended(world: World, { tookMs = 10, status = "succeeded", of }: Ended): Promise<void> {
+  const run = await world.start(of);
+  world.clock.advance(tookMs);
+  await world.store.runs.commit(run, {
+    events: [event(1, "finalResponse")],
+    turn: sampleTurn(0),
+    calls: [sampleCall(`call_${run.runId}`, { outcome: { ok: true, value: null } })],
+    finish: { status, result: undefined, history: [], releaseIdempotencyKey: false },
+  });
+  world.clock.advance(-tookMs);
+}
