@@ -142,7 +142,7 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
     { ...stores, gateway, models, feed: createFeed(bus), clock, log, metrics, observe, charged, runTimeoutMs },
   );
 
-  let draining = false;
+  const draining = new AbortController();
   const limiter = ground.alone
     ? createRateLimiter(tiers)
     : createRateLimiter(tiers, (orgId) => accounts.countQuery(orgId));
@@ -153,7 +153,7 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
     within,
     rateLimit: (orgId, tier) => limiter.take(orgId, tier),
     ready: async () =>
-      !draining &&
+      !draining.signal.aborted &&
       (bus.reached || performance.now() - startedAt > BUS_PATIENCE_MS) &&
       (await store.ping().then(
         () => true,
@@ -179,6 +179,7 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
       gateway,
       models,
       tiers,
+      closing: draining.signal,
       retentionDays,
       auditDays,
       adminOf: (by) => createAdmin({ store, tiers, by }),
@@ -192,7 +193,7 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
   const opened = opening.move();
   let closing: Promise<void> | undefined;
   async function close(graceMs: number): Promise<void> {
-    draining = true;
+    draining.abort();
     gateway.goingAway();
     // Where nobody else can go on with what is handed over there is nothing to follow.
     const followMs = ground.alone ? 0 : FOLLOW_MS;

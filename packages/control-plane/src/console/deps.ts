@@ -13,6 +13,8 @@ export interface ConsoleDeps extends HttpDeps {
   gateway: FunctionGateway;
   models: ModelCatalog;
   tiers: Tiers;
+  /** Aborted when the process begins to stop. */
+  closing: AbortSignal;
   /** Days that ended runs, and entries of the audit log, are kept. */
   retentionDays: number;
   auditDays: number;

@@ -1,0 +1,46 @@
+import type { FunctionFigures } from "@patchbay/protocol/console";
+import type { ConsoleDeps } from "../deps.ts";
+import { functionSetOf, rolesOf } from "../function-set.ts";
+import type { HandlersOf } from "../handler.ts";
+import { rangeOf } from "../time-range.ts";
+import { paged } from "../page-size.ts";
+import { agentOf } from "./agent-of.ts";
+
+const NEVER_CALLED: FunctionFigures = { calls: 0, failed: 0, denied: 0, p50Ms: null, p95Ms: null, lastCalledAt: null };
+
+export function functionHandlers({
+  store,
+}: Pick<ConsoleDeps, "store">): HandlersOf<"GET /agents/:agent_id/functions" | "GET /agents/:agent_id/function-sets"> {
+  const reads = store.console.functions;
+  return {
+    async "GET /agents/:agent_id/functions"({ by, params, query }) {
+      const agent = await agentOf(store, by.orgId, params.agent_id);
+      const { manifestHash, manifest, firstSeenAt, connected } = await functionSetOf(store, agent, query.manifestHash);
+      const figures = await reads.figures(by.orgId, agent.agentId, rangeOf(query, await store.now()));
+      return {
+        manifestHash,
+        service: manifest.name,
+        instructions: manifest.instructions ?? null,
+        defaultRole: manifest.defaultRole ?? null,
+        roles: rolesOf(manifest),
+        connected,
+        firstSeenAt: new Date(firstSeenAt).toISOString(),
+        functions: manifest.functions.map((one) => ({ ...one, figures: figures.get(one.name) ?? NEVER_CALLED })),
+      };
+    },
+
+    async "GET /agents/:agent_id/function-sets"({ by, params, query }) {
+      const { agentId } = await agentOf(store, by.orgId, params.agent_id);
+      const { items, nextCursor } = await reads.sets(by.orgId, agentId, paged(query));
+      return {
+        items: items.map(({ manifestHash, manifest, firstSeenAt, connected }) => ({
+          manifestHash,
+          firstSeenAt: new Date(firstSeenAt).toISOString(),
+          connected,
+          functions: manifest.functions.map(({ name }) => name),
+        })),
+        nextCursor,
+      };
+    },
+  };
+}
