@@ -74,7 +74,13 @@ const newTotals = (): Totals => ({
 const newRole = (role: string | null): RoleFigures => ({ role, queries: 0, failed: 0, costMicros: 0 });
 
 const newModel = (provider: string, model: string, buckets: number): ModelFigures => ({
-  ...{ provider, model, turns: 0, inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, costMicros: 0 },
+  provider,
+  model,
+  turns: 0,
+  inputTokens: 0,
+  cachedInputTokens: 0,
+  outputTokens: 0,
+  costMicros: 0,
   costsMicros: Array.from({ length: buckets }, () => 0),
 });
 

@@ -65,8 +65,14 @@ export function figureContract(place: MakePlace): void {
     expect(figures.buckets.map(({ costMicros }) => costMicros)).toEqual([500, 507]);
     expect(figures.models).toEqual([
       {
-        ...{ provider: "openai", model: "large", turns: 2, costMicros: 1_000, costsMicros: [500, 500] },
-        ...{ inputTokens: 200, cachedInputTokens: 40, outputTokens: 20 },
+        provider: "openai",
+        model: "large",
+        turns: 2,
+        inputTokens: 200,
+        cachedInputTokens: 40,
+        outputTokens: 20,
+        costMicros: 1_000,
+        costsMicros: [500, 500],
       },
       expect.objectContaining({ provider: "offline", turns: 1, costsMicros: [0, 7] }),
     ]);
