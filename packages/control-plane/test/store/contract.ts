@@ -7,6 +7,8 @@ import { consoleAgentContract } from "./contract/console-agents.ts";
 import { consoleAuditContract } from "./contract/console-audit.ts";
 import { consoleCreditContract } from "./contract/console-credits.ts";
 import { figureContract } from "./contract/console-figures.ts";
+import { consoleRunContract } from "./contract/console-runs.ts";
+import { consoleThreadContract } from "./contract/console-threads.ts";
 import { creditContract } from "./contract/credits.ts";
 import { idempotencyContract } from "./contract/idempotency.ts";
 import { raceContract } from "./contract/races.ts";
@@ -31,6 +33,8 @@ export function storeContract(makePlace: MakePlace): void {
   describe("odd texts", () => textContract(makePlace));
   describe("the audit log", () => auditContract(makePlace));
   describe("agents in the console", () => consoleAgentContract(makePlace));
+  describe("runs in the console", () => consoleRunContract(makePlace));
+  describe("threads and sessions in the console", () => consoleThreadContract(makePlace));
   describe("figures over a time", () => figureContract(makePlace));
   describe("credits over a time", () => consoleCreditContract(makePlace));
   describe("the console's audit log", () => consoleAuditContract(makePlace));

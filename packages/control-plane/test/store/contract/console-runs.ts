@@ -1,0 +1,279 @@
+import type { CallOutcome } from "@patchbay/protocol";
+import { expect, test } from "vitest";
+import type { RunFilter } from "../../../src/ports/console-runs.ts";
+import {
+  ending,
+  event,
+  openWorld,
+  sampleCall,
+  sampleRequest,
+  sampleTurn,
+  type MakePlace,
+  type World,
+} from "./world.ts";
+
+const DENIED: CallOutcome = { ok: false, code: "unknown_function", message: "No.", rule: "roles" };
+const FAILED: CallOutcome = { ok: false, code: "function_failed", message: "Broken." };
+
+async function found(world: World, filter: RunFilter = {}): Promise<string[]> {
+  const page = await world.store.console.runs.list(world.orgId, world.agentId, { limit: 100, ...filter });
+  expect(page.nextCursor).toBeNull();
+  return page.items.map(({ runId }) => runId);
+}
+
+/** Starts runs of these names, one after the other. */
+async function startAll(world: World, runs: Record<string, Parameters<World["start"]>[0]>): Promise<void> {
+  for (const [name, change] of Object.entries(runs)) {
+    world.clock.advance(1);
+    await world.start({ runId: `run_${name}`, ...change });
+  }
+}
+
+async function called(world: World, runId: string, functionName: string, outcome: CallOutcome): Promise<void> {
+  const call = sampleCall(`call_${runId}`, { functionName, outcome });
+  await world.store.runs.commit({ runId, fence: 1 }, { turn: sampleTurn(0, { costMicros: 250_000 }), calls: [call] });
+}
+
+export function consoleRunContract(place: MakePlace): void {
+  test("runs are listed newest first, page by page, each once", async () => {
+    await using world = await openWorld(place);
+    const ids: string[] = [];
+    for (let i = 0; i < 7; i++) {
+      if (i % 2 === 0) world.clock.advance(1000); // pairs of one millisecond
+      ids.push((await world.start({ runId: `run_${i}` })).runId);
+    }
+
+    const seen: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await world.store.console.runs.list(world.orgId, world.agentId, { limit: 3, cursor });
+      seen.push(...page.items.map(({ runId }) => runId));
+      cursor = page.nextCursor ?? undefined;
+    } while (cursor);
+
+    expect(seen).toEqual(ids.toReversed());
+  });
+
+  test("a run in a list tells what it was asked, how it ended and what its calls and turns come to", async () => {
+    await using world = await openWorld(place);
+    const request = sampleRequest({ query: "q".repeat(300), role: "clerk", provider: "openai", model: "gpt" });
+    const run = await world.start({ sessionId: "s1", request });
+    world.clock.advance(40);
+    const calls = [
+      sampleCall("c1", { outcome: { ok: true, value: 1 } }),
+      sampleCall("c2", { position: 1, outcome: DENIED }),
+      sampleCall("c3", { position: 2, outcome: FAILED }),
+      sampleCall("c4", { position: 3 }),
+    ];
+    await world.store.runs.commit(run, { turn: sampleTurn(0, { costMicros: 1_500_000 }), calls });
+    world.clock.advance(2);
+    const { finish } = ending(run);
+    const result = { ...finish!.result!, success: false, code: "provider_error" as const };
+    await world.store.runs.commit(run, {
+      events: [event(1, "error")],
+      turn: sampleTurn(1),
+      finish: { ...finish!, status: "failed", result },
+    });
+
+    const { items } = await world.store.console.runs.list(world.orgId, world.agentId, { limit: 1 });
+
+    expect(items).toEqual([
+      {
+        runId: run.runId,
+        agentId: world.agentId,
+        threadId: run.threadId,
+        sessionId: "s1",
+        source: "api",
+        keyId: "key_1",
+        status: "failed",
+        code: "provider_error",
+        role: "clerk",
+        query: "q".repeat(200),
+        provider: "openai",
+        model: "gpt",
+        createdAt: "2030-01-01T00:00:00.000Z",
+        startedAt: "2030-01-01T00:00:00.000Z",
+        finishedAt: "2030-01-01T00:00:00.042Z",
+        durationMs: 42,
+        calls: 4,
+        failedCalls: 1,
+        deniedCalls: 1,
+        inputTokens: 200,
+        outputTokens: 20,
+        costUsd: 1.5,
+      },
+    ]);
+  });
+
+  test("a run that goes on has lasted until now", async () => {
+    await using world = await openWorld(place);
+    await world.start();
+    world.clock.advance(1234);
+
+    const { items } = await world.store.console.runs.list(world.orgId, world.agentId, { limit: 1 });
+
+    expect(items).toMatchObject([{ status: "running", durationMs: 1234, finishedAt: null, code: null, costUsd: 0 }]);
+  });
+
+  test("runs are found by status, role, key, source, session, thread and time", async () => {
+    await using world = await openWorld(place);
+    await startAll(world, {
+      a: {
+        keyId: "key_a",
+        request: sampleRequest({ role: "clerk" }),
+        sessionId: "s1",
+        threadId: "thr_1",
+        newThread: true,
+      },
+      b: { keyId: "tok_b", threadId: "thr_1", newThread: false },
+      c: { keyId: "mem_c", request: sampleRequest({ role: "boss" }), sessionId: "s1" },
+      d: { keyId: "mem_c", request: sampleRequest({ provider: "trial", model: "trial" }) },
+    });
+
+    expect(await found(world, { status: "queued" })).toEqual(["run_b"]);
+    expect(await found(world, { role: "clerk" })).toEqual(["run_a"]);
+    expect(await found(world, { role: "" })).toEqual(["run_d", "run_b"]);
+    expect(await found(world, { keyId: "mem_c" })).toEqual(["run_d", "run_c"]);
+    expect(await found(world, { source: "api" })).toEqual(["run_a"]);
+    expect(await found(world, { source: "local" })).toEqual(["run_b"]);
+    expect(await found(world, { source: "playground" })).toEqual(["run_c"]);
+    expect(await found(world, { source: "trial" })).toEqual(["run_d"]);
+    expect(await found(world, { sessionId: "s1" })).toEqual(["run_c", "run_a"]);
+    expect(await found(world, { threadId: "thr_1" })).toEqual(["run_b", "run_a"]);
+    const { time } = world.clock;
+    expect(await found(world, { from: time - 2, to: time })).toEqual(["run_c", "run_b"]);
+    expect(await found(world, { sessionId: "s1", role: "boss" })).toEqual(["run_c"]);
+  });
+
+  test("runs are found by the functions they called, and by what became of their calls", async () => {
+    await using world = await openWorld(place);
+    await startAll(world, { a: {}, b: {}, c: {}, d: {} });
+    await called(world, "run_a", "refund", { ok: true, value: 1 });
+    await called(world, "run_b", "refund", DENIED);
+    await called(world, "run_c", "close", FAILED);
+
+    expect(await found(world, { functionName: "refund" })).toEqual(["run_b", "run_a"]);
+    expect(await found(world, { trouble: "denied" })).toEqual(["run_b"]);
+    expect(await found(world, { trouble: "failed" })).toEqual(["run_c"]);
+    expect(await found(world, { trouble: "failed", functionName: "refund" })).toEqual([]);
+  });
+
+  test("runs are found by words of their query alone, and by the beginnings of ids", async () => {
+    await using world = await openWorld(place);
+    const asked = (query: string) => ({ request: sampleRequest({ query, context: { context: "shop", x: "zebra" } }) });
+    const wholeId = "a".repeat(32);
+    await startAll(world, {
+      [wholeId]: asked('Say "100%" of_it\\ now'),
+      b: { ...asked("Où est Übung?\nnext line"), threadId: "thr_own", newThread: true },
+    });
+    const a = `run_${wholeId}`;
+
+    for (const q of ["say", '"100%"', "of_it\\", "NOW"]) expect(await found(world, { q }), q).toEqual([a]);
+    expect(await found(world, { q: "Übung" })).toEqual(["run_b"]);
+    expect(await found(world, { q: "?\nNEXT" })).toEqual(["run_b"]);
+    for (const q of ["zebra", "clerk", "query", "shop", "1000", "of%it", "offline"])
+      expect(await found(world, { q }), q).toEqual([]);
+    expect(await found(world, { q: "run_aaa" })).toEqual([a]);
+    expect(await found(world, { q: a })).toEqual([a]);
+    expect(await found(world, { q: "thr_ow" })).toEqual(["run_b"]);
+    expect(await found(world, { q: "run_%" })).toEqual([]);
+  });
+
+  test("a text that is searched for may hold any sign, and so may those it is searched in", async () => {
+    await using world = await openWorld(place);
+    await startAll(world, {
+      a: { request: sampleRequest({ query: "x\u0000y\ud800z", context: { "\u0000": "\u0000" } }) },
+    });
+
+    expect(await found(world, { q: "x\u0000Y" })).toEqual(["run_a"]);
+    expect(await found(world, { q: "\ud800Z" })).toEqual(["run_a"]);
+    expect(await found(world, { q: "\u0001" })).toEqual([]);
+  });
+
+  test("what belongs to another agent or organisation is nowhere", async () => {
+    await using world = await openWorld(place);
+    const { store, orgId, agentId } = world;
+    const run = await world.start({ sessionId: "s1" });
+    const { runs, threads, sessions } = store.console;
+    const always = { from: 0, to: Number.MAX_SAFE_INTEGER, limit: 5 };
+    const empty = { items: [], nextCursor: null };
+
+    for (const [org, agent] of [
+      ["org_2", agentId],
+      [orgId, "agt_2"],
+    ] as const) {
+      expect(await runs.list(org, agent, { limit: 5 })).toEqual(empty);
+      expect(await runs.list(org, agent, { limit: 5, q: run.runId })).toEqual(empty);
+      expect(await runs.ofThread(org, agent, run.threadId)).toEqual([]);
+      expect(await runs.parts(org, agent, run.runId)).toBeUndefined();
+      expect(await runs.log(org, agent, run.runId, { limit: 5 })).toBeUndefined();
+      expect(await threads.list(org, agent, { limit: 5 })).toEqual(empty);
+      expect(await sessions.list(org, agent, always)).toEqual(empty);
+    }
+    expect(await runs.parts(orgId, agentId, run.runId)).toMatchObject({ run: { runId: run.runId } });
+  });
+
+  test("a cursor that no page gave is refused as the caller's fault", async () => {
+    await using world = await openWorld(place);
+    const { runs } = world.store.console;
+    const asked = { limit: 1, cursor: "nonsense" };
+
+    await expect(runs.list(world.orgId, world.agentId, asked)).rejects.toMatchObject({ code: "invalid_request" });
+  });
+
+  test("the parts of a run carry the times at which they were stored", async () => {
+    await using world = await openWorld(place);
+    const run = await world.start();
+    world.clock.advance(100);
+    await world.store.runs.commit(run, { turn: sampleTurn(0, { model: "m-1" }), calls: [sampleCall("c1")] });
+    world.clock.advance(50);
+    const outcome = { ok: true as const, value: 7 };
+    await world.store.runs.commit(run, {
+      calls: [sampleCall("c1", { outcome })],
+      audit: [{ action: "run.resumed", agentId: world.agentId, runId: run.runId }],
+    });
+
+    const parts = await world.store.console.runs.parts(world.orgId, world.agentId, run.runId);
+
+    const at = run.createdAt;
+    expect(parts).toMatchObject({
+      now: at + 150,
+      turns: [{ step: 0, model: "m-1", provider: "offline", endedAt: at + 100 }],
+      calls: [{ callId: "c1", outcome, createdAt: at + 100, finishedAt: at + 150 }],
+      resumedAt: [at + 150],
+    });
+  });
+
+  test("a log is read in order, page by page, with the time of each event", async () => {
+    await using world = await openWorld(place);
+    const run = await world.start();
+    await world.store.runs.commit(run, { events: [event(1), event(2)] });
+    world.clock.advance(5);
+    await world.store.runs.commit(run, { events: [event(3)] });
+    const { runs } = world.store.console;
+
+    const first = await runs.log(world.orgId, world.agentId, run.runId, { limit: 2 });
+    const rest = await runs.log(world.orgId, world.agentId, run.runId, { limit: 2, cursor: first!.nextCursor! });
+
+    expect(first?.items.map(({ seq, body }) => ({ seq, body }))).toEqual([event(1), event(2)]);
+    expect(rest).toEqual({ items: [{ ...event(3), at: "2030-01-01T00:00:00.005Z" }], nextCursor: null });
+  });
+
+  test("a page of a log ends before its events are too many to send", async () => {
+    await using world = await openWorld(place);
+    const run = await world.start();
+    const large = [1, 2, 3].map((seq) => ({ seq, body: JSON.stringify("x".repeat(600_000)) }));
+    await world.store.runs.commit(run, { events: large });
+    const { runs } = world.store.console;
+    const seen: number[][] = [];
+
+    let cursor: string | undefined;
+    do {
+      const page = await runs.log(world.orgId, world.agentId, run.runId, { limit: 100, cursor });
+      seen.push(page!.items.map(({ seq }) => seq));
+      cursor = page!.nextCursor ?? undefined;
+    } while (cursor);
+
+    expect(seen).toEqual([[1], [2], [3]]);
+  });
+}
