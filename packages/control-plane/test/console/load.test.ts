@@ -1,0 +1,47 @@
+import { CONSOLE_ROUTES, type ConsoleRoute } from "@patchbay/protocol/console";
+import { expect, test } from "vitest";
+import { printFigure, quantile } from "../../../../test/support/figure.ts";
+import { sqlitePlace } from "../store/sqlite-place.ts";
+import { fillWithRuns } from "./many-runs.ts";
+import { openConsole } from "./support/open-console.ts";
+
+const RUNS = 10_000;
+const MOST_MS = 100;
+const TIMES = 5;
+
+/** Every route that gives a list page by page. */
+const lists = Object.entries<ConsoleRoute>(CONSOLE_ROUTES)
+  .filter(([, { query }]) => query !== undefined && "cursor" in query.shape)
+  .map(([name, { answer }]) => ({ name, path: name.replace("GET ", ""), answer }));
+
+test("over 10,000 runs the first page of every list is there in under 100 ms", { timeout: 120_000 }, async () => {
+  await using place = await sqlitePlace();
+  await using console = await openConsole({}, place.url);
+  const { agentId } = await console.admin.createAgent("Clerk", { orgId: console.orgId });
+  const of = { orgId: console.orgId, agentId };
+  await fillWithRuns(place.url, { ...of, runs: RUNS, newestAt: console.clock.now() - 1 });
+  const { browser } = await console.member("owner");
+  const [run] = await console.store.runs.list(agentId, { limit: 1 });
+  const ids: Record<string, string> = { agent_id: agentId, run_id: run?.runId ?? "" };
+
+  const medians: Record<string, string> = {};
+  const slow: string[] = [];
+  expect(lists.length).toBeGreaterThanOrEqual(10);
+  for (const { name, path, answer } of lists) {
+    const address = `/api${path.replace(/:(\w+)/g, (_, id: string) => ids[id] ?? `no-${id}`)}`;
+    const tookMs: number[] = [];
+    for (let i = 0; i <= TIMES; i++) {
+      const beganAt = performance.now();
+      const response = await browser.ask("GET", address);
+      const body: unknown = await response.json();
+      if (i > 0) tookMs.push(performance.now() - beganAt);
+      expect(response.status, `${name}: ${JSON.stringify(body)}`).toBe(200);
+      if (typeof answer !== "string") answer.parse(body);
+    }
+    const median = quantile(tookMs, 0.5);
+    medians[path] = `${median.toFixed(1)} ms`;
+    if (median >= MOST_MS) slow.push(`${name} ${median.toFixed(0)} ms`);
+  }
+  printFigure(`the console over ${RUNS} runs, first pages`, medians);
+  expect(slow).toEqual([]);
+});

@@ -1,0 +1,111 @@
+import { Hono } from "hono";
+import type { ConsoleRole } from "@patchbay/protocol/console";
+import { createAdmin } from "../../../src/accounts/admin.ts";
+import { DEFAULT_TIERS } from "../../../src/accounts/tiers.ts";
+import { mountConsole } from "../../../src/console/app.ts";
+import type { ConsoleDeps } from "../../../src/console/deps.ts";
+import type { HttpEnv } from "../../../src/http/deps.ts";
+import { silentLog } from "../../../src/ports/log.ts";
+import { openStore } from "../../../src/store/open.ts";
+import { createFakeRuns } from "../../http/support/fake-runs.ts";
+import { HandClock } from "../../store/contract/world.ts";
+
+export const PASSWORD = "correct horse battery";
+
+export interface Asked {
+  body?: unknown;
+  headers?: Record<string, string>;
+}
+
+/** A browser on one of the service's own pages: it keeps cookies, and says where its requests come from. */
+export interface Browser {
+  cookie: string;
+  ask(method: string, path: string, asked?: Asked): Promise<Response>;
+  signIn(email: string, password?: string): Promise<Response>;
+}
+
+/** The console over a store whose clock stands still until it is moved, with one organisation; nothing else is there. */
+export async function openConsole(overrides: Partial<ConsoleDeps> = {}, url = "sqlite::memory:") {
+  const clock = new HandClock();
+  const store = await openStore(url, { clock });
+  const admin = createAdmin({ store });
+  const { orgId } = await admin.createOrg("Acme");
+  const app = new Hono<HttpEnv>();
+  const unused = async () => Promise.reject(new Error("not used here"));
+  mountConsole(app, {
+    store,
+    adminOf: (by) => createAdmin({ store, by }),
+    runs: createFakeRuns(),
+    threads: store.threads,
+    gateway: { connected: async () => false } as unknown as ConsoleDeps["gateway"],
+    models: { choose: () => ({ missing: "none" }) },
+    tiers: DEFAULT_TIERS,
+    retentionDays: 30,
+    auditDays: 365,
+    authenticate: unused,
+    within: (org, work) => store.within(org, work),
+    rateLimit: async () => undefined,
+    ready: async () => true,
+    metrics: {
+      contentType: "text/plain",
+      read: async () => "",
+      queryAnswered() {},
+      streamOpened: () => ({ [Symbol.dispose]() {} }),
+    },
+    log: silentLog,
+    clock,
+    version: "0.0.0",
+    corsOrigins: [],
+    local: true,
+    trustProxy: false,
+    closing: new AbortController().signal,
+    ...overrides,
+  });
+
+  function browser(host = "localhost:8787", remoteAddress = "192.0.2.1"): Browser {
+    const env = { incoming: { socket: { remoteAddress } } } as unknown as HttpEnv["Bindings"];
+    const self: Browser = {
+      cookie: "",
+      async ask(method, path, { body, headers = {} } = {}) {
+        const response = await app.request(
+          `http://${host}${path}`,
+          {
+            method,
+            headers: {
+              Host: host,
+              "Sec-Fetch-Site": "same-origin",
+              ...(self.cookie !== "" && { Cookie: self.cookie }),
+              ...(body !== undefined && { "Content-Type": "application/json" }),
+              ...headers,
+            },
+            ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
+          },
+          env,
+        );
+        const set = response.headers.get("Set-Cookie");
+        if (set !== null) self.cookie = set.includes("Max-Age=0") ? "" : (set.split(";")[0] ?? "");
+        return response;
+      },
+      signIn: (email, password = PASSWORD) => self.ask("POST", "/api/session", { body: { email, password } }),
+    };
+    return self;
+  }
+
+  /** A member who has come in by an invitation, in a browser that is signed in. */
+  async function member(role: ConsoleRole, { email = `${role}@example.com`, org = orgId } = {}) {
+    const { member, path } = await admin.members.invite({ orgId: org, email, role });
+    const signedIn = browser();
+    const body = { link: path.split("#")[1], name: role, password: PASSWORD };
+    const accepted = await signedIn.ask("POST", "/api/links/accept", { body });
+    if (!accepted.ok) throw new Error(await accepted.text());
+    return { ...signedIn, memberId: member.memberId, email, browser: signedIn };
+  }
+
+  return { store, clock, admin, orgId, app, browser, member, [Symbol.asyncDispose]: () => store.close() };
+}
+
+/** Status and code of a failure. */
+export async function failureOf(response: Response): Promise<[number, string]> {
+  const { code } = (await response.json()) as { code: string };
+  return [response.status, code];
+}
