@@ -12,6 +12,9 @@ import { shownSession } from "./session.ts";
 
 type LinkRoutes = "POST /links" | "POST /links/open" | "POST /links/accept";
 
+/** What an operator makes without naming another. */
+const TIER = "sandbox";
+
 interface Accepted {
   name: string;
   email: string | undefined;
@@ -49,13 +52,13 @@ export function linkHandlers(deps: ConsoleDeps, { sessions, passwords, attempts 
   async function setUp(hash: string, known: LinkRecord["org"], accepted: Accepted): Promise<string> {
     const { name, email, organisation, passwordHash } = accepted;
     if (email === undefined) throw missing("email", "is needed to sign in again");
-    if (!known && organisation === undefined) throw missing("organisation", "needs a name");
-    const org = known ?? { orgId: `org_${randomBase62(22)}`, name: organisation ?? "", tier: "sandbox" };
+    const org = known ?? newOrg(organisation);
     const owner = { memberId: newMemberId(), orgId: org.orgId, email, name, role: "owner" as const, passwordHash };
-    if (!(await console.signIn.setUp(hash, { owner, ...("tier" in org && { org }) }))) throw gone();
+    const made = known ? {} : { org: { ...org, tier: TIER } };
+    if (!(await console.signIn.setUp(hash, { owner, ...made }))) throw gone();
     const about = { orgId: org.orgId, keyId: owner.memberId };
-    const made = "tier" in org ? [{ ...about, action: "org.created", detail: { tier: org.tier } }] : [];
-    await audit.record([...made, { ...about, action: "member.joined" }]);
+    const created = known ? [] : [{ ...about, action: "org.created", detail: { tier: TIER } }];
+    await audit.record([...created, { ...about, action: "member.joined" }]);
     return owner.memberId;
   }
 
@@ -100,6 +103,11 @@ export function linkHandlers(deps: ConsoleDeps, { sessions, passwords, attempts 
       return shownSession(exchange, deps, await sessions.open(exchange, { memberId }));
     },
   };
+}
+
+function newOrg(name: string | undefined): { orgId: string; name: string } {
+  if (name === undefined) throw missing("organisation", "needs a name");
+  return { orgId: `org_${randomBase62(22)}`, name };
 }
 
 function gone(): ServiceError {

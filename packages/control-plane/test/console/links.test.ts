@@ -1,0 +1,143 @@
+import { expect, test } from "vitest";
+import { failureOf, openConsole, PASSWORD } from "./support/open-console.ts";
+
+const DAY_MS = 86_400_000;
+const NOT_FOUND = [404, "not_found"];
+
+const secretOf = ({ path }: { path: string }) => path.split("#")[1];
+const owner = (link: string | undefined) => ({
+  body: { link, name: "Ann", email: "Ann@example.com", password: PASSWORD, organisation: "Mine" },
+});
+
+test("a set-up link makes the owner of what commands made before, and works once", async () => {
+  await using console = await openConsole();
+  const browser = console.browser();
+  const link = secretOf((await console.admin.members.setUpLink({ replace: true }))!);
+
+  const offer = await browser.ask("POST", "/api/links", { body: { link } });
+  expect(await offer.json()).toEqual({
+    kind: "setup",
+    email: null,
+    organisation: "Acme",
+    expiresAt: new Date(console.clock.now() + DAY_MS).toISOString(),
+  });
+  const accepted = await browser.ask("POST", "/api/links/accept", owner(link));
+  expect(await accepted.json()).toMatchObject({
+    member: { email: "ann@example.com", role: "owner", hasPassword: true },
+    organisation: { orgId: console.orgId, name: "Acme" },
+  });
+  expect(await failureOf(await console.browser().ask("POST", "/api/links/accept", owner(link)))).toEqual(NOT_FOUND);
+  expect(await console.admin.members.setUpLink({ replace: true })).toBeUndefined();
+});
+
+test("of two who accept one link at once, one comes in", async () => {
+  await using console = await openConsole();
+  const link = secretOf((await console.admin.members.setUpLink({ replace: true }))!);
+  const accept = (email: string) =>
+    console.browser().ask("POST", "/api/links/accept", { body: { ...owner(link).body, email } });
+
+  const answers = await Promise.all([accept("a@example.com"), accept("b@example.com")]);
+
+  expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 404]);
+  expect((await console.admin.members.list(console.orgId)).items).toHaveLength(1);
+});
+
+test("setting up asks for an address to sign in with", async () => {
+  await using console = await openConsole();
+  const link = secretOf((await console.admin.members.setUpLink({ replace: true }))!);
+  const { email: _email, ...body } = owner(link).body;
+
+  const refused = await console.browser().ask("POST", "/api/links/accept", { body });
+
+  expect(await refused.json()).toMatchObject({ code: "invalid_request", details: [{ path: "email" }] });
+  expect((await console.browser().ask("POST", "/api/links/accept", owner(link))).status).toBe(200);
+});
+
+test("a set-up link is void once somebody was invited, and where there are several organisations", async () => {
+  await using console = await openConsole();
+  const link = secretOf((await console.admin.members.setUpLink({ replace: true }))!);
+  const inspect = () => console.browser().ask("POST", "/api/links", { body: { link } });
+  const { orgId } = await console.admin.createOrg("Other");
+  expect(await failureOf(await inspect())).toEqual([409, "conflict"]);
+  expect(await console.admin.members.setUpLink({ replace: true })).toBeUndefined();
+
+  await console.admin.members.invite({ orgId, email: "x@example.com", role: "owner" });
+
+  expect(await failureOf(await inspect())).toEqual(NOT_FOUND);
+});
+
+test("an invitation ends after 7 days, a set-up link after one, a development link after 10 minutes", async () => {
+  await using console = await openConsole();
+  const { admin, clock, orgId } = console;
+  const inspect = async (link: { path: string }) =>
+    (await console.browser().ask("POST", "/api/links", { body: { link: secretOf(link) } })).status;
+  const lives = [
+    { make: async () => (await admin.members.setUpLink({ replace: true }))!, ms: DAY_MS },
+    { make: () => admin.members.signInLink(orgId), ms: 10 * 60_000 },
+    { make: () => admin.members.invite({ orgId, email: "x@example.com", role: "viewer" }), ms: 7 * DAY_MS },
+  ];
+
+  for (const { make, ms } of lives) {
+    const link = await make();
+    clock.advance(ms - 1);
+    expect(await inspect(link)).toBe(200);
+    clock.advance(1);
+    expect(await inspect(link)).toBe(404);
+  }
+});
+
+test("another link for a member replaces the first; accepting it ends the member's sessions", async () => {
+  await using console = await openConsole();
+  const { browser, memberId, email } = await console.member("developer");
+  const [first, second] = [
+    await console.admin.members.link(console.orgId, memberId),
+    await console.admin.members.link(console.orgId, memberId),
+  ];
+  const accept = (link: { path: string }) =>
+    console.browser().ask("POST", "/api/links/accept", {
+      body: { link: secretOf(link), name: "Dev", password: "another good password" },
+    });
+  expect(await failureOf(await accept(first))).toEqual(NOT_FOUND);
+  expect((await browser.ask("GET", "/api/session")).status).toBe(200);
+
+  expect((await accept(second)).status).toBe(200);
+
+  expect((await browser.ask("GET", "/api/session")).status).toBe(401);
+  expect((await console.browser().signIn(email)).status).toBe(401);
+  expect((await console.browser().signIn(email, "another good password")).status).toBe(200);
+});
+
+test("a development link signs in where development is served, and nowhere else", async () => {
+  for (const local of [true, false]) {
+    await using console = await openConsole({ local });
+    const link = secretOf(await console.admin.members.signInLink(console.orgId));
+    const opened = await console.browser().ask("POST", "/api/links/open", { body: { link } });
+    expect(opened.status).toBe(local ? 200 : 404);
+  }
+});
+
+test("a link that asks for a password does not sign in without one", async () => {
+  await using console = await openConsole();
+  const link = secretOf((await console.admin.members.setUpLink({ replace: true }))!);
+  const browser = console.browser();
+
+  expect((await browser.ask("POST", "/api/links/open", { body: { link } })).status).toBe(400);
+  expect(browser.cookie).toBe("");
+});
+
+test("neither secrets of links and sessions nor passwords stand in the database", async () => {
+  await using console = await openConsole();
+  const { store, orgId, admin } = console;
+  const { path, member } = await admin.members.invite({ orgId, email: "x@example.com", role: "viewer" });
+  const link = secretOf({ path })!;
+  const browser = console.browser();
+  await browser.ask("POST", "/api/links/accept", { body: { link, name: "X", password: PASSWORD } });
+  const secret = browser.cookie.split("=")[1]!;
+
+  const stored = await store.console.members.byId(member.memberId);
+  expect(stored?.passwordHash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
+  for (const text of [secret, link]) {
+    expect(await store.console.signIn.session(text)).toBeUndefined();
+    expect(await store.console.signIn.link(text)).toBeUndefined();
+  }
+});

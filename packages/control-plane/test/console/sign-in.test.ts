@@ -1,0 +1,200 @@
+import { expect, test } from "vitest";
+import { failureOf, openConsole, PASSWORD } from "./support/open-console.ts";
+
+const HOUR_MS = 3_600_000;
+
+test("a member signs in by password, is known by the cookie, and signs out", async () => {
+  await using console = await openConsole();
+  const { email, memberId } = await console.member("developer");
+  const browser = console.browser();
+
+  const session = await browser.signIn(" Developer@Example.com ".trim());
+
+  expect(session.status).toBe(200);
+  const shown = await session.json();
+  expect(shown).toMatchObject({
+    member: { memberId, email, role: "developer", hasPassword: true },
+    organisation: { name: "Acme", tier: "sandbox" },
+    baseUrl: "http://localhost:8787",
+  });
+  expect(JSON.stringify(shown)).not.toContain("argon2");
+  expect(session.headers.get("Cache-Control")).toBe("no-store");
+  expect((await browser.ask("GET", "/api/session")).status).toBe(200);
+  const { cookie } = browser;
+  expect((await browser.ask("DELETE", "/api/session")).status).toBe(204);
+  expect(browser.cookie).toBe("");
+  browser.cookie = cookie;
+  expect(await failureOf(await browser.ask("GET", "/api/session"))).toEqual([401, "authentication_failed"]);
+});
+
+test("a wrong password and an unknown address are answered alike", async () => {
+  await using console = await openConsole();
+  const { email } = await console.member("viewer");
+  const answers = [await console.browser().signIn(email, "wrong"), await console.browser().signIn("no@example.com")];
+
+  const bodies = await Promise.all(answers.map(async (one) => (await one.json()) as Record<string, string>));
+
+  expect(answers.map(({ status }) => status)).toEqual([401, 401]);
+  expect(answers.map(({ headers }) => headers.get("Set-Cookie"))).toEqual([null, null]);
+  const [wrong, unknown] = bodies.map(({ requestId: _id, ...body }) => body);
+  expect(wrong).toEqual(unknown);
+});
+
+test("an invited member has no password to sign in with", async () => {
+  await using console = await openConsole();
+  await console.admin.members.invite({ orgId: console.orgId, email: "new@example.com", role: "owner" });
+
+  expect((await console.browser().signIn("new@example.com", "")).status).toBe(400);
+  expect((await console.browser().signIn("new@example.com", "anything")).status).toBe(401);
+});
+
+test("attempts for an account are limited, whoever asks, until a success", async () => {
+  await using console = await openConsole();
+  const { email } = await console.member("viewer");
+  const attempt = (i: number, password: string) =>
+    console.browser("localhost:8787", `198.51.100.${i}`).signIn(email, password);
+  for (let i = 0; i < 9; i++) expect((await attempt(i, "wrong")).status).toBe(401);
+  expect((await attempt(9, PASSWORD)).status).toBe(200);
+  for (let i = 0; i < 10; i++) expect((await attempt(i, "wrong")).status).toBe(401);
+
+  const refused = await attempt(11, PASSWORD);
+
+  expect(Number(refused.headers.get("Retry-After"))).toBeGreaterThan(0);
+  expect(await failureOf(refused)).toEqual([429, "rate_limited"]);
+});
+
+test("attempts from an address are limited, and an IPv6 subscriber is one address", async () => {
+  await using console = await openConsole();
+  const from = (i: number) => console.browser("localhost:8787", `2001:db8:0:1:${i.toString(16)}::1`);
+  const open = (i: number) => from(i).ask("POST", "/api/links", { body: { link: `guess-${i}` } });
+  for (let i = 0; i < 50; i++) expect((await open(i)).status).toBe(404);
+
+  expect((await open(50)).status).toBe(429);
+  expect((await from(51).signIn("anyone@example.com")).status).toBe(429);
+  const other = console.browser("localhost:8787", "2001:db8:0:2::1");
+  expect((await other.ask("POST", "/api/links", { body: { link: "x" } })).status).toBe(404);
+});
+
+test("a session ends after 12 hours without a request", async () => {
+  await using console = await openConsole();
+  const { browser } = await console.member("viewer");
+  const stillThere = async () => (await browser.ask("GET", "/api/session")).status === 200;
+
+  console.clock.advance(12 * HOUR_MS - 1);
+  expect(await stillThere()).toBe(true);
+  console.clock.advance(12 * HOUR_MS - 1);
+  expect(await stillThere()).toBe(true);
+  console.clock.advance(12 * HOUR_MS);
+  expect(await stillThere()).toBe(false);
+});
+
+test("a session ends after 7 days, however much it is used, and confirming it does not prolong it", async () => {
+  await using console = await openConsole();
+  const { browser } = await console.member("viewer");
+  for (let hours = 0; hours < 7 * 24 - 8; hours += 8) {
+    console.clock.advance(8 * HOUR_MS);
+    expect((await browser.ask("GET", "/api/session")).status).toBe(200);
+  }
+  expect((await browser.ask("POST", "/api/session/confirm", { body: { password: PASSWORD } })).status).toBe(200);
+
+  console.clock.advance(8 * HOUR_MS);
+
+  expect((await browser.ask("GET", "/api/session")).status).toBe(401);
+});
+
+test("use is noted once a minute at most", async () => {
+  await using console = await openConsole();
+  const { browser } = await console.member("viewer");
+  const lastSeen = async () => (await console.admin.members.list(console.orgId)).items[0]?.lastSeenAt;
+  const opened = await lastSeen();
+
+  console.clock.advance(59_999);
+  await browser.ask("GET", "/api/session");
+  expect(await lastSeen()).toBe(opened);
+  console.clock.advance(1);
+  await browser.ask("GET", "/api/session");
+
+  expect(Date.parse((await lastSeen()) ?? "")).toBe(console.clock.now());
+});
+
+test("over https the cookie is bound to this host, and to https", async () => {
+  await using console = await openConsole({ publicUrl: "https://patchbay.example.com" });
+  await console.member("viewer");
+  const session = await console.browser("patchbay.example.com").signIn("viewer@example.com");
+
+  expect(session.headers.get("Set-Cookie")).toMatch(
+    /^__Host-patchbay=[0-9A-Za-z]{43}; Path=\/; Max-Age=604800; HttpOnly; SameSite=Lax; Secure$/,
+  );
+});
+
+test("a proxy's word that it was https counts only where the proxy is trusted", async () => {
+  const headers = { "X-Forwarded-Proto": "https", "X-Forwarded-Host": "patchbay.example.com" };
+  const signIn = async (trustProxy: boolean) => {
+    await using console = await openConsole({ trustProxy });
+    await console.member("viewer");
+    const body = { email: "viewer@example.com", password: PASSWORD };
+    return await console.browser("10.0.0.5:8787").ask("POST", "/api/session", { body, headers });
+  };
+
+  expect((await signIn(true)).headers.get("Set-Cookie")).toMatch(/^__Host-patchbay=.*; Secure$/);
+  expect((await signIn(false)).status).toBe(400);
+});
+
+test("on plain http signing in is for this machine alone, with advice what to do", async () => {
+  await using console = await openConsole();
+  await console.member("viewer");
+  for (const host of ["localhost:8787", "127.0.0.1:1", "[::1]:8787"]) {
+    const set = (await console.browser(host).signIn("viewer@example.com")).headers.get("Set-Cookie");
+    expect(set).toMatch(/^patchbay=[0-9A-Za-z]{43}; Path=\/; Max-Age=604800; HttpOnly; SameSite=Lax$/);
+  }
+
+  for (const host of ["192.168.1.5:8787", "patchbay.example.com", "localhost.evil.com"]) {
+    const refused = await console.browser(host).signIn("viewer@example.com");
+    expect(refused.status, host).toBe(400);
+    expect(await refused.text()).toContain("--public-url https://");
+  }
+});
+
+test("the session's secret changes when the password is given again, and the old one ends", async () => {
+  await using console = await openConsole();
+  const { browser } = await console.member("owner");
+  const before = browser.cookie;
+  console.clock.advance(16 * 60_000);
+  const confirm = (password: string) => browser.ask("POST", "/api/session/confirm", { body: { password } });
+
+  expect(await failureOf(await confirm("wrong password"))).toEqual([400, "invalid_request"]);
+  expect((await confirm(PASSWORD)).status).toBe(200);
+
+  expect(browser.cookie).not.toBe(before);
+  expect((await browser.ask("GET", "/api/session")).status).toBe(200);
+  browser.cookie = before;
+  expect((await browser.ask("GET", "/api/session")).status).toBe(401);
+});
+
+test("a new password needs the present one, and ends every other session", async () => {
+  await using console = await openConsole();
+  const { browser, email } = await console.member("viewer");
+  const elsewhere = console.browser();
+  await elsewhere.signIn(email);
+  const change = (present: string) =>
+    browser.ask("PATCH", "/api/account", {
+      body: { name: "Vi", password: { present, next: "another good password" } },
+    });
+
+  expect((await change("not the present one")).status).toBe(400);
+  expect(await (await change(PASSWORD)).json()).toMatchObject({ member: { name: "Vi" } });
+
+  expect((await browser.ask("GET", "/api/session")).status).toBe(200);
+  expect((await elsewhere.ask("GET", "/api/session")).status).toBe(401);
+  expect((await elsewhere.signIn(email)).status).toBe(401);
+  expect((await elsewhere.signIn(email, "another good password")).status).toBe(200);
+});
+
+test("passwords of fewer than 12 characters are refused", async () => {
+  await using console = await openConsole();
+  const { path } = await console.admin.members.invite({ orgId: console.orgId, email: "a@b.example", role: "viewer" });
+  const body = { link: path.split("#")[1], name: "A", password: "elevenchars" };
+  const refused = await console.browser().ask("POST", "/api/links/accept", { body });
+
+  expect(await refused.json()).toMatchObject({ code: "invalid_request", details: [{ path: "password" }] });
+});
