@@ -38,9 +38,11 @@ function spansOf(parts: RunParts, manifest: Manifest | undefined): Span[] {
   for (const turn of turns) {
     const ofTurn = calls.filter(({ step }) => step === turn.step);
     const ending = failedWith(parts, turn) ? runEnding(run) : ({ state: "ok" } as const);
-    spans.push(turnSpan(parts, turn, { from, to: turn.endedAt }, ending));
+    // The last turn is stored with the run's end, a moment after it.
+    const to = Math.min(turn.endedAt, run.finishedAt ?? turn.endedAt);
+    spans.push(turnSpan(parts, turn, { from, to }, ending));
     spans.push(...ofTurn.map((call) => callSpan(parts, call, manifest)));
-    from = Math.max(turn.endedAt, ...ofTurn.map((call) => call.finishedAt ?? 0));
+    from = Math.max(to, ...ofTurn.map((call) => call.finishedAt ?? 0));
   }
   if (asks(parts)) spans.push(askedSpan(parts, { from, to: run.finishedAt }));
   return spans;
