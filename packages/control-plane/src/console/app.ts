@@ -23,11 +23,11 @@ type AnyHandler = (request: object) => Promise<unknown>;
 /** Adds the console to the service's routes: its interface under `/api`, its pages under `/console`. */
 export function mountConsole(app: Hono<HttpEnv>, deps: ConsoleDeps): void {
   const signIn = createSignIn(deps);
-  const handlers = consoleHandlers(deps, signIn) as Partial<Record<ConsoleRouteName, AnyHandler>>;
+  const handlers = consoleHandlers(deps, signIn) as Record<ConsoleRouteName, AnyHandler>;
   const routes = Object.entries(CONSOLE_ROUTES) as [ConsoleRouteName, ConsoleRoute][];
   for (const [name, route] of routes) {
     const [method = "", path = ""] = name.split(" ");
-    const handle = handlers[name] ?? notServed;
+    const handle = handlers[name];
     app.on(method, `/api${path}`, (c) => answer(deps, c, (exchange) => serve(exchange, { deps, route, handle })));
   }
   app.get("/api/openapi.json", (c) => answer(deps, c, (exchange) => json(exchange, 200, document(exchange))));
@@ -129,8 +129,4 @@ function unrouted(exchange: Exchange): never {
 function notAllowed({ c, headers }: Exchange, methods: readonly string[]): ServiceError {
   headers["Allow"] = methods.join(", ");
   return new ServiceError("method_not_allowed", `${c.req.path} takes ${methods.join(", ")} only.`);
-}
-
-async function notServed(): Promise<never> {
-  throw new ServiceError("not_found", "This route is not served.");
 }
