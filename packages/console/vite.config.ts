@@ -3,7 +3,7 @@ import react from "@vitejs/plugin-react";
 import { defineConfig } from "vite";
 
 /** `vite dev` shows the sources; its `/api` is that of a control plane started beside it. */
-const API = "http://127.0.0.1:8080";
+const API = "http://127.0.0.1:8787";
 
 export default defineConfig({
   root: import.meta.dirname,

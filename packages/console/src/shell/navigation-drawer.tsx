@@ -11,7 +11,7 @@ export function NavigationDrawer({ onClose }: { onClose: () => void }) {
         <Dialog.Popup className="slides-left border-line bg-raised fixed inset-y-0 left-0 z-40 w-72 max-w-[85vw] overflow-y-auto border-r p-3 outline-none">
           <div className="mb-3 flex items-center justify-between pl-2.5">
             <Dialog.Title className="text-base font-semibold">Pages</Dialog.Title>
-            <Dialog.Close render={<IconButton icon="close" label="Close" />} />
+            <Dialog.Close render={<IconButton icon="close" label="Close" size="small" />} />
           </div>
           <Sidebar onNavigate={onClose} />
         </Dialog.Popup>

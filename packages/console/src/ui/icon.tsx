@@ -53,11 +53,12 @@ const PATHS = {
 export type IconName = keyof typeof PATHS;
 
 /** Decoration alone: what it means must stand in words beside it or in a label. */
-export function Icon({ name, className = "size-4" }: { name: IconName; className?: string }) {
+export function Icon({ name, className = "" }: { name: IconName; className?: string }) {
+  const size = className.includes("size-") ? "" : "size-4";
   return (
     <svg
       aria-hidden="true"
-      className={`shrink-0 ${className}`}
+      className={`shrink-0 ${size} ${className}`}
       viewBox="0 0 16 16"
       fill="none"
       stroke="currentColor"

@@ -3,7 +3,7 @@ const APPLE = /Mac|iP(hone|ad|od)/.test(globalThis.navigator?.userAgent ?? "");
 /** A key, or keys pressed one after the other; `mod` is Cmd on Apple machines, Ctrl elsewhere. */
 export function Kbd({ keys }: { keys: string }) {
   return (
-    <span className="inline-flex gap-0.5">
+    <span className="inline-flex shrink-0 gap-0.5 whitespace-nowrap">
       {keys.split(" ").map((key, index) => (
         <kbd
           // Keys of one list may repeat, and never move.

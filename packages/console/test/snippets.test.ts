@@ -1,0 +1,60 @@
+import { execFile } from "node:child_process";
+import { createServer, type IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { snippetsOf, shellQuote } from "../src/format/snippets.ts";
+
+const run = promisify(execFile);
+const body = { query: `Which of O'Neill's "late" orders cost $5?`, role: "support", analysisMode: true, note: null };
+const KEY = "service_live_abc";
+let received: { headers: IncomingMessage["headers"]; body: unknown; url: string | undefined }[] = [];
+
+/** Takes a query and answers with one event, as the service does. */
+const server = createServer(async (request, response) => {
+  const text = (await request.toArray()).join("");
+  received.push({ headers: request.headers, url: request.url, body: JSON.parse(text) });
+  response.setHeader("content-type", "text/event-stream");
+  response.end('id: 0\ndata: {"type":"finalResponse","response":"two"}\n\n');
+});
+beforeAll(() => new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve)));
+afterAll(() => new Promise((resolve) => server.close(resolve)));
+beforeEach(() => {
+  received = [];
+});
+
+const query = (apiKey?: string) => ({
+  baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+  agentId: "agt_1",
+  apiKey,
+  body,
+});
+const env = { ...process.env, PATCHBAY_API_KEY: KEY };
+
+const runners = {
+  curl: (text: string) => run("sh", ["-c", text], { env }),
+  fetch: (text: string) => run(process.execPath, ["--input-type=module", "-e", text], { env }),
+  python: (text: string) => run("python3", ["-c", text], { env }),
+};
+
+const cases = (["curl", "fetch", "python"] as const).flatMap((language) =>
+  [undefined, KEY].map((key) => ({ language, key, from: key === undefined ? "the environment" : "the snippet" })),
+);
+
+test.each(cases)("the $language snippet sends the query with the key of $from", async ({ language, key }) => {
+  const { stdout } = await runners[language](snippetsOf(query(key))[language]);
+
+  expect(received).toMatchObject([
+    { url: "/agents/agt_1/query-stream", body, headers: { "x-api-key": KEY, accept: "text/event-stream" } },
+  ]);
+  expect(stdout).toContain("finalResponse");
+});
+
+test.each(["plain", "two words", "it's", '$HOME `id` "x" \\', "-n", ""])(
+  "a shell takes %j as one word",
+  async (word) => {
+    const { stdout } = await run("sh", ["-c", `printf '[%s]' ${shellQuote(word)}`]);
+
+    expect(stdout).toBe(`[${word}]`);
+  },
+);
