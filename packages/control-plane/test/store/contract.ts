@@ -4,6 +4,7 @@ import { auditContract } from "./contract/audit.ts";
 import { callContract } from "./contract/calls.ts";
 import { claimContract } from "./contract/claims.ts";
 import { consoleAgentContract } from "./contract/console-agents.ts";
+import { consoleFunctionContract } from "./contract/console-functions.ts";
 import { consoleAuditContract } from "./contract/console-audit.ts";
 import { consoleCreditContract } from "./contract/console-credits.ts";
 import { figureContract } from "./contract/console-figures.ts";
@@ -33,6 +34,7 @@ export function storeContract(makePlace: MakePlace): void {
   describe("odd texts", () => textContract(makePlace));
   describe("the audit log", () => auditContract(makePlace));
   describe("agents in the console", () => consoleAgentContract(makePlace));
+  describe("functions in the console", () => consoleFunctionContract(makePlace));
   describe("runs in the console", () => consoleRunContract(makePlace));
   describe("threads and sessions in the console", () => consoleThreadContract(makePlace));
   describe("figures over a time", () => figureContract(makePlace));

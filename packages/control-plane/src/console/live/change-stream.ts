@@ -34,6 +34,8 @@ export function createChangeStream(options: {
     wake?.();
   }, keepaliveMs).unref();
 
+  const idle = (): boolean => !over && text === "" && pending.size === 0;
+
   function end(): void {
     if (over) return;
     over = true;
@@ -45,7 +47,7 @@ export function createChangeStream(options: {
   const body = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        while (!over && text === "" && pending.size === 0) await new Promise<void>((resolve) => (wake = resolve));
+        while (idle()) await new Promise<void>((resolve) => (wake = resolve));
         // One that was cancelled meanwhile takes nothing more.
         if (cancelled) return;
         if (pending.size > 0) text = withEvent(text, [...pending]);

@@ -1,14 +1,13 @@
 import type { CallOutcome } from "@patchbay/protocol";
 import { expect, test } from "vitest";
-import type { NewRun } from "../../../src/ports/run-store.ts";
-import type { NewCredential } from "../../../src/ports/stores.ts";
 import { manifestOf } from "../../run/fake-gateway.ts";
-import { openWorld, sampleCall, sampleLink, sampleRequest, sampleTurn, type MakePlace, type World } from "./world.ts";
+import { called, iso, keyOf } from "./console-samples.ts";
+import { openWorld, sampleCall, sampleLink, type MakePlace, type World } from "./world.ts";
 
 const DAY_MS = 86_400_000;
 const PAGE = { limit: 50 };
 
-/** What the console reads of agents, their credentials, runtimes and functions. */
+/** What the console reads of agents, their credentials and runtimes. */
 export function consoleAgentContract(place: MakePlace): void {
   test("agents are listed newest first with what is connected and asked now, a page at a time", async () => {
     await using world = await openWorld(place);
@@ -80,7 +79,9 @@ export function consoleAgentContract(place: MakePlace): void {
     expect(await console.runtimes.list("org_2", agentId, PAGE)).toMatchObject({ items: [] });
     expect(await console.functions.set("org_2", agentId, "h1")).toBeUndefined();
     expect(await console.functions.sets("org_2", agentId, PAGE)).toMatchObject({ items: [] });
-    expect(await console.functions.figures("org_2", agentId, everything(world))).toEqual(new Map());
+    expect(await console.functions.figures("org_2", agentId, { from: 0, to: world.clock.now() + 1 })).toEqual(
+      new Map(),
+    );
     expect(await console.functions.callsByRole("org_2", agentId, 0)).toEqual([]);
     expect((await console.live.signs("org_2"))?.agents).toEqual(new Map());
     expect(await console.live.signs("org_none")).toBeUndefined();
@@ -182,164 +183,9 @@ export function consoleAgentContract(place: MakePlace): void {
       { inFlight: 0 },
     ]);
   });
-
-  test("the function set is the connected one, else the one connected last; each keeps the time it came first", async () => {
-    await using world = await openWorld(place);
-    const { runtimes, console } = world.store;
-    const { clock, orgId, agentId } = world;
-    const began = clock.now();
-    const [old, fresh] = [manifestOf({ a: "everyone" }), manifestOf({ a: "everyone", b: ["x"] })];
-    expect(await console.functions.set(orgId, agentId, undefined)).toBeUndefined();
-    await runtimes.saveManifest(agentId, "h_old", old);
-    await runtimes.linkOpened(sampleLink({ instanceId: "i1", connectionId: "c1", manifestHash: "h_old" }));
-    clock.advance(DAY_MS);
-    await runtimes.saveManifest(agentId, "h_new", fresh);
-    await runtimes.linkOpened(sampleLink({ instanceId: "i2", connectionId: "c2", manifestHash: "h_new" }));
-    await runtimes.linkClosed("c1");
-
-    const newest = await console.functions.set(orgId, agentId, undefined);
-    await runtimes.linkClosed("c2");
-    clock.advance(1);
-    await runtimes.saveManifest(agentId, "h_old", old);
-    await runtimes.linkOpened(sampleLink({ instanceId: "i3", connectionId: "c3", manifestHash: "h_old" }));
-    const again = await console.functions.set(orgId, agentId, undefined);
-    const first = await console.functions.sets(orgId, agentId, { limit: 1 });
-    const second = await console.functions.sets(orgId, agentId, { limit: 1, cursor: first.nextCursor! });
-
-    const freshSet = { manifestHash: "h_new", manifest: fresh, firstSeenAt: began + DAY_MS };
-    const oldSet = { manifestHash: "h_old", manifest: old, firstSeenAt: began, connected: true };
-    expect(newest).toEqual({ ...freshSet, connected: true });
-    expect(again).toEqual(oldSet);
-    expect(await console.functions.set(orgId, agentId, "h_new")).toEqual({ ...freshSet, connected: false });
-    expect(await console.functions.set(orgId, agentId, "h_none")).toBeUndefined();
-    expect(first.items).toEqual([{ ...freshSet, connected: false }]);
-    expect(second).toEqual({ items: [oldSet], nextCursor: null });
-  });
-
-  test("figures of a function count its calls of the range, and tell how long those took that were let through", async () => {
-    await using world = await openWorld(place);
-    const from = world.clock.now();
-    for (let ms = 1; ms <= 100; ms++) await called(world, "a", { ok: true, value: 1 }, ms * 10);
-    await called(world, "a", { ok: false, code: "function_failed", message: "" }, 1_000);
-    await called(world, "a", { ok: false, code: "denied", message: "" }, 60_000);
-    await called(world, "b", { ok: true, value: 1 }, 5);
-    const to = world.clock.now();
-    await called(world, "a", { ok: true, value: 1 }, 1);
-
-    const figures = await world.store.console.functions.figures(world.orgId, world.agentId, { from, to });
-
-    const a = figures.get("a")!;
-    expect(a).toMatchObject({ calls: 102, failed: 1, denied: 1, lastCalledAt: iso(to - 5) });
-    expect(Math.abs(a.p50Ms! - 510) / 510).toBeLessThan(0.05);
-    expect(Math.abs(a.p95Ms! - 960) / 960).toBeLessThan(0.05);
-    expect([...figures.keys()].toSorted()).toEqual(["a"]);
-  });
-
-  test("calls are counted by function and role, those let through beside those refused", async () => {
-    await using world = await openWorld(place);
-    const since = world.clock.now();
-    await called(world, "a", { ok: true, value: 1 }, 1, "clerk");
-    await called(world, "a", { ok: false, code: "function_failed", message: "" }, 1, "clerk");
-    await called(world, "a", { ok: false, code: "unknown_function", message: "", rule: "roles" }, 1);
-
-    const rows = await world.store.console.functions.callsByRole(world.orgId, world.agentId, since);
-
-    const sum = (role: string | null, count: "calls" | "denied") =>
-      rows.filter((row) => row.role === role).reduce((all, row) => all + row[count], 0);
-    expect(rows.every(({ functionName }) => functionName === "a")).toBe(true);
-    expect([sum("clerk", "calls"), sum("clerk", "denied"), sum(null, "calls"), sum(null, "denied")]).toEqual([
-      2, 0, 0, 1,
-    ]);
-    expect(Math.max(...rows.map(({ lastAt }) => lastAt))).toBe(world.clock.now());
-    expect(await world.store.console.functions.callsByRole(world.orgId, world.agentId, since + 10)).toEqual([]);
-  });
-
-  test("the signs of lists change with what the lists show, and with nothing else", async () => {
-    await using world = await openWorld(place);
-    const { accounts, runtimes, runs, console } = world.store;
-    const { orgId, agentId } = world;
-    await accounts.createAgent({ agentId: "agt_2", orgId, name: "Buyer", instructions: "" });
-    let before = (await console.live.signs(orgId))!;
-    const other = before.agents.get("agt_2");
-
-    /** What differs since the last look. */
-    async function changed(): Promise<string[]> {
-      const now = (await console.live.signs(orgId))!;
-      const [was, is] = [before.agents.get(agentId), now.agents.get(agentId)];
-      const topics = ["agents", "runs", "runtimes", "credentials"] as const;
-      const differ = topics.filter((topic) => was?.[topic] !== is?.[topic]);
-      const ofAll = (["members", "credits"] as const).filter((topic) => before[topic] !== now[topic]);
-      expect(now.agents.get("agt_2")).toEqual(other);
-      before = now;
-      return [...differ, ...ofAll];
-    }
-
-    expect(await changed()).toEqual([]);
-    const run = await world.start();
-    expect(await changed()).toEqual(["runs"]);
-    await runs.commit(run, { events: [{ seq: 1, body: "{}" }] });
-    expect(await changed()).toEqual(["runs"]);
-    await world.finish({ ...run, lastSeq: 1 });
-    expect(await changed()).toEqual(["runs"]);
-    await runtimes.linkOpened(sampleLink());
-    expect(await changed()).toEqual(["runtimes"]);
-    await runtimes.linkDraining("con_1");
-    expect(await changed()).toEqual(["runtimes"]);
-    world.clock.advance(30_000);
-    expect(await changed()).toEqual(["runtimes"]);
-    await accounts.createCredential(keyOf(agentId, { expiresAt: world.clock.now() + 10 }));
-    expect(await changed()).toEqual(["credentials"]);
-    world.clock.advance(10);
-    expect(await changed()).toEqual(["credentials"]);
-    await accounts.updateAgent(agentId, { name: "Desk" });
-    expect(await changed()).toEqual(["agents"]);
-    await accounts.grant(orgId, 1);
-    expect(await changed()).toEqual(["credits"]);
-    const member = {
-      memberId: "mem_1",
-      orgId,
-      email: "a@b.test",
-      name: "A",
-      role: "viewer",
-      passwordHash: null,
-    } as const;
-    await console.members.create(member);
-    expect(await changed()).toEqual(["members"]);
-    await console.members.changeRole(orgId, "mem_1", "developer");
-    expect(await changed()).toEqual(["members"]);
-    await accounts.deleteAgent(agentId);
-    expect(await changed()).toEqual(["agents", "runs", "runtimes", "credentials"]);
-  });
-}
-
-const iso = (timeMs: number): string => new Date(timeMs).toISOString();
-
-const everything = (world: World) => ({ from: 0, to: world.clock.now() + 1 });
-
-function keyOf(agentId: string, change: Partial<NewCredential> = {}): NewCredential {
-  return { credentialId: "key_1", kind: "api", agentId, hash: "h1", hint: "abcd…wxyz", ...change };
 }
 
 const ended = (callId: string, outcome: CallOutcome) => sampleCall(callId, { position: 2, outcome });
-
-let calls = 0;
-
-/** A run with one call that takes `ms`. */
-async function called(
-  world: World,
-  functionName: string,
-  outcome: CallOutcome,
-  ms: number,
-  role?: string,
-): Promise<void> {
-  const who: Partial<NewRun> = role === undefined ? {} : { request: sampleRequest({ role }) };
-  const run = await world.start(who);
-  const call = sampleCall(`call_n${++calls}`, { functionName });
-  await world.store.runs.commit(run, { turn: sampleTurn(0), calls: [call] });
-  world.clock.advance(ms);
-  await world.store.runs.commit(run, { calls: [{ ...call, outcome }] });
-  await world.finish(run);
-}
 
 async function failedRun(world: World): Promise<void> {
   const run = await world.start();

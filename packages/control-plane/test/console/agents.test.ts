@@ -1,0 +1,107 @@
+import type { Agent, CreatedAgent } from "@patchbay/protocol/console";
+import { expect, test } from "vitest";
+import { openDesk } from "./support/console-desk.ts";
+import { failureOf } from "./support/open-console.ts";
+
+interface Page<T> {
+  items: T[];
+  nextCursor: string | null;
+}
+
+test("an agent is made with a key that works, and is in the list", async () => {
+  await using desk = await openDesk();
+  const developer = await desk.member("developer");
+
+  const response = await developer.ask("POST", "/agents", { body: { name: "Buyer", instructions: "Buy well." } });
+  const { agent, key } = (await response.json()) as CreatedAgent;
+
+  expect(response.status).toBe(201);
+  expect(agent).toMatchObject({ name: "Buyer", instructions: "Buy well.", runtimes: 0, functions: null, queries: 0 });
+  expect(key).toMatchObject({
+    secret: expect.stringMatching(/^service_live_/),
+    credential: { kind: "api", agentId: agent.agentId, state: "active", lastUsedAt: null },
+  });
+  const queried = await fetch(`${desk.url}/agents/${agent.agentId}/query`, {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-api-key": key.secret },
+    body: JSON.stringify({ query: "Hello" }),
+  });
+  expect(await queried.json()).toMatchObject({ code: "agent_session_not_found" });
+  const { items } = await developer.json<Page<Agent>>("GET", "/agents");
+  expect(items).toMatchObject([
+    { agentId: agent.agentId, queries: 1, failed: 1 },
+    { name: "Desk", runtimes: 1, functions: 4 },
+  ]);
+});
+
+test("what a member does to an agent stands in the audit log under the member's id", async () => {
+  await using desk = await openDesk();
+  const owner = await desk.member("owner");
+
+  await owner.json("PATCH", desk.agent, { body: { name: "Front desk", instructions: "Be brief." } });
+  await owner.json("DELETE", desk.agent);
+
+  expect(await failureOf(await owner.ask("GET", desk.agent))).toEqual([404, "not_found"]);
+  const { items } = await desk.admin.listAdministration(desk.orgId, { action: "agent" });
+  expect(items.slice(0, 2)).toMatchObject([
+    { action: "agent.deleted", keyId: owner.memberId },
+    { action: "agent.updated", keyId: owner.memberId, detail: { changed: ["name", "instructions"] } },
+  ]);
+  expect((await desk.post(`/agents/${desk.agentId}/query`, { query: "Hello" })).status).toBe(401);
+});
+
+test("an empty change changes nothing and is not audited", async () => {
+  await using desk = await openDesk();
+  const developer = await desk.member("developer");
+
+  expect(await developer.json("PATCH", desk.agent, { body: {} })).toMatchObject({ name: "Desk" });
+
+  const { items } = await desk.admin.listAdministration(desk.orgId, { action: "agent.updated" });
+  expect(items).toEqual([]);
+});
+
+test("the list is paged, and searched by name", async () => {
+  await using desk = await openDesk();
+  for (const name of ["Anna", "Berta", "Bertram"]) await desk.admin.createAgent(name, { orgId: desk.orgId });
+  const viewer = await desk.member("viewer");
+
+  const names: string[] = [];
+  let cursor: string | null = "";
+  do {
+    const query: string = cursor === "" ? "" : `&cursor=${cursor}`;
+    const page: Page<Agent> = await viewer.json("GET", `/agents?q=bert&limit=1${query}`);
+    names.push(...page.items.map(({ name }) => name));
+    cursor = page.nextCursor;
+  } while (cursor !== null);
+
+  expect(names.toSorted()).toEqual(["Berta", "Bertram"]);
+});
+
+test.each([
+  ["GET", "", undefined],
+  ["PATCH", "", { name: "Mine" }],
+  ["DELETE", "", undefined],
+  ["GET", "/credentials", undefined],
+  ["POST", "/credentials", { kind: "api" }],
+  ["GET", "/runtimes", undefined],
+  ["GET", "/functions", undefined],
+  ["GET", "/function-sets", undefined],
+  ["GET", "/access", undefined],
+  ["POST", "/functions/show_order/try", { arguments: { id: 1 } }],
+  ["POST", "/playground", { query: "Show order 1" }],
+])("%s %s of another organisation's agent is as of none", async (method, path, body) => {
+  await using desk = await openDesk();
+  const { orgId } = await desk.admin.createOrg("Other");
+  const stranger = await desk.member("owner", orgId);
+  const ask = (agentId: string) =>
+    stranger.ask(method, `/agents/${agentId}${path}`, body === undefined ? {} : { body });
+  const told = async (response: Response) => {
+    const { requestId: _, ...rest } = (await response.json()) as Record<string, unknown>;
+    return [response.status, rest];
+  };
+
+  const foreign = await told(await ask(desk.agentId));
+
+  expect(foreign).toEqual(await told(await ask("agt_none")));
+  expect(foreign[0]).toBe(404);
+});

@@ -1,0 +1,89 @@
+import type { AccessMatrix, FunctionSet, TrialResult } from "@patchbay/protocol/console";
+import { expect, test } from "vitest";
+import { openDesk } from "./support/console-desk.ts";
+import { failureOf } from "./support/open-console.ts";
+
+test("an agent's functions are shown with their schemas and with how they were called", async () => {
+  await using desk = await openDesk();
+  const developer = await desk.member("developer");
+  const attempt = (name: string, body: object) =>
+    developer.json<TrialResult>("POST", `${desk.agent}/functions/${name}/try`, { body });
+  await attempt("refund", { role: "manager", arguments: { amount: 500 } });
+  await attempt("refund", { role: "agent", arguments: { amount: 500 } });
+  await attempt("break_down", { arguments: {} });
+
+  const set = await developer.json<FunctionSet>("GET", `${desk.agent}/functions`);
+
+  expect(set).toMatchObject({
+    service: "desk",
+    instructions: "Be exact.",
+    defaultRole: "customer",
+    roles: ["manager", "agent", "customer"],
+    connected: true,
+  });
+  const figures = new Map(set.functions.map((one) => [one.name, one.figures]));
+  expect(figures.get("refund")).toMatchObject({ calls: 2, failed: 0, denied: 1, p50Ms: expect.any(Number) });
+  expect(figures.get("break_down")).toMatchObject({ calls: 1, failed: 1, denied: 0, lastCalledAt: expect.any(String) });
+  expect(figures.get("close_shop")).toEqual({
+    calls: 0,
+    failed: 0,
+    denied: 0,
+    p50Ms: null,
+    p95Ms: null,
+    lastCalledAt: null,
+  });
+  expect(set.functions[0]).toMatchObject({ name: "show_order", inputSchema: { type: "object" }, effect: "read" });
+  const sets = await developer.json("GET", `${desk.agent}/function-sets`);
+  expect(sets).toMatchObject({
+    items: [{ manifestHash: set.manifestHash, connected: true, functions: [...figures.keys()] }],
+    nextCursor: null,
+  });
+});
+
+test("an agent that was never connected has no functions, and is told how to get some", async () => {
+  await using desk = await openDesk();
+  const { agentId } = await desk.admin.createAgent("Buyer", { orgId: desk.orgId });
+  const viewer = await desk.member("viewer");
+
+  for (const path of ["functions", "access"]) {
+    const response = await viewer.ask("GET", `/agents/${agentId}/${path}`);
+    expect(response.status).toBe(404);
+    expect(await response.json()).toMatchObject({ errorMessage: expect.stringContaining("Start a runtime") });
+  }
+  const unknown = await viewer.ask("GET", `${desk.agent}/functions?manifestHash=none`);
+  expect(await failureOf(unknown)).toEqual([404, "not_found"]);
+});
+
+test("the access matrix says of each role whether it may, why, and what it did", async () => {
+  await using desk = await openDesk();
+  const developer = await desk.member("developer");
+  const attempt = (role: string, amount: number) =>
+    developer.json("POST", `${desk.agent}/functions/refund/try`, { body: { role, arguments: { amount } } });
+  await attempt("agent", 5);
+  await attempt("agent", 500);
+  await attempt("customer", 5);
+
+  const matrix = await developer.json<AccessMatrix>("GET", `${desk.agent}/access`);
+
+  expect(matrix).toMatchObject({
+    roles: [null, "manager", "agent", "customer"],
+    defaultRole: "customer",
+    connected: true,
+  });
+  const rows = new Map(matrix.functions.map(({ name, cells }) => [name, cells]));
+  const verdicts = (name: string) => rows.get(name)?.map(({ verdict }) => verdict);
+  expect(verdicts("show_order")).toEqual(["allowed", "allowed", "allowed", "allowed"]);
+  expect(verdicts("refund")).toEqual(["denied", "conditional", "conditional", "denied"]);
+  expect(verdicts("close_shop")).toEqual(["denied", "allowed", "denied", "denied"]);
+  const [none, manager, agent, customer] = rows.get("refund")!;
+  expect(none!.why).toContain("a query without a role");
+  expect(agent).toMatchObject({
+    calls: 1,
+    denied: 1,
+    lastAt: expect.any(String),
+    why: expect.stringContaining("authorize"),
+  });
+  expect(customer).toMatchObject({ calls: 0, denied: 1, why: expect.stringContaining("agent, manager") });
+  expect(manager).toMatchObject({ calls: 0, denied: 0, lastAt: null });
+  expect(matrix.functions[0]).toMatchObject({ effect: "read", protectedMembers: ["cost"] });
+});

@@ -1,0 +1,60 @@
+import { expect, test } from "vitest";
+import { parseSse } from "../../../../test/support/sse.ts";
+import { openDesk } from "./support/console-desk.ts";
+import { failureOf } from "./support/open-console.ts";
+
+test("a query streams as endpoint 2 does, deltas included, in the member's name", async () => {
+  await using desk = await openDesk();
+  const developer = await desk.member("developer");
+  const query = { query: "Show order 3", role: "customer", contextJson: '{"shop":1}' };
+
+  const response = await developer.ask("POST", `${desk.agent}/playground`, { body: query });
+  const events = parseSse(await response.text());
+
+  expect(response.headers.get("Content-Type")).toContain("text/event-stream");
+  const runId = response.headers.get("X-Run-Id")!;
+  expect(events.some(({ data }) => (data.type as string) === "responseDelta")).toBe(true);
+  expect(events.at(-1)?.data).toMatchObject({
+    type: "finalResponse",
+    runId,
+    toolInteractions: [{ toolName: "show_order" }],
+  });
+  expect(await desk.store.runs.get(desk.agentId, runId)).toMatchObject({
+    keyId: developer.memberId,
+    role: "customer",
+    request: { context: { shop: 1 } },
+  });
+  const hosted = (await desk.stream("Show order 3", { role: "customer" })).events;
+  const types = (all: typeof events) => all.filter(({ id }) => id !== undefined).map(({ data }) => data.type);
+  expect(types(events)).toEqual(types(hosted));
+});
+
+test("a query that is sent again under its Idempotency-Key joins its run", async () => {
+  await using desk = await openDesk();
+  const developer = await desk.member("developer");
+  const send = (query: string, key: string) =>
+    developer.ask("POST", `${desk.agent}/playground`, { body: { query }, headers: { "idempotency-key": key } });
+
+  const [first, second] = [await send("Show order 3", "k1"), await send("Show order 3", "k1")];
+
+  expect(second.headers.get("X-Run-Id")).toBe(first.headers.get("X-Run-Id"));
+  expect(await second.text()).toContain("finalResponse");
+  expect(await first.text()).toContain("finalResponse");
+  expect(await failureOf(await send("Show order 4", "k1"))).toEqual([422, "idempotency_mismatch"]);
+  expect(await failureOf(await send("Show order 3", "k".repeat(256)))).toEqual([400, "invalid_request"]);
+});
+
+test("a viewer may not ask, and the organisation's rate limit holds", async () => {
+  await using desk = await openDesk({ tier: "one", tiers: { one: { queriesPerMinute: 1, charged: false } } });
+  const [viewer, developer] = [await desk.member("viewer"), await desk.member("developer")];
+  const body = { query: "Show order 3" };
+
+  const refused = await viewer.ask("POST", `${desk.agent}/playground`, { body });
+  const answered = await developer.ask("POST", `${desk.agent}/playground`, { body });
+  await answered.text();
+  const limited = await developer.ask("POST", `${desk.agent}/playground`, { body });
+
+  expect(await failureOf(refused)).toEqual([403, "console_role_required"]);
+  expect(answered.status).toBe(200);
+  expect(await failureOf(limited)).toEqual([429, "rate_limited"]);
+});

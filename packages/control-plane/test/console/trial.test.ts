@@ -1,0 +1,100 @@
+import type { TrialResult } from "@patchbay/protocol/console";
+import { expect, test } from "vitest";
+import { openDesk } from "./support/console-desk.ts";
+import { failureOf } from "./support/open-console.ts";
+
+type Desk = Awaited<ReturnType<typeof openDesk>>;
+
+async function attempt(desk: Desk, name: string, body: object): Promise<TrialResult> {
+  const developer = await desk.member("developer");
+  return developer.json<TrialResult>("POST", `${desk.agent}/functions/${name}/try`, { body });
+}
+
+test("a trial answers with what the role gets of the result, and what was withheld", async () => {
+  await using desk = await openDesk();
+
+  const customer = await attempt(desk, "show_order", { role: "customer", arguments: { id: 3 } });
+  const manager = await attempt(desk, "show_order", { role: "manager", arguments: { id: 3 } });
+
+  expect(customer).toEqual({
+    runId: expect.stringMatching(/^run_/),
+    ok: true,
+    value: { id: 3 },
+    redacted: ["cost"],
+    code: null,
+    errorMessage: null,
+    rule: null,
+    durationMs: expect.any(Number),
+  });
+  expect(manager).toMatchObject({ value: { id: 3, cost: 7 }, redacted: [] });
+});
+
+test.each([
+  ["close_shop", "agent", {}, { code: "unknown_function", rule: "roles" }],
+  ["no_such_function", "agent", {}, { code: "unknown_function", rule: "unknown" }],
+  ["refund", "agent", { amount: 500 }, { code: "denied", rule: "authorize" }],
+  ["refund", "agent", { amount: "much" }, { code: "invalid_arguments", rule: "input" }],
+  ["break_down", "agent", {}, { code: "function_failed", rule: null, errorMessage: "The printer is on fire." }],
+])("%s as %s with %o is refused or fails, and says by what", async (name, role, input, expected) => {
+  await using desk = await openDesk();
+
+  expect(await attempt(desk, name, { role, arguments: input })).toMatchObject({ ok: false, ...expected });
+});
+
+test("a trial is a run of the member's, with its calls audited, and costs nothing", async () => {
+  await using desk = await openDesk({ tier: "starter" });
+  const developer = await desk.member("developer");
+
+  const { runId } = await developer.json<TrialResult>("POST", `${desk.agent}/functions/refund/try`, {
+    body: { role: "manager", arguments: { amount: 1 } },
+  });
+
+  const run = await desk.store.runs.get(desk.agentId, runId);
+  expect(run).toMatchObject({ keyId: developer.memberId, role: "manager", status: "succeeded" });
+  expect(run).toMatchObject({ request: { provider: "trial", query: 'refund {"amount":1}' } });
+  const { items } = await desk.store.audit.list({ agentId: desk.agentId, runId, action: "call", limit: 9 });
+  expect(items).toMatchObject([{ action: "call.succeeded", functionName: "refund", keyId: developer.memberId }]);
+  expect(await desk.store.accounts.balance(desk.orgId)).toBe(0);
+});
+
+test("a trial of an agent that nothing is connected to says so", async () => {
+  await using desk = await openDesk();
+  const { agentId } = await desk.admin.createAgent("Buyer", { orgId: desk.orgId });
+  const developer = await desk.member("developer");
+
+  const tried = await developer.json<TrialResult>("POST", `/agents/${agentId}/functions/refund/try`, {
+    body: { arguments: {} },
+  });
+
+  expect(tried).toMatchObject({
+    ok: false,
+    code: "agent_session_not_found",
+    errorMessage: "Agent session not found",
+    rule: null,
+  });
+});
+
+test("a context that is too large is refused", async () => {
+  await using desk = await openDesk();
+  const developer = await desk.member("developer");
+  const context = { text: "x".repeat(65_536) };
+
+  const response = await developer.ask("POST", `${desk.agent}/functions/refund/try`, {
+    body: { arguments: {}, context },
+  });
+
+  expect(await failureOf(response)).toEqual([400, "invalid_request"]);
+});
+
+test("trials count towards the organisation's queries", async () => {
+  await using desk = await openDesk({ tier: "one", tiers: { one: { queriesPerMinute: 1, charged: false } } });
+  const developer = await desk.member("developer");
+  const path = `${desk.agent}/functions/refund/try`;
+  const body = { role: "manager", arguments: { amount: 1 } };
+
+  expect((await developer.ask("POST", path, { body })).status).toBe(200);
+  const refused = await developer.ask("POST", path, { body });
+
+  expect(refused.headers.get("Retry-After")).not.toBeNull();
+  expect(await failureOf(refused)).toEqual([429, "rate_limited"]);
+});
