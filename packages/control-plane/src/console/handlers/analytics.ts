@@ -2,9 +2,9 @@ import type { Analytics } from "@patchbay/protocol/console";
 import { usdOf } from "../../accounts/usd.ts";
 import type { Figures, FiguresOf, QueryFigures } from "../../ports/console-insight.ts";
 import type { Store } from "../../ports/stores.ts";
-import { notFound } from "../console-error.ts";
 import type { HandlersOf } from "../handler.ts";
 import { bucketsOf, rangeOf } from "../time-range.ts";
+import { agentOf } from "./agent-of.ts";
 
 const FUNCTIONS_SHOWN = 50;
 
@@ -43,9 +43,8 @@ export function analyticsHandlers({
     "GET /analytics": ({ by, query }) => analytics({ orgId: by.orgId }, query),
 
     async "GET /agents/:agent_id/analytics"({ by, params, query }) {
-      const agent = await store.accounts.getAgent(params.agent_id);
-      if (agent?.orgId !== by.orgId) throw notFound("agent");
-      return analytics({ orgId: by.orgId, agentId: agent.agentId }, query);
+      const { agentId } = await agentOf(store, by.orgId, params.agent_id);
+      return analytics({ orgId: by.orgId, agentId }, query);
     },
   };
 }

@@ -3,11 +3,12 @@ import type { NamedAuditRow } from "../../ports/console-insight.ts";
 import type { Store } from "../../ports/stores.ts";
 import { sentenceOf } from "../audit-sentences.ts";
 import type { HandlersOf } from "../handler.ts";
+import { paged } from "../page-size.ts";
 
 export function auditHandlers({ store }: { store: Store }): HandlersOf<"GET /audit"> {
   return {
     async "GET /audit"({ by, query }) {
-      const { limit = 50, from, ...wanted } = query;
+      const { limit, from, ...wanted } = paged(query);
       const filter = { ...given(wanted), ...(from !== undefined && { since: Date.parse(from) }) };
       const { items, nextCursor } = await store.console.audit.list(by.orgId, { limit, ...filter });
       return { items: items.map(shown), nextCursor };

@@ -3,6 +3,7 @@ import { type Tiers, tierNamed } from "../../accounts/tiers.ts";
 import type { CreditDay } from "../../ports/console-insight.ts";
 import type { Store } from "../../ports/stores.ts";
 import type { HandlersOf } from "../handler.ts";
+import { paged } from "../page-size.ts";
 import { rangeOf } from "../time-range.ts";
 
 const DAY_MS = 86_400_000;
@@ -46,7 +47,7 @@ export function creditHandlers({
     },
 
     async "GET /credits/ledger"({ by, query }) {
-      const { limit = 50, cursor, kind } = query;
+      const { limit, cursor, kind } = paged(query);
       const page = { limit, ...(cursor !== undefined && { cursor }), ...(kind !== undefined && { kind }) };
       const { items, nextCursor } = await credits.ledger(by.orgId, page);
       return {
