@@ -58,7 +58,7 @@ export function followChanges(queries: QueryClient): () => void {
     if (focusManager.isFocused()) {
       if (source && source.readyState !== EventSource.CLOSED) return;
       source = new EventSource("/api/live");
-      source.addEventListener("message", onMessage);
+      source.addEventListener("change", onMessage);
     } else {
       source?.close();
       source = undefined;
