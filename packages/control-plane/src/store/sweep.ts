@@ -20,6 +20,7 @@ export async function sweep(
   const swept = await inFull(RUNS_AT_ONCE, signal, () => sweepRuns(engine, days));
   await sweepAudit(engine, auditDays, signal);
   if (!signal?.aborted) await repeat(engine, () => sweepRemains(engine, days));
+  if (!signal?.aborted) await sweepSignIn(engine);
   return swept;
 }
 
@@ -72,6 +73,12 @@ async function sweepAudit(engine: Engine, days: number, signal: AbortSignal | un
     const some = () => repeat(engine, () => db.deleteFrom("audit").where("id", "in", old).returning("id").execute());
     await inFull(AUDIT_AT_ONCE, signal, async () => (await some()).length);
   }
+}
+
+/** Sessions and links of the console that are over their time. */
+async function sweepSignIn({ db, dialect }: Engine): Promise<void> {
+  await db.deleteFrom("console_sessions").where("expires_at", "<=", dialect.now).execute();
+  await db.deleteFrom("console_links").where("expires_at", "<=", dialect.now).execute();
 }
 
 /** Threads without runs, forgotten sessions and runtimes, expired keys, function sets that no run, runtime or audit entry names. */

@@ -12,6 +12,7 @@ import { consoleRunContract } from "./contract/console-runs.ts";
 import { consoleThreadContract } from "./contract/console-threads.ts";
 import { creditContract } from "./contract/credits.ts";
 import { idempotencyContract } from "./contract/idempotency.ts";
+import { memberContract } from "./contract/members.ts";
 import { raceContract } from "./contract/races.ts";
 import { runContract } from "./contract/runs.ts";
 import { runtimeContract } from "./contract/runtimes.ts";
@@ -30,6 +31,7 @@ export function storeContract(makePlace: MakePlace): void {
   describe("credits", () => creditContract(makePlace));
   describe("threads", () => threadContract(makePlace));
   describe("accounts", () => accountContract(makePlace));
+  describe("members of the console", () => memberContract(makePlace));
   describe("races", () => raceContract(makePlace));
   describe("odd texts", () => textContract(makePlace));
   describe("the audit log", () => auditContract(makePlace));

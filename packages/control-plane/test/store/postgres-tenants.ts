@@ -17,6 +17,7 @@ export interface Tenant {
   keyId: string;
   hash: string;
   connectionId: string;
+  memberId: string;
   link: ReturnType<typeof sampleLink>;
 }
 
@@ -54,9 +55,10 @@ async function fill(store: Store, name: string): Promise<Tenant> {
     keyId: `key_${name}`,
     hash: `hash_${name}`,
     connectionId: `link_${name}`,
+    memberId: `mem_${name}`,
   };
   const { orgId, agentId, callId, keyId, hash, connectionId } = tenant;
-  const { accounts, runs, runtimes } = store;
+  const { accounts, runs, runtimes, console } = store;
   await accounts.createOrg({ orgId, name, tier: "starter" });
   await accounts.createAgent({ agentId, orgId, name, instructions: "" });
   await accounts.createCredential({ credentialId: keyId, kind: "api", agentId, hash, hint: name });
@@ -73,5 +75,10 @@ async function fill(store: Store, name: string): Promise<Tenant> {
     { runId: run.runId, fence: 1 },
     { events: [event(1)], turn: sampleTurn(0), calls: [sampleCall(callId)] },
   );
+  const { memberId } = tenant;
+  const member = { memberId, orgId, email: `${name}@example.com`, name, role: "owner" as const, passwordHash: "x" };
+  await console.members.create(member);
+  await console.signIn.openSession({ hash, memberId });
+  await console.signIn.createLink({ hash, kind: "invitation", memberId, lifeMs: 60_000 });
   return { ...tenant, link, runId: run.runId, threadId: run.threadId };
 }

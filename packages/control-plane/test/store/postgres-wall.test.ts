@@ -63,6 +63,7 @@ test("no method of the store finds anything by another organisation's ids", asyn
   await using place = await openTenants();
   const { store, a, b } = place;
   const { accounts, runs, calls, threads, runtimes, audit } = store;
+  const { members, signIn, organisations } = store.console;
   const lease = { owner: "replica-x", leaseMs: 1000, limit: 10 };
   const found = await store.within(a.orgId, async () => ({
     getOrg: await accounts.getOrg(b.orgId),
@@ -104,6 +105,17 @@ test("no method of the store finds anything by another organisation's ids", asyn
     linkClosed: await runtimes.linkClosed(b.connectionId),
     lastSeenAgoMs: await runtimes.lastSeenAgoMs(b.agentId),
     audit: (await audit.list({ agentId: b.agentId, limit: 10 })).items[0],
+    listMembers: (await members.list(b.orgId, { limit: 10 })).items[0],
+    getMember: await members.get(b.orgId, b.memberId),
+    memberById: await members.byId(b.memberId),
+    memberByEmail: await members.byEmail("b@example.com"),
+    changeRole: (await members.changeRole(b.orgId, b.memberId, "owner")) === "unknown" ? undefined : "changed",
+    removeMember: (await members.remove(b.orgId, b.memberId)) === "unknown" ? undefined : "removed",
+    session: await signIn.session(b.hash),
+    rotateSession: (await signIn.rotateSession({ hash: b.hash, next: "x" })) || undefined,
+    link: await signIn.link(b.hash),
+    useLink: (await signIn.useLink(b.hash)) || undefined,
+    figures: await organisations.figures(b.orgId),
     refused:
       (await runs.start(sampleRun({ orgId: a.orgId, agentId: b.agentId, threadId: b.threadId }))).kind === "thread_gone"
         ? undefined
@@ -112,6 +124,7 @@ test("no method of the store finds anything by another organisation's ids", asyn
 
   expect(Object.entries(found).filter(([, value]) => value !== undefined)).toEqual([]);
   expect(await runtimes.links(b.agentId)).toEqual([b.link]);
+  expect(await signIn.session(b.hash)).toMatchObject({ member: { memberId: b.memberId, role: "owner" } });
   expect(await runs.get(b.agentId, b.runId)).toMatchObject({ status: "running", fence: 1, cancelRequested: false });
 });
 
