@@ -14,12 +14,16 @@ import "./styles/main.css";
 followTheme();
 
 signedOut.subscribe(() => {
-  if (!signedOut.get()) return;
-  signedOut.set(false);
-  const { pathname, href } = router.state.location;
-  queryClient.clear();
-  if (pathname !== "/sign-in" && pathname !== "/link") void router.navigate({ to: "/sign-in", search: { back: href } });
+  if (signedOut.get()) void goToSignIn().finally(() => signedOut.set(false));
 });
+
+/** What was fetched is forgotten after the pages that show it are gone. */
+async function goToSignIn(): Promise<void> {
+  const { pathname, href } = router.state.location;
+  if (pathname === "/sign-in" || pathname === "/link") return;
+  await router.navigate({ to: "/sign-in", search: { back: href } });
+  queryClient.clear();
+}
 
 // Read by PageHeader: from the second page on, the focus goes to the heading.
 router.subscribe("onBeforeNavigate", ({ fromLocation, pathChanged }) => {

@@ -243,7 +243,7 @@ export const router = createRouter({
   defaultPendingMs: 150,
   defaultPendingComponent: PageSkeleton,
   defaultErrorComponent: FailedPage,
-  defaultNotFoundComponent: NotFoundPage,
+  defaultNotFoundComponent: () => <NotFoundPage />,
 });
 
 declare module "@tanstack/react-router" {

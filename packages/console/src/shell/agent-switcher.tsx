@@ -19,7 +19,7 @@ export function AgentSwitcher() {
           className="hover:bg-hover flex h-8 min-w-0 items-center gap-1.5 rounded-md px-2 text-sm font-medium"
         >
           <span className="sr-only">Agent: </span>
-          <span className="max-w-48 truncate">{agentId === undefined ? "All agents" : (agent?.name ?? "…")}</span>
+          <span className="max-w-48 truncate">{agentId === undefined ? "All agents" : (agent?.name ?? "Agents")}</span>
           <Icon name="upDown" className="text-faint size-3.5" />
         </button>
       }
