@@ -34,6 +34,7 @@ export function linkHandlers(deps: ConsoleDeps, { sessions, passwords, attempts 
     const link = await console.signIn.link(hash);
     // A link that signs in without a password is for development, even on a database that is served later.
     if (!link || (link.kind === "sign_in" && !deps.local)) throw gone();
+    await attempts.succeeded(exchange);
     const org = link.kind === "setup" ? await orgToSetUp() : link.org;
     return { ...link, hash, org };
   }

@@ -16,7 +16,7 @@ export function sessionHandlers(deps: ConsoleDeps, signIn: SignIn): HandlersOf<S
   async function ownPassword(exchange: Exchange, member: MemberRecord, password: string): Promise<void> {
     await attempts.take(exchange, member.memberId);
     if (!(await passwords.verify(password, member.passwordHash))) throw wrong("password", "is not your password");
-    await attempts.succeeded(member.memberId);
+    await attempts.succeeded(exchange, member.memberId);
   }
 
   async function presentSession(sessionId: string): Promise<SessionRecord> {
@@ -33,7 +33,7 @@ export function sessionHandlers(deps: ConsoleDeps, signIn: SignIn): HandlersOf<S
       // As long and the same answer, whether there is no such member or the password is wrong.
       if (!(await passwords.verify(body.password, member?.passwordHash)) || !member)
         throw new ServiceError("authentication_failed", "The e-mail address or the password is wrong.");
-      await attempts.succeeded(body.email);
+      await attempts.succeeded(exchange, body.email);
       await deps.store.audit.record([
         { orgId: member.orgId, keyId: member.memberId, action: "member.signed_in", detail: { by: "password" } },
       ]);

@@ -11,8 +11,8 @@ const OF_ACCOUNT = { points: 10, duration: 15 * 60 };
 export interface Attempts {
   /** Counts one from the request's address and, where it is known, for an account. Throws `rate_limited`. */
   take(exchange: Exchange, account?: string): Promise<void>;
-  /** Forgets an account's, after a success. */
-  succeeded(account: string): Promise<void>;
+  /** Takes the last one back from the address, and all of the account. */
+  succeeded(exchange: Exchange, account?: string): Promise<void>;
 }
 
 export function createAttempts(deps: TransportDeps): Attempts {
@@ -33,8 +33,9 @@ export function createAttempts(deps: TransportDeps): Attempts {
       await count(exchange, addresses, addressOf(exchange, deps), OF_ADDRESS.points);
       if (account !== undefined) await count(exchange, accounts, account, OF_ACCOUNT.points);
     },
-    async succeeded(account) {
-      await accounts.delete(account);
+    async succeeded(exchange, account) {
+      await addresses.reward(addressOf(exchange, deps));
+      if (account !== undefined) await accounts.delete(account);
     },
   };
 }

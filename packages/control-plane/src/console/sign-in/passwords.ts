@@ -1,4 +1,4 @@
-import { argon2, randomBytes, timingSafeEqual, type Argon2Parameters } from "node:crypto";
+import * as crypto from "node:crypto";
 import { ServiceError } from "../../ports/service-error.ts";
 
 /** argon2id, version 1.3: 19 MiB, two passes, one lane. Written into each hash, so that they can be raised later. */
@@ -38,7 +38,7 @@ export function createPasswords(): Passwords {
 
   return {
     async hash(password) {
-      const nonce = randomBytes(SALT_BYTES);
+      const nonce = crypto.randomBytes(SALT_BYTES);
       return encode(nonce, await taken(() => derive(password, { nonce, ...COST })));
     },
     async verify(password, stored) {
@@ -49,14 +49,18 @@ export function createPasswords(): Passwords {
         tag: Buffer.alloc(HASH_BYTES),
       };
       const derived = await taken(() => derive(password, parameters));
-      return timingSafeEqual(derived, tag) && known !== undefined;
+      return crypto.timingSafeEqual(derived, tag) && known !== undefined;
     },
   };
 }
 
-type Parameters = Omit<Argon2Parameters, "message" | "tagLength"> & { nonce: Buffer };
+type Parameters = Omit<crypto.Argon2Parameters, "message" | "tagLength"> & { nonce: Buffer };
 
-function derive(password: string, parameters: Parameters): Promise<Buffer> {
+async function derive(password: string, parameters: Parameters): Promise<Buffer> {
+  // Absent before Node 24.7, where all but passwords works.
+  const argon2 = (crypto as Partial<typeof crypto>).argon2;
+  if (!argon2)
+    throw new ServiceError("unavailable", "Passwords need Node 24.7 or newer: update Node, then start again.");
   // One password may be typed as different code points on different keyboards.
   const message = password.normalize("NFKC");
   return new Promise((resolve, reject) => {

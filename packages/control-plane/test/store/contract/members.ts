@@ -60,7 +60,7 @@ export function memberContract(place: MakePlace): void {
         other.console.signIn.acceptInvitation(hash, accept),
       ]);
 
-      expect(taken.toSorted()).toEqual([false, true]);
+      expect(taken.filter(Boolean)).toEqual([true]);
     }
   });
 
