@@ -44,19 +44,21 @@ export interface RoleCalls {
   lastAt: number;
 }
 
+/** Milliseconds of the database's clock; `from` is in it, `to` is not. */
+interface Range {
+  from: number;
+  to: number;
+}
+
 export interface FunctionReads {
   /** Undefined when the agent has no such set; without a hash the one that new runs get, or the one connected last. */
   set(orgId: string, agentId: string, manifestHash: string | undefined): Promise<StoredFunctionSet | undefined>;
   /** Newest first. */
   sets(orgId: string, agentId: string, asked: PageAsked): Promise<PageOf<StoredFunctionSet>>;
   /** By name, of calls that ended between the two. Percentiles are within 5 % and leave denied calls out. */
-  figures(
-    orgId: string,
-    agentId: string,
-    range: { from: number; to: number },
-  ): Promise<ReadonlyMap<string, FunctionFigures>>;
-  /** Of calls that ended since then. */
-  callsByRole(orgId: string, agentId: string, since: number): Promise<RoleCalls[]>;
+  figures(orgId: string, agentId: string, range: Range): Promise<ReadonlyMap<string, FunctionFigures>>;
+  /** Of calls that ended between the two; several rows may be of one function and role. */
+  callsByRole(orgId: string, agentId: string, range: Range): Promise<RoleCalls[]>;
 }
 
 /** What lists of an organisation show, in few characters that differ where a list would. */

@@ -16,8 +16,9 @@ export function accessHandlers({ store }: Pick<ConsoleDeps, "store">): HandlersO
     async "GET /agents/:agent_id/access"({ by, params, query }) {
       const agent = await agentOf(store, by.orgId, params.agent_id);
       const { manifestHash, manifest, connected } = await functionSetOf(store, agent, query.manifestHash);
-      const since = (await store.now()) - SHOWN_MS;
-      const calls = talliesOf(await store.console.functions.callsByRole(by.orgId, agent.agentId, since));
+      const now = await store.now();
+      const range = { from: now - SHOWN_MS, to: now + 1 };
+      const calls = talliesOf(await store.console.functions.callsByRole(by.orgId, agent.agentId, range));
       const roles = [null, ...rolesOf(manifest)];
       return {
         manifestHash,

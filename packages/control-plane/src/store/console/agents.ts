@@ -19,7 +19,10 @@ export function agentReads(engine: Engine): AgentReads {
       .select([
         runtimesOf(engine).as("runtimes"),
         queriesOf(engine, sql``).as("queries"),
-        queriesOf(engine, sql`and runs.status = 'failed' and runs.finished_at is not null`).as("failed"),
+        queriesOf(
+          engine,
+          sql`and runs.org_id = agents.org_id and runs.status = 'failed' and runs.finished_at is not null`,
+        ).as("failed"),
         sql<number | null>`(select max(runs.created_at) from runs where runs.agent_id = agents.id)`.as("last_query_at"),
         newestSetOf(engine).as("manifest_hash"),
       ])
@@ -58,7 +61,7 @@ const runtimesOf = (engine: Engine) =>
   sql<number>`(select count(*) from runtimes where runtimes.agent_id = agents.id and ${connectedNow(engine, "runtimes")})`;
 
 const queriesOf = (engine: Engine, narrowed: ReturnType<typeof sql>) =>
-  sql<number>`(select count(*) from runs where runs.org_id = agents.org_id and runs.agent_id = agents.id
+  sql<number>`(select count(*) from runs where runs.agent_id = agents.id
     and runs.created_at > ${ago(engine, DAY_MS)} ${narrowed})`;
 
 /** The set that new runs get, or where nothing is connected the one that was connected last. */

@@ -6,6 +6,7 @@ import type { Engine, Schema } from "../schema.ts";
 import { connectedNow } from "./connected.ts";
 import { olderThan, pageFrom } from "./keyset.ts";
 import { addToBin, binOf, type Histogram, percentile } from "./percentiles.ts";
+import { inSlices, type Slice } from "./slices.ts";
 
 const FIRST_SEEN = sql<number>`coalesce(manifests.first_seen_at, manifests.created_at)`;
 
@@ -17,12 +18,11 @@ export function functionReads(engine: Engine): FunctionReads {
     async figures(orgId, agentId, range) {
       const figures = new Map<string, FunctionFigures>();
       const times = new Map<string, Histogram>();
-      for (const { function_name: name, state, bin, count, last_at } of await endedCalls(
-        engine,
-        orgId,
-        agentId,
-        range,
-      )) {
+      await inParts(range, async (part) => {
+        for (const row of await endedCalls(engine, orgId, agentId, part)) add(row);
+      });
+
+      function add({ function_name: name, state, bin, count, last_at }: EndedCalls): void {
         const sum = figures.get(name) ?? { ...NONE };
         figures.set(name, sum);
         sum.calls += count;
@@ -30,36 +30,36 @@ export function functionReads(engine: Engine): FunctionReads {
         if (sum.lastCalledAt === null || sum.lastCalledAt < lastAt) sum.lastCalledAt = lastAt;
         if (state === "denied") {
           sum.denied += count;
-          continue;
+          return;
         }
         if (state === "failed") sum.failed += count;
         const histogram = times.get(name) ?? new Map<number, number>();
         times.set(name, histogram);
         addToBin(histogram, bin, count);
       }
+
       for (const [name, histogram] of times)
         Object.assign(figures.get(name)!, { p50Ms: percentile(histogram, 0.5), p95Ms: percentile(histogram, 0.95) });
       return figures;
     },
 
-    async callsByRole(orgId, agentId, since) {
-      const rows = await callsOf(engine, orgId, agentId)
-        .select((eb) => ["function_name", "role", "state", eb.fn.countAll<number>().as("count")])
-        .select((eb) => eb.fn.max("finished_at").as("last_at"))
-        .$narrowType<{ last_at: number }>()
-        .where("finished_at", ">=", since)
-        .groupBy(["function_name", "role", "state"])
-        .execute();
-      return rows.map(({ function_name, role, state, count, last_at }): RoleCalls => ({
-        functionName: function_name,
-        role,
-        calls: state === "denied" ? 0 : count,
-        denied: state === "denied" ? count : 0,
-        lastAt: last_at,
-      }));
+    async callsByRole(orgId, agentId, range) {
+      const calls: RoleCalls[] = [];
+      await inParts(range, async (part) => {
+        for (const { function_name, role, state, count, last_at } of await callsOfRoles(engine, orgId, agentId, part)) {
+          const counts = state === "denied" ? { calls: 0, denied: count } : { calls: count, denied: 0 };
+          calls.push({ functionName: function_name, role, ...counts, lastAt: last_at });
+        }
+      });
+      return calls;
     },
   };
 }
+
+const PARTS = 8;
+
+const inParts = (range: Slice, read: (part: Slice) => Promise<void>): Promise<void> =>
+  inSlices(range, { firstAt: range.from, widthMs: (range.to - range.from) / PARTS }, read);
 
 const NONE: FunctionFigures = { calls: 0, failed: 0, denied: 0, p50Ms: null, p95Ms: null, lastCalledAt: null };
 
@@ -113,22 +113,26 @@ const toSet = ({ hash, body, first_seen, connected }: Row): StoredFunctionSet =>
   connected: connected === 1,
 });
 
-/** What the index of ended calls holds of one agent's. */
-const callsOf = ({ db }: Engine, orgId: string, agentId: string) =>
+/** All that these statements read is in the index of ended calls. */
+const callsOf = ({ db }: Engine, orgId: string, agentId: string, { from, to }: Slice) =>
   db
     .selectFrom("calls")
-    .where("org_id", "=", orgId)
-    .where("agent_id", "=", agentId)
-    .where("finished_at", "is not", null);
-
-function endedCalls(engine: Engine, orgId: string, agentId: string, { from, to }: { from: number; to: number }) {
-  const tookMs = sql<number>`(finished_at - created_at)`;
-  return callsOf(engine, orgId, agentId)
-    .select((eb) => ["function_name", "state", binOf(tookMs).as("bin"), eb.fn.countAll<number>().as("count")])
+    .select((eb) => ["function_name", "state", eb.fn.countAll<number>().as("count")])
     .select((eb) => eb.fn.max("finished_at").as("last_at"))
     .$narrowType<{ last_at: number }>()
-    .where("finished_at", ">=", from)
-    .where("finished_at", "<", to)
+    .where("org_id", "=", orgId)
+    .where("agent_id", "=", agentId)
+    .where("finished_at", "is not", null)
+    .where("finished_at", ">=", Math.ceil(from))
+    .where("finished_at", "<", Math.ceil(to));
+
+const callsOfRoles = (engine: Engine, orgId: string, agentId: string, part: Slice) =>
+  callsOf(engine, orgId, agentId, part).select("role").groupBy(["function_name", "role", "state"]).execute();
+
+const endedCalls = (engine: Engine, orgId: string, agentId: string, part: Slice) =>
+  callsOf(engine, orgId, agentId, part)
+    .select(binOf(sql<number>`(finished_at - created_at)`).as("bin"))
     .groupBy(["function_name", "state", "bin"])
     .execute();
-}
+
+type EndedCalls = Awaited<ReturnType<typeof endedCalls>>[number];

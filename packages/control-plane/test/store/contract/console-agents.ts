@@ -82,7 +82,7 @@ export function consoleAgentContract(place: MakePlace): void {
     expect(await console.functions.figures("org_2", agentId, { from: 0, to: world.clock.now() + 1 })).toEqual(
       new Map(),
     );
-    expect(await console.functions.callsByRole("org_2", agentId, 0)).toEqual([]);
+    expect(await console.functions.callsByRole("org_2", agentId, { from: 0, to: world.clock.now() + 1 })).toEqual([]);
     expect((await console.live.signs("org_2"))?.agents).toEqual(new Map());
     expect(await console.live.signs("org_none")).toBeUndefined();
 

@@ -66,7 +66,10 @@ export function consoleFunctionContract(place: MakePlace): void {
     await called(world, "a", { ok: false, code: "function_failed", message: "" }, 1, "clerk");
     await called(world, "a", { ok: false, code: "unknown_function", message: "", rule: "roles" }, 1);
 
-    const rows = await world.store.console.functions.callsByRole(world.orgId, world.agentId, since);
+    const rows = await world.store.console.functions.callsByRole(world.orgId, world.agentId, {
+      from: since,
+      to: world.clock.now() + 1,
+    });
 
     const sum = (role: string | null, count: "calls" | "denied") =>
       rows.filter((row) => row.role === role).reduce((all, row) => all + row[count], 0);
@@ -75,7 +78,9 @@ export function consoleFunctionContract(place: MakePlace): void {
       2, 0, 0, 1,
     ]);
     expect(Math.max(...rows.map(({ lastAt }) => lastAt))).toBe(world.clock.now());
-    expect(await world.store.console.functions.callsByRole(world.orgId, world.agentId, since + 10)).toEqual([]);
+    expect(
+      await world.store.console.functions.callsByRole(world.orgId, world.agentId, { from: since + 10, to: since + 20 }),
+    ).toEqual([]);
   });
 
   test("the signs of lists change with what the lists show, and with nothing else", async () => {
