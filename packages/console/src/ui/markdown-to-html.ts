@@ -1,7 +1,5 @@
-import createDomPurify from "dompurify";
+import createDomPurify, { type WindowLike } from "dompurify";
 import { marked } from "marked";
-
-const purify = createDomPurify(window);
 
 /**
  * What a model writes is not trusted. Nothing of it is fetched (an address could carry data away), nothing is styled or
@@ -16,18 +14,19 @@ const ALLOWED = {
   ALLOWED_URI_REGEXP: /^(https?|mailto):/i,
 };
 
-purify.addHook("afterSanitizeAttributes", (node) => {
-  if (node.tagName !== "A") return;
-  node.setAttribute("rel", "noopener noreferrer nofollow");
-  node.setAttribute("target", "_blank");
-});
-
-/** Sanitised HTML of Markdown. Images become their text. */
-export function markdownToHtml(text: string): string {
-  return purify.sanitize(marked.parse(text, { async: false, gfm: true, breaks: true, renderer }), ALLOWED);
-}
+const escapeHtml = (text: string): string => text.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
 
 const renderer = new marked.Renderer();
-const escapeHtml = (text: string): string => text.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
 renderer.image = ({ text, href }) => `[image: ${escapeHtml(text || href)}]`;
 renderer.html = ({ text }) => escapeHtml(text);
+
+/** Gives sanitised HTML of Markdown. Images become their text, and HTML shows as it is written. */
+export function createMarkdown(window: WindowLike): (text: string) => string {
+  const purify = createDomPurify(window);
+  purify.addHook("afterSanitizeAttributes", (node) => {
+    if (node.tagName !== "A") return;
+    node.setAttribute("rel", "noopener noreferrer nofollow");
+    node.setAttribute("target", "_blank");
+  });
+  return (text) => purify.sanitize(marked.parse(text, { async: false, gfm: true, breaks: true, renderer }), ALLOWED);
+}

@@ -1,7 +1,9 @@
 import { useMemo } from "react";
-import { markdownToHtml } from "./markdown-to-html.ts";
+import { createMarkdown } from "./markdown-to-html.ts";
+
+const toHtml = createMarkdown(window);
 
 export function RenderedMarkdown({ text }: { text: string }) {
-  const html = useMemo(() => markdownToHtml(text), [text]);
+  const html = useMemo(() => toHtml(text), [text]);
   return <div className="prose" dangerouslySetInnerHTML={{ __html: html }} />;
 }
