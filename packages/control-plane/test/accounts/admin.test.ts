@@ -41,7 +41,7 @@ test("with several organisations an agent must say whose it is", async () => {
   const { orgId } = await office.admin.createOrg("A");
   await office.admin.createOrg("B", "growth");
 
-  await expect(office.admin.createAgent("Clerk")).rejects.toThrow(/name the agent's with --org ID/);
+  await expect(office.admin.createAgent("Clerk")).rejects.toThrow(/name one with --org ID/);
 
   expect(await office.admin.createAgent("Clerk", { orgId })).toMatchObject({ orgId });
 });
