@@ -1,4 +1,5 @@
 import { useState, type ReactNode } from "react";
+import { countOf } from "../format/words.ts";
 import { classNames } from "./class-names.ts";
 import { CopyButton } from "./copy.tsx";
 
@@ -80,7 +81,7 @@ function Node({ value, depth, name }: { value: unknown; depth: number; name?: st
         {label}
         <span className="text-muted">
           {isArray ? "[" : "{"}
-          {!open && ` ${members.length} ${isArray ? "items" : "members"} ${isArray ? "]" : "}"}`}
+          {!open && ` ${countOf(members.length, isArray ? "item" : "member")} ${isArray ? "]" : "}"}`}
         </span>
       </summary>
       {open && (

@@ -25,7 +25,7 @@ export function Combobox({
         aria-label={label}
         placeholder={placeholder}
         spellCheck={false}
-        className={classNames(controlClass, className)}
+        className={controlClass(className)}
       />
       <Autocomplete.Portal>
         <Autocomplete.Positioner sideOffset={4} className="z-50">

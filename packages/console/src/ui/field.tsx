@@ -41,14 +41,14 @@ export function Input({
   className,
   ...rest
 }: Omit<ComponentProps<typeof BaseInput>, "className"> & { className?: string }) {
-  return <BaseInput {...rest} className={classNames(controlClass, className)} />;
+  return <BaseInput {...rest} className={controlClass(className)} />;
 }
 
 export function Textarea({ className, ...rest }: ComponentProps<"textarea">) {
   return (
     <Base.Control
       render={<textarea {...rest} />}
-      className={classNames(controlClass, "h-auto min-h-20 resize-y py-1.5", className)}
+      className={controlClass(classNames("h-auto min-h-20 resize-y py-1.5", className))}
     />
   );
 }

@@ -24,7 +24,7 @@ export function SearchField({
         placeholder={label}
         value={draft}
         onChange={(event) => setDraft(event.target.value)}
-        className={`${controlClass} pl-8`}
+        className={controlClass("pl-8")}
       />
     </div>
   );

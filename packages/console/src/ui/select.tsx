@@ -40,7 +40,7 @@ export function Select<T extends string>({
     >
       <Base.Trigger
         aria-label={label}
-        className={classNames(controlClass, "flex items-center justify-between gap-2 text-left", className)}
+        className={controlClass(classNames("flex items-center justify-between gap-2 text-left", className))}
       >
         <Base.Value className="truncate" />
         <Icon name="upDown" className="text-faint size-3.5" />

@@ -1,3 +1,4 @@
+import { createPortal } from "react-dom";
 import { useSignal } from "../state/signal.ts";
 import { closeToast, toasts } from "../state/toasts.ts";
 import { IconButton } from "./button.tsx";
@@ -22,7 +23,8 @@ export function Toasts() {
           <IconButton icon="close" label="Close" size="small" onClick={() => closeToast(id)} />
         </div>
       ));
-  return (
+  // Beside the dialogs, which would else cover it.
+  return createPortal(
     <div className="pointer-events-none fixed inset-x-3 bottom-3 z-50 sm:left-auto sm:w-96">
       <div aria-live="polite" className="grid gap-2">
         {items(false)}
@@ -30,6 +32,7 @@ export function Toasts() {
       <div aria-live="assertive" className="mt-2 grid gap-2">
         {items(true)}
       </div>
-    </div>
+    </div>,
+    document.body,
   );
 }

@@ -1,0 +1,45 @@
+import type { Span } from "@patchbay/protocol/console";
+import type { IconName } from "../ui/icon.tsx";
+
+export const KIND_ICONS: Record<Span["kind"], IconName> = {
+  query: "run",
+  queue: "clock",
+  turn: "agent",
+  call: "function",
+  attempt: "retry",
+};
+
+export const KIND_WORDS: Record<Span["kind"], string> = {
+  query: "Query",
+  queue: "Queue",
+  turn: "Model turn",
+  call: "Function call",
+  attempt: "Attempt",
+};
+
+const KIND_BARS: Record<Span["kind"], string> = {
+  query: "bg-mark-idle/60",
+  queue: "bar-waiting text-mark-idle",
+  turn: "bg-series-1",
+  call: "bg-series-2",
+  attempt: "bg-series-2/60",
+};
+
+/** Colour and pattern of a bar: of its state where that says more than its kind. */
+export function barClass({ kind, state }: Pick<Span, "kind" | "state">): string {
+  if (state === "failed") return "bg-mark-bad";
+  if (state === "denied") return "bar-denied";
+  if (state === "unknown") return "bar-unknown";
+  if (state === "cancelled" && kind !== "query") return "bg-mark-idle";
+  return KIND_BARS[kind];
+}
+
+/** Name in a row: a queue has none of its own. */
+export const nameOf = (span: Span): string => (span.kind === "queue" ? "waiting to start" : span.name);
+
+/** What stands beside a bar: why it went no further. */
+export function noteOf({ state, rule, code }: Span): string | undefined {
+  if (state === "denied") return rule === null ? "denied" : `denied by ${rule}`;
+  if (state === "failed" || state === "unknown" || state === "cancelled") return code ?? state;
+  return undefined;
+}

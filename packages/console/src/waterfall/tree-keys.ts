@@ -1,0 +1,72 @@
+import type { KeyboardEvent } from "react";
+import type { TraceRow } from "./rows.ts";
+
+export interface TreeMoves {
+  rows: readonly TraceRow[];
+  /** The row that has the focus. */
+  active: string;
+  focus: (id: string) => void;
+  setOpen: (id: string, open: boolean) => void;
+  select: (id: string) => void;
+  /** Goes to the next span that failed or was denied. */
+  toTrouble: () => void;
+  /** Closes what the selection opened; false where nothing was open. */
+  close: () => boolean;
+}
+
+/** Keys of a tree grid, and p, t and n of the waterfall. */
+export function moveInTree(event: KeyboardEvent, moves: TreeMoves): void {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (actOn(event.key, moves)) {
+    event.preventDefault();
+    event.stopPropagation();
+  }
+}
+
+function actOn(key: string, { rows, active, focus, setOpen, select, toTrouble, close }: TreeMoves): boolean {
+  const at = Math.max(
+    0,
+    rows.findIndex(({ span }) => span.id === active),
+  );
+  const row = rows[at];
+  if (!row) return false;
+  const go = (to: TraceRow | undefined): boolean => {
+    if (to) focus(to.span.id);
+    return true;
+  };
+  const parent = rows.find(({ span }) => span.id === row.span.parentId);
+  switch (key) {
+    case "ArrowDown":
+    case "j":
+      return go(rows[at + 1]);
+    case "ArrowUp":
+    case "k":
+      return go(rows[at - 1]);
+    case "Home":
+    case "t":
+      return go(rows[0]);
+    case "End":
+      return go(rows.at(-1));
+    case "p":
+      return go(parent);
+    case "ArrowRight":
+      if (row.parent && !row.open) setOpen(row.span.id, true);
+      else if (row.open) go(rows[at + 1]);
+      return true;
+    case "ArrowLeft":
+      if (row.open) setOpen(row.span.id, false);
+      else go(parent);
+      return true;
+    case "Enter":
+    case " ":
+      select(row.span.id);
+      return true;
+    case "n":
+      toTrouble();
+      return true;
+    case "Escape":
+      return close();
+    default:
+      return false;
+  }
+}
