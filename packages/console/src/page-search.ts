@@ -4,7 +4,26 @@ import { flag, instant, oneOf, searchOf, text } from "./search.ts";
 /** Search parameters of each page: everything that a link to it should show again. */
 export const agents = searchOf({ q: text, create: flag });
 export const analytics = searchOf({ ...rangeSearch, role: text });
-export const playground = searchOf({ thread: text, role: text, role2: text, query: text });
+export const playground = searchOf({
+  role: text,
+  /** The role to compare with; `compare` alone compares with a query without a role. */
+  role2: text,
+  compare: flag,
+  thread: text,
+  thread2: text,
+  session: text,
+  mode: oneOf("analysis"),
+  provider: oneOf("anthropic", "openai", "gemini"),
+  model: text,
+  maxTokens: text,
+  temperature: text,
+  context: text,
+  /** A query to begin with: it is written out, not sent. */
+  query: text,
+  tab: oneOf("settings", "events", "code"),
+  /** The run whose events are shown. */
+  run: text,
+});
 export const runs = searchOf({
   q: text,
   status: oneOf("queued", "running", "succeeded", "failed", "cancelled"),

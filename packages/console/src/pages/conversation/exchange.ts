@@ -22,9 +22,7 @@ export interface Call {
   outcome: CallOutcome | undefined;
 }
 
-export type CallOutcome =
-  | { ok: true; result: unknown }
-  | { ok: false; code: string | undefined; errorMessage: string };
+export type CallOutcome = { ok: true; result: unknown } | { ok: false; code: string | undefined; errorMessage: string };
 
 export type Step = { kind: "thought"; text: string; live: boolean } | { kind: "call"; call: Call };
 
@@ -132,7 +130,9 @@ export interface PastExchange {
 /** The exchanges of a thread, oldest first. */
 export function exchangesOf({ messages, runs }: ConsoleThreadDetail): PastExchange[] {
   const byId = new Map(runs.map((run) => [run.runId, run]));
-  const answers = new Map(messages.flatMap(({ role, runId, content }) => (role === "assistant" ? [[runId, content]] : [])));
+  const answers = new Map(
+    messages.flatMap(({ role, runId, content }) => (role === "assistant" ? [[runId, content]] : [])),
+  );
   return messages.flatMap(({ role, runId, content, createdAt }) => {
     const run = byId.get(runId);
     return role === "user" && run ? [{ run, query: content, answer: answers.get(runId), askedAt: createdAt }] : [];

@@ -1,5 +1,116 @@
+import type { ConsoleSession } from "@patchbay/protocol/console";
+import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { list } from "../../api/queries.ts";
+import { snippetsOf } from "../../format/snippets.ts";
+import { rangeOf } from "../../format/time-range.ts";
+import { useSession } from "../../state/session.ts";
+import { buttonClass } from "../../ui/button.tsx";
+import { Card } from "../../ui/card.tsx";
+import { DataTable, type Column } from "../../ui/data-table.tsx";
+import { Count, Money, Time } from "../../ui/figures.tsx";
 import { PageHeader } from "../../ui/page-header.tsx";
+import { SearchField } from "../../ui/search-field.tsx";
+import { EmptyState } from "../../ui/states.tsx";
+import { TimeRange } from "../../ui/time-range.tsx";
 
+const route = getRouteApi("/shell/agents/$agentId/sessions");
+
+/** Visits of end users, as far as queries said to which they belong. */
 export function SessionsPage() {
-  return <PageHeader title="Sessions" />;
+  const { agentId } = route.useParams();
+  const { q, ...range } = route.useSearch();
+  const navigate = route.useNavigate();
+  const sessions = useInfiniteQuery({
+    ...list("/agents/:agent_id/sessions", {
+      params: { agent_id: agentId },
+      query: { q, ...rangeOf(range, { preset: "7d" }) },
+    }),
+    placeholderData: keepPreviousData,
+  });
+  return (
+    <>
+      <PageHeader title="Sessions" description="Queries with the same sessionId, over all their threads">
+        <div role="search" className="flex flex-wrap items-center gap-2">
+          <SearchField
+            label="Search ids and first queries"
+            value={q}
+            onChange={(value) =>
+              void navigate({ search: (before) => ({ ...before, q: value || undefined }), replace: true })
+            }
+          />
+          <TimeRange
+            value={range}
+            preset="7d"
+            onChange={(value) => void navigate({ search: (before) => ({ ...before, ...value }), replace: true })}
+          />
+        </div>
+      </PageHeader>
+      <Card flush>
+        <DataTable
+          caption="Sessions"
+          query={sessions}
+          columns={COLUMNS}
+          rowKey={({ sessionId }) => sessionId}
+          link={({ sessionId }, props) => (
+            <Link to="/agents/$agentId/threads" params={{ agentId }} search={{ sessionId }} {...props} />
+          )}
+          actions={({ sessionId }) => (
+            <Link
+              to="/agents/$agentId/runs"
+              params={{ agentId }}
+              search={{ sessionId }}
+              aria-label={`Runs of session ${sessionId}`}
+              className={buttonClass("ghost", "small")}
+            >
+              Runs
+            </Link>
+          )}
+          empty={q === undefined ? <NoSessions agentId={agentId} /> : <NothingFound />}
+        />
+      </Card>
+    </>
+  );
 }
+
+const NothingFound = () => (
+  <EmptyState icon="search" title="No such session">
+    Ids and first queries are searched for the words as they are typed, within the time range.
+  </EmptyState>
+);
+
+function NoSessions({ agentId }: { agentId: string }) {
+  const { baseUrl } = useSession();
+  const { curl } = snippetsOf({ baseUrl, agentId, body: { query: "Hello", sessionId: "visit-1" } });
+  return (
+    <EmptyState icon="session" title="No sessions in this time" command={curl.replaceAll(" \\\n ", "")}>
+      A query belongs to a session where its body names one as <code className="font-mono text-xs">sessionId</code>. Any
+      text of yours will do, such as the id of a visit.
+    </EmptyState>
+  );
+}
+
+const COLUMNS: Column<ConsoleSession>[] = [
+  {
+    head: "Session",
+    className: "sm:w-full sm:max-w-0",
+    cell: ({ sessionId, firstQuery }) => (
+      <span className="block min-w-0">
+        <span className="line-clamp-2 font-medium sm:line-clamp-1">
+          {firstQuery === "" ? <span className="text-muted italic">Its threads were erased</span> : firstQuery}
+        </span>
+        <span className="text-faint block truncate font-mono text-xs">{sessionId}</span>
+      </span>
+    ),
+  },
+  { head: "Queries", align: "end", cell: ({ queries }) => <Count value={queries} /> },
+  {
+    head: "Failed",
+    align: "end",
+    cell: ({ failed }) =>
+      failed === 0 ? <span className="text-faint">0</span> : <span className="text-bad">{failed}</span>,
+  },
+  { head: "Cost", align: "end", from: "md", cell: ({ costUsd }) => <Money usd={costUsd} /> },
+  { head: "Begun", align: "end", from: "xl", cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { head: "Last query", align: "end", cell: ({ lastSeenAt }) => <Time at={lastSeenAt} /> },
+];

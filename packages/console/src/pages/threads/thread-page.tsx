@@ -1,5 +1,168 @@
+import type { ConsoleThreadDetail } from "@patchbay/protocol/console";
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { lazy, Suspense, useState } from "react";
+import { resource } from "../../api/queries.ts";
+import { useMay } from "../../state/session.ts";
+import { Button, buttonClass } from "../../ui/button.tsx";
+import { Card, Facts } from "../../ui/card.tsx";
+import { CopyButton } from "../../ui/copy.tsx";
+import { Count, Money, Time } from "../../ui/figures.tsx";
+import { Icon } from "../../ui/icon.tsx";
 import { PageHeader } from "../../ui/page-header.tsx";
+import { ErrorState, Loading, Skeleton } from "../../ui/states.tsx";
+import { Asked } from "../conversation/asked.tsx";
+import { exchangesOf } from "../conversation/exchange.ts";
+import { PastAnswer } from "../conversation/past-exchange.tsx";
 
+const EraseThread = lazy(async () => ({ default: (await import("./erase-thread.tsx")).EraseThread }));
+
+const route = getRouteApi("/shell/agents/$agentId/threads/$threadId");
+
+/** A conversation as it went, with the run behind each answer. */
 export function ThreadPage() {
-  return <PageHeader title="Thread" />;
+  const { agentId, threadId } = route.useParams();
+  const mayAsk = useMay("developer");
+  const [erasing, setErasing] = useState(false);
+  const thread = useQuery(
+    resource("/agents/:agent_id/threads/:thread_id", { params: { agent_id: agentId, thread_id: threadId } }),
+  );
+  if (thread.error && !thread.data)
+    return (
+      <>
+        <PageHeader title="Thread" />
+        <ErrorState error={thread.error} onRetry={() => void thread.refetch()} />
+      </>
+    );
+  return (
+    <>
+      <PageHeader
+        title={thread.data?.title ?? "Thread"}
+        name={<span className="line-clamp-2">{thread.data?.title ?? "Thread"}</span>}
+        actions={
+          mayAsk && (
+            <>
+              <Button icon="trash" disabled={!thread.data} onClick={() => setErasing(true)}>
+                Erase
+              </Button>
+              <Link
+                to="/agents/$agentId/playground"
+                params={{ agentId }}
+                search={{ thread: threadId, ...lastAsked(thread.data) }}
+                className={buttonClass("primary")}
+              >
+                <Icon name="chat" className="size-3.5" />
+                Continue in playground
+              </Link>
+            </>
+          )
+        }
+      />
+      <div className="grid min-w-0 items-start gap-5 xl:grid-cols-[minmax(0,1fr)_20rem]">
+        <Conversation thread={thread.data} />
+        <div className="min-w-0 max-xl:order-first xl:sticky xl:top-17">
+          <About agentId={agentId} threadId={threadId} thread={thread.data} />
+        </div>
+      </div>
+      <Suspense>
+        {erasing && thread.data && (
+          <EraseThread agentId={agentId} thread={thread.data} onClose={() => setErasing(false)} />
+        )}
+      </Suspense>
+    </>
+  );
+}
+
+/** The playground goes on as the role that asked last. */
+function lastAsked(thread: ConsoleThreadDetail | undefined): { role?: string; session?: string } {
+  const last = thread?.runs.at(-1);
+  return { ...(last?.role && { role: last.role }), ...(last?.sessionId && { session: last.sessionId }) };
+}
+
+function Conversation({ thread }: { thread: ConsoleThreadDetail | undefined }) {
+  if (!thread)
+    return (
+      <Loading label="Loading the conversation">
+        <div className="grid gap-4">
+          <Skeleton className="ml-auto h-10 w-2/3 rounded-lg" />
+          <Skeleton className="h-24 w-full rounded-lg" />
+          <Skeleton className="ml-auto h-10 w-1/2 rounded-lg" />
+          <Skeleton className="h-24 w-full rounded-lg" />
+        </div>
+      </Loading>
+    );
+  return (
+    <ol aria-label="Conversation" className="grid min-w-0 gap-6">
+      {exchangesOf(thread).map((past) => (
+        <li key={past.run.runId} className="grid min-w-0 gap-3">
+          <Asked text={past.query} />
+          <PastAnswer past={past} />
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function About({
+  agentId,
+  threadId,
+  thread,
+}: {
+  agentId: string;
+  threadId: string;
+  thread: ConsoleThreadDetail | undefined;
+}) {
+  const sum = (figure: "inputTokens" | "outputTokens" | "costUsd") =>
+    thread ? thread.runs.reduce((total, run) => total + run[figure], 0) : null;
+  const waiting = <Skeleton className="h-4 w-24" />;
+  return (
+    <Card>
+      <Facts
+        items={[
+          [
+            "Thread",
+            <span key="id" className="flex items-start gap-1">
+              <code className="min-w-0 font-mono text-xs leading-5 break-all">{threadId}</code>
+              <CopyButton text={threadId} label="Copy thread id" />
+            </span>,
+          ],
+          ["Session", thread ? <SessionLink key="session" agentId={agentId} id={thread.sessionId} /> : waiting],
+          [
+            "Queries",
+            thread ? (
+              <Link
+                to="/agents/$agentId/runs"
+                params={{ agentId }}
+                search={{ threadId }}
+                className="text-accent underline underline-offset-2"
+              >
+                <Count value={thread.runs.length} />
+              </Link>
+            ) : (
+              waiting
+            ),
+          ],
+          ["Cost", <Money key="cost" usd={sum("costUsd")} />],
+          ["Input tokens", <Count key="input" value={sum("inputTokens")} />],
+          ["Output tokens", <Count key="output" value={sum("outputTokens")} />],
+          ["Begun", thread ? <Time key="begun" at={thread.createdAt} /> : waiting],
+          ["Changed", thread ? <Time key="changed" at={thread.updatedAt} /> : waiting],
+        ]}
+      />
+    </Card>
+  );
+}
+
+function SessionLink({ agentId, id }: { agentId: string; id: string | null }) {
+  if (id === null) return <span className="text-faint">none</span>;
+  return (
+    <Link
+      to="/agents/$agentId/threads"
+      params={{ agentId }}
+      search={{ sessionId: id }}
+      className="text-accent font-mono text-xs break-all underline underline-offset-2"
+    >
+      {id}
+    </Link>
+  );
 }

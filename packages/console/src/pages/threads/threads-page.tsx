@@ -1,5 +1,102 @@
+import type { ConsoleThread } from "@patchbay/protocol/console";
+import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { list } from "../../api/queries.ts";
+import { buttonClass } from "../../ui/button.tsx";
+import { Card } from "../../ui/card.tsx";
+import { DataTable, type Column } from "../../ui/data-table.tsx";
+import { Count, Money, Time } from "../../ui/figures.tsx";
+import { FilterBar, type Filter } from "../../ui/filter-bar.tsx";
 import { PageHeader } from "../../ui/page-header.tsx";
+import { EmptyState } from "../../ui/states.tsx";
 
+const route = getRouteApi("/shell/agents/$agentId/threads");
+
+const FILTERS: Filter<"q" | "sessionId">[] = [
+  { kind: "search", name: "q", label: "Search titles and ids" },
+  { kind: "text", name: "sessionId", label: "Session", suggestions: [] },
+];
+
+/** Conversations of an agent, latest change first. */
 export function ThreadsPage() {
-  return <PageHeader title="Threads" />;
+  const { agentId } = route.useParams();
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const threads = useInfiniteQuery({
+    ...list("/agents/:agent_id/threads", { params: { agent_id: agentId }, query: search }),
+    placeholderData: keepPreviousData,
+  });
+  const filtered = search.q !== undefined || search.sessionId !== undefined;
+  return (
+    <>
+      <PageHeader title="Threads" description="Queries that follow one another, each with what was said before">
+        <FilterBar
+          filters={FILTERS}
+          values={search}
+          onChange={(changed) => void navigate({ search: (before) => ({ ...before, ...changed }), replace: true })}
+        />
+      </PageHeader>
+      <Card flush>
+        <DataTable
+          caption="Threads"
+          query={threads}
+          columns={COLUMNS}
+          rowKey={({ threadId }) => threadId}
+          link={({ threadId }, props) => (
+            <Link to="/agents/$agentId/threads/$threadId" params={{ agentId, threadId }} {...props} />
+          )}
+          empty={filtered ? <NothingFound /> : <NoThreads agentId={agentId} />}
+        />
+      </Card>
+    </>
+  );
 }
+
+const NothingFound = () => (
+  <EmptyState icon="search" title="No such thread">
+    Titles are searched for the words as they are typed, ids by their beginning. A session is given by its whole id.
+  </EmptyState>
+);
+
+const NoThreads = ({ agentId }: { agentId: string }) => (
+  <EmptyState
+    icon="thread"
+    title="No threads yet"
+    action={
+      <Link to="/agents/$agentId/playground" params={{ agentId }} className={buttonClass("primary")}>
+        Ask something in the playground
+      </Link>
+    }
+  >
+    Every query begins a thread, or goes on with the one that its threadId names.
+  </EmptyState>
+);
+
+const COLUMNS: Column<ConsoleThread>[] = [
+  {
+    head: "Thread",
+    className: "sm:w-full sm:max-w-0",
+    cell: ({ title, threadId }) => (
+      <span className="block min-w-0">
+        <span className="line-clamp-2 font-medium sm:line-clamp-1">{title}</span>
+        <span className="text-faint block truncate font-mono text-xs">{threadId}</span>
+      </span>
+    ),
+  },
+  {
+    head: "Session",
+    from: "lg",
+    cell: ({ sessionId }) =>
+      sessionId === null ? (
+        <span className="text-faint">none</span>
+      ) : (
+        <code className="block max-w-40 truncate font-mono text-xs" title={sessionId}>
+          {sessionId}
+        </code>
+      ),
+  },
+  { head: "Queries", align: "end", cell: ({ runs }) => <Count value={runs} /> },
+  { head: "Cost", align: "end", from: "md", cell: ({ costUsd }) => <Money usd={costUsd} /> },
+  { head: "Begun", align: "end", from: "xl", cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { head: "Changed", align: "end", cell: ({ updatedAt }) => <Time at={updatedAt} /> },
+];
