@@ -10,7 +10,10 @@ export function TickLabels({ axisMs, most }: { axisMs: number; most: number }) {
     return (
       <span
         key={ms}
-        className={classNames("absolute top-0 whitespace-nowrap", ms > 0 && (share > 0.93 ? "-translate-x-full" : "-translate-x-1/2"))}
+        className={classNames(
+          "absolute top-0 whitespace-nowrap",
+          ms > 0 && (share > 0.93 ? "-translate-x-full" : "-translate-x-1/2"),
+        )}
         style={{ left: `${share * 100}%` }}
       >
         {ms === 0 ? "0" : formatTick(ms)}

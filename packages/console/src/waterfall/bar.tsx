@@ -29,7 +29,10 @@ export function Bar({ span, axisMs, nowMs, gaps = [] }: BarProps) {
       >
         {waitMs > 0 && (
           <div
-            className={classNames("bar-waiting h-full rounded-l-sm", span.kind === "turn" ? "text-series-1" : "text-series-2")}
+            className={classNames(
+              "bar-waiting h-full rounded-l-sm",
+              span.kind === "turn" ? "text-series-1" : "text-series-2",
+            )}
             style={{ width: percent(waitMs, lengthMs) }}
           />
         )}
@@ -51,7 +54,9 @@ export function Bar({ span, axisMs, nowMs, gaps = [] }: BarProps) {
           <div className="bar-gap h-full" />
         </div>
       ))}
-      {note !== undefined && <Note text={note} denied={span.state === "denied"} from={span.startMs / axisMs} to={endMs / axisMs} />}
+      {note !== undefined && (
+        <Note text={note} denied={span.state === "denied"} from={span.startMs / axisMs} to={endMs / axisMs} />
+      )}
     </div>
   );
 }

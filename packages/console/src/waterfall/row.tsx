@@ -22,7 +22,17 @@ interface RowProps {
 }
 
 /** A line of the waterfall: name, bar, duration. On narrow screens the bar stands below the other two. */
-export const Row = memo(function Row({ row, index, top, height, active, selected, onSelect, onOpen, ...bar }: RowProps) {
+export const Row = memo(function Row({
+  row,
+  index,
+  top,
+  height,
+  active,
+  selected,
+  onSelect,
+  onOpen,
+  ...bar
+}: RowProps) {
   const { span, level, open, parent, position, siblings } = row;
   const length = endOf(span, bar.nowMs) - span.startMs;
   return (
@@ -39,7 +49,7 @@ export const Row = memo(function Row({ row, index, top, height, active, selected
       tabIndex={active ? 0 : -1}
       onClick={() => onSelect(span.id)}
       className={classNames(
-        "waterfall-row absolute inset-x-0 cursor-pointer px-2 text-sm focus-visible:-outline-offset-2",
+        "waterfall-row absolute inset-x-0 scroll-mt-24 scroll-mb-4 cursor-pointer px-2 text-sm focus-visible:-outline-offset-2",
         selected ? "bg-accent-soft" : "hover:bg-hover/60",
       )}
       style={{ height: `${height}px`, transform: `translateY(${top}px)` }}
@@ -98,7 +108,10 @@ function Marks({ row: { span, below } }: { row: TraceRow }): ReactNode {
   if (trouble === undefined) return null;
   const words = own ? span.state : `${trouble} below`;
   return (
-    <span title={words} className={classNames("shrink-0", trouble === "failed" ? "text-bad" : "text-warn", !own && "opacity-80")}>
+    <span
+      title={words}
+      className={classNames("shrink-0", trouble === "failed" ? "text-bad" : "text-warn", !own && "opacity-80")}
+    >
       <Icon name={own ? trouble : "alert"} className="size-3.5" />
       <span className="sr-only">{words}</span>
     </span>

@@ -1,6 +1,6 @@
 import type { Span } from "@patchbay/protocol/console";
 import { defaultRangeExtractor, useWindowVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState, type RefObject } from "react";
 import { useHotkeys } from "../state/hotkeys.ts";
 import { useMedia } from "../ui/use-media.ts";
 import { Cursor, TickLabels, TickLines } from "./axis.tsx";
@@ -54,12 +54,17 @@ export function Waterfall({ spans, running, nowMs, selected, onSelect, follow }:
     row?.scrollIntoView({ block: "nearest" });
     if (row) wanted.current = undefined;
   });
-  const setOpen = (id: string, open: boolean): void => {
-    const next = new Set(closed);
-    if (open) next.delete(id);
-    else next.add(id);
-    setClosed(next);
-  };
+  // Rows that are over are drawn once: what they are given stays the same.
+  const setOpen = useCallback((id: string, open: boolean): void => {
+    setClosed((before) => (open ? new Set([...before].filter((one) => one !== id)) : new Set([...before, id])));
+  }, []);
+  const select = useCallback(
+    (id: string): void => {
+      setActive(id);
+      onSelect(id);
+    },
+    [onSelect],
+  );
   const toTrouble = (): boolean => {
     const found = nextTrouble(spans, active ?? selected);
     if (!found) return false;
@@ -74,11 +79,6 @@ export function Waterfall({ spans, running, nowMs, selected, onSelect, follow }:
     onSelect(undefined);
     return true;
   };
-  const select = (id: string): void => {
-    setActive(id);
-    onSelect(id);
-  };
-
   return (
     <div
       ref={grid}
@@ -125,7 +125,11 @@ export function Waterfall({ spans, running, nowMs, selected, onSelect, follow }:
 function Head({ axisMs, most }: { axisMs: number; most: number }) {
   return (
     <div role="rowgroup" className="border-line bg-surface sticky top-12 z-2 border-b">
-      <div role="row" aria-rowindex={1} className="waterfall-row text-muted h-8 px-2 text-xs max-sm:[grid-template-rows:2rem_0]">
+      <div
+        role="row"
+        aria-rowindex={1}
+        className="waterfall-row text-muted h-8 px-2 text-xs max-sm:[grid-template-rows:2rem_0]"
+      >
         <div role="columnheader" className="waterfall-name self-center pl-1 font-medium max-sm:sr-only">
           Span
         </div>
@@ -155,7 +159,7 @@ function useRows({
   height,
   activeIndex,
 }: {
-  grid: React.RefObject<HTMLDivElement | null>;
+  grid: RefObject<HTMLDivElement | null>;
   count: number;
   height: number;
   activeIndex: number;

@@ -1,5 +1,156 @@
-import { PageHeader } from "../../ui/page-header.tsx";
+import type { RunTrace } from "@patchbay/protocol/console";
+import { getRouteApi } from "@tanstack/react-router";
+import { useCallback } from "react";
+import { Drawer } from "../../ui/dialog.tsx";
+import { IconButton } from "../../ui/button.tsx";
+import { Card } from "../../ui/card.tsx";
+import { Icon } from "../../ui/icon.tsx";
+import { Kbd } from "../../ui/kbd.tsx";
+import { ErrorState } from "../../ui/states.tsx";
+import { Status } from "../../ui/status.tsx";
+import { Tabs } from "../../ui/tabs.tsx";
+import { useMedia } from "../../ui/use-media.ts";
+import { PageSkeleton } from "../../shell/page-skeleton.tsx";
+import { Legend } from "../../waterfall/legend.tsx";
+import { KIND_ICONS, nameOf } from "../../waterfall/span-look.ts";
+import { useRunClock } from "../../waterfall/use-run-clock.ts";
+import { Waterfall } from "../../waterfall/waterfall.tsx";
+import { EventLog } from "./event-log.tsx";
+import { RunAnswer, RunNotices, RunRequest } from "./run-answer.tsx";
+import { RunFigures } from "./run-figures.tsx";
+import { RunHeader } from "./run-header.tsx";
+import { RunShown } from "./run-shown.tsx";
+import { SpanPanel, type SpanTab } from "./span-panel.tsx";
+import { useRunTrace } from "./use-run-trace.ts";
 
+const route = getRouteApi("/shell/agents/$agentId/runs/$runId");
+
+/** One run: what was asked, where its time went, and everything that is stored of it. */
 export function RunPage() {
-  return <PageHeader title="Run" />;
+  const { agentId, runId } = route.useParams();
+  const { query, running, partial } = useRunTrace(agentId, runId);
+  const { data: run, error } = query;
+  if (run === undefined)
+    return error ? <ErrorState error={error} onRetry={() => void query.refetch()} /> : <PageSkeleton />;
+  return <Run run={run} running={running} partial={partial} knownAt={query.dataUpdatedAt} />;
+}
+
+interface RunProps {
+  run: RunTrace;
+  running: boolean;
+  partial: string;
+  knownAt: number;
+}
+
+function Run({ run, running, partial, knownAt }: RunProps) {
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const nowMs = useRunClock({ running, knownMs: run.durationMs, knownAt });
+  const view = search.view === "events" ? "events" : "waterfall";
+  return (
+    <>
+      <RunHeader run={run} running={running} />
+      <RunNotices run={run} />
+      <RunFigures run={run} nowMs={nowMs} />
+      <Tabs
+        value={view}
+        onChange={(next) => void navigate({ search: (before) => ({ ...before, view: next }), replace: true })}
+        tabs={[
+          {
+            value: "waterfall",
+            label: "Waterfall",
+            content: <WaterfallView run={run} running={running} partial={partial} nowMs={nowMs} />,
+          },
+          {
+            value: "events",
+            label: "Events",
+            content: (
+              <Card flush>
+                <EventLog run={run} />
+              </Card>
+            ),
+          },
+        ]}
+      />
+    </>
+  );
+}
+
+function WaterfallView({ run, running, partial, nowMs }: Omit<RunProps, "knownAt"> & { nowMs: number }) {
+  const { span: selected, tab } = route.useSearch();
+  const navigate = route.useNavigate();
+  const wide = useMedia("(width >= 1100px)");
+  const span = run.spans.find(({ id }) => id === selected);
+  const select = useCallback(
+    (id: string | undefined) =>
+      void navigate({ search: (before) => ({ ...before, span: id }), replace: true, resetScroll: false }),
+    [navigate],
+  );
+  const panel = span && (
+    <SpanPanel
+      key={span.id}
+      run={run}
+      span={span}
+      nowMs={nowMs}
+      tab={tab}
+      onTab={(next: SpanTab) =>
+        void navigate({ search: (before) => ({ ...before, tab: next }), replace: true, resetScroll: false })
+      }
+      onEvents={() => void navigate({ search: { view: "events" } })}
+    />
+  );
+  const title = span && (
+    <span className="flex min-w-0 items-center gap-2">
+      <Icon name={KIND_ICONS[span.kind]} className="text-muted" />
+      <span className="truncate">{nameOf(span)}</span>
+      <Status state={span.state} />
+    </span>
+  );
+  return (
+    <>
+      <div className={wide && span ? "grid grid-cols-[minmax(0,1fr)_minmax(20rem,36%)] items-start gap-4" : undefined}>
+        <Card flush>
+          <Waterfall
+            spans={run.spans}
+            running={running}
+            nowMs={nowMs}
+            selected={span?.id}
+            onSelect={select}
+            follow={wide}
+          />
+          <Legend />
+        </Card>
+        {wide && span && (
+          <Card
+            className="sticky top-16 max-h-[calc(100dvh-5rem)] overflow-y-auto"
+            title={title}
+            actions={
+              <IconButton
+                icon="close"
+                label="Close"
+                keys={<Kbd keys="Esc" />}
+                size="small"
+                className="-mr-1.5"
+                onClick={() => select(undefined)}
+              />
+            }
+          >
+            {panel}
+          </Card>
+        )}
+      </div>
+      {!wide && (
+        <Drawer open={span !== undefined} onClose={() => select(undefined)} title={title} wide>
+          {panel}
+        </Drawer>
+      )}
+      <div className="mt-4 grid items-start gap-4 xl:grid-cols-[minmax(0,3fr)_minmax(0,2fr)]">
+        <RunAnswer run={run} running={running} partial={partial} />
+        <div className="grid min-w-0 gap-4">
+          <RunRequest run={run} />
+          <RunShown run={run} />
+        </div>
+      </div>
+    </>
+  );
 }

@@ -1,0 +1,105 @@
+import type { RunTrace } from "@patchbay/protocol/console";
+import { useState } from "react";
+import { Button } from "../../ui/button.tsx";
+import { Card, Facts } from "../../ui/card.tsx";
+import { Json } from "../../ui/code.tsx";
+import { CopyButton } from "../../ui/copy.tsx";
+import { Time } from "../../ui/figures.tsx";
+import { Icon } from "../../ui/icon.tsx";
+import { Markdown } from "../../ui/markdown.tsx";
+
+/** Answers longer than this begin folded. */
+const LONG_UNITS = 1_500;
+
+/** What the caller got; while it is being written, as far as it came. */
+export function RunAnswer({ run, running, partial }: { run: RunTrace; running: boolean; partial: string }) {
+  const text = run.response ?? partial;
+  const [whole, setWhole] = useState(false);
+  const long = text.length > LONG_UNITS;
+  return (
+    <Card title="Answer" actions={run.response !== null && <CopyButton text={run.response} label="Copy answer" />}>
+      {text === "" ? (
+        <p className="text-muted">
+          {running
+            ? "It is being worked on."
+            : run.status === "cancelled"
+              ? "None: the run was cancelled."
+              : `None. ${run.errorMessage ?? ""}`}
+        </p>
+      ) : (
+        <>
+          <div className={long && !whole && !running ? "max-h-96 overflow-hidden mask-b-from-80%" : undefined}>
+            <Markdown text={text} />
+          </div>
+          {long && !running && (
+            <Button size="small" look="ghost" className="mt-2" onClick={() => setWhole(!whole)}>
+              {whole ? "Show less" : "Show all of it"}
+            </Button>
+          )}
+        </>
+      )}
+    </Card>
+  );
+}
+
+/** What was sent with the query. */
+export function RunRequest({ run }: { run: RunTrace }) {
+  const cut = run.fullQuery !== run.query;
+  return (
+    <Card title="Request">
+      <div className="grid gap-4">
+        {cut && <p className="max-h-60 overflow-y-auto text-sm whitespace-pre-wrap">{run.fullQuery}</p>}
+        <Facts
+          items={[
+            ["Analysis mode", run.analysisMode ? "on" : "off"],
+            ["Key", <code className="font-mono text-xs">{run.keyId}</code>],
+            ["Accepted", <Time at={run.createdAt} exact />],
+            ["Time limit", <Time at={run.deadlineAt} exact />],
+            [
+              "Function set",
+              run.manifestHash === null ? (
+                "none"
+              ) : (
+                <code className="font-mono text-xs">{run.manifestHash.slice(0, 12)}</code>
+              ),
+            ],
+          ]}
+        />
+        {Object.keys(run.context).length > 0 && (
+          <section className="min-w-0">
+            <h3 className="text-muted mb-1 text-xs font-medium">Context</h3>
+            <Json value={run.context} name="Context" />
+          </section>
+        )}
+      </div>
+    </Card>
+  );
+}
+
+/** Why a run ended without an answer, and what it was warned of. */
+export function RunNotices({ run }: { run: RunTrace }) {
+  return (
+    <div className="mb-4 grid gap-2 empty:hidden">
+      {run.errorMessage !== null && (
+        <Notice icon="failed" tone={run.status === "cancelled" ? "bg-idle-soft text-idle" : "bg-bad-soft text-bad"}>
+          <span className="font-medium">{run.errorMessage}</span>
+          {run.code !== null && <code className="ml-2 font-mono text-xs">{run.code}</code>}
+        </Notice>
+      )}
+      {run.warnings.map((warning) => (
+        <Notice key={warning} icon="alert" tone="bg-warn-soft text-warn">
+          {warning}
+        </Notice>
+      ))}
+    </div>
+  );
+}
+
+function Notice({ icon, tone, children }: { icon: "failed" | "alert"; tone: string; children: React.ReactNode }) {
+  return (
+    <p className={`flex items-start gap-2 rounded-md px-3 py-2 text-sm ${tone}`}>
+      <Icon name={icon} className="mt-0.5 size-4" />
+      <span className="min-w-0">{children}</span>
+    </p>
+  );
+}

@@ -1,0 +1,89 @@
+import type { RunTrace } from "@patchbay/protocol/console";
+import { useQuery, useQueryClient, type UseQueryResult } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
+import { list, resource } from "../../api/queries.ts";
+import { followRun } from "../../api/stream.ts";
+
+/** How often a run is asked for when its events cannot be followed. */
+const POLL_MS = 3_000;
+
+export interface FollowedTrace {
+  query: UseQueryResult<RunTrace>;
+  running: boolean;
+  /** Of the answer that is being written, what came so far. */
+  partial: string;
+}
+
+export const isActive = (status: RunTrace["status"]): boolean => status === "queued" || status === "running";
+
+/** A run with its waterfall, fetched anew with every stored event while it goes on. */
+export function useRunTrace(agentId: string, runId: string): FollowedTrace {
+  const queries = useQueryClient();
+  const [partial, setPartial] = useState("");
+  const [lost, setLost] = useState(false);
+  const params = { agent_id: agentId, run_id: runId };
+  const options = resource("/agents/:agent_id/runs/:run_id", { params });
+  const query = useQuery({
+    ...options,
+    refetchInterval: ({ state }) => lost && state.data !== undefined && isActive(state.data.status) && POLL_MS,
+  });
+  const running = query.data !== undefined && isActive(query.data.status);
+
+  useEffect(() => {
+    if (!running) return undefined;
+    const aborter = new AbortController();
+    const { signal } = aborter;
+    const refetch = oneAtATime(async () => {
+      const keys = [options.queryKey, ...DIALECTS.map((dialect) => logOf(agentId, runId, dialect).queryKey)];
+      await Promise.all(
+        keys.map((queryKey) => queries.invalidateQueries({ queryKey, exact: true }, { cancelRefetch: false })),
+      );
+    });
+    void (async () => {
+      try {
+        for await (const { event, seq } of followRun(runId, { agentId, signal })) {
+          if (event.type === "responseDelta") setPartial((before) => before + event.content);
+          if (seq === undefined) continue;
+          setPartial("");
+          refetch();
+        }
+      } catch {
+        if (!signal.aborted) setLost(true);
+      }
+      if (!signal.aborted) refetch();
+    })();
+    return () => aborter.abort();
+    // The options are made of these ids.
+  }, [running, agentId, runId, queries]);
+
+  return { query, running, partial };
+}
+
+const DIALECTS = ["hosted", "local"] as const;
+export type Dialect = (typeof DIALECTS)[number];
+
+/** Stored events of a run in the form of one of the two interfaces. */
+export const logOf = (agentId: string, runId: string, dialect: Dialect) =>
+  list("/agents/:agent_id/runs/:run_id/log", {
+    params: { agent_id: agentId, run_id: runId },
+    query: { dialect, limit: 100 },
+  });
+
+/** Runs a task, and once more after it where it was asked for meanwhile. */
+export function oneAtATime(task: () => Promise<void>): () => void {
+  let busy = false;
+  let again = false;
+  const run = async (): Promise<void> => {
+    if (busy) {
+      again = true;
+      return;
+    }
+    busy = true;
+    do {
+      again = false;
+      await task().catch(() => undefined);
+    } while (again);
+    busy = false;
+  };
+  return () => void run();
+}
