@@ -14,6 +14,7 @@ import { PageHeader } from "../../ui/page-header.tsx";
 import { SearchField } from "../../ui/search-field.tsx";
 import { EmptyState } from "../../ui/states.tsx";
 import { Badge } from "../../ui/status.tsx";
+import { FirstSteps } from "./first-steps.tsx";
 
 const CreateAgent = lazy(async () => ({ default: (await import("./create-agent.tsx")).CreateAgent }));
 
@@ -32,21 +33,16 @@ export function AgentsPage() {
       New agent
     </Button>
   );
-  const empty =
-    q === undefined ? (
-      <EmptyState
-        icon="agent"
-        title="No agents yet"
-        command="patchbay agents create NAME"
-        action={newAgent || undefined}
-      >
-        An agent is what queries are sent to. Your functions connect to it from where they run, and each of its keys is
-        for it alone.
-      </EmptyState>
-    ) : (
-      <EmptyState icon="search" title="No agent of that name">
-        Names and ids are searched for the words as they are typed.
-      </EmptyState>
+  const createDialog = (
+    <Suspense>{create !== undefined && mayCreate && <CreateAgent onClose={() => setCreate(false)} />}</Suspense>
+  );
+  if (q === undefined && agents.data?.length === 0)
+    return (
+      <>
+        <PageHeader title="Agents" />
+        <FirstSteps create={newAgent || ASK_A_DEVELOPER} />
+        {createDialog}
+      </>
     );
   return (
     <>
@@ -66,13 +62,21 @@ export function AgentsPage() {
           columns={COLUMNS}
           rowKey={({ agentId }) => agentId}
           link={({ agentId }, props) => <Link to="/agents/$agentId" params={{ agentId }} {...props} />}
-          empty={empty}
+          empty={
+            <EmptyState icon="search" title="No agent of that name">
+              Names and ids are searched for the words as they are typed.
+            </EmptyState>
+          }
         />
       </Card>
-      <Suspense>{create !== undefined && mayCreate && <CreateAgent onClose={() => setCreate(false)} />}</Suspense>
+      {createDialog}
     </>
   );
 }
+
+const ASK_A_DEVELOPER = (
+  <p className="text-muted text-sm">Your role is viewer: a developer or an owner makes agents.</p>
+);
 
 const COLUMNS: Column<Agent>[] = [
   {

@@ -1,0 +1,137 @@
+import type { Agent } from "@patchbay/protocol/console";
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { KEY_VARIABLE, shellQuote } from "../../format/snippets.ts";
+import { useSession } from "../../state/session.ts";
+import { buttonClass } from "../../ui/button.tsx";
+import { Card } from "../../ui/card.tsx";
+import { Command } from "../../ui/code.tsx";
+import { Icon } from "../../ui/icon.tsx";
+
+interface Step {
+  title: string;
+  done: boolean;
+  why: string;
+  /** How it is done: shown for the first step that is not. */
+  how: ReactNode;
+}
+
+/**
+ * The way from nothing to the first answer, with the next step laid open. Without an agent it begins with making one, by `create`.
+ * Nothing once all steps are done.
+ */
+export function FirstSteps({ agent, create }: { agent?: Agent; create?: ReactNode }) {
+  const steps = useSteps(agent, create);
+  const next = steps.findIndex(({ done }) => !done);
+  if (next === -1) return null;
+  return (
+    <Card title="First steps" description={`${steps.filter(({ done }) => done).length} of ${steps.length} done`} flush>
+      <ol>
+        {steps.map((step, index) => (
+          <li
+            key={step.title}
+            aria-current={index === next ? "step" : undefined}
+            className="border-line flex gap-3 border-b px-4 py-3 last:border-b-0"
+          >
+            <Mark number={index + 1} done={step.done} current={index === next} />
+            <div className="grid min-w-0 flex-1 gap-2.5">
+              <div>
+                <p className={step.done ? "text-muted" : "font-medium"}>
+                  {step.title}
+                  {step.done && <span className="sr-only"> (done)</span>}
+                </p>
+                {index === next && <p className="text-muted max-w-prose text-sm text-pretty">{step.why}</p>}
+              </div>
+              {index === next && step.how}
+            </div>
+          </li>
+        ))}
+      </ol>
+    </Card>
+  );
+}
+
+function useSteps(agent: Agent | undefined, create: ReactNode): Step[] {
+  return [
+    {
+      title: "Create an agent",
+      done: agent !== undefined,
+      why: "An agent is what queries are sent to. It comes with a first API key.",
+      how: create,
+    },
+    {
+      title: "Connect its functions",
+      done: agent !== undefined && (agent.runtimes > 0 || agent.functions !== null),
+      why: "They stay where they run: the connection goes outwards from there and opens no port. A runtime key lets it in.",
+      how: agent && <HowToConnect agentId={agent.agentId} />,
+    },
+    {
+      title: "Ask the first query",
+      done: agent !== undefined && agent.lastQueryAt !== null,
+      why: "The role that a query names decides which functions the model is shown.",
+      how: agent && <HowToAsk agentId={agent.agentId} />,
+    },
+  ];
+}
+
+function HowToConnect({ agentId }: { agentId: string }) {
+  const { baseUrl } = useSession();
+  return (
+    <>
+      <Command text={`patchbay connect service.ts --url ${shellQuote(baseUrl)} --agent ${shellQuote(agentId)}`} />
+      <div className="flex flex-wrap gap-2">
+        <Link
+          to="/agents/$agentId/keys"
+          params={{ agentId }}
+          search={{ kind: "runtime", create: "runtime" }}
+          className={buttonClass("primary")}
+        >
+          Make a runtime key
+        </Link>
+        <Link to="/agents/$agentId/runtimes" params={{ agentId }} className={buttonClass()}>
+          More about connecting
+        </Link>
+      </div>
+    </>
+  );
+}
+
+function HowToAsk({ agentId }: { agentId: string }) {
+  const { baseUrl } = useSession();
+  const url = `${baseUrl}/agents/${encodeURIComponent(agentId)}/query`;
+  const body = `-H 'Content-Type: application/json' -d '{"query":"What can you do?"}'`;
+  return (
+    <>
+      <Command text={`curl ${shellQuote(url)} -H "X-API-Key: $${KEY_VARIABLE}" ${body}`} />
+      <Link
+        to="/agents/$agentId/playground"
+        params={{ agentId }}
+        className={`${buttonClass("primary")} justify-self-start`}
+      >
+        Ask in the playground
+      </Link>
+    </>
+  );
+}
+
+function Mark({ number, done, current }: { number: number; done: boolean; current: boolean }) {
+  if (done)
+    return (
+      <span
+        aria-hidden="true"
+        className="bg-ok-soft text-ok flex size-6 shrink-0 items-center justify-center rounded-full"
+      >
+        <Icon name="check" className="size-3.5" />
+      </span>
+    );
+  return (
+    <span
+      aria-hidden="true"
+      className={`flex size-6 shrink-0 items-center justify-center rounded-full text-xs font-semibold ${
+        current ? "bg-accent-fill text-on-accent" : "bg-idle-soft text-idle"
+      }`}
+    >
+      {number}
+    </span>
+  );
+}
