@@ -75,12 +75,12 @@ export class Link implements Line {
     else this.#write(JSON.stringify(frame));
   }
 
-  /** What is sent in one turn of the event loop leaves in one write. */
+  /** What all that follows from one event sends leaves in one write: the next tick comes once nothing else is due. */
   #write(text: string, flushed?: () => void): void {
     if (!this.#gathering) {
       this.#gathering = true;
       this.#transport.cork();
-      setImmediate(() => {
+      process.nextTick(() => {
         this.#gathering = false;
         this.#transport.uncork();
       });
