@@ -3,6 +3,7 @@ import { Migrator, type Migration } from "kysely/migration";
 import * as initial from "./migrations/0001-initial.ts";
 import * as audit from "./migrations/0002-audit.ts";
 import * as replicas from "./migrations/0003-replicas.ts";
+import * as fewerIndexes from "./migrations/0005-fewer-indexes.ts";
 import type { Schema } from "./schema.ts";
 
 /** In the order of their names; a released one is never edited. */
@@ -10,6 +11,7 @@ const MIGRATIONS: Record<string, Migration> = {
   "0001-initial": initial,
   "0002-audit": audit,
   "0003-replicas": replicas,
+  "0005-fewer-indexes": fewerIndexes,
 };
 
 /**

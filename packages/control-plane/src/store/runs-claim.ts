@@ -45,6 +45,7 @@ export function runClaims(
     claimExpired: (claim) =>
       take(engine, claim, {}, (eb) =>
         eb.and([
+          eb("runs.finished_at", "is", null),
           eb("runs.status", "=", "queued"),
           eb.or([eb("runs.deadline_at", "<=", dialect.now), eb("runs.cancel_requested", "=", 1)]),
         ]),
@@ -64,7 +65,12 @@ export function runClaims(
     },
 
     async releaseAll() {
-      await repeat(engine, () => db.updateTable("runs").set(noLease).where("status", "=", "running").execute());
+      const running = db
+        .updateTable("runs")
+        .set(noLease)
+        .where("finished_at", "is", null)
+        .where("status", "=", "running");
+      await repeat(engine, () => running.execute());
     },
 
     async requestCancel(agentId, runId) {
@@ -127,12 +133,18 @@ async function take(
 
 /** A run whose owner stopped renewing its lease. */
 function abandoned({ dialect }: Engine): RunWhere {
-  return (eb) => eb.and([eb("runs.status", "=", "running"), eb("runs.lease_until", "<=", dialect.now)]);
+  return (eb) =>
+    eb.and([
+      eb("runs.finished_at", "is", null),
+      eb("runs.status", "=", "running"),
+      eb("runs.lease_until", "<=", dialect.now),
+    ]);
 }
 
 /** A queued run with nothing running and nothing older waiting in its thread. */
 const nextInThread: RunWhere = (eb) =>
   eb.and([
+    eb("runs.finished_at", "is", null),
     eb("runs.status", "=", "queued"),
     eb.not(
       eb.exists(
@@ -140,6 +152,7 @@ const nextInThread: RunWhere = (eb) =>
           .selectFrom("runs as other")
           .select("other.id")
           .whereRef("other.thread_id", "=", "runs.thread_id")
+          .where("other.finished_at", "is", null)
           .where((other) =>
             other.or([
               other("other.status", "=", "running"),

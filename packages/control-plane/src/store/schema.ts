@@ -129,6 +129,7 @@ export interface RunRow {
   cancel_requested: number;
   created_at: number;
   started_at: number | null;
+  /** Null just as long as the run is queued or running: the indexes of such runs go by it, and who looks for them says so. */
   finished_at: number | null;
   deadline_at: number;
   result: Json<QueryResponse> | null;
