@@ -14,7 +14,7 @@ export function lazyOpenai({ apiKey, baseUrl = "https://api.openai.com/v1" }: Op
       const options: ClientOptions = { apiKey, baseURL: baseUrl, maxRetries: 0, logLevel: "off", fetch };
       const sdk = new OpenAI(options);
       sdk.buildRequest = buildOnce(sdk.buildRequest.bind(sdk));
-      sdk.fetchWithTimeout = (url, init) => fetch(url as string, init);
+      sdk.fetchWithTimeout = (url, init) => fetch(url, init);
       return sdk;
     }));
 }
