@@ -1,4 +1,4 @@
-import type { Generated, Kysely, Selectable } from "kysely";
+import type { DatabaseConnection, Generated, Kysely, Selectable } from "kysely";
 import type { JsonObject, JsonValue, CallOutcome, Manifest, QueryResponse, RunStatus } from "@patchbay/protocol";
 import type { Message } from "../ports/model-provider.ts";
 import type { RunRequest } from "../ports/records.ts";
@@ -12,6 +12,8 @@ export interface Engine {
   /** The same database for what keeps leases and links alive: it does not wait where many queries wait for a connection. */
   urgent: Kysely<Schema>;
   dialect: StoreDialect;
+  /** That of the transaction `db` is, for statements that are compiled already: the way through `db` costs more than they do. */
+  connection?: DatabaseConnection;
 }
 
 /** Times are milliseconds of the database's clock, flags 0 or 1, JSON is text, money micro-USD. */

@@ -68,5 +68,7 @@ async function execute<Values extends object, Row>(
   const parameters = query.parameters.map((value) =>
     value instanceof Place ? rows[value.row]![value.name as keyof Values] : value,
   );
-  return (await engine.db.executeQuery<Row>({ ...query, parameters })).rows;
+  const { connection, db } = engine;
+  const given = { ...query, parameters };
+  return (await (connection ? connection.executeQuery<Row>(given) : db.executeQuery<Row>(given))).rows;
 }
