@@ -20,6 +20,7 @@ interface PackageJson {
   name: string;
   publishConfig?: object;
   dependencies?: Record<string, string>;
+  peerDependencies?: Record<string, string>;
   optionalDependencies?: Record<string, string>;
 }
 
@@ -63,12 +64,11 @@ async function installPackage(folder: string, name: PackageName): Promise<void> 
   mkdirSync(to, { recursive: true });
   await build(bundle(name, join(to, "dist")));
   writeFileSync(join(to, "package.json"), JSON.stringify({ ...declared, ...publishConfig }));
-  for (const dependency of Object.keys(declared.dependencies ?? {})) {
+  const linkTo = (dependency: string, place: string) => link(place, join(to, "node_modules", dependency));
+  for (const dependency of Object.keys({ ...declared.dependencies, ...declared.peerDependencies })) {
     const own = /^@patchbay\/(.+)$/.exec(dependency)?.[1];
-    link(
-      own === undefined ? join(from, "node_modules", dependency) : join(folder, own),
-      join(to, "node_modules", dependency),
-    );
+    if (own !== undefined) linkTo(dependency, join(folder, own));
+    else if (dependency in (declared.dependencies ?? {})) linkTo(dependency, join(from, "node_modules", dependency));
   }
 }
 
