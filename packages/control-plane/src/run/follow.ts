@@ -22,11 +22,12 @@ export async function* follow(
   deps: { runs: Pick<RunStore, "events">; feed: Feed; watch: Pick<Watch, "on"> },
 ): AsyncGenerator<Followed> {
   const { deltas, signal } = options;
-  const inbox = createInbox(options.after, deltas);
-  using _listening = deps.feed.listen(run.runId, inbox.receive);
+  const inbox = createInbox(options.after);
+  using _listening = deps.feed.listen(run.runId, inbox.receive, { live: deltas });
   using _watching = deps.watch.on(run.runId, inbox.look);
   using _aborting = onAbort(signal, inbox.wake);
-  let behind = true;
+  // The log of a run that was begun here just now is empty, and whatever is added to it comes into the inbox.
+  let behind = options.after > 0 || deps.feed.lastTold(run.runId) !== 0;
 
   while (!signal.aborted) {
     if (behind) {
@@ -71,7 +72,7 @@ async function unlessOutOfReach<T>(read: () => Promise<T>): Promise<T | undefine
   }
 }
 
-function createInbox(after: number, deltas: boolean) {
+function createInbox(after: number) {
   let items: Followed[] = [];
   let chars = 0;
   let mustRead = false;
@@ -102,10 +103,8 @@ function createInbox(after: number, deltas: boolean) {
     wake,
     receive(beat: Beat): void {
       if ("upTo" in beat) return beat.upTo > inbox.last ? read() : undefined;
-      if ("live" in beat) {
-        if (!deltas) return;
-        put({ body: beat.live });
-      } else for (const { seq, body } of beat.stored) put({ id: seq, body });
+      if ("live" in beat) put({ body: beat.live });
+      else for (const { seq, body } of beat.stored) put({ id: seq, body });
       wake();
     },
     look(head: RunHead | undefined): void {

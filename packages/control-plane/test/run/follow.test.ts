@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { createMemoryBus } from "../../src/bus/memory-bus.ts";
 import { StoreUnavailable, type RunStore, type StoredEvent } from "../../src/ports/run-store.ts";
 import { silentLog } from "../../src/ports/log.ts";
-import { createFeed } from "../../src/run/feed.ts";
+import { type Beat, createFeed } from "../../src/run/feed.ts";
 import { follow } from "../../src/run/follow.ts";
 import { createWatch } from "../../src/run/watch.ts";
 import { systemClock } from "../../src/system-clock.ts";
@@ -76,6 +76,57 @@ test("live events are shown only to those who asked for them", async () => {
   append({ type: "finalResponse", response: "x" });
 
   expect(await both).toEqual([["responseDelta", "finalResponse"], ["finalResponse"]]);
+});
+
+test("a live event is made only while somebody wants it", () => {
+  const feed = createFeed(createMemoryBus());
+  let made = 0;
+  const event = { type: "responseDelta" as const, content: "x", toJSON: () => made++ };
+  const beats: Beat[] = [];
+
+  using _stored = feed.listen("r", (beat) => void beats.push(beat), { live: false });
+  feed.live("r", event);
+  expect(made).toBe(0);
+  {
+    using _live = feed.listen("r", (beat) => void beats.push(beat), { live: true });
+    feed.live("r", event);
+  }
+  feed.live("r", event);
+
+  expect(made).toBe(1);
+  expect(beats).toHaveLength(1);
+});
+
+test("the log of a run that was begun here just now is not read, unless something was told of it before", async () => {
+  const { runs, feed, append, log, reads } = growingLog();
+  using _working = feed.works("r", 0);
+  const read = async (): Promise<(number | undefined)[]> => {
+    const ids: (number | undefined)[] = [];
+    const options = { after: 0, deltas: false, signal: AbortSignal.timeout(5_000) };
+    for await (const { id } of follow(RUN, options, { runs, feed, watch })) ids.push(id);
+    return ids;
+  };
+  const first = read();
+  append({ type: "thought", content: "a" });
+  expect(reads()).toBe(0);
+
+  const second = read();
+  append({ type: "finalResponse", response: "done" });
+
+  expect(await first).toEqual(log.map(({ seq }) => seq));
+  expect(reads()).toBe(1);
+  expect(await second).toEqual(log.map(({ seq }) => seq));
+});
+
+test("a run that has moved on is read from its log again", async () => {
+  const { feed } = growingLog();
+  const before = feed.works("r", 0);
+  const again = feed.works("r", 3);
+  before[Symbol.dispose]();
+  expect(feed.lastTold("r")).toBe(3);
+
+  again[Symbol.dispose]();
+  expect(feed.lastTold("r")).toBe(undefined);
 });
 
 test("a reader that stops waiting ends at once and leaves nothing behind", async () => {
