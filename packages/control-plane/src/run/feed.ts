@@ -17,11 +17,11 @@ const liveSubjectOf = (runId: string): string => `live.${runId}`;
 
 /** Tells followers of a run what happened. Stored events are in the log before they are told. */
 export function createFeed(bus: Bus) {
-  const working = new Map<string, { lastSeq: number }>();
+  const working = new Map<string, { lastSeq: number; liveSubject: string }>();
   return {
     /** From here on this process alone writes the run's log, which ends with event `lastSeq`; until disposed. */
     works(runId: string, lastSeq: number): Disposable {
-      const log = { lastSeq };
+      const log = { lastSeq, liveSubject: liveSubjectOf(runId) };
       working.set(runId, log);
       return {
         [Symbol.dispose]() {
@@ -41,7 +41,7 @@ export function createFeed(bus: Bus) {
       if (chars > CERTAIN_CHARS) bus.publish(subject, { upTo: events.at(-1)?.seq ?? 0 });
     },
     live(runId: string, event: LiveEvent): void {
-      const subject = liveSubjectOf(runId);
+      const subject = working.get(runId)?.liveSubject ?? liveSubjectOf(runId);
       if (bus.reaches(subject)) bus.publish(subject, { live: JSON.stringify(event) });
     },
     listen(runId: string, receive: (beat: Beat) => void, { live }: { live: boolean }): Disposable {
