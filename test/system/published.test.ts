@@ -1,8 +1,9 @@
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { install, type Installation } from "../../bench/build.ts";
 import {
@@ -72,6 +73,26 @@ test("the published command serves, connects, answers a query and makes a backup
   expect(answered.code, answered.stderr).toBe(0);
   expect(JSON.parse(answered.stdout)).toMatchObject({ toolInteractions: [{ success: true, result: "Hello, Ann!" }] });
   expect(await admin("backup", "copy.db")).toMatchObject({ file: "copy.db" });
+});
+
+test("the published server starts from few files", async () => {
+  const counted = join(folder.path, "counted.txt");
+  const counter = join(folder.path, "counter.mjs");
+  writeFileSync(
+    counter,
+    `import { registerHooks } from "node:module";
+    import { writeFileSync } from "node:fs";
+    const files = new Set();
+    registerHooks({ load: (url, context, next) => (url.startsWith("file:") && files.add(url), next(url, context)) });
+    process.once("exit", () => writeFileSync(${JSON.stringify(counted)}, String(files.size)));`,
+  );
+  const env = { PATCHBAY_PROVIDER: "offline", NODE_OPTIONS: `--import=${pathToFileURL(counter).href}` };
+  await using serve = startCommand(["serve", "--port", "0", "--data-dir", "few", "--json"], options(env));
+  await readyLine(serve);
+  serve.process.kill("SIGTERM");
+  expect((await serve.finished).code).toBe(0);
+  // Module by module they are 768, and each costs time and memory.
+  expect(Number(readFileSync(counted, "utf8"))).toBeLessThan(80);
 });
 
 test("the published command loads each provider's client when it is first asked", async () => {
