@@ -45,7 +45,6 @@ export function runClaims(
     claimExpired: (claim) =>
       take(engine, claim, {}, (eb) =>
         eb.and([
-          eb("runs.finished_at", "is", null),
           eb("runs.status", "=", "queued"),
           eb.or([eb("runs.deadline_at", "<=", dialect.now), eb("runs.cancel_requested", "=", 1)]),
         ]),
@@ -107,6 +106,7 @@ async function take(
   const candidates = db
     .selectFrom("runs")
     .select("runs.id")
+    .where("runs.finished_at", "is", null)
     .where(which)
     .orderBy("runs.created_at")
     .orderBy("runs.id")
@@ -133,18 +133,12 @@ async function take(
 
 /** A run whose owner stopped renewing its lease. */
 function abandoned({ dialect }: Engine): RunWhere {
-  return (eb) =>
-    eb.and([
-      eb("runs.finished_at", "is", null),
-      eb("runs.status", "=", "running"),
-      eb("runs.lease_until", "<=", dialect.now),
-    ]);
+  return (eb) => eb.and([eb("runs.status", "=", "running"), eb("runs.lease_until", "<=", dialect.now)]);
 }
 
 /** A queued run with nothing running and nothing older waiting in its thread. */
 const nextInThread: RunWhere = (eb) =>
   eb.and([
-    eb("runs.finished_at", "is", null),
     eb("runs.status", "=", "queued"),
     eb.not(
       eb.exists(
