@@ -11,41 +11,39 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { build } from "rolldown";
+import { bundle, PACKAGES, type PackageName } from "../rolldown.config.ts";
 
 export const ROOT = fileURLToPath(new URL("..", import.meta.url));
-const PACKAGES = ["protocol", "functions", "control-plane", "cli"];
 
 interface PackageJson {
   name: string;
   publishConfig?: object;
   dependencies?: Record<string, string>;
+  peerDependencies?: Record<string, string>;
   optionalDependencies?: Record<string, string>;
-}
-
-/** Builds what is stale of the packages. */
-export function build(): void {
-  const configs = PACKAGES.map((name) => join(ROOT, "packages", name, "tsconfig.json"));
-  execFileSync(process.execPath, [join(ROOT, "node_modules/typescript/bin/tsc"), "-b", ...configs], {
-    stdio: ["ignore", "inherit", "inherit"],
-  });
 }
 
 /** The packages as they are after an installation from a registry: the built files, and package.json as it is published. */
 export interface Installation {
   /** The `patchbay` command. */
   command: string;
-  /** A built module of the control plane that its index does not export. */
-  controlPlane(module: string): string;
+  /** Builds a module that names parts of the control plane that its index does not export. */
+  addParts(source: string): Promise<string>;
   /** Copies a module of the owner's to where it can import `@patchbay/functions` and zod. */
   addService(source: string): string;
 }
 
-/** Lays the built packages out in `folder`, beside links to what they depend on. */
-export function install(folder: string): Installation {
-  for (const name of PACKAGES) installPackage(folder, name);
+/** Builds the packages into `folder`, beside links to what they depend on. */
+export async function install(folder: string): Promise<Installation> {
+  for (const name of PACKAGES) await installPackage(folder, name);
   return {
     command: join(folder, "cli/dist/main.js"),
-    controlPlane: (module) => join(folder, "control-plane/dist", module),
+    async addParts(source) {
+      const to = join(folder, "control-plane/parts");
+      await build(bundle("control-plane", to, { parts: source }));
+      return join(to, "parts.js");
+    },
     addService(source) {
       const target = join(folder, "service");
       mkdirSync(target, { recursive: true });
@@ -59,19 +57,18 @@ export function install(folder: string): Installation {
   };
 }
 
-function installPackage(folder: string, name: string): void {
+async function installPackage(folder: string, name: PackageName): Promise<void> {
   const from = join(ROOT, "packages", name);
   const to = join(folder, name);
   const { publishConfig, ...declared } = readPackage(from);
   mkdirSync(to, { recursive: true });
-  cpSync(join(from, "dist"), join(to, "dist"), { recursive: true });
+  await build(bundle(name, join(to, "dist")));
   writeFileSync(join(to, "package.json"), JSON.stringify({ ...declared, ...publishConfig }));
-  for (const dependency of Object.keys(declared.dependencies ?? {})) {
+  const linkTo = (dependency: string, place: string) => link(place, join(to, "node_modules", dependency));
+  for (const dependency of Object.keys({ ...declared.dependencies, ...declared.peerDependencies })) {
     const own = /^@patchbay\/(.+)$/.exec(dependency)?.[1];
-    link(
-      own === undefined ? join(from, "node_modules", dependency) : join(folder, own),
-      join(to, "node_modules", dependency),
-    );
+    if (own !== undefined) linkTo(dependency, join(folder, own));
+    else if (dependency in (declared.dependencies ?? {})) linkTo(dependency, join(from, "node_modules", dependency));
   }
 }
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { aiSdk } from "./ai-sdk.ts";
-import { build, countInstalled, install, ROOT } from "./build.ts";
+import { countInstalled, install, ROOT } from "./build.ts";
 import { medians, type Figures } from "./figures.ts";
 import { floor } from "./floor.ts";
 import { canDelayFsync, delayedFsync } from "./fsync.ts";
@@ -77,12 +77,11 @@ async function fsyncOf({ options, targets, provider, generator }: Bench): Promis
 
 async function main(options: Options): Promise<void> {
   requireLinux();
-  note("building what is stale");
-  build();
   await using cleanup = new AsyncDisposableStack();
   const folder = mkdtempSync(join(tmpdir(), "patchbay-bench-"));
   cleanup.defer(() => rmSync(folder, { recursive: true, force: true }));
-  const installation = install(folder);
+  note("building the packages");
+  const installation = await install(folder);
   const service = installation.addService(here("patchbay/service.ts"));
   const floorScript = stripFloor(folder);
   const makers: Record<string, () => Promise<Target>> = {
@@ -94,7 +93,8 @@ async function main(options: Options): Promise<void> {
   const targets = await Promise.all(letters.map((letter) => makers[letter]!()));
   const standIn = cleanup.use(await start(here("stand-in.ts"), [], { ipc: true }));
   const generator = cleanup.use(await startGenerator());
-  const trips = roundTrips(installation, service, floorScript("functions.js"));
+  const parts = await installation.addParts(here("round-trip/parts.ts"));
+  const trips = roundTrips({ command: installation.command, parts, service }, floorScript("functions.js"));
   const measured = await measure({ options, targets, provider: standIn.ready["url"] ?? "", generator, trips });
 
   process.stdout.write(options.json ? jsonReport(measured) : textReport(measured));

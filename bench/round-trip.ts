@@ -1,15 +1,13 @@
 import { fileURLToPath } from "node:url";
-import type { Installation } from "./build.ts";
 import type { Figures } from "./figures.ts";
 import { start } from "./process.ts";
 
 const script = (name: string): string => fileURLToPath(new URL(`round-trip/${name}.ts`, import.meta.url));
 
 /** One function call between two processes: over Patchbay's gateway alone, without storing, and over the floor's WebSocket. */
-export function roundTrips(installation: Installation, service: string, floorFunctions: string) {
-  const modules = ["index.js", "gateway/gateway.js", "bus/memory-bus.js"].map(installation.controlPlane);
+export function roundTrips(ours: { command: string; parts: string; service: string }, floorFunctions: string) {
   return {
-    A: () => measure("patchbay", [installation.command, service, ...modules]),
+    A: () => measure("patchbay", [ours.command, ours.service, ours.parts]),
     B: () => measure("floor", [floorFunctions]),
   };
 }

@@ -40,7 +40,7 @@ export async function takeTurn(
   const decoder = new TextDecoder();
   let rest = "";
   for await (const bytes of response.body) {
-    const lines = (rest + decoder.decode(bytes as Uint8Array, { stream: true })).split("\n");
+    const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
     rest = lines.pop() ?? "";
     for (const line of lines) if (line.startsWith("data: {")) take(turn, JSON.parse(line.slice(6)) as Chunk, onText);
   }

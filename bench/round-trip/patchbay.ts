@@ -1,23 +1,14 @@
 import { randomUUID } from "node:crypto";
-import { createServer, type IncomingMessage } from "node:http";
+import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Duplex } from "node:stream";
 import { launch } from "../process.ts";
 import { argument, drive, report } from "./drive.ts";
 
-/** The built function gateway by itself, without a run or a store around a call, and `patchbay connect` at its other end. */
-interface Gateway {
-  handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
-  session(agentId: string, options: object): Promise<{ manifestHash: string } | undefined>;
-  assign(agentId: string, manifestHash: string, functionName: string, options: object): Promise<string | undefined>;
-  deliver(order: object, options: object): Promise<{ kind: string; outcome?: { ok: boolean } }>;
-  acknowledge(call: object): void;
-}
-
-const [command, service, index, gatewayModule, busModule] = [0, 1, 2, 3, 4].map(argument);
-const { openStore, createAdmin, createLog } = (await import(index!)) as typeof import("@patchbay/control-plane");
-const { createFunctionGateway } = (await import(gatewayModule!)) as { createFunctionGateway(options: object): Gateway };
-const { createMemoryBus } = (await import(busModule!)) as { createMemoryBus(): object };
+// The built function gateway by itself, without a run or a store around a call, and `patchbay connect` at its other end.
+const [command, service, parts] = [0, 1, 2].map(argument);
+const { createAdmin, createFunctionGateway, createLog, createMemoryBus, openStore } = (await import(
+  parts!
+)) as typeof import("./parts.ts");
 
 const store = await openStore("sqlite::memory:");
 const { agentId } = await createAdmin({ store }).createAgent("Orders");
@@ -27,8 +18,8 @@ const gateway = createFunctionGateway({
   calls: store.calls,
   bus: createMemoryBus(),
   authenticate: async () => ({ keyId: "key", credentialId: "key", agentId, orgId: "org" }),
-  validCredentials: async (ids: string[]) => ids,
-  within: (_orgId: string, work: () => unknown) => work(),
+  validCredentials: async (ids) => new Set(ids),
+  within: (_orgId, work) => work(),
   replicaId: randomUUID(),
   clock: { now: Date.now, sleep: (ms: number) => new Promise((resolve) => setTimeout(resolve, ms)) },
   log: createLog("error"),
@@ -41,7 +32,7 @@ const args = ["connect", service!, "--url", `http://127.0.0.1:${port}`, "--agent
 const functions = launch(command!, args, { env: { PATCHBAY_KEY: "key" } });
 await functions.whenReady;
 const session = await gateway.session(agentId, { signal });
-const instanceId = await gateway.assign(agentId, session!.manifestHash, "echo", { signal });
+const instanceId = (await gateway.assign(agentId, session!.manifestHash, "echo", { signal }))!;
 
 async function echo(text: string): Promise<void> {
   const callId = randomUUID();
@@ -60,7 +51,8 @@ async function echo(text: string): Promise<void> {
     timeoutMs: 60_000,
   };
   const delivery = await gateway.deliver(order, { signal });
-  if (!delivery.outcome?.ok) throw new Error(`a call failed: ${JSON.stringify(delivery).slice(0, 300)}`);
+  if (delivery.kind !== "outcome" || !delivery.outcome.ok)
+    throw new Error(`a call failed: ${JSON.stringify(delivery).slice(0, 300)}`);
   gateway.acknowledge({ agentId, callId, instanceId });
 }
 

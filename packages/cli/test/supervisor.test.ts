@@ -1,6 +1,6 @@
 import type { Manifest } from "@patchbay/protocol";
 import { expect, test } from "vitest";
-import type { RuntimeChild } from "../src/dev/runtime-child.ts";
+import type { RuntimeChild } from "../src/runtime-child.ts";
 import { createSupervisor, type SupervisorOptions } from "../src/dev/supervisor.ts";
 
 const manifest = (name: string): Manifest => ({ name, preparesContext: false, functions: [] });

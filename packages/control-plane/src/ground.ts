@@ -1,5 +1,4 @@
 import { createMemoryBus } from "./bus/memory-bus.ts";
-import { createNatsBus } from "./bus/nats-bus.ts";
 import { databaseClock } from "./database-clock.ts";
 import type { Bus } from "./ports/bus.ts";
 import type { Clock } from "./ports/clock.ts";
@@ -35,8 +34,14 @@ export async function openGround({
   if (alone) await store.runs.releaseAll();
   // Replicas agree on the time by asking their database; one alone is on the machine that keeps its database.
   const clock = alone ? systemClock : opening.use(await databaseClock(() => store.now(), log));
-  const bus = nats === undefined ? createMemoryBus({ log }) : await createNatsBus(nats, { log });
+  const bus = nats === undefined ? createMemoryBus({ log }) : await natsBus(nats, log);
   opening.defer(() => bus.close());
   const opened = opening.move();
   return { store, bus, clock, alone, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}
+
+/** Loaded when it is asked for: a replica by itself has no use for it. */
+async function natsBus(urls: string, log: Log): Promise<Bus> {
+  const { createNatsBus } = await import("./bus/nats-bus.ts");
+  return createNatsBus(urls, { log });
 }

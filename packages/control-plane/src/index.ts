@@ -25,5 +25,4 @@ export { ModelError } from "./ports/model-provider.ts";
 export type { Store } from "./ports/stores.ts";
 export type { Observer, QueryLine } from "./run/observer.ts";
 export { exportRun, type ExportedQuery, type ExportedRun } from "./run-export.ts";
-export { openStore } from "./store/open.ts";
-export { inspectPostgres } from "./store/open-postgres.ts";
+export { inspectPostgres, openStore } from "./store/open.ts";

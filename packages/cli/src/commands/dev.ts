@@ -7,7 +7,7 @@ import { ensureDevCredentials, type DevCredentials } from "../dev/credentials.ts
 import type { Link } from "../dev/messages.ts";
 import { tellQueryLine } from "../dev/query-log.ts";
 import { readyBlock } from "../dev/ready-block.ts";
-import { launchRuntime } from "../dev/runtime-child.ts";
+import { launchRuntime } from "../runtime-child.ts";
 import { createSupervisor } from "../dev/supervisor.ts";
 import { clock, createHumanLog, logLevel } from "../log.ts";
 import { dataDirOption, examples, hostOption, jsonOption, option, portOption } from "../options.ts";

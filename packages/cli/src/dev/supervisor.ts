@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Manifest } from "@patchbay/protocol";
 import type { Link } from "./messages.ts";
-import type { RuntimeChild } from "./runtime-child.ts";
+import type { RuntimeChild } from "../runtime-child.ts";
 
 export interface SupervisorOptions {
   launch: () => RuntimeChild;

@@ -4,11 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+const source = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 
 export interface CommandOptions {
   cwd?: string;
   env?: Record<string, string>;
+  /** The command's file. Default: its source. */
+  main?: string;
 }
 
 export interface Finished {
@@ -26,7 +28,10 @@ export interface Running extends AsyncDisposable {
 }
 
 /** Starts the real command. The environment holds nothing of the caller's but PATH, so that no key of theirs is used. */
-export function startCommand(args: string[], { cwd = tmpdir(), env = {} }: CommandOptions = {}): Running {
+export function startCommand(
+  args: string[],
+  { cwd = tmpdir(), env = {}, main = source }: CommandOptions = {},
+): Running {
   const child = spawn(process.execPath, [main, ...args], {
     cwd,
     env: { PATH: process.env["PATH"], HOME: process.env["HOME"], NO_COLOR: "1", ...env },

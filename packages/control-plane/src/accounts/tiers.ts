@@ -1,13 +1,11 @@
 import { z } from "zod";
 
-const Tier = z.strictObject({
+export interface Tier {
   /** null: no limit. */
-  queriesPerMinute: z.int().positive().nullable(),
+  queriesPerMinute: number | null;
   /** Whether model turns are paid from the organisation's credits. */
-  charged: z.boolean(),
-});
-
-export type Tier = z.infer<typeof Tier>;
+  charged: boolean;
+}
 
 /** Tiers by name. */
 export type Tiers = Readonly<Record<string, Tier>>;
@@ -19,7 +17,10 @@ export const DEFAULT_TIERS: Tiers = {
   scale: { queriesPerMinute: 6000, charged: true },
 };
 
-const TiersFile = z.record(z.string().min(1), Tier);
+const TiersFile: z.ZodType<Record<string, Tier>> = z.record(
+  z.string().min(1),
+  z.strictObject({ queriesPerMinute: z.int().positive().nullable(), charged: z.boolean() }),
+);
 
 /** The default tiers with those of a tiers file over them. Throws an error that lists every fault of the file. */
 export function parseTiers(text: string): Tiers {

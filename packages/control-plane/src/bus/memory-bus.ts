@@ -44,6 +44,7 @@ export function createMemoryBus({ log = silentLog }: { log?: Log } = {}): Bus {
       deliver();
       delivering = false;
     },
+    reaches: (subject) => receivers.of(subject) !== undefined,
     subscribe(subject, receive) {
       checkSubject(subject);
       return closed ? nothing() : receivers.add(subject, receive);

@@ -130,6 +130,7 @@ export async function createNatsBus(urls: string, options: NatsBusOptions = {}):
       if (data) line.wrote(data.length);
       local.publish(subject, body);
     },
+    reaches: (subject) => line.live !== undefined || local.reaches(subject),
     subscribe(subject, receive) {
       const here = local.subscribe(subject, receive);
       return closing ? here : both(here, hear(subject));

@@ -16,7 +16,8 @@ import { consoleDocument } from "./openapi.ts";
 import { requireSameOrigin } from "./sign-in/same-origin.ts";
 import type { Visitor } from "./sign-in/sessions.ts";
 import { createSignIn } from "./sign-in/sign-in.ts";
-import { mountStaticFiles, packagedConsole } from "./static-files.ts";
+import { packagedConsole } from "../packaged-console.ts";
+import { mountStaticFiles } from "./static-files.ts";
 
 type AnyHandler = (request: object) => Promise<unknown>;
 

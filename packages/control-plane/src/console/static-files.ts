@@ -1,8 +1,6 @@
 import { createHash } from "node:crypto";
-import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { extname, join, relative, sep } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { Context, Hono } from "hono";
 import type { HttpEnv } from "../http/deps.ts";
 
@@ -52,12 +50,6 @@ interface StaticFile {
 }
 
 type Files = ReadonlyMap<string, StaticFile>;
-
-/** Where the published package carries the built console; undefined where it was not built. */
-export function packagedConsole(): string | undefined {
-  const folder = fileURLToPath(new URL("./files/", import.meta.url));
-  return existsSync(folder) ? folder : undefined;
-}
 
 /** Serves the built console under `/console`, from memory: its files are read once, when the first is asked for. */
 export function mountStaticFiles(app: Hono<HttpEnv>, folder: string | undefined): void {

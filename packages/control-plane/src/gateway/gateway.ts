@@ -238,7 +238,7 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
     deliver: deliveries.deliver,
     recover: deliveries.recover,
     acknowledge({ agentId, instanceId, callId }: CallAddress) {
-      registry.find(agentId, instanceId)?.send({ type: "resultAck", callId });
+      registry.find(agentId, instanceId)?.sendUnhurried({ type: "resultAck", callId });
     },
     handleUpgrade,
     connectionCount: (agentId) => (agentId === undefined ? registry.size : registry.of(agentId).length),

@@ -20,6 +20,8 @@ const CAP_BYTES = 4 * LIMITS.frameBytes;
 const MAX_WAITING = 1_000;
 const SILENT_TICKS = 2;
 const PROGRESS_PER_SECOND = 200;
+/** What nobody waits for goes with the next frame, or by itself after so long. */
+const UNHURRIED_MS = 10;
 
 /** One runtime's open link. At most `concurrency` calls are on it at a time; others wait here, where they can be taken back. */
 export class Link implements Line {
@@ -40,6 +42,8 @@ export class Link implements Line {
   #bytesSeen = 0;
   #progress = { second: 0, count: 0 };
   #gathering = false;
+  #unhurried: string[] = [];
+  #unhurriedTimer: NodeJS.Timeout | undefined;
 
   constructor(identity: LinkIdentity, socket: WebSocket, transport: Duplex) {
     this.identity = identity;
@@ -75,16 +79,31 @@ export class Link implements Line {
     else this.#write(JSON.stringify(frame));
   }
 
-  /** What is sent in one turn of the event loop leaves in one write. */
+  /** Sends a frame that nobody waits for: with the next one, or a little later. */
+  sendUnhurried(frame: PlaneFrame): void {
+    this.#unhurried.push(JSON.stringify(frame));
+    this.#unhurriedTimer ??= setTimeout(this.#sendUnhurried, UNHURRIED_MS);
+  }
+
+  readonly #sendUnhurried = (): void => {
+    clearTimeout(this.#unhurriedTimer);
+    this.#unhurriedTimer = undefined;
+    const texts = this.#unhurried;
+    this.#unhurried = [];
+    if (this.open) for (const text of texts) this.#write(text);
+  };
+
+  /** What all that follows from one event sends leaves in one write: the next tick comes once nothing else is due. */
   #write(text: string, flushed?: () => void): void {
     if (!this.#gathering) {
       this.#gathering = true;
       this.#transport.cork();
-      setImmediate(() => {
+      process.nextTick(() => {
         this.#gathering = false;
         this.#transport.uncork();
       });
     }
+    if (this.#unhurried.length > 0) this.#sendUnhurried();
     this.#socket.send(text, flushed);
   }
 
@@ -150,6 +169,7 @@ export class Link implements Line {
 
   /** The link is no longer used: nobody waits for its answers. */
   left(): void {
+    this.#sendUnhurried();
     for (const answer of this.#questions.values()) answer(undefined);
   }
 
@@ -173,6 +193,7 @@ export class Link implements Line {
   }
 
   close(code: (typeof LINK_CLOSE)[keyof typeof LINK_CLOSE], reason: string): void {
+    this.#sendUnhurried();
     closeSocket(this.#socket, code, reason);
   }
 }

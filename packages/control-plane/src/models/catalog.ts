@@ -2,7 +2,7 @@ import type { ChosenModel, ModelCatalog, ModelProvider } from "../ports/model-pr
 import { createAnthropic, type AnthropicConfig } from "./anthropic.ts";
 import { createGemini, type GeminiConfig } from "./gemini.ts";
 import { createOpenaiChat } from "./openai-chat.ts";
-import type { OpenaiConfig } from "./openai-client.ts";
+import type { OpenaiConfig } from "./openai-config.ts";
 import { createOpenaiResponses } from "./openai-responses.ts";
 import { createPrices } from "./prices.ts";
 

@@ -2,7 +2,8 @@ import type { OpenAI } from "openai";
 import type { ModelProvider } from "../ports/model-provider.ts";
 import { chatAccumulator, type ChatChunk } from "./openai-chat-accumulator.ts";
 import { chatRequest } from "./openai-chat-request.ts";
-import { lazyOpenai, type OpenaiConfig } from "./openai-client.ts";
+import { lazyOpenai } from "./openai-client.ts";
+import type { OpenaiConfig } from "./openai-config.ts";
 import { sdkFailure } from "./sdk-failure.ts";
 import { readJsonEvents, streamTurn } from "./turn-stream.ts";
 

@@ -1,6 +1,7 @@
 import type { OpenAI } from "openai";
 import type { ModelProvider } from "../ports/model-provider.ts";
-import { lazyOpenai, type OpenaiConfig } from "./openai-client.ts";
+import { lazyOpenai } from "./openai-client.ts";
+import type { OpenaiConfig } from "./openai-config.ts";
 import { responsesAccumulator, type ResponsesEvent } from "./openai-responses-accumulator.ts";
 import { responsesRequest } from "./openai-responses-request.ts";
 import { sdkFailure } from "./sdk-failure.ts";

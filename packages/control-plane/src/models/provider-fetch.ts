@@ -10,22 +10,19 @@ const CONNECT_MS = 10_000;
  * would cost more than the request. Rejects when nothing was answered; an abort destroys the connection.
  */
 export function createProviderFetch(): typeof fetch {
-  let target: { url: string; options: RequestOptions } | undefined;
+  let last: { url: string; headers: unknown; options: RequestOptions } | undefined;
 
-  /** A client asks one address again and again. */
-  function targetOf(url: string): RequestOptions {
-    if (target?.url !== url) {
-      const { protocol, hostname, port, pathname, search } = new URL(url);
-      target = { url, options: { protocol, host: hostname.replace(/^\[|\]$/g, ""), port, path: pathname + search } };
-    }
-    return target.options;
+  /** A client asks one address again and again, as a rule with the same headers. */
+  function optionsOf(url: string, { method = "GET", headers }: RequestInit): RequestOptions {
+    if (last?.url !== url || last.headers !== headers || last.options.method !== method)
+      last = { url, headers, options: { ...addressOf(url), method, headers: Object.fromEntries(headers as Headers) } };
+    return last.options;
   }
 
   return async (input, init = {}) => {
-    const { method = "GET", headers, body, signal } = init;
+    const { body, signal } = init;
     const url = input instanceof Request ? input.url : input.toString();
-    const request = { ...targetOf(url), method, headers: Object.fromEntries(headers as Headers) };
-    const response = await send(request, body as string, signal);
+    const response = await send(optionsOf(url, init), body as string, signal);
     const status = response.statusCode ?? 0;
     const named = Object.entries(response.headers).map(([name, value]): [string, string] => [name, String(value)]);
     if (status >= 200 && status < 300)
@@ -34,6 +31,11 @@ export function createProviderFetch(): typeof fetch {
     // An address that has moved is rare enough to be asked twice.
     return status >= 300 && status < 400 ? fetch(input, init) : new Response(said, { status, headers: named });
   };
+}
+
+function addressOf(url: string): RequestOptions {
+  const { protocol, hostname, port, pathname, search } = new URL(url);
+  return { protocol, host: hostname.replace(/^\[|\]$/g, ""), port, path: pathname + search };
 }
 
 function send(options: RequestOptions, body: string, signal: AbortSignal | null | undefined): Promise<IncomingMessage> {

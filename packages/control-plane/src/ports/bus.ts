@@ -10,6 +10,8 @@ export interface Bus {
    * the network brings it. Does not wait for them, never throws; a body that is too large for the bus reaches this process alone.
    */
   publish(subject: string, body: JsonValue): void;
+  /** False where surely nobody would be handed what is published on `subject` now: it need not be made. */
+  reaches(subject: string): boolean;
   /** Calls `receive` for each body published after this returns, until disposed. */
   subscribe(subject: string, receive: (body: JsonValue) => void): Disposable;
   /**

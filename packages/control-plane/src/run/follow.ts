@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type RunHead, StoreUnavailable, type RunStore } from "../ports/run-store.ts";
 import type { Followed, RunHandle } from "./api.ts";
 import type { Beat, Feed } from "./feed.ts";
+import type { joining } from "./either-signal.ts";
 import { ends } from "./last-event.ts";
 import type { Watch } from "./watch.ts";
 
@@ -19,18 +20,27 @@ const STORE_RETRY_MS = 250;
 export async function* follow(
   run: Pick<RunHandle, "runId">,
   options: { after: number; deltas: boolean; signal: AbortSignal },
-  deps: { runs: Pick<RunStore, "events">; feed: Feed; watch: Pick<Watch, "on"> },
+  deps: {
+    runs: Pick<RunStore, "events">;
+    feed: Feed;
+    watch: Pick<Watch, "on">;
+    /** Joins the reader's signal with that of a process which gives up following. */
+    orDraining: ReturnType<typeof joining>;
+  },
 ): AsyncGenerator<Followed> {
-  const { deltas, signal } = options;
-  const inbox = createInbox(options.after, deltas);
-  using _listening = deps.feed.listen(run.runId, inbox.receive);
+  const { deltas } = options;
+  using over = deps.orDraining(options.signal);
+  const { signal } = over;
+  const inbox = createInbox(options.after);
+  using _listening = deps.feed.listen(run.runId, inbox.receive, { live: deltas });
   using _watching = deps.watch.on(run.runId, inbox.look);
   using _aborting = onAbort(signal, inbox.wake);
-  let behind = true;
+  // The log of a run that was begun here just now is empty, and whatever is added to it comes into the inbox.
+  let behind = options.after > 0 || deps.feed.lastTold(run.runId) !== 0;
 
   while (!signal.aborted) {
     if (behind) {
-      const { over } = inbox;
+      const wasOver = inbox.over;
       const page = await unlessOutOfReach(() => deps.runs.events(run.runId, inbox.last, PAGE));
       if (!page) {
         await sleep(STORE_RETRY_MS, undefined, { signal }).catch(() => {});
@@ -43,7 +53,7 @@ export async function* follow(
       }
       behind = page.length === PAGE;
       if (behind) continue;
-      if (over && page.length === 0) return;
+      if (wasOver && page.length === 0) return;
     }
     for (const one of inbox.take()) {
       if (one.id === undefined) yield one;
@@ -71,7 +81,7 @@ async function unlessOutOfReach<T>(read: () => Promise<T>): Promise<T | undefine
   }
 }
 
-function createInbox(after: number, deltas: boolean) {
+function createInbox(after: number) {
   let items: Followed[] = [];
   let chars = 0;
   let mustRead = false;
@@ -102,10 +112,8 @@ function createInbox(after: number, deltas: boolean) {
     wake,
     receive(beat: Beat): void {
       if ("upTo" in beat) return beat.upTo > inbox.last ? read() : undefined;
-      if ("live" in beat) {
-        if (!deltas) return;
-        put({ body: beat.live });
-      } else for (const { seq, body } of beat.stored) put({ id: seq, body });
+      if ("live" in beat) put({ body: beat.live });
+      else for (const { seq, body } of beat.stored) put({ id: seq, body });
       wake();
     },
     look(head: RunHead | undefined): void {

@@ -62,13 +62,18 @@ async function attemptTurn(
   deps: TurnDeps,
   signal: AbortSignal,
 ): Promise<ModelTurn> {
-  const idle = new AbortController();
+  const turn = new AbortController();
+  const abort = (): void => turn.abort(signal.reason);
+  let silent: ModelError | undefined;
   const timer = setTimeout(giveUp, IDLE_MS);
   function giveUp(): void {
-    idle.abort(new ModelError("truncated", `no data for ${IDLE_MS} ms`));
+    silent = new ModelError("truncated", `no data for ${IDLE_MS} ms`);
+    turn.abort(silent);
   }
   try {
-    for await (const event of model.provider.stream(request, { signal: AbortSignal.any([signal, idle.signal]) })) {
+    signal.throwIfAborted();
+    signal.addEventListener("abort", abort);
+    for await (const event of model.provider.stream(request, { signal: turn.signal })) {
       timer.refresh();
       if (event.type === "textDelta") deps.onText(event.text);
       else if (event.type === "thoughtDelta") deps.onThought(event.text);
@@ -76,10 +81,11 @@ async function attemptTurn(
     }
     throw new ModelError("truncated", "the adapter ended without a turn");
   } catch (error) {
-    if (idle.signal.aborted && !signal.aborted) throw idle.signal.reason;
+    if (silent && !signal.aborted) throw silent;
     throw error;
   } finally {
     clearTimeout(timer);
+    signal.removeEventListener("abort", abort);
   }
 }
 

@@ -56,6 +56,7 @@ export async function runToEnd(
   deps: RunDeps,
   signal: AbortSignal,
 ): Promise<"ended" | "moved" | "left"> {
+  using _working = deps.feed.works(run.runId, run.lastSeq);
   const log = deps.log.child({ runId: run.runId, agentId: run.agentId });
   const resumed = run.fence > 1 ? [runEntry(run, "run.resumed", { detail: { claims: run.claims } })] : [];
   const journal = createJournal(run, run.lastSeq, { ...deps, log }, signal, resumed);

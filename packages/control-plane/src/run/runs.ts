@@ -6,6 +6,7 @@ import { createAcceptance, type AcceptDeps } from "./accept.ts";
 import { mayAct } from "./access.ts";
 import { answerIn } from "./answer.ts";
 import type { Caller, RunHandle, Runs } from "./api.ts";
+import { joining } from "./either-signal.ts";
 import { createExecutor } from "./executor.ts";
 import { follow } from "./follow.ts";
 import { ends, succeeds } from "./last-event.ts";
@@ -42,24 +43,21 @@ export function createRuns(options: { owner: string; bus: Bus }, deps: AcceptDep
     return run && mayAct(caller, run.role) ? run : undefined;
   }
 
-  const log = (run: Pick<RunHandle, "runId">, options: Parameters<typeof follow>[1]) =>
-    follow(run, options, { ...deps, watch });
+  const following = { runs: deps.runs, feed: deps.feed, watch, orDraining: joining(executor.draining) };
+  const log = (run: Pick<RunHandle, "runId">, options: Parameters<typeof follow>[1]) => follow(run, options, following);
 
   /** Waits for the last event of a run; undefined when the wait was ended first, or the run erased. */
   async function lastEvent(run: Pick<RunHandle, "runId">, signal: AbortSignal): Promise<string | undefined> {
-    const over = AbortSignal.any([signal, executor.draining]);
     let last = "";
-    for await (const event of log(run, { after: 0, deltas: false, signal: over })) last = event.body;
+    for await (const event of log(run, { after: 0, deltas: false, signal })) last = event.body;
     return ends(last) ? last : undefined;
   }
 
   return {
     start: accept,
     join,
-    follow(run, { signal, ...rest }) {
-      // A stream is read from outside of the request that opened it, and as nobody in particular.
-      return stepwise(log(run, { ...rest, signal: AbortSignal.any([signal, executor.draining]) }));
-    },
+    // A stream is read from outside of the request that opened it, and as nobody in particular.
+    follow: (run, options) => stepwise(log(run, options)),
     async result(run: RunHandle, { signal }): Promise<QueryResponse | undefined> {
       const last = await lastEvent(run, signal);
       // It holds all of the answer, so that nothing need be read.

@@ -2,7 +2,7 @@ import { LeaseLost, type RunStore } from "../ports/run-store.ts";
 import type { AccountStore } from "../ports/stores.ts";
 import { sortableId } from "./sortable-id.ts";
 import type { Engine, Schema } from "./schema.ts";
-import { statement } from "./statement.ts";
+import { change, statement } from "./statement.ts";
 import { transact } from "./transact.ts";
 
 interface RunOfOrg {
@@ -26,10 +26,10 @@ export function credits(engine: Engine): Pick<RunStore, "hold"> & Pick<AccountSt
 
     grant: (orgId, micros) =>
       transact(engine, async (trx) => {
-        const balance = await move(trx, orgId, whole(micros));
-        if (balance === undefined) throw new Error(`organisation ${orgId} does not exist or would owe credits`);
+        if (!(await move(trx, { orgId, micros: whole(micros) })))
+          throw new Error(`organisation ${orgId} does not exist or would owe credits`);
         await enter(trx, { orgId, kind: "grant", micros });
-        return balance;
+        return (await readBalance(trx, { orgId }))[0]!.balance_micros;
       }),
 
     async balance(orgId) {
@@ -45,9 +45,9 @@ export function credits(engine: Engine): Pick<RunStore, "hold"> & Pick<AccountSt
  */
 export async function hold(trx: Engine, step: Step, micros: number): Promise<number | undefined> {
   if (whole(micros) === 0) return 0;
-  const taken = (await move(trx, step.orgId, -micros)) !== undefined;
+  const taken = await move(trx, { orgId: step.orgId, micros: -micros });
   if (taken && (await enter(trx, { ...step, kind: "hold", micros: -micros }))) return micros;
-  if (taken) await move(trx, step.orgId, micros);
+  if (taken) await move(trx, { orgId: step.orgId, micros });
   const [held] = await readHold(trx, step);
   return held && -held.micros;
 }
@@ -58,9 +58,10 @@ export async function settleHold(
   { heldMicros, costMicros, ...turn }: Step & { heldMicros: number; costMicros: number },
 ): Promise<void> {
   let micros = heldMicros - whole(costMicros);
-  if ((await move(trx, turn.orgId, micros)) === undefined) {
-    micros = -(await lockBalance(trx, { orgId: turn.orgId }))[0]!.balance_micros;
-    await move(trx, turn.orgId, micros);
+  const { orgId } = turn;
+  if (!(await move(trx, { orgId, micros }))) {
+    micros = -(await lockBalance(trx, { orgId }))[0]!.balance_micros;
+    await move(trx, { orgId, micros });
   }
   await enter(trx, { ...turn, kind: "settle", micros });
 }
@@ -69,14 +70,8 @@ export async function settleHold(
 export async function releaseHolds(trx: Engine, { runId, orgId }: RunOfOrg): Promise<void> {
   for (const { step, micros } of await openHolds(trx, { runId })) {
     await enter(trx, { orgId, runId, step, kind: "release", micros: -micros });
-    await move(trx, orgId, -micros);
+    await move(trx, { orgId, micros: -micros });
   }
-}
-
-/** Adds to the balance; undefined, and nothing done, when it would fall below 0. */
-async function move(trx: Engine, orgId: string, micros: number): Promise<number | undefined> {
-  const [org] = await changeBalance(trx, { orgId, micros });
-  return org?.balance_micros;
 }
 
 interface Entry {
@@ -88,10 +83,9 @@ interface Entry {
 }
 
 /** False when the run's step has an entry of this kind already. */
-async function enter(trx: Engine, { orgId, runId, step, kind, micros }: Entry): Promise<boolean> {
+function enter(trx: Engine, { orgId, runId, step, kind, micros }: Entry): Promise<boolean> {
   const ofStep = { run_id: runId ?? null, step: step ?? null };
-  const [row] = await insertEntry(trx, { id: sortableId("led"), org_id: orgId, ...ofStep, kind, micros });
-  return row !== undefined;
+  return insertEntry(trx, { id: sortableId("led"), org_id: orgId, ...ofStep, kind, micros });
 }
 
 function whole(micros: number): number {
@@ -121,21 +115,20 @@ const lockBalance = statement((p: { orgId: string }, { db }) =>
     .returning("balance_micros"),
 );
 
-const changeBalance = statement((p: { orgId: string; micros: number }, { db }) =>
+/** Adds to the balance; false, and nothing done, when it would fall below 0. */
+const move = change((p: { orgId: string; micros: number }, { db }) =>
   db
     .updateTable("orgs")
     .set((eb) => ({ balance_micros: eb("balance_micros", "+", p.micros) }))
     .where("id", "=", p.orgId)
-    .where((eb) => eb(eb("balance_micros", "+", p.micros), ">=", 0))
-    .returning("balance_micros"),
+    .where((eb) => eb(eb("balance_micros", "+", p.micros), ">=", 0)),
 );
 
-const insertEntry = statement((p: Omit<Schema["ledger"], "created_at">, { db, dialect }) =>
+const insertEntry = change((p: Omit<Schema["ledger"], "created_at">, { db, dialect }) =>
   db
     .insertInto("ledger")
     .values({ ...p, created_at: dialect.now })
-    .onConflict((conflict) => conflict.columns(["run_id", "step", "kind"]).doNothing())
-    .returning("id"),
+    .onConflict((conflict) => conflict.columns(["run_id", "step", "kind"]).doNothing()),
 );
 
 const readHold = statement((p: Step, { db }) =>

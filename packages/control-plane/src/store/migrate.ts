@@ -3,6 +3,7 @@ import { Migrator, type Migration } from "kysely/migration";
 import * as initial from "./migrations/0001-initial.ts";
 import * as audit from "./migrations/0002-audit.ts";
 import * as replicas from "./migrations/0003-replicas.ts";
+import * as fewerIndexes from "./migrations/0005-fewer-indexes.ts";
 import * as members from "./migrations/0006-members.ts";
 import * as runtimeVersions from "./migrations/0008-runtime-versions.ts";
 import * as figures from "./migrations/0009-figures.ts";
@@ -14,6 +15,7 @@ const MIGRATIONS: Record<string, Migration> = {
   "0001-initial": initial,
   "0002-audit": audit,
   "0003-replicas": replicas,
+  "0005-fewer-indexes": fewerIndexes,
   "0006-members": members,
   "0008-runtime-versions": runtimeVersions,
   "0009-figures": figures,

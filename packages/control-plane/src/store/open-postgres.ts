@@ -36,8 +36,7 @@ export async function openPostgres(
   };
 }
 
-/** True when the database has this version's form. Changes nothing. Throws as opening it would. */
-export async function inspectPostgres(url: string): Promise<boolean> {
+export async function isPostgresUpToDate(url: string): Promise<boolean> {
   const dialect = await postgresDialect(url, { log: silentLog, clock: undefined });
   return withPatience(dialect, (db) => isUpToDate(db, OF_POSTGRES));
 }

@@ -12,7 +12,6 @@ import { sqliteDialect, sqliteFile } from "./dialect/sqlite.ts";
 import { isPostgresUrl } from "./dialect/postgres-address.ts";
 import { lockSqliteFile } from "./dialect/sqlite-lock.ts";
 import { migrate } from "./migrate.ts";
-import { openPostgres } from "./open-postgres.ts";
 import { rateWindows } from "./rate-windows.ts";
 import { runClaims } from "./runs-claim.ts";
 import { runCommits } from "./runs-commit.ts";
@@ -31,6 +30,8 @@ import { threadStore } from "./threads.ts";
 export async function openStore(url: string, options: { log?: Log; clock?: Clock } = {}): Promise<Store> {
   const { log = silentLog, clock } = options;
   if (isPostgresUrl(url)) {
+    // Loaded here and not at the top: whoever stays on SQLite has no use for it.
+    const { openPostgres } = await import("./open-postgres.ts");
     const { engine, backup } = await openPostgres(url, { log, clock });
     return { ...assemble(engine), backup };
   }
@@ -44,6 +45,12 @@ export async function openStore(url: string, options: { log?: Log; clock?: Clock
   }
   log.info("store opened", { url });
   return assemble({ db, urgent: db, dialect });
+}
+
+/** True when a Postgres database has this version's form. Changes nothing. Throws as opening it would. */
+export async function inspectPostgres(url: string): Promise<boolean> {
+  const { isPostgresUpToDate } = await import("./open-postgres.ts");
+  return isPostgresUpToDate(url);
 }
 
 /**

@@ -64,7 +64,12 @@ export function runClaims(
     },
 
     async releaseAll() {
-      await repeat(engine, () => db.updateTable("runs").set(noLease).where("status", "=", "running").execute());
+      const running = db
+        .updateTable("runs")
+        .set(noLease)
+        .where("finished_at", "is", null)
+        .where("status", "=", "running");
+      await repeat(engine, () => running.execute());
     },
 
     async requestCancel(agentId, runId) {
@@ -101,6 +106,7 @@ async function take(
   const candidates = db
     .selectFrom("runs")
     .select("runs.id")
+    .where("runs.finished_at", "is", null)
     .where(which)
     .orderBy("runs.created_at")
     .orderBy("runs.id")
@@ -140,6 +146,7 @@ const nextInThread: RunWhere = (eb) =>
           .selectFrom("runs as other")
           .select("other.id")
           .whereRef("other.thread_id", "=", "runs.thread_id")
+          .where("other.finished_at", "is", null)
           .where((other) =>
             other.or([
               other("other.status", "=", "running"),

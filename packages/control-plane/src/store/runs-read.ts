@@ -87,6 +87,7 @@ export function runReads(
         .selectFrom("runs")
         .select("id")
         .where("thread_id", "=", threadId)
+        .where("finished_at", "is", null)
         .where("status", "in", ["queued", "running"])
         .orderBy("position")
         .execute();

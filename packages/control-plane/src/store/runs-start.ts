@@ -106,6 +106,7 @@ async function othersWait({ db }: Engine, threadId: string): Promise<boolean> {
     .selectFrom("runs")
     .select("status")
     .where("thread_id", "=", threadId)
+    .where("finished_at", "is", null)
     .where("status", "in", ["queued", "running"])
     .execute();
   const queued = active.filter(({ status }) => status === "queued");

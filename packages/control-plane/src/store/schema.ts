@@ -1,4 +1,4 @@
-import type { Generated, Kysely, Selectable } from "kysely";
+import type { DatabaseConnection, Generated, Kysely, Selectable } from "kysely";
 import type { JsonObject, JsonValue, CallOutcome, Manifest, QueryResponse, RunStatus } from "@patchbay/protocol";
 import type { ConsoleRole } from "@patchbay/protocol/console";
 import type { LinkKind } from "../ports/console-store.ts";
@@ -14,6 +14,8 @@ export interface Engine {
   /** The same database for what keeps leases and links alive: it does not wait where many queries wait for a connection. */
   urgent: Kysely<Schema>;
   dialect: StoreDialect;
+  /** That of the transaction `db` is, for statements that are compiled already: the way through `db` costs more than they do. */
+  connection?: DatabaseConnection;
 }
 
 /** Times are milliseconds of the database's clock, flags 0 or 1, JSON is text, money micro-USD. */
@@ -182,6 +184,7 @@ export interface RunRow {
   cancel_requested: number;
   created_at: number;
   started_at: number | null;
+  /** Null just as long as the run is queued or running: the indexes of such runs go by it, and who looks for them says so. */
   finished_at: number | null;
   deadline_at: number;
   result: Json<QueryResponse> | null;

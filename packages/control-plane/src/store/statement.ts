@@ -1,4 +1,4 @@
-import type { Compilable, CompiledQuery } from "kysely";
+import type { Compilable, CompiledQuery, QueryResult } from "kysely";
 import type { StoreDialect } from "./dialect/dialect.ts";
 import type { Engine } from "./schema.ts";
 
@@ -25,7 +25,15 @@ export function statement<Values extends object, Row>(
   build: (values: Values, engine: Engine) => Compilable<Row>,
 ): (engine: Engine, values: Values) => Promise<Row[]> {
   const compiled = compiledOnce<Values, Row>(([values], engine) => build(values!, engine));
-  return (engine, values) => execute(engine, compiled, [values]);
+  return async (engine, values) => (await execute(engine, compiled, [values])).rows;
+}
+
+/** Such a statement for one row to change or insert, without its `returning`, which costs more than the change: true where it was done. */
+export function change<Values extends object>(
+  build: (values: Values, engine: Engine) => Compilable,
+): (engine: Engine, values: Values) => Promise<boolean> {
+  const compiled = compiledOnce<Values, unknown>(([values], engine) => build(values!, engine));
+  return async (engine, values) => (await execute(engine, compiled, [values])).numAffectedRows === 1n;
 }
 
 /** Such a statement for any number of rows to insert. They go by powers of two, so that few statements are compiled. */
@@ -59,14 +67,16 @@ function placesOf<Values extends object>(values: Values, row: number): Values {
   return Object.fromEntries(Object.keys(values).map((name) => [name, new Place(row, name)])) as Values;
 }
 
-async function execute<Values extends object, Row>(
+function execute<Values extends object, Row>(
   engine: Engine,
   compiled: Compiled<Values, Row>,
   rows: readonly Values[],
-): Promise<Row[]> {
+): Promise<QueryResult<Row>> {
   const query = compiled(engine, rows);
   const parameters = query.parameters.map((value) =>
     value instanceof Place ? rows[value.row]![value.name as keyof Values] : value,
   );
-  return (await engine.db.executeQuery<Row>({ ...query, parameters })).rows;
+  const { connection, db } = engine;
+  const given = { ...query, parameters };
+  return connection ? connection.executeQuery<Row>(given) : db.executeQuery<Row>(given);
 }

@@ -60,19 +60,23 @@ async function sweepRuns(engine: Engine, days: number): Promise<number> {
   return deleted.length;
 }
 
-/** By organisation, since that is what finds the oldest entries quickly. */
+/** Entries of runs by agent and the others by organisation, since that is what finds the oldest ones quickly. */
 async function sweepAudit(engine: Engine, days: number, signal: AbortSignal | undefined): Promise<void> {
   const { db } = engine;
-  for (const { id: orgId } of await db.selectFrom("orgs").select("id").execute()) {
-    const old = db
-      .selectFrom("audit")
-      .select("id")
-      .where("org_id", "=", orgId)
-      .where("created_at", "<", ago(engine, days * DAY_MS))
-      .limit(AUDIT_AT_ONCE);
-    const some = () => repeat(engine, () => db.deleteFrom("audit").where("id", "in", old).returning("id").execute());
-    await inFull(AUDIT_AT_ONCE, signal, async () => (await some()).length);
-  }
+  const old = db
+    .selectFrom("audit")
+    .select("id")
+    .where("created_at", "<", ago(engine, days * DAY_MS))
+    .limit(AUDIT_AT_ONCE);
+  const sweep = (some: typeof old) =>
+    inFull(AUDIT_AT_ONCE, signal, async () => {
+      const entries = db.deleteFrom("audit").where("id", "in", some).returning("id");
+      return (await repeat(engine, () => entries.execute())).length;
+    });
+  for (const { id } of await db.selectFrom("agents").select("id").execute())
+    await sweep(old.where("agent_id", "=", id));
+  for (const { id } of await db.selectFrom("orgs").select("id").execute())
+    await sweep(old.where("org_id", "=", id).where("run_id", "is", null));
 }
 
 /** Sessions and links of the console that are over their time. */

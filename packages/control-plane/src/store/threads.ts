@@ -95,6 +95,7 @@ async function lockUnfinished({ db }: Engine, threadId: string): Promise<{ runId
     .updateTable("runs")
     .set((eb) => ({ status: eb.ref("status") }))
     .where("thread_id", "=", threadId)
+    .where("finished_at", "is", null)
     .where("status", "in", ["queued", "running"])
     .returning(["id", "org_id"])
     .execute();

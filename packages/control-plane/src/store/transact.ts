@@ -1,4 +1,5 @@
-import type { Engine } from "./schema.ts";
+import type { Transaction } from "kysely";
+import type { Engine, Schema } from "./schema.ts";
 
 const ATTEMPTS = 5;
 
@@ -10,8 +11,14 @@ const ATTEMPTS = 5;
  * call, balance. A run's state is decided under the lock of its row, a thread's queue under that of the thread.
  */
 export function transact<T>(engine: Engine, work: (trx: Engine) => Promise<T>): Promise<T> {
-  return repeat(engine, () => engine.db.transaction().execute((trx) => work({ ...engine, db: trx })));
+  return repeat(engine, () =>
+    engine.db.transaction().execute(async (trx) => work({ ...engine, db: trx, connection: await connectionOf(trx) })),
+  );
 }
+
+/** What a transaction has to itself until its end. */
+const connectionOf = (trx: Transaction<Schema>) =>
+  trx.getExecutor().provideConnection(async (connection) => connection);
 
 /** Gives one statement that changes many rows again, where it and another one locked them crosswise. */
 export async function repeat<T>({ dialect }: Engine, statement: () => Promise<T>): Promise<T> {

@@ -11,3 +11,14 @@ test("a bus that has no other replica to reach is always healthy", async () => {
   await bus.close();
   expect(bus.healthy).toBe(true);
 });
+
+test("a subject reaches nobody before its first subscriber has come and after its last has gone", () => {
+  const bus = createMemoryBus();
+  expect(bus.reaches("run.one")).toBe(false);
+  const subscriptions = [bus.subscribe("run.one", () => {}), bus.subscribe("run.one", () => {})];
+
+  subscriptions[0]![Symbol.dispose]();
+  expect(bus.reaches("run.one")).toBe(true);
+  subscriptions[1]![Symbol.dispose]();
+  expect(bus.reaches("run.one")).toBe(false);
+});

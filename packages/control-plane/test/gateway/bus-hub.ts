@@ -101,6 +101,7 @@ export function createBusHub() {
           carry(message, about, body, (body) => other.inner.publish(subject, body));
         }
       },
+      reaches: (subject) => self.state === "on" || self.inner.reaches(subject),
       subscribe: (subject, receive) => self.inner.subscribe(subject, receive),
       async request(subject, body, options) {
         if (self.served.get(subject)) return self.inner.request(subject, body, options);

@@ -38,6 +38,46 @@ test("a call for a runtime that is not connected is undelivered at once", async 
   expect(await deliver()).toEqual({ kind: "undelivered" });
 });
 
+/** A call that its runtime has answered, to be acknowledged. */
+async function answered(runtime: HandRuntime) {
+  const order = orderFor("instance-1");
+  const delivery = deliver(order);
+  await runtime.next("call");
+  answer(runtime, order.callId);
+  await delivery;
+  return { acknowledge: () => server.gateway.acknowledge(order), callId: order.callId };
+}
+
+test("acknowledgements arrive without a further frame", async () => {
+  const runtime = await greetGateway(server.port);
+  const one = await answered(runtime);
+  const two = await answered(runtime);
+
+  one.acknowledge();
+  two.acknowledge();
+
+  expect(await runtime.next("resultAck")).toEqual({ type: "resultAck", callId: one.callId });
+  expect(await runtime.next("resultAck")).toEqual({ type: "resultAck", callId: two.callId });
+});
+
+test("an acknowledgement goes before the next frame, and before the link is closed", async () => {
+  const runtime = await greetGateway(server.port);
+  const one = await answered(runtime);
+  const two = await answered(runtime);
+
+  one.acknowledge();
+  const next = orderFor("instance-1");
+  const delivery = deliver(next).catch(() => "closed");
+  await runtime.next("call");
+  expect(runtime.inbox.rest).toEqual([{ type: "resultAck", callId: one.callId }]);
+  two.acknowledge();
+  await server.gateway.close();
+
+  expect(await delivery).toBe("closed");
+  await runtime.closed;
+  expect(runtime.inbox.rest).toContainEqual({ type: "resultAck", callId: two.callId });
+});
+
 test("calls above a runtime's concurrency wait, and are undelivered when the link dies before they were sent", async () => {
   const runtime = await greetGateway(server.port, helloFrom("instance-1", ["echo"], 1));
   const first = orderFor("instance-1");

@@ -2,7 +2,8 @@ import { expect, test } from "vitest";
 import { createMemoryBus } from "../../src/bus/memory-bus.ts";
 import { StoreUnavailable, type RunStore, type StoredEvent } from "../../src/ports/run-store.ts";
 import { silentLog } from "../../src/ports/log.ts";
-import { createFeed } from "../../src/run/feed.ts";
+import { joining } from "../../src/run/either-signal.ts";
+import { type Beat, createFeed } from "../../src/run/feed.ts";
 import { follow } from "../../src/run/follow.ts";
 import { createWatch } from "../../src/run/watch.ts";
 import { systemClock } from "../../src/system-clock.ts";
@@ -10,6 +11,7 @@ import { systemClock } from "../../src/system-clock.ts";
 const RUN = { runId: "r" };
 /** For readers who need no watching over. */
 const watch = { on: () => ({ [Symbol.dispose]() {} }) };
+const orDraining = joining(new AbortController().signal);
 
 /** A log that grows, and the feed that tells of it. */
 function growingLog() {
@@ -32,7 +34,11 @@ function growingLog() {
 
 test("a reader that lags behind megabytes of events still gets each of them once, in order", async () => {
   const { runs, feed, append, log } = growingLog();
-  const stream = follow(RUN, { after: 0, deltas: true, signal: AbortSignal.timeout(10_000) }, { runs, feed, watch });
+  const stream = follow(
+    RUN,
+    { after: 0, deltas: true, signal: AbortSignal.timeout(10_000) },
+    { runs, feed, watch, orDraining },
+  );
   append({ type: "thought", content: "first" });
   expect((await stream.next()).value).toMatchObject({ id: 1 });
 
@@ -56,7 +62,7 @@ test("resuming after any event gives exactly the rest", async () => {
   for (let after = 0; after <= 3; after++) {
     const seen: string[] = [];
     const options = { after, deltas: false, signal: AbortSignal.timeout(1_000) };
-    for await (const event of follow(RUN, options, { runs, feed, watch })) seen.push(event.body);
+    for await (const event of follow(RUN, options, { runs, feed, watch, orDraining })) seen.push(event.body);
     expect(seen).toEqual(log.slice(after).map((event) => event.body));
   }
 });
@@ -66,7 +72,7 @@ test("live events are shown only to those who asked for them", async () => {
   const shown = async (deltas: boolean): Promise<string[]> => {
     const types: string[] = [];
     const options = { after: 0, deltas, signal: AbortSignal.timeout(2_000) };
-    for await (const event of follow(RUN, options, { runs, feed, watch }))
+    for await (const event of follow(RUN, options, { runs, feed, watch, orDraining }))
       types.push((JSON.parse(event.body) as { type: string }).type);
     return types;
   };
@@ -78,10 +84,61 @@ test("live events are shown only to those who asked for them", async () => {
   expect(await both).toEqual([["responseDelta", "finalResponse"], ["finalResponse"]]);
 });
 
+test("a live event is made only while somebody wants it", () => {
+  const feed = createFeed(createMemoryBus());
+  let made = 0;
+  const event = { type: "responseDelta" as const, content: "x", toJSON: () => made++ };
+  const beats: Beat[] = [];
+
+  using _stored = feed.listen("r", (beat) => void beats.push(beat), { live: false });
+  feed.live("r", event);
+  expect(made).toBe(0);
+  {
+    using _live = feed.listen("r", (beat) => void beats.push(beat), { live: true });
+    feed.live("r", event);
+  }
+  feed.live("r", event);
+
+  expect(made).toBe(1);
+  expect(beats).toHaveLength(1);
+});
+
+test("the log of a run that was begun here just now is not read, unless something was told of it before", async () => {
+  const { runs, feed, append, log, reads } = growingLog();
+  using _working = feed.works("r", 0);
+  const read = async (): Promise<(number | undefined)[]> => {
+    const ids: (number | undefined)[] = [];
+    const options = { after: 0, deltas: false, signal: AbortSignal.timeout(5_000) };
+    for await (const { id } of follow(RUN, options, { runs, feed, watch, orDraining })) ids.push(id);
+    return ids;
+  };
+  const first = read();
+  append({ type: "thought", content: "a" });
+  expect(reads()).toBe(0);
+
+  const second = read();
+  append({ type: "finalResponse", response: "done" });
+
+  expect(await first).toEqual(log.map(({ seq }) => seq));
+  expect(reads()).toBe(1);
+  expect(await second).toEqual(log.map(({ seq }) => seq));
+});
+
+test("a run that has moved on is read from its log again", async () => {
+  const { feed } = growingLog();
+  const before = feed.works("r", 0);
+  const again = feed.works("r", 3);
+  before[Symbol.dispose]();
+  expect(feed.lastTold("r")).toBe(3);
+
+  again[Symbol.dispose]();
+  expect(feed.lastTold("r")).toBe(undefined);
+});
+
 test("a reader that stops waiting ends at once and leaves nothing behind", async () => {
   const { runs, feed } = growingLog();
   const stop = new AbortController();
-  const stream = follow(RUN, { after: 0, deltas: false, signal: stop.signal }, { runs, feed, watch });
+  const stream = follow(RUN, { after: 0, deltas: false, signal: stop.signal }, { runs, feed, watch, orDraining });
   const next = stream.next();
   stop.abort();
 
@@ -101,7 +158,7 @@ test("a reader waits while the store is out of reach, and then misses nothing", 
 
   const seen: number[] = [];
   const options = { after: 0, deltas: false, signal: AbortSignal.timeout(5_000) };
-  for await (const event of follow(RUN, options, { runs: failing, feed, watch })) seen.push(event.id!);
+  for await (const event of follow(RUN, options, { runs: failing, feed, watch, orDraining })) seen.push(event.id!);
 
   expect(seen).toEqual(log.map(({ seq }) => seq));
 });
@@ -114,7 +171,7 @@ function watched(log: ReturnType<typeof growingLog>, heads: RunStore["heads"]) {
   const watching = watch.run(stop.signal);
   const options = { after: 1, deltas: false, signal: AbortSignal.timeout(5_000) };
   return {
-    stream: follow(RUN, options, { runs: log.runs, feed, watch }),
+    stream: follow(RUN, options, { runs: log.runs, feed, watch, orDraining }),
     signal: options.signal,
     async [Symbol.asyncDispose]() {
       stop.abort();

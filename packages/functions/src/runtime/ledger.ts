@@ -1,6 +1,9 @@
 /** How long ids of finished and of refused calls are remembered, and how many of each. */
 const KEEP_MS = 600_000;
 const KEEP_COUNT = 10_000;
+/** How often old ids are looked for, and how many go at once when there are too many. */
+const SWEEP_MS = 1_000;
+const SWEEP_COUNT = 500;
 
 /** What a runtime remembers of calls that ended here, and of calls it said it never saw. */
 export interface Ledger<Sender> {
@@ -28,19 +31,21 @@ export function createLedger<Sender>(now: () => number = () => performance.now()
   const results = new Map<string, KeptResult<Sender>>();
   const finished = new Map<string, { claim: string; at: number }>();
   const refused = new Map<string, { attempt: number; at: number }>();
+  let nextSweepAt = 0;
 
-  /** Maps keep their order of insertion, so the oldest entries stand first. */
+  /**
+   * Maps keep their order of insertion, so the oldest entries stand first. They go seldom and many at a time: each search from
+   * the start of a map passes over what was deleted there before.
+   */
   function forgetOld(): void {
-    const horizon = now() - KEEP_MS;
-    for (const [callId, { at }] of finished) {
-      if (at > horizon && finished.size <= KEEP_COUNT) break;
+    const time = now();
+    if (time < nextSweepAt && finished.size <= KEEP_COUNT && refused.size <= KEEP_COUNT) return;
+    nextSweepAt = time + SWEEP_MS;
+    for (const callId of oldOf(finished, time)) {
       finished.delete(callId);
       results.delete(callId);
     }
-    for (const [callId, { at }] of refused) {
-      if (at > horizon && refused.size <= KEEP_COUNT) break;
-      refused.delete(callId);
-    }
+    for (const callId of oldOf(refused, time)) refused.delete(callId);
   }
 
   return {
@@ -65,4 +70,13 @@ export function createLedger<Sender>(now: () => number = () => performance.now()
     },
     refuses: (callId, attempt) => attempt <= (refused.get(callId)?.attempt ?? 0),
   };
+}
+
+/** The ids that are to be forgotten, oldest first. They may be deleted while they are given out. */
+function* oldOf(seen: ReadonlyMap<string, { at: number }>, now: number): Generator<string> {
+  let excess = seen.size > KEEP_COUNT ? seen.size - KEEP_COUNT + SWEEP_COUNT : 0;
+  for (const [callId, { at }] of seen) {
+    if (excess-- <= 0 && at > now - KEEP_MS) return;
+    yield callId;
+  }
 }

@@ -70,12 +70,12 @@ export function openLink(target: Target, hello: string, events: LinkEvents, log:
     },
   };
 
-  /** What is sent in one turn of the event loop leaves in one write. */
+  /** What all that follows from one event sends leaves in one write: the next tick comes once nothing else is due. */
   function gather(): void {
     if (gathering || !transport) return;
     gathering = true;
     transport.cork();
-    setImmediate(() => {
+    process.nextTick(() => {
       gathering = false;
       transport?.uncork();
     });

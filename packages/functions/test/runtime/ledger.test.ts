@@ -35,11 +35,18 @@ test("ids of ended and refused calls are forgotten after ten minutes", () => {
 test("at most ten thousand ids are remembered, the oldest are forgotten first", () => {
   const { ledger } = ledgerAt();
 
-  for (let i = 0; i <= 10_000; i++) ledger.keep(`c${i}`, { frame: "", sender: undefined }, "claim");
+  for (let i = 0; i < 25_000; i++) {
+    ledger.keep(`c${i}`, { frame: "", sender: undefined }, "claim");
+    ledger.refuse(`r${i}`, 1);
+    expect(ledger.unacknowledgedCount).toBeLessThanOrEqual(10_000);
+  }
 
-  expect(ledger.unacknowledgedCount).toBe(10_000);
-  expect(ledger.finished("c0")).toBe(undefined);
-  expect(ledger.finished("c1")).toBe("claim");
+  const remembered = Array.from({ length: 25_000 }, (_, i) => i).filter((i) => ledger.finished(`c${i}`) !== undefined);
+  const refused = Array.from({ length: 25_000 }, (_, i) => i).filter((i) => ledger.refuses(`r${i}`, 1));
+  expect(remembered.length).toBeGreaterThanOrEqual(9_500);
+  expect(remembered.length).toBeLessThanOrEqual(10_000);
+  expect(remembered).toEqual(remembered.map((_, i) => 25_000 - remembered.length + i));
+  expect(refused).toEqual(remembered);
 });
 
 test("a refusal covers its attempt and older ones, and never shrinks", () => {

@@ -247,15 +247,24 @@ class GroupingSqliteDriver implements Driver {
     }
   }
 
-  /** A statement that met a lock did nothing, so it may simply be given again. */
-  async #patiently<T>(execute: () => T): Promise<T> {
+  /** A statement that met a lock did nothing, so it may simply be given again. As a rule it meets none, and is done at once. */
+  #patiently<T>(execute: () => T): T | Promise<T> {
+    try {
+      return execute();
+    } catch (error) {
+      if (!isBusy(error)) throw translateSqliteError(error);
+      return this.#again(execute);
+    }
+  }
+
+  async #again<T>(execute: () => T): Promise<T> {
     const giveUpAt = performance.now() + this.#busyTimeoutMs;
     for (let pauseMs = 1; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+      await delay(pauseMs);
       try {
         return execute();
       } catch (error) {
         if (!isBusy(error) || performance.now() >= giveUpAt) throw translateSqliteError(error);
-        await delay(pauseMs);
       }
     }
   }

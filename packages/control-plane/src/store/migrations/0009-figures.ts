@@ -18,10 +18,9 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       (select min(substr(audit.action, 6)) from audit where audit.run_id = calls.run_id and audit.call_id = calls.id
         and audit.action in ('call.succeeded', 'call.failed', 'call.denied')), 'succeeded') end`.execute(db);
 
-  await schema.dropIndex("usage_by_org").execute();
   await schema.createIndex("usage_by_agent").on("usage").columns(["org_id", "agent_id", "created_at"]).execute();
   await schema
-    .createIndex("runs_ended")
+    .createIndex("runs_by_outcome")
     .on("runs")
     .columns(["org_id", "agent_id", "created_at", "role", "status", "finished_at"])
     .where("finished_at", "is not", null)
@@ -32,6 +31,9 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     .columns(["org_id", "agent_id", "finished_at", "role", "function_name", "state", "created_at"])
     .where("finished_at", "is not", null)
     .execute();
+
+  for (const table of ["ledger", "audit"])
+    await schema.createIndex(`${table}_by_time`).on(table).columns(["org_id", "created_at"]).execute();
 
   // What is looked for among many entries of a usual course.
   await sql`create index ledger_unusual on ledger (org_id, created_at) where kind in ('grant', 'release')`.execute(db);

@@ -17,6 +17,16 @@ export function publishContract(makeEnds: MakeEnds): void {
     for (const { bodies } of others) expect(bodies).toEqual([]);
   });
 
+  test("a subject reaches whoever is subscribed to it, here or elsewhere", async () => {
+    await using ends = await makeEnds();
+    const { here, there, settle } = ends;
+    using _here = heardOn(here, "run.one");
+    using _there = heardOn(there, "run.two");
+    await settle();
+
+    expect(["run.one", "run.two"].map((subject) => here.reaches(subject))).toEqual([true, true]);
+  });
+
   test("a subscriber in this process has the body when publish returns", async () => {
     await using ends = await makeEnds();
     const { bodies } = heardOn(ends.here, "run.one");

@@ -99,6 +99,7 @@ export function auditContract(place: MakePlace): void {
     await world.store.runtimes.saveManifest(world.agentId, "h1", manifest);
     const run = await world.start({ manifestHash: "h1", audit: [{ action: "run.started", manifestHash: "h1" }] });
     await world.finish(run);
+    await world.store.audit.record([{ orgId: world.orgId, action: "org.created" }]);
     world.clock.advance(31 * DAY_MS);
     await world.store.audit.record([{ orgId: world.orgId, agentId: world.agentId, action: "agent.updated" }]);
 
@@ -111,7 +112,7 @@ export function auditContract(place: MakePlace): void {
 
     expect(swept).toEqual([[expect.anything(), expect.anything()], manifest]);
     expect(stillThere).toHaveLength(2);
-    expect(await list(world, {})).toMatchObject([{ action: "agent.updated" }]);
+    expect(await world.place.rows("select action from audit")).toEqual([{ action: "agent.updated" }]);
     expect(await world.store.runtimes.getManifest(world.agentId, "h1")).toBeUndefined();
   });
 }

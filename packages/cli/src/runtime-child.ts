@@ -2,8 +2,8 @@ import { fork } from "node:child_process";
 import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Manifest } from "@patchbay/protocol";
-import { CommandFailure } from "../failure.ts";
-import type { FromRuntime, Link, ToRuntime } from "./messages.ts";
+import { CommandFailure } from "./failure.ts";
+import type { FromRuntime, Link, ToRuntime } from "./dev/messages.ts";
 
 /** A process that runs the functions of a file. */
 export interface RuntimeChild {
@@ -20,6 +20,7 @@ export interface RuntimeChild {
   readonly ended: Promise<string>;
 }
 
+/** Beside this file, also once bundled: chunks lie directly in dist, as this one does in src. */
 const entry = fileURLToPath(new URL(`./runtime-process${extname(import.meta.filename)}`, import.meta.url));
 
 /** Starts a fresh process for `file`. What the functions print goes to stderr: stdout belongs to the command. */

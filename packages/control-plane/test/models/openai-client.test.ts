@@ -1,0 +1,74 @@
+import { createServer, type IncomingHttpHeaders } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import { expect, onTestFinished, test } from "vitest";
+import { lazyOpenai } from "../../src/models/openai-client.ts";
+
+interface Seen {
+  url: string | undefined;
+  headers: IncomingHttpHeaders;
+  body: unknown;
+}
+
+/** A provider that notes what it is asked; requests whose model is `silent` are never answered. */
+async function provider(apiKey = "key") {
+  const seen: Seen[] = [];
+  const server = createServer((request, response) => {
+    void text(request).then((json) => {
+      const body = JSON.parse(json) as { model: string };
+      seen.push({ url: request.url, headers: request.headers, body });
+      if (body.model !== "silent") response.end("data: [DONE]\n\n");
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  const connect = lazyOpenai({ apiKey, baseUrl });
+  async function ask(model: string, signal = new AbortController().signal): Promise<void> {
+    const { chat } = await connect();
+    const response = await chat.completions.create({ model, messages: [], stream: true }, { signal }).asResponse();
+    await text(response.body as unknown as AsyncIterable<Uint8Array>);
+  }
+  return { seen, ask, connect };
+}
+
+test("every request carries the SDK's headers and its own body", async () => {
+  const { seen, ask } = await provider("sk-1");
+
+  await ask("one");
+  await ask("another one");
+
+  expect(seen.map(({ body }) => body)).toEqual(
+    ["one", "another one"].map((model) => ({ model, messages: [], stream: true })),
+  );
+  for (const { url, headers } of seen) {
+    expect(url).toBe("/v1/chat/completions");
+    expect(headers).toMatchObject({ authorization: "Bearer sk-1", "content-type": "application/json" });
+    expect(headers["user-agent"]).toMatch(/^OpenAI/);
+  }
+});
+
+test("two addresses of one client are kept apart", async () => {
+  const { seen, ask, connect } = await provider();
+
+  await ask("chat");
+  const { responses } = await connect();
+  await responses.create({ model: "responses", input: "", stream: true }).asResponse();
+
+  expect(seen.map(({ url }) => url)).toEqual(["/v1/chat/completions", "/v1/responses"]);
+});
+
+test("an abort ends its own request alone", async () => {
+  const { seen, ask } = await provider();
+  const stop = new AbortController();
+  const silent = ask("silent", stop.signal);
+  await expect.poll(() => seen.length).toBe(1);
+
+  stop.abort();
+
+  await expect(silent).rejects.toThrow();
+  await expect(ask("one")).resolves.toBe(undefined);
+});

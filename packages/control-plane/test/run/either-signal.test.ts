@@ -1,0 +1,35 @@
+import { expect, test } from "vitest";
+import { joining } from "../../src/run/either-signal.ts";
+
+test("either signal aborts what joins them, with its own reason", () => {
+  const [lasting, request, other] = [new AbortController(), new AbortController(), new AbortController()];
+  const join = joining(lasting.signal);
+  using one = join(request.signal);
+  using two = join(other.signal);
+
+  request.abort("left");
+  expect([one.signal.reason, two.signal.aborted]).toEqual(["left", false]);
+  lasting.abort("stopping");
+  expect([one.signal.reason, two.signal.reason]).toEqual(["left", "stopping"]);
+});
+
+test("a signal that was aborted before aborts at once", () => {
+  const lasting = new AbortController();
+  const join = joining(lasting.signal);
+  using early = join(AbortSignal.abort("left"));
+  lasting.abort("stopping");
+  using late = join(new AbortController().signal);
+
+  expect([early.signal.reason, late.signal.reason]).toEqual(["left", "stopping"]);
+});
+
+test("what was disposed is aborted by neither", () => {
+  const [lasting, request] = [new AbortController(), new AbortController()];
+  const one = joining(lasting.signal)(request.signal);
+  one[Symbol.dispose]();
+
+  request.abort();
+  lasting.abort();
+
+  expect(one.signal.aborted).toBe(false);
+});

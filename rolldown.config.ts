@@ -1,0 +1,90 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { defineConfig, type Plugin, type BuildOptions } from "rolldown";
+
+/**
+ * How the packages are published: each as a file for every entry and for what is loaded later. A process that loads some
+ * thousand small modules starts slowly and keeps more of them in memory.
+ *
+ * What a package names in `dependencies` stays there and is installed with it: what reads bytes of strangers (ws, hono, pg),
+ * so that its fixes reach owners at once, and zod where it must be the one that owners write their schemas with. The rest,
+ * in `devDependencies`, is bundled, as is the protocol.
+ */
+const ENTRIES = {
+  protocol: ["index", "console/index"],
+  functions: ["index", "access/index", "testing/index"],
+  "control-plane": ["index"],
+  cli: ["main", "runtime-process"],
+};
+
+export type PackageName = keyof typeof ENTRIES;
+export const PACKAGES = Object.keys(ENTRIES) as PackageName[];
+
+interface PackageJson {
+  name: string;
+  version: string;
+  license?: string;
+  dependencies?: Record<string, string>;
+  peerDependencies?: Record<string, string>;
+}
+
+const folderOf = (name: PackageName): string => fileURLToPath(new URL(`packages/${name}`, import.meta.url));
+const readPackage = (folder: string): PackageJson =>
+  JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as PackageJson;
+
+/** Bundles `entries` of a package, or modules that are to see it from inside, into `dir`, which is emptied before. */
+export function bundle(name: PackageName, dir: string, entries = entriesOf(name)): BuildOptions {
+  const { dependencies, peerDependencies } = readPackage(folderOf(name));
+  const installed = Object.keys({ ...dependencies, ...peerDependencies }).filter((id) => id !== "@patchbay/protocol");
+  return {
+    cwd: folderOf(name),
+    input: entries,
+    platform: "node",
+    external: (id) => installed.some((one) => id === one || id.startsWith(`${one}/`)),
+    plugins: [asciiOnly, licences],
+    output: {
+      dir,
+      cleanDir: true,
+      comments: { legal: true, annotation: false, jsdoc: false },
+      // Flat: what finds a file by its own address stands directly in src, and keeps finding it in dist.
+      chunkFileNames: "[name]-[hash].js",
+    },
+  };
+}
+
+const entriesOf = (name: PackageName): Record<string, string> =>
+  Object.fromEntries(ENTRIES[name].map((entry) => [entry, `src/${entry}.ts`]));
+
+/** One character beyond Latin-1 makes V8 hold the whole file with two bytes for each of its characters. */
+const asciiOnly: Plugin = {
+  name: "ascii-only",
+  renderChunk: (code) =>
+    code.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`),
+};
+
+/** Writes the licences of what is bundled, where anything is. */
+const licences: Plugin = {
+  name: "licences",
+  generateBundle(_options, files) {
+    const modules = Object.values(files).flatMap((file) => (file.type === "chunk" ? file.moduleIds : []));
+    const folders = new Set(modules.flatMap((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id)?.[0] ?? []));
+    if (folders.size === 0) return;
+    const texts = [...folders].map(licenceOf).toSorted();
+    this.emitFile({
+      type: "asset",
+      fileName: "THIRD-PARTY-LICENSES",
+      source: texts.join(`\n${"-".repeat(80)}\n\n`),
+    });
+  },
+};
+
+function licenceOf(folder: string): string {
+  const { name, version, license = "unknown" } = readPackage(folder);
+  const file = readdirSync(folder).find((entry) => /^licen[cs]e(\.(md|txt))?$/i.test(entry));
+  const text = file === undefined ? "" : `\n${readFileSync(join(folder, file), "utf8").trim()}\n`;
+  return `${name} ${version}, licence ${license}\n${text}`;
+}
+
+// oxlint-disable-next-line import/no-default-export -- the form of a configuration file
+export default defineConfig(PACKAGES.map((name) => bundle(name, join(folderOf(name), "dist"))));

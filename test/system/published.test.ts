@@ -1,0 +1,155 @@
+import { once } from "node:events";
+import { readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { install, type Installation } from "../../bench/build.ts";
+import {
+  type CommandOptions,
+  type Running,
+  runCommand,
+  startCommand,
+  temporaryFolder,
+} from "../../packages/cli/test/support/command.ts";
+
+/** The packages as they are published, with no dependency beside them but those they name. */
+let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+let installation: Installation;
+let service: string;
+
+beforeAll(async () => {
+  folder = await temporaryFolder();
+  installation = await install(folder.path);
+  const source = join(folder.path, "source.js");
+  writeFileSync(source, SERVICE);
+  service = installation.addService(source);
+}, 60_000);
+afterAll(() => folder[Symbol.asyncDispose]());
+
+const SERVICE = `
+import { defineFunction, defineService } from "@patchbay/functions";
+import { z } from "zod";
+const greet = defineFunction({
+  name: "greet",
+  description: "Greets a person by name.",
+  input: z.object({ name: z.string() }),
+  roles: ["staff"],
+  effect: "read",
+  handler: ({ name }) => "Hello, " + name + "!",
+});
+export default defineService({ name: "desk", functions: [greet] });
+`;
+
+const options = (env: Record<string, string> = {}): CommandOptions => ({
+  main: installation.command,
+  cwd: folder.path,
+  env,
+});
+
+async function readyLine(running: Running): Promise<Record<string, string>> {
+  return JSON.parse(await running.seen(/^\{"ready".*\}$/m)) as Record<string, string>;
+}
+
+async function admin(...args: string[]): Promise<Record<string, string>> {
+  const { code, stdout, stderr } = await runCommand([...args, "--json"], options());
+  expect(code, stderr).toBe(0);
+  return JSON.parse(stdout) as Record<string, string>;
+}
+
+test("the published command serves, connects, answers a query and makes a backup", async () => {
+  const { agentId = "", apiKey = "" } = await admin("agents", "create", "Desk");
+  const { runtimeKey = "" } = await admin("runtime-keys", "create", "--agent", agentId);
+  await using serve = startCommand(["serve", "--port", "0", "--json"], options({ PATCHBAY_PROVIDER: "offline" }));
+  const { baseUrl = "" } = await readyLine(serve);
+  const target = { PATCHBAY_URL: baseUrl, PATCHBAY_AGENT: agentId };
+  await using connect = startCommand(["connect", service, "--json"], options({ ...target, PATCHBAY_KEY: runtimeKey }));
+  await readyLine(connect);
+
+  const ask = ["query", 'Greet "Ann"', "--role", "staff", "--json"];
+  const answered = await runCommand(ask, options({ ...target, PATCHBAY_KEY: apiKey }));
+
+  expect(answered.code, answered.stderr).toBe(0);
+  expect(JSON.parse(answered.stdout)).toMatchObject({ toolInteractions: [{ success: true, result: "Hello, Ann!" }] });
+  expect(await admin("backup", "copy.db")).toMatchObject({ file: "copy.db" });
+});
+
+test("the published server starts from few files", async () => {
+  const counted = join(folder.path, "counted.txt");
+  const counter = join(folder.path, "counter.mjs");
+  writeFileSync(
+    counter,
+    `import { registerHooks } from "node:module";
+    import { writeFileSync } from "node:fs";
+    const files = new Set();
+    registerHooks({ load: (url, context, next) => (url.startsWith("file:") && files.add(url), next(url, context)) });
+    process.once("exit", () => writeFileSync(${JSON.stringify(counted)}, String(files.size)));`,
+  );
+  const env = { PATCHBAY_PROVIDER: "offline", NODE_OPTIONS: `--import=${pathToFileURL(counter).href}` };
+  await using serve = startCommand(["serve", "--port", "0", "--data-dir", "few", "--json"], options(env));
+  await readyLine(serve);
+  serve.process.kill("SIGTERM");
+  expect((await serve.finished).code).toBe(0);
+  // Module by module they are 768, and each costs time and memory.
+  expect(Number(readFileSync(counted, "utf8"))).toBeLessThan(80);
+});
+
+test("the published command loads each provider's client when it is first asked", async () => {
+  await using provider = createServer((_request, response) => response.writeHead(404).end());
+  await once(provider.listen(0, "127.0.0.1"), "listening");
+  const address = `http://127.0.0.1:${(provider.address() as AddressInfo).port}`;
+  const accounts = ["ANTHROPIC", "OPENAI", "GEMINI"].flatMap((name) => [
+    [`${name}_API_KEY`, "key"],
+    [`${name}_BASE_URL`, address],
+  ]);
+  const dataDir = ["--data-dir", "providers"];
+  const { agentId = "", apiKey = "" } = await admin("agents", "create", "Desk", ...dataDir);
+  const { runtimeKey = "" } = await admin("runtime-keys", "create", "--agent", agentId, ...dataDir);
+  await using serve = startCommand(
+    ["serve", "--port", "0", "--json", ...dataDir],
+    options(Object.fromEntries(accounts) as Record<string, string>),
+  );
+  const { baseUrl = "" } = await readyLine(serve);
+  const target = ["--url", baseUrl, "--agent", agentId, "--key"];
+  await using connect = startCommand(["connect", service, "--json", ...target, runtimeKey], options());
+  await readyLine(connect);
+
+  for (const name of ["anthropic", "openai", "gemini"]) {
+    const response = await fetch(`${baseUrl}/agents/${agentId}/query`, {
+      method: "POST",
+      headers: { "x-api-key": apiKey, "content-type": "application/json" },
+      body: JSON.stringify({ query: "Greet Ann", role: "staff", llmConfig: { provider: name, model: "some" } }),
+    });
+    expect(await response.json()).toMatchObject({
+      errorMessage: `Provider ${name} failed: it refused the request`,
+    });
+  }
+});
+
+test("the published command runs functions for development in a process of their own", async () => {
+  await using dev = startCommand(["dev", service, "--port", "0", "--data-dir", "dev", "--json"], options());
+  const { baseUrl = "", agentId = "", apiKey = "" } = await readyLine(dev);
+
+  const ask = ["query", 'Greet "Ann"', "--role", "staff", "--url", baseUrl, "--agent", agentId, "--key", apiKey];
+  const answered = await runCommand(ask, options());
+
+  expect(answered.code, answered.stderr).toBe(0);
+  expect(answered.stdout).toContain("Hello, Ann!");
+});
+
+test("the published command examines a set-up, and tries what a role must not get to", async () => {
+  const examined = await runCommand(["doctor", service, "--port", "0", "--data-dir", "doctor"], options());
+  expect(examined.stdout).toContain("ok    functions");
+
+  const attacked = await runCommand(["access", service, "--attack"], options());
+  expect(attacked.code, attacked.stderr).toBe(0);
+  expect(attacked.stdout).toContain("nothing found");
+});
+
+test("code of Postgres is there when an address of one is given", async () => {
+  const database = ["--database", "postgres://patchbay@127.0.0.1:1/patchbay"];
+  const { code, stderr } = await runCommand(["serve", "--port", "0", ...database], options());
+  expect(code).toBe(1);
+  expect(stderr).toContain("no database server answers at 127.0.0.1:1");
+});
