@@ -74,8 +74,14 @@ const agent = createRoute({
 const overview = createRoute({
   getParentRoute: () => agent,
   path: "/",
-  validateSearch: search.analytics,
   component: lazyRouteComponent(() => import("./pages/agents/overview-page.tsx"), "OverviewPage"),
+});
+
+const agentAnalytics = createRoute({
+  getParentRoute: () => agent,
+  path: "/analytics",
+  validateSearch: search.analytics,
+  component: lazyRouteComponent(() => import("./pages/analytics/agent-analytics-page.tsx"), "AgentAnalyticsPage"),
 });
 
 const playground = createRoute({
@@ -163,7 +169,7 @@ const analytics = createRoute({
   getParentRoute: () => shell,
   path: "/analytics",
   validateSearch: search.analytics,
-  component: lazyRouteComponent(() => import("./pages/organisation/analytics-page.tsx"), "AnalyticsPage"),
+  component: lazyRouteComponent(() => import("./pages/analytics/analytics-page.tsx"), "AnalyticsPage"),
 });
 
 const audit = createRoute({
@@ -177,7 +183,7 @@ const credits = createRoute({
   getParentRoute: () => shell,
   path: "/credits",
   validateSearch: search.credits,
-  component: lazyRouteComponent(() => import("./pages/organisation/credits-page.tsx"), "CreditsPage"),
+  component: lazyRouteComponent(() => import("./pages/credits/credits-page.tsx"), "CreditsPage"),
 });
 
 const members = createRoute({
@@ -206,6 +212,7 @@ const routeTree = root.addChildren([
     agents,
     agent.addChildren([
       overview,
+      agentAnalytics,
       playground,
       runs,
       run,

@@ -38,4 +38,18 @@ export function rangeOf(
   return { from: toIso(Math.floor((now - ms) / stepMs) * stepMs) };
 }
 
+/** The stretch of the same length that ends where the range begins. */
+export function rangeBefore(
+  search: RangeSearch,
+  { now = Date.now(), preset = "24h" }: { now?: number; preset?: Preset } = {},
+): { from: string; to: string } {
+  const { from, to } = rangeOf(search, { now, preset });
+  const begin = Date.parse(from);
+  const custom = search.range === undefined && search.from !== undefined;
+  // To the minute, for an open end too: the request stays the same while the page is drawn again.
+  const end = to === undefined ? Math.floor(now / 60_000) * 60_000 : Date.parse(to);
+  const ms = custom ? end - begin : PRESETS[search.range ?? preset].ms;
+  return { from: toIso(begin - ms), to: from };
+}
+
 const toIso = (ms: number): string => new Date(ms).toISOString();

@@ -2,11 +2,12 @@ import type { IconName } from "../ui/icon.tsx";
 
 /** Pages of an agent in the order of the menu; `key` follows g. */
 export const AGENT_PAGES = [
-  { to: "/agents/$agentId", label: "Overview", icon: "chart", key: "o" },
+  { to: "/agents/$agentId", label: "Overview", icon: "overview", key: "o" },
   { to: "/agents/$agentId/playground", label: "Playground", icon: "chat", key: "p" },
   { to: "/agents/$agentId/runs", label: "Runs", icon: "run", key: "r" },
   { to: "/agents/$agentId/threads", label: "Threads", icon: "thread", key: "t" },
   { to: "/agents/$agentId/sessions", label: "Sessions", icon: "session", key: "s" },
+  { to: "/agents/$agentId/analytics", label: "Analytics", icon: "chart", key: "y" },
   { to: "/agents/$agentId/functions", label: "Functions", icon: "function", key: "f" },
   { to: "/agents/$agentId/access", label: "Access", icon: "access", key: "x" },
   { to: "/agents/$agentId/keys", label: "Keys", icon: "key", key: "k" },

@@ -1,8 +1,8 @@
-import type { UseInfiniteQueryResult } from "@tanstack/react-query";
 import { useRef, type ReactElement, type ReactNode } from "react";
 import { useHotkeys } from "../state/hotkeys.ts";
 import { Button } from "./button.tsx";
 import { classNames } from "./class-names.ts";
+import { Icon } from "./icon.tsx";
 import { ErrorState, Loading, Skeleton } from "./states.tsx";
 
 export interface Column<Row> {
@@ -13,6 +13,14 @@ export interface Column<Row> {
   /** Left out on screens narrower than this, except in the stacked form. */
   from?: "md" | "lg" | "xl";
   className?: string;
+  /** Names the order by this column, for tables with `sort`. */
+  sort?: string;
+}
+
+/** The order of a table: a column's `sort`, with a minus before it where the greatest comes first. */
+export interface Sort {
+  by: string;
+  onChange: (by: string) => void;
 }
 
 /** What a row's link or button must take on: it fills the row. */
@@ -22,13 +30,32 @@ export interface RowLinkProps {
   children: ReactNode;
 }
 
+/** What the table needs of an infinite query. */
+export interface RowsQuery<Row> {
+  data: Row[] | undefined;
+  error: Error | null;
+  isPending: boolean;
+  hasNextPage: boolean;
+  isFetchingNextPage: boolean;
+  fetchNextPage: () => unknown;
+  refetch: () => unknown;
+}
+
+/** Rows that are all there, for tables of what another query fetched. */
+export const allRows = <Row,>(rows: Row[]): RowsQuery<Row> => ({
+  data: rows,
+  error: null,
+  isPending: false,
+  hasNextPage: false,
+  isFetchingNextPage: false,
+  fetchNextPage: () => undefined,
+  refetch: () => undefined,
+});
+
 interface DataTableProps<Row> {
   /** Names the table for screen readers. */
   caption: string;
-  query: Pick<
-    UseInfiniteQueryResult<Row[]>,
-    "data" | "error" | "isPending" | "hasNextPage" | "isFetchingNextPage" | "fetchNextPage" | "refetch"
-  >;
+  query: RowsQuery<Row>;
   columns: readonly Column<Row>[];
   rowKey: (row: Row) => string;
   /** Makes rows links, or buttons that open a panel; the first cell is their name. j and k go from one to the next. */
@@ -36,6 +63,25 @@ interface DataTableProps<Row> {
   /** Buttons at a row's end. */
   actions?: (row: Row) => ReactNode;
   empty: ReactNode;
+  sort?: Sort;
+}
+
+/** A list that is fetched as a whole, as a table takes it. */
+export function wholeList<Row>(
+  query: Pick<UseQueryResult, "error" | "isPending"> & { refetch: () => Promise<unknown> },
+  rows: Row[] | undefined,
+): DataTableProps<Row>["query"] {
+  const { error, isPending } = query;
+  const again = query.refetch as unknown as UseInfiniteQueryResult<Row[]>["refetch"];
+  return {
+    data: rows,
+    error,
+    isPending,
+    hasNextPage: false,
+    isFetchingNextPage: false,
+    fetchNextPage: again,
+    refetch: again,
+  };
 }
 
 const FROM = { md: "sm:max-md:hidden", lg: "sm:max-lg:hidden", xl: "sm:max-xl:hidden" };
@@ -44,7 +90,7 @@ const LINK =
 
 /** A list of the interface, part by part. Rows become cards where the screen is narrow. */
 export function DataTable<Row>(props: DataTableProps<Row>) {
-  const { caption, query, columns, rowKey, empty, actions } = props;
+  const { caption, query, columns, rowKey, empty, actions, sort } = props;
   const table = useRef<HTMLTableElement>(null);
   useHotkeys((key) => (key === "j" || key === "k") && focusRow(table.current, key === "j" ? 1 : -1));
   if (query.error && !query.data) return <ErrorState error={query.error} onRetry={() => void query.refetch()} />;
@@ -61,13 +107,14 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
                 key={column.head}
                 role="columnheader"
                 scope="col"
+                aria-sort={orderOf(column, sort)}
                 className={classNames(
                   "border-line bg-surface text-muted sticky top-12 z-10 border-b px-3 py-2 text-xs font-medium whitespace-nowrap first:rounded-tl-lg first:pl-4 last:rounded-tr-lg last:pr-4",
                   column.align === "end" ? "text-right" : "text-left",
                   column.from && FROM[column.from],
                 )}
               >
-                {column.head}
+                {sort && column.sort !== undefined ? <SortButton column={column} sort={sort} /> : column.head}
               </th>
             ))}
             {actions && (
@@ -150,6 +197,31 @@ function SkeletonRows<Row>({ columns }: { columns: readonly Column<Row>[] }) {
       ))}
     </tr>
   ));
+}
+
+function orderOf<Row>({ sort: own }: Column<Row>, sort: Sort | undefined): "ascending" | "descending" | undefined {
+  if (!sort || own === undefined) return undefined;
+  return sort.by === own ? "ascending" : sort.by === `-${own}` ? "descending" : undefined;
+}
+
+/** Figures begin with the greatest, words with the first. */
+function SortButton<Row>({ column, sort }: { column: Column<Row>; sort: Sort }) {
+  const order = orderOf(column, sort);
+  const first = column.align === "end" ? `-${column.sort}` : column.sort!;
+  const second = column.align === "end" ? column.sort! : `-${column.sort}`;
+  return (
+    <button
+      type="button"
+      className="hover:text-text -mx-1 inline-flex items-center gap-1 rounded px-1"
+      onClick={() => sort.onChange(sort.by === first ? second : first)}
+    >
+      {column.head}
+      <Icon
+        name="down"
+        className={classNames("size-3", order === "ascending" && "rotate-180", order === undefined && "opacity-0")}
+      />
+    </button>
+  );
 }
 
 function More<Row>({ query }: Pick<DataTableProps<Row>, "query">) {

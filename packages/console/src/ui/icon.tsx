@@ -1,6 +1,7 @@
 /** Strokes on a 16 by 16 grid, drawn for this console. */
 const PATHS = {
   agent: "M3.5 6.5h9v6.5h-9zM8 6.5V3.5M8 3.5h.01M6 9.3v1M10 9.3v1M1.8 9v2M14.2 9v2",
+  overview: "M2.5 2.5h4.5v6H2.5zM9 2.5h4.5v3.5H9zM2.5 10.5h4.5v3H2.5zM9 8h4.5v5.5H9z",
   chart: "M2.5 13.5h11M4.5 11V7.5M8 11V3.5M11.5 11V6",
   chat: "M2.5 3.5h11v7.5H7l-3 2.5V11H2.5z",
   run: "M2.5 4h6M5 8h6M8.5 12h5",

@@ -1,0 +1,98 @@
+import { useId } from "react";
+import type { Plot } from "./plot.ts";
+import { cssColor, runsOf, type Series } from "./series.ts";
+import { fillOf, LookPattern } from "./swatch.tsx";
+
+const MOST_BAR_WIDTH = 40;
+
+/** Bars of each step, one series on the other, the first at the bottom. */
+export function StackedBars({ plot, series }: { plot: Plot; series: readonly Series[] }) {
+  const id = useId();
+  const gap = plot.band >= 8 ? 2 : plot.band >= 3 ? 1 : 0;
+  const width = Math.min(MOST_BAR_WIDTH, Math.max(1, Math.round(plot.band - gap)));
+  const steps = series[0]?.values.length ?? 0;
+  return (
+    <g shapeRendering="crispEdges">
+      {series.map(({ key, look }) => (
+        <LookPattern key={key} id={`${id}${key}`} look={look} />
+      ))}
+      {Array.from({ length: steps }, (_, i) => {
+        let below = 0;
+        return series.map(({ key, look, values }) => {
+          const value = values[i] ?? 0;
+          if (value <= 0) return null;
+          const bottom = Math.round(plot.y(below));
+          below += value;
+          // One query among thousands is still to be seen.
+          const height = Math.max(1, bottom - Math.round(plot.y(below)));
+          return (
+            <rect
+              key={`${key}${i}`}
+              x={Math.round(plot.x(i) - width / 2)}
+              y={bottom - height}
+              width={width}
+              height={height}
+              fill={fillOf(`${id}${key}`, look)}
+            />
+          );
+        });
+      })}
+    </g>
+  );
+}
+
+/** A line for each series; where a step stands alone, a dot. `band` fills what lies between two of them. */
+export function Lines({
+  plot,
+  series,
+  band,
+}: {
+  plot: Plot;
+  series: readonly Series[];
+  band?: readonly [low: string, high: string] | undefined;
+}) {
+  const low = series.find(({ key }) => key === band?.[0]);
+  const high = series.find(({ key }) => key === band?.[1]);
+  return (
+    <g fill="none" strokeLinejoin="round" strokeLinecap="round">
+      {low && high && <Band plot={plot} low={low} high={high} />}
+      {series.map(({ key, look, values }) => (
+        <g key={key} stroke={cssColor(look.color)} strokeWidth="1.75" strokeDasharray={look.dash}>
+          {runsOf(values).map(({ from, to }) =>
+            from === to ? (
+              <circle
+                key={from}
+                cx={plot.x(from)}
+                cy={plot.y(values[from] ?? 0)}
+                r="2.25"
+                fill={cssColor(look.color)}
+                stroke="none"
+              />
+            ) : (
+              <path key={from} d={pathOf(plot, values, from, to)} />
+            ),
+          )}
+        </g>
+      ))}
+    </g>
+  );
+}
+
+function Band({ plot, low, high }: { plot: Plot; low: Series; high: Series }) {
+  const known = low.values.map((value, i) => (value === null || high.values[i] == null ? null : value));
+  return runsOf(known).map(({ from, to }) => (
+    <path
+      key={from}
+      d={`${pathOf(plot, high.values, from, to)}L${pathOf(plot, low.values, from, to, -1).slice(1)}Z`}
+      fill={cssColor(low.look.color)}
+      opacity="0.13"
+    />
+  ));
+}
+
+function pathOf(plot: Plot, values: readonly (number | null)[], from: number, to: number, direction: 1 | -1 = 1) {
+  const points = values
+    .slice(from, to + 1)
+    .map((value, i) => `${plot.x(from + i).toFixed(1)},${plot.y(value ?? 0).toFixed(1)}`);
+  return `M${(direction === 1 ? points : points.reverse()).join("L")}`;
+}

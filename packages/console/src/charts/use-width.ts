@@ -1,0 +1,16 @@
+import { useLayoutEffect, useRef, useState, type RefObject } from "react";
+
+/** The width of an element in whole pixels, as it changes; 0 before it is known. */
+export function useWidth<T extends HTMLElement>(): [ref: RefObject<T | null>, width: number] {
+  const ref = useRef<T>(null);
+  const [width, setWidth] = useState(0);
+  useLayoutEffect(() => {
+    const element = ref.current;
+    if (!element) return undefined;
+    setWidth(Math.floor(element.getBoundingClientRect().width));
+    const observer = new ResizeObserver(([entry]) => entry && setWidth(Math.floor(entry.contentRect.width)));
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+  return [ref, width];
+}
