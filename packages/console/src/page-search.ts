@@ -41,8 +41,18 @@ export const threads = searchOf({ q: text, sessionId: text });
 export const sessions = searchOf({ q: text, ...rangeSearch });
 export const functions = searchOf({ q: text, manifestHash: text, ...rangeSearch });
 export const oneFunction = searchOf({ role: text, tab: text, ...rangeSearch });
-export const access = searchOf({ manifestHash: text, q: text, cell: text });
-export const keys = searchOf({ kind: oneOf("api", "runtime", "access"), create: oneOf("api", "runtime", "access") });
+export const access = searchOf({
+  manifestHash: text,
+  q: text,
+  as: text,
+  verdict: oneOf("allowed", "conditional", "denied"),
+  cell: text,
+});
+export const keys = searchOf({
+  kind: oneOf("api", "runtime", "access"),
+  create: oneOf("api", "runtime", "access"),
+  key: text,
+});
 export const audit = searchOf({
   agentId: text,
   runId: text,

@@ -1,0 +1,254 @@
+import type { AccessMatrix } from "@patchbay/protocol/console";
+import { Tooltip } from "@base-ui/react/tooltip";
+import { Link } from "@tanstack/react-router";
+import { Fragment, memo, useRef, useState, type KeyboardEvent } from "react";
+import { useHotkeys } from "../../state/hotkeys.ts";
+import { classNames } from "../../ui/class-names.ts";
+import { Icon } from "../../ui/icon.tsx";
+import { Badge } from "../../ui/status.tsx";
+import { CellTooltip, MatrixCellButton } from "./matrix-cell.tsx";
+import { cellKey, countVerdicts, roleKey, roleLabel, type MatrixRow } from "./matrix-model.ts";
+
+interface MatrixProps {
+  agentId: string;
+  matrix: AccessMatrix;
+  /** Those of the matrix's functions that are shown. */
+  rows: readonly MatrixRow[];
+  /** Index of the role that is set off. */
+  highlighted: number | undefined;
+  onHighlight: (role: string | null | undefined) => void;
+  onOpen: (cell: string) => void;
+}
+
+/** A place of the grid: row 0 is the head, column 0 the functions' names. */
+type Place = readonly [row: number, column: number];
+
+/** Functions by roles, in a box of its own. One place takes Tab; arrows, Home, End, j and k go on from there. */
+export function Matrix(props: MatrixProps) {
+  const { agentId, matrix, rows, highlighted, onOpen } = props;
+  const [tooltip] = useState(() => Tooltip.createHandle<string>());
+  const table = useRef<HTMLTableElement>(null);
+  const [[row, column], setActive] = useState<Place>([1, 1]);
+  const active: Place = [Math.min(row, rows.length), column];
+
+  const goTo = (to: Place): boolean => {
+    const at: Place = [clamp(to[0], 0, rows.length), clamp(to[1], to[0] <= 0 ? 1 : 0, matrix.roles.length)];
+    const target = table.current?.querySelector<HTMLElement>(`[data-place="${at.join()}"]`);
+    target?.focus();
+    return target !== undefined && target !== null;
+  };
+  useHotkeys((key) => (key === "j" || key === "k") && goTo(stepFrom(active, key, table.current)));
+
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const to = placeAfter(event, active, rows.length, matrix.roles.length);
+    if (to && goTo(to)) event.preventDefault();
+  };
+  return (
+    <div
+      className="max-h-[max(24rem,calc(100dvh-15rem))] scroll-pt-16 scroll-pl-38 overflow-auto rounded-lg sm:scroll-pl-82"
+      data-matrix=""
+    >
+      <table
+        ref={table}
+        role="grid"
+        aria-label="Functions by roles"
+        className="w-full border-separate border-spacing-0 text-sm"
+        onKeyDown={onKeyDown}
+        onFocus={({ target }) => {
+          const place = target.closest<HTMLElement>("[data-place]")?.dataset["place"];
+          if (place !== undefined) setActive(place.split(",").map(Number) as unknown as Place);
+        }}
+      >
+        <Head {...props} active={active} />
+        <tbody>
+          {rows.map((one, index) => (
+            <Row
+              key={one.name}
+              agentId={agentId}
+              row={one}
+              roles={matrix.roles}
+              number={index + 1}
+              active={active[0] === index + 1 ? active[1] : undefined}
+              highlighted={highlighted}
+              tooltip={tooltip}
+              onOpen={onOpen}
+            />
+          ))}
+        </tbody>
+      </table>
+      <CellTooltip handle={tooltip} />
+    </div>
+  );
+}
+
+const clamp = (value: number, least: number, most: number): number => Math.max(least, Math.min(most, value));
+
+/** The first press of j goes to where Tab would. */
+function stepFrom([row, column]: Place, key: "j" | "k", table: HTMLTableElement | null): Place {
+  if (!table?.contains(document.activeElement)) return [row, column];
+  return [row + (key === "j" ? 1 : -1), column];
+}
+
+function placeAfter(event: KeyboardEvent, [row, column]: Place, rows: number, columns: number): Place | undefined {
+  const far = event.ctrlKey || event.metaKey;
+  if (event.altKey || event.shiftKey || (far && event.key !== "Home" && event.key !== "End")) return undefined;
+  switch (event.key) {
+    case "ArrowDown":
+      return [row + 1, column];
+    case "ArrowUp":
+      return [row - 1, column];
+    case "ArrowRight":
+      return [row, column + 1];
+    case "ArrowLeft":
+      return [row, column - 1];
+    case "Home":
+      return [far ? 1 : row, 0];
+    case "End":
+      return [far ? rows : row, columns];
+    default:
+      return undefined;
+  }
+}
+
+const edgeClass = "bg-surface border-line sticky";
+
+function Head({ matrix, rows, highlighted, onHighlight, active }: MatrixProps & { active: Place }) {
+  return (
+    <thead>
+      <tr>
+        <th
+          scope="col"
+          className={classNames(edgeClass, "top-0 left-0 z-20 w-36 border-r border-b px-4 text-left sm:w-80")}
+        >
+          <span className="text-muted text-xs font-medium">Function</span>
+        </th>
+        {matrix.roles.map((role, column) => {
+          const { allowed, conditional } = countVerdicts(rows, column);
+          const pressed = highlighted === column;
+          return (
+            <th
+              key={roleKey(role)}
+              scope="col"
+              className={classNames(edgeClass, "top-0 z-10 border-b p-1 text-left font-normal")}
+            >
+              <button
+                type="button"
+                data-place={`0,${column + 1}`}
+                tabIndex={active[0] === 0 && active[1] === column + 1 ? 0 : -1}
+                aria-pressed={pressed}
+                onClick={() => onHighlight(pressed ? undefined : role)}
+                className={classNames(
+                  "w-full min-w-28 rounded-md px-2 py-1.5 text-left transition-colors",
+                  pressed ? "bg-accent-soft text-accent" : "hover:bg-hover",
+                )}
+              >
+                <span className="flex items-center gap-1.5">
+                  <span
+                    className={classNames("max-w-40 truncate font-medium", role === null && "italic")}
+                    title={roleLabel(role)}
+                  >
+                    {roleLabel(role)}
+                  </span>
+                  {role !== null && role === matrix.defaultRole && <Badge>default</Badge>}
+                </span>
+                <span className={classNames("text-xs", !pressed && "text-faint")}>
+                  {allowed + conditional} of {rows.length}
+                </span>
+              </button>
+            </th>
+          );
+        })}
+      </tr>
+    </thead>
+  );
+}
+
+/** Long names break between their words. */
+const breakable = (name: string) =>
+  name.split(/(?<=[_.-])/).map((part, index) => (
+    // Parts never move.
+    <Fragment key={index}>
+      {index > 0 && <wbr />}
+      {part}
+    </Fragment>
+  ));
+
+interface RowProps {
+  agentId: string;
+  row: MatrixRow;
+  roles: AccessMatrix["roles"];
+  number: number;
+  /** Its column that takes Tab. */
+  active: number | undefined;
+  highlighted: number | undefined;
+  tooltip: Tooltip.Handle<string>;
+  onOpen: (cell: string) => void;
+}
+
+const EFFECTS = {
+  read: { tone: "idle", icon: "search" },
+  write: { tone: "info", icon: "edit" },
+  destructive: { tone: "warn", icon: "alert" },
+} as const;
+
+/** Kept as it is while the focus moves through other rows: a matrix may have thousands of cells. */
+const Row = memo(function Row({ agentId, row, roles, number, active, highlighted, tooltip, onOpen }: RowProps) {
+  const { tone, icon } = EFFECTS[row.effect];
+  return (
+    <tr className="group/row">
+      <th
+        scope="row"
+        className={classNames(
+          edgeClass,
+          "group-hover/row:bg-hover left-0 z-10 w-36 border-r border-b px-4 py-1.5 text-left font-normal group-last/row:border-b-0 sm:w-80",
+        )}
+      >
+        <span className="flex min-w-28 flex-wrap items-center gap-x-2 gap-y-1 sm:min-w-72">
+          <Link
+            to="/agents/$agentId/functions/$functionName"
+            params={{ agentId, functionName: row.name }}
+            data-place={`${number},0`}
+            tabIndex={active === 0 ? 0 : -1}
+            className="min-w-0 font-mono text-xs font-medium hover:underline sm:flex-1"
+          >
+            {breakable(row.name)}
+          </Link>
+          {row.protectedMembers.length > 0 && (
+            <span
+              className="text-muted inline-flex items-center gap-0.5 text-xs"
+              title="Result members for some roles alone"
+            >
+              <Icon name="key" className="size-3" />
+              {row.protectedMembers.length}
+              <span className="sr-only"> protected members</span>
+            </span>
+          )}
+          <Badge tone={tone} icon={icon}>
+            {row.effect}
+          </Badge>
+        </span>
+      </th>
+      {row.cells.map((cell, column) => {
+        const role = roles[column] ?? null;
+        return (
+          <td
+            key={roleKey(role)}
+            className={classNames(
+              "border-line group-hover/row:bg-hover border-b p-1 group-last/row:border-b-0",
+              highlighted === column && "bg-accent-soft/60",
+            )}
+          >
+            <MatrixCellButton
+              place={`${number},${column + 1}`}
+              focusable={active === column + 1}
+              cell={cell}
+              tooltip={tooltip}
+              label={`${row.name}, ${roleLabel(role)}`}
+              onOpen={() => onOpen(cellKey(row.name, role))}
+            />
+          </td>
+        );
+      })}
+    </tr>
+  );
+});
