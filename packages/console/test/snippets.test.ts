@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { snippetsOf, shellQuote } from "../src/format/snippets.ts";
+import { connectSnippetsOf, localSnippetOf, shellQuote, snippetsOf } from "../src/format/snippets.ts";
 
 const run = promisify(execFile);
 const body = { query: `Which of O'Neill's "late" orders cost $5?`, role: "support", analysisMode: true, note: null };
@@ -58,3 +58,22 @@ test.each(["plain", "two words", "it's", '$HOME `id` "x" \\', "-n", ""])(
     expect(stdout).toBe(`[${word}]`);
   },
 );
+
+const CONNECT = { baseUrl: "https://patchbay.example", agentId: "agt_1" };
+
+test("ways to connect name server and agent, and the key only where it is asked for", () => {
+  const { cli, code } = connectSnippetsOf(CONNECT);
+  expect(cli).toContain("patchbay connect service.ts --url https://patchbay.example --agent agt_1");
+  expect(code).toContain("key: process.env.PATCHBAY_KEY,");
+
+  const inserted = connectSnippetsOf({ ...CONNECT, runtimeKey: "patchbay_rt_1" });
+  expect(inserted.cli).toContain("PATCHBAY_KEY=patchbay_rt_1 ");
+  expect(inserted.code).toContain('key: "patchbay_rt_1",');
+});
+
+test("a query of the local variant carries the token that is written in", () => {
+  expect(localSnippetOf({ baseUrl: CONNECT.baseUrl })).toContain('"Authorization: Bearer $PATCHBAY_TOKEN"');
+  expect(localSnippetOf({ baseUrl: CONNECT.baseUrl, accessToken: "patchbay_at_1" })).toContain(
+    "'Authorization: Bearer patchbay_at_1'",
+  );
+});

@@ -87,3 +87,47 @@ function pythonLiteral(value: unknown): string {
 }
 
 const indent = (text: string, spaces: number): string => text.replaceAll("\n", `\n${" ".repeat(spaces)}`);
+
+export interface ConnectSnippet {
+  baseUrl: string;
+  agentId: string;
+  /** The runtime key to write in; without it the command shows where it belongs, and the program reads it from the environment. */
+  runtimeKey?: string | undefined;
+}
+
+/** How functions are connected: by the command, or from a program of one's own. */
+export function connectSnippetsOf({ baseUrl, agentId, runtimeKey }: ConnectSnippet): { cli: string; code: string } {
+  const key = runtimeKey === undefined ? "process.env.PATCHBAY_KEY" : JSON.stringify(runtimeKey);
+  return {
+    cli: `PATCHBAY_KEY=${shellQuote(runtimeKey ?? "patchbay_rt_...")} \\
+  patchbay connect service.ts --url ${shellQuote(baseUrl)} --agent ${shellQuote(agentId)}`,
+    code: `import { connect } from "@patchbay/functions";
+import service from "./service.ts";
+
+const runtime = connect(service, {
+  url: ${JSON.stringify(baseUrl)},
+  agentId: ${JSON.stringify(agentId)},
+  key: ${key},
+});
+await runtime.ready;`,
+  };
+}
+
+/** A query of the local variant, which `patchbay dev` alone serves. */
+export function localSnippetOf({
+  baseUrl,
+  accessToken,
+}: {
+  baseUrl: string;
+  accessToken?: string | undefined;
+}): string {
+  const header =
+    accessToken === undefined
+      ? '"Authorization: Bearer $PATCHBAY_TOKEN"'
+      : shellQuote(`Authorization: Bearer ${accessToken}`);
+  return [
+    `curl -N ${shellQuote(`${baseUrl}/agent/query-stream`)} \\`,
+    `  -H ${header} -H 'Content-Type: application/json' \\`,
+    `  -d '{"query": "What can you do?"}'`,
+  ].join("\n");
+}

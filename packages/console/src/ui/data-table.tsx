@@ -52,6 +52,12 @@ export const allRows = <Row,>(rows: Row[]): RowsQuery<Row> => ({
   refetch: () => undefined,
 });
 
+/** Rows of a query that fetches them all at once; undefined until it has. */
+export const rowsOf = <Row,>(
+  { error, isPending, refetch }: Pick<RowsQuery<Row>, "error" | "isPending" | "refetch">,
+  rows: Row[] | undefined,
+): RowsQuery<Row> => ({ ...allRows([]), data: rows, error, isPending, refetch });
+
 interface DataTableProps<Row> {
   /** Names the table for screen readers. */
   caption: string;
@@ -64,24 +70,6 @@ interface DataTableProps<Row> {
   actions?: (row: Row) => ReactNode;
   empty: ReactNode;
   sort?: Sort;
-}
-
-/** A list that is fetched as a whole, as a table takes it. */
-export function wholeList<Row>(
-  query: Pick<UseQueryResult, "error" | "isPending"> & { refetch: () => Promise<unknown> },
-  rows: Row[] | undefined,
-): DataTableProps<Row>["query"] {
-  const { error, isPending } = query;
-  const again = query.refetch as unknown as UseInfiniteQueryResult<Row[]>["refetch"];
-  return {
-    data: rows,
-    error,
-    isPending,
-    hasNextPage: false,
-    isFetchingNextPage: false,
-    fetchNextPage: again,
-    refetch: again,
-  };
 }
 
 const FROM = { md: "sm:max-md:hidden", lg: "sm:max-lg:hidden", xl: "sm:max-xl:hidden" };

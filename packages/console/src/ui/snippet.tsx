@@ -1,23 +1,52 @@
-import { useState } from "react";
-import { snippetsOf, type SnippetLanguage, type SnippetQuery } from "../format/snippets.ts";
+import { useState, type ReactNode } from "react";
+import { snippetsOf, type SnippetQuery } from "../format/snippets.ts";
 import { CodeBlock } from "./code.tsx";
 import { Tabs } from "./tabs.tsx";
+import { Switch } from "./toggle.tsx";
 
-const LANGUAGES: { value: SnippetLanguage; label: string }[] = [
-  { value: "curl", label: "curl" },
-  { value: "fetch", label: "fetch" },
-  { value: "python", label: "Python" },
-];
+/** A query ready to be copied, for curl, fetch and Python. With an `apiKey` it may be written in. */
+export function Snippets({ apiKey, ...query }: SnippetQuery) {
+  return (
+    <SnippetTabs
+      secret={apiKey}
+      insertLabel="Insert my key"
+      snippets={(key) => {
+        const { curl, fetch, python } = snippetsOf({ ...query, apiKey: key });
+        return [
+          { label: "curl", text: curl },
+          { label: "fetch", text: fetch },
+          { label: "Python", text: python },
+        ];
+      }}
+    />
+  );
+}
 
-/** A query ready to be copied, for curl, fetch and Python. */
-export function Snippets(query: SnippetQuery) {
-  const [language, setLanguage] = useState<SnippetLanguage>("curl");
-  const snippets = snippetsOf(query);
+/** Ways to write the same thing. The secret stands in none of them unless it is asked for: files and histories keep what they get. */
+export function SnippetTabs({
+  secret,
+  insertLabel,
+  snippets,
+}: {
+  secret?: string | undefined;
+  insertLabel: ReactNode;
+  snippets: (secret: string | undefined) => readonly { label: string; text: string }[];
+}) {
+  const [chosen, setChosen] = useState<string>();
+  const [inserted, setInserted] = useState(false);
+  const written = snippets(inserted ? secret : undefined);
   return (
     <Tabs
-      value={language}
-      onChange={setLanguage}
-      tabs={LANGUAGES.map(({ value, label }) => ({ value, label, content: <CodeBlock text={snippets[value]} /> }))}
+      value={chosen ?? written[0]?.label ?? ""}
+      onChange={setChosen}
+      tabs={written.map(({ label, text }) => ({ value: label, label, content: <CodeBlock text={text} /> }))}
+      actions={
+        secret !== undefined && (
+          <span className="shrink-0 pb-1.5">
+            <Switch label={insertLabel} checked={inserted} onChange={setInserted} />
+          </span>
+        )
+      }
     />
   );
 }

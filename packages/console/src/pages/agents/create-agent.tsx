@@ -114,6 +114,7 @@ function Created({ created: { agent, key }, onClose }: { created: CreatedAgent; 
           <Snippets
             baseUrl={baseUrl}
             agentId={agent.agentId}
+            apiKey={key.secret}
             body={{ query: "Which orders are late?", role: "support" }}
           />
         </section>

@@ -1,5 +1,133 @@
+import type { Credential, CredentialKind } from "@patchbay/protocol/console";
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import { lazy, Suspense } from "react";
+import { list } from "../../api/queries.ts";
+import { Card } from "../../ui/card.tsx";
+import { DataTable, type Column } from "../../ui/data-table.tsx";
+import { Time } from "../../ui/figures.tsx";
+import { GuardedButton } from "../../ui/guarded-button.tsx";
 import { PageHeader } from "../../ui/page-header.tsx";
+import { EmptyState } from "../../ui/states.tsx";
+import { Badge, Status } from "../../ui/status.tsx";
+import { Tabs } from "../../ui/tabs.tsx";
+import { KINDS } from "./kinds.ts";
 
+const CreateKey = lazy(async () => ({ default: (await import("./create-key.tsx")).CreateKey }));
+const KeyPanel = lazy(async () => ({ default: (await import("./key-panel.tsx")).KeyPanel }));
+
+const route = getRouteApi("/shell/agents/$agentId/keys");
+const ORDER: CredentialKind[] = ["api", "runtime", "access"];
+
+/** Keys and tokens of an agent, by what they are for. */
 export function KeysPage() {
-  return <PageHeader title="Keys" />;
+  const { kind = "api", create } = route.useSearch();
+  const navigate = route.useNavigate();
+  const setCreate = (next: CredentialKind | undefined) =>
+    void navigate({ search: (before) => ({ ...before, create: next }), replace: next === undefined });
+  return (
+    <>
+      <PageHeader
+        title="Keys"
+        description="Every key is for this agent alone. Secrets are shown once, when they are made, and kept as hashes."
+        actions={
+          <GuardedButton needs="developer" look="primary" icon="plus" onClick={() => setCreate(kind)}>
+            {KINDS[kind].title}
+          </GuardedButton>
+        }
+      />
+      <Tabs
+        value={kind}
+        onChange={(next) => void navigate({ search: { kind: next }, replace: true })}
+        tabs={ORDER.map((value) => ({ value, label: KINDS[value].many, content: <KeyList kind={value} /> }))}
+      />
+      <Suspense>{create && <CreateKey kind={create} onClose={() => setCreate(undefined)} />}</Suspense>
+    </>
+  );
 }
+
+function KeyList({ kind }: { kind: CredentialKind }) {
+  const { agentId } = route.useParams();
+  const { key: chosenId } = route.useSearch();
+  const navigate = route.useNavigate();
+  const keys = useInfiniteQuery(
+    list("/agents/:agent_id/credentials", { params: { agent_id: agentId }, query: { kind } }),
+  );
+  const choose = (key: string | undefined) =>
+    void navigate({ search: (before) => ({ ...before, key }), replace: true, resetScroll: false });
+  const chosen = keys.data?.find(({ credentialId }) => credentialId === chosenId);
+  return (
+    <>
+      <p className="text-muted mb-3 max-w-prose text-sm">{KINDS[kind].about}</p>
+      <Card flush>
+        <DataTable
+          caption={KINDS[kind].many}
+          query={keys}
+          columns={COLUMNS[kind]}
+          rowKey={({ credentialId }) => credentialId}
+          link={({ credentialId }, props) => (
+            <button
+              type="button"
+              {...props}
+              className={`text-left ${props.className}`}
+              onClick={() => choose(credentialId)}
+            />
+          )}
+          empty={
+            <EmptyState icon="key" title={`No ${KINDS[kind].one} yet`} command={KINDS[kind].command(agentId)}>
+              Make one here, or on the machine of the control plane.
+            </EmptyState>
+          }
+        />
+      </Card>
+      <Suspense>
+        {chosen && <KeyPanel key={chosen.credentialId} credential={chosen} onClose={() => choose(undefined)} />}
+      </Suspense>
+    </>
+  );
+}
+
+const NAME: Column<Credential> = {
+  head: "Key",
+  cell: ({ label, hint }) => (
+    <span className="block min-w-0">
+      <span className={`block font-medium ${label === null ? "text-muted italic" : ""}`}>{label ?? "no label"}</span>
+      <span className="text-faint block font-mono text-xs">{hint}</span>
+    </span>
+  ),
+};
+
+const ROLES: Column<Credential> = {
+  head: "Roles",
+  cell: ({ roles }) =>
+    roles === null ? (
+      <span className="text-muted">any</span>
+    ) : (
+      <span className="flex flex-wrap gap-1 max-sm:justify-end">
+        {roles.map((role) => (
+          <Badge key={role} tone="accent">
+            {role}
+          </Badge>
+        ))}
+      </span>
+    ),
+};
+
+const REST: Column<Credential>[] = [
+  { head: "State", cell: ({ state }) => <Status state={state} /> },
+  { head: "Last used", align: "end", cell: ({ lastUsedAt }) => <Time at={lastUsedAt} /> },
+  {
+    head: "Expires",
+    align: "end",
+    from: "md",
+    cell: ({ expiresAt, revokedAt }) =>
+      expiresAt === null || revokedAt !== null ? <span className="text-faint">–</span> : <Time at={expiresAt} />,
+  },
+  { head: "Created", align: "end", from: "lg", cell: ({ createdAt }) => <Time at={createdAt} /> },
+];
+
+const COLUMNS: Record<CredentialKind, Column<Credential>[]> = {
+  api: [NAME, ROLES, ...REST],
+  runtime: [NAME, ...REST],
+  access: [{ ...NAME, head: "Token" }, ...REST],
+};

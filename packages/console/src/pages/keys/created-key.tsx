@@ -1,0 +1,96 @@
+import type { CreatedCredential } from "@patchbay/protocol/console";
+import type { ReactNode } from "react";
+import { connectSnippetsOf, localSnippetOf } from "../../format/snippets.ts";
+import { useSession } from "../../state/session.ts";
+import { Button } from "../../ui/button.tsx";
+import { Dialog } from "../../ui/dialog.tsx";
+import { Secret } from "../../ui/secret.tsx";
+import { Snippets, SnippetTabs } from "../../ui/snippet.tsx";
+import { KINDS } from "./kinds.ts";
+
+/** Shows a secret the one time it is known, and how it is used. */
+export function CreatedKey({
+  created: { credential, secret },
+  note,
+  onClose,
+}: {
+  created: CreatedCredential;
+  note?: ReactNode;
+  onClose: () => void;
+}) {
+  const { kind } = credential;
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      sticky
+      wide
+      title={`Your new ${KINDS[kind].one}`}
+      description="Copy it now: it is shown this once."
+      footer={<Button onClick={onClose}>I have copied it</Button>}
+    >
+      <div className="grid gap-5">
+        <div className="grid gap-3">
+          <Secret label={KINDS[kind].one} secret={secret} />
+          {note}
+        </div>
+        <Usage credential={credential} secret={secret} />
+      </div>
+    </Dialog>
+  );
+}
+
+function Usage({ credential: { kind, agentId, roles }, secret }: CreatedCredential) {
+  const { baseUrl } = useSession();
+  if (kind === "api")
+    return (
+      <Titled title="Send a query">
+        <Snippets
+          baseUrl={baseUrl}
+          agentId={agentId}
+          apiKey={secret}
+          body={{ query: "What can you do?", ...(roles?.[0] !== undefined && { role: roles[0] }) }}
+        />
+      </Titled>
+    );
+  if (kind === "runtime")
+    return (
+      <Titled title="Connect your functions">
+        <ConnectSnippets agentId={agentId} runtimeKey={secret} />
+      </Titled>
+    );
+  return (
+    <Titled title="Use the local variant">
+      <SnippetTabs
+        secret={secret}
+        insertLabel="Insert my token"
+        snippets={(accessToken) => [{ label: "curl", text: localSnippetOf({ baseUrl, accessToken }) }]}
+      />
+    </Titled>
+  );
+}
+
+const Titled = ({ title, children }: { title: string; children: ReactNode }) => (
+  <section className="min-w-0">
+    <h3 className="mb-1 font-semibold">{title}</h3>
+    {children}
+  </section>
+);
+
+/** How a runtime of an agent is started. */
+export function ConnectSnippets({ agentId, runtimeKey }: { agentId: string; runtimeKey?: string }) {
+  const { baseUrl } = useSession();
+  return (
+    <SnippetTabs
+      secret={runtimeKey}
+      insertLabel="Insert my key"
+      snippets={(key) => {
+        const { cli, code } = connectSnippetsOf({ baseUrl, agentId, runtimeKey: key });
+        return [
+          { label: "Command", text: cli },
+          { label: "TypeScript", text: code },
+        ];
+      }}
+    />
+  );
+}
