@@ -30,7 +30,7 @@ export interface ListedAuditPage {
 }
 
 /** What is wanted of the audit log. `since` is a time as text, or how long ago (`24h`). */
-export interface AuditQuery extends Omit<AuditFilter, "since" | "agentId" | "orgId"> {
+export interface AuditQuery extends Omit<AuditFilter, "since" | "until" | "agentId" | "orgId"> {
   since?: string;
   /** Default 100. */
   limit?: number;

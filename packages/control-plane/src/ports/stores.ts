@@ -143,6 +143,8 @@ export interface AuditFilter {
   action?: string;
   /** Milliseconds of the database's clock; entries of that moment are in. */
   since?: number;
+  /** Entries of that moment are out. */
+  until?: number;
 }
 
 export interface AuditPage {

@@ -33,7 +33,7 @@ export function auditStore(engine: Engine): AuditStore {
 }
 
 /** Which entries are wanted, by whatever the filter names. */
-export function matches({ agentId, orgId, runId, role, functionName, action, since }: AuditFilter) {
+export function matches({ agentId, orgId, runId, role, functionName, action, since, until }: AuditFilter) {
   return (eb: ExpressionBuilder<Schema, "audit">): Expression<SqlBool> => {
     const all: Expression<SqlBool>[] = [];
     if (agentId !== undefined) all.push(eb("agent_id", "=", agentId));
@@ -44,6 +44,7 @@ export function matches({ agentId, orgId, runId, role, functionName, action, sin
     if (functionName !== undefined) all.push(eb("function_name", "=", functionName));
     if (action !== undefined) all.push(eb.or([eb("action", "=", action), beginsWith(`${action}.`)]));
     if (since !== undefined) all.push(eb("created_at", ">=", since));
+    if (until !== undefined) all.push(eb("created_at", "<", until));
     return eb.and(all);
   };
 }

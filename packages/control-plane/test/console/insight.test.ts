@@ -99,6 +99,19 @@ test("the audit log is paged and cut off where asked", async () => {
   expect(second.items[0]?.id).not.toBe(first.items[0]?.id);
 });
 
+test("of the audit log a stretch of time is shown: its beginning is in, its end is not", async () => {
+  await using console = await openConsole();
+  const { ask } = await openWithQuery(console);
+  const { items } = await ask("GET /audit", "/audit");
+  const at = items[0]?.at;
+
+  const upTo = await ask("GET /audit", `/audit?to=${at}`);
+  const from = await ask("GET /audit", `/audit?from=${at}`);
+
+  expect(upTo.items).toEqual(items.filter((item) => item.at < at!));
+  expect(from.items).toEqual(items.filter((item) => item.at >= at!));
+});
+
 test("credits tell the balance, what is held, each day, and how long they last at the present pace", async () => {
   await using console = await openConsole();
   const { orgId } = await console.admin.createOrg("Paying", "starter");

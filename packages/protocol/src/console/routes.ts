@@ -265,6 +265,7 @@ export const CONSOLE_ROUTES = {
       functionName: z.string().max(64).optional(),
       action: z.string().max(64).optional(),
       from: time.optional(),
+      to: time.optional(),
     }),
     answer: insight.AuditPage,
   },

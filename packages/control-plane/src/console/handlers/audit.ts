@@ -8,8 +8,12 @@ import { paged } from "../page-size.ts";
 export function auditHandlers({ store }: { store: Store }): HandlersOf<"GET /audit"> {
   return {
     async "GET /audit"({ by, query }) {
-      const { limit, from, ...wanted } = paged(query);
-      const filter = { ...given(wanted), ...(from !== undefined && { since: Date.parse(from) }) };
+      const { limit, from, to, ...wanted } = paged(query);
+      const filter = {
+        ...given(wanted),
+        ...(from !== undefined && { since: Date.parse(from) }),
+        ...(to !== undefined && { until: Date.parse(to) }),
+      };
       const { items, nextCursor } = await store.console.audit.list(by.orgId, { limit, ...filter });
       return { items: items.map(shown), nextCursor };
     },
