@@ -1,4 +1,4 @@
-import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { compressAssets, firstLoadBytes } from "./build/assets.ts";
@@ -16,25 +16,53 @@ const say = (line: string) => process.stderr.write(`console: ${line}\n`);
 
 const { values } = parseArgs({ options: { force: { type: "boolean" }, "copy-to": { type: "string" } } });
 const hash = hashSources(root);
-if (values.force || !existsSync(stamp) || readFileSync(stamp, "utf8") !== hash) await build();
+if (values.force || !isBuilt()) await build();
 if (values["copy-to"] && process.exitCode === undefined) copyTo(values["copy-to"]);
 
-/** Vite is loaded here alone: where nothing changed, starting costs a hash. */
+function isBuilt(): boolean {
+  return existsSync(stamp) && readFileSync(stamp, "utf8") === hash;
+}
+
+/**
+ * Vite is loaded here alone: where nothing changed, starting costs a hash. Files are made beside `dist` and moved there whole: of
+ * several that build at once, none empties what another is writing, and nobody is served half of them.
+ */
 async function build(): Promise<void> {
   const startedAt = performance.now();
   const vite = await import("vite");
-  await vite.build({ root, logLevel: "warn" });
-  compressAssets(dist);
-  const bytes = firstLoadBytes(dist, FIRST_PAGE);
-  // It names the sources; nobody is served it.
-  rmSync(join(dist, ".vite"), { recursive: true });
-  say(`built in ${Math.round(performance.now() - startedAt)} ms, first load ${(bytes / 1000).toFixed(1)} kB gzip`);
-  if (bytes > FIRST_LOAD_LIMIT) {
-    say(`first load is over ${FIRST_LOAD_LIMIT / 1000} kB: import a page's heavy parts with lazy() or import()`);
-    process.exitCode = 1;
-    return;
+  const place = mkdtempSync(join(root, "node_modules", ".build-"));
+  try {
+    const next = join(place, "dist");
+    await vite.build({ root, logLevel: "warn", build: { outDir: next } });
+    compressAssets(next);
+    const bytes = firstLoadBytes(next, FIRST_PAGE);
+    // It names the sources; nobody is served it.
+    rmSync(join(next, ".vite"), { recursive: true });
+    say(`built in ${Math.round(performance.now() - startedAt)} ms, first load ${(bytes / 1000).toFixed(1)} kB gzip`);
+    if (bytes > FIRST_LOAD_LIMIT) {
+      say(`first load is over ${FIRST_LOAD_LIMIT / 1000} kB: import a page's heavy parts with lazy() or import()`);
+      process.exitCode = 1;
+      return;
+    }
+    writeFileSync(join(next, ".stamp"), hash);
+    if (values.force || !isBuilt()) publish(next, join(place, "before"));
+  } finally {
+    rmSync(place, { recursive: true, force: true });
   }
-  writeFileSync(stamp, hash);
+}
+
+/** Puts `next` in the place of `dist`. Where another did the same meanwhile, its files stay: they are whole, and the same. */
+function publish(next: string, before: string): void {
+  try {
+    renameSync(dist, before);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+  }
+  try {
+    renameSync(next, dist);
+  } catch (error) {
+    if (!isBuilt()) throw error;
+  }
 }
 
 /** For publication. What was there goes first: assets carry their hash in the name, and old ones would stay. */
