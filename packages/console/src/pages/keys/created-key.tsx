@@ -1,11 +1,12 @@
 import type { CreatedCredential } from "@patchbay/protocol/console";
 import type { ReactNode } from "react";
-import { connectSnippetsOf, localSnippetOf } from "../../format/snippets.ts";
+import { localSnippetOf } from "../../format/snippets.ts";
 import { useSession } from "../../state/session.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { Secret } from "../../ui/secret.tsx";
 import { Snippets, SnippetTabs } from "../../ui/snippet.tsx";
+import { ConnectSnippets } from "./connect-snippets.tsx";
 import { KINDS } from "./kinds.ts";
 
 /** Shows a secret the one time it is known, and how it is used. */
@@ -76,21 +77,3 @@ const Titled = ({ title, children }: { title: string; children: ReactNode }) => 
     {children}
   </section>
 );
-
-/** How a runtime of an agent is started. */
-export function ConnectSnippets({ agentId, runtimeKey }: { agentId: string; runtimeKey?: string }) {
-  const { baseUrl } = useSession();
-  return (
-    <SnippetTabs
-      secret={runtimeKey}
-      insertLabel="Insert my key"
-      snippets={(key) => {
-        const { cli, code } = connectSnippetsOf({ baseUrl, agentId, runtimeKey: key });
-        return [
-          { label: "Command", text: cli },
-          { label: "TypeScript", text: code },
-        ];
-      }}
-    />
-  );
-}
