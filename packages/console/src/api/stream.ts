@@ -28,16 +28,16 @@ export interface FollowOptions {
 /** Tries in a row without a new event before a stream counts as lost. */
 const MAX_TRIES = 6;
 
-/** Sends a query from the playground and follows it to its end, over broken connections too. `onRun` learns the run's id as soon as it is known. */
+/** Sends a query from the playground and follows it to its end, over broken connections too. `onRun` learns the run and its thread as soon as they are known. */
 export async function* startQuery(
   body: BodyOf<"POST", "/agents/:agent_id/playground">,
-  { onRun, ...options }: FollowOptions & { onRun?: (runId: string) => void },
+  { onRun, ...options }: FollowOptions & { onRun?: (runId: string, threadId: string | undefined) => void },
 ): AsyncGenerator<FollowedEvent> {
   const { agentId, signal, client = api } = options;
   const params = { agent_id: agentId };
   const response = await client.open("POST", "/agents/:agent_id/playground", { params, body, signal });
   const runId = response?.headers.get("x-run-id") ?? undefined;
-  if (runId) onRun?.(runId);
+  if (runId) onRun?.(runId, response?.headers.get("x-thread-id") ?? undefined);
   yield* takeUp(response, runId, undefined, options);
 }
 

@@ -1,6 +1,7 @@
 import { Autocomplete } from "@base-ui/react/autocomplete";
 import { classNames } from "./class-names.ts";
 import { controlClass } from "./control-class.ts";
+import { Icon } from "./icon.tsx";
 import { itemClass, popupClass } from "./select.tsx";
 
 /** A text that is mostly one of `suggestions`, but may be another: a role, a function's name. */
@@ -11,6 +12,7 @@ export function Combobox({
   label,
   placeholder,
   className,
+  clearable = false,
 }: {
   suggestions: readonly string[];
   value: string;
@@ -18,15 +20,34 @@ export function Combobox({
   label?: string;
   placeholder?: string;
   className?: string;
+  /** With a button that empties it. */
+  clearable?: boolean;
 }) {
   return (
-    <Autocomplete.Root items={suggestions} value={value} onValueChange={onChange} openOnInputClick>
-      <Autocomplete.Input
-        aria-label={label}
-        placeholder={placeholder}
-        spellCheck={false}
-        className={controlClass(className)}
-      />
+    <Autocomplete.Root
+      items={suggestions}
+      value={value}
+      onValueChange={onChange}
+      openOnInputClick
+      // Where one is chosen, the list is opened to choose another.
+      {...(suggestions.includes(value) && { filter: null })}
+    >
+      <span className={clearable ? classNames("relative min-w-0", className) : "contents"}>
+        <Autocomplete.Input
+          aria-label={label}
+          placeholder={placeholder}
+          spellCheck={false}
+          className={controlClass(clearable ? "pr-7" : className)}
+        />
+        {clearable && (
+          <Autocomplete.Clear
+            aria-label={`Clear ${label?.toLowerCase() ?? "this"}`}
+            className="text-muted hover:text-text absolute inset-y-0 right-0 flex w-7 items-center justify-center rounded-md"
+          >
+            <Icon name="close" className="size-3" />
+          </Autocomplete.Clear>
+        )}
+      </span>
       <Autocomplete.Portal>
         <Autocomplete.Positioner sideOffset={4} className="z-50">
           <Autocomplete.Popup className={classNames(popupClass, "data-empty:hidden")}>

@@ -72,7 +72,8 @@ const toneOf = (code: string): string => (code === "denied" ? "text-warn" : "tex
 
 /** Arguments in a line: `order_id "#W1", reason "…"`. */
 function inShort(parameters: unknown): string {
-  if (typeof parameters !== "object" || parameters === null) return String(parameters ?? "");
+  if (typeof parameters === "string") return parameters.slice(0, 300);
+  if (typeof parameters !== "object" || parameters === null) return "";
   const members = Object.entries(parameters).map(([name, value]) => `${name}: ${JSON.stringify(value)}`);
   return members.join(", ").slice(0, 300);
 }
