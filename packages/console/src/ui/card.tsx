@@ -25,7 +25,7 @@ export function Card({
     >
       {title !== undefined && (
         <header className="border-line flex flex-wrap items-center justify-between gap-x-4 gap-y-2 border-b px-4 py-2.5">
-          <div className="min-w-0">
+          <div className="min-w-0 flex-1 basis-40">
             <h2 id={id} className="text-base font-semibold">
               {title}
             </h2>

@@ -31,7 +31,7 @@ export function PageHeader({
   return (
     <header className="mb-5 flex flex-col gap-3">
       <div className="flex flex-wrap items-start justify-between gap-x-6 gap-y-3">
-        <div className="min-w-0">
+        <div className="min-w-0 flex-1 basis-48">
           <h1 ref={heading} tabIndex={-1} className="text-xl font-semibold tracking-tight text-balance">
             {name}
           </h1>

@@ -1,3 +1,4 @@
+import { Button } from "../ui/button.tsx";
 import { Kbd } from "../ui/kbd.tsx";
 
 const MARKS = [
@@ -11,12 +12,12 @@ const MARKS = [
 
 const KEYS = [
   ["p", "parent"],
-  ["n", "next failure"],
+  ["t", "top"],
   ["Enter", "details"],
 ] as const;
 
-/** What colours and patterns mean, and the keys. */
-export function Legend() {
+/** What colours and patterns mean, and the keys. `onTrouble` goes to the next span that failed or was denied, where there is one. */
+export function Legend({ onTrouble }: { onTrouble: (() => void) | undefined }) {
   return (
     <div className="border-line text-muted flex flex-wrap items-center justify-between gap-x-6 gap-y-2 border-t px-4 py-2 text-xs">
       <ul className="flex flex-wrap items-center gap-x-4 gap-y-1">
@@ -27,13 +28,18 @@ export function Legend() {
           </li>
         ))}
       </ul>
-      <ul className="flex flex-wrap items-center gap-x-4 gap-y-1 max-sm:hidden">
+      <div className="flex flex-wrap items-center gap-x-4 gap-y-1">
         {KEYS.map(([key, word]) => (
-          <li key={key} className="inline-flex items-center gap-1.5">
+          <span key={key} className="inline-flex items-center gap-1.5 max-sm:hidden">
             <Kbd keys={key} /> {word}
-          </li>
+          </span>
         ))}
-      </ul>
+        {onTrouble && (
+          <Button size="small" look="ghost" icon="down" className="-mx-1" onClick={onTrouble}>
+            Next failure <Kbd keys="n" />
+          </Button>
+        )}
+      </div>
     </div>
   );
 }

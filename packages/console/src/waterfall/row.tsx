@@ -4,7 +4,7 @@ import { classNames } from "../ui/class-names.ts";
 import { Icon } from "../ui/icon.tsx";
 import { Bar } from "./bar.tsx";
 import { endOf, troubleOf, type Stretch, type TraceRow } from "./rows.ts";
-import { KIND_ICONS, KIND_WORDS, nameOf, noteOf } from "./span-look.ts";
+import { KIND_ICONS, KIND_WORDS, hintOf, nameOf, noteOf } from "./span-look.ts";
 
 interface RowProps {
   row: TraceRow;
@@ -34,6 +34,7 @@ export const Row = memo(function Row({
   ...bar
 }: RowProps) {
   const { span, level, open, parent, position, siblings } = row;
+  const hint = hintOf(span);
   const length = endOf(span, bar.nowMs) - span.startMs;
   return (
     <div
@@ -66,6 +67,7 @@ export const Row = memo(function Row({
           )}
         >
           {nameOf(span)}
+          {hint !== undefined && <span className="text-faint ml-2 font-sans">{hint}</span>}
         </span>
         <Marks row={row} />
       </div>

@@ -43,3 +43,13 @@ export function noteOf({ state, rule, code }: Span): string | undefined {
   if (state === "failed" || state === "unknown" || state === "cancelled") return code ?? state;
   return undefined;
 }
+
+const HINT_UNITS = 60;
+
+/** What tells rows of one name apart: which turn it is, or the first thing that a call was given. */
+export function hintOf({ kind, input, attributes }: Span): string | undefined {
+  if (kind === "turn") return attributes["plan"] === true ? "plan" : `turn ${Number(attributes["step"]) + 1}`;
+  if (kind !== "call" || typeof input !== "object" || input === null) return undefined;
+  const first = Object.values(input).find((value) => typeof value === "string" || typeof value === "number");
+  return first === undefined ? undefined : String(first).slice(0, HINT_UNITS);
+}

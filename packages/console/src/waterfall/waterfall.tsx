@@ -4,6 +4,7 @@ import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState, typ
 import { useHotkeys } from "../state/hotkeys.ts";
 import { useMedia } from "../ui/use-media.ts";
 import { Cursor, TickLabels, TickLines } from "./axis.tsx";
+import { Legend } from "./legend.tsx";
 import { Row } from "./row.tsx";
 import { ancestorsOf, endOf, gapsIn, nextTrouble, rowsOf } from "./rows.ts";
 import { axisEndOf } from "./scale.ts";
@@ -21,6 +22,8 @@ interface WaterfallProps {
   follow: boolean;
 }
 
+/** What the label of a tick needs. */
+const TICK_PX = 76;
 /** A gap below this share of the axis is no gap to the eye. */
 const LEAST_GAP = 0.02;
 
@@ -34,7 +37,7 @@ export function Waterfall({ spans, running, nowMs, selected, onSelect, follow }:
   const narrow = useMedia("(width < 40rem)");
   const rows = useMemo(() => rowsOf(spans, closed), [spans, closed]);
   const axisMs = axisEndOf(Math.max(running ? nowMs : 0, ...spans.map((span) => endOf(span, 0))), running);
-  const most = useMedia("(width >= 87.5rem)") ? 8 : narrow ? 3 : 5;
+  const most = Math.max(2, Math.floor(useWidth(axis) / TICK_PX));
 
   const focused = rows.find(({ span }) => span.id === (active ?? selected)) ?? rows[0];
   const activeIndex = focused ? rows.indexOf(focused) : 0;
@@ -79,52 +82,56 @@ export function Waterfall({ spans, running, nowMs, selected, onSelect, follow }:
     onSelect(undefined);
     return true;
   };
+  const troubled = nextTrouble(spans, undefined) !== undefined;
   return (
-    <div
-      ref={grid}
-      role="treegrid"
-      aria-label="Waterfall"
-      aria-rowcount={rows.length + 1}
-      className="waterfall relative min-w-0"
-      onKeyDown={(event) =>
-        moveInTree(event, { rows, active: focused?.span.id ?? "", focus, setOpen, select, toTrouble, close })
-      }
-    >
-      <Head axisMs={axisMs} most={most} />
-      <div role="rowgroup" className="relative" style={{ height: `${virtualizer.getTotalSize()}px` }}>
-        <div ref={axis} aria-hidden="true" className="waterfall-axis pointer-events-none absolute inset-y-0">
-          <TickLines axisMs={axisMs} most={most} />
-          <Cursor axis={axis} axisMs={axisMs} />
+    <>
+      <div
+        ref={grid}
+        role="treegrid"
+        aria-label="Waterfall"
+        aria-rowcount={rows.length + 1}
+        className="relative min-w-0"
+        onKeyDown={(event) =>
+          moveInTree(event, { rows, active: focused?.span.id ?? "", focus, setOpen, select, toTrouble, close })
+        }
+      >
+        <Head axisMs={axisMs} most={most} />
+        <div role="rowgroup" className="relative" style={{ height: `${virtualizer.getTotalSize()}px` }}>
+          <div ref={axis} aria-hidden="true" className="waterfall-axis pointer-events-none absolute inset-y-0">
+            <TickLines axisMs={axisMs} most={most} />
+            <Cursor axis={axis} axisMs={axisMs} />
+          </div>
+          {virtualizer.getVirtualItems().map(({ index, start }) => {
+            const row = rows[index]!;
+            const { span } = row;
+            const open = span.endMs === null;
+            return (
+              <Row
+                key={span.id}
+                row={row}
+                index={index}
+                top={start - virtualizer.options.scrollMargin}
+                height={height}
+                axisMs={axisMs}
+                nowMs={open ? nowMs : 0}
+                gaps={span.kind === "query" ? gapsOf(span, spans, nowMs, axisMs) : undefined}
+                active={index === activeIndex}
+                selected={span.id === selected}
+                onSelect={select}
+                onOpen={setOpen}
+              />
+            );
+          })}
         </div>
-        {virtualizer.getVirtualItems().map(({ index, start }) => {
-          const row = rows[index]!;
-          const { span } = row;
-          const open = span.endMs === null;
-          return (
-            <Row
-              key={span.id}
-              row={row}
-              index={index}
-              top={start - virtualizer.options.scrollMargin}
-              height={height}
-              axisMs={axisMs}
-              nowMs={open ? nowMs : 0}
-              gaps={span.kind === "query" ? gapsOf(span, spans, nowMs, axisMs) : undefined}
-              active={index === activeIndex}
-              selected={span.id === selected}
-              onSelect={select}
-              onOpen={setOpen}
-            />
-          );
-        })}
       </div>
-    </div>
+      <Legend onTrouble={troubled ? toTrouble : undefined} />
+    </>
   );
 }
 
 function Head({ axisMs, most }: { axisMs: number; most: number }) {
   return (
-    <div role="rowgroup" className="border-line bg-surface sticky top-12 z-2 border-b">
+    <div role="rowgroup" className="border-line bg-surface sticky top-12 z-2 rounded-t-lg border-b">
       <div
         role="row"
         aria-rowindex={1}
@@ -150,6 +157,18 @@ function Head({ axisMs, most }: { axisMs: number; most: number }) {
 function gapsOf(query: Span, spans: readonly Span[], nowMs: number, axisMs: number) {
   const stretchOf = (span: Span) => ({ startMs: span.startMs, endMs: endOf(span, nowMs) });
   return gapsIn(stretchOf(query), spans.filter((span) => span !== query).map(stretchOf), axisMs * LEAST_GAP);
+}
+
+/** Width of an element as it changes. */
+function useWidth(element: RefObject<HTMLElement | null>): number {
+  const [width, setWidth] = useState(0);
+  useLayoutEffect(() => {
+    if (!element.current) return undefined;
+    const observer = new ResizeObserver(([entry]) => setWidth(entry?.contentRect.width ?? 0));
+    observer.observe(element.current);
+    return () => observer.disconnect();
+  }, [element]);
+  return width;
 }
 
 /** The page itself scrolls; the row with the focus stays drawn, so that it is not lost. */

@@ -17,7 +17,7 @@ import { logOf, type Dialect } from "./use-run-trace.ts";
 /** Pages fetched without being asked for. */
 const PAGES_AT_ONCE = 5;
 
-/** The events of a run, part after part; `enabled` keeps from fetching what is not shown. */
+/** The events of a run, part after part. */
 export function useRunLog(run: Pick<RunTrace, "agentId" | "runId">, dialect: Dialect) {
   const log = useInfiniteQuery({ ...logOf(run.agentId, run.runId, dialect), staleTime: 60_000 });
   const { hasNextPage, isFetchingNextPage, fetchNextPage, data } = log;
@@ -123,7 +123,7 @@ function EventRow({ event, createdAt }: { event: LogEvent; createdAt: string }) 
   const offsetMs = Math.max(0, Date.parse(event.at) - Date.parse(createdAt));
   return (
     <details open={open} onToggle={(toggled) => setOpen(toggled.currentTarget.open)}>
-      <summary className="hover:bg-hover/60 grid grid-cols-[1rem_4.5rem_minmax(0,1fr)] items-center gap-x-2 px-4 py-1.5 text-sm focus-visible:-outline-offset-2 sm:grid-cols-[1rem_4.5rem_2.5rem_9rem_minmax(0,1fr)_auto]">
+      <summary className="hover:bg-hover/60 grid min-h-8.5 grid-cols-[1rem_4.5rem_minmax(0,1fr)] items-center gap-x-2 px-4 py-1.5 text-sm focus-visible:-outline-offset-2 sm:grid-cols-[1rem_4.5rem_2.5rem_9rem_minmax(0,1fr)_auto]">
         <Icon name={open ? "down" : "right"} className="text-faint size-3.5" />
         <span className="text-muted text-right text-xs whitespace-nowrap">+{formatDuration(offsetMs)}</span>
         <span className="text-faint text-xs max-sm:hidden">#{event.seq}</span>
@@ -146,11 +146,16 @@ function EventRow({ event, createdAt }: { event: LogEvent; createdAt: string }) 
 
 const PREVIEW_UNITS = 300;
 
-/** What a row says of an event: its type, and the beginning of what it carries. */
+/** What a row says of an event in either form: its type, and the beginning of what it carries. */
 function readBody(body: string): { type: string; failed: boolean; rest: string } {
   const { type, data, ...members } = JSON.parse(body) as { type: string; data?: object };
   const carried = { ...members, ...data } as Record<string, unknown>;
-  const text = carried["content"] ?? carried["errorMessage"] ?? carried["message"] ?? carried["response"];
-  const rest = typeof text === "string" ? text : (JSON.stringify(carried) ?? "");
-  return { type, failed: carried["success"] === false || type === "error", rest: rest.slice(0, PREVIEW_UNITS) };
+  const first = (...names: string[]): unknown =>
+    names.map((name) => carried[name]).find((value) => value !== undefined);
+  const name = first("toolName", "name");
+  const failed = carried["success"] === false || type === "error";
+  const payload = first("content", "errorMessage", "error", "message", "response", "parameters", "arguments", "result");
+  const text = typeof payload === "string" ? payload : (JSON.stringify(payload ?? carried) ?? "");
+  const rest = typeof name === "string" ? `${name}  ${text}` : text;
+  return { type, failed, rest: rest.slice(0, PREVIEW_UNITS) };
 }

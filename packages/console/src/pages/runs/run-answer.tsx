@@ -9,7 +9,7 @@ import { Icon } from "../../ui/icon.tsx";
 import { Markdown } from "../../ui/markdown.tsx";
 
 /** Answers longer than this begin folded. */
-const LONG_UNITS = 1_500;
+const LONG_UNITS = 800;
 
 /** What the caller got; while it is being written, as far as it came. */
 export function RunAnswer({ run, running, partial }: { run: RunTrace; running: boolean; partial: string }) {

@@ -6,6 +6,9 @@ import { Badge, Status } from "../../ui/status.tsx";
 import { CallMarks } from "./run-figures.tsx";
 import { SOURCE_WORDS } from "./sources.ts";
 
+/** Not on the cards of narrow screens: they would be long, and the run itself tells it. */
+const UNSTACKED = "max-sm:hidden!";
+
 /** Columns of a list of runs; bars of durations are drawn against the longest one shown. */
 export const runColumns = (longestMs: number): Column<RunSummary>[] => [
   {
@@ -37,6 +40,7 @@ export const runColumns = (longestMs: number): Column<RunSummary>[] => [
   {
     head: "Source",
     from: "xl",
+    className: UNSTACKED,
     cell: ({ source }) => <span className="text-muted whitespace-nowrap">{SOURCE_WORDS[source]}</span>,
   },
   {
@@ -46,8 +50,8 @@ export const runColumns = (longestMs: number): Column<RunSummary>[] => [
     cell: (run) => (
       <span className="whitespace-nowrap">
         {run.deniedCalls + run.failedCalls > 0 && (
-          <span className="mr-2 text-xs">
-            <CallMarks run={run} />
+          <span className="text-muted text-xs">
+            <CallMarks run={run} /> of{" "}
           </span>
         )}
         <Count value={run.calls} />
@@ -63,9 +67,10 @@ export const runColumns = (longestMs: number): Column<RunSummary>[] => [
     head: "Tokens",
     align: "end",
     from: "lg",
+    className: UNSTACKED,
     cell: ({ inputTokens, outputTokens }) => <Count value={inputTokens + outputTokens} short />,
   },
-  { head: "Cost", align: "end", from: "lg", cell: ({ costUsd }) => <Money usd={costUsd} /> },
+  { head: "Cost", align: "end", from: "lg", className: UNSTACKED, cell: ({ costUsd }) => <Money usd={costUsd} /> },
   { head: "Age", align: "end", cell: ({ createdAt }) => <Time at={createdAt} /> },
 ];
 

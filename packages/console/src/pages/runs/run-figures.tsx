@@ -48,7 +48,7 @@ export function CallMarks({
 
 function Figure({ name, value, detail, mark }: { name: string; value: ReactNode; detail?: ReactNode; mark?: string }) {
   return (
-    <div className="border-line -mr-px -mb-px min-w-0 border-r border-b px-4 py-2.5">
+    <div className="border-line -mr-px -mb-px min-w-0 border-r last:max-xl:col-span-2 border-b px-4 py-2.5">
       <dt className="text-muted flex items-center gap-1.5 text-xs">
         {mark !== undefined && <span aria-hidden="true" className={`size-2 rounded-xs ${mark}`} />}
         {name}

@@ -11,7 +11,6 @@ import { Status } from "../../ui/status.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
 import { useMedia } from "../../ui/use-media.ts";
 import { PageSkeleton } from "../../shell/page-skeleton.tsx";
-import { Legend } from "../../waterfall/legend.tsx";
 import { KIND_ICONS, nameOf } from "../../waterfall/span-look.ts";
 import { useRunClock } from "../../waterfall/use-run-clock.ts";
 import { Waterfall } from "../../waterfall/waterfall.tsx";
@@ -118,7 +117,6 @@ function WaterfallView({ run, running, partial, nowMs }: Omit<RunProps, "knownAt
             onSelect={select}
             follow={wide}
           />
-          <Legend />
         </Card>
         {wide && span && (
           <Card
@@ -144,7 +142,7 @@ function WaterfallView({ run, running, partial, nowMs }: Omit<RunProps, "knownAt
           {panel}
         </Drawer>
       )}
-      <div className="mt-4 grid items-start gap-4 xl:grid-cols-[minmax(0,3fr)_minmax(0,2fr)]">
+      <div className="mt-4 grid items-start gap-4 min-[1100px]:grid-cols-[minmax(0,1fr)_minmax(20rem,36%)]">
         <RunAnswer run={run} running={running} partial={partial} />
         <div className="grid min-w-0 gap-4">
           <RunRequest run={run} />
