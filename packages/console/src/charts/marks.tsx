@@ -41,21 +41,24 @@ export function StackedBars({ plot, series }: { plot: Plot; series: readonly Ser
   );
 }
 
-/** A line for each series; where a step stands alone, a dot. `band` fills what lies between two of them. */
+/** A line for each series; where a step stands alone, a dot. `band` fills what lies between two of them, `filled` what lies below. */
 export function Lines({
   plot,
   series,
   band,
+  filled = false,
 }: {
   plot: Plot;
   series: readonly Series[];
   band?: readonly [low: string, high: string] | undefined;
+  filled?: boolean | undefined;
 }) {
   const low = series.find(({ key }) => key === band?.[0]);
   const high = series.find(({ key }) => key === band?.[1]);
   return (
     <g fill="none" strokeLinejoin="round" strokeLinecap="round">
       {low && high && <Band plot={plot} low={low} high={high} />}
+      {filled && series.map((one) => <Band key={one.key} plot={plot} low={floorOf(one)} high={one} />)}
       {series.map(({ key, look, values }) => (
         <g key={key} stroke={cssColor(look.color)} strokeWidth="1.75" strokeDasharray={look.dash}>
           {runsOf(values).map(({ from, to }) =>
@@ -77,6 +80,8 @@ export function Lines({
     </g>
   );
 }
+
+const floorOf = (series: Series): Series => ({ ...series, values: series.values.map(() => 0) });
 
 function Band({ plot, low, high }: { plot: Plot; low: Series; high: Series }) {
   const known = low.values.map((value, i) => (value === null || high.values[i] == null ? null : value));

@@ -1,6 +1,7 @@
 import { useSignal } from "../state/signal.ts";
 import { zone } from "../state/zone.ts";
 import { CopyButton } from "../ui/copy.tsx";
+import { csvOf } from "./csv.ts";
 import type { Series } from "./series.ts";
 import { stepLabel, type TimeSteps } from "./time-steps.ts";
 import { formatValue, type Unit } from "./units.ts";
@@ -73,12 +74,4 @@ function Head({ end = false, children }: { end?: boolean; children: string }) {
       {children}
     </th>
   );
-}
-
-/** Oldest first, exact values, times in ISO 8601. */
-export function csvOf(steps: TimeSteps, series: readonly Series[]): string {
-  const quote = (text: string): string => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-  const head = ["from", ...series.map(({ label }) => quote(label))];
-  const rows = steps.at.map((at, i) => [at, ...series.map(({ values }) => String(values[i] ?? ""))]);
-  return [head, ...rows].map((row) => row.join(",")).join("\n");
 }

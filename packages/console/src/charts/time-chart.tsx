@@ -21,6 +21,8 @@ export interface TimeChartProps {
   kind: "bars" | "lines";
   /** Keys of two lines whose space between is filled. */
   band?: readonly [low: string, high: string] | undefined;
+  /** Fills what lies below lines. */
+  filled?: boolean;
   /** What Enter or a click on a step does: `what` goes on from "Click to". */
   open?: { what: string; at: (index: number) => void } | undefined;
   height?: number;
@@ -33,7 +35,7 @@ const LABEL_WIDTH = 64;
 
 /** Values over time, read step by step with the pointer or the arrow keys. */
 export function TimeChart(props: TimeChartProps) {
-  const { steps, series, unit, kind, band, title, height = 208 } = props;
+  const { steps, series, unit, kind, band, filled, title, height = 208 } = props;
   const [ref, width] = useWidth<HTMLDivElement>();
   const shownZone = useSignal(zone);
   const [active, setActive] = useState<number>();
@@ -60,7 +62,7 @@ export function TimeChart(props: TimeChartProps) {
             {kind === "bars" ? (
               <StackedBars plot={plot} series={series} />
             ) : (
-              <Lines plot={plot} series={series} band={band} />
+              <Lines plot={plot} series={series} band={band} filled={filled} />
             )}
           </svg>
           <Reader

@@ -28,7 +28,7 @@ export function CodeBlock({ text, title, wrap = false }: { text: string; title?:
 export function Command({ text }: { text: string }) {
   return (
     <div className="border-line bg-sunken flex min-w-0 items-center gap-1 rounded-lg border py-0.5 pr-1 pl-3 text-left">
-      <code className="min-w-0 flex-1 overflow-x-auto py-1 font-mono text-xs whitespace-pre">
+      <code tabIndex={0} className="min-w-0 flex-1 overflow-x-auto py-1 font-mono text-xs whitespace-pre">
         <span aria-hidden="true" className="text-faint select-none">
           ${" "}
         </span>

@@ -3,6 +3,7 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import { resource } from "../../api/queries.ts";
 import { stepRange } from "../../charts/time-steps.ts";
 import { rangeBefore, rangeOf } from "../../format/time-range.ts";
+import { useMay } from "../../state/session.ts";
 import { buttonClass } from "../../ui/button.tsx";
 import { EmptyState } from "../../ui/states.tsx";
 import { AnalyticsView, PRESET, type AnalyticsSearch } from "./analytics-view.tsx";
@@ -15,6 +16,7 @@ export function AgentAnalyticsPage() {
   const search = route.useSearch();
   const navigate = route.useNavigate();
   const { agentId } = route.useParams();
+  const mayAsk = useMay("developer");
   const params = { agent_id: agentId };
   const { role } = search;
   const figures = useQuery({
@@ -49,9 +51,11 @@ export function AgentAnalyticsPage() {
           icon="chart"
           title={role === undefined ? "No queries in this time" : `No queries as ${role} in this time`}
           action={
-            <Link to="/agents/$agentId/playground" params={{ agentId }} className={buttonClass("primary")}>
-              Ask in the playground
-            </Link>
+            mayAsk && (
+              <Link to="/agents/$agentId/playground" params={{ agentId }} className={buttonClass("primary")}>
+                Ask in the playground
+              </Link>
+            )
           }
         >
           Figures appear as soon as a query has ended. A longer time, or another role, may have some.
