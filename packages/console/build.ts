@@ -29,6 +29,8 @@ function isBuilt(): boolean {
  */
 async function build(): Promise<void> {
   const startedAt = performance.now();
+  // Whatever the caller's says: with another, React's development build would go in.
+  process.env["NODE_ENV"] = "production";
   const vite = await import("vite");
   const place = mkdtempSync(join(root, "node_modules", ".build-"));
   try {
