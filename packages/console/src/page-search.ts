@@ -1,5 +1,5 @@
 import { rangeSearch } from "./format/time-range.ts";
-import { flag, instant, oneOf, searchOf, text } from "./search.ts";
+import { flag, oneOf, searchOf, text } from "./search.ts";
 
 /** Search parameters of each page: everything that a link to it should show again. */
 export const agents = searchOf({ q: text, create: flag });
@@ -39,8 +39,20 @@ export const runs = searchOf({
 export const run = searchOf({ span: text, tab: text, view: text });
 export const threads = searchOf({ q: text, sessionId: text });
 export const sessions = searchOf({ q: text, ...rangeSearch });
-export const functions = searchOf({ q: text, manifestHash: text, ...rangeSearch });
-export const oneFunction = searchOf({ role: text, tab: text, ...rangeSearch });
+export const functions = searchOf({
+  q: text,
+  sort: text,
+  view: oneOf("list", "sets"),
+  manifestHash: text,
+  base: text,
+  ...rangeSearch,
+});
+export const oneFunction = searchOf({
+  role: text,
+  tab: oneOf("try", "roles", "schema"),
+  manifestHash: text,
+  ...rangeSearch,
+});
 export const access = searchOf({
   manifestHash: text,
   q: text,
@@ -59,6 +71,8 @@ export const audit = searchOf({
   role: text,
   functionName: text,
   action: text,
-  from: instant,
+  entry: text,
+  ...rangeSearch,
 });
+export const members = searchOf({ create: flag });
 export const credits = searchOf({ ...rangeSearch, kind: oneOf("grant", "hold", "settle", "release") });

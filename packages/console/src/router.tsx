@@ -176,7 +176,7 @@ const audit = createRoute({
   getParentRoute: () => shell,
   path: "/audit",
   validateSearch: search.audit,
-  component: lazyRouteComponent(() => import("./pages/organisation/audit-page.tsx"), "AuditPage"),
+  component: lazyRouteComponent(() => import("./pages/audit/audit-page.tsx"), "AuditPage"),
 });
 
 const credits = createRoute({
@@ -189,7 +189,8 @@ const credits = createRoute({
 const members = createRoute({
   getParentRoute: () => shell,
   path: "/members",
-  component: lazyRouteComponent(() => import("./pages/organisation/members-page.tsx"), "MembersPage"),
+  validateSearch: search.members,
+  component: lazyRouteComponent(() => import("./pages/members/members-page.tsx"), "MembersPage"),
 });
 
 const settings = createRoute({

@@ -1,5 +1,0 @@
-import { PageHeader } from "../../ui/page-header.tsx";
-
-export function MembersPage() {
-  return <PageHeader title="Members" />;
-}
