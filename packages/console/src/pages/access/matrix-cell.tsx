@@ -55,7 +55,8 @@ export function MatrixCellButton({
     >
       <Icon name={icon} className="size-3.5" />
       {verdict}
-      <span className="ml-auto flex items-center gap-1.5 font-normal">
+      {/* In words in the label. */}
+      <span aria-hidden="true" className="ml-auto flex items-center gap-1.5 font-normal">
         {calls > 0 && <span>{formatCompact(calls)}</span>}
         {denied > 0 && (
           <span className="text-warn inline-flex items-center gap-0.5">
