@@ -27,10 +27,13 @@ const PATHS: Record<Topic, PathOf<"GET">[]> = {
     "/agents/:agent_id/analytics",
     "/analytics",
   ],
-  credentials: ["/agents/:agent_id/credentials"],
+  credentials: ["/agents/:agent_id/credentials", "/audit"],
   credits: ["/credits", "/credits/ledger", "/organisation"],
-  members: ["/members", "/session", "/organisation"],
+  members: ["/members", "/session", "/organisation", "/audit"],
 };
+
+/** For queries about a stretch of time that is over: what goes on does not change them. */
+export const PAST = { past: true };
 
 /** Busy services change many times a second; lists follow at this pace. */
 const PAUSE_MS = 1_500;
@@ -48,7 +51,9 @@ export function followChanges(queries: QueryClient): () => void {
     timer = undefined;
     const paths = new Set<unknown>([...topics].flatMap((topic) => PATHS[topic] ?? []));
     topics.clear();
-    void queries.invalidateQueries({ predicate: ({ queryKey }) => paths.has(pathOfKey(queryKey)) });
+    void queries.invalidateQueries({
+      predicate: ({ queryKey, meta }) => paths.has(pathOfKey(queryKey)) && meta?.["past"] !== true,
+    });
   };
   const onMessage = ({ data }: MessageEvent<string>): void => {
     for (const topic of (JSON.parse(data) as Change).topics) topics.add(topic);

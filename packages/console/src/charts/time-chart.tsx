@@ -115,9 +115,15 @@ function Reader({ title, steps, plot, index, onIndex, open, text }: ReaderProps)
   const last = steps.at.length - 1;
   const readBefore = useRef<number>(undefined);
   const onPointer = (event: PointerEvent): void => onIndex(plot.indexAt(placeOf(event, plot)));
+  const openStep = (): void => {
+    if (!open || index === undefined) return;
+    // The page may narrow itself: the same number would be another step.
+    onIndex(undefined);
+    open.at(index);
+  };
   const onKey = (event: KeyboardEvent): void => {
     const next = keyTarget(event.key, index, last);
-    if (event.key === "Enter" && index !== undefined) open?.at(index);
+    if (event.key === "Enter" && index !== undefined) openStep();
     else if (event.key === "Escape") onIndex(undefined);
     else if (next !== undefined) onIndex(Math.min(last, Math.max(0, next)));
     else return;
@@ -143,7 +149,7 @@ function Reader({ title, steps, plot, index, onIndex, open, text }: ReaderProps)
       }}
       onPointerLeave={({ pointerType }) => pointerType === "mouse" && onIndex(undefined)}
       onBlur={() => onIndex(undefined)}
-      onClick={() => index !== undefined && index === readBefore.current && open?.at(index)}
+      onClick={() => index === readBefore.current && openStep()}
       onKeyDown={onKey}
     />
   );

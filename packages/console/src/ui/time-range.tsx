@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { formatDate } from "../format/times.ts";
+import { formatBucket, formatDate } from "../format/times.ts";
 import { PRESETS, type Preset, type RangeSearch } from "../format/time-range.ts";
 import { useSignal } from "../state/signal.ts";
 import { zone } from "../state/zone.ts";
@@ -22,9 +22,7 @@ export function TimeRange({
 }) {
   const shownZone = useSignal(zone);
   const custom = value.range === undefined && value.from !== undefined;
-  const label = custom
-    ? `${formatDate(value.from!, shownZone)} – ${value.to === undefined ? "now" : formatDate(value.to, shownZone)}`
-    : PRESETS[value.range ?? preset].label;
+  const label = custom ? spanLabel(value.from!, value.to, shownZone) : PRESETS[value.range ?? preset].label;
   return (
     <Popover
       title="Time range"
@@ -37,6 +35,15 @@ export function TimeRange({
       <Choices key={label} value={value} preset={custom ? undefined : (value.range ?? preset)} onChange={onChange} />
     </Popover>
   );
+}
+
+/** Days, or times where it is all one day. */
+function spanLabel(from: string, to: string | undefined, shownZone: "local" | "utc"): string {
+  const day = formatDate(from, shownZone);
+  if (to === undefined) return `${day} – now`;
+  const lastDay = formatDate(to, shownZone);
+  if (day !== lastDay) return `${day} – ${lastDay}`;
+  return `${formatBucket(from, 3_600_000, shownZone)} – ${formatBucket(to, 60_000, shownZone)}`;
 }
 
 function Choices({

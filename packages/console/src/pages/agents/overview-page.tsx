@@ -1,5 +1,6 @@
-import { useQuery, useSuspenseQuery } from "@tanstack/react-query";
+import { keepPreviousData, useQuery, useSuspenseQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
+import { PAST } from "../../api/live.ts";
 import { resource } from "../../api/queries.ts";
 import { rangeBefore, rangeOf } from "../../format/time-range.ts";
 import { useMay, useSession } from "../../state/session.ts";
@@ -74,8 +75,15 @@ export function OverviewPage() {
 
 function LastDay({ agentId }: { agentId: string }) {
   const params = { agent_id: agentId };
-  const figures = useQuery(resource("/agents/:agent_id/analytics", { params, query: rangeOf({}) }));
-  const before = useQuery(resource("/agents/:agent_id/analytics", { params, query: rangeBefore({}) }));
+  const figures = useQuery({
+    ...resource("/agents/:agent_id/analytics", { params, query: rangeOf({}) }),
+    placeholderData: keepPreviousData,
+  });
+  const before = useQuery({
+    ...resource("/agents/:agent_id/analytics", { params, query: rangeBefore({}) }),
+    meta: PAST,
+    placeholderData: keepPreviousData,
+  });
   return (
     <section aria-labelledby="last-day">
       <div className="mb-2 flex items-baseline justify-between gap-4">

@@ -1,5 +1,6 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
+import { PAST } from "../../api/live.ts";
 import { resource } from "../../api/queries.ts";
 import { stepRange } from "../../charts/time-steps.ts";
 import { rangeBefore, rangeOf } from "../../format/time-range.ts";
@@ -23,9 +24,11 @@ export function AgentAnalyticsPage() {
     ...resource("/agents/:agent_id/analytics", { params, query: { ...rangeOf(search, { preset: PRESET }), role } }),
     placeholderData: keepPreviousData,
   });
-  const before = useQuery(
-    resource("/agents/:agent_id/analytics", { params, query: { ...rangeBefore(search, { preset: PRESET }), role } }),
-  );
+  const before = useQuery({
+    ...resource("/agents/:agent_id/analytics", { params, query: { ...rangeBefore(search, { preset: PRESET }), role } }),
+    meta: PAST,
+    placeholderData: keepPreviousData,
+  });
   // An agent that never had functions has no set, and no roles to suggest.
   const functions = useQuery(resource("/agents/:agent_id/functions", { params }));
   const onSearch = (changed: AnalyticsSearch): void =>

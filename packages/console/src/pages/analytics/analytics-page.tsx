@@ -1,5 +1,6 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
+import { PAST } from "../../api/live.ts";
 import { resource } from "../../api/queries.ts";
 import { stepRange } from "../../charts/time-steps.ts";
 import { rangeBefore, rangeOf } from "../../format/time-range.ts";
@@ -19,7 +20,11 @@ export function AnalyticsPage() {
     ...resource("/analytics", { query: { ...rangeOf(search, { preset: PRESET }), role } }),
     placeholderData: keepPreviousData,
   });
-  const before = useQuery(resource("/analytics", { query: { ...rangeBefore(search, { preset: PRESET }), role } }));
+  const before = useQuery({
+    ...resource("/analytics", { query: { ...rangeBefore(search, { preset: PRESET }), role } }),
+    meta: PAST,
+    placeholderData: keepPreviousData,
+  });
   const onSearch = (changed: AnalyticsSearch): void =>
     void navigate({ search: (current) => ({ ...current, ...changed }), replace: true });
   return (

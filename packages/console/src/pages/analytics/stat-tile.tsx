@@ -58,7 +58,9 @@ export function Change({
   better?: "more" | "less";
 }) {
   if (before === undefined) return null;
-  if (now === null || before === null || before === 0) return <>no earlier figure</>;
+  if (now === null || before === null) return <>no earlier figure</>;
+  if (now === before) return <>as before</>;
+  if (before === 0) return <>none before</>;
   const by = now / before - 1;
   if (Math.abs(by) < 0.0005) return <>as before</>;
   const more = by > 0;

@@ -85,7 +85,7 @@ const COLUMNS: Column<LedgerEntry>[] = [
               {runId}
             </Link>
           )}
-          {step !== null && <span className="text-faint text-xs whitespace-nowrap">turn {step}</span>}
+          {step !== null && <span className="text-faint text-xs whitespace-nowrap">step {step}</span>}
         </span>
       ),
   },
