@@ -12,13 +12,20 @@ export interface Stretch {
   to: number | undefined;
 }
 
+/** Moments that replicas took from their own idea of the database's clock do not lie outside what they belong to. */
+export function within(at: number, { from, to }: Stretch): number {
+  return Math.min(Math.max(at, from), to ?? Infinity);
+}
+
 /** A statement may read the database's clock twice. */
 const SAME_MOMENT_MS = 1;
 
-type Ending = Pick<Span, "state"> & Partial<Pick<Span, "rule" | "why" | "code" | "errorMessage">>;
+export type Ending = Pick<Span, "state"> & Partial<Pick<Span, "rule" | "why" | "code" | "errorMessage">>;
 
 interface Bar extends Stretch, Pick<Span, "id" | "parentId" | "kind" | "name"> {
   ending: Ending;
+  /** Where the waiting at its beginning was over. */
+  waitedUntil?: number | undefined;
   input?: JsonValue | undefined;
   output?: JsonValue | undefined;
   attributes?: Span["attributes"];
@@ -123,6 +130,7 @@ export function callSpan(parts: RunParts, call: TimedCall, manifest: Manifest | 
     kind: "call",
     name: functionName,
     ending: callEnding(parts, call, manifest),
+    waitedUntil: firstSentAt(call),
     input: call.arguments,
     output: outcome?.ok ? outcome.value : undefined,
     attributes: {
@@ -132,6 +140,11 @@ export function callSpan(parts: RunParts, call: TimedCall, manifest: Manifest | 
       ...resumedIn(parts, stretch),
     },
   });
+}
+
+/** When a runtime was first given it. */
+function firstSentAt({ earlier = [], sentAt }: TimedCall): number | undefined {
+  return earlier.find((one) => one.sentAt !== undefined)?.sentAt ?? sentAt;
 }
 
 function callEnding({ run }: RunParts, call: TimedCall, manifest: Manifest | undefined): Ending {
@@ -162,7 +175,10 @@ function resumedIn({ resumedAt }: RunParts, { from, to }: Stretch): { resumed?: 
 }
 
 /** A bar of the waterfall: its times counted from the run's acceptance, its payloads cut. */
-function spanOf(acceptedAt: number, { from, to, ending, input, output, attributes, ...bar }: Bar): Span {
+export function spanOf(
+  acceptedAt: number,
+  { from, to, ending, waitedUntil, input, output, attributes, ...bar }: Bar,
+): Span {
   const shown = {
     input: input === undefined ? undefined : payloadOf(input),
     output: output === undefined ? undefined : payloadOf(output),
@@ -173,7 +189,7 @@ function spanOf(acceptedAt: number, { from, to, ending, input, output, attribute
     ...bar,
     startMs,
     endMs: to === undefined ? null : Math.max(startMs, to - acceptedAt),
-    waitMs: null,
+    waitMs: waitedUntil === undefined ? null : within(waitedUntil, { from, to }) - from,
     rule: null,
     why: null,
     code: null,

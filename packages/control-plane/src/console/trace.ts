@@ -2,7 +2,8 @@ import type { Manifest, RunErrorCode } from "@patchbay/protocol";
 import type { RunTrace, Span } from "@patchbay/protocol/console";
 import type { RunParts, TimedTurn } from "../ports/console-runs.ts";
 import { visibleFunctions } from "../run/access.ts";
-import { askedSpan, callSpan, isPlan, queueSpan, querySpan, runEnding, turnSpan } from "./spans.ts";
+import { callAttempts, turnAttempts } from "./attempts.ts";
+import { askedSpan, callSpan, isPlan, queueSpan, querySpan, runEnding, turnSpan, within } from "./spans.ts";
 
 /** A run with the bars of its waterfall, told from what is stored. `manifest`: the function set it began with, where that is kept. */
 export function traceOf(parts: RunParts, manifest: Manifest | undefined): RunTrace {
@@ -33,18 +34,28 @@ function spansOf(parts: RunParts, manifest: Manifest | undefined): Span[] {
   const queue = queueSpan(parts);
   const spans = [querySpan(parts), ...(queue ? [queue] : [])];
   if (run.startedAt === undefined) return spans;
-  // A turn is stored when it has ended; it began when all before it had.
-  let from = run.startedAt;
+  // What is not stored of a turn's beginning: it came after the end of all before it.
+  let before = run.startedAt;
   for (const turn of turns) {
     const ofTurn = calls.filter(({ step }) => step === turn.step);
     const ending = failedWith(parts, turn) ? runEnding(run) : ({ state: "ok" } as const);
     // The last turn is stored with the run's end, a moment after it.
     const to = Math.min(turn.endedAt, run.finishedAt ?? turn.endedAt);
-    spans.push(turnSpan(parts, turn, { from, to }, ending));
-    spans.push(...ofTurn.map((call) => callSpan(parts, call, manifest)));
-    from = Math.max(to, ...ofTurn.map((call) => call.finishedAt ?? 0));
+    const from = within(turn.timing?.beganAt ?? before, { from: before, to });
+    const span = turnSpan(parts, turn, { from, to }, ending);
+    spans.push(span, ...turnAttempts(run.createdAt, span, turn.timing));
+    for (const call of ofTurn) {
+      const called = callSpan(parts, call, manifest);
+      spans.push(called, ...callAttempts(run.createdAt, called, call));
+    }
+    before = Math.max(to, ...ofTurn.map((call) => call.finishedAt ?? 0));
   }
-  if (asks(parts)) spans.push(askedSpan(parts, { from, to: run.finishedAt }));
+  if (asks(parts)) {
+    const to = run.finishedAt;
+    const from = within(parts.unanswered?.beganAt ?? before, { from: before, to });
+    const span = askedSpan(parts, { from, to });
+    spans.push(span, ...turnAttempts(run.createdAt, span, parts.unanswered));
+  }
   return spans;
 }
 
@@ -73,6 +84,7 @@ const failedWith = (parts: RunParts, turn: TimedTurn): boolean =>
 /** Whether the model is being asked, or was when the run ended: nothing else was under way. */
 function asks(parts: RunParts): boolean {
   const { run, calls, turns } = parts;
+  if (parts.unanswered) return true;
   if (calls.some(({ outcome }) => !outcome)) return false;
   return run.finishedAt === undefined || (UNANSWERED.has(run.result?.code) && !isLast(parts, turns.at(-1)));
 }

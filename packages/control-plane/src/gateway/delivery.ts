@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { CallOutcome, JsonValue, RuntimeFrame } from "@patchbay/protocol";
-import type { CallOrder, Delivery, FunctionGateway } from "../ports/function-gateway.ts";
+import type { CallOutcome, RuntimeFrame } from "@patchbay/protocol";
+import type { Clock } from "../ports/clock.ts";
+import type { CallOrder, Delivery, DeliveryOptions, FunctionGateway } from "../ports/function-gateway.ts";
 import type { CallStore } from "../ports/run-store.ts";
 import type { Directory } from "./directory.ts";
 import { callFrame, encodePlaneFrame } from "./frames.ts";
@@ -13,12 +14,11 @@ const ARRIVALS_MS = 1_000;
 const ARRIVALS_RETRY_MS = 200;
 
 type Frame<Type extends RuntimeFrame["type"]> = Extract<RuntimeFrame, { type: Type }>;
-type WaitOptions = { signal: AbortSignal; onProgress?: (data: JsonValue) => void };
 
 /** Brings calls to runtimes and what the runtimes say of them to whoever waits. */
 export interface Deliveries extends Pick<FunctionGateway, "deliver" | "recover"> {
-  /** Takes a runtime's answer; false when nobody here waits for it. */
-  result(link: Link, frame: Frame<"result">): boolean;
+  /** Takes a runtime's answer to an attempt that this process perhaps sent for another one; false when nobody here waits for it. */
+  result(link: Link, frame: Frame<"result">, sentAt: number | undefined): boolean;
   state(link: Link, frame: Frame<"callState">): void;
   progress(link: Link, frame: Frame<"progress">): void;
   /** A runtime's line is another one from now on. */
@@ -40,10 +40,11 @@ export function createDeliveries(options: {
   directory: () => Directory;
   calls: CallStore;
   times: PendingCallTimes;
+  clock: Pick<Clock, "now">;
   /** Rejects what is waited for: its runs go on elsewhere, and ask again there. */
   closed: AbortSignal;
 }): Deliveries {
-  const { directory, calls, times, closed } = options;
+  const { directory, calls, times, clock, closed } = options;
   const pending = new Map<string, PendingCall>();
   const lost = new Set<PendingCall>();
 
@@ -51,7 +52,7 @@ export function createDeliveries(options: {
   function wait(
     order: CallOrder,
     text: string,
-    { signal, onProgress }: WaitOptions,
+    { signal, onProgress, onSent }: DeliveryOptions,
     begin: (call: PendingCall) => void,
   ): Promise<Delivery> {
     const { promise, resolve, reject } = Promise.withResolvers<Delivery>();
@@ -69,6 +70,8 @@ export function createDeliveries(options: {
       order,
       text,
       onProgress,
+      onSent,
+      now: () => clock.now(),
       times,
       arrived: ({ callId }) => arrived(callId, times.reconnectMs),
       onLost,
@@ -158,8 +161,9 @@ export function createDeliveries(options: {
       return wait(order, "", options, (call) => call.lose());
     },
 
-    result(link, { callId, outcome }) {
+    result(link, { callId, attempt, outcome }, sentAt) {
       const call = callOf(link, callId);
+      if (sentAt !== undefined && call?.order.attempt === attempt) call.sentElsewhere(sentAt);
       call?.answer(outcome);
       return call !== undefined;
     },

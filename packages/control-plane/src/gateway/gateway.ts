@@ -85,7 +85,7 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
   const silenceMs = SILENT_BEATS * heartbeatMs;
   const times = { reconnectMs: options.reconnectMs ?? 10_000, stopGraceMs, silenceMs };
   const ways: RemoteWays = { bus, calls, replicaId, log, answerMs: callCheckMs, busy: new Set() };
-  const deliveries = createDeliveries({ directory: () => directory, calls, times, closed });
+  const deliveries = createDeliveries({ directory: () => directory, calls, times, clock, closed });
   const { pending, arrived, seek, lost } = deliveries;
   const opened = deliveries.lineOpened;
   const directory = createDirectory({ registry, store, bus, ways, log, opened, replaced });
@@ -100,6 +100,7 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
     calls,
     within,
     replicaId,
+    clock,
     graceMs,
     forgottenMs: 4 * callCheckMs,
     storing: late.has,
@@ -169,10 +170,11 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
 
   function frame(link: Link, frame: LinkFrame, sizeBytes: number): void {
     switch (frame.type) {
-      case "result":
-        holder.ended(link, frame.callId);
-        if (!deliveries.result(link, frame)) late.add(link, frame, sizeBytes);
+      case "result": {
+        const sentAt = holder.ended(link, frame);
+        if (!deliveries.result(link, frame, sentAt)) late.add(link, { ...frame, sentAt }, sizeBytes);
         return undefined;
+      }
       case "progress":
         if (!link.takesProgress(clock.now())) return undefined;
         holder.progress(link, frame);

@@ -17,6 +17,9 @@ export class HeldCall implements Waiting {
   /** When its owner last showed that it waits. */
   askedAt = performance.now();
   endsAt: number;
+  /** When its frame left, by the database's clock. */
+  sentAt: number | undefined;
+  readonly #now: () => number;
   readonly #endsInMs: number;
   readonly #waited: () => void;
   #entering = false;
@@ -27,11 +30,14 @@ export class HeldCall implements Waiting {
     /** From when it is sent until its runtime has surely let go of it. */
     endsInMs: number;
     replyTo: string;
+    /** The database's clock. */
+    now: () => number;
     /** Called when the call is sent after it had to wait. */
     waited: () => void;
   }) {
     this.name = { callId: input.callId, attempt: input.attempt };
     this.replyTo = input.replyTo;
+    this.#now = input.now;
     this.#endsInMs = input.endsInMs;
     this.endsAt = performance.now() + input.endsInMs;
     this.#waited = input.waited;
@@ -62,6 +68,7 @@ export class HeldCall implements Waiting {
 
   sent(): void {
     this.phase = "sent";
+    this.sentAt = this.#now();
     this.endsAt = performance.now() + this.#endsInMs;
     if (!this.#entering) this.#waited();
   }

@@ -1,5 +1,6 @@
 import type { JsonValue, RuntimeFrame } from "@patchbay/protocol";
 import type { Bus } from "../ports/bus.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { CallStore } from "../ports/run-store.ts";
 import type { Store } from "../ports/stores.ts";
 import { callFrame, encodePlaneFrame } from "./frames.ts";
@@ -26,8 +27,8 @@ export interface Holder {
   close(link: Link): void;
   /** What still waits for the link goes back. */
   drain(link: Link): void;
-  /** The call has ended at its runtime. */
-  ended(link: Link, callId: string): void;
+  /** The call has ended at its runtime. Says when this attempt was sent to it, where that was done here. */
+  ended(link: Link, result: Frame<"result">): number | undefined;
   state(link: Link, frame: Frame<"callState">): void;
   progress(link: Link, frame: Frame<"progress">): void;
   /** Gives up calls whose time is long over, and waiting ones that nobody asks about any more. */
@@ -44,6 +45,7 @@ export function createHolder(options: {
   calls: CallStore;
   within: Store["within"];
   replicaId: string;
+  clock: Pick<Clock, "now">;
   /** How long past its time a call counts as one that its runtime holds. */
   graceMs: number;
   /** A waiting call is given up when its owner has not asked about it for so long. */
@@ -51,7 +53,7 @@ export function createHolder(options: {
   /** True while the runtime's answer to the call is being stored. */
   storing(link: Link, callId: string): boolean;
 }): Holder {
-  const { bus, calls, within, replicaId, graceMs, forgottenMs, storing } = options;
+  const { bus, calls, within, replicaId, clock, graceMs, forgottenMs, storing } = options;
   const links = new Map<Link, Held>();
 
   const tell = (call: HeldCall, news: HolderNews): void => bus.publish(replicaSubject(call.replyTo), news as JsonValue);
@@ -62,7 +64,8 @@ export function createHolder(options: {
       attempt,
       endsInMs: timeoutMs + graceMs,
       replyTo,
-      waited: () => tell(call, { type: "sent", callId, attempt }),
+      now: () => clock.now(),
+      waited: () => tell(call, { type: "sent", callId, attempt, ...sentAtOf(call) }),
     });
     links.get(link)?.calls.set(callId, call);
     return call;
@@ -104,7 +107,8 @@ export function createHolder(options: {
       const { agentId, instanceId } = link.identity;
       const ours = order.agentId === agentId && order.instanceId === instanceId;
       const text = ours ? encodePlaneFrame(callFrame({ ...order, timeoutMs })) : undefined;
-      if (text !== undefined && link.available && call.enter(link, text)) return { taken: true, sent: call.isSent };
+      if (text !== undefined && link.available && call.enter(link, text))
+        return { taken: true, sent: call.isSent, ...sentAtOf(call) };
       letGo(link, call);
       return { taken: false, never: true };
     } catch (error) {
@@ -158,7 +162,7 @@ export function createHolder(options: {
     const request = HolderRequest.parse(body);
     switch (request.type) {
       case "call":
-        return take(link, request);
+        return (await take(link, request)) as JsonValue;
       case "held":
         return report(link, request);
       case "ask":
@@ -191,9 +195,10 @@ export function createHolder(options: {
     drain(link) {
       for (const call of links.get(link)?.calls.values() ?? []) if (call.phase !== "sent") giveBack(link, call);
     },
-    ended(link, callId) {
+    ended(link, { callId, attempt }) {
       const call = links.get(link)?.calls.get(callId);
       if (call) letGo(link, call);
+      return call?.attempt === attempt ? call.sentAt : undefined;
     },
     state(link, { callId, state, attempt }) {
       const call = links.get(link)?.calls.get(callId);
@@ -214,5 +219,7 @@ export function createHolder(options: {
     },
   };
 }
+
+const sentAtOf = ({ sentAt }: HeldCall) => (sentAt === undefined ? {} : { sentAt });
 
 const REFUSED: TakenReply = { taken: false, never: false };

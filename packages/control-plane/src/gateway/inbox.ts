@@ -26,7 +26,7 @@ export function hearHolders(options: {
       return;
     }
     if (news.attempt !== call.order.attempt) return;
-    if (news.type === "sent") call.sent();
+    if (news.type === "sent") call.sentElsewhere(news.sentAt);
     else if (news.type === "state") call.hear(news.attempt, news.state);
     else if (news.never) call.turnedAway();
     else if (call.isElsewhere) call.lose();

@@ -18,6 +18,8 @@ interface Late {
   attempt: number;
   /** Undefined: it is with its runtime alone, and to be asked for. */
   outcome: CallOutcome | undefined;
+  /** When the attempt was sent, where that was done here. */
+  sentAt: number | undefined;
   sizeBytes: number;
   busy: boolean;
 }
@@ -27,7 +29,11 @@ interface Late {
  * While the store cannot take them they are not acknowledged; one whose link goes meanwhile comes again over the next one.
  */
 export interface LateResults extends Disposable {
-  add(link: Link, result: { callId: string; attempt: number; outcome: CallOutcome }, sizeBytes: number): void;
+  add(
+    link: Link,
+    result: { callId: string; attempt: number; outcome: CallOutcome; sentAt: number | undefined },
+    sizeBytes: number,
+  ): void;
   /** True while the result is not stored yet. */
   has(link: Link, callId: string): boolean;
   /** Resolves when what is being stored now is, or has failed. */
@@ -58,11 +64,12 @@ export function createLateResults(options: {
   }
 
   async function store(late: Late, outcome: CallOutcome): Promise<void> {
-    const { link, callId } = late;
+    const { link, callId, attempt, sentAt } = late;
     const { agentId, instanceId, orgId } = link.identity;
     late.busy = true;
     try {
-      const { over, owner } = await within(orgId, () => calls.arrive({ agentId, callId, instanceId }, outcome));
+      const sent = sentAt === undefined ? undefined : { attempt, at: sentAt };
+      const { over, owner } = await within(orgId, () => calls.arrive({ agentId, callId, instanceId }, outcome, sent));
       drop(late);
       retryMs = FIRST_RETRY_MS;
       link.send({ type: "resultAck", callId });
@@ -94,11 +101,12 @@ export function createLateResults(options: {
   }
 
   return {
-    add(link, { callId, attempt, outcome }, size) {
+    add(link, { callId, attempt, outcome, sentAt }, size) {
       if (waiting.has(keyOf(link, callId))) return;
       const fits = waiting.size < KEEP_COUNT && keptBytes + size <= KEEP_BYTES;
       const sizeBytes = fits ? size : 0;
-      const late: Late = { link, callId, attempt, outcome: fits ? outcome : undefined, sizeBytes, busy: false };
+      const kept = fits ? outcome : undefined;
+      const late: Late = { link, callId, attempt, outcome: kept, sentAt, sizeBytes, busy: false };
       waiting.set(keyOf(link, callId), late);
       keptBytes += sizeBytes;
       if (fits) begin(late, outcome);

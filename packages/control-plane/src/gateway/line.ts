@@ -27,6 +27,8 @@ export interface LineCall extends Waiting {
   readonly asking: boolean;
   /** Nobody waits for it any more. */
   readonly ended: boolean;
+  /** As `sent`, for a frame that another process handed over: `at` a moment of the database's clock, where it is known. */
+  sentElsewhere(at: number | undefined): void;
   /** This attempt was not sent and never will be. */
   turnedAway(): void;
   /** The line no longer holds the call. `silent`: whoever held it does not answer, and may hold it yet. */

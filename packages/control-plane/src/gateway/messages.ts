@@ -35,9 +35,9 @@ export const HolderRequest = z.discriminatedUnion("type", [
 ]);
 export type HolderRequest = z.infer<typeof HolderRequest>;
 
-/** `sent`: its frame has left already. `never`: the attempt was taken and given back; nobody will send it. */
+/** `sent`: its frame has left already, `sentAt` of the database's clock. `never`: the attempt was taken and given back; nobody will send it. */
 export const TakenReply = z.discriminatedUnion("taken", [
-  z.object({ taken: z.literal(true), sent: z.boolean() }),
+  z.object({ taken: z.literal(true), sent: z.boolean(), sentAt: z.number().optional() }),
   z.object({ taken: z.literal(false), never: z.boolean() }),
 ]);
 export type TakenReply = z.infer<typeof TakenReply>;
@@ -52,7 +52,7 @@ export const PrepareReply = z.object({ prepared: PreparedContext.optional() });
 
 /** What a holder tells the replica whose call it holds. */
 export const HolderNews = z.discriminatedUnion("type", [
-  z.object({ type: z.literal("sent"), ...attempt }),
+  z.object({ type: z.literal("sent"), ...attempt, sentAt: z.number().optional() }),
   z.object({ type: z.literal("state"), ...attempt, state: z.enum(["running", "done", "unseen"]) }),
   z.object({ type: z.literal("progress"), callId: z.string(), data: json }),
   /** `never`: the attempt was not sent and never will be. */

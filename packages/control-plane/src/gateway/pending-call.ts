@@ -22,6 +22,8 @@ export class PendingCall implements LineCall {
   readonly order: CallOrder;
   readonly text: string;
   readonly onProgress: ((data: JsonValue) => void) | undefined;
+  readonly #onSent: ((at: number) => void) | undefined;
+  readonly #now: () => number;
   readonly #times: PendingCallTimes;
   readonly #arrived: (order: CallOrder) => Promise<CallOutcome | undefined>;
   readonly #onLost: () => void;
@@ -32,6 +34,7 @@ export class PendingCall implements LineCall {
   #line: Line | undefined;
   #timer: NodeJS.Timeout | undefined;
   #expiresAt: number;
+  #sendingTold = false;
   /** While nobody can say what became of the call: when it is given up, the last moment this may be put off to, and which links were asked. */
   #doubt: { endsAt: number; latest: number; asked: Set<string> } | undefined;
 
@@ -39,6 +42,9 @@ export class PendingCall implements LineCall {
     order: CallOrder;
     text: string;
     onProgress: ((data: JsonValue) => void) | undefined;
+    onSent: ((at: number) => void) | undefined;
+    /** The database's clock. */
+    now: () => number;
     times: PendingCallTimes;
     /** What the store has of the call that a runtime answered to another replica. Never rejects, never hangs. */
     arrived: (order: CallOrder) => Promise<CallOutcome | undefined>;
@@ -52,6 +58,8 @@ export class PendingCall implements LineCall {
     this.order = input.order;
     this.text = input.text;
     this.onProgress = input.onProgress;
+    this.#onSent = input.onSent;
+    this.#now = input.now;
     this.#times = input.times;
     this.#arrived = input.arrived;
     this.#onLost = input.onLost;
@@ -67,6 +75,14 @@ export class PendingCall implements LineCall {
   }
 
   sent(): void {
+    this.sentElsewhere(this.#now());
+  }
+
+  sentElsewhere(at: number | undefined): void {
+    if (at !== undefined && !this.#sendingTold && this.#phase !== "ended") {
+      this.#sendingTold = true;
+      this.#onSent?.(at);
+    }
     if (this.#phase !== "queued") return;
     this.#phase = "running";
     this.#expiresAt = performance.now() + this.order.timeoutMs;

@@ -149,7 +149,7 @@ export class RemoteLine implements Line {
       for (const call of calls) {
         if (!this.#calls.has(call) || !held.has(call.order.callId)) continue;
         if (call.asking) void this.#ask(call);
-        else if (sent.has(call.order.callId)) call.sent();
+        else if (sent.has(call.order.callId)) call.sentElsewhere(undefined);
       }
       return calls.filter(({ order }) => !held.has(order.callId));
     } catch (error) {
@@ -172,11 +172,11 @@ export class RemoteLine implements Line {
     if (this.#calls.get(call) !== "placing") return;
     if (reply === "away") return call.turnedAway();
     this.#calls.set(call, "placed");
-    if (reply === "sent") call.sent();
+    if (reply !== "taken") call.sentElsewhere(reply.sentAt);
   }
 
   /** Where nobody can say whether the attempt was taken, its row does. */
-  async #offer(call: LineCall): Promise<"sent" | "taken" | "away"> {
+  async #offer(call: LineCall): Promise<{ sentAt: number | undefined } | "taken" | "away"> {
     const { bus, replicaId, answerMs } = this.#ways;
     const { callId, attempt, fence, timeoutMs } = call.order;
     const request = { type: "call", callId, attempt, fence, timeoutMs, replyTo: replicaId } satisfies HolderRequest;
@@ -185,7 +185,7 @@ export class RemoteLine implements Line {
       if (!this.#calls.has(call)) return "away";
       try {
         const reply = TakenReply.parse(await bus.request(this.#subject, request, { timeoutMs: answerMs }));
-        if (reply.taken) return reply.sent ? "sent" : "taken";
+        if (reply.taken) return reply.sent ? { sentAt: reply.sentAt } : "taken";
         return reply.never ? "away" : await this.#takeBack(call);
       } catch (error) {
         if (error instanceof NoResponders) continue;

@@ -1,6 +1,6 @@
 import type { RunStatus } from "@patchbay/protocol";
 import type { ConsoleSession, ConsoleThread, LogEvent, RunSource, RunSummary } from "@patchbay/protocol/console";
-import type { CallRecord, RunRecord, TurnRecord } from "./records.ts";
+import type { CallRecord, RunRecord, TurnRecord, TurnTiming } from "./records.ts";
 
 /** Where a list is read, and how much of it. */
 export interface PageAsked {
@@ -40,6 +40,8 @@ export interface TimedTurn extends TurnRecord {
   model: string;
   /** When it was stored, which is when it had ended. */
   endedAt: number;
+  /** Absent for a turn stored by a version that did not note it. */
+  timing?: TurnTiming;
 }
 
 export interface TimedCall extends CallRecord {
@@ -55,6 +57,8 @@ export interface RunParts {
   summary: RunSummary;
   turns: TimedTurn[];
   calls: TimedCall[];
+  /** The turn that was asked for when the run ended without it. */
+  unanswered?: TurnTiming;
   /** When what was done after each change of its owner was first stored. */
   resumedAt: number[];
 }

@@ -42,6 +42,13 @@ export class RunMoved extends Error {
   override readonly name: string = "RunMoved";
 }
 
+export interface DeliveryOptions {
+  signal: AbortSignal;
+  onProgress?: (data: JsonValue) => void;
+  /** Called once, with the moment of the database's clock at which the frame left; not called where nobody knows it. */
+  onSent?: (at: number) => void;
+}
+
 /** The control plane's side of the links to owners' runtimes. */
 export interface FunctionGateway {
   /**
@@ -75,16 +82,10 @@ export interface FunctionGateway {
    * arrives within 2 s, the delivery is an outcome `timed_out`. On abort the promise rejects with `signal.reason` at once, and
    * the handler is told to stop unless that is a `RunMoved`.
    */
-  deliver(
-    order: CallOrder,
-    options: { signal: AbortSignal; onProgress?: (data: JsonValue) => void },
-  ): Promise<Delivery>;
+  deliver(order: CallOrder, options: DeliveryOptions): Promise<Delivery>;
 
   /** Asks the order's runtime what became of a call that another owner of the run sent, and waits for its outcome as `deliver` does. */
-  recover(
-    order: CallOrder,
-    options: { signal: AbortSignal; onProgress?: (data: JsonValue) => void },
-  ): Promise<Delivery>;
+  recover(order: CallOrder, options: DeliveryOptions): Promise<Delivery>;
 
   /** Tells the runtime that the outcome is stored. Best effort: an unacknowledged result is sent again after a reconnect. */
   acknowledge(call: CallAddress): void;

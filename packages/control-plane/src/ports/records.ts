@@ -1,5 +1,5 @@
 import type { CallOutcome, JsonObject, JsonValue, QueryResponse, RunStatus } from "@patchbay/protocol";
-import type { Message } from "./model-provider.ts";
+import type { Message, ModelErrorKind } from "./model-provider.ts";
 
 /** One function call that is wanted as it is, without a model. */
 export interface TrialCall {
@@ -66,6 +66,33 @@ export interface TurnRecord {
   warnings: string[];
 }
 
+/** One attempt of a turn that came to nothing, after which the model was asked once more. */
+export interface ModelRetry {
+  /** When it had failed. */
+  at: number;
+  /** `empty`: an answer without text or calls; `malformed`: one with a call that could not be read. */
+  code: ModelErrorKind | "empty" | "malformed";
+  /** The pause before the model was asked again. */
+  waitedMs: number;
+}
+
+/** How a turn was asked for. Times are milliseconds of the database's clock. */
+export interface TurnTiming {
+  beganAt: number;
+  retries: ModelRetry[];
+}
+
+/** One attempt of a call that was given to another runtime after it. Times are milliseconds of the database's clock. */
+export interface EarlierAttempt {
+  attempt: number;
+  instanceId: string;
+  /** When its frame left; absent where it did not, or nobody knows. */
+  sentAt?: number;
+  endedAt: number;
+  /** `undelivered`: surely not run. `unknown`: perhaps run, of a function that may run again. */
+  ended: "undelivered" | "unknown";
+}
+
 /** One function call as stored. Without an `outcome` it was intended, and perhaps sent to `instanceId`. */
 export interface CallRecord {
   callId: string;
@@ -79,6 +106,10 @@ export interface CallRecord {
   arguments: JsonValue;
   instanceId?: string;
   attempt: number;
+  /** When the frame of this attempt left, by the database's clock; absent where it did not, or nobody knows. */
+  sentAt?: number;
+  /** Absent where this attempt is the first. */
+  earlier?: EarlierAttempt[];
   outcome?: CallOutcome;
 }
 

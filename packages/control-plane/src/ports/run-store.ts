@@ -1,7 +1,7 @@
 import type { CallOutcome, RunErrorCode, RunStatus } from "@patchbay/protocol";
 import { type CallAddress, type CallOrder, RunMoved } from "./function-gateway.ts";
 import type { Message } from "./model-provider.ts";
-import type { AuditEntry, CallRecord, RunRecord, RunRequest, TurnRecord } from "./records.ts";
+import type { AuditEntry, CallRecord, RunRecord, RunRequest, TurnRecord, TurnTiming } from "./records.ts";
 
 export interface NewRun {
   runId: string;
@@ -48,13 +48,22 @@ export interface StoredEvent {
 export interface RunCommit {
   events?: StoredEvent[];
   /** `heldMicros`: what is held for it. */
-  turn?: TurnRecord & { provider: string; model: string; heldMicros: number };
+  turn?: TurnRecord & { provider: string; model: string; heldMicros: number; timing?: TurnTiming };
   /** Inserted, or replaced by callId. */
   calls?: CallRecord[];
   /** Credits to hold for the turn that comes next, where they are there. */
   hold?: { step: number; micros: number };
-  /** Ends the run: a terminal event must be among `events`. Open credit holds go back. */
-  finish?: { status: RunStatus; result: RunRecord["result"]; history: Message[]; releaseIdempotencyKey: boolean };
+  /**
+   * Ends the run: a terminal event must be among `events`. Open credit holds go back. `unanswered`: the turn that the model was
+   * asked for, and gave none.
+   */
+  finish?: {
+    status: RunStatus;
+    result: RunRecord["result"];
+    history: Message[];
+    unanswered?: TurnTiming;
+    releaseIdempotencyKey: boolean;
+  };
   audit?: AuditEntry[];
 }
 
@@ -183,8 +192,13 @@ export interface CallStore {
   /**
    * Keeps what a runtime answered to a call that nobody of this process waits for; the first answer stays. Returns the owner of
    * its run where one works on it. `over`: the call has its outcome already, is not one of that runtime, or is not known.
+   * `sent`: when the frame of an attempt left, where this process sent it.
    */
-  arrive(call: CallAddress, outcome: CallOutcome): Promise<{ over: boolean; owner?: string }>;
+  arrive(
+    call: CallAddress,
+    outcome: CallOutcome,
+    sent?: { attempt: number; at: number },
+  ): Promise<{ over: boolean; owner?: string }>;
   /** What arrived for these calls and was not yet made their outcome. */
   arrivals(callIds: readonly string[]): Promise<{ callId: string; outcome: CallOutcome }[]>;
 }

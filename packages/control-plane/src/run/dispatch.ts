@@ -11,7 +11,7 @@ import {
 import type { Clock } from "../ports/clock.ts";
 import type { CallOrder, Delivery, FunctionGateway } from "../ports/function-gateway.ts";
 import type { ModelCall } from "../ports/model-provider.ts";
-import type { CallRecord, RunRecord } from "../ports/records.ts";
+import type { CallRecord, EarlierAttempt, RunRecord } from "../ports/records.ts";
 import { outcomeMembers } from "./answer.ts";
 import { callEntries, disagreement } from "./audit.ts";
 import { nextHold } from "./hold.ts";
@@ -117,7 +117,7 @@ export function resultEvent(call: CallRecord): RunEvent {
 export interface SettleDeps {
   gateway: FunctionGateway;
   journal: Journal;
-  clock: Pick<Clock, "sleep">;
+  clock: Clock;
   /** Time left until the run's deadline. */
   remainingMs(): number;
   onSettled(call: CallRecord, ms: number): void;
@@ -168,10 +168,11 @@ async function settleOne(
       call.outcome = NOT_TAKEN;
     } else {
       refusedAt ??= performance.now();
+      const endedAt = deps.clock.now();
       // Surely not run, or safe to run again: the next runtime is stored before anything is sent to it.
       if (call.attempt > 1) await deps.clock.sleep(offerPauseMs(call.attempt), { signal });
       state.offeredMs = Math.max(state.offeredMs, spentMs + performance.now() - refusedAt);
-      call.attempt++;
+      nextAttempt(call, delivery.kind, endedAt);
       await place(call, run, deps.gateway, signal);
       if (!call.outcome) {
         await deps.journal.write({ calls: [call] });
@@ -190,6 +191,15 @@ async function settleOne(
     deps.onSettled(call, performance.now() - began);
     return;
   }
+}
+
+/** What the last attempt came to stays with the call. */
+function nextAttempt(call: CallRecord, ended: EarlierAttempt["ended"], endedAt: number): void {
+  const { attempt, instanceId, sentAt } = call;
+  const last = { attempt, instanceId: instanceId!, ...(sentAt !== undefined && { sentAt }), endedAt, ended };
+  call.earlier = [...(call.earlier ?? []), last];
+  delete call.sentAt;
+  call.attempt++;
 }
 
 /** The first two offers follow one another at once: as a rule another runtime is there. */
@@ -217,9 +227,9 @@ function hand(
   };
   const onProgress = (data: JsonValue): void =>
     deps.journal.live({ type: "toolProgress", toolCallId: call.callId, data });
-  return ask
-    ? deps.gateway.recover(order, { signal, onProgress })
-    : deps.gateway.deliver(order, { signal, onProgress });
+  const onSent = (at: number): void => void (call.sentAt = at);
+  const options = { signal, onProgress, onSent };
+  return ask ? deps.gateway.recover(order, options) : deps.gateway.deliver(order, options);
 }
 
 /** The runtime refuses results that are too large; a runtime that does not is not believed. */

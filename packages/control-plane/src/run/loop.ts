@@ -121,8 +121,16 @@ function entryOf(state: RunState, turn: ModelTurn, deps: LoopDeps) {
   deps.onTurn(record);
   const { heldMicros } = state;
   state.heldMicros = 0;
+  const timing = state.asking.turn;
+  delete state.asking.turn;
   return {
-    turn: { ...record, provider: model.provider.name, model: model.model, heldMicros },
+    turn: {
+      ...record,
+      provider: model.provider.name,
+      model: model.model,
+      heldMicros,
+      ...(timing && { timing }),
+    },
     events: turn.thoughts.map((content): RunEvent => ({ type: "thought", content })),
   };
 }

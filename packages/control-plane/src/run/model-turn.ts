@@ -7,6 +7,7 @@ import {
   type ModelRequest,
   type ModelTurn,
 } from "../ports/model-provider.ts";
+import type { ModelRetry } from "../ports/records.ts";
 import { RunFailure } from "./run-failure.ts";
 
 /** Two further attempts after the first, as every provider's limits allow. */
@@ -20,6 +21,8 @@ export interface TurnDeps {
   onText(text: string): void;
   onThought(text: string): void;
   onAttempt(outcome: "succeeded" | ModelErrorKind): void;
+  /** Called when the model is to be asked once more, after a pause. */
+  onRetry(code: ModelRetry["code"], waitMs: number): void;
 }
 
 /**
@@ -39,6 +42,7 @@ export async function takeTurn(
       // A call its own wire could not read, or nothing at all: models do better when asked once more.
       const hollow = turn.stop === "malformed" || (turn.stop === "stop" && turn.text === "" && turn.calls.length === 0);
       if (!hollow || attempt > 0) return turn;
+      deps.onRetry(turn.stop === "malformed" ? "malformed" : "empty", 0);
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof ModelError)) throw error;
@@ -51,7 +55,9 @@ export async function takeTurn(
       });
       if (error.kind === "context_window") throw error;
       if (!error.retryable || attempt >= RETRIES) throw providerFailure(model, error);
-      await deps.clock.sleep(waitMs(error, attempt), { signal });
+      const pauseMs = Math.round(waitMs(error, attempt));
+      deps.onRetry(error.kind, pauseMs);
+      await deps.clock.sleep(pauseMs, { signal });
     }
   }
 }

@@ -4,7 +4,7 @@ import { ModelError, type ModelErrorKind, type ModelRequest, type ModelTurn } fr
 import type { RunStore } from "../ports/run-store.ts";
 import { mostOf } from "./hold.ts";
 import type { Journal } from "./journal.ts";
-import { providerFailure, takeTurn } from "./model-turn.ts";
+import { providerFailure, takeTurn, type TurnDeps } from "./model-turn.ts";
 import { patiently } from "./patience.ts";
 import { type Asking, nextRequest, shrink } from "./request.ts";
 import { insufficientCredits } from "./run-failure.ts";
@@ -27,21 +27,25 @@ export async function respond(
   deps: RespondDeps,
   signal: AbortSignal,
 ): Promise<ModelTurn> {
+  const onRetry: TurnDeps["onRetry"] = (code, waitedMs) =>
+    state.asking.turn?.retries.push({ at: deps.clock.now(), code, waitedMs });
   for (;;) {
     const request = nextRequest(state, asking);
     const { messages } = request;
     await patiently(() => hold(state, request, deps), { ...deps, signal });
+    state.asking.turn ??= { beganAt: deps.clock.now(), retries: [] };
     try {
       const { clock, log, journal, onAttempt } = deps;
       const onText = (content: string): void =>
         journal.live({ type: asking.planning ? "thoughtDelta" : "responseDelta", content });
       const onThought = (content: string): void => journal.live({ type: "thoughtDelta", content });
       deps.onAsking();
-      const turn = await takeTurn(state.model, request, { clock, log, onAttempt, onText, onThought }, signal);
+      const turn = await takeTurn(state.model, request, { clock, log, onAttempt, onRetry, onText, onThought }, signal);
       if (turn.stop !== "context_window" || !shrink(state, messages)) return turn;
     } catch (error) {
       if (!(error instanceof ModelError) || !shrink(state, messages)) throw asFailure(state, error);
     }
+    onRetry("context_window", 0);
   }
 }
 

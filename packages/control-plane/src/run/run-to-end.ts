@@ -160,19 +160,24 @@ function finish(
   last: JournalEntry = {},
 ): JournalEntry {
   const { result, event } = ending;
+  const open = (progress?.calls ?? []).filter((call) => !call.outcome);
+  const sent = open.filter(({ sentAt }) => sentAt !== undefined);
   const answer = result.success ? result.response : `(This query ended with an error: ${result.errorMessage}.)`;
   return {
     ...last,
+    // An answer would have brought it.
+    ...(sent.length > 0 && { calls: sent }),
     events: [...(last.events ?? []), event],
     finish: {
       status: result.success ? "succeeded" : result.code === "cancelled" ? "cancelled" : "failed",
       result,
       history: progress ? historyOf(progress, answer) : [],
+      ...(progress?.asking.turn && { unanswered: progress.asking.turn }),
       // What never reached a model may be tried again under the same key.
       releaseIdempotencyKey: !result.success && neverAsked,
     },
     audit: [
-      ...(progress?.calls ?? []).filter((call) => !call.outcome).flatMap((call) => callEntries(run, call)),
+      ...open.flatMap((call) => callEntries(run, call)),
       result.success
         ? runEntry(run, "run.succeeded")
         : runEntry(run, "run.failed", { rule: result.code ?? "internal" }),

@@ -1,6 +1,6 @@
 import type { FunctionManifest, Manifest } from "@patchbay/protocol";
 import { type ChosenModel, type Message, type ModelFunction, PROTECTED_MEMBERS } from "../ports/model-provider.ts";
-import type { CallRecord, RunRecord, TurnRecord } from "../ports/records.ts";
+import type { CallRecord, RunRecord, TurnRecord, TurnTiming } from "../ports/records.ts";
 import type { HistoryEntry } from "../ports/run-store.ts";
 import { visibleFunctions } from "./access.ts";
 import { preface, resultText } from "./prompt.ts";
@@ -11,6 +11,8 @@ export interface Progress {
   readonly turns: TurnRecord[];
   readonly calls: CallRecord[];
   readonly warnings: Set<string>;
+  /** The turn that the model is being asked for. */
+  readonly asking: { turn?: TurnTiming };
 }
 
 /** Everything the loop knows of a run; rebuilt from the store after a crash. */
@@ -36,7 +38,7 @@ const CONVERSATION_CHARS = 400_000;
 
 export function createProgress(run: RunRecord, turns: TurnRecord[] = [], calls: CallRecord[] = []): Progress {
   const warnings = new Set([...run.request.warnings, ...turns.flatMap((turn) => turn.warnings)]);
-  return { run, turns, calls, warnings };
+  return { run, turns, calls, warnings, asking: {} };
 }
 
 export function createState(

@@ -73,10 +73,13 @@ export function callStore(engine: Engine): CallStore {
       return withdrawn !== undefined;
     },
 
-    async arrive(address, outcome) {
+    async arrive(address, outcome, sent) {
       await db
         .updateTable("calls")
-        .set({ arrived: toJson(outcome) })
+        .set({
+          arrived: toJson(outcome),
+          ...(sent && { sent_at: sql<number>`case when attempt = ${sent.attempt} then ${sent.at} else sent_at end` }),
+        })
         .where("id", "=", address.callId)
         .where("instance_id", "=", address.instanceId)
         .where("outcome", "is", null)

@@ -8,6 +8,7 @@ import * as members from "./migrations/0006-members.ts";
 import * as runtimeVersions from "./migrations/0008-runtime-versions.ts";
 import * as figures from "./migrations/0009-figures.ts";
 import * as runLists from "./migrations/0010-run-lists.ts";
+import * as waterfall from "./migrations/0011-waterfall.ts";
 import type { Schema } from "./schema.ts";
 
 /** In the order of their names; a released one is never edited. */
@@ -20,6 +21,7 @@ const MIGRATIONS: Record<string, Migration> = {
   "0008-runtime-versions": runtimeVersions,
   "0009-figures": figures,
   "0010-run-lists": runLists,
+  "0011-waterfall": waterfall,
 };
 
 /**

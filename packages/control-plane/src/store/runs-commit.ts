@@ -109,6 +109,7 @@ async function advance(trx: Engine, { runId, fence }: Lease, { events = [], fini
         status: finish.status,
         result: finish.result ? toJson(finish.result) : null,
         history: toJson(finish.history),
+        unanswered: finish.unanswered ? toJson(finish.unanswered) : null,
       })
     : await goOn(trx, by);
   if (!row) throw new LeaseLost(`run ${runId} is no longer owned under fence ${fence}`);
@@ -120,13 +121,14 @@ type Advance = Lease & { events: number };
 
 const goOn = statement((p: Advance, engine) => advanced(engine, p).set({ claims: 0 }));
 
-const end = statement((p: Advance & Pick<RunRow, "status" | "result" | "history">, engine) =>
+const end = statement((p: Advance & Pick<RunRow, "status" | "result" | "history" | "unanswered">, engine) =>
   advanced(engine, p).set({
     claims: 0,
     status: p.status,
     finished_at: engine.dialect.now,
     result: p.result,
     history: p.history,
+    unanswered: p.unanswered,
     owner: null,
     lease_until: null,
   }),
@@ -170,7 +172,15 @@ async function insertTurn(trx: Engine, run: Owner, turn: NonNullable<RunCommit["
     output_tokens: turn.usage.output,
     cost_micros: turn.costMicros,
   };
-  await turnRow(trx, { ...key, ...spending, messages: toJson(turn.messages), warnings: toJson(turn.warnings) });
+  const { messages, warnings, timing } = turn;
+  await turnRow(trx, {
+    ...key,
+    ...spending,
+    messages: toJson(messages),
+    warnings: toJson(warnings),
+    began_at: timing?.beganAt ?? null,
+    retries: timing?.retries.length ? toJson(timing.retries) : null,
+  });
   const whose = { agent_id: run.agentId, role: run.role ?? null };
   await usageRow(trx, { ...key, ...spending, ...whose, provider: turn.provider, model: turn.model });
 }
@@ -197,6 +207,8 @@ async function putCalls(trx: Engine, run: Owner, calls: readonly CallRecord[]): 
     arguments: toJson(call.arguments),
     instance_id: call.instanceId ?? null,
     attempt: call.attempt,
+    sent_at: call.sentAt ?? null,
+    attempts: call.earlier ? toJson(call.earlier) : null,
     outcome: call.outcome ? toJson(call.outcome) : null,
     state: call.outcome ? stateOf(call.outcome) : null,
   }));
@@ -236,6 +248,9 @@ function callRows({ db, dialect }: Engine, rows: NewCallRow[], finishedAt: RawBu
           // An attempt that was taken back raised the number: it only ever grows, and what was accepted was an older one.
           attempt: sql<number>`case when ${newAttempt} then excluded.attempt else calls.attempt end`,
           accepted_by: sql<null>`case when ${newAttempt} then null else calls.accepted_by end`,
+          // Who sent it may have told, where its run's owner cannot.
+          sent_at: sql<null>`case when ${newAttempt} then excluded.sent_at else coalesce(excluded.sent_at, calls.sent_at) end`,
+          attempts: eb.ref("excluded.attempts"),
           arrived: sql<null>`case when excluded.outcome is null then calls.arrived end`,
           outcome: eb.ref("excluded.outcome"),
           state: eb.ref("excluded.state"),

@@ -131,6 +131,8 @@ export function toCallRecord(row: CallRow): CallRecord {
     attempt: row.attempt,
     ...present({
       instanceId: row.instance_id,
+      sentAt: row.sent_at,
+      earlier: row.attempts === null ? null : fromJson(row.attempts),
       outcome: row.outcome === null ? null : fromJson(row.outcome),
     }),
   };

@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue, CallOutcome, Manifest, QueryResponse, RunSt
 import type { ConsoleRole } from "@patchbay/protocol/console";
 import type { LinkKind } from "../ports/console-store.ts";
 import type { Message } from "../ports/model-provider.ts";
-import type { RunRequest } from "../ports/records.ts";
+import type { EarlierAttempt, ModelRetry, RunRequest, TurnTiming } from "../ports/records.ts";
 import type { CredentialKind } from "../ports/stores.ts";
 import type { Json } from "./columns.ts";
 import type { StoreDialect } from "./dialect/dialect.ts";
@@ -42,6 +42,10 @@ export interface Schema {
     org_id: string;
     messages: Json<Message[]>;
     warnings: Json<string[]>;
+    /** When the model was first asked; `created_at` is the turn's end. */
+    began_at: number | null;
+    /** Null where the first attempt gave the turn. */
+    retries: Json<ModelRetry[]> | null;
   } & Spending;
   calls: CallTable;
   manifests: {
@@ -189,6 +193,8 @@ export interface RunRow {
   deadline_at: number;
   result: Json<QueryResponse> | null;
   history: Json<Message[]> | null;
+  /** The turn that was asked for when the run ended without it. */
+  unanswered: Json<TurnTiming> | null;
 }
 
 export type CallRow = Selectable<CallTable>;
@@ -206,6 +212,10 @@ interface CallTable {
   arguments: Json<JsonValue>;
   instance_id: string | null;
   attempt: number;
+  /** When the frame of this attempt left; told with the answer, so null until then. */
+  sent_at: number | null;
+  /** Those before this one; null where it is the first. */
+  attempts: Json<EarlierAttempt[]> | null;
   /** The replica that took this attempt to send it. */
   accepted_by: string | null;
   outcome: Json<CallOutcome> | null;

@@ -76,7 +76,7 @@ test("a run that was answered has a bar for each turn and call, each beginning w
   });
   expect(lookUp).toMatchObject({ parentId: first!.id, input: { id: 1 }, output: "fine", waitMs: null });
   expect(lookUp!.startMs).toBeGreaterThanOrEqual(first!.endMs!);
-  expect(last!.startMs).toBe(Math.max(lookUp!.endMs!, refund!.endMs!));
+  expect(last!.startMs).toBeGreaterThanOrEqual(Math.max(lookUp!.endMs!, refund!.endMs!));
   expect(query!.endMs).toBeGreaterThanOrEqual(last!.endMs!);
   expect(trace).toMatchObject({
     fullQuery: "Where is it?",
@@ -175,7 +175,7 @@ test("a run that waits for others of its thread has a queue alone, and keeps it 
 
   expect(briefly(waiting)).toEqual(["query query running", "queue queue running"]);
   expect(briefly(done)).toEqual(["query query ok", "queue queue ok", "turn scripted-1 ok"]);
-  expect(spanOf(done, "turn").startMs).toBe(spanOf(done, "queue").endMs);
+  expect(spanOf(done, "turn").startMs).toBeGreaterThanOrEqual(spanOf(done, "queue").endMs!);
 });
 
 test("a turn that never came ends with its run, and says why", async () => {

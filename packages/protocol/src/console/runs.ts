@@ -55,8 +55,8 @@ export const runFilter = {
 };
 
 /**
- * One bar of the waterfall. `queue` waits for its thread or to be taken up, `turn` is a model's answer, `call` a function call
- * with its attempts under it. Times count from the run's acceptance.
+ * One bar of the waterfall. `queue` waits for its thread or to be taken up, `turn` is a model's answer, `call` a function call;
+ * where either took several, each `attempt` stands under it. Times count from the run's acceptance.
  */
 export const Span = z.object({
   id: z.string(),
@@ -66,7 +66,10 @@ export const Span = z.object({
   startMs: z.number(),
   /** Null while it goes on. */
   endMs: z.number().nullable(),
-  /** How much of its beginning was waiting, for a call: until it was sent to a runtime. */
+  /**
+   * How much of its beginning was waiting: of a call until it was first sent to a runtime, of an attempt until it was sent or
+   * the pause before it was over. Null where that is not known, or not known yet.
+   */
   waitMs: z.number().nullable(),
   state: z.enum(["running", "ok", "failed", "denied", "cancelled", "unknown"]),
   /** What refused it, in words as well. */

@@ -1,6 +1,6 @@
 import type { LogEvent, RunSummary } from "@patchbay/protocol/console";
 import type { PageAsked, PageOf, RunFilter, RunParts, RunReads } from "../../ports/console-runs.ts";
-import { isoTime, present } from "../columns.ts";
+import { fromJson, isoTime, present } from "../columns.ts";
 import { parseCursor, toCursor } from "../page-cursor.ts";
 import { RUN_COLUMNS, toRunRecord } from "../run-record.ts";
 import { toCallRecord, toTurnRecord } from "../runs-read.ts";
@@ -91,6 +91,7 @@ async function parts(engine: Engine, orgId: string, agentId: string, runId: stri
   const { db } = engine;
   const row = await summarised(engine)
     .select(RUN_COLUMNS)
+    .select("runs.unanswered")
     .where("runs.id", "=", runId)
     .where((eb) => indexed(eb, orgId, agentId, {}))
     .executeTakeFirst();
@@ -125,6 +126,9 @@ async function parts(engine: Engine, orgId: string, agentId: string, runId: stri
       provider: turn.provider,
       model: turn.model,
       endedAt: turn.created_at,
+      ...(turn.began_at !== null && {
+        timing: { beganAt: turn.began_at, retries: turn.retries === null ? [] : fromJson(turn.retries) },
+      }),
     })),
     calls: calls.map((call) => ({
       ...toCallRecord(call),
@@ -132,6 +136,7 @@ async function parts(engine: Engine, orgId: string, agentId: string, runId: stri
       ...present({ finishedAt: call.finished_at }),
     })),
     resumedAt: resumed.map((entry) => entry.created_at),
+    ...(row.unanswered !== null && { unanswered: fromJson(row.unanswered) }),
   };
 }
 
