@@ -54,15 +54,18 @@ export function Bar({ span, axisMs, nowMs, gaps = [] }: BarProps) {
           <div className="bar-gap h-full" />
         </div>
       ))}
-      {note !== undefined && (
-        <Note text={note} denied={span.state === "denied"} from={span.startMs / axisMs} to={endMs / axisMs} />
-      )}
+      {note !== undefined && <Note text={note} state={span.state} from={span.startMs / axisMs} to={endMs / axisMs} />}
     </div>
   );
 }
 
+const NOTES: { [State in Span["state"]]?: string } = {
+  denied: "bg-warn-soft text-warn",
+  cancelled: "bg-idle-soft text-idle",
+};
+
 /** Behind the bar where there is room, else before it, else on it. */
-function Note({ text, denied, from, to }: { text: string; denied: boolean; from: number; to: number }) {
+function Note({ text, state, from, to }: { text: string; state: Span["state"]; from: number; to: number }) {
   const place =
     to < 0.6
       ? { left: `calc(${to * 100}% + 8px)`, maxWidth: `calc(${(1 - to) * 100}% - 8px)` }
@@ -73,7 +76,7 @@ function Note({ text, denied, from, to }: { text: string; denied: boolean; from:
     <span
       className={classNames(
         "text-2xs absolute top-1/2 -translate-y-1/2 truncate rounded px-1 leading-4 font-medium",
-        denied ? "bg-warn-soft text-warn" : "bg-bad-soft text-bad",
+        NOTES[state] ?? "bg-bad-soft text-bad",
       )}
       style={place}
     >

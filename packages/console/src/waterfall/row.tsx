@@ -50,7 +50,7 @@ export const Row = memo(function Row({
       tabIndex={active ? 0 : -1}
       onClick={() => onSelect(span.id)}
       className={classNames(
-        "waterfall-row absolute inset-x-0 scroll-mt-24 scroll-mb-4 cursor-pointer px-2 text-sm focus-visible:-outline-offset-2",
+        "waterfall-row border-line absolute inset-x-0 max-sm:border-b scroll-mt-24 scroll-mb-4 cursor-pointer px-2 text-sm focus-visible:-outline-offset-2",
         selected ? "bg-accent-soft" : "hover:bg-hover/60",
       )}
       style={{ height: `${height}px`, transform: `translateY(${top}px)` }}
