@@ -1,4 +1,4 @@
-import type { QueryClient } from "@tanstack/react-query";
+import { CancelledError, type QueryClient } from "@tanstack/react-query";
 import {
   createRootRouteWithContext,
   createRoute,
@@ -67,7 +67,12 @@ const agent = createRoute({
   getParentRoute: () => shell,
   path: "/agents/$agentId",
   loader: async ({ context, params }) => {
-    await context.queries.ensureQueryData(resource("/agents/:agent_id", { params: { agent_id: params.agentId } }));
+    try {
+      await context.queries.ensureQueryData(resource("/agents/:agent_id", { params: { agent_id: params.agentId } }));
+    } catch (error) {
+      // The header asks for the same: where it goes away, it takes the request with it. Who needs the agent asks again.
+      if (!(error instanceof CancelledError)) throw error;
+    }
   },
 });
 
