@@ -203,11 +203,12 @@ function SortButton<Row>({ column, sort }: { column: Column<Row>; sort: Sort }) 
       className="hover:text-text -mx-1 inline-flex items-center gap-1 rounded px-1"
       onClick={() => sort.onChange(sort.by === first ? second : first)}
     >
-      {column.head}
+      {column.align !== "end" && column.head}
       <Icon
         name="down"
         className={classNames("size-3", order === "ascending" && "rotate-180", order === undefined && "opacity-0")}
       />
+      {column.align === "end" && column.head}
     </button>
   );
 }

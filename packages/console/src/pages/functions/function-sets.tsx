@@ -1,0 +1,130 @@
+import type { FunctionSetVersion } from "@patchbay/protocol/console";
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import { list } from "../../api/queries.ts";
+import { countOf } from "../../format/words.ts";
+import { Card } from "../../ui/card.tsx";
+import { DataTable, type Column } from "../../ui/data-table.tsx";
+import { Time } from "../../ui/figures.tsx";
+import { Select } from "../../ui/select.tsx";
+import { EmptyState } from "../../ui/states.tsx";
+import { Badge, Status } from "../../ui/status.tsx";
+import { SetComparison } from "./set-comparison.tsx";
+
+const route = getRouteApi("/shell/agents/$agentId/functions");
+
+const shortHash = (hash: string): string => hash.slice(0, 8);
+
+/** Function sets that were connected, and what changed from one to another. */
+export function FunctionSets() {
+  const { agentId } = route.useParams();
+  const { manifestHash, base } = route.useSearch();
+  const navigate = route.useNavigate();
+  const sets = useInfiniteQuery(list("/agents/:agent_id/function-sets", { params: { agent_id: agentId } }));
+  const { data = [] } = sets;
+  const after = data.find((set) => set.manifestHash === manifestHash) ?? data[0];
+  const before = data.find((set) => set.manifestHash === base) ?? data[data.findIndex((set) => set === after) + 1];
+  const choose = (changed: { manifestHash?: string; base?: string | undefined }) =>
+    void navigate({ search: (old) => ({ ...old, ...changed }), replace: true, resetScroll: false });
+  return (
+    <div className="grid gap-5">
+      <Card flush>
+        <DataTable
+          caption="Function sets"
+          query={sets}
+          columns={columnsOf(data)}
+          rowKey={(set) => set.manifestHash}
+          link={(set, props) => (
+            <button
+              type="button"
+              {...props}
+              className={`text-left ${props.className}`}
+              aria-pressed={set === after}
+              onClick={() => choose({ manifestHash: set.manifestHash, base: undefined })}
+            />
+          )}
+          empty={
+            <EmptyState icon="function" title="No functions were connected yet">
+              Each set that a runtime brings is kept, so that you can tell what changed.
+            </EmptyState>
+          }
+        />
+      </Card>
+      {after && (
+        <Card
+          title="What changed"
+          actions={
+            before && (
+              <div className="flex flex-wrap items-center gap-2 text-sm">
+                <SetSelect label="From" sets={data} value={before} onChange={(next) => choose({ base: next })} />
+                <span className="text-muted">to</span>
+                <SetSelect
+                  label="To"
+                  sets={data}
+                  value={after}
+                  onChange={(next) => choose({ manifestHash: next, base: before.manifestHash })}
+                />
+              </div>
+            )
+          }
+        >
+          {before ? (
+            <SetComparison agentId={agentId} before={before.manifestHash} after={after.manifestHash} />
+          ) : (
+            <p className="text-muted text-sm">
+              This is the first set of this agent: there is nothing to compare it with.
+            </p>
+          )}
+        </Card>
+      )}
+    </div>
+  );
+}
+
+function SetSelect({
+  label,
+  sets,
+  value,
+  onChange,
+}: {
+  label: string;
+  sets: readonly FunctionSetVersion[];
+  value: FunctionSetVersion;
+  onChange: (manifestHash: string) => void;
+}) {
+  return (
+    <Select
+      label={label}
+      className="w-36 font-mono"
+      options={sets.map(({ manifestHash }) => ({ value: manifestHash, label: shortHash(manifestHash) }))}
+      value={value.manifestHash}
+      onChange={onChange}
+    />
+  );
+}
+
+const columnsOf = (sets: readonly FunctionSetVersion[]): Column<FunctionSetVersion>[] => [
+  {
+    head: "Set",
+    cell: ({ manifestHash }) => <code className="font-mono text-xs">{shortHash(manifestHash)}</code>,
+  },
+  { head: "State", cell: ({ connected }) => <Status state={connected ? "connected" : "disconnected"} /> },
+  { head: "Functions", cell: ({ functions }) => countOf(functions.length, "function") },
+  { head: "Against the one before", from: "md", cell: (set) => <NamesChanged set={set} sets={sets} /> },
+  { head: "First seen", align: "end", cell: ({ firstSeenAt }) => <Time at={firstSeenAt} /> },
+];
+
+/** How many functions came and went by name; what changed within one shows in the comparison. */
+function NamesChanged({ set, sets }: { set: FunctionSetVersion; sets: readonly FunctionSetVersion[] }) {
+  const older = sets[sets.indexOf(set) + 1];
+  if (!older) return <span className="text-faint">–</span>;
+  const added = set.functions.filter((name) => !older.functions.includes(name)).length;
+  const removed = older.functions.filter((name) => !set.functions.includes(name)).length;
+  if (added + removed === 0) return <span className="text-muted">the same names</span>;
+  return (
+    <span className="inline-flex gap-1">
+      {added > 0 && <Badge tone="ok">{added} added</Badge>}
+      {removed > 0 && <Badge tone="bad">{removed} removed</Badge>}
+    </span>
+  );
+}

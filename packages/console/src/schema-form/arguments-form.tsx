@@ -1,0 +1,138 @@
+import { useState } from "react";
+import { Textarea } from "../ui/field.tsx";
+import { Segmented } from "../ui/toggle.tsx";
+import { type Draft, draftOf, type Fault, readDraft } from "./draft.ts";
+import type { FieldShape } from "./field-shape.ts";
+import { SchemaFields } from "./schema-fields.tsx";
+
+/** Arguments as they are being written: in fields, or as JSON. */
+export type ArgumentsDraft = { as: "form"; draft: Draft | undefined } | { as: "json"; text: string };
+
+export type Arguments = Record<string, unknown>;
+
+/** Arguments of a schema that no form can show begin as JSON. */
+export const emptyArguments = (shape: FieldShape): ArgumentsDraft =>
+  shape.kind === "group" ? { as: "form", draft: undefined } : { as: "json", text: "{}" };
+
+/** The arguments that were written, with what is wrong with them. The JSON editor takes what the form would refuse. */
+export function readArguments(shape: FieldShape, written: ArgumentsDraft): { value: Arguments; faults: Fault[] } {
+  if (written.as === "form") {
+    const { value, faults } = readDraft(shape, written.draft);
+    return { value: value as Arguments, faults };
+  }
+  return readJsonObject(written.text);
+}
+
+/** A text that must be a JSON object. */
+export function readJsonObject(text: string): { value: Arguments; faults: Fault[] } {
+  const fault = (message: string) => ({ value: {}, faults: [{ path: "", message }] });
+  try {
+    const value: unknown = JSON.parse(text);
+    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+    return isObject ? { value: value as Arguments, faults: [] } : fault("Write an object, such as {}");
+  } catch (error) {
+    return fault(`This is not JSON: ${error instanceof Error ? error.message : "it cannot be read"}`);
+  }
+}
+
+/** A form made from a schema, with a JSON editor of the same value beside it. */
+export function ArgumentsForm({
+  shape,
+  written,
+  onChange,
+  faults,
+}: {
+  shape: FieldShape;
+  written: ArgumentsDraft;
+  onChange: (written: ArgumentsDraft) => void;
+  /** Those to show: none until somebody tried to send. */
+  faults: readonly Fault[];
+}) {
+  const [refused, setRefused] = useState<string>();
+  const change = (next: ArgumentsDraft): void => {
+    setRefused(undefined);
+    onChange(next);
+  };
+  const toJson = () => change({ as: "json", text: JSON.stringify(readArguments(shape, written).value, null, 2) });
+  const toForm = (): void => {
+    const { value, faults: unread } = readArguments(shape, written);
+    const { draft, unfit } = draftOf(shape, value);
+    if (unread[0]) setRefused(`${unread[0].message}. Mend it to go back to the form.`);
+    else if (unfit !== undefined)
+      setRefused(
+        `The form cannot show ${unfit === "" ? "this" : `“${unfit}”`} as it is written. It can be sent as JSON all the same.`,
+      );
+    else change({ as: "form", draft });
+  };
+  return (
+    <div className="grid min-w-0 gap-3">
+      <div className="flex flex-wrap items-center justify-between gap-2">
+        <h2 className="text-base font-semibold">Arguments</h2>
+        {shape.kind === "group" ? (
+          <Segmented
+            label="How arguments are written"
+            options={[
+              { value: "form", label: "Form" },
+              { value: "json", label: "JSON" },
+            ]}
+            value={written.as}
+            onChange={(as) => (as === "json" ? toJson() : toForm())}
+          />
+        ) : (
+          <span className="text-muted text-xs">Its schema is more than a form can show</span>
+        )}
+      </div>
+      {written.as === "json" ? (
+        <JsonEditor
+          label="Arguments as JSON"
+          text={written.text}
+          onChange={(text) => change({ as: "json", text })}
+          error={refused ?? faults[0]?.message}
+        />
+      ) : shape.kind === "group" && shape.members.length > 0 ? (
+        <SchemaFields
+          shape={shape}
+          draft={written.draft}
+          onChange={(draft) => change({ as: "form", draft })}
+          faults={faults}
+          path=""
+        />
+      ) : (
+        <p className="text-muted text-sm">It takes no arguments.</p>
+      )}
+    </div>
+  );
+}
+
+export function JsonEditor({
+  label,
+  text,
+  onChange,
+  error,
+  rows = 10,
+}: {
+  label: string;
+  text: string;
+  onChange: (text: string) => void;
+  error?: string | undefined;
+  rows?: number;
+}) {
+  return (
+    <div className="grid gap-1">
+      <Textarea
+        aria-label={label}
+        aria-invalid={error !== undefined || undefined}
+        rows={rows}
+        spellCheck={false}
+        value={text}
+        onChange={(event) => onChange(event.target.value)}
+        className="font-mono text-xs leading-5"
+      />
+      {error !== undefined && (
+        <p role="alert" className="text-bad text-xs">
+          {error}
+        </p>
+      )}
+    </div>
+  );
+}

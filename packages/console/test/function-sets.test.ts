@@ -1,0 +1,77 @@
+import type { ConsoleFunction, FunctionSet } from "@patchbay/protocol/console";
+import { expect, test } from "vitest";
+import { changesOf } from "../src/pages/functions/set-changes.ts";
+import { searchFunctions, sortFunctions } from "../src/pages/functions/sort-functions.ts";
+
+const figures = { calls: 0, failed: 0, denied: 0, p50Ms: null, p95Ms: null, lastCalledAt: null };
+
+const one = (name: string, changed: Partial<ConsoleFunction> = {}): ConsoleFunction => ({
+  name,
+  description: `Does ${name}`,
+  inputSchema: { type: "object", properties: { id: { type: "string" } }, required: ["id"] },
+  roles: ["support", "admin"],
+  conditional: false,
+  effect: "read",
+  idempotent: false,
+  timeoutMs: 60_000,
+  figures,
+  ...changed,
+});
+
+const setOf = (...functions: ConsoleFunction[]): FunctionSet => ({
+  manifestHash: "h",
+  service: "shop",
+  instructions: null,
+  defaultRole: null,
+  roles: ["support", "admin"],
+  connected: true,
+  firstSeenAt: "2026-11-21T10:00:00.000Z",
+  functions,
+});
+
+test("functions that came and went are told by name, those that are alike not at all", () => {
+  const { service, functions } = changesOf(setOf(one("kept"), one("gone")), setOf(one("kept"), one("new")));
+  expect(service).toEqual([]);
+  expect(functions).toEqual([
+    { name: "gone", kind: "removed", differences: [] },
+    { name: "new", kind: "added", differences: [] },
+  ]);
+});
+
+test("a change of a schema is told down to its member", () => {
+  const after = one("f", {
+    effect: "write",
+    inputSchema: { type: "object", properties: { id: { type: "number" }, note: { type: "string" } }, required: ["id"] },
+  });
+  expect(changesOf(setOf(one("f")), setOf(after)).functions).toEqual([
+    {
+      name: "f",
+      kind: "changed",
+      differences: [
+        { path: "effect", before: "read", after: "write" },
+        { path: "inputSchema.properties.id.type", before: "string", after: "number" },
+        { path: "inputSchema.properties.note", before: undefined, after: { type: "string" } },
+      ],
+    },
+  ]);
+});
+
+test("another order of roles, and other figures, are no change", () => {
+  const after = one("f", { roles: ["admin", "support"], figures: { ...figures, calls: 9 } });
+  expect(changesOf(setOf(one("f")), setOf(after)).functions).toEqual([]);
+});
+
+test("functions without a figure come last in either direction", () => {
+  const list = [one("never"), one("slow", { figures: { ...figures, p95Ms: 90 } })];
+  list.push(one("fast", { figures: { ...figures, p95Ms: 5 } }));
+  const names = (by: string) => sortFunctions(list, by).map(({ name }) => name);
+  expect(names("p95")).toEqual(["fast", "slow", "never"]);
+  expect(names("-p95")).toEqual(["slow", "fast", "never"]);
+  expect(names("made_up")).toEqual(["fast", "never", "slow"]);
+});
+
+test("a search needs every word, in name, description or roles", () => {
+  const list = [one("refund_order", { roles: ["admin"] }), one("get_order"), one("ping", { roles: "everyone" })];
+  expect(searchFunctions(list, "ORDER admin").map(({ name }) => name)).toEqual(["refund_order", "get_order"]);
+  expect(searchFunctions(list, "everyone").map(({ name }) => name)).toEqual(["ping"]);
+});

@@ -1,0 +1,92 @@
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { type Draft, draftOf, readDraft } from "../src/schema-form/draft.ts";
+import { shapeOf } from "../src/schema-form/field-shape.ts";
+
+/** The form of what an owner writes, as a runtime sends it. */
+const formOf = (schema: z.ZodType) => shapeOf(z.toJSONSchema(schema, { io: "input" }));
+
+const order = z.object({
+  orderId: z.string().min(3).describe("Id of the order"),
+  note: z.string().optional(),
+  count: z.number().int().min(1).max(9),
+  express: z.boolean(),
+  reason: z.enum(["broken", "late"]).optional(),
+  items: z.array(z.string()).min(1),
+  address: z.object({ city: z.string(), zip: z.string().optional() }).optional(),
+  score: z.number().nullable(),
+});
+const shape = formOf(order);
+const filled: Draft = {
+  orderId: "W123",
+  note: "",
+  count: "2",
+  express: "true",
+  items: ["a", "b"],
+  score: "",
+};
+
+test("a filled form gives arguments that the owner's schema takes", () => {
+  const { value, faults } = readDraft(shape, filled);
+  expect(faults).toEqual([]);
+  expect(value).toEqual({ orderId: "W123", count: 2, express: true, items: ["a", "b"], score: null });
+  expect(order.safeParse(value).success).toBe(true);
+});
+
+test("an empty form says what is needed, by its path, and nothing of what is optional", () => {
+  const { faults } = readDraft(shape, undefined);
+  expect(faults.map(({ path }) => path)).toEqual(["orderId", "count", "express", "items"]);
+});
+
+test.each([
+  ["count", "0", "At least 1"],
+  ["count", "10", "At most 9"],
+  ["count", "1.5", "Write a whole number"],
+  ["count", "two", "Write a number, such as 12.5"],
+  ["orderId", "W1", "At least 3 characters"],
+])("%s of %j is refused: %s", (name, typed, message) => {
+  expect(readDraft(shape, { ...filled, [name]: typed }).faults).toEqual([{ path: name, message }]);
+});
+
+test("a group that is optional asks for its own members only once one is given", () => {
+  const within = z.object({ address: z.object({ city: z.string().min(1), zip: z.string() }).optional() });
+  expect(readDraft(formOf(within), { address: { city: "", zip: "" } })).toEqual({ value: {}, faults: [] });
+  expect(readDraft(formOf(within), { address: { zip: "04401" } }).faults).toEqual([
+    { path: "address.city", message: "This is needed" },
+  ]);
+});
+
+test.each([
+  [{ orderId: "W123", count: 1, express: false, items: ["a"], score: 1.5, address: { city: "Bangor" } }, undefined],
+  [{ orderId: "W123", count: 1, express: false, items: ["a"], score: 1.5, extra: 1 }, "extra"],
+  [{ orderId: "W123", count: 1, express: false, items: ["a"], score: 1.5, note: "" }, "note"],
+  [{ orderId: "W123", count: "1", express: false, items: ["a"], score: 1.5 }, "count"],
+  [{ orderId: "W123", count: 1, express: false, items: "a", score: 1.5 }, "items"],
+])("JSON goes back to the form if nothing of it would be lost: %j", (value, unfit) => {
+  const form = draftOf(shape, value);
+  expect(form.unfit).toBe(unfit);
+  if (unfit === undefined) expect(readDraft(shape, form.draft).value).toEqual(value);
+});
+
+test("what no form can show is written as JSON in its place", () => {
+  const loose = z.object({ tags: z.record(z.string(), z.number()), either: z.union([z.string(), z.number()]) });
+  const given = readDraft(formOf(loose), { tags: '{"a": 1}', either: '"x"' });
+  expect(given).toEqual({ value: { tags: { a: 1 }, either: "x" }, faults: [] });
+  expect(readDraft(formOf(loose), { tags: "{", either: "2" }).faults).toMatchObject([{ path: "tags" }]);
+});
+
+test("a schema that refers to itself ends in JSON", () => {
+  interface Tree {
+    name: string;
+    children: Tree[];
+  }
+  const tree: z.ZodType<Tree> = z.lazy(() => z.object({ name: z.string(), children: z.array(tree) }));
+  const value = { root: { name: "a", children: [{ name: "b", children: [] }] } };
+  const form = draftOf(formOf(z.object({ root: tree })), value);
+  expect(form.unfit).toBeUndefined();
+});
+
+test("a member named like one that every object has is read as its own", () => {
+  const odd = shapeOf({ type: "object", properties: { constructor: { type: "string" } }, required: ["constructor"] });
+  expect(readDraft(odd, {}).value).toEqual({ constructor: "" });
+});
