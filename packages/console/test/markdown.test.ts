@@ -50,3 +50,9 @@ test("a link opens elsewhere and tells nothing of where it was followed", () => 
   expect(link?.getAttribute("target")).toBe("_blank");
   expect(link?.getAttribute("rel")).toBe("noopener noreferrer nofollow");
 });
+
+test("what scrolls within itself is reached by keys", () => {
+  const box = shown("| a |\n|---|\n| 1 |\n\n```\ncode\n```");
+
+  expect([...box.querySelectorAll("[tabindex='0']")].map(({ tagName }) => tagName)).toEqual(["TABLE", "PRE"]);
+});

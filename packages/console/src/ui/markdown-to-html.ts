@@ -24,6 +24,8 @@ renderer.html = ({ text }) => escapeHtml(text);
 export function createMarkdown(window: WindowLike): (text: string) => string {
   const purify = createDomPurify(window);
   purify.addHook("afterSanitizeAttributes", (node) => {
+    // What scrolls within itself must be reachable by keys.
+    if (node.tagName === "TABLE" || node.tagName === "PRE") node.setAttribute("tabindex", "0");
     if (node.tagName !== "A") return;
     node.setAttribute("rel", "noopener noreferrer nofollow");
     node.setAttribute("target", "_blank");
