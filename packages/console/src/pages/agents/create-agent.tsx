@@ -115,7 +115,7 @@ function Created({ created: { agent, key }, onClose }: { created: CreatedAgent; 
             baseUrl={baseUrl}
             agentId={agent.agentId}
             apiKey={key.secret}
-            body={{ query: "Which orders are late?", role: "support" }}
+            body={{ query: "What can you do?" }}
           />
         </section>
       </div>
