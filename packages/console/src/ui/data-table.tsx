@@ -82,7 +82,8 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   const table = useRef<HTMLTableElement>(null);
   useHotkeys((key) => (key === "j" || key === "k") && focusRow(table.current, key === "j" ? 1 : -1));
   if (query.error && !query.data) return <ErrorState error={query.error} onRetry={() => void query.refetch()} />;
-  if (query.data?.length === 0) return empty;
+  // A search looks at so many rows at a time: one that found nothing may not be at its end.
+  if (query.data?.length === 0 && !query.hasNextPage) return empty;
   return (
     <>
       <table ref={table} role="table" aria-busy={query.isPending} className="w-full text-sm max-sm:block">
@@ -215,15 +216,21 @@ function SortButton<Row>({ column, sort }: { column: Column<Row>; sort: Sort }) 
 
 function More<Row>({ query }: Pick<DataTableProps<Row>, "query">) {
   if (!query.hasNextPage && !query.error) return null;
+  const found = query.data === undefined || query.data.length > 0;
   return (
     <div className="border-line flex flex-wrap items-center justify-center gap-3 border-t p-3">
+      {!found && !query.error && (
+        <p role="status" className="text-muted text-sm">
+          Nothing found so far among the newest.
+        </p>
+      )}
       {query.error && (
         <p role="alert" className="text-bad text-sm">
           {query.error.message}
         </p>
       )}
       <Button busy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
-        {query.error ? "Try again" : "Load more"}
+        {query.error ? "Try again" : found ? "Load more" : "Search further back"}
       </Button>
     </div>
   );

@@ -1,15 +1,18 @@
 import type { RunTrace } from "@patchbay/protocol/console";
 import { getRouteApi } from "@tanstack/react-router";
 import { useCallback } from "react";
+import { ApiError } from "../../api/api-error.ts";
 import { Drawer } from "../../ui/dialog.tsx";
 import { IconButton } from "../../ui/button.tsx";
 import { Card } from "../../ui/card.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Kbd } from "../../ui/kbd.tsx";
+import { PageHeader } from "../../ui/page-header.tsx";
 import { ErrorState } from "../../ui/states.tsx";
 import { Status } from "../../ui/status.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
 import { useMedia } from "../../ui/use-media.ts";
+import { NotFoundPage } from "../faults/not-found-page.tsx";
 import { PageSkeleton } from "../../shell/page-skeleton.tsx";
 import { KIND_ICONS, nameOf } from "../../waterfall/span-look.ts";
 import { useRunClock } from "../../waterfall/use-run-clock.ts";
@@ -29,8 +32,16 @@ export function RunPage() {
   const { agentId, runId } = route.useParams();
   const { query, running, partial } = useRunTrace(agentId, runId);
   const { data: run, error } = query;
+  if (run === undefined && error === null) return <PageSkeleton />;
   if (run === undefined)
-    return error ? <ErrorState error={error} onRetry={() => void query.refetch()} /> : <PageSkeleton />;
+    return error instanceof ApiError && error.code === "not_found" ? (
+      <NotFoundPage why={error.message} />
+    ) : (
+      <>
+        <PageHeader title="Run" />
+        <ErrorState error={error} onRetry={() => void query.refetch()} />
+      </>
+    );
   return <Run run={run} running={running} partial={partial} knownAt={query.dataUpdatedAt} />;
 }
 
