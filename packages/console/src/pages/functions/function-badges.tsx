@@ -17,7 +17,7 @@ export function Effect({ effect }: Pick<ConsoleFunction, "effect">) {
 /** Who may call it. A function that decides call by call says so. */
 export function RoleBadges({ roles, conditional }: Pick<ConsoleFunction, "roles" | "conditional">) {
   return (
-    <span className="inline-flex flex-wrap items-center gap-1 max-sm:justify-end">
+    <span className="inline-flex flex-wrap items-center gap-1">
       {roles === "everyone" ? (
         <Badge tone="ok">everyone</Badge>
       ) : roles.length === 0 ? (

@@ -138,7 +138,7 @@ const COLUMNS: Column<ConsoleFunction>[] = [
       </span>
     ),
   },
-  { head: "Roles", from: "md", cell: (one) => <RoleBadges {...one} /> },
+  { head: "Roles", from: "md", className: "max-sm:[&_span]:justify-end", cell: (one) => <RoleBadges {...one} /> },
   { head: "Effect", sort: "effect", cell: (one) => <Effect {...one} /> },
   { head: "Calls", align: "end", sort: "calls", cell: ({ figures }) => <Count value={figures.calls} /> },
   { head: "Errors", align: "end", sort: "errors", cell: ({ figures }) => <Errors {...figures} /> },

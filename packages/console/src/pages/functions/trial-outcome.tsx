@@ -81,7 +81,7 @@ function Outcome({ one, tried, result }: { one: ConsoleFunction; tried: Tried | 
       {result.ok ? (
         <>
           {result.redacted.length > 0 && <Withheld members={result.redacted} role={tried?.role} />}
-          <Json value={result.value} name="Result" />
+          <Json value={result.value} name="Value returned" />
         </>
       ) : (
         <Refusal one={one} role={tried?.role} result={result} />
@@ -96,7 +96,7 @@ function Withheld({ members, role }: { members: readonly string[]; role: string 
       <p className="font-medium">Withheld from {role === undefined ? "queries without a role" : role}</p>
       <p className="mt-1 flex flex-wrap gap-1">
         {members.map((member) => (
-          <Badge key={member} tone="warn" icon="access">
+          <Badge key={member} icon="access">
             {member === "$" ? "the whole result" : member}
           </Badge>
         ))}
