@@ -14,8 +14,8 @@ import { PageHeader } from "../../ui/page-header.tsx";
 import { SearchField } from "../../ui/search-field.tsx";
 import { EmptyState } from "../../ui/states.tsx";
 import { Badge } from "../../ui/status.tsx";
-import { FirstSteps } from "./first-steps.tsx";
 
+const FirstSteps = lazy(async () => ({ default: (await import("./first-steps.tsx")).FirstSteps }));
 const CreateAgent = lazy(async () => ({ default: (await import("./create-agent.tsx")).CreateAgent }));
 
 const route = getRouteApi("/shell/agents");
@@ -40,7 +40,9 @@ export function AgentsPage() {
     return (
       <>
         <PageHeader title="Agents" />
-        <FirstSteps create={newAgent || ASK_A_DEVELOPER} />
+        <Suspense>
+          <FirstSteps create={newAgent || ASK_A_DEVELOPER} />
+        </Suspense>
         {createDialog}
       </>
     );
