@@ -94,10 +94,13 @@ const Side = ({ sign, word, value, tone }: { sign: string; word: string; value: 
   <p className={`flex min-w-0 gap-2 rounded px-2 py-0.5 font-mono text-xs leading-5 ${tone}`}>
     <span aria-hidden="true">{sign}</span>
     <span className="sr-only">{word}: </span>
-    <span className="min-w-0 break-words whitespace-pre-wrap">
-      {typeof value === "string"
-        ? value
-        : JSON.stringify(value, null, value !== null && typeof value === "object" ? 1 : 0)}
-    </span>
+    <span className="min-w-0 break-words whitespace-pre-wrap">{written(value)}</span>
   </p>
 );
+
+/** Texts as they are, lists of scalars in a line, and the rest as indented JSON. */
+function written(value: unknown): string {
+  if (typeof value === "string") return value;
+  const flat = Array.isArray(value) && value.every((one) => typeof one !== "object");
+  return flat ? value.join(", ") : JSON.stringify(value, null, 1);
+}
