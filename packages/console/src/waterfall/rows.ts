@@ -14,7 +14,7 @@ export interface TraceRow {
   below: Trouble | undefined;
 }
 
-export type Trouble = "failed" | "denied";
+type Trouble = "failed" | "denied";
 
 /** What a person looks for: the outcome that is unknown counts as a failure. */
 export function troubleOf({ state }: Span): Trouble | undefined {
@@ -77,7 +77,7 @@ export interface Stretch {
 }
 
 /** Stretches joined where they touch, in order. */
-export function union(stretches: readonly Stretch[]): Stretch[] {
+function union(stretches: readonly Stretch[]): Stretch[] {
   const joined: Stretch[] = [];
   for (const { startMs, endMs } of stretches.toSorted((a, b) => a.startMs - b.startMs)) {
     const last = joined.at(-1);

@@ -1,7 +1,7 @@
 import type { KeyboardEvent } from "react";
 import type { TraceRow } from "./rows.ts";
 
-export interface TreeMoves {
+interface TreeMoves {
   rows: readonly TraceRow[];
   /** The row that has the focus. */
   active: string;

@@ -7,7 +7,7 @@ import { followRun } from "../../api/stream.ts";
 /** How often a run is asked for when its events cannot be followed. */
 const POLL_MS = 3_000;
 
-export interface FollowedTrace {
+interface FollowedTrace {
   query: UseQueryResult<RunTrace>;
   running: boolean;
   /** Of the answer that is being written, what came so far. */
@@ -70,7 +70,7 @@ export const logOf = (agentId: string, runId: string, dialect: Dialect) =>
   });
 
 /** Runs a task, and once more after it where it was asked for meanwhile. */
-export function oneAtATime(task: () => Promise<void>): () => void {
+function oneAtATime(task: () => Promise<void>): () => void {
   let busy = false;
   let again = false;
   const run = async (): Promise<void> => {
