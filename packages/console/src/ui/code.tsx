@@ -77,7 +77,7 @@ function Node({ value, depth, name }: { value: unknown; depth: number; name?: st
   const isArray = Array.isArray(value);
   return (
     <details open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary className="hover:bg-hover rounded">
+      <summary className="hover:bg-hover rounded py-0.5">
         {label}
         <span className="text-muted">
           {isArray ? "[" : "{"}

@@ -20,7 +20,9 @@ export function CallView({ call, ended, remark }: { call: Call; ended: boolean; 
           </Badge>
         )}
         <Status state={stateOf(outcome, ended)} />
-        {failed && <span className="text-muted basis-full pl-5.5 text-xs">{outcome.errorMessage}</span>}
+        {failed && (
+          <span className="text-muted basis-full pl-5.5 text-xs group-open/call:hidden">{outcome.errorMessage}</span>
+        )}
       </summary>
       <div className="border-line grid min-w-0 gap-3 border-t px-3 py-3">
         <Part title="Arguments">
@@ -53,8 +55,8 @@ export function CallView({ call, ended, remark }: { call: Call; ended: boolean; 
 
 function Part({ title, children }: { title: string; children: React.ReactNode }) {
   return (
-    <section className="min-w-0">
-      <h4 className="text-muted mb-1 text-xs font-medium">{title}</h4>
+    <section aria-label={title} className="min-w-0">
+      <p className="text-muted mb-1 text-xs font-medium">{title}</p>
       {children}
     </section>
   );

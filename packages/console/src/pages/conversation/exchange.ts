@@ -138,3 +138,8 @@ export function exchangesOf({ messages, runs }: ConsoleThreadDetail): PastExchan
     return role === "user" && run ? [{ run, query: content, answer: answers.get(runId), askedAt: createdAt }] : [];
   });
 }
+
+/** Titles are the beginnings of queries, cut to this many units. */
+const TITLE_UNITS = 80;
+
+export const shownTitle = (title: string): string => (title.length >= TITLE_UNITS - 1 ? `${title}…` : title);

@@ -32,7 +32,7 @@ export function ToldView({ told, remarks }: { told: Told; remarks?: ReadonlyMap<
 /** Tokens may come faster than Markdown is parsed: the text shown lags behind, the page does not. */
 export function Answer({ text }: { text: string }) {
   return (
-    <div className="py-1">
+    <div className="min-w-0 py-1">
       <Markdown text={useDeferredValue(text)} />
     </div>
   );

@@ -39,7 +39,7 @@ export function Composer(props: ComposerProps) {
         ref={fieldRef}
         aria-label="Query"
         placeholder={settings.compare ? "Ask as both roles…" : "Ask the agent…"}
-        rows={2}
+        rows={1}
         value={draft}
         onChange={(event) => onDraft(event.target.value)}
         onKeyDown={(event) => {
@@ -47,16 +47,24 @@ export function Composer(props: ComposerProps) {
           event.preventDefault();
           if (ready) onSend();
         }}
-        className="text-text h-auto max-h-60 min-h-14 w-full resize-none bg-transparent px-1.5 py-1 text-base outline-none field-sizing-content"
+        className="text-text h-auto max-h-60 min-h-10 sm:min-h-14 w-full resize-none bg-transparent px-1.5 py-1 text-base outline-none field-sizing-content"
       />
-      <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
+      <div className="flex flex-wrap items-center gap-x-2 gap-y-2 sm:gap-x-3">
         <RoleField {...props} name="role" label={settings.compare ? "Role A" : "Role"} />
         {settings.compare && <RoleField {...props} name="role2" label="Role B" />}
-        <Switch label="Compare roles" checked={settings.compare} onChange={(compare) => onChange({ compare })} />
+        <Switch
+          label={
+            <span>
+              Compare<span className="max-sm:sr-only"> roles</span>
+            </span>
+          }
+          checked={settings.compare}
+          onChange={(compare) => onChange({ compare })}
+        />
         <div className="ml-auto flex items-center gap-2">
           {wrong && (
-            <Button size="small" look="ghost" icon="alert" className="text-bad" onClick={props.onShowSettings}>
-              Settings are wrong
+            <Button size="small" look="ghost" icon="alert" onClick={props.onShowSettings}>
+              A setting is wrong
             </Button>
           )}
           {long && <span className="text-bad text-xs">At most 100,000 characters</span>}
@@ -66,7 +74,7 @@ export function Composer(props: ComposerProps) {
             </Button>
           ) : (
             <Button type="submit" look="primary" icon="send" disabled={!ready}>
-              Send
+              <span className="max-sm:sr-only">Send</span>
               <span className="max-sm:hidden" aria-hidden="true">
                 <Kbd keys="mod ⏎" />
               </span>
@@ -96,7 +104,7 @@ function RoleField({
         value={settings[name]}
         onChange={(role) => onChange({ [name]: role })}
         placeholder={defaultRole === null ? "none" : `${defaultRole} (default)`}
-        className={`w-36 ${faults[name] === undefined ? "" : "border-bad"}`}
+        className={`w-28 sm:w-36 ${faults[name] === undefined ? "" : "border-bad"}`}
         clearable
       />
     </label>

@@ -123,7 +123,7 @@ export function PlaygroundPage() {
             )}
             {!wide && (
               <Button icon="settings" onClick={() => setTab(tab)}>
-                Settings and events
+                Settings<span className="max-sm:sr-only"> and events</span>
               </Button>
             )}
           </>

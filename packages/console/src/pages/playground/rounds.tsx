@@ -9,7 +9,7 @@ import { ToldView } from "../conversation/told-view.tsx";
 import { AskedAgain } from "./asked-again.tsx";
 import { callDifferences } from "./call-differences.ts";
 import { isRunning, stateOf, type LiveExchange } from "./lane.ts";
-import { queryOf, runIdOf, type Shown } from "./use-lane.ts";
+import { queryOf, roleOf, runIdOf, type Shown } from "./use-lane.ts";
 
 export interface RoundsProps {
   agentId: string;
@@ -64,7 +64,7 @@ export function Rounds({ agentId, lanes, roles, running, selected, onSelect, onA
 }
 
 function LaneName({ letter, shown, role }: { letter: string; shown: Shown | undefined; role: string | undefined }) {
-  const asked = shown ? ((shown.past ? shown.past.run.role : shown.live.role) ?? "") : role;
+  const asked = shown ? roleOf(shown) : role;
   return (
     <h3 className="text-muted mb-2 flex items-center gap-2 text-xs font-medium">
       <span className="bg-accent-soft text-accent inline-flex size-5 items-center justify-center rounded">

@@ -7,7 +7,7 @@ import { recorded } from "../conversation/recorded.ts";
 import { EventList } from "./event-list.tsx";
 import { SettingsForm } from "./settings-form.tsx";
 import { bodyOf, type Faults, type Settings } from "./settings.ts";
-import { queryOf, type Shown } from "./use-lane.ts";
+import { queryOf, roleOf, type Shown } from "./use-lane.ts";
 
 export type PanelTab = "settings" | "events" | "code";
 
@@ -57,7 +57,10 @@ function Events({ shown }: { shown: Shown | undefined }) {
     );
   return (
     <div className="grid min-w-0 gap-2">
-      <p className="line-clamp-2 text-sm font-medium">{queryOf(shown)}</p>
+      <p className="line-clamp-2 text-sm">
+        <span className="font-medium">{queryOf(shown)}</span>
+        <span className="text-muted"> {roleOf(shown) === "" ? "without a role" : `as ${roleOf(shown)}`}</span>
+      </p>
       {shown.past ? <PastEvents past={shown.past} /> : <EventList entries={shown.live.told.entries} />}
     </div>
   );

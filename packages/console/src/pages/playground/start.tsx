@@ -1,5 +1,6 @@
 import type { FunctionSet } from "@patchbay/protocol/console";
 import { Link } from "@tanstack/react-router";
+import { connectSnippetsOf } from "../../format/snippets.ts";
 import { useSession } from "../../state/session.ts";
 import { Command } from "../../ui/code.tsx";
 import { Icon } from "../../ui/icon.tsx";
@@ -60,7 +61,7 @@ export function NoRuntime({ agentId }: { agentId: string }) {
           {local ? "Start the functions beside this service:" : "Start one where your functions are:"}
         </span>
       </p>
-      <Command text={`patchbay connect service.ts --url ${baseUrl} --agent ${agentId} --key RUNTIME_KEY`} />
+      <Command text={connectSnippetsOf({ baseUrl, agentId }).cli} />
       <p className="text-muted text-xs">
         Runtime keys are made under{" "}
         <Link

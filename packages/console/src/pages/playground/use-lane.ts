@@ -69,3 +69,4 @@ const cancelRun = (agentId: string, runId: string) =>
 
 export const queryOf = ({ past, live }: Shown): string => (past ?? live).query;
 export const runIdOf = ({ past, live }: Shown): string | undefined => (past ? past.run.runId : live.runId);
+export const roleOf = ({ past, live }: Shown): string => (past ? past.run.role : live.role) ?? "";

@@ -29,7 +29,6 @@ export function useSettings(): [Settings, (changed: Partial<Settings>) => void] 
       void navigate({ search: (before) => ({ ...before, ...changed }), replace: true, resetScroll: false });
     }, TYPING_MS);
     return () => clearTimeout(timer);
-    // eslint-disable-next-line react-hooks/exhaustive-deps -- `wanted` stands for `settings`.
   }, [wanted, inUrl, navigate]);
   return [settings, (changed) => setSettings((before) => ({ ...before, ...changed }))];
 }

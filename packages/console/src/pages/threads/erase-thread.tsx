@@ -8,6 +8,7 @@ import { tellDone } from "../../state/toasts.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { Fault } from "../../ui/states.tsx";
+import { shownTitle } from "../conversation/exchange.ts";
 
 interface EraseThreadProps {
   agentId: string;
@@ -24,7 +25,7 @@ export function EraseThread({ agentId, thread: { threadId, title, runs }, onClos
       api.delete("/agents/:agent_id/threads/:thread_id", { params: { agent_id: agentId, thread_id: threadId } }),
     async onSuccess() {
       await navigate({ to: "/agents/$agentId/threads", params: { agentId } });
-      tellDone("Thread erased", title);
+      tellDone("Thread erased", shownTitle(title));
       const gone = ["/agents/:agent_id/threads", "/agents/:agent_id/runs", "/agents/:agent_id/sessions"];
       void queries.invalidateQueries({ predicate: ({ queryKey }) => gone.includes(String(pathOfKey(queryKey))) });
     },
@@ -46,9 +47,10 @@ export function EraseThread({ agentId, thread: { threadId, title, runs }, onClos
     >
       <div className="grid gap-3">
         <p>
-          “<span className="font-medium">{title.slice(0, 120)}</span>” goes with its messages, events and calls, of{" "}
-          {countOf(runs.length, "query", "queries")}. This cannot be undone. What it cost stays in the ledger, and that
-          it was erased in the audit log.
+          “<span className="font-medium">{shownTitle(title)}</span>” and{" "}
+          {runs.length === 1 ? "its query" : `all ${runs.length} queries in it`}
+          go, with all messages, events and calls. This cannot be undone. What they cost stays in the ledger; the audit
+          log keeps that the thread was erased.
         </p>
         {running > 0 && (
           <p className="text-warn">{countOf(running, "query is", "queries are")} still running, and will end.</p>

@@ -1,18 +1,19 @@
 import type { ConsoleThreadDetail } from "@patchbay/protocol/console";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { lazy, Suspense, useState } from "react";
+import { lazy, Suspense, useState, type ReactNode } from "react";
 import { resource } from "../../api/queries.ts";
 import { useMay } from "../../state/session.ts";
-import { Button, buttonClass } from "../../ui/button.tsx";
-import { Card, Facts } from "../../ui/card.tsx";
+import { buttonClass } from "../../ui/button.tsx";
+import { Card } from "../../ui/card.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
 import { Count, Money, Time } from "../../ui/figures.tsx";
+import { GuardedButton } from "../../ui/guarded-button.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { PageHeader } from "../../ui/page-header.tsx";
 import { ErrorState, Loading, Skeleton } from "../../ui/states.tsx";
 import { Asked } from "../conversation/asked.tsx";
-import { exchangesOf } from "../conversation/exchange.ts";
+import { exchangesOf, shownTitle } from "../conversation/exchange.ts";
 import { PastAnswer } from "../conversation/past-exchange.tsx";
 
 const EraseThread = lazy(async () => ({ default: (await import("./erase-thread.tsx")).EraseThread }));
@@ -34,17 +35,17 @@ export function ThreadPage() {
         <ErrorState error={thread.error} onRetry={() => void thread.refetch()} />
       </>
     );
+  const title = thread.data ? shownTitle(thread.data.title) : "Thread";
   return (
     <>
       <PageHeader
-        title={thread.data?.title ?? "Thread"}
-        name={<span className="line-clamp-2">{thread.data?.title ?? "Thread"}</span>}
+        title={title}
         actions={
-          mayAsk && (
-            <>
-              <Button icon="trash" disabled={!thread.data} onClick={() => setErasing(true)}>
-                Erase
-              </Button>
+          <>
+            <GuardedButton needs="developer" icon="trash" disabled={!thread.data} onClick={() => setErasing(true)}>
+              Erase
+            </GuardedButton>
+            {mayAsk && (
               <Link
                 to="/agents/$agentId/playground"
                 params={{ agentId }}
@@ -54,11 +55,11 @@ export function ThreadPage() {
                 <Icon name="chat" className="size-3.5" />
                 Continue in playground
               </Link>
-            </>
-          )
+            )}
+          </>
         }
       />
-      <div className="grid min-w-0 items-start gap-5 xl:grid-cols-[minmax(0,1fr)_20rem]">
+      <div className="grid min-w-0 items-start gap-5 xl:grid-cols-[minmax(0,1fr)_22rem]">
         <Conversation thread={thread.data} />
         <div className="min-w-0 max-xl:order-first xl:sticky xl:top-17">
           <About agentId={agentId} threadId={threadId} thread={thread.data} />
@@ -115,40 +116,46 @@ function About({
   const sum = (figure: "inputTokens" | "outputTokens" | "costUsd") =>
     thread ? thread.runs.reduce((total, run) => total + run[figure], 0) : null;
   const waiting = <Skeleton className="h-4 w-24" />;
+  const facts: [name: string, value: ReactNode][] = [
+    [
+      "Thread",
+      <span key="id" className="flex items-start gap-1">
+        <code className="min-w-0 font-mono text-xs leading-5 break-all">{threadId}</code>
+        <CopyButton text={threadId} label="Copy thread id" />
+      </span>,
+    ],
+    ["Session", thread ? <SessionLink key="session" agentId={agentId} id={thread.sessionId} /> : waiting],
+    [
+      "Queries",
+      thread ? (
+        <Link
+          to="/agents/$agentId/runs"
+          params={{ agentId }}
+          search={{ threadId }}
+          className="text-accent underline underline-offset-2"
+        >
+          <Count value={thread.runs.length} />
+        </Link>
+      ) : (
+        waiting
+      ),
+    ],
+    ["Cost", <Money key="cost" usd={sum("costUsd")} />],
+    ["Input tokens", <Count key="input" value={sum("inputTokens")} />],
+    ["Output tokens", <Count key="output" value={sum("outputTokens")} />],
+    ["Begun", thread ? <Time key="begun" at={thread.createdAt} /> : waiting],
+    ["Changed", thread ? <Time key="changed" at={thread.updatedAt} /> : waiting],
+  ];
   return (
     <Card>
-      <Facts
-        items={[
-          [
-            "Thread",
-            <span key="id" className="flex items-start gap-1">
-              <code className="min-w-0 font-mono text-xs leading-5 break-all">{threadId}</code>
-              <CopyButton text={threadId} label="Copy thread id" />
-            </span>,
-          ],
-          ["Session", thread ? <SessionLink key="session" agentId={agentId} id={thread.sessionId} /> : waiting],
-          [
-            "Queries",
-            thread ? (
-              <Link
-                to="/agents/$agentId/runs"
-                params={{ agentId }}
-                search={{ threadId }}
-                className="text-accent underline underline-offset-2"
-              >
-                <Count value={thread.runs.length} />
-              </Link>
-            ) : (
-              waiting
-            ),
-          ],
-          ["Cost", <Money key="cost" usd={sum("costUsd")} />],
-          ["Input tokens", <Count key="input" value={sum("inputTokens")} />],
-          ["Output tokens", <Count key="output" value={sum("outputTokens")} />],
-          ["Begun", thread ? <Time key="begun" at={thread.createdAt} /> : waiting],
-          ["Changed", thread ? <Time key="changed" at={thread.updatedAt} /> : waiting],
-        ]}
-      />
+      <dl className="grid grid-cols-2 gap-x-6 gap-y-3 text-sm sm:grid-cols-4 xl:grid-cols-2">
+        {facts.map(([name, value]) => (
+          <div key={name} className="min-w-0 first:col-span-full">
+            <dt className="text-muted text-xs">{name}</dt>
+            <dd className="min-w-0">{value}</dd>
+          </div>
+        ))}
+      </dl>
     </Card>
   );
 }

@@ -9,6 +9,7 @@ import { Count, Money, Time } from "../../ui/figures.tsx";
 import { FilterBar, type Filter } from "../../ui/filter-bar.tsx";
 import { PageHeader } from "../../ui/page-header.tsx";
 import { EmptyState } from "../../ui/states.tsx";
+import { shownTitle } from "../conversation/exchange.ts";
 
 const route = getRouteApi("/shell/agents/$agentId/threads");
 
@@ -78,7 +79,7 @@ const COLUMNS: Column<ConsoleThread>[] = [
     className: "sm:w-full sm:max-w-0",
     cell: ({ title, threadId }) => (
       <span className="block min-w-0">
-        <span className="line-clamp-2 font-medium sm:line-clamp-1">{title}</span>
+        <span className="line-clamp-2 font-medium sm:line-clamp-1">{shownTitle(title)}</span>
         <span className="text-faint block truncate font-mono text-xs">{threadId}</span>
       </span>
     ),

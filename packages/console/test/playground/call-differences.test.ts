@@ -1,0 +1,57 @@
+import { expect, test } from "vitest";
+import type { Call, CallOutcome } from "../../src/pages/conversation/exchange.ts";
+import { callDifferences } from "../../src/pages/playground/call-differences.ts";
+
+let lastId = 0;
+const ok = (result: unknown): CallOutcome => ({ ok: true, result });
+const denied: CallOutcome = { ok: false, code: "denied", errorMessage: "No." };
+const call = (name: string, parameters: unknown, outcome: CallOutcome = ok(1)): Call => ({
+  id: `c${(lastId += 1)}`,
+  name,
+  parameters,
+  progress: [],
+  outcome,
+});
+
+const compare = (a: Call[], b: Call[]) => {
+  const remarks = callDifferences({ calls: a, name: "as A" }, { calls: b, name: "as B" });
+  return [a, b].map((calls) => calls.map(({ id }) => remarks.get(id)));
+};
+
+test("the same calls in another order do not differ, nor do members in another order", () => {
+  const a = [call("find", { id: 1, name: "x" }), call("count", {})];
+  const b = [call("count", {}), call("find", { name: "x", id: 1 })];
+
+  expect(compare(a, b)).toEqual([
+    [undefined, undefined],
+    [undefined, undefined],
+  ]);
+});
+
+test("a call that one side alone made says so", () => {
+  expect(compare([call("find", {}), call("refund", {})], [call("find", {}), call("list", {})])).toEqual([
+    [undefined, "only as A"],
+    [undefined, "only as B"],
+  ]);
+});
+
+test("a call that one side was refused has another outcome", () => {
+  expect(compare([call("find", {})], [call("find", {}, denied)])).toEqual([["other outcome"], ["other outcome"]]);
+});
+
+test("a result with members withheld is another result", () => {
+  expect(compare([call("find", {}, ok({ a: 1, b: 2 }))], [call("find", {}, ok({ a: 1 }))])).toEqual([
+    ["other result"],
+    ["other result"],
+  ]);
+});
+
+test("calls of one function with other arguments are matched after those with the same", () => {
+  const a = [call("find", { id: 1 }), call("find", { id: 2 })];
+  const b = [call("find", { id: 2 }), call("find", { id: 3 })];
+
+  expect(compare(a, b)).toEqual([
+    ["other arguments", undefined],
+    [undefined, "other arguments"],
+  ]);
+});
