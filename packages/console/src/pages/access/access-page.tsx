@@ -3,7 +3,9 @@ import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-qu
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { ApiError } from "../../api/api-error.ts";
 import { list, resource } from "../../api/queries.ts";
+import { connectSnippetsOf } from "../../format/snippets.ts";
 import { formatRelative } from "../../format/times.ts";
+import { useSession } from "../../state/session.ts";
 import { useSignal } from "../../state/signal.ts";
 import { zone } from "../../state/zone.ts";
 import { Button, buttonClass } from "../../ui/button.tsx";
@@ -205,12 +207,13 @@ function Legend({ defaultRole }: { defaultRole: string | null }) {
 
 function NeverConnected() {
   const { agentId } = route.useParams();
+  const { baseUrl } = useSession();
   return (
     <Card>
       <EmptyState
         icon="access"
         title="No functions were connected yet"
-        command={`patchbay connect service.ts --agent ${agentId}`}
+        command={connectSnippetsOf({ baseUrl, agentId }).cli}
         action={
           <Link to="/agents/$agentId/runtimes" params={{ agentId }} className={buttonClass("primary")}>
             How to connect

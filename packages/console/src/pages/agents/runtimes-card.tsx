@@ -2,7 +2,7 @@ import type { Runtime } from "@patchbay/protocol/console";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { list } from "../../api/queries.ts";
-import { shellQuote } from "../../format/snippets.ts";
+import { connectSnippetsOf } from "../../format/snippets.ts";
 import { useSession } from "../../state/session.ts";
 import { buttonClass } from "../../ui/button.tsx";
 import { Card } from "../../ui/card.tsx";
@@ -87,7 +87,7 @@ function NotConnected({ agentId }: { agentId: string }) {
           </span>
         </span>
       </p>
-      <Command text={`patchbay connect service.ts --url ${shellQuote(baseUrl)} --agent ${shellQuote(agentId)}`} />
+      <Command text={connectSnippetsOf({ baseUrl, agentId }).cli} />
     </div>
   );
 }
