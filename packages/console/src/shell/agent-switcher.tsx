@@ -1,6 +1,7 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
 import { list } from "../api/queries.ts";
+import { useMay } from "../state/session.ts";
 import { Icon } from "../ui/icon.tsx";
 import { Menu, MenuItem, MenuLine } from "../ui/popover.tsx";
 import { useAgentHere } from "./use-agent-here.ts";
@@ -10,6 +11,7 @@ export function AgentSwitcher() {
   const { agentId } = useParams({ strict: false });
   const agent = useAgentHere();
   const agents = useInfiniteQuery(list("/agents"));
+  const mayCreate = useMay("developer");
   return (
     <Menu
       align="start"
@@ -38,9 +40,11 @@ export function AgentSwitcher() {
       <MenuItem icon="table" link={<Link to="/agents" />}>
         All agents
       </MenuItem>
-      <MenuItem icon="plus" link={<Link to="/agents" search={{ create: "1" }} />}>
-        New agent
-      </MenuItem>
+      {mayCreate && (
+        <MenuItem icon="plus" link={<Link to="/agents" search={{ create: "1" }} />}>
+          New agent
+        </MenuItem>
+      )}
     </Menu>
   );
 }

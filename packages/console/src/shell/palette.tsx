@@ -5,6 +5,7 @@ import { Command } from "cmdk";
 import { useDeferredValue, useState, type ReactNode } from "react";
 import { list } from "../api/queries.ts";
 import { formatRelative } from "../format/times.ts";
+import { useMay } from "../state/session.ts";
 import { zone } from "../state/zone.ts";
 import { Icon, type IconName } from "../ui/icon.tsx";
 import { Kbd } from "../ui/kbd.tsx";
@@ -16,6 +17,8 @@ export function Palette({ onClose }: { onClose: () => void }) {
   const [typed, setTyped] = useState("");
   const navigate = useNavigate();
   const agent = useAgentHere();
+  const mayCreate = useMay("developer");
+  const mayInvite = useMay("owner");
   const go = (to: () => Promise<void>) => () => {
     onClose();
     void to();
@@ -39,12 +42,12 @@ export function Palette({ onClose }: { onClose: () => void }) {
             </div>
             <Command.List className="max-h-[50vh] overflow-y-auto p-1.5 pb-2">
               <Command.Empty className="text-muted px-3 py-8 text-center text-sm">Nothing of that name.</Command.Empty>
-              {agent && <Runs agentId={agent.agentId} typed={typed} onGo={go} />}
               {agent && (
                 <Group heading={agent.name}>
                   {AGENT_PAGES.map((page) => (
                     <Item
                       key={page.to}
+                      value={`${agent.name} ${page.label}`}
                       icon={page.icon}
                       hint={<Kbd keys={`g ${page.key}`} />}
                       onSelect={go(() => navigate({ to: page.to, params: { agentId: agent.agentId } }))}
@@ -54,10 +57,12 @@ export function Palette({ onClose }: { onClose: () => void }) {
                   ))}
                 </Group>
               )}
+              {agent && <Runs agentId={agent.agentId} typed={typed} onGo={go} />}
               <Group heading="Organisation">
                 {ORGANISATION_PAGES.map((page) => (
                   <Item
                     key={page.to}
+                    value={`Organisation ${page.label}`}
                     icon={page.icon}
                     hint={<Kbd keys={`g ${page.key}`} />}
                     onSelect={go(() => navigate({ to: page.to }))}
@@ -65,9 +70,16 @@ export function Palette({ onClose }: { onClose: () => void }) {
                     {page.label}
                   </Item>
                 ))}
-                <Item icon="plus" onSelect={go(() => navigate({ to: "/agents", search: { create: "1" } }))}>
-                  New agent
-                </Item>
+                {mayCreate && (
+                  <Item icon="plus" onSelect={go(() => navigate({ to: "/agents", search: { create: "1" } }))}>
+                    New agent
+                  </Item>
+                )}
+                {mayInvite && (
+                  <Item icon="plus" onSelect={go(() => navigate({ to: "/members", search: { create: "1" } }))}>
+                    Invite a member
+                  </Item>
+                )}
                 <Item icon="session" onSelect={go(() => navigate({ to: "/account" }))}>
                   Account
                 </Item>
@@ -90,6 +102,7 @@ function Agents({ typed, onGo }: FoundProps) {
   const navigate = useNavigate();
   const q = useDeferredValue(typed.trim()).slice(0, 200) || undefined;
   const { data = [] } = useInfiniteQuery(list("/agents", { query: { q, limit: 8 } }));
+  if (data.length === 0) return null;
   return (
     <Group heading="Agents">
       {data.map(({ agentId, name }) => (
@@ -112,6 +125,7 @@ function Runs({ agentId, typed, onGo }: FoundProps & { agentId: string }) {
   const { data = [] } = useInfiniteQuery(
     list("/agents/:agent_id/runs", { params: { agent_id: agentId }, query: { q, limit: 5 } }),
   );
+  if (data.length === 0) return null;
   return (
     <Group heading="Recent runs">
       {data.map(({ runId, query, createdAt }) => (

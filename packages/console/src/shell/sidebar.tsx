@@ -10,7 +10,7 @@ const itemClass =
 export function Sidebar({ onNavigate }: { onNavigate?: () => void }) {
   const agent = useAgentHere();
   return (
-    <nav aria-label="Pages" className="grid gap-5" onClick={onNavigate}>
+    <nav aria-label="Pages" className="grid grid-cols-[minmax(0,1fr)] gap-5" onClick={onNavigate}>
       {agent && (
         <Section title={agent.name}>
           {AGENT_PAGES.map((page) => (
