@@ -1,4 +1,4 @@
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { keepPreviousData, useQuery, useSuspenseQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { PAST } from "../../api/live.ts";
 import { resource } from "../../api/queries.ts";
@@ -29,8 +29,12 @@ export function AgentAnalyticsPage() {
     meta: PAST,
     placeholderData: keepPreviousData,
   });
-  // An agent that never had functions has no set, and no roles to suggest.
-  const functions = useQuery(resource("/agents/:agent_id/functions", { params }));
+  const { data: agent } = useSuspenseQuery(resource("/agents/:agent_id", { params }));
+  const functions = useQuery({
+    ...resource("/agents/:agent_id/functions", { params }),
+    // An agent that never had functions has no set, and no roles to suggest.
+    enabled: agent.functions !== null,
+  });
   const onSearch = (changed: AnalyticsSearch): void =>
     void navigate({ search: (current) => ({ ...current, ...changed }), replace: true });
   return (
