@@ -32,11 +32,11 @@ function MemberField({ member, ...rest }: Omit<PartProps, "shape"> & { member: M
   const { name, required, shape } = member;
   const label = (
     <>
-      <code className="font-mono text-sm font-medium">{name}</code>
+      <code className="font-mono text-sm font-medium">{name}</code>{" "}
       {required ? (
-        <span className="text-muted ml-2 text-xs font-normal">required</span>
+        <span className="text-muted ml-1 text-xs font-normal">required</span>
       ) : (
-        <span className="text-faint ml-2 text-xs font-normal">optional</span>
+        <span className="text-faint ml-1 text-xs font-normal">optional</span>
       )}
     </>
   );
