@@ -1,36 +1,10 @@
 import type { CallOutcome } from "@patchbay/protocol";
-import type { RunTrace, Span } from "@patchbay/protocol/console";
+import type { Span } from "@patchbay/protocol/console";
 import { expect, test, vi } from "vitest";
-import { traceOf } from "../../src/console/trace.ts";
 import { ModelError } from "../../src/ports/model-provider.ts";
 import { openStore } from "../../src/store/open.ts";
-import { type CoreOptions, startCore } from "../run/core.ts";
 import { fakeGateway, manifestOf, ok } from "../run/fake-gateway.ts";
-import { scriptedModel, type ScriptedTurn } from "../run/scripted-model.ts";
-
-const MANIFEST = manifestOf({ look_up: "everyone", refund: ["clerk", "boss"] });
-const never = new Promise<never>(() => {});
-
-type Answer = Parameters<typeof fakeGateway>[1];
-
-async function startDesk(turns: ScriptedTurn[], answer: Answer = () => ok("fine"), options: Partial<CoreOptions> = {}) {
-  const core = await startCore({
-    models: scriptedModel(turns).catalog,
-    gateway: fakeGateway(MANIFEST, answer).gateway,
-    ...options,
-  });
-  async function trace(runId: string): Promise<RunTrace> {
-    const parts = await core.store.console.runs.parts("org_1", "agt_1", runId);
-    return traceOf(parts!, await core.store.runtimes.getManifest("agt_1", "hash"));
-  }
-  async function begin(text: string): Promise<string> {
-    return (await core.runs.start(core.caller, { query: text, analysisMode: false, maxTokens: 100 })).runId;
-  }
-  return { ...core, trace, begin, [Symbol.asyncDispose]: () => core[Symbol.asyncDispose]() };
-}
-
-const briefly = ({ spans }: RunTrace): string[] => spans.map(({ kind, name, state }) => `${kind} ${name} ${state}`);
-const spanOf = ({ spans }: RunTrace, kind: Span["kind"]): Span => spans.find((span) => span.kind === kind)!;
+import { briefly, MANIFEST, never, spanOf, startDesk } from "./support/traced-desk.ts";
 
 test("a run that was answered has a bar for each turn and call, each beginning when all before it had ended", async () => {
   await using desk = await startDesk([
@@ -74,7 +48,7 @@ test("a run that was answered has a bar for each turn and call, each beginning w
       provider: "scripted",
     },
   });
-  expect(lookUp).toMatchObject({ parentId: first!.id, input: { id: 1 }, output: "fine", waitMs: null });
+  expect(lookUp).toMatchObject({ parentId: first!.id, input: { id: 1 }, output: "fine" });
   expect(lookUp!.startMs).toBeGreaterThanOrEqual(first!.endMs!);
   expect(last!.startMs).toBeGreaterThanOrEqual(Math.max(lookUp!.endMs!, refund!.endMs!));
   expect(query!.endMs).toBeGreaterThanOrEqual(last!.endMs!);

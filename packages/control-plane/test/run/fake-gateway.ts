@@ -1,5 +1,5 @@
 import type { CallOutcome, Manifest, PreparedContext } from "@patchbay/protocol";
-import type { CallOrder, Delivery, FunctionGateway } from "../../src/ports/function-gateway.ts";
+import type { CallOrder, Delivery, DeliveryOptions, FunctionGateway } from "../../src/ports/function-gateway.ts";
 
 type Answer = (order: CallOrder, signal: AbortSignal) => Delivery | Promise<Delivery>;
 
@@ -38,9 +38,13 @@ export function fakeGateway(manifest: Manifest, answer: Answer, recovered: Answe
     orders,
     acknowledged,
     prepared: { ok: true } as PreparedContext,
+    /** When an order counts as sent; undefined where it is not known. */
+    sentAt: async (): Promise<number | undefined> => Date.now(),
   };
-  const send = async (order: CallOrder, reply: Answer, signal: AbortSignal): Promise<Delivery> => {
+  const send = async (order: CallOrder, reply: Answer, { signal, onSent }: DeliveryOptions): Promise<Delivery> => {
     orders.push(order);
+    const sentAt = await fake.sentAt();
+    if (sentAt !== undefined) onSent?.(sentAt);
     const gone = new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
     return await Promise.race([reply(order, signal), gone]);
   };
@@ -48,8 +52,8 @@ export function fakeGateway(manifest: Manifest, answer: Answer, recovered: Answe
     session: async () => (fake.connected ? { manifest, manifestHash: "hash" } : undefined),
     prepare: async () => fake.prepared,
     assign: async () => (fake.connected ? `runtime-${orders.length}` : undefined),
-    deliver: (order, { signal }) => send(order, answer, signal),
-    recover: (order, { signal }) => send(order, recovered, signal),
+    deliver: (order, options) => send(order, answer, options),
+    recover: (order, options) => send(order, recovered, options),
     acknowledge: ({ callId }) => void acknowledged.push(callId),
     connected: async () => fake.connected,
   };

@@ -13,6 +13,7 @@ import { consoleThreadContract } from "./contract/console-threads.ts";
 import { creditContract } from "./contract/credits.ts";
 import { idempotencyContract } from "./contract/idempotency.ts";
 import { memberContract } from "./contract/members.ts";
+import { momentContract } from "./contract/moments.ts";
 import { raceContract } from "./contract/races.ts";
 import { runContract } from "./contract/runs.ts";
 import { runtimeContract } from "./contract/runtimes.ts";
@@ -27,6 +28,7 @@ export function storeContract(makePlace: MakePlace): void {
   describe("Idempotency-Keys", () => idempotencyContract(makePlace));
   describe("claims", () => claimContract(makePlace));
   describe("calls between replicas", () => callContract(makePlace));
+  describe("moments of calls and turns", () => momentContract(makePlace));
   describe("runtimes", () => runtimeContract(makePlace));
   describe("credits", () => creditContract(makePlace));
   describe("threads", () => threadContract(makePlace));

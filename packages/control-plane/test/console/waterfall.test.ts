@@ -1,0 +1,227 @@
+import type { RunTrace, Span } from "@patchbay/protocol/console";
+import { expect, test, vi } from "vitest";
+import type { Delivery } from "../../src/ports/function-gateway.ts";
+import { ModelError } from "../../src/ports/model-provider.ts";
+import { openStore } from "../../src/store/open.ts";
+import { fakeGateway, manifestOf, ok } from "../run/fake-gateway.ts";
+import { scriptedModel } from "../run/scripted-model.ts";
+import { briefly, MANIFEST, never, spanOf, startDesk } from "./support/traced-desk.ts";
+
+const IDEMPOTENT = manifestOf({ idempotent_look: "everyone" });
+const UNDELIVERED: Delivery = { kind: "undelivered" };
+
+/** Resolves when the clock has visibly moved. */
+async function aWhile(): Promise<void> {
+  const from = Date.now();
+  await vi.waitFor(() => expect(Date.now()).toBeGreaterThan(from + 5));
+}
+
+const attemptsOf = ({ spans }: RunTrace): Span[] => spans.filter(({ kind }) => kind === "attempt");
+
+/** Attempts follow one another, the first from the beginning of what they belong to and the last to its end. */
+function expectToFill(parent: Span, attempts: readonly Span[]): void {
+  expect(attempts.map(({ parentId }) => parentId)).toEqual(attempts.map(() => parent.id));
+  expect(attempts.map(({ startMs }) => startMs)).toEqual([
+    parent.startMs,
+    ...attempts.slice(0, -1).map(({ endMs }) => endMs),
+  ]);
+  expect(attempts.at(-1)?.endMs).toBe(parent.endMs);
+}
+
+test("a call tells how long it waited until it was sent", async () => {
+  const runtime = fakeGateway(MANIFEST, () => ok("fine"));
+  runtime.sentAt = async () => {
+    await aWhile();
+    return Date.now();
+  };
+  await using desk = await startDesk([{ calls: [["look_up", {}]] }, { text: "Done." }], undefined, runtime);
+  const { runId } = await desk.query("Hi");
+
+  const call = spanOf(await desk.trace(runId), "call");
+
+  expect(call.waitMs).toBeGreaterThan(5);
+  expect(call.waitMs).toBeLessThanOrEqual(call.endMs! - call.startMs);
+});
+
+test("a call whose sending nobody knows of, or that was never sent, does not say that it waited", async () => {
+  const runtime = fakeGateway(MANIFEST, () => ok("fine"));
+  runtime.sentAt = async () => undefined;
+  const calls = [
+    ["look_up", {}],
+    ["remove", {}],
+  ] as const;
+  await using desk = await startDesk([{ calls: [...calls] }, { text: "Done." }], undefined, runtime);
+  const { runId } = await desk.query("Hi");
+
+  const { spans } = await desk.trace(runId);
+
+  expect(spans.filter(({ kind }) => kind === "call").map(({ waitMs }) => waitMs)).toEqual([null, null]);
+});
+
+test("a time of sending from another clock never lies outside its call", async () => {
+  const runtime = fakeGateway(MANIFEST, () => ok("fine"));
+  let offBy = 60_000;
+  runtime.sentAt = async () => Date.now() + (offBy *= -1);
+  const call = { calls: [["look_up", {}]] as const };
+  await using desk = await startDesk(
+    [{ calls: [...call.calls] }, { calls: [...call.calls] }, { text: "Done." }],
+    undefined,
+    runtime,
+  );
+  const { runId } = await desk.query("Hi");
+
+  const [early, late] = (await desk.trace(runId)).spans.filter(({ kind }) => kind === "call");
+
+  expect(early!.waitMs).toBe(0);
+  expect(late!.waitMs).toBe(late!.endMs! - late!.startMs);
+});
+
+test("a call that two runtimes did not take has a bar for each attempt", async () => {
+  const runtime = fakeGateway(MANIFEST, ({ attempt }) => (attempt < 3 ? UNDELIVERED : ok("fine")));
+  runtime.sentAt = async () => (runtime.orders.length === 1 ? undefined : Date.now());
+  await using desk = await startDesk([{ calls: [["look_up", {}]] }, { text: "Done." }], undefined, runtime);
+  const { runId } = await desk.query("Hi");
+
+  const trace = await desk.trace(runId);
+
+  expect(briefly(trace)).toEqual([
+    "query query ok",
+    "turn scripted-1 ok",
+    "call look_up ok",
+    "attempt attempt 1 failed",
+    "attempt attempt 2 failed",
+    "attempt attempt 3 ok",
+    "turn scripted-1 ok",
+  ]);
+  const attempts = attemptsOf(trace);
+  const call = spanOf(trace, "call");
+  expectToFill(call, attempts);
+  expect(attempts.map(({ code, attributes }) => [code, attributes["runtime"]])).toEqual([
+    ["undelivered", "runtime-0"],
+    ["undelivered", "runtime-1"],
+    [null, "runtime-2"],
+  ]);
+  expect(attempts.map(({ waitMs }) => waitMs)).toEqual([null, expect.any(Number), expect.any(Number)]);
+  expect(call.attributes["attempts"]).toBe(3);
+  // It was first sent in its second attempt.
+  expect(call.waitMs).toBe(attempts[1]!.startMs + attempts[1]!.waitMs! - call.startMs);
+});
+
+test("attempts whose answers were lost are told as unknown, also while the next one goes on", async () => {
+  const runtime = fakeGateway(IDEMPOTENT, ({ attempt }) => (attempt < 2 ? { kind: "unknown" } : never));
+  await using desk = await startDesk([{ calls: [["idempotent_look", {}]] }], undefined, runtime);
+  const runId = await desk.begin("Hi");
+  await vi.waitFor(() => expect(runtime.orders).toHaveLength(2));
+
+  const trace = await desk.trace(runId);
+
+  expect(attemptsOf(trace)).toMatchObject([
+    { state: "unknown", code: "outcome_unknown", errorMessage: expect.stringContaining("idempotent") },
+    { state: "running", endMs: null, waitMs: null },
+  ]);
+});
+
+test("a call under way when its run was cancelled keeps the time at which it was sent", async () => {
+  const runtime = fakeGateway(MANIFEST, () => never);
+  await using desk = await startDesk([{ calls: [["look_up", {}]] }], undefined, runtime);
+  const runId = await desk.begin("Hi");
+  await vi.waitFor(() => expect(runtime.orders).toHaveLength(1));
+  await aWhile();
+
+  await desk.runs.cancel(desk.caller, runId);
+  await vi.waitFor(async () => expect((await desk.trace(runId)).status).toBe("cancelled"));
+
+  const call = spanOf(await desk.trace(runId), "call");
+  expect(call).toMatchObject({ state: "cancelled", waitMs: expect.any(Number) });
+  expect(call.waitMs).toBeLessThan(call.endMs! - call.startMs);
+});
+
+test("an attempt that an earlier owner of the run made stays told, and what it did not store is not made up", async () => {
+  const store = await openStore("sqlite::memory:");
+  const calling = fakeGateway(IDEMPOTENT, ({ attempt }) => (attempt < 2 ? { kind: "unknown" } : never));
+  let runId = "";
+  {
+    await using first = await startDesk([{ calls: [["idempotent_look", {}]] }], undefined, { store, ...calling });
+    runId = await first.begin("Hi");
+    await vi.waitFor(() => expect(calling.orders).toHaveLength(2));
+  }
+  const recovering = fakeGateway(IDEMPOTENT, () => ok("fine"));
+  recovering.sentAt = async () => undefined;
+  await using second = await startDesk([{ text: "Done." }], undefined, { store, ...recovering, owner: "replica-2" });
+  await vi.waitFor(async () => expect((await second.trace(runId)).status).toBe("succeeded"));
+
+  const attempts = attemptsOf(await second.trace(runId));
+
+  expect(attempts).toMatchObject([
+    { state: "unknown", waitMs: expect.any(Number) },
+    { state: "ok", waitMs: null },
+  ]);
+});
+
+test("a turn that took several attempts has a bar for each, with the pause before it as waiting", async () => {
+  const busy = new ModelError("overloaded", "busy", { retryAfterMs: 20 });
+  await using desk = await startDesk([{ fail: busy }, { text: "Done." }]);
+  const { runId } = await desk.query("Hi");
+
+  const trace = await desk.trace(runId);
+
+  const attempts = attemptsOf(trace);
+  expect(attempts.map(({ name, state, code }) => [name, state, code])).toEqual([
+    ["attempt 1", "failed", "overloaded"],
+    ["attempt 2", "ok", null],
+  ]);
+  expectToFill(spanOf(trace, "turn"), attempts);
+  expect(attempts[0]!.waitMs).toBeNull();
+  expect(attempts[1]!.waitMs).toBeGreaterThanOrEqual(15);
+  expect(trace.spans.filter(({ kind }) => kind === "turn")).toHaveLength(1);
+});
+
+test.for([
+  ["empty", [{ text: "" }, { text: "Done." }]],
+  ["malformed", [{ stop: "malformed" as const }, { text: "Done." }]],
+  ["context_window", [{ fail: new ModelError("context_window", "too long") }, { text: "Done." }]],
+] as const)("a turn that was asked for again since its answer was %s says so", async ([code, turns]) => {
+  await using desk = await startDesk([{ text: "Before." }, ...turns]);
+  const { threadId } = await desk.query("Earlier");
+  const { runId } = await desk.query("Hi", { threadId });
+
+  const [first, second] = attemptsOf(await desk.trace(runId));
+
+  expect(first).toMatchObject({ state: "failed", code, errorMessage: expect.stringMatching(/\.$/) });
+  expect(second).toMatchObject({ state: "ok", waitMs: 0 });
+});
+
+test("a turn that never came tells its attempts, and begins when the model was asked", async () => {
+  const fail = new ModelError("overloaded", "busy", { retryAfterMs: 1 });
+  await using desk = await startDesk([{ calls: [["look_up", {}]] }, { fail }, { fail }, { fail }]);
+  const { runId } = await desk.query("Hi");
+
+  const trace = await desk.trace(runId);
+
+  expect(briefly(trace).slice(-4)).toEqual([
+    "turn scripted-1 failed",
+    "attempt attempt 1 failed",
+    "attempt attempt 2 failed",
+    "attempt attempt 3 failed",
+  ]);
+  const attempts = attemptsOf(trace);
+  expectToFill(trace.spans.at(-4)!, attempts);
+  expect(attempts.map(({ code }) => code)).toEqual(["overloaded", "overloaded", "provider_error"]);
+  expect(attempts[0]!.startMs).toBeGreaterThanOrEqual(spanOf(trace, "call").endMs!);
+});
+
+test("a turn during whose pause the run was cancelled ends with it", async () => {
+  const fail = new ModelError("rate_limited", "slow down", { retryAfterMs: 60_000 });
+  const model = scriptedModel([{ fail }]);
+  await using desk = await startDesk([], undefined, { models: model.catalog });
+  const runId = await desk.begin("Hi");
+  await vi.waitFor(() => expect(model.requests).toHaveLength(1));
+  await aWhile();
+
+  await desk.runs.cancel(desk.caller, runId);
+  await vi.waitFor(async () => expect((await desk.trace(runId)).status).toBe("cancelled"));
+
+  const [first, second] = attemptsOf(await desk.trace(runId));
+  expect(first).toMatchObject({ state: "failed", code: "rate_limited" });
+  expect(second).toMatchObject({ state: "cancelled", waitMs: second!.endMs! - second!.startMs });
+});

@@ -1,0 +1,79 @@
+import type { CallOutcome } from "@patchbay/protocol";
+import { expect, test } from "vitest";
+import type { RunRecord } from "../../../src/ports/records.ts";
+import { ending, openWorld, sampleCall, sampleTurn, type MakePlace, type World } from "./world.ts";
+
+const DONE: CallOutcome = { ok: true, value: { late: 2 } };
+
+/** When things began that are stored at their end, and what was tried before. */
+export function momentContract(place: MakePlace): void {
+  test("when a call was sent, and its earlier attempts, are stored with what comes next of it", async () => {
+    await using world = await openWorld(place);
+    const run = await begin(world);
+    const at = world.clock.now();
+    const earlier = [{ attempt: 1, instanceId: "rt_1", sentAt: at, endedAt: at + 5, ended: "unknown" as const }];
+
+    await world.store.runs.commit(run, { calls: [sampleCall("c1", { attempt: 2, earlier })] });
+    expect(await callsOf(world, run)).toEqual([sampleCall("c1", { attempt: 2, earlier })]);
+    const done = sampleCall("c1", { attempt: 2, earlier, sentAt: at + 9, outcome: DONE });
+    await world.store.runs.commit(run, { calls: [done] });
+
+    expect(await callsOf(world, run)).toEqual([done]);
+  });
+
+  test("a time of sending that came with the answer stays, where the run's owner knows none", async () => {
+    await using world = await openWorld(place);
+    const run = await begin(world);
+    const sentAt = world.clock.now() + 3;
+
+    await world.store.calls.arrive(addressOf(world, "c1"), DONE, { attempt: 1, at: sentAt });
+    await world.store.runs.commit(run, { calls: [sampleCall("c1", { outcome: DONE })] });
+
+    expect(await callsOf(world, run)).toEqual([sampleCall("c1", { outcome: DONE, sentAt })]);
+  });
+
+  test("an attempt is never given the time at which another one was sent", async () => {
+    await using world = await openWorld(place);
+    const run = await begin(world);
+    const at = world.clock.now();
+    await world.store.runs.commit(run, { calls: [sampleCall("c1", { sentAt: at })] });
+
+    await world.store.runs.commit(run, { calls: [sampleCall("c1", { attempt: 2 })] });
+    await world.store.calls.arrive(addressOf(world, "c1"), DONE, { attempt: 1, at });
+
+    expect(await callsOf(world, run)).toEqual([sampleCall("c1", { attempt: 2 })]);
+  });
+
+  test("the parts of a run tell when each turn was asked for and its retries, also of one that never came", async () => {
+    await using world = await openWorld(place);
+    const run = await world.start();
+    const at = run.createdAt;
+    const retries = [{ at: at + 20, code: "overloaded" as const, waitedMs: 300 }];
+    const unanswered = { beganAt: at + 900, retries };
+    await world.store.runs.commit(run, { turn: sampleTurn(0, { timing: { beganAt: at + 10, retries } }) });
+    await world.store.runs.commit(run, { turn: sampleTurn(1, { timing: { beganAt: at + 500, retries: [] } }) });
+    await world.store.runs.commit(run, { turn: sampleTurn(2) });
+    const { events, finish } = ending(run);
+    await world.store.runs.commit(run, { ...(events && { events }), finish: { ...finish!, unanswered } });
+
+    const parts = await world.store.console.runs.parts(world.orgId, world.agentId, run.runId);
+
+    expect(parts?.turns.map(({ timing }) => timing)).toEqual([
+      { beganAt: at + 10, retries },
+      { beganAt: at + 500, retries: [] },
+      undefined,
+    ]);
+    expect(parts?.unanswered).toEqual(unanswered);
+  });
+}
+
+/** A running run whose call is stored. */
+async function begin(world: World): Promise<RunRecord> {
+  const run = await world.start();
+  await world.store.runs.commit(run, { calls: [sampleCall("c1")] });
+  return run;
+}
+
+const callsOf = async ({ store }: World, { runId }: RunRecord) => (await store.runs.checkpoint(runId)).calls;
+
+const addressOf = ({ agentId }: World, callId: string) => ({ agentId, callId, instanceId: "rt_1" });
