@@ -39,7 +39,12 @@ export function consoleDocument({ version, serverUrl }: { version: string; serve
     components: {
       schemas: { ConsoleProblem: schemaOf(ConsoleProblem, "output") },
       securitySchemes: {
-        session: { type: "apiKey", in: "cookie", name: "__Host-patchbay", description: "`patchbay` on plain http" },
+        session: {
+          type: "apiKey",
+          in: "cookie",
+          name: "__Host-patchbay",
+          description: "`patchbay-` and the port on plain http",
+        },
       },
     },
   };

@@ -135,6 +135,24 @@ test("over https the cookie is bound to this host, and to https", async () => {
   );
 });
 
+test("two services on one machine keep their sessions in one browser", async () => {
+  await using one = await openConsole();
+  await using other = await openConsole();
+  const browsers = [one.browser("localhost:8787"), other.browser("localhost:8788")];
+  for (const [i, console] of [one, other].entries()) {
+    await console.member("viewer");
+    await browsers[i]!.signIn("viewer@example.com");
+  }
+  // A browser sends the cookies of a host to each of its ports.
+  const cookies = browsers.map(({ cookie }) => cookie);
+  for (const browser of browsers) browser.cookie = cookies.join("; ");
+
+  const answers = await Promise.all(browsers.map((browser) => browser.ask("GET", "/api/session")));
+
+  expect(new Set(cookies.map((cookie) => cookie.split("=")[0])).size).toBe(2);
+  expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+});
+
 test("a proxy's word that it was https counts only where the proxy is trusted", async () => {
   const headers = { "X-Forwarded-Proto": "https", "X-Forwarded-Host": "patchbay.example.com" };
   const signIn = async (trustProxy: boolean) => {
@@ -151,9 +169,16 @@ test("a proxy's word that it was https counts only where the proxy is trusted", 
 test("on plain http signing in is for this machine alone, with advice what to do", async () => {
   await using console = await openConsole();
   await console.member("viewer");
-  for (const host of ["localhost:8787", "127.0.0.1:1", "[::1]:8787"]) {
+  for (const [host, port] of [
+    ["localhost:8787", 8787],
+    ["127.0.0.1:1", 1],
+    ["[::1]:8787", 8787],
+    ["localhost", 80],
+  ] as const) {
     const set = (await console.browser(host).signIn("viewer@example.com")).headers.get("Set-Cookie");
-    expect(set).toMatch(/^patchbay=[0-9A-Za-z]{43}; Path=\/; Max-Age=604800; HttpOnly; SameSite=Lax$/);
+    const [cookie, ...attributes] = set?.split("; ") ?? [];
+    expect(cookie).toMatch(new RegExp(`^patchbay-${port}=[0-9A-Za-z]{43}$`));
+    expect(attributes).toEqual(["Path=/", "Max-Age=604800", "HttpOnly", "SameSite=Lax"]);
   }
 
   for (const host of ["192.168.1.5:8787", "patchbay.example.com", "localhost.evil.com"]) {

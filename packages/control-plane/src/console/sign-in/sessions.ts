@@ -79,8 +79,13 @@ function over(): ServiceError {
   return new ServiceError("authentication_failed", "Sign in: there is no session, or it is over.");
 }
 
-/** Browsers take a `__Host-` cookie from this very host over https alone, so that no other one can plant it. */
-const nameOf = ({ secure }: Transport) => (secure ? "__Host-patchbay" : "patchbay");
+/**
+ * Browsers take a `__Host-` cookie from this very host over https alone, so that no other one can plant it. They send cookies
+ * to every port of a host: services on one machine are told apart by the name.
+ */
+function nameOf({ secure, origin }: Transport): string {
+  return secure ? "__Host-patchbay" : `patchbay-${/:(\d+)$/.exec(origin)?.[1] ?? "80"}`;
+}
 
 function readCookie({ c }: Exchange, transport: Transport): string | undefined {
   const wanted = `${nameOf(transport)}=`;

@@ -62,7 +62,8 @@ export async function openDesk(options: SystemOptions = {}) {
   const { store, admin } = system.plane;
 
   async function member(role: ConsoleRole, orgId = system.orgId) {
-    const { memberId, cookie } = await signedIn(store, orgId, role);
+    const { memberId, secret } = await signedIn(store, orgId, role);
+    const cookie = `patchbay-${new URL(system.url).port}=${secret}`;
     function ask(method: string, path: string, { body, headers, signal }: Asked = {}): Promise<Response> {
       return fetch(`${system.url}/api${path}`, {
         method,
@@ -108,5 +109,5 @@ async function signedIn(store: Store, orgId: string, role: ConsoleRole) {
   const { members, signIn } = store.console;
   await members.create({ memberId, orgId, email: `${memberId}@example.com`, name: role, role, passwordHash: null });
   await signIn.openSession({ hash: hashSecret(secret), memberId });
-  return { memberId, cookie: `patchbay=${secret}` };
+  return { memberId, secret };
 }
