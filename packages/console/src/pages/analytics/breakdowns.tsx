@@ -43,7 +43,7 @@ const roleColumns = (max: number, onRole: (role: string) => void): Column<Role>[
   },
   {
     head: "Queries",
-    className: "sm:w-2/5",
+    className: "sm:w-1/4 xl:w-2/5",
     cell: ({ queries, failed }) => (
       <span className="flex items-center gap-3 max-sm:justify-end">
         <span className="min-w-0 flex-1 max-sm:hidden">

@@ -66,7 +66,7 @@ const columnsOf = (max: number): Column<Row>[] => [
   { head: "Function", cell: ({ name }) => <span className="font-mono text-xs">{name}</span> },
   {
     head: "Calls",
-    className: "sm:w-2/5",
+    className: "sm:w-1/4 xl:w-2/5",
     cell: ({ calls, failed, denied }) => (
       <span className="flex items-center gap-3 max-sm:justify-end">
         <span className="min-w-0 flex-1 max-sm:hidden">

@@ -31,7 +31,7 @@ export function StatTile({
 
 /** Tiles beside each other, as many as there is room for. */
 export function StatTiles({ children }: { children: ReactNode }) {
-  return <dl className="grid grid-cols-[repeat(auto-fit,minmax(9.5rem,1fr))] gap-3">{children}</dl>;
+  return <dl className="grid grid-cols-[repeat(auto-fit,minmax(8.25rem,1fr))] gap-3">{children}</dl>;
 }
 
 export function StatTilesSkeleton({ labels, course = true }: { labels: readonly string[]; course?: boolean }) {
