@@ -1,5 +1,6 @@
 import type { Manifest } from "@patchbay/protocol";
-import type { Agent, Credential, FunctionFigures, Runtime } from "@patchbay/protocol/console";
+import type { Agent, Credential, FunctionFigures, FunctionHistory, Runtime } from "@patchbay/protocol/console";
+import type { Buckets } from "./console-insight.ts";
 import type { PageAsked, PageOf } from "./console-runs.ts";
 import type { CredentialKind } from "./stores.ts";
 
@@ -44,6 +45,9 @@ export interface RoleCalls {
   lastAt: number;
 }
 
+/** How a function was called in a short time. Percentiles are within 5 % and leave denied calls out. */
+export type BucketOfCalls = Omit<FunctionHistory["buckets"][number], "at">;
+
 /** Milliseconds of the database's clock; `from` is in it, `to` is not. */
 interface Range {
   from: number;
@@ -57,6 +61,14 @@ export interface FunctionReads {
   sets(orgId: string, agentId: string, asked: PageAsked): Promise<PageOf<StoredFunctionSet>>;
   /** By name, of calls that ended between the two. Percentiles are within 5 % and leave denied calls out. */
   figures(orgId: string, agentId: string, range: Range): Promise<ReadonlyMap<string, FunctionFigures>>;
+  /** Of one function's calls that ended between the two, by bucket; none is left out. */
+  history(
+    orgId: string,
+    agentId: string,
+    functionName: string,
+    range: Range,
+    buckets: Buckets,
+  ): Promise<BucketOfCalls[]>;
   /** Of calls that ended between the two; several rows may be of one function and role. */
   callsByRole(orgId: string, agentId: string, range: Range): Promise<RoleCalls[]>;
 }

@@ -1,4 +1,4 @@
-import type { AccessMatrix, FunctionSet, TrialResult } from "@patchbay/protocol/console";
+import type { AccessMatrix, FunctionHistory, FunctionSet, TrialResult } from "@patchbay/protocol/console";
 import { expect, test } from "vitest";
 import { openDesk } from "./support/console-desk.ts";
 import { failureOf } from "./support/open-console.ts";
@@ -38,6 +38,22 @@ test("an agent's functions are shown with their schemas and with how they were c
     items: [{ manifestHash: set.manifestHash, connected: true, functions: [...figures.keys()] }],
     nextCursor: null,
   });
+});
+
+test("a function's history sums up to its figures", async () => {
+  await using desk = await openDesk();
+  const developer = await desk.member("developer");
+  const attempt = (role: string) =>
+    developer.json("POST", `${desk.agent}/functions/refund/try`, { body: { role, arguments: { amount: 500 } } });
+  await attempt("manager");
+  await attempt("agent");
+
+  const history = await developer.json<FunctionHistory>("GET", `${desk.agent}/functions/refund/history`);
+
+  const sum = (name: "succeeded" | "failed" | "denied") => history.buckets.reduce((all, one) => all + one[name], 0);
+  expect([sum("succeeded"), sum("failed"), sum("denied")]).toEqual([1, 0, 1]);
+  expect(history.buckets.length * history.bucketMs).toBeGreaterThanOrEqual(86_400_000);
+  expect(history.buckets.filter(({ p95Ms }) => p95Ms !== null)).toHaveLength(1);
 });
 
 test("an agent that was never connected has no functions, and is told how to get some", async () => {

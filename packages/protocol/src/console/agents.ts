@@ -119,6 +119,24 @@ export const FunctionSet = z.object({
 });
 export type FunctionSet = z.infer<typeof FunctionSet>;
 
+/** How one function was called over a range, of calls that ended; buckets have the same width and none is left out. */
+export const FunctionHistory = z.object({
+  from: time,
+  to: time,
+  bucketMs: z.number(),
+  buckets: z.array(
+    z.object({
+      at: time,
+      succeeded: z.number(),
+      failed: z.number(),
+      denied: z.number(),
+      p50Ms: z.number().nullable(),
+      p95Ms: z.number().nullable(),
+    }),
+  ),
+});
+export type FunctionHistory = z.infer<typeof FunctionHistory>;
+
 /** Sets that were connected, newest first, to tell what changed. */
 export const FunctionSetVersion = z.object({
   manifestHash: z.string(),

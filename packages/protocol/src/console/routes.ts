@@ -179,6 +179,12 @@ export const CONSOLE_ROUTES = {
     query: z.object(paging),
     answer: agents.FunctionSetPage,
   },
+  "GET /agents/:agent_id/functions/:function_name/history": {
+    needs: "viewer",
+    summary: "How a function was called over a range",
+    query: z.object(range),
+    answer: agents.FunctionHistory,
+  },
   "POST /agents/:agent_id/functions/:function_name/try": {
     needs: "developer",
     summary: "Call a function as a role, without a model",

@@ -1,6 +1,7 @@
 import type { FunctionFigures } from "@patchbay/protocol/console";
 import { sql } from "kysely";
 import type { FunctionReads, RoleCalls, StoredFunctionSet } from "../../ports/console-agents.ts";
+import type { Buckets } from "../../ports/console-insight.ts";
 import { fromJson, isoTime } from "../columns.ts";
 import type { Engine, Schema } from "../schema.ts";
 import { connectedNow } from "./connected.ts";
@@ -43,6 +44,29 @@ export function functionReads(engine: Engine): FunctionReads {
       return figures;
     },
 
+    async history(orgId, agentId, functionName, range, buckets) {
+      const each = Array.from({ length: buckets.count }, () => ({ ...NO_CALLS, times: new Map<number, number>() }));
+      await inSlices(range, buckets, async (part) => {
+        for (const { state, bucket, bin, count } of await callsInBuckets(
+          engine,
+          orgId,
+          agentId,
+          part,
+          buckets,
+          functionName,
+        )) {
+          const sum = each[bucket]!;
+          if (state !== null) sum[state] += count;
+          if (state !== "denied") addToBin(sum.times, bin, count);
+        }
+      });
+      return each.map(({ times, ...counts }) => ({
+        ...counts,
+        p50Ms: percentile(times, 0.5),
+        p95Ms: percentile(times, 0.95),
+      }));
+    },
+
     async callsByRole(orgId, agentId, range) {
       const calls: RoleCalls[] = [];
       await inParts(range, async (part) => {
@@ -62,6 +86,8 @@ const inParts = (range: Slice, read: (part: Slice) => Promise<void>): Promise<vo
   inSlices(range, { firstAt: range.from, widthMs: (range.to - range.from) / PARTS }, read);
 
 const NONE: FunctionFigures = { calls: 0, failed: 0, denied: 0, p50Ms: null, p95Ms: null, lastCalledAt: null };
+
+const NO_CALLS = { succeeded: 0, failed: 0, denied: 0 };
 
 function setReads(engine: Engine): Pick<FunctionReads, "set" | "sets"> {
   const { db } = engine;
@@ -133,6 +159,21 @@ const endedCalls = (engine: Engine, orgId: string, agentId: string, part: Slice)
   callsOf(engine, orgId, agentId, part)
     .select(binOf(sql<number>`(finished_at - created_at)`).as("bin"))
     .groupBy(["function_name", "state", "bin"])
+    .execute();
+
+const callsInBuckets = (
+  engine: Engine,
+  orgId: string,
+  agentId: string,
+  part: Slice,
+  { firstAt, widthMs }: Buckets,
+  functionName: string,
+) =>
+  callsOf(engine, orgId, agentId, part)
+    .where("function_name", "=", functionName)
+    .select(sql<number>`(finished_at - cast(${firstAt} as bigint)) / ${sql.lit(widthMs)}`.as("bucket"))
+    .select(binOf(sql<number>`(finished_at - created_at)`).as("bin"))
+    .groupBy(["function_name", "state", "bucket", "bin"])
     .execute();
 
 type EndedCalls = Awaited<ReturnType<typeof endedCalls>>[number];

@@ -59,6 +59,35 @@ export function consoleFunctionContract(place: MakePlace): void {
     expect([...figures.keys()].toSorted()).toEqual(["a"]);
   });
 
+  test("the history of a function tells of its calls by when they ended, and of no other's", async () => {
+    await using world = await openWorld(place);
+    const firstAt = world.clock.now();
+    await called(world, "a", { ok: true, value: 1 }, 100);
+    await called(world, "a", { ok: false, code: "function_failed", message: "" }, 300);
+    await called(world, "b", { ok: true, value: 1 }, 100);
+    world.clock.advance(1_500);
+    await called(world, "a", { ok: false, code: "denied", message: "" }, 10);
+    const { functions } = world.store.console;
+    const range = { from: firstAt, to: firstAt + 3_000 };
+
+    const history = await functions.history(world.orgId, world.agentId, "a", range, {
+      firstAt,
+      widthMs: 1_000,
+      count: 3,
+    });
+
+    expect(history).toMatchObject([
+      { succeeded: 1, failed: 1, denied: 0 },
+      { succeeded: 0, failed: 0, denied: 0, p50Ms: null, p95Ms: null },
+      { succeeded: 0, failed: 0, denied: 1, p50Ms: null, p95Ms: null },
+    ]);
+    expect(Math.abs(history[0]!.p50Ms! - 100) / 100).toBeLessThan(0.05);
+    expect(Math.abs(history[0]!.p95Ms! - 300) / 300).toBeLessThan(0.05);
+    expect(await functions.history("org_2", world.agentId, "a", range, { firstAt, widthMs: 3_000, count: 1 })).toEqual([
+      { succeeded: 0, failed: 0, denied: 0, p50Ms: null, p95Ms: null },
+    ]);
+  });
+
   test("calls are counted by function and role, those let through beside those refused", async () => {
     await using world = await openWorld(place);
     const since = world.clock.now();
