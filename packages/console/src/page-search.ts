@@ -49,7 +49,7 @@ export const functions = searchOf({
 });
 export const oneFunction = searchOf({
   role: text,
-  tab: oneOf("try", "roles", "schema"),
+  tab: oneOf("try", "calls", "roles", "schema"),
   manifestHash: text,
   ...rangeSearch,
 });

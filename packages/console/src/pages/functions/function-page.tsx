@@ -18,6 +18,7 @@ import { TimeRange } from "../../ui/time-range.tsx";
 import { PageSkeleton } from "../../shell/page-skeleton.tsx";
 import { Effect, RoleBadges } from "./function-badges.tsx";
 import { FunctionFigures } from "./function-figures.tsx";
+import { FunctionHistory } from "./function-history.tsx";
 import { FunctionRoles } from "./function-roles.tsx";
 import { Trial } from "./trial.tsx";
 
@@ -68,6 +69,7 @@ function Shown({ one, set }: { one: ConsoleFunction; set: FunctionSet }) {
               label: "Try it",
               content: <Trial one={one} set={set} shape={shape} written={written} onWritten={setWritten} />,
             },
+            { value: "calls", label: "Calls", content: <FunctionHistory /> },
             { value: "roles", label: "Roles", content: <FunctionRoles one={one} manifestHash={set.manifestHash} /> },
             {
               value: "schema",

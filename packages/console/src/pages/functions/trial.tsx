@@ -117,6 +117,11 @@ export function Trial({
               </div>
             </details>
           </div>
+          {!set.connected && (
+            <p className="text-muted text-sm">
+              The set shown here is not connected. A call goes to the one that is, as it is declared there.
+            </p>
+          )}
           {one.effect !== "read" && <Consequence effect={one.effect} />}
           <div className="flex flex-wrap items-center justify-end gap-3">
             {asked && given.faults.length + givenContext.faults.length > 0 && (
