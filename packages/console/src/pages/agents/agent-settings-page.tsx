@@ -31,7 +31,7 @@ export function AgentSettingsPage() {
       {agent.data ? (
         <div className="grid max-w-4xl gap-5">
           <General agent={agent.data} />
-          <OwnInstructions agentId={agentId} />
+          {agent.data.functions !== null && <OwnInstructions agentId={agentId} />}
           <End agent={agent.data} />
         </div>
       ) : agent.error ? (
@@ -168,7 +168,6 @@ function LeaveQuestion({ dirty }: { dirty: boolean }) {
 
 /** What the connected service tells the model by itself: it stands in the owner's code. */
 function OwnInstructions({ agentId }: { agentId: string }) {
-  // An agent that was never connected answers 404: then there are none.
   const { data } = useQuery(resource("/agents/:agent_id/functions", { params: { agent_id: agentId } }));
   if (!data?.instructions) return null;
   return (
