@@ -8,6 +8,7 @@ import type { Call, CallOutcome } from "./exchange.ts";
 export function CallView({ call, ended, remark }: { call: Call; ended: boolean; remark?: string | undefined }) {
   const { name, parameters, progress, outcome } = call;
   const failed = outcome && !outcome.ok;
+  const latest = outcome === undefined && !ended ? progress.at(-1) : undefined;
   return (
     <details className="group/call border-line bg-surface min-w-0 rounded-lg border">
       <summary className="hover:bg-hover/60 flex min-w-0 flex-wrap items-center gap-x-2 gap-y-1 rounded-lg px-2.5 py-1.5 text-sm">
@@ -20,6 +21,9 @@ export function CallView({ call, ended, remark }: { call: Call; ended: boolean; 
           </Badge>
         )}
         <Status state={stateOf(outcome, ended)} />
+        {latest !== undefined && (
+          <span className="text-info basis-full truncate pl-5.5 font-mono text-xs">{inShort(latest)}</span>
+        )}
         {failed && (
           <span className="text-muted basis-full pl-5.5 text-xs group-open/call:hidden">{outcome.errorMessage}</span>
         )}
@@ -75,7 +79,7 @@ const toneOf = (code: string): string => (code === "denied" ? "text-warn" : "tex
 /** Arguments in a line: `order_id "#W1", reason "…"`. */
 function inShort(parameters: unknown): string {
   if (typeof parameters === "string") return parameters.slice(0, 300);
-  if (typeof parameters !== "object" || parameters === null) return "";
+  if (typeof parameters !== "object" || parameters === null) return JSON.stringify(parameters) ?? "";
   const members = Object.entries(parameters).map(([name, value]) => `${name}: ${JSON.stringify(value)}`);
   return members.join(", ").slice(0, 300);
 }

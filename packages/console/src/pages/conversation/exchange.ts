@@ -1,7 +1,7 @@
 import type { LiveEvent, RunEvent } from "@patchbay/protocol";
 import type { ConsoleThreadDetail, RunSummary } from "@patchbay/protocol/console";
 
-/** One event as the event list shows it. Live events of one kind in a row are one entry. */
+/** One event as the event list shows it. Tokens in a row are one entry. */
 export interface Entry {
   type: string;
   /** Number in the run's log; undefined for live events, which are not kept. */
@@ -106,12 +106,12 @@ const settled = (steps: Step[]): Step[] => steps.filter((step) => step.kind !== 
 const changeCall = (steps: Step[], id: string, change: (call: Call) => Call): Step[] =>
   steps.map((step) => (step.kind === "call" && step.call.id === id ? { kind: "call", call: change(step.call) } : step));
 
-const LIVE = new Set(["responseDelta", "thoughtDelta", "toolProgress"]);
+const TOKENS = new Set(["responseDelta", "thoughtDelta"]);
 
 function withEntry(entries: Entry[], { event, seq, raw, atMs }: Arrived): Entry[] {
   const { type, ...payload } = event;
   const last = entries.at(-1);
-  if (last?.type === type && LIVE.has(type))
+  if (last?.type === type && TOKENS.has(type))
     return [...entries.slice(0, -1), { ...last, payloads: [...last.payloads, payload], raw: [...last.raw, raw] }];
   return [...entries, { type, seq, atMs, payloads: [payload], raw: [raw] }];
 }

@@ -13,7 +13,7 @@ export function Announcer({ shown }: { shown: readonly (Shown | undefined)[] }) 
 function saidOf(live: NonNullable<Shown["live"]>): string {
   const { end, steps } = live.told;
   if (end?.ok) return "Answered.";
-  if (end) return `Failed: ${end.errorMessage}.`;
+  if (end) return end.code === "cancelled" ? "Cancelled." : `Failed: ${end.errorMessage}.`;
   if (!isRunning(live)) return "";
   const last = steps.at(-1);
   return last?.kind === "call" ? `Calling ${last.call.name}.` : "Running.";

@@ -142,10 +142,10 @@ export function PlaygroundPage() {
                   running={running}
                   selected={wide && tab === "events" && shown ? runIdOf(shown) : undefined}
                   onSelect={(runId) => setTab("events", runId)}
-                  onAsk={ask}
+                  onAsk={mayAsk ? ask : undefined}
                 />
               ) : (
-                <Start set={functions.data} role={settings.role} onPick={pick} />
+                <Start set={functions.data} role={settings.role} onPick={mayAsk ? pick : undefined} />
               )}
             </Conversation>
           </div>

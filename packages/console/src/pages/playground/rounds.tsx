@@ -3,6 +3,7 @@ import { classNames } from "../../ui/class-names.ts";
 import { Icon } from "../../ui/icon.tsx";
 import { Fault } from "../../ui/states.tsx";
 import { PastAnswer } from "../conversation/past-exchange.tsx";
+import { Asked } from "../conversation/asked.tsx";
 import { callsOf } from "../conversation/exchange.ts";
 import { RunFigures } from "../conversation/run-figures.tsx";
 import { ToldView } from "../conversation/told-view.tsx";
@@ -20,7 +21,8 @@ export interface RoundsProps {
   /** The run whose events are shown. */
   selected: string | undefined;
   onSelect: (runId: string) => void;
-  onAsk: (query: string, where: "new" | "same") => void;
+  /** Undefined for whoever may not ask. */
+  onAsk: ((query: string, where: "new" | "same") => void) | undefined;
 }
 
 /** Queries with their answers. Of two conversations the answers to one query stand beside each other. */
@@ -35,7 +37,7 @@ export function Rounds({ agentId, lanes, roles, running, selected, onSelect, onA
         return (
           // Rounds are added at the end alone.
           <li key={index} className="grid min-w-0 gap-3">
-            <AskedAgain text={query} disabled={running} onSend={onAsk} />
+            {onAsk ? <AskedAgain text={query} disabled={running} onSend={onAsk} /> : <Asked text={query} />}
             <div className={classNames("grid min-w-0 items-start gap-4", lanes.length > 1 && "md:grid-cols-2")}>
               {row.map((shown, lane) => (
                 <div

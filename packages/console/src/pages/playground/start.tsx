@@ -14,9 +14,10 @@ export function Start({
 }: {
   set: FunctionSet | undefined;
   role: string;
-  onPick: (query: string) => void;
+  /** Undefined for whoever may not ask. */
+  onPick: ((query: string) => void) | undefined;
 }) {
-  const questions = set ? exampleQuestions(set.functions, role || (set.defaultRole ?? "")) : [];
+  const questions = set && onPick ? exampleQuestions(set.functions, role || (set.defaultRole ?? "")) : [];
   return (
     <div className="mx-auto grid w-full max-w-2xl gap-4 py-8 sm:py-14">
       <div className="text-center">
@@ -31,7 +32,7 @@ export function Start({
             <li key={question} className="min-w-0">
               <button
                 type="button"
-                onClick={() => onPick(question)}
+                onClick={() => onPick?.(question)}
                 className="border-line bg-surface hover:border-edge shadow-card flex h-full w-full items-center justify-between gap-3 rounded-lg border px-3 py-2.5 text-left text-sm transition-colors"
               >
                 <span className="min-w-0">{question}</span>
