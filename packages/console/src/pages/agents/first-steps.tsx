@@ -57,7 +57,7 @@ function useSteps(agent: Agent | undefined, create: ReactNode): Step[] {
       title: "Create an agent",
       done: agent !== undefined,
       why: "An agent is what queries are sent to. It comes with a first API key.",
-      how: create,
+      how: create && <div>{create}</div>,
     },
     {
       title: "Connect its functions",
