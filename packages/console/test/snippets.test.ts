@@ -63,7 +63,9 @@ const CONNECT = { baseUrl: "https://patchbay.example", agentId: "agt_1" };
 
 test("ways to connect name server and agent, and the key only where it is asked for", () => {
   const { cli, code } = connectSnippetsOf(CONNECT);
-  expect(cli).toContain("patchbay connect service.ts --url https://patchbay.example --agent agt_1");
+  expect(cli.replaceAll(/ \\\n */g, " ")).toBe(
+    "PATCHBAY_KEY=patchbay_rt_... patchbay connect service.ts --url https://patchbay.example --agent agt_1",
+  );
   expect(code).toContain("key: process.env.PATCHBAY_KEY,");
 
   const inserted = connectSnippetsOf({ ...CONNECT, runtimeKey: "patchbay_rt_1" });

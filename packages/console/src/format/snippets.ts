@@ -99,8 +99,11 @@ export interface ConnectSnippet {
 export function connectSnippetsOf({ baseUrl, agentId, runtimeKey }: ConnectSnippet): { cli: string; code: string } {
   const key = runtimeKey === undefined ? "process.env.PATCHBAY_KEY" : JSON.stringify(runtimeKey);
   return {
-    cli: `PATCHBAY_KEY=${shellQuote(runtimeKey ?? "patchbay_rt_...")} \\
-  patchbay connect service.ts --url ${shellQuote(baseUrl)} --agent ${shellQuote(agentId)}`,
+    cli: [
+      `PATCHBAY_KEY=${shellQuote(runtimeKey ?? "patchbay_rt_...")} patchbay connect service.ts \\`,
+      `  --url ${shellQuote(baseUrl)} \\`,
+      `  --agent ${shellQuote(agentId)}`,
+    ].join("\n"),
     code: `import { connect } from "@patchbay/functions";
 import service from "./service.ts";
 

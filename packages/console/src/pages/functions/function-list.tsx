@@ -128,7 +128,7 @@ const COLUMNS: Column<ConsoleFunction>[] = [
   {
     head: "Function",
     sort: "name",
-    className: "sm:w-1/3",
+    className: "sm:w-[28%]",
     cell: ({ name, description }) => (
       <span className="block min-w-0">
         <span className="block font-mono text-sm font-medium">{name}</span>

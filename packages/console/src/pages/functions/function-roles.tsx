@@ -56,7 +56,11 @@ const COLUMNS: Column<Row>[] = [
       role === null ? <span className="text-muted italic">no role</span> : <span className="font-medium">{role}</span>,
   },
   { head: "Verdict", cell: ({ verdict }) => <Status state={verdict} /> },
-  { head: "Why", className: "sm:w-1/2", cell: ({ why }) => <span className="text-muted">{why}</span> },
+  {
+    head: "Why",
+    className: "sm:w-1/2 max-sm:[&>:last-child]:text-left",
+    cell: ({ why }) => <span className="text-muted">{why}</span>,
+  },
   { head: "Calls", align: "end", cell: ({ calls }) => <Count value={calls} /> },
   {
     head: "Refused",

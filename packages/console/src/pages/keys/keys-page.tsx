@@ -3,6 +3,7 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
 import { list } from "../../api/queries.ts";
+import { useMay } from "../../state/session.ts";
 import { Card } from "../../ui/card.tsx";
 import { DataTable, type Column } from "../../ui/data-table.tsx";
 import { Time } from "../../ui/figures.tsx";
@@ -23,6 +24,7 @@ const ORDER: CredentialKind[] = ["api", "runtime", "access"];
 export function KeysPage() {
   const { kind = "api", create } = route.useSearch();
   const navigate = route.useNavigate();
+  const mayCreate = useMay("developer");
   const setCreate = (next: CredentialKind | undefined) =>
     void navigate({ search: (before) => ({ ...before, create: next }), replace: next === undefined });
   return (
@@ -41,7 +43,7 @@ export function KeysPage() {
         onChange={(next) => void navigate({ search: { kind: next }, replace: true })}
         tabs={ORDER.map((value) => ({ value, label: KINDS[value].many, content: <KeyList kind={value} /> }))}
       />
-      <Suspense>{create && <CreateKey kind={create} onClose={() => setCreate(undefined)} />}</Suspense>
+      <Suspense>{create && mayCreate && <CreateKey kind={create} onClose={() => setCreate(undefined)} />}</Suspense>
     </>
   );
 }
