@@ -55,6 +55,18 @@ test("a failure below counts for more than a denial", () => {
   expect(rowsOf(RUN, new Set())[0]?.below).toBe("failed");
 });
 
+test("an attempt that failed is no trouble of a call that went well in the end", () => {
+  const rows = rowsOf([span("call", null), span("first", "call", { kind: "attempt", state: "failed" })], new Set());
+
+  expect(rows.map(({ below }) => below)).toEqual([undefined, undefined]);
+  expect(
+    nextTrouble(
+      rows.map((row) => row.span),
+      undefined,
+    ),
+  ).toBeUndefined();
+});
+
 test("a span whose parent is not there stands at the top", () => {
   expect(rowsOf([span("alone", "gone")], new Set())[0]).toMatchObject({ level: 1, parent: false });
 });

@@ -16,8 +16,9 @@ export interface TraceRow {
 
 type Trouble = "failed" | "denied";
 
-/** What a person looks for: the outcome that is unknown counts as a failure. */
-export function troubleOf({ state }: Span): Trouble | undefined {
+/** What a person looks for: an unknown outcome counts as a failure, an attempt as what came of the last one. */
+export function troubleOf({ kind, state }: Span): Trouble | undefined {
+  if (kind === "attempt") return undefined;
   if (state === "denied") return "denied";
   return state === "failed" || state === "unknown" ? "failed" : undefined;
 }

@@ -1,4 +1,4 @@
-import type { TrialResult } from "@patchbay/protocol/console";
+import type { RunTrace, TrialResult } from "@patchbay/protocol/console";
 import { expect, test } from "vitest";
 import { openDesk } from "./support/console-desk.ts";
 import { failureOf } from "./support/open-console.ts";
@@ -55,6 +55,19 @@ test("a trial is a run of the member's, with its calls audited, and costs nothin
   const { items } = await desk.store.audit.list({ agentId: desk.agentId, runId, action: "call", limit: 9 });
   expect(items).toMatchObject([{ action: "call.succeeded", functionName: "refund", keyId: developer.memberId }]);
   expect(await desk.store.accounts.balance(desk.orgId)).toBe(0);
+});
+
+test("the waterfall of a trial tells when its call was sent to the runtime", async () => {
+  await using desk = await openDesk();
+  const developer = await desk.member("developer");
+  const body = { arguments: { id: 1 } };
+  const { runId } = await developer.json<TrialResult>("POST", `${desk.agent}/functions/show_order/try`, { body });
+
+  const { spans } = await developer.json<RunTrace>("GET", `${desk.agent}/runs/${runId}`);
+
+  const call = spans.find(({ kind }) => kind === "call");
+  expect(call?.waitMs).toEqual(expect.any(Number));
+  expect(call?.waitMs).toBeLessThanOrEqual(call!.endMs! - call!.startMs);
 });
 
 test("a trial of an agent that nothing is connected to says so", async () => {
