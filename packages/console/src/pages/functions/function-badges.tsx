@@ -1,5 +1,4 @@
 import type { ConsoleFunction } from "@patchbay/protocol/console";
-import { Tooltip } from "../../ui/tooltip.tsx";
 import { Badge, type Tone } from "../../ui/status.tsx";
 import type { IconName } from "../../ui/icon.tsx";
 
@@ -32,13 +31,9 @@ export function RoleBadges({ roles, conditional }: Pick<ConsoleFunction, "roles"
         ))
       )}
       {conditional && (
-        <Tooltip content="Its authorize check decides each call, after the role list.">
-          <span tabIndex={0} className="rounded">
-            <Badge tone="info" icon="branch">
-              conditional
-            </Badge>
-          </span>
-        </Tooltip>
+        <Badge tone="info" icon="branch">
+          conditional
+        </Badge>
       )}
     </span>
   );

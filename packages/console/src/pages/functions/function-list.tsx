@@ -154,7 +154,7 @@ const COLUMNS: Column<ConsoleFunction>[] = [
 ];
 
 /** Failed calls of all; what was refused is no error. */
-export function Errors({ calls, failed, denied }: ConsoleFunction["figures"]) {
+function Errors({ calls, failed, denied }: ConsoleFunction["figures"]) {
   return (
     <span className="whitespace-nowrap">
       {failed === 0 ? (
