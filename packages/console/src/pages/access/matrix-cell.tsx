@@ -1,5 +1,4 @@
 import { Tooltip } from "@base-ui/react/tooltip";
-import { countOf } from "../../format/words.ts";
 import { formatCompact } from "../../format/numbers.ts";
 import { classNames } from "../../ui/class-names.ts";
 import { Icon, type IconName } from "../../ui/icon.tsx";
@@ -37,37 +36,42 @@ export function MatrixCellButton({
 }) {
   const { verdict, why, calls, denied } = cell;
   const { icon, className } = VERDICT_LOOKS[verdict];
-  const figures = [calls > 0 && countOf(calls, "call"), denied > 0 && countOf(denied, "refusal")].filter(
-    (part) => part !== false,
-  );
   return (
     <Tooltip.Trigger
       handle={tooltip}
       payload={why}
       data-place={place}
       tabIndex={focusable ? 0 : -1}
-      aria-label={[label, verdict, ...figures].join(", ")}
       onClick={onOpen}
       className={classNames(
-        "hover:ring-edge flex h-7 w-full min-w-26 items-center gap-1.5 rounded-md px-2 text-xs font-medium hover:ring-1",
+        "hover:ring-edge relative flex h-7 w-full min-w-26 items-center gap-1.5 rounded-md px-2 text-xs font-medium hover:ring-1",
         className,
       )}
     >
+      <span className="sr-only">{label}, </span>
       <Icon name={icon} className="size-3.5" />
       {verdict}
-      {/* In words in the label. */}
-      <span aria-hidden="true" className="ml-auto flex items-center gap-1.5 font-normal">
-        {calls > 0 && <span>{formatCompact(calls)}</span>}
+      <span className="ml-auto flex items-center gap-1.5 font-normal">
+        {calls > 0 && <Figure count={calls} word="call" />}
         {denied > 0 && (
           <span className="text-warn inline-flex items-center gap-0.5">
             <Icon name="denied" className="size-3" />
-            {formatCompact(denied)}
+            <Figure count={denied} word="refusal" />
           </span>
         )}
       </span>
     </Tooltip.Trigger>
   );
 }
+
+/** The number alone to the eye, for there is little room. */
+const Figure = ({ count, word }: { count: number; word: string }) => (
+  <span>
+    <span className="sr-only">, </span>
+    {formatCompact(count)}
+    <span className="sr-only"> {count === 1 ? word : `${word}s`}</span>
+  </span>
+);
 
 /** One tooltip for all cells. */
 export function CellTooltip({ handle }: { handle: Tooltip.Handle<string> }) {
