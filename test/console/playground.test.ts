@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { hasBrowser, visit, type VisitOptions } from "../support/browser.ts";
+import { pendingOrder, retailRecords } from "../support/retail.ts";
+import { parseSse } from "../support/sse.ts";
+import { runCurl } from "./support/commands.ts";
+import { startDeskConsole, type DeskConsole } from "./support/desk-console.ts";
+
+const email = retailRecords.users[pendingOrder.ownerId]?.email ?? "";
+
+describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
+  let desk: DeskConsole;
+  let signedIn: NonNullable<VisitOptions["storageState"]>;
+  beforeAll(async () => {
+    desk = await startDeskConsole();
+    signedIn = await desk.signedInState();
+  }, 60_000);
+  afterAll(() => desk[Symbol.asyncDispose]());
+
+  async function open(search = "") {
+    const { page } = await visit(desk.url, { storageState: signedIn, viewport: { width: 1600, height: 1000 } });
+    await page.goto(`${desk.agentPath}/playground${search}`);
+    const conversation = page.getByRole("list", { name: "Conversation" });
+    return {
+      page,
+      conversation,
+      async ask(query: string) {
+        await page.getByRole("textbox", { name: "Query" }).fill(query);
+        await page.getByRole("button", { name: "Send" }).click();
+      },
+    };
+  }
+
+  test("streams an answer with its call and events, and the thread goes on from its page", async () => {
+    const { page, conversation, ask } = await open("?role=agent");
+
+    await ask(`What is the status of order ${pendingOrder.orderId}?`);
+
+    await conversation.getByText("get_order_details", { exact: true }).waitFor();
+    await conversation.getByText(`pending (${pendingOrder.orderId})`).waitFor();
+    await conversation.getByRole("link", { name: "Waterfall" }).waitFor();
+    const events = page.getByRole("tabpanel", { name: "Events" });
+    for (const type of ["toolCall", "toolResult", "responseDelta", "finalResponse"])
+      await events.getByText(type, { exact: true }).first().waitFor();
+
+    await page.getByRole("link", { name: "Open thread" }).click();
+    await page.getByRole("heading", { level: 1, name: pendingOrder.orderId }).waitFor();
+    await page.getByRole("link", { name: "Continue in playground" }).click();
+    await conversation.getByText(`pending (${pendingOrder.orderId})`).waitFor();
+    await ask("What is 12 * (3 + 4)?");
+    await conversation.getByText("84").first().waitFor();
+    const { items } = (await desk.get(`/agents/${desk.agentId}/threads`).then((answer) => answer.json())) as {
+      items: unknown[];
+    };
+    expect(items).toHaveLength(1);
+  });
+
+  test("asks as two roles side by side, and marks the call that one of them alone may make", async () => {
+    const { page, conversation, ask } = await open("?compare=1&role=agent&role2=customer");
+
+    await ask(`What is the user id of ${email}?`);
+
+    await page.getByText("What differs is marked on the calls").waitFor();
+    const call = conversation.getByText("find_user_id_by_email", { exact: true });
+    expect(await call.count()).toBe(1);
+    expect(await conversation.getByText("as agent").count()).toBe(1);
+    expect(await conversation.getByText(pendingOrder.ownerId).count()).toBeGreaterThan(0);
+  });
+
+  test("shows a refused call as denied, with the owner's reason", async () => {
+    const { conversation, ask } = await open("?role=customer");
+
+    await ask(`What is the status of order ${pendingOrder.orderId}?`);
+
+    await conversation.getByText("denied", { exact: true }).first().waitFor();
+    await conversation.getByText("Not permitted: customers may use their own orders alone.").first().waitFor();
+  });
+
+  test("shows the query as a curl that works", async () => {
+    const { page } = await open("?role=manager&tab=code&query=What%20is%202%20%2B%202%3F");
+    const snippet = await page.getByRole("tabpanel", { name: "curl" }).locator("pre").innerText();
+
+    const { status, body } = await runCurl(snippet, { PATCHBAY_API_KEY: desk.apiKey });
+
+    expect(status).toBe(200);
+    expect(parseSse(body).at(-1)?.data).toMatchObject({
+      type: "finalResponse",
+      response: expect.stringContaining("4") as string,
+    });
+  });
+});

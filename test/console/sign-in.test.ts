@@ -1,0 +1,184 @@
+import { createServer } from "node:http";
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startCommand, temporaryFolder, type Running } from "../../packages/cli/test/support/command.ts";
+import { hasBrowser, visit, type VisitOptions } from "../support/browser.ts";
+import { builtConsole } from "./support/desk-console.ts";
+import { expectAccessible, settled } from "./support/page-checks.ts";
+
+const EMAIL = "ada@example.com";
+const PASSWORD = "correct horse battery";
+
+describe.skipIf(!hasBrowser)("signing in to a served control plane", { timeout: 60_000 }, () => {
+  const stack = new AsyncDisposableStack();
+  afterAll(() => stack.disposeAsync());
+  let service: { baseUrl: string; setupUrl: string };
+  let origin: string;
+  let database: string;
+
+  beforeAll(async () => {
+    await builtConsole();
+    const data = stack.use(await temporaryFolder());
+    database = join(data.path, "patchbay.db");
+    const env = { PATCHBAY_PROVIDER: "offline" };
+    const serve: Running = stack.use(
+      startCommand(["serve", "--port", "0", "--json", "--data-dir", data.path], { env }),
+    );
+    service = JSON.parse(await serve.seen(/^\{"ready".*\}$/m)) as typeof service;
+    origin = new URL(service.setupUrl).origin;
+  }, 60_000);
+
+  /** Changes sessions behind the service's back, as the passing of time would. */
+  function alterSessions(change: string): void {
+    const db = new DatabaseSync(database, { timeout: 10_000 });
+    db.exec(`update console_sessions set ${change}`);
+    db.close();
+  }
+
+  async function signIn(page: Page, password = PASSWORD): Promise<void> {
+    await page.getByLabel("E-mail").fill(EMAIL);
+    await page.getByLabel("Password").fill(password);
+    await page.getByRole("button", { name: "Sign in" }).click();
+  }
+
+  async function signedIn(options: VisitOptions = {}) {
+    const visited = await visit(origin, { expects: [/^401 GET \/api\/session$/], ...options });
+    await visited.page.goto("/console/sign-in");
+    await signIn(visited.page);
+    await visited.page.getByRole("heading", { level: 1, name: "Agents" }).waitFor();
+    return visited;
+  }
+
+  test("the printed link sets up the owner, once", async () => {
+    const { page, newPage } = await visit(origin, { expects: [/^404 POST \/api\/links$/] });
+    await page.goto(service.setupUrl);
+    await page.getByRole("heading", { level: 1, name: "Set up Patchbay" }).waitFor();
+    await expectAccessible(page);
+
+    await page.getByLabel("Organisation").fill("Acme");
+    await page.getByLabel("Your name").fill("Ada");
+    await page.getByLabel("E-mail").fill(EMAIL);
+    await page.getByLabel("Password").fill(PASSWORD);
+    await page.getByRole("button", { name: "Set up" }).click();
+
+    await page.getByRole("heading", { level: 1, name: "Agents" }).waitFor();
+    // The secret stays in no address, and so in no history.
+    expect(page.url()).toBe(`${origin}/console/agents`);
+    const again = await newPage();
+    await again.goto(service.setupUrl);
+    await again.getByRole("heading", { level: 1, name: "This link does not work" }).waitFor();
+  });
+
+  test("a wrong password is told and lets nobody in; the right one does, until signing out", async () => {
+    const { page } = await visit(origin, { expects: [/^401 (GET|POST) \/api\/session$/] });
+    await page.goto("/console/agents");
+    await page.getByRole("heading", { level: 1, name: "Sign in" }).waitFor();
+    await signIn(page, "wrong horse battery");
+    await page.getByRole("alert").waitFor();
+    expect(new URL(page.url()).pathname).toBe("/console/sign-in");
+
+    await signIn(page);
+    await page.getByRole("heading", { level: 1, name: "Agents" }).waitFor();
+
+    await page.getByRole("button", { name: "Account of Ada" }).click();
+    await page.getByRole("menuitem", { name: "Sign out" }).click();
+    await page.getByRole("heading", { level: 1, name: "Sign in" }).waitFor();
+    await page.goto("/console/members");
+    await page.getByRole("heading", { level: 1, name: "Sign in" }).waitFor();
+  });
+
+  test("a session that is over leads to signing in, and back to the page and its filters", async () => {
+    const { page, expect: tolerate } = await signedIn();
+    await page.goto("/console/audit?action=member");
+    await settled(page);
+
+    alterSessions("expires_at = 1");
+    tolerate(/^401 GET \/api\//);
+    await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Members" }).click();
+    await page.getByRole("heading", { level: 1, name: "Sign in" }).waitFor();
+    await signIn(page);
+
+    await page.getByRole("heading", { level: 1, name: "Members" }).waitFor();
+    alterSessions("expires_at = 1");
+    await page.goto("/console/audit?action=member");
+    await signIn(page);
+    await page.getByRole("heading", { level: 1, name: "Audit" }).waitFor();
+    expect(new URL(page.url()).searchParams.get("action")).toBe("member");
+  });
+
+  test("what gives access asks for the password again when it was not given lately", async () => {
+    const { page, expect: tolerate } = await signedIn();
+    alterSessions("confirmed_until = 1");
+    tolerate(/^403 POST \/api\/agents$/);
+    tolerate(/^400 POST \/api\/session\/confirm$/);
+    await page.getByRole("button", { name: "New agent" }).first().click();
+    await page.getByLabel("Name", { exact: true }).fill("orders");
+    await page.getByRole("button", { name: "Create agent" }).click();
+
+    const confirmation = page.getByRole("dialog", { name: "Confirm that it is you" });
+    await confirmation.getByLabel("Password").fill("wrong horse battery");
+    await confirmation.getByRole("button", { name: "Confirm" }).click();
+    await confirmation.getByRole("alert").waitFor();
+    await confirmation.getByLabel("Password").fill(PASSWORD);
+    await confirmation.getByRole("button", { name: "Confirm" }).click();
+
+    await page.getByRole("dialog", { name: "orders is ready" }).waitFor();
+  });
+
+  test("pages of another site can neither post as the member nor read", async () => {
+    const { page, newPage, expect: tolerate } = await signedIn();
+    // What this other site asks for, and what becomes of it, are the attack itself.
+    tolerate(/./);
+    const evil = createServer((_, response) => {
+      response.setHeader("Content-Type", "text/html").end(`<h1>Win</h1>
+        <form method="post" action="${origin}/api/agents" enctype="text/plain">
+          <input name='{"name":"planted","x":"' value='"}'><button>Win</button>
+        </form>`);
+    }).listen(0, "127.0.0.1");
+    await once(evil, "listening");
+    // Another port of the same host is the same site to SameSite cookies: the cookie is sent, and the check alone is left.
+    const { port } = evil.address() as AddressInfo;
+    const attacker = await newPage();
+    const home = `http://${new URL(origin).hostname}:${port}/`;
+    await attacker.goto(home);
+
+    const read = await attacker.evaluate(async (url) => {
+      const tries = [
+        () => fetch(url, { credentials: "include" }),
+        () =>
+          fetch(url, {
+            method: "POST",
+            credentials: "include",
+            headers: { "content-type": "application/json" },
+            body: '{"name":"planted"}',
+          }),
+        () => fetch(url, { method: "POST", credentials: "include", mode: "no-cors", body: '{"name":"planted"}' }),
+      ];
+      return Promise.all(
+        tries.map((run) =>
+          run().then(
+            ({ type }) => type,
+            () => "refused",
+          ),
+        ),
+      );
+    }, `${origin}/api/agents`);
+    const posted = attacker.waitForResponse((answer) => answer.url() === `${origin}/api/agents`);
+    await attacker.getByRole("button", { name: "Win" }).click();
+    const answer = await posted;
+    evil.close();
+
+    // A request without CORS answers opaquely: nothing of it can be read.
+    expect(read).toEqual(["refused", "refused", "opaque"]);
+    expect(answer.status()).toBe(403);
+    expect((await answer.request().allHeaders())["cookie"]).toBeTruthy();
+    await page.goto("/console/agents");
+    await settled(page);
+    await page.getByText("orders").first().waitFor();
+    expect(await page.getByText("planted").count()).toBe(0);
+  });
+});
