@@ -15,6 +15,7 @@ export default defineConfig({
     assetsInlineLimit: 0,
     chunkSizeWarningLimit: 1_000,
     manifest: true,
+    license: { fileName: "THIRD-PARTY-LICENSES.txt" },
   },
   server: { proxy: { "/api": API } },
 });
