@@ -12,6 +12,7 @@ import {
   readJsonObject,
 } from "../../schema-form/arguments-form.tsx";
 import type { FieldShape } from "../../schema-form/field-shape.ts";
+import { useMay } from "../../state/session.ts";
 import { Card } from "../../ui/card.tsx";
 import { Combobox } from "../../ui/combobox.tsx";
 import { Field } from "../../ui/field.tsx";
@@ -44,6 +45,7 @@ export function Trial({
   onWritten: (written: ArgumentsDraft) => void;
 }) {
   const { agentId } = route.useParams();
+  const may = useMay("developer");
   const [asked, setAsked] = useState(false);
   const [context, setContext] = useState("");
   const { role, setRole } = useRole();
@@ -61,8 +63,9 @@ export function Trial({
       }),
   });
   const send = (form: HTMLFormElement): void => {
+    // Keys send the form though its button is not to be pressed.
+    if (!may || call.isPending) return;
     setAsked(true);
-    if (call.isPending) return;
     if (given.faults.length > 0 || givenContext.faults.length > 0) {
       // Once the faults are drawn.
       requestAnimationFrame(() =>
