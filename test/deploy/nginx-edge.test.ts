@@ -81,13 +81,6 @@ describe.runIf(hasNginx())("what nginx lets through", () => {
     expect(logged.map(({ requestId }) => requestId)).toEqual(seen.map((headers) => headers["x-request-id"]));
   });
 
-  test("the console's paths pass", async () => {
-    await using replica = await startStandIn((_request, response) => response.end());
-    await using nginx = await startNginx({ replicas: [replica.port] });
-    for (const path of ["/console", "/console/app.js", "/api/session", "/healthz"]) await fetch(nginx.url + path);
-    expect(replica.asked).toEqual(["GET /console", "GET /console/app.js", "GET /api/session", "GET /healthz"]);
-  });
-
   test.runIf(hasOpenssl())("the TLS part serves once its marks are taken away", async () => {
     await using folder = await temporaryFolder();
     const [certificate, key] = [join(folder.path, "cert.pem"), join(folder.path, "key.pem")];
