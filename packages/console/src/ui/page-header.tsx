@@ -1,4 +1,5 @@
 import { useEffect, useRef, type ReactNode } from "react";
+import { classNames } from "./class-names.ts";
 
 /** The name that documents get behind their page's title. */
 const PRODUCT = "Patchbay";
@@ -31,7 +32,8 @@ export function PageHeader({
   return (
     <header className="mb-5 flex flex-col gap-3">
       <div className="flex flex-wrap items-start justify-between gap-x-6 gap-y-3">
-        <div className="min-w-0 flex-1 basis-48">
+        {/* A title alone may be narrow; a description needs room for words. */}
+        <div className={classNames("min-w-0 flex-1", description === undefined ? "basis-48" : "basis-72")}>
           <h1 ref={heading} tabIndex={-1} className="text-xl font-semibold tracking-tight text-balance">
             {name}
           </h1>

@@ -44,7 +44,7 @@ export function MatrixCellButton({
       tabIndex={focusable ? 0 : -1}
       onClick={onOpen}
       className={classNames(
-        "hover:ring-edge relative flex h-7 w-full min-w-26 items-center gap-1.5 rounded-md px-2 text-xs font-medium hover:ring-1",
+        "hover:ring-edge relative flex h-7 w-full min-w-max items-center gap-1.5 rounded-md px-2 text-xs font-medium whitespace-nowrap hover:ring-1",
         className,
       )}
     >

@@ -6,6 +6,7 @@ import { useHotkeys } from "../../state/hotkeys.ts";
 import { classNames } from "../../ui/class-names.ts";
 import { Icon } from "../../ui/icon.tsx";
 import { Badge } from "../../ui/status.tsx";
+import { Effect } from "../functions/function-badges.tsx";
 import { CellTooltip, MatrixCellButton } from "./matrix-cell.tsx";
 import { cellKey, countVerdicts, roleKey, roleLabel, type MatrixRow } from "./matrix-model.ts";
 
@@ -185,15 +186,8 @@ interface RowProps {
   onOpen: (cell: string) => void;
 }
 
-const EFFECTS = {
-  read: { tone: "idle", icon: "search" },
-  write: { tone: "info", icon: "edit" },
-  destructive: { tone: "warn", icon: "alert" },
-} as const;
-
 /** Kept as it is while the focus moves through other rows: a matrix may have thousands of cells. */
 const Row = memo(function Row({ agentId, row, roles, number, active, highlighted, tooltip, onOpen }: RowProps) {
-  const { tone, icon } = EFFECTS[row.effect];
   return (
     <tr className="group/row">
       <th
@@ -223,9 +217,7 @@ const Row = memo(function Row({ agentId, row, roles, number, active, highlighted
               <span className="sr-only"> protected members</span>
             </span>
           )}
-          <Badge tone={tone} icon={icon}>
-            {row.effect}
-          </Badge>
+          <Effect effect={row.effect} />
         </span>
       </th>
       {row.cells.map((cell, column) => {

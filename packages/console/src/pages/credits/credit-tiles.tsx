@@ -44,7 +44,7 @@ export function CreditTiles({ credits: { balanceUsd, heldUsd, charged, days, day
 }
 
 function lasting(charged: boolean, daysLeft: number | null) {
-  if (!charged) return { value: <span className="text-muted">as long as you like</span>, note: "nothing is charged" };
+  if (!charged) return { value: <span className="text-muted">no limit</span>, note: "nothing is charged" };
   if (daysLeft === null) return { value: <span className="text-muted">–</span>, note: "nothing spent in 7 days" };
   if (daysLeft > FAR_DAYS) return { value: "over a year", note: "at this week's pace" };
   const left = Math.max(0, Math.floor(daysLeft));

@@ -76,7 +76,7 @@ export function Composer(props: ComposerProps) {
             <Button type="submit" look="primary" icon="send" disabled={!ready}>
               <span className="max-sm:sr-only">Send</span>
               <span className="max-sm:hidden" aria-hidden="true">
-                <Kbd keys="mod ⏎" />
+                <Kbd keys="mod ↵" />
               </span>
             </Button>
           )}
