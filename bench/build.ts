@@ -63,6 +63,7 @@ async function installPackage(folder: string, name: PackageName): Promise<void> 
   const { publishConfig, ...declared } = readPackage(from);
   mkdirSync(to, { recursive: true });
   await build(bundle(name, join(to, "dist")));
+  if (name === "control-plane") addConsole(join(to, "dist/console/files"));
   writeFileSync(join(to, "package.json"), JSON.stringify({ ...declared, ...publishConfig }));
   const linkTo = (dependency: string, place: string) => link(place, join(to, "node_modules", dependency));
   for (const dependency of Object.keys({ ...declared.dependencies, ...declared.peerDependencies })) {
@@ -70,6 +71,10 @@ async function installPackage(folder: string, name: PackageName): Promise<void> 
     if (own !== undefined) linkTo(dependency, join(folder, own));
     else if (dependency in (declared.dependencies ?? {})) linkTo(dependency, join(from, "node_modules", dependency));
   }
+}
+
+function addConsole(files: string): void {
+  execFileSync(process.execPath, [join(ROOT, "packages/console/build.ts"), "--copy-to", files], { stdio: "inherit" });
 }
 
 function link(from: string, to: string): void {

@@ -70,5 +70,5 @@ function publish(next: string, before: string): void {
 /** For publication. What was there goes first: assets carry their hash in the name, and old ones would stay. */
 function copyTo(folder: string): void {
   rmSync(folder, { recursive: true, force: true });
-  cpSync(dist, folder, { recursive: true });
+  cpSync(dist, folder, { recursive: true, filter: (file) => file !== stamp });
 }

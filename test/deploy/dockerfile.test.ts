@@ -39,6 +39,13 @@ test("it runs as a plain user, ends on SIGTERM, and is built by the pnpm that th
   expect(of("RUN").join("\n")).toContain(`npm install --global ${pnpm}`);
 });
 
+test("it carries the console, built and placed as `pnpm build` does", () => {
+  const { scripts } = JSON.parse(readFileSync(at("package.json"), "utf8")) as { scripts: Record<string, string> };
+  const [building = "nothing"] = /node packages\/console\/build\.ts --copy-to \S+/.exec(scripts["build"]!) ?? [];
+  expect(of("RUN").join("\n")).toContain(`rolldown -c && ${building}`);
+  expect(of("RUN").join("\n")).toMatch(/pnpm install .*--filter @patchbay\/console /);
+});
+
 test("its health check passes while the service answers, and fails when it does not", async () => {
   const check = of("HEALTHCHECK").find((line) => line.includes("CMD"))!;
   const [node, ...args] = JSON.parse(check.slice(check.indexOf("["))) as string[];

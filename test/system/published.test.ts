@@ -75,6 +75,28 @@ test("the published command serves, connects, answers a query and makes a backup
   expect(await admin("backup", "copy.db")).toMatchObject({ file: "copy.db" });
 });
 
+test("the published command carries the console, with everything its page asks for", async () => {
+  const args = ["serve", "--port", "0", "--data-dir", "console", "--json"];
+  await using serve = startCommand(args, options({ PATCHBAY_PROVIDER: "offline" }));
+  const { baseUrl = "", setupUrl = "" } = await readyLine(serve);
+  expect(setupUrl).toContain(`${baseUrl}/console/link#`);
+
+  const page = await fetch(`${baseUrl}/console/agents`);
+  expect([page.status, page.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
+  const assets = [...(await page.text()).matchAll(/(?:src|href)="(\/console\/[^"]+)"/g)].map(([, path]) => path!);
+  for (const kind of [".js", ".css", ".svg"])
+    expect(
+      assets.some((path) => path.endsWith(kind)),
+      kind,
+    ).toBe(true);
+  for (const path of [...assets, "/console/THIRD-PARTY-LICENSES.txt"]) {
+    const { status, headers } = await fetch(baseUrl + path);
+    expect([path, status]).toEqual([path, 200]);
+    // What is not there would be answered by the page.
+    expect(headers.get("content-type")).not.toContain("text/html");
+  }
+});
+
 test("the published server starts from few files", async () => {
   const counted = join(folder.path, "counted.txt");
   const counter = join(folder.path, "counter.mjs");
