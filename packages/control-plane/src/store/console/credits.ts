@@ -94,12 +94,16 @@ function movedByDay({ db }: Engine, orgId: string, { from, to }: Slice) {
 
 /** What is held for turns of runs under way, by the day it was taken. */
 async function heldByDay({ db }: Engine, orgId: string): Promise<{ day: number; micros: number }[]> {
-  const rows = await db
+  const open = db
     .selectFrom("runs")
-    .innerJoin("ledger", "ledger.run_id", "runs.id")
-    .select([sql<number>`ledger.created_at / ${sql.lit(DAY_MS)}`.as("day"), sum.as("micros")])
+    .select("runs.id")
+    .where("runs.finished_at", "is", null)
     .where("runs.status", "=", "running")
-    .where("runs.org_id", "=", orgId)
+    .where("runs.org_id", "=", orgId);
+  const rows = await db
+    .selectFrom("ledger")
+    .select([sql<number>`ledger.created_at / ${sql.lit(DAY_MS)}`.as("day"), sum.as("micros")])
+    .where("ledger.run_id", "in", open)
     .where("ledger.kind", "=", "hold")
     .where(({ not, exists, selectFrom }) =>
       not(

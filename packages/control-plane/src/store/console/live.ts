@@ -66,13 +66,13 @@ function agentsOf({ db }: Engine, orgId: string) {
     .execute();
 }
 
-/** A run that ends leaves these, and one that takes a step has a longer log. */
+/** A run that ends leaves these, and one that takes a step has a longer log. What has not ended has an index of its own. */
 function unfinishedRuns({ db }: Engine, orgId: string) {
   return db
     .selectFrom("runs")
     .select((eb) => ["agent_id", "status", eb.fn.countAll<number>().as("runs")])
     .select(sql<number>`cast(sum(last_seq) as bigint)`.as("events"))
-    .where("status", "in", ["queued", "running"])
+    .where("finished_at", "is", null)
     .where("org_id", "=", orgId)
     .groupBy(["agent_id", "status"])
     .orderBy("status")

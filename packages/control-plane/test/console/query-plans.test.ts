@@ -1,0 +1,60 @@
+import { DatabaseSync } from "node:sqlite";
+import { CONSOLE_ROUTES } from "@patchbay/protocol/console";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { sqlitePlace, type SqlitePlace } from "../store/sqlite-place.ts";
+import { openConsole } from "./support/open-console.ts";
+
+/** Tables that grow with every query. */
+const GROWING = /^SCAN (runs|run_events|turns|calls|usage|ledger|audit|sessions|threads)\b/;
+/** Holds only what has not ended. */
+const FEW = "USING INDEX runs_open";
+
+test("no page of the console, and no look for changes, reads through a table that grows", async () => {
+  await using place = await sqlitePlace();
+  await using console = await openConsole({}, place.url);
+  const { agentId } = await console.admin.createAgent("Clerk", { orgId: console.orgId });
+  const { browser } = await console.member("owner");
+  const asked = statementsOf();
+
+  const gets = Object.keys(CONSOLE_ROUTES).filter((name) => name.startsWith("GET ") && name !== "GET /live");
+  for (const name of gets)
+    await browser.ask("GET", `/api${name.slice(4).replace(":agent_id", agentId).replace(/:\w+/g, "none")}`);
+  await console.store.console.live.signs(console.orgId);
+
+  const scans = plansOf(place, asked).filter((step) => GROWING.test(step) && !step.includes(FEW));
+  expect(asked.size).toBeGreaterThan(gets.length);
+  expect(scans).toEqual([]);
+});
+
+test("calls in flight are looked for among the runs that go on", async () => {
+  await using place = await sqlitePlace();
+  await using store = await place.open().then((open) => ({ ...open, [Symbol.asyncDispose]: () => open.close() }));
+  const asked = statementsOf();
+
+  await store.console.runtimes.list("org_1", "agt_1", { limit: 50 });
+
+  expect(plansOf(place, asked).filter((step) => / runs\b/.test(step))).toEqual([`SCAN runs ${FEW}`]);
+});
+
+/** Statements that are prepared from here on. */
+function statementsOf(): Set<string> {
+  const statements = new Set<string>();
+  const prepare = DatabaseSync.prototype.prepare;
+  const spy = vi.spyOn(DatabaseSync.prototype, "prepare").mockImplementation(function (this: DatabaseSync, statement) {
+    statements.add(statement);
+    return prepare.call(this, statement);
+  });
+  onTestFinished(() => spy.mockRestore());
+  return statements;
+}
+
+/** The steps by which the database goes through each. */
+function plansOf({ file }: SqlitePlace, statements: ReadonlySet<string>): string[] {
+  const database = new DatabaseSync(file, { readOnly: true });
+  // What a clock of a test is asked by.
+  database.function("now_ms", () => 0);
+  const selects = [...statements].filter((statement) => statement.startsWith("select"));
+  const steps = selects.flatMap((statement) => database.prepare(`explain query plan ${statement}`).all());
+  database.close();
+  return steps.map(({ detail }) => String(detail));
+}
