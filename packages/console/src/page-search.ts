@@ -20,6 +20,8 @@ export const playground = searchOf({
   context: text,
   /** A query to begin with: it is written out, not sent. */
   query: text,
+  /** A run to begin with: its query and all that it was asked with, however long. */
+  again: text,
   tab: oneOf("settings", "events", "code"),
   /** The run whose events are shown. */
   run: text,

@@ -1,10 +1,11 @@
 import { LIMITS, QueryRequest } from "@patchbay/protocol";
+import type { RunTrace } from "@patchbay/protocol/console";
 import { describe, expect, test } from "vitest";
 import { playground } from "../../src/page-search.ts";
 import * as settings from "../../src/pages/playground/settings.ts";
 import { parseSearch, stringifySearch } from "../../src/search.ts";
 
-const { bodyOf, faultsOf, searchOfSettings, settingsOf } = settings;
+const { bodyOf, faultsOf, searchOfSettings, settingsOf, settingsOfRun } = settings;
 const plain = settingsOf({});
 const asked = { query: "How many?", role: "support", threadId: "thr_1" };
 
@@ -93,5 +94,42 @@ describe("what would be refused is said beforehand", () => {
 
   test("what is not used is not wrong", () => {
     expect(faulty({ maxTokens: "x", temperature: "y", role2: "r".repeat(201), context: " " })).toEqual([]);
+  });
+});
+
+describe("a run that is asked again", () => {
+  const query = { kind: "query", attributes: { maxTokens: 900, temperature: 0 } };
+  const run = {
+    fullQuery: "Which are late?",
+    role: "support",
+    sessionId: "visit 1",
+    analysisMode: true,
+    provider: "gemini",
+    model: "m",
+    context: { customerId: "c_1" },
+    spans: [query],
+  } as unknown as RunTrace;
+  const again = (changed: object = {}) =>
+    bodyOf(settingsOfRun({ ...run, ...changed }), { query: run.fullQuery, role: "support", threadId: undefined });
+
+  test("is asked with all that it was asked with, and the service takes it", () => {
+    expect(again()).toEqual({
+      query: "Which are late?",
+      role: "support",
+      sessionId: "visit 1",
+      analysisMode: true,
+      contextJson: '{"customerId":"c_1"}',
+      llmConfig: { provider: "gemini", model: "m", maxTokens: 900, temperature: 0 },
+    });
+    expect(QueryRequest.safeParse(again()).success).toBe(true);
+  });
+
+  test("names no model that a caller cannot name", () => {
+    expect(again({ provider: "offline", model: "offline" })).not.toHaveProperty("llmConfig");
+  });
+
+  test("is asked plainly where it was", () => {
+    const plainly = { role: null, sessionId: null, analysisMode: false, provider: "offline", context: {} };
+    expect(settingsOfRun({ ...run, ...plainly })).toEqual(plain);
   });
 });

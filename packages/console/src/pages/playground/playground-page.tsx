@@ -1,7 +1,9 @@
+import type { RunTrace } from "@patchbay/protocol/console";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useRef, useState } from "react";
 import { resource } from "../../api/queries.ts";
+import { PageSkeleton } from "../../shell/page-skeleton.tsx";
 import { useMay } from "../../state/session.ts";
 import { Button, buttonClass } from "../../ui/button.tsx";
 import { Card } from "../../ui/card.tsx";
@@ -15,7 +17,7 @@ import { Announcer } from "./announcer.tsx";
 import { Composer } from "./composer.tsx";
 import { BLANK } from "./example-questions.ts";
 import { Rounds } from "./rounds.tsx";
-import { bodyOf, faultsOf, type Settings } from "./settings.ts";
+import { bodyOf, faultsOf, settingsOfRun, type Settings } from "./settings.ts";
 import { SidePanel, type PanelTab } from "./side-panel.tsx";
 import { NoRuntime, Start } from "./start.tsx";
 import { useFollowEnd } from "./use-follow-end.ts";
@@ -27,11 +29,29 @@ const route = getRouteApi("/shell/agents/$agentId/playground");
 /** Asks the agent as any role, and shows every step of the answer; as two roles side by side where they are compared. */
 export function PlaygroundPage() {
   const { agentId } = route.useParams();
+  const { again } = route.useSearch();
+  const run = useQuery({
+    ...resource("/agents/:agent_id/runs/:run_id", { params: { agent_id: agentId, run_id: again ?? "" } }),
+    enabled: again !== undefined,
+  });
+  if (again === undefined || run.data) return <Playground asked={run.data} />;
+  if (run.error === null) return <PageSkeleton />;
+  return (
+    <>
+      <PageHeader title="Playground" />
+      <ErrorState error={run.error} onRetry={() => void run.refetch()} />
+    </>
+  );
+}
+
+/** Begins as `asked` was asked. */
+function Playground({ asked }: { asked: RunTrace | undefined }) {
+  const { agentId } = route.useParams();
   const search = route.useSearch();
   const navigate = route.useNavigate();
   const mayAsk = useMay("developer");
-  const [settings, change] = useSettings();
-  const [draft, setDraft] = useState(search.query ?? "");
+  const [settings, change] = useSettings(asked && settingsOfRun(asked));
+  const [draft, setDraft] = useState(search.query ?? asked?.fullQuery ?? "");
   const field = useRef<HTMLTextAreaElement>(null);
   const functions = useQuery(resource("/agents/:agent_id/functions", { params: { agent_id: agentId } }));
   const a = useLane(agentId, "thread");
@@ -69,7 +89,7 @@ export function PlaygroundPage() {
       lane.send(bodyOf(settings, { query: query.trim(), role: roles[index] ?? "", threadId }));
     });
     void navigate({
-      search: (before) => ({ ...before, query: undefined, run: undefined }),
+      search: (before) => ({ ...before, query: undefined, run: undefined, again: undefined }),
       replace: true,
       resetScroll: false,
     });

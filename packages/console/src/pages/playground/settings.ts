@@ -1,3 +1,4 @@
+import type { RunTrace } from "@patchbay/protocol/console";
 import type { BodyOf } from "../../api/routes.ts";
 import type { playground } from "../../page-search.ts";
 
@@ -36,6 +37,26 @@ export function settingsOf(search: PlaygroundSearch): Settings {
   const compare = search.compare === "1" || role2 !== "";
   const analysis = search.mode === "analysis";
   return { role, role2, compare, session, analysis, provider, model, maxTokens, temperature, context };
+}
+
+const PROVIDERS = ["anthropic", "openai", "gemini"] as const;
+
+/** Those that a run was asked with. A model that a caller cannot name is left to the service. */
+export function settingsOfRun(run: RunTrace): Settings {
+  const provider = PROVIDERS.find((name) => name === run.provider) ?? "";
+  const { maxTokens, temperature } = run.spans.find(({ kind }) => kind === "query")?.attributes ?? {};
+  const typed = (value: unknown) => (provider === "" || value === undefined ? "" : String(value));
+  return {
+    ...settingsOf({}),
+    role: run.role ?? "",
+    session: run.sessionId ?? "",
+    analysis: run.analysisMode,
+    provider,
+    model: typed(run.model),
+    maxTokens: typed(maxTokens),
+    temperature: typed(temperature),
+    context: Object.keys(run.context).length === 0 ? "" : JSON.stringify(run.context, null, 2),
+  };
 }
 
 /** The search parameters that bring these settings back. */

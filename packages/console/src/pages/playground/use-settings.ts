@@ -6,13 +6,13 @@ const route = getRouteApi("/shell/agents/$agentId/playground");
 const TYPING_MS = 300;
 
 /**
- * The settings, and how to change them. They count at once, so that a query is never sent as a role that was typed before; the
+ * The settings, at first `initial` or what the URL says, and how to change them. They count at once, so that a query is never sent as a role that was typed before; the
  * URL follows when typing pauses. A URL that changes from elsewhere sets them.
  */
-export function useSettings(): [Settings, (changed: Partial<Settings>) => void] {
+export function useSettings(initial?: Settings): [Settings, (changed: Partial<Settings>) => void] {
   const search = route.useSearch();
   const navigate = route.useNavigate();
-  const [settings, setSettings] = useState(() => settingsOf(search));
+  const [settings, setSettings] = useState(() => initial ?? settingsOf(search));
   const inUrl = JSON.stringify(searchOfSettings(settingsOf(search)));
   const [seen, setSeen] = useState(inUrl);
   const [written, setWritten] = useState(inUrl);
@@ -26,7 +26,11 @@ export function useSettings(): [Settings, (changed: Partial<Settings>) => void] 
     const timer = setTimeout(() => {
       setWritten(wanted);
       const changed = searchOfSettings(settings);
-      void navigate({ search: (before) => ({ ...before, ...changed }), replace: true, resetScroll: false });
+      void navigate({
+        search: (before) => ({ ...before, ...changed, again: undefined }),
+        replace: true,
+        resetScroll: false,
+      });
     }, TYPING_MS);
     return () => clearTimeout(timer);
   }, [wanted, inUrl, navigate]);
