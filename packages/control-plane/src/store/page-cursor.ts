@@ -14,7 +14,8 @@ export function toCursor({ at, id }: PageEnd): string {
 export function parseCursor(cursor: string): PageEnd {
   const parsed = parseJson(Buffer.from(cursor, "base64url").toString());
   const value = parsed.ok && isJsonObject(parsed.value) ? parsed.value : {};
-  if (typeof value["u"] === "number" && typeof value["id"] === "string") return { at: value["u"], id: value["id"] };
+  const { u: at, id } = value;
+  if (typeof at === "number" && Number.isSafeInteger(at) && typeof id === "string") return { at, id };
   const message = "is not one that this service gave; leave it out to begin at the first page";
   throw new ServiceError("invalid_request", `cursor ${message}`, { details: [{ path: "cursor", message }] });
 }

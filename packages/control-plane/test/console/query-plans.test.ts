@@ -28,10 +28,10 @@ test("no page of the console, and no look for changes, reads through a table tha
 
 test("calls in flight are looked for among the runs that go on", async () => {
   await using place = await sqlitePlace();
-  await using store = await place.open().then((open) => ({ ...open, [Symbol.asyncDispose]: () => open.close() }));
+  await using console = await openConsole({}, place.url);
   const asked = statementsOf();
 
-  await store.console.runtimes.list("org_1", "agt_1", { limit: 50 });
+  await console.store.console.runtimes.list("org_1", "agt_1", { limit: 50 });
 
   expect(plansOf(place, asked).filter((step) => / runs\b/.test(step))).toEqual([`SCAN runs ${FEW}`]);
 });

@@ -4,6 +4,7 @@ import { auditContract } from "./contract/audit.ts";
 import { callContract } from "./contract/calls.ts";
 import { claimContract } from "./contract/claims.ts";
 import { consoleAgentContract } from "./contract/console-agents.ts";
+import { consoleCursorContract } from "./contract/console-cursors.ts";
 import { consoleFunctionContract } from "./contract/console-functions.ts";
 import { consoleAuditContract } from "./contract/console-audit.ts";
 import { consoleCreditContract } from "./contract/console-credits.ts";
@@ -44,5 +45,6 @@ export function storeContract(makePlace: MakePlace): void {
   describe("figures over a time", () => figureContract(makePlace));
   describe("credits over a time", () => consoleCreditContract(makePlace));
   describe("the console's audit log", () => consoleAuditContract(makePlace));
+  describe("cursors in the console", () => consoleCursorContract(makePlace));
   describe("upkeep", () => upkeepContract(makePlace));
 }

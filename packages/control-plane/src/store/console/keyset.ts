@@ -10,7 +10,9 @@ export interface Order {
 /** Rows that come after the one where a page ended. The first bound is all that an index needs to begin there. */
 export function olderThan(cursor: string, { at, id }: Order) {
   const end = parseCursor(cursor);
-  return sql<SqlBool>`(${sql.ref(at)} <= ${end.at} and (${sql.ref(at)} < ${end.at} or ${sql.ref(id)} < ${end.id}))`;
+  // The column may be a smaller one than what a forged cursor names.
+  const endAt = sql`cast(${end.at} as bigint)`;
+  return sql<SqlBool>`(${sql.ref(at)} <= ${endAt} and (${sql.ref(at)} < ${endAt} or ${sql.ref(id)} < ${end.id}))`;
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { LogEvent, RunSummary } from "@patchbay/protocol/console";
+import { sql } from "kysely";
 import type { PageAsked, PageOf, RunFilter, RunParts, RunReads } from "../../ports/console-runs.ts";
 import { fromJson, isoTime, present } from "../columns.ts";
 import { parseCursor, toCursor } from "../page-cursor.ts";
@@ -146,7 +147,8 @@ async function log({ db }: Engine, runId: string, { limit, cursor }: PageAsked):
     .selectFrom("run_events")
     .select(["seq", "body", "created_at"])
     .where("run_id", "=", runId)
-    .where("seq", ">", after)
+    // A forged cursor may name a number that the column cannot have.
+    .where("seq", ">", sql<number>`cast(${after} as bigint)`)
     .orderBy("seq")
     .limit(limit + 1)
     .execute();
