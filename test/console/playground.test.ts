@@ -75,6 +75,27 @@ describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
     await conversation.getByText("Not permitted: customers may use their own orders alone.").first().waitFor();
   });
 
+  test("asks a run again as it was asked, its context included, once it was edited", async () => {
+    const question = `What is the status of order ${pendingOrder.orderId}?`;
+    const contextJson = JSON.stringify({ customerId: pendingOrder.ownerId, note: "x".repeat(2_000) });
+    const { runId } = await desk.query(question, { role: "customer", sessionId: "visit 7", contextJson });
+    const { page, conversation } = await open();
+    await page.goto(`${desk.agentPath}/runs/${runId}`);
+    await page.getByRole("link", { name: "Edit and run again" }).click();
+
+    const field = page.getByRole("textbox", { name: "Query" });
+    await field.waitFor();
+    expect(await field.inputValue()).toBe(question);
+    await field.fill(`${question} Thanks!`);
+    await page.getByRole("button", { name: "Send" }).click();
+
+    // A customer without this context would be refused.
+    await conversation.getByText(`pending (${pendingOrder.orderId})`).waitFor();
+    await page.waitForURL(
+      ({ searchParams }) => searchParams.get("session") === "visit 7" && !searchParams.has("again"),
+    );
+  });
+
   test("shows the query as a curl that works", async () => {
     const { page } = await open("?role=manager&tab=code&query=What%20is%202%20%2B%202%3F");
     const snippet = await page.getByRole("tabpanel", { name: "curl" }).locator("pre").innerText();
