@@ -104,4 +104,40 @@ describe.skipIf(!hasBrowser)("a page that shows data", { timeout: 90_000 }, () =
       expect(await sidewaysScroll(page), "sideways scrolling at 360 px").toBe(0);
     },
   );
+
+  /** What opens over a page, or only when something was done: where, and how. */
+  const OPENED: Record<string, { route: string; dialog?: string; by?: (page: Page) => Promise<void> }> = {
+    "new-agent": { route: "/agents?create=1", dialog: "New agent" },
+    "new-key": { route: "/agents/$agentId/keys?create=api", dialog: "New API key" },
+    "new-member": { route: "/members?create=1", dialog: "Invite a member" },
+    "one-key": { route: "/agents/$agentId/keys", by: (page) => page.locator("[data-row-link]").first().click() },
+    "audit-entry": { route: "/audit", by: (page) => page.locator("[data-row-link]").first().click() },
+    "one-span": {
+      route: "/agents/$agentId/runs/$runId",
+      by: (page) => page.getByRole("row", { name: /get_order_details/ }).click(),
+    },
+    "matrix-cell": {
+      route: "/agents/$agentId/access",
+      dialog: "get_order_details",
+      by: (page) => page.getByRole("button", { name: /^get_order_details, customer/ }).click(),
+    },
+    palette: { route: "/audit", dialog: "Find", by: (page) => page.keyboard.press("Control+k") },
+    answer: { route: "/agents/$agentId/playground?thread=$threadId&tab=events" },
+  };
+
+  test.each(Object.entries(OPENED))("%s is accessible, and fits any screen", async (name, { route, dialog, by }) => {
+    const page = await open(route, { viewport: { width: 1440, height: 900 }, colorScheme: "dark" });
+    await by?.(page);
+    if (dialog !== undefined) await page.getByRole("dialog", { name: dialog }).waitFor();
+    await settled(page);
+
+    await page.screenshot({ path: `${PICTURES}${name}-dark-1440.png` });
+    await expectAccessible(page);
+    await page.emulateMedia({ colorScheme: "light" });
+    await page.setViewportSize({ width: 360, height: 740 });
+    await settled(page);
+    await page.screenshot({ path: `${PICTURES}${name}-light-360.png` });
+    await expectAccessible(page);
+    expect(await sidewaysScroll(page), "sideways scrolling at 360 px").toBe(0);
+  });
 });
