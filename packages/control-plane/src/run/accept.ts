@@ -187,7 +187,7 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
         analysisMode,
         maxTokens,
         provider: trial ? TRIAL : (llm?.provider ?? ""),
-        model: llm?.model ?? "",
+        model: trial ? TRIAL : (llm?.model ?? ""),
         system: "",
         charged: false,
         warnings: [],

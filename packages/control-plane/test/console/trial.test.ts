@@ -1,8 +1,10 @@
-import type { RunTrace, TrialResult } from "@patchbay/protocol/console";
+import type { RunPage, RunTrace, TrialResult } from "@patchbay/protocol/console";
 import { expect, test } from "vitest";
+import type { z } from "zod";
 import { openDesk } from "./support/console-desk.ts";
 import { failureOf } from "./support/open-console.ts";
 
+type RunList = z.infer<typeof RunPage>;
 type Desk = Awaited<ReturnType<typeof openDesk>>;
 
 async function attempt(desk: Desk, name: string, body: object): Promise<TrialResult> {
@@ -85,6 +87,22 @@ test("a trial of an agent that nothing is connected to says so", async () => {
     errorMessage: "Agent session not found",
     rule: null,
   });
+});
+
+test("a trial is found among the trials, also where it ended before its call", async () => {
+  await using desk = await openDesk();
+  const { agentId } = await desk.admin.createAgent("Buyer", { orgId: desk.orgId });
+  const developer = await desk.member("developer");
+  const body = { arguments: {} };
+  const { runId } = await developer.json<TrialResult>("POST", `/agents/${agentId}/functions/refund/try`, { body });
+
+  const bySource = async (source: string) => {
+    const { items } = await developer.json<RunList>("GET", `/agents/${agentId}/runs?source=${source}`);
+    return items.map((run) => [run.runId, run.source]);
+  };
+
+  expect(await bySource("trial")).toEqual([[runId, "trial"]]);
+  expect(await bySource("playground")).toEqual([]);
 });
 
 test("a context that is too large is refused", async () => {
