@@ -70,6 +70,7 @@ export const AUDIT_SENTENCES: Readonly<Record<string, Sentence>> = {
   "run.resumed": (entry) => `A query ${as(entry)} went on after its replica was lost.`,
   "run.succeeded": (entry) => `A query ${as(entry)} was answered.`,
   "run.failed": (entry) => `A query ${as(entry)} failed: ${why(entry)}.`,
+  "run.cancel_requested": done(() => "asked for a query to be cancelled"),
   "query.refused": (entry) => `A query ${as(entry)} was refused: ${why(entry)}.`,
 
   "call.succeeded": (entry) => `${called(entry)} was called ${as(entry)}.`,

@@ -125,6 +125,9 @@ test("a run is cancelled for a member", async () => {
       code: "cancelled",
     }),
   );
+  await desk.ask("POST /agents/:agent_id/runs/:run_id/cancel", { run_id: runId });
+  const { items } = await desk.store.audit.list({ agentId: "agt_1", action: "run.cancel_requested", limit: 9 });
+  expect(items).toMatchObject([{ runId, keyId: "mem_1" }]);
 });
 
 test("a thread shows its messages and runs, and is erased in the name of the member who asks", async () => {

@@ -59,6 +59,10 @@ export function runHandlers(deps: ConsoleDeps): HandlersOf<RunRoutes> {
       const { agentId } = await agentOf(store, by.orgId, params.agent_id);
       const cancelled = await runs.cancel(callerOf(by, agentId), params.run_id);
       if (!cancelled) throw notFound("run");
+      const { runId, status } = cancelled;
+      // The run's own entries name whoever began it.
+      const entry = { action: "run.cancel_requested", orgId: by.orgId, agentId, runId, keyId: by.memberId };
+      if (status === "queued" || status === "running") await store.audit.record([entry]);
       return cancelled;
     },
   };
