@@ -1,5 +1,4 @@
 import { CSPProvider } from "@base-ui/react/csp-provider";
-import { Tooltip } from "@base-ui/react/tooltip";
 import { QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
@@ -34,11 +33,9 @@ createRoot(document.getElementById("root")!).render(
   <StrictMode>
     <CSPProvider disableStyleElements>
       <QueryClientProvider client={queryClient}>
-        <Tooltip.Provider delay={300}>
-          <RouterProvider router={router} />
-          <Confirmation />
-          <Toasts />
-        </Tooltip.Provider>
+        <RouterProvider router={router} />
+        <Confirmation />
+        <Toasts />
       </QueryClientProvider>
     </CSPProvider>
   </StrictMode>,

@@ -1,18 +1,105 @@
-import { Tooltip as Base } from "@base-ui/react/tooltip";
-import type { ReactElement, ReactNode } from "react";
+import { useEffect, useId, useLayoutEffect, useRef, useState, type PointerEvent, type ReactNode } from "react";
 
-/** A short explanation on hover and focus. What a person must know stands on the page instead. */
-export function Tooltip({ content, children }: { content: ReactNode; children: ReactElement }) {
+const DELAY_MS = 300;
+/** How long it waits for the pointer on its way from what it explains to its text. */
+const GRACE_MS = 120;
+const GAP_PX = 6;
+
+/** When the last one closed: a neighbour's opens at once. */
+let closedAt = -Infinity;
+
+/**
+ * A short explanation on hover and focus. What a person must know stands on the page instead. `children` is one element. With
+ * `describes` it is read out as the element's description, not shown alone: for what its name does not say.
+ */
+export function Tooltip({
+  content,
+  describes = false,
+  children,
+}: {
+  content: ReactNode;
+  describes?: boolean;
+  children: ReactNode;
+}) {
+  const around = useRef<HTMLSpanElement>(null);
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  const [shown, setShown] = useState(false);
+  const descriptionId = useId();
+
+  const turn = (next: boolean, afterMs = 0): void => {
+    clearTimeout(timer.current);
+    if (next === shown) return;
+    const now = (): void => {
+      if (!next) closedAt = performance.now();
+      setShown(next);
+    };
+    if (afterMs === 0) now();
+    else timer.current = setTimeout(now, afterMs);
+  };
+  useEffect(() => () => clearTimeout(timer.current), []);
+  useEffect(() => {
+    if (describes) around.current?.firstElementChild?.setAttribute("aria-describedby", descriptionId);
+  }, [describes, descriptionId]);
+
+  const onPointerEnter = ({ pointerType }: PointerEvent): void => {
+    if (pointerType !== "touch") turn(true, performance.now() - closedAt < DELAY_MS ? 0 : DELAY_MS);
+  };
   return (
-    <Base.Root>
-      <Base.Trigger render={children} />
-      <Base.Portal>
-        <Base.Positioner sideOffset={6} className="z-50">
-          <Base.Popup className="rises border-line bg-raised text-text shadow-raised max-w-72 rounded-md border px-2 py-1 text-xs">
-            {content}
-          </Base.Popup>
-        </Base.Positioner>
-      </Base.Portal>
-    </Base.Root>
+    // The span has no box: the layout goes by the element within.
+    <span
+      ref={around}
+      className="contents"
+      onPointerEnter={onPointerEnter}
+      onPointerLeave={() => turn(false, GRACE_MS)}
+      onPointerDown={() => turn(false)}
+      onFocus={({ target }) => target.matches(":focus-visible") && turn(true)}
+      onBlur={() => turn(false)}
+    >
+      {children}
+      {describes && (
+        <span id={descriptionId} hidden>
+          {content}
+        </span>
+      )}
+      {shown && <Bubble onClose={() => turn(false)}>{content}</Bubble>}
+    </span>
   );
+}
+
+/** Lies over everything, beside what stands before it: above, or below where there is no room. */
+function Bubble({ onClose, children }: { onClose: () => void; children: ReactNode }) {
+  const bubble = useRef<HTMLSpanElement>(null);
+  useLayoutEffect(() => {
+    const element = bubble.current;
+    const anchor = element?.parentElement?.firstElementChild;
+    if (!element || !anchor) return;
+    if (!element.matches(":popover-open")) element.showPopover();
+    place(element, anchor.getBoundingClientRect());
+  });
+  useEffect(() => {
+    const leaving = new AbortController();
+    const { signal } = leaving;
+    document.addEventListener("keydown", ({ key }) => key === "Escape" && onClose(), { signal });
+    document.addEventListener("scroll", onClose, { signal, capture: true });
+    return () => leaving.abort();
+  }, [onClose]);
+  return (
+    <span
+      ref={bubble}
+      role="tooltip"
+      popover="manual"
+      className="animate-appear border-line bg-raised text-text shadow-raised fixed inset-auto m-0 w-max max-w-[min(18rem,calc(100vw-1rem))] rounded-md border px-2 py-1 text-left font-sans text-xs font-normal whitespace-normal"
+    >
+      {children}
+    </span>
+  );
+}
+
+function place(element: HTMLElement, anchor: DOMRect): void {
+  const { offsetWidth, offsetHeight } = element;
+  const { clientWidth } = document.documentElement;
+  const left = anchor.left + anchor.width / 2 - offsetWidth / 2;
+  const above = anchor.top - GAP_PX - offsetHeight;
+  element.style.left = `${Math.max(GAP_PX, Math.min(left, clientWidth - offsetWidth - GAP_PX))}px`;
+  element.style.top = `${above >= GAP_PX ? above : anchor.bottom + GAP_PX}px`;
 }

@@ -1,5 +1,4 @@
 import type { AccessMatrix } from "@patchbay/protocol/console";
-import { Tooltip } from "@base-ui/react/tooltip";
 import { Link } from "@tanstack/react-router";
 import { Fragment, memo, useRef, useState, type KeyboardEvent } from "react";
 import { useHotkeys } from "../../state/hotkeys.ts";
@@ -7,7 +6,7 @@ import { classNames } from "../../ui/class-names.ts";
 import { Icon } from "../../ui/icon.tsx";
 import { Badge } from "../../ui/status.tsx";
 import { Effect } from "../functions/function-badges.tsx";
-import { CellTooltip, MatrixCellButton } from "./matrix-cell.tsx";
+import { MatrixCellButton } from "./matrix-cell.tsx";
 import { cellKey, countVerdicts, roleKey, roleLabel, type MatrixRow } from "./matrix-model.ts";
 
 interface MatrixProps {
@@ -27,7 +26,6 @@ type Place = readonly [row: number, column: number];
 /** Functions by roles, in a box of its own. One place takes Tab; arrows, Home, End, j and k go on from there. */
 export function Matrix(props: MatrixProps) {
   const { agentId, matrix, rows, highlighted, onOpen } = props;
-  const [tooltip] = useState(() => Tooltip.createHandle<string>());
   const table = useRef<HTMLTableElement>(null);
   const [[row, column], setActive] = useState<Place>([1, 1]);
   const active: Place = [Math.min(row, rows.length), column];
@@ -71,13 +69,11 @@ export function Matrix(props: MatrixProps) {
               number={index + 1}
               active={active[0] === index + 1 ? active[1] : undefined}
               highlighted={highlighted}
-              tooltip={tooltip}
               onOpen={onOpen}
             />
           ))}
         </tbody>
       </table>
-      <CellTooltip handle={tooltip} />
     </div>
   );
 }
@@ -182,12 +178,11 @@ interface RowProps {
   /** Its column that takes Tab. */
   active: number | undefined;
   highlighted: number | undefined;
-  tooltip: Tooltip.Handle<string>;
   onOpen: (cell: string) => void;
 }
 
 /** Kept as it is while the focus moves through other rows: a matrix may have thousands of cells. */
-const Row = memo(function Row({ agentId, row, roles, number, active, highlighted, tooltip, onOpen }: RowProps) {
+const Row = memo(function Row({ agentId, row, roles, number, active, highlighted, onOpen }: RowProps) {
   return (
     <tr className="group/row">
       <th
@@ -234,7 +229,6 @@ const Row = memo(function Row({ agentId, row, roles, number, active, highlighted
               place={`${number},${column + 1}`}
               focusable={active === column + 1}
               cell={cell}
-              tooltip={tooltip}
               label={`${row.name}, ${roleLabel(role)}`}
               onOpen={() => onOpen(cellKey(row.name, role))}
             />
