@@ -1,9 +1,8 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
 import { list } from "../api/queries.ts";
-import { useMay } from "../state/session.ts";
 import { Icon } from "../ui/icon.tsx";
-import { Menu, MenuItem, MenuLine } from "../ui/popover.tsx";
+import { GuardedMenuItem, Menu, MenuItem, MenuLine } from "../ui/popover.tsx";
 import { useAgentHere } from "./use-agent-here.ts";
 
 /** Goes to another agent. It lists the first agents alone; the palette finds any. */
@@ -11,7 +10,6 @@ export function AgentSwitcher() {
   const { agentId } = useParams({ strict: false });
   const agent = useAgentHere();
   const agents = useInfiniteQuery(list("/agents"));
-  const mayCreate = useMay("developer");
   return (
     <Menu
       align="start"
@@ -40,11 +38,9 @@ export function AgentSwitcher() {
       <MenuItem icon="table" link={<Link to="/agents" />}>
         All agents
       </MenuItem>
-      {mayCreate && (
-        <MenuItem icon="plus" link={<Link to="/agents" search={{ create: "1" }} />}>
-          New agent
-        </MenuItem>
-      )}
+      <GuardedMenuItem needs="developer" icon="plus" link={<Link to="/agents" search={{ create: "1" }} />}>
+        New agent
+      </GuardedMenuItem>
     </Menu>
   );
 }

@@ -1,4 +1,5 @@
 import { Dialog } from "@base-ui/react/dialog";
+import type { ConsoleRole } from "@patchbay/protocol/console";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { Command } from "cmdk";
@@ -17,8 +18,6 @@ export function Palette({ onClose }: { onClose: () => void }) {
   const [typed, setTyped] = useState("");
   const navigate = useNavigate();
   const agent = useAgentHere();
-  const mayCreate = useMay("developer");
-  const mayInvite = useMay("owner");
   const go = (to: () => Promise<void>) => () => {
     onClose();
     void to();
@@ -70,16 +69,20 @@ export function Palette({ onClose }: { onClose: () => void }) {
                     {page.label}
                   </Item>
                 ))}
-                {mayCreate && (
-                  <Item icon="plus" onSelect={go(() => navigate({ to: "/agents", search: { create: "1" } }))}>
-                    New agent
-                  </Item>
-                )}
-                {mayInvite && (
-                  <Item icon="plus" onSelect={go(() => navigate({ to: "/members", search: { create: "1" } }))}>
-                    Invite a member
-                  </Item>
-                )}
+                <Item
+                  icon="plus"
+                  needs="developer"
+                  onSelect={go(() => navigate({ to: "/agents", search: { create: "1" } }))}
+                >
+                  New agent
+                </Item>
+                <Item
+                  icon="plus"
+                  needs="owner"
+                  onSelect={go(() => navigate({ to: "/members", search: { create: "1" } }))}
+                >
+                  Invite a member
+                </Item>
                 <Item icon="session" onSelect={go(() => navigate({ to: "/account" }))}>
                   Account
                 </Item>
@@ -157,25 +160,34 @@ function Group({ heading, children }: { heading: string; children: ReactNode }) 
 function Item({
   icon,
   hint,
+  needs = "viewer",
   value,
   onSelect,
   children,
 }: {
   icon: IconName;
   hint?: ReactNode;
+  /** Members below that role are told who may. */
+  needs?: ConsoleRole;
   value?: string;
   onSelect: () => void;
   children: ReactNode;
 }) {
+  const may = useMay(needs);
   return (
     <Command.Item
       {...(value !== undefined && { value })}
+      disabled={!may}
       onSelect={onSelect}
       className="data-[selected=true]:bg-hover flex h-9 items-center gap-2.5 rounded-md px-2.5 text-sm"
     >
       <Icon name={icon} className="text-muted size-4" />
       <span className="min-w-0 flex-1 truncate">{children}</span>
-      {hint}
+      {may ? (
+        hint
+      ) : (
+        <span className="text-faint text-xs">{needs === "owner" ? "owners" : "developers and owners"} alone</span>
+      )}
     </Command.Item>
   );
 }

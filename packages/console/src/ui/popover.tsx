@@ -1,8 +1,10 @@
 import { Menu as BaseMenu } from "@base-ui/react/menu";
 import { Popover as BasePopover } from "@base-ui/react/popover";
+import type { ConsoleRole } from "@patchbay/protocol/console";
 import type { ReactElement, ReactNode } from "react";
-import { Icon, type IconName } from "./icon.tsx";
 import { classNames } from "./class-names.ts";
+import { useReason } from "./guarded-button.tsx";
+import { Icon, type IconName } from "./icon.tsx";
 import { itemClass, popupClass } from "./select.tsx";
 
 /** Something small that opens beside `trigger`. */
@@ -59,25 +61,36 @@ interface MenuItemProps {
   hint?: ReactNode;
   danger?: boolean;
   disabled?: boolean;
+  /** Why it cannot be chosen, where that is not said beside it. */
+  reason?: string | undefined;
   /** For places: the link that it is. */
   link?: ReactElement;
   onSelect?: () => void;
   children: ReactNode;
 }
 
-export function MenuItem({ icon, hint, danger = false, disabled = false, link, onSelect, children }: MenuItemProps) {
+export function MenuItem(props: MenuItemProps) {
+  const { icon, hint, danger = false, reason, disabled = reason !== undefined, link, onSelect, children } = props;
   return (
     <BaseMenu.Item
-      {...(link && { render: link })}
+      {...(link && !disabled && { render: link })}
       disabled={disabled}
       onClick={onSelect}
       className={classNames(itemClass, danger && "text-bad")}
     >
       {icon && <Icon name={icon} className={classNames("size-3.5", !danger && "text-muted")} />}
-      <span className="min-w-0 flex-1 truncate">{children}</span>
+      <span className="min-w-0 flex-1 truncate">
+        {children}
+        {reason !== undefined && <span className="block max-w-52 text-xs text-pretty whitespace-normal">{reason}</span>}
+      </span>
       {hint}
     </BaseMenu.Item>
   );
+}
+
+/** An item that everybody sees and members of a role or a higher one may choose. */
+export function GuardedMenuItem({ needs, ...rest }: Omit<MenuItemProps, "reason"> & { needs: ConsoleRole }) {
+  return <MenuItem {...rest} reason={useReason(needs)} />;
 }
 
 /** A choice within a menu: one of several, with a mark on the present one. */

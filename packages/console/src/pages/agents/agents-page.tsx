@@ -6,10 +6,10 @@ import { list } from "../../api/queries.ts";
 import { formatShare } from "../../format/numbers.ts";
 import { countOf } from "../../format/words.ts";
 import { useMay } from "../../state/session.ts";
-import { Button } from "../../ui/button.tsx";
 import { Card } from "../../ui/card.tsx";
 import { DataTable, type Column } from "../../ui/data-table.tsx";
 import { Count, Time } from "../../ui/figures.tsx";
+import { GuardedButton } from "../../ui/guarded-button.tsx";
 import { PageHeader } from "../../ui/page-header.tsx";
 import { SearchField } from "../../ui/search-field.tsx";
 import { EmptyState } from "../../ui/states.tsx";
@@ -28,10 +28,10 @@ export function AgentsPage() {
   const agents = useInfiniteQuery({ ...list("/agents", { query: { q } }), placeholderData: keepPreviousData });
   const setCreate = (open: boolean) =>
     void navigate({ search: (before) => ({ ...before, create: open ? "1" : undefined }), replace: !open });
-  const newAgent = mayCreate && (
-    <Button look="primary" icon="plus" onClick={() => setCreate(true)}>
+  const newAgent = (
+    <GuardedButton needs="developer" look="primary" icon="plus" onClick={() => setCreate(true)}>
       New agent
-    </Button>
+    </GuardedButton>
   );
   const createDialog = (
     <Suspense>{create !== undefined && mayCreate && <CreateAgent onClose={() => setCreate(false)} />}</Suspense>
@@ -41,7 +41,7 @@ export function AgentsPage() {
       <>
         <PageHeader title="Agents" />
         <Suspense>
-          <FirstSteps create={newAgent || ASK_A_DEVELOPER} />
+          <FirstSteps create={newAgent} />
         </Suspense>
         {createDialog}
       </>
@@ -75,10 +75,6 @@ export function AgentsPage() {
     </>
   );
 }
-
-const ASK_A_DEVELOPER = (
-  <p className="text-muted text-sm">Your role is viewer: a developer or an owner makes agents.</p>
-);
 
 const COLUMNS: Column<Agent>[] = [
   {

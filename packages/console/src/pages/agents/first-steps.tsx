@@ -2,10 +2,11 @@ import type { Agent } from "@patchbay/protocol/console";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { connectSnippetsOf, KEY_VARIABLE, shellQuote } from "../../format/snippets.ts";
-import { useMay, useSession } from "../../state/session.ts";
+import { useSession } from "../../state/session.ts";
 import { buttonClass } from "../../ui/button.tsx";
 import { Card } from "../../ui/card.tsx";
 import { Command } from "../../ui/code.tsx";
+import { GuardedLink } from "../../ui/guarded-button.tsx";
 import { Icon } from "../../ui/icon.tsx";
 
 interface Step {
@@ -76,21 +77,19 @@ function useSteps(agent: Agent | undefined, create: ReactNode): Step[] {
 
 function HowToConnect({ agentId }: { agentId: string }) {
   const { baseUrl } = useSession();
-  const mayMakeKeys = useMay("developer");
   return (
     <>
       <Command text={connectSnippetsOf({ baseUrl, agentId }).cli} />
       <div className="flex flex-wrap gap-2">
-        {mayMakeKeys && (
-          <Link
-            to="/agents/$agentId/keys"
-            params={{ agentId }}
-            search={{ kind: "runtime", create: "runtime" }}
-            className={buttonClass("primary")}
-          >
-            Make a runtime key
-          </Link>
-        )}
+        <GuardedLink
+          needs="developer"
+          look="primary"
+          link={
+            <Link to="/agents/$agentId/keys" params={{ agentId }} search={{ kind: "runtime", create: "runtime" }} />
+          }
+        >
+          Make a runtime key
+        </GuardedLink>
         <Link to="/agents/$agentId/runtimes" params={{ agentId }} className={buttonClass()}>
           More about connecting
         </Link>
@@ -101,21 +100,19 @@ function HowToConnect({ agentId }: { agentId: string }) {
 
 function HowToAsk({ agentId }: { agentId: string }) {
   const { baseUrl } = useSession();
-  const mayAsk = useMay("developer");
   const url = `${baseUrl}/agents/${encodeURIComponent(agentId)}/query`;
   const body = `-H 'Content-Type: application/json' -d '{"query":"What can you do?"}'`;
   return (
     <>
       <Command text={`curl ${shellQuote(url)} -H "X-API-Key: $${KEY_VARIABLE}" ${body}`} />
-      {mayAsk && (
-        <Link
-          to="/agents/$agentId/playground"
-          params={{ agentId }}
-          className={`${buttonClass("primary")} justify-self-start`}
-        >
-          Ask in the playground
-        </Link>
-      )}
+      <GuardedLink
+        needs="developer"
+        look="primary"
+        className="justify-self-start"
+        link={<Link to="/agents/$agentId/playground" params={{ agentId }} />}
+      >
+        Ask in the playground
+      </GuardedLink>
     </>
   );
 }

@@ -3,12 +3,12 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import { PAST } from "../../api/live.ts";
 import { resource } from "../../api/queries.ts";
 import { rangeBefore, rangeOf } from "../../format/time-range.ts";
-import { useMay, useSession } from "../../state/session.ts";
+import { useSession } from "../../state/session.ts";
 import { buttonClass } from "../../ui/button.tsx";
 import { classNames } from "../../ui/class-names.ts";
 import { Card } from "../../ui/card.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
-import { Icon } from "../../ui/icon.tsx";
+import { GuardedLink } from "../../ui/guarded-button.tsx";
 import { PageHeader } from "../../ui/page-header.tsx";
 import { Snippets } from "../../ui/snippet.tsx";
 import { ErrorState } from "../../ui/states.tsx";
@@ -24,7 +24,6 @@ const route = getRouteApi("/shell/agents/$agentId/");
 export function OverviewPage() {
   const { agentId } = route.useParams();
   const { data: agent } = useSuspenseQuery(resource("/agents/:agent_id", { params: { agent_id: agentId } }));
-  const mayAsk = useMay("developer");
   // Cards that could only say that they are empty would hide the first steps.
   const asked = agent.lastQueryAt !== null;
   const connected = agent.functions !== null;
@@ -43,12 +42,14 @@ export function OverviewPage() {
           </span>
         }
         actions={
-          mayAsk && (
-            <Link to="/agents/$agentId/playground" params={{ agentId }} className={buttonClass("primary")}>
-              <Icon name="chat" className="size-3.5" />
-              Ask in the playground
-            </Link>
-          )
+          <GuardedLink
+            needs="developer"
+            look="primary"
+            icon="chat"
+            link={<Link to="/agents/$agentId/playground" params={{ agentId }} />}
+          >
+            Ask in the playground
+          </GuardedLink>
         }
       />
       <div className="grid gap-4">

@@ -4,8 +4,7 @@ import { PAST } from "../../api/live.ts";
 import { resource } from "../../api/queries.ts";
 import { stepRange } from "../../charts/time-steps.ts";
 import { rangeBefore, rangeOf } from "../../format/time-range.ts";
-import { useMay } from "../../state/session.ts";
-import { buttonClass } from "../../ui/button.tsx";
+import { GuardedLink } from "../../ui/guarded-button.tsx";
 import { EmptyState } from "../../ui/states.tsx";
 import { AnalyticsView, PRESET, type AnalyticsSearch } from "./analytics-view.tsx";
 import { stepsOf } from "./series-of.ts";
@@ -17,7 +16,6 @@ export function AgentAnalyticsPage() {
   const search = route.useSearch();
   const navigate = route.useNavigate();
   const { agentId } = route.useParams();
-  const mayAsk = useMay("developer");
   const params = { agent_id: agentId };
   const { role } = search;
   const figures = useQuery({
@@ -58,11 +56,13 @@ export function AgentAnalyticsPage() {
           icon="chart"
           title={role === undefined ? "No queries in this time" : `No queries as ${role} in this time`}
           action={
-            mayAsk && (
-              <Link to="/agents/$agentId/playground" params={{ agentId }} className={buttonClass("primary")}>
-                Ask in the playground
-              </Link>
-            )
+            <GuardedLink
+              needs="developer"
+              look="primary"
+              link={<Link to="/agents/$agentId/playground" params={{ agentId }} />}
+            >
+              Ask in the playground
+            </GuardedLink>
           }
         >
           Figures appear as soon as a query has ended. A longer time, or another role, may have some.

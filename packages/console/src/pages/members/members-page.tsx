@@ -8,7 +8,7 @@ import { IconButton } from "../../ui/button.tsx";
 import { Card, Facts } from "../../ui/card.tsx";
 import { DataTable, type Column } from "../../ui/data-table.tsx";
 import { Time } from "../../ui/figures.tsx";
-import { GuardedButton } from "../../ui/guarded-button.tsx";
+import { GuardedButton, useReason } from "../../ui/guarded-button.tsx";
 import { PageHeader } from "../../ui/page-header.tsx";
 import { Menu, MenuItem, MenuLine } from "../../ui/popover.tsx";
 import { EmptyState } from "../../ui/states.tsx";
@@ -52,15 +52,13 @@ export function MembersPage() {
             query={members}
             columns={COLUMNS}
             rowKey={({ memberId }) => memberId}
-            {...(mayChange && {
-              actions: (member: Member) => (
-                <Actions
-                  member={member}
-                  lastOwner={isLastOwner(member)}
-                  onAsk={(action) => setAsked({ member, action })}
-                />
-              ),
-            })}
+            actions={(member) => (
+              <Actions
+                member={member}
+                lastOwner={isLastOwner(member)}
+                onAsk={(action) => setAsked({ member, action })}
+              />
+            )}
             empty={<EmptyState icon="members" title="No members" command="patchbay members invite EMAIL" />}
           />
         </Card>
@@ -86,23 +84,21 @@ function Actions({
   onAsk: (action: MemberAction) => void;
 }) {
   const name = member.name || member.email || "member";
+  const notAllowed = useReason("owner");
+  const reason = notAllowed ?? (lastOwner ? "The last owner stays. Make another member an owner first." : undefined);
   return (
     <Menu trigger={<IconButton icon="more" label={`Change ${name}`} size="small" />}>
-      <MenuItem icon="access" disabled={lastOwner} onSelect={() => onAsk("role")}>
+      <MenuItem icon="access" disabled={reason !== undefined} onSelect={() => onAsk("role")}>
         Change role
       </MenuItem>
-      <MenuItem icon="key" onSelect={() => onAsk("link")}>
+      <MenuItem icon="key" disabled={notAllowed !== undefined} onSelect={() => onAsk("link")}>
         New link
       </MenuItem>
       <MenuLine />
-      <MenuItem icon="trash" danger disabled={lastOwner} onSelect={() => onAsk("remove")}>
+      <MenuItem icon="trash" danger disabled={reason !== undefined} onSelect={() => onAsk("remove")}>
         Remove
       </MenuItem>
-      {lastOwner && (
-        <p className="text-muted max-w-52 px-2 py-1.5 text-xs text-pretty">
-          The last owner stays. Make another member an owner first.
-        </p>
-      )}
+      {reason !== undefined && <p className="text-muted max-w-52 px-2 py-1.5 text-xs text-pretty">{reason}</p>}
     </Menu>
   );
 }

@@ -1,3 +1,4 @@
+import { useMay } from "../../state/session.ts";
 import { Button } from "../../ui/button.tsx";
 import { Field, Input, Textarea } from "../../ui/field.tsx";
 import { Select } from "../../ui/select.tsx";
@@ -20,8 +21,12 @@ const PROVIDERS = [
 /** What queries are sent with besides their text and role. */
 export function SettingsForm({ settings, faults, onChange }: SettingsFormProps) {
   const { provider } = settings;
+  const mayAsk = useMay("developer");
   return (
     <div className="grid gap-5">
+      {!mayAsk && (
+        <p className="text-muted text-sm">Viewers send no queries: what is set here goes into the code alone.</p>
+      )}
       <div className="grid gap-1">
         <Switch label="Analysis mode" checked={settings.analysis} onChange={(analysis) => onChange({ analysis })} />
         <p className="text-muted text-xs">The model plans before it acts, and its reasoning is told.</p>

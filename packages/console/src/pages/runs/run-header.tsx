@@ -5,15 +5,14 @@ import type { ReactNode } from "react";
 import { api } from "../../api/api.ts";
 import { pathOfKey } from "../../api/queries.ts";
 import { snippetsOf } from "../../format/snippets.ts";
-import { useMay, useSession } from "../../state/session.ts";
+import { useSession } from "../../state/session.ts";
 import { tellDone, tellFailed } from "../../state/toasts.ts";
-import { Button, buttonClass } from "../../ui/button.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
 import { Time } from "../../ui/figures.tsx";
+import { GuardedButton, GuardedLink } from "../../ui/guarded-button.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { PageHeader } from "../../ui/page-header.tsx";
 import { Badge, Status } from "../../ui/status.tsx";
-import { Tooltip } from "../../ui/tooltip.tsx";
 import { bodyOf } from "./run-body.ts";
 import { SOURCE_WORDS } from "./sources.ts";
 
@@ -79,33 +78,26 @@ function Place({ icon, children }: { icon: "thread" | "session" | "audit"; child
 }
 
 function Actions({ run, running }: { run: RunTrace; running: boolean }) {
-  const may = useMay("developer");
   const { baseUrl } = useSession();
-  const { agentId, fullQuery, role } = run;
+  const { agentId } = run;
   return (
     <>
-      {running && <Cancel run={run} may={may} />}
+      {running && <Cancel run={run} />}
       <CopyButton text={() => snippetsOf({ baseUrl, agentId, body: bodyOf(run) }).curl}>Copy as curl</CopyButton>
-      {may ? (
-        <Link
-          to="/agents/$agentId/playground"
-          params={{ agentId }}
-          search={{ query: fullQuery, role: role ?? undefined }}
-          className={buttonClass("primary", "small")}
-        >
-          <Icon name="edit" className="size-3.5" />
-          Edit and run again
-        </Link>
-      ) : (
-        <NotAllowed what="run queries" icon="edit">
-          Edit and run again
-        </NotAllowed>
-      )}
+      <GuardedLink
+        needs="developer"
+        look="primary"
+        size="small"
+        icon="edit"
+        link={<Link to="/agents/$agentId/playground" params={{ agentId }} search={{ again: run.runId }} />}
+      >
+        Edit and run again
+      </GuardedLink>
     </>
   );
 }
 
-function Cancel({ run: { agentId, runId }, may }: { run: RunTrace; may: boolean }) {
+function Cancel({ run: { agentId, runId } }: { run: RunTrace }) {
   const queries = useQueryClient();
   const cancel = useMutation({
     mutationFn: () =>
@@ -117,26 +109,15 @@ function Cancel({ run: { agentId, runId }, may }: { run: RunTrace; may: boolean 
         predicate: ({ queryKey }) => pathOfKey(queryKey) === "/agents/:agent_id/runs/:run_id",
       }),
   });
-  if (!may)
-    return (
-      <NotAllowed what="cancel runs" icon="stopped">
-        Cancel
-      </NotAllowed>
-    );
   return (
-    <Button size="small" icon="stopped" busy={cancel.isPending} onClick={() => cancel.mutate()}>
+    <GuardedButton
+      needs="developer"
+      size="small"
+      icon="stopped"
+      busy={cancel.isPending}
+      onClick={() => cancel.mutate()}
+    >
       Cancel
-    </Button>
-  );
-}
-
-/** In the place of what a viewer may not do, so that it is known that it exists. */
-function NotAllowed({ what, icon, children }: { what: string; icon: "edit" | "stopped"; children: ReactNode }) {
-  return (
-    <Tooltip content={`Viewers may not ${what}: an owner can make you a developer.`}>
-      <Button size="small" icon={icon} disabled>
-        {children}
-      </Button>
-    </Tooltip>
+    </GuardedButton>
   );
 }

@@ -3,13 +3,10 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { lazy, Suspense, useState, type ReactNode } from "react";
 import { resource } from "../../api/queries.ts";
-import { useMay } from "../../state/session.ts";
-import { buttonClass } from "../../ui/button.tsx";
 import { Card } from "../../ui/card.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
 import { Count, Money, Time } from "../../ui/figures.tsx";
-import { GuardedButton } from "../../ui/guarded-button.tsx";
-import { Icon } from "../../ui/icon.tsx";
+import { GuardedButton, GuardedLink } from "../../ui/guarded-button.tsx";
 import { PageHeader } from "../../ui/page-header.tsx";
 import { ErrorState, Loading, Skeleton } from "../../ui/states.tsx";
 import { Asked } from "../conversation/asked.tsx";
@@ -23,7 +20,6 @@ const route = getRouteApi("/shell/agents/$agentId/threads/$threadId");
 /** A conversation as it went, with the run behind each answer. */
 export function ThreadPage() {
   const { agentId, threadId } = route.useParams();
-  const mayAsk = useMay("developer");
   const [erasing, setErasing] = useState(false);
   const thread = useQuery(
     resource("/agents/:agent_id/threads/:thread_id", { params: { agent_id: agentId, thread_id: threadId } }),
@@ -45,17 +41,20 @@ export function ThreadPage() {
             <GuardedButton needs="developer" icon="trash" disabled={!thread.data} onClick={() => setErasing(true)}>
               Erase
             </GuardedButton>
-            {mayAsk && (
-              <Link
-                to="/agents/$agentId/playground"
-                params={{ agentId }}
-                search={{ thread: threadId, ...lastAsked(thread.data) }}
-                className={buttonClass("primary")}
-              >
-                <Icon name="chat" className="size-3.5" />
-                Continue in playground
-              </Link>
-            )}
+            <GuardedLink
+              needs="developer"
+              look="primary"
+              icon="chat"
+              link={
+                <Link
+                  to="/agents/$agentId/playground"
+                  params={{ agentId }}
+                  search={{ thread: threadId, ...lastAsked(thread.data) }}
+                />
+              }
+            >
+              Continue in playground
+            </GuardedLink>
           </>
         }
       />
