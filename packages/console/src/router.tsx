@@ -66,13 +66,11 @@ const agents = createRoute({
 const agent = createRoute({
   getParentRoute: () => shell,
   path: "/agents/$agentId",
-  loader: async ({ context, params }) => {
-    try {
-      await context.queries.ensureQueryData(resource("/agents/:agent_id", { params: { agent_id: params.agentId } }));
-    } catch (error) {
-      // The header asks for the same: where it goes away, it takes the request with it. Who needs the agent asks again.
-      if (!(error instanceof CancelledError)) throw error;
-    }
+  loader: async ({ context: { queries }, params }) => {
+    const agentQuery = resource("/agents/:agent_id", { params: { agent_id: params.agentId } });
+    // The header asks for the same: where it goes away, it takes the request that both wait for with it.
+    const ensure = () => queries.ensureQueryData(agentQuery);
+    await ensure().catch((error: unknown) => (error instanceof CancelledError ? ensure() : Promise.reject(error)));
   },
 });
 
