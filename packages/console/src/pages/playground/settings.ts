@@ -1,4 +1,4 @@
-import type { RunTrace } from "@patchbay/protocol/console";
+import type { RunTrace, Span } from "@patchbay/protocol/console";
 import type { BodyOf } from "../../api/routes.ts";
 import type { playground } from "../../page-search.ts";
 
@@ -45,7 +45,7 @@ const PROVIDERS = ["anthropic", "openai", "gemini"] as const;
 export function settingsOfRun(run: RunTrace): Settings {
   const provider = PROVIDERS.find((name) => name === run.provider) ?? "";
   const { maxTokens, temperature } = run.spans.find(({ kind }) => kind === "query")?.attributes ?? {};
-  const typed = (value: unknown) => (provider === "" || value === undefined ? "" : String(value));
+  const typed = (value: Span["attributes"][string] = "") => (provider === "" ? "" : value.toString());
   return {
     ...settingsOf({}),
     role: run.role ?? "",
