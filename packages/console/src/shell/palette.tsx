@@ -179,7 +179,7 @@ function Item({
       {...(value !== undefined && { value })}
       disabled={!may}
       onSelect={onSelect}
-      className="data-[selected=true]:bg-hover flex h-9 items-center gap-2.5 rounded-md px-2.5 text-sm"
+      className="data-[selected=true]:bg-hover data-[disabled=true]:text-faint flex h-9 items-center gap-2.5 rounded-md px-2.5 text-sm"
     >
       <Icon name={icon} className="text-muted size-4" />
       <span className="min-w-0 flex-1 truncate">{children}</span>

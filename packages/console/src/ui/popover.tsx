@@ -76,9 +76,11 @@ export function MenuItem(props: MenuItemProps) {
       {...(link && !disabled && { render: link })}
       disabled={disabled}
       onClick={onSelect}
-      className={classNames(itemClass, danger && "text-bad")}
+      className={classNames(itemClass, danger && "text-bad", reason !== undefined && "items-start!")}
     >
-      {icon && <Icon name={icon} className={classNames("size-3.5", !danger && "text-muted")} />}
+      {icon && (
+        <Icon name={icon} className={classNames("size-3.5", !danger && "text-muted", reason !== undefined && "mt-1")} />
+      )}
       <span className="min-w-0 flex-1 truncate">
         {children}
         {reason !== undefined && <span className="block max-w-52 text-xs text-pretty whitespace-normal">{reason}</span>}
