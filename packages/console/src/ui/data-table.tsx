@@ -1,4 +1,4 @@
-import { useRef, type ReactElement, type ReactNode } from "react";
+import { useRef, type MouseEvent, type ReactElement, type ReactNode } from "react";
 import { useHotkeys } from "../state/hotkeys.ts";
 import { Button } from "./button.tsx";
 import { classNames } from "./class-names.ts";
@@ -133,9 +133,21 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
 
 const rowClass = "border-line relative border-b last:border-b-0 max-sm:grid max-sm:gap-1 max-sm:px-4 max-sm:py-3";
 
+/** Times stand over the link that fills the row, so that they tell the exact one on hover; a click on them is for the row. */
+const TIMES = "[&_time]:relative [&_time]:z-1 [&_time]:cursor-pointer";
+
+function passToLink({ target, currentTarget, nativeEvent }: MouseEvent<HTMLTableRowElement>): void {
+  if (!(target instanceof Element) || target.closest("time") === null) return;
+  currentTarget.querySelector("[data-row-link]")?.dispatchEvent(new globalThis.MouseEvent("click", nativeEvent));
+}
+
 function TableRow<Row>({ row, columns, link, actions }: DataTableProps<Row> & { row: Row }) {
   return (
-    <tr role="row" className={classNames(rowClass, link && "hover:bg-hover/60")}>
+    <tr
+      role="row"
+      className={classNames(rowClass, link && `hover:bg-hover/60 ${TIMES}`)}
+      {...(link && { onClick: passToLink })}
+    >
       {columns.map((column, index) => {
         const content = column.cell(row);
         return (
