@@ -64,6 +64,8 @@ function useOpenedLink(link: string) {
     },
     enabled: link !== "",
     staleTime: Infinity,
+    // Its key has the secret in it: it goes with the page.
+    gcTime: 0,
     retry: false,
     refetchOnWindowFocus: false,
     refetchOnReconnect: false,
