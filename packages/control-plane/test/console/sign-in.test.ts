@@ -1,4 +1,6 @@
 import { expect, test } from "vitest";
+import { createAttempts } from "../../src/console/sign-in/attempts.ts";
+import type { Exchange } from "../../src/http/deps.ts";
 import { failureOf, openConsole, PASSWORD } from "./support/open-console.ts";
 
 const HOUR_MS = 3_600_000;
@@ -48,19 +50,37 @@ test("an invited member has no password to sign in with", async () => {
   expect((await console.browser().signIn("new@example.com", "anything")).status).toBe(401);
 });
 
-test("attempts for an account are limited, whoever asks, until a success", async () => {
+test("attempts for an account from one address are limited until a success", async () => {
   await using console = await openConsole();
   const { email } = await console.member("viewer");
-  const attempt = (i: number, password: string) =>
-    console.browser("localhost:8787", `198.51.100.${i}`).signIn(email, password);
-  for (let i = 0; i < 9; i++) expect((await attempt(i, "wrong")).status).toBe(401);
-  expect((await attempt(9, PASSWORD)).status).toBe(200);
-  for (let i = 0; i < 10; i++) expect((await attempt(i, "wrong")).status).toBe(401);
+  const attempt = (password: string) => console.browser().signIn(email, password);
+  for (let i = 0; i < 9; i++) expect((await attempt("wrong")).status).toBe(401);
+  expect((await attempt(PASSWORD)).status).toBe(200);
+  for (let i = 0; i < 10; i++) expect((await attempt("wrong")).status).toBe(401);
 
-  const refused = await attempt(11, PASSWORD);
+  const refused = await attempt(PASSWORD);
 
   expect(Number(refused.headers.get("Retry-After"))).toBeGreaterThan(0);
   expect(await failureOf(refused)).toEqual([429, "rate_limited"]);
+});
+
+test("a stranger who guesses from one address does not keep the member out", async () => {
+  await using console = await openConsole();
+  const { email } = await console.member("viewer");
+  const stranger = console.browser("localhost:8787", "198.51.100.1");
+  for (let i = 0; i < 12; i++) await stranger.signIn(email, "wrong");
+
+  expect((await stranger.signIn(email, PASSWORD)).status).toBe(429);
+  expect((await console.browser().signIn(email)).status).toBe(200);
+});
+
+test("attempts for an account are limited, whoever asks", async () => {
+  const attempts = createAttempts({ trustProxy: false });
+  const take = (address: string) => attempts.take(exchangeFrom(address), "ada@example.com");
+  for (let i = 0; i < 100; i++) await take(`198.51.100.${Math.floor(i / 10)}`);
+
+  await expect(take("192.0.2.1")).rejects.toMatchObject({ code: "rate_limited" });
+  await attempts.take(exchangeFrom("192.0.2.1"), "bob@example.com");
 });
 
 test("attempts from an address are limited, and an IPv6 subscriber is one address", async () => {
@@ -231,3 +251,8 @@ test("passwords of fewer than 12 characters are refused", async () => {
 
   expect(await refused.json()).toMatchObject({ code: "invalid_request", details: [{ path: "password" }] });
 });
+
+function exchangeFrom(remoteAddress: string): Exchange {
+  const context = { env: { incoming: { socket: { remoteAddress } } }, req: { header: () => undefined } };
+  return { c: context as unknown as Exchange["c"], requestId: "req_1", headers: {} };
+}
