@@ -1,8 +1,7 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { chromium, type Browser, type BrowserContextOptions, type Page } from "playwright-core";
-import { expect, onTestFinished } from "vitest";
-import { atEnd } from "./at-end.ts";
+import { afterAll, expect, onTestFinished } from "vitest";
 
 const PLACES = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 
@@ -38,11 +37,11 @@ const executablePath = findChromium();
 export const hasBrowser = executablePath !== undefined;
 
 let shared: Promise<Browser> | undefined;
+afterAll(async () => (await shared)?.close());
 
 /** One for a test file; each visit has cookies and storage of its own in it. */
 function launched(): Promise<Browser> {
   if (executablePath === undefined) throw new Error("There is no browser: the tests must be skipped by hasBrowser.");
-  if (!shared) atEnd(async () => (await shared)?.close());
   return (shared ??= chromium.launch({ executablePath, args: ARGS }));
 }
 
