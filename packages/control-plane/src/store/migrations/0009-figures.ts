@@ -16,7 +16,8 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     role = (select runs.role from runs where runs.id = calls.run_id),
     state = case when outcome is not null then coalesce(
       (select min(substr(audit.action, 6)) from audit where audit.run_id = calls.run_id and audit.call_id = calls.id
-        and audit.action in ('call.succeeded', 'call.failed', 'call.denied')), 'succeeded') end`.execute(db);
+        and audit.action in ('call.succeeded', 'call.failed', 'call.denied')),
+      case when outcome like '{"ok":false%' then 'failed' else 'succeeded' end) end`.execute(db);
 
   await schema.createIndex("usage_by_agent").on("usage").columns(["org_id", "agent_id", "created_at"]).execute();
   await schema
