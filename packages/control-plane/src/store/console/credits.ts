@@ -6,20 +6,23 @@ import { inSlices, type Slice } from "./slices.ts";
 
 const DAY_MS = 86_400_000;
 const NEWEST = { at: "created_at", id: "id" };
+const oldestEntry = sql<number>`min(ledger.created_at)`.as("oldest");
 const sum = sql<number>`cast(coalesce(sum(ledger.micros), 0) as bigint)`;
 
 export function creditReads(engine: Engine): CreditReads {
   const { db, dialect } = engine;
   return {
     async days(orgId, fromDay, toDay) {
-      const { now, balance_micros } = await db
+      const { now, balance_micros, oldest } = await db
         .selectFrom("orgs")
         .select([dialect.now.as("now"), "balance_micros"])
+        .select((eb) => eb.selectFrom("ledger").select(oldestEntry).where("org_id", "=", orgId).as("oldest"))
         .where("id", "=", orgId)
         .executeTakeFirstOrThrow();
       const today = Math.floor(now / DAY_MS);
       const moved: MovedOnDay[] = [];
-      const firstAt = fromDay * DAY_MS;
+      // Parts of a range that begins long before the ledger would leave all of it to the newest one.
+      const firstAt = Math.max(fromDay, Math.floor((oldest ?? now) / DAY_MS)) * DAY_MS;
       await inSlices({ from: firstAt, to: (today + 1) * DAY_MS }, { firstAt, widthMs: DAY_MS }, async (slice) => {
         moved.push(...(await movedByDay(engine, orgId, slice)));
       });

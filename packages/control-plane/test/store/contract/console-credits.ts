@@ -23,6 +23,8 @@ export function consoleCreditContract(place: MakePlace): void {
       { day: today + 2, grantedMicros: 1_000, spentMicros: 50, balanceMicros: 10_800 },
     ]);
     expect(await console.credits.days(world.orgId, today, today)).toEqual([days[1]]);
+    const nothing = { grantedMicros: 0, spentMicros: 0, balanceMicros: 0 };
+    expect(await console.credits.days(world.orgId, -700_000, -700_000)).toEqual([{ day: -700_000, ...nothing }]);
     expect(await console.credits.spentMicros(world.orgId, world.clock.now())).toBe(50);
     expect(await console.credits.spentMicros(world.orgId, 0)).toBe(200);
   });
