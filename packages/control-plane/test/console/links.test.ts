@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { sqlitePlace } from "../store/sqlite-place.ts";
 import { failureOf, openConsole, PASSWORD } from "./support/open-console.ts";
 
 const DAY_MS = 86_400_000;
@@ -140,4 +141,18 @@ test("neither secrets of links and sessions nor passwords stand in the database"
     expect(await store.console.signIn.session(text)).toBeUndefined();
     expect(await store.console.signIn.link(text)).toBeUndefined();
   }
+});
+
+test("a session without a password ends where its database is served", async () => {
+  await using place = await sqlitePlace();
+  await using dev = await openConsole({}, place.url);
+  const { path } = await dev.admin.members.signInLink(dev.orgId);
+  const developer = dev.browser();
+  await developer.ask("POST", "/api/links/open", { body: { link: path.split("#")[1] } });
+  await using served = await openConsole({ local: false }, place.url);
+  const later = served.browser();
+  later.cookie = developer.cookie;
+
+  expect((await developer.ask("GET", "/api/session")).status).toBe(200);
+  expect(await failureOf(await later.ask("GET", "/api/session"))).toEqual([401, "authentication_failed"]);
 });
