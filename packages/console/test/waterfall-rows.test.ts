@@ -97,9 +97,18 @@ test("gaps are what no part accounts for, but for short ones", () => {
 
 test("calls that run side by side count once, and open spans up to now", () => {
   const spans = [
-    span("a", null, { startMs: 0, endMs: 50 }),
-    span("b", null, { startMs: 30, endMs: null }),
     span("q", null, { kind: "queue", startMs: 0, endMs: 5 }),
+    span("a", null, { startMs: 5, endMs: 50 }),
+    span("b", null, { startMs: 30, endMs: null }),
   ];
-  expect(timeSpent(spans, 80)).toEqual({ modelMs: 0, functionsMs: 80, waitingMs: 5 });
+  expect(timeSpent(spans, 80)).toEqual({ modelMs: 0, functionsMs: 75, waitingMs: 5 });
+});
+
+test("what a call waits to be sent is waiting, but where another call is at work", () => {
+  const spans = [
+    span("a", null, { startMs: 0, endMs: 50, waitMs: 10 }),
+    span("b", null, { startMs: 0, endMs: 60, waitMs: 55 }),
+    span("c", null, { startMs: 70, endMs: null, waitMs: 100 }),
+  ];
+  expect(timeSpent(spans, 80)).toEqual({ modelMs: 0, functionsMs: 45, waitingMs: 25 });
 });

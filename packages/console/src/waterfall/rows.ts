@@ -102,11 +102,23 @@ export function gapsIn(whole: Stretch, parts: readonly Stretch[], leastMs: numbe
 /** When a span ends, or `nowMs` while it goes on. */
 export const endOf = (span: Span, nowMs: number): number => span.endMs ?? Math.max(span.startMs, nowMs);
 
-/** Where the time of a run went, in milliseconds; what runs side by side counts once. */
+/**
+ * Where the time of a run went, in milliseconds; what runs side by side counts once. Queues wait, and calls until they were sent; where
+ * a function was at work meanwhile, it counts as that.
+ */
 export function timeSpent(spans: readonly Span[], nowMs: number) {
-  const of = (kind: Span["kind"]): number =>
-    union(
-      spans.filter((span) => span.kind === kind).map((span) => ({ startMs: span.startMs, endMs: endOf(span, nowMs) })),
-    ).reduce((sum, { startMs, endMs }) => sum + endMs - startMs, 0);
-  return { modelMs: of("turn"), functionsMs: of("call"), waitingMs: of("queue") };
+  const of = (kind: Span["kind"]) => spans.filter((span) => span.kind === kind);
+  const whole = (span: Span) => ({ startMs: span.startMs, endMs: endOf(span, nowMs) });
+  const sentAt = (span: Span) => Math.min(span.startMs + (span.waitMs ?? 0), endOf(span, nowMs));
+  const working = of("call").map((span) => ({ ...whole(span), startMs: sentAt(span) }));
+  const waiting = [...of("queue").map(whole), ...of("call").map((span) => ({ ...whole(span), endMs: sentAt(span) }))];
+  const functionsMs = total(working);
+  return {
+    modelMs: total(of("turn").map(whole)),
+    functionsMs,
+    waitingMs: total([...working, ...waiting]) - functionsMs,
+  };
 }
+
+const total = (stretches: readonly Stretch[]): number =>
+  union(stretches).reduce((sum, { startMs, endMs }) => sum + endMs - startMs, 0);
