@@ -1,20 +1,19 @@
 import type { AccessMatrix } from "@patchbay/protocol/console";
 import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
-import { getRouteApi, Link } from "@tanstack/react-router";
+import { getRouteApi } from "@tanstack/react-router";
 import { ApiError } from "../../api/api-error.ts";
 import { list, resource } from "../../api/queries.ts";
-import { connectSnippetsOf } from "../../format/snippets.ts";
 import { formatRelative } from "../../format/times.ts";
-import { useSession } from "../../state/session.ts";
 import { useSignal } from "../../state/signal.ts";
 import { zone } from "../../state/zone.ts";
-import { Button, buttonClass } from "../../ui/button.tsx";
+import { Button } from "../../ui/button.tsx";
 import { Card } from "../../ui/card.tsx";
 import { FilterBar } from "../../ui/filter-bar.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { PageHeader } from "../../ui/page-header.tsx";
 import { Menu, MenuItem } from "../../ui/popover.tsx";
 import { EmptyState, ErrorState, Loading, Skeleton } from "../../ui/states.tsx";
+import { NeverConnected } from "../functions/never-connected.tsx";
 import { download } from "../runs/download.ts";
 import { CellPanel } from "./cell-panel.tsx";
 import { matrixToCsv } from "./export-matrix.ts";
@@ -42,7 +41,11 @@ export function AccessPage() {
       {access.data ? (
         <LoadedMatrix matrix={access.data} />
       ) : access.error instanceof ApiError && access.error.code === "not_found" ? (
-        <NeverConnected />
+        <Card>
+          <NeverConnected agentId={agentId}>
+            Roles stand in the functions' own code. Once a runtime has connected them, this shows who may call what.
+          </NeverConnected>
+        </Card>
       ) : access.error ? (
         <ErrorState error={access.error} onRetry={() => void access.refetch()} />
       ) : (
@@ -202,27 +205,6 @@ function Legend({ defaultRole }: { defaultRole: string | null }) {
         </p>
       </div>
     </section>
-  );
-}
-
-function NeverConnected() {
-  const { agentId } = route.useParams();
-  const { baseUrl } = useSession();
-  return (
-    <Card>
-      <EmptyState
-        icon="access"
-        title="No functions were connected yet"
-        command={connectSnippetsOf({ baseUrl, agentId }).cli}
-        action={
-          <Link to="/agents/$agentId/runtimes" params={{ agentId }} className={buttonClass("primary")}>
-            How to connect
-          </Link>
-        }
-      >
-        Roles stand in the functions' own code. Once a runtime has connected them, this shows who may call what.
-      </EmptyState>
-    </Card>
   );
 }
 

@@ -6,7 +6,6 @@ import { resource } from "../../api/queries.ts";
 import { formatShare } from "../../format/numbers.ts";
 import { rangeOf } from "../../format/time-range.ts";
 import { countOf } from "../../format/words.ts";
-import { buttonClass } from "../../ui/button.tsx";
 import { Card } from "../../ui/card.tsx";
 import { DataTable, rowsOf, type Column } from "../../ui/data-table.tsx";
 import { Count, Duration, Time } from "../../ui/figures.tsx";
@@ -14,6 +13,7 @@ import { SearchField } from "../../ui/search-field.tsx";
 import { EmptyState } from "../../ui/states.tsx";
 import { Status } from "../../ui/status.tsx";
 import { Effect, RoleBadges } from "./function-badges.tsx";
+import { NeverConnected } from "./never-connected.tsx";
 import { searchFunctions, sortFunctions } from "./sort-functions.ts";
 
 const route = getRouteApi("/shell/agents/$agentId/functions");
@@ -32,7 +32,14 @@ export function FunctionList() {
     placeholderData: keepPreviousData,
   });
   if (set.error instanceof ApiError && set.error.code === "not_found" && manifestHash === undefined)
-    return <NeverConnected agentId={agentId} />;
+    return (
+      <Card>
+        <NeverConnected agentId={agentId}>
+          Functions are declared where they run, in a service file of yours, and listed here once a runtime brought
+          them.
+        </NeverConnected>
+      </Card>
+    );
   const functions = set.data && sortFunctions(searchFunctions(set.data.functions, q ?? ""), sort);
   return (
     <div className="grid gap-3">
@@ -103,24 +110,6 @@ function SetLine({ set, chosen }: { set: FunctionSet; chosen: boolean }) {
         </Link>
       )}
     </p>
-  );
-}
-
-function NeverConnected({ agentId }: { agentId: string }) {
-  return (
-    <Card>
-      <EmptyState
-        icon="function"
-        title="No functions were connected yet"
-        action={
-          <Link to="/agents/$agentId/runtimes" params={{ agentId }} className={buttonClass("primary")}>
-            Connect a runtime
-          </Link>
-        }
-      >
-        Functions are declared where they run, in a service file of yours, and listed here once a runtime brought them.
-      </EmptyState>
-    </Card>
   );
 }
 

@@ -7,9 +7,9 @@ import { Card } from "../../ui/card.tsx";
 import { DataTable, type Column } from "../../ui/data-table.tsx";
 import { Time } from "../../ui/figures.tsx";
 import { Select } from "../../ui/select.tsx";
-import { EmptyState } from "../../ui/states.tsx";
 import { Badge, Status } from "../../ui/status.tsx";
 import { SetComparison } from "./set-comparison.tsx";
+import { NeverConnected } from "./never-connected.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/functions");
 
@@ -44,9 +44,9 @@ export function FunctionSets() {
             />
           )}
           empty={
-            <EmptyState icon="function" title="No functions were connected yet">
+            <NeverConnected agentId={agentId}>
               Each set that a runtime brings is kept, so that you can tell what changed.
-            </EmptyState>
+            </NeverConnected>
           }
         />
       </Card>
