@@ -3,8 +3,8 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import { list, resource } from "../../api/queries.ts";
 import { rangeOf } from "../../format/time-range.ts";
 import { runs as searchOfRuns } from "../../page-search.ts";
-import { buttonClass } from "../../ui/button.tsx";
 import { Card } from "../../ui/card.tsx";
+import { GuardedLink } from "../../ui/guarded-button.tsx";
 import { Snippets } from "../../ui/snippet.tsx";
 import { DataTable } from "../../ui/data-table.tsx";
 import { FilterBar, type Filter } from "../../ui/filter-bar.tsx";
@@ -42,7 +42,7 @@ export function RunsPage() {
   const longestMs = Math.max(1, ...(runs.data ?? []).map(({ durationMs }) => durationMs));
   return (
     <>
-      <PageHeader title="Runs" actions={<ExportRuns runs={runs.data ?? []} />}>
+      <PageHeader title="Runs" actions={<ExportRuns agentId={agentId} runs={runs.data ?? []} />}>
         <FilterBar filters={useFilters(agentId, search)} values={search} onChange={change}>
           <TimeRange value={search} preset={PRESET} onChange={change} />
         </FilterBar>
@@ -123,9 +123,13 @@ function NoRuns({ agentId, filtered }: { agentId: string; filtered: boolean }) {
         icon="run"
         title="No runs yet"
         action={
-          <Link to="/agents/$agentId/playground" params={{ agentId }} className={buttonClass("primary")}>
-            Open the playground
-          </Link>
+          <GuardedLink
+            needs="developer"
+            look="primary"
+            link={<Link to="/agents/$agentId/playground" params={{ agentId }} />}
+          >
+            Ask in the playground
+          </GuardedLink>
         }
       >
         Every query is a run, and stands here from the moment it is accepted. Send the first one:

@@ -1,9 +1,9 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { useSession } from "../../state/session.ts";
-import { buttonClass } from "../../ui/button.tsx";
 import { Card } from "../../ui/card.tsx";
 import { Command } from "../../ui/code.tsx";
+import { GuardedLink } from "../../ui/guarded-button.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { ConnectSnippets } from "../keys/connect-snippets.tsx";
 
@@ -41,15 +41,16 @@ function Steps({ agentId }: { agentId: string }) {
         <p className="text-muted mb-2 text-sm">
           It belongs to this agent alone, and asks no queries. The console shows it once.
         </p>
-        <Link
-          to="/agents/$agentId/keys"
-          params={{ agentId }}
-          search={{ kind: "runtime", create: "runtime" }}
-          className={buttonClass("secondary", "small")}
+        <GuardedLink
+          needs="developer"
+          size="small"
+          icon="key"
+          link={
+            <Link to="/agents/$agentId/keys" params={{ agentId }} search={{ kind: "runtime", create: "runtime" }} />
+          }
         >
-          <Icon name="key" className="size-3.5" />
           New runtime key
-        </Link>
+        </GuardedLink>
       </Step>
       <Step number={2} title="Start it where your functions run">
         <p className="text-muted mb-2 text-sm">

@@ -2,11 +2,11 @@ import type { ConsoleThread } from "@patchbay/protocol/console";
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { list } from "../../api/queries.ts";
-import { buttonClass } from "../../ui/button.tsx";
 import { Card } from "../../ui/card.tsx";
 import { DataTable, type Column } from "../../ui/data-table.tsx";
 import { Count, Money, Time } from "../../ui/figures.tsx";
 import { FilterBar, type Filter } from "../../ui/filter-bar.tsx";
+import { GuardedLink } from "../../ui/guarded-button.tsx";
 import { PageHeader } from "../../ui/page-header.tsx";
 import { EmptyState } from "../../ui/states.tsx";
 import { shownTitle } from "../conversation/exchange.ts";
@@ -64,9 +64,13 @@ const NoThreads = ({ agentId }: { agentId: string }) => (
     icon="thread"
     title="No threads yet"
     action={
-      <Link to="/agents/$agentId/playground" params={{ agentId }} className={buttonClass("primary")}>
+      <GuardedLink
+        needs="developer"
+        look="primary"
+        link={<Link to="/agents/$agentId/playground" params={{ agentId }} />}
+      >
         Ask something in the playground
-      </Link>
+      </GuardedLink>
     }
   >
     Every query begins a thread, or goes on with the one that its threadId names.
