@@ -20,5 +20,7 @@ export const queryClient = new QueryClient({
       staleTime: 10_000,
       retry: (failures, error) => failures < 2 && error instanceof ApiError && error.passing,
     },
+    // What was sent and answered may be a password or a new key: it goes with the form that sent it.
+    mutations: { gcTime: 0 },
   },
 });
