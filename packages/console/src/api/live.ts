@@ -39,6 +39,8 @@ export const PAST = { past: true };
 
 /** Busy services change many times a second; lists follow at this pace. */
 const PAUSE_MS = 1_500;
+/** Browsers take up a connection that broke, but give up after an answer that is no stream, such as a proxy's while the service starts. */
+const REOPEN_MS = 10_000;
 
 /**
  * Fetches what is on the page anew when the service says that it changed, until the returned function is called. A hidden page
@@ -46,10 +48,13 @@ const PAUSE_MS = 1_500;
  */
 export function followChanges(queries: QueryClient): () => void {
   let source: EventSource | undefined;
+  let opened = false;
   let timer: ReturnType<typeof setTimeout> | undefined;
+  let reopening: ReturnType<typeof setTimeout> | undefined;
   const topics = new Set<Topic>();
 
   const refetch = (): void => {
+    clearTimeout(timer);
     timer = undefined;
     const paths = new Set<unknown>([...topics].flatMap((topic) => PATHS[topic] ?? []));
     topics.clear();
@@ -61,11 +66,26 @@ export function followChanges(queries: QueryClient): () => void {
     for (const topic of (JSON.parse(data) as Change).topics) topics.add(topic);
     timer ??= setTimeout(refetch, PAUSE_MS);
   };
+  const onOpen = (): void => {
+    // Nobody told what changed while there was no connection.
+    if (opened) {
+      for (const topic of Object.keys(PATHS) as Topic[]) topics.add(topic);
+      refetch();
+    }
+    opened = true;
+  };
+  const onError = (): void => {
+    if (source?.readyState !== EventSource.CLOSED) return;
+    clearTimeout(reopening);
+    reopening = setTimeout(connect, REOPEN_MS);
+  };
   const connect = (): void => {
     if (focusManager.isFocused()) {
       if (source && source.readyState !== EventSource.CLOSED) return;
       source = new EventSource("/api/live");
+      source.addEventListener("open", onOpen);
       source.addEventListener("change", onMessage);
+      source.addEventListener("error", onError);
     } else {
       source?.close();
       source = undefined;
@@ -78,5 +98,6 @@ export function followChanges(queries: QueryClient): () => void {
     unsubscribe();
     source?.close();
     clearTimeout(timer);
+    clearTimeout(reopening);
   };
 }
