@@ -34,7 +34,8 @@ const foot = (footer: ReactNode) =>
 function useFirstFocus() {
   const popup = useRef<HTMLDivElement>(null);
   const initialFocus = () =>
-    popup.current?.querySelector<HTMLElement>("input:not([type=hidden]), textarea, select") ?? popup.current;
+    popup.current?.querySelector<HTMLElement>("input:not([type=hidden], [type=checkbox]), textarea, select") ??
+    popup.current;
   return { ref: popup, initialFocus };
 }
 

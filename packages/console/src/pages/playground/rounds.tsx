@@ -42,7 +42,10 @@ export function Rounds({ agentId, lanes, roles, running, selected, onSelect, onA
               {row.map((shown, lane) => (
                 <div
                   key={lane}
-                  className={classNames("min-w-0", lanes.length > 1 && "border-line bg-surface rounded-lg border p-3")}
+                  className={classNames(
+                    "min-w-0",
+                    lanes.length > 1 && "border-line bg-surface top-16 rounded-lg border p-3 md:sticky",
+                  )}
                 >
                   {lanes.length > 1 && <LaneName letter={lane === 0 ? "A" : "B"} shown={shown} role={roles[lane]} />}
                   {shown && (
