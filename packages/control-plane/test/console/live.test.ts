@@ -82,7 +82,13 @@ test("a member has 20 views at most, and another one when one was closed", async
   const [viewer, other] = [await desk.member("viewer"), await desk.member("viewer")];
   using leaving = leave();
   const first = leave();
-  const open = (signal: AbortSignal) => viewer.ask("GET", "/live", { signal });
+  // An answer that nobody holds is cancelled when its memory is reclaimed.
+  const held: Response[] = [];
+  const open = async (signal: AbortSignal) => {
+    const answer = await viewer.ask("GET", "/live", { signal });
+    held.push(answer);
+    return answer;
+  };
   await open(first.signal);
   for (let i = 1; i < 20; i++) expect((await open(leaving.signal)).status).toBe(200);
 
@@ -91,6 +97,7 @@ test("a member has 20 views at most, and another one when one was closed", async
   first[Symbol.dispose]();
 
   await expect.poll(async () => (await open(leaving.signal)).status, { timeout: 10_000 }).toBe(200);
+  expect(held.filter(({ status }) => status === 200)).toHaveLength(21);
 });
 
 function leave(): { signal: AbortSignal } & Disposable {
