@@ -12,6 +12,7 @@ import { queryClient } from "./api/api.ts";
 import { resource, sessionQuery } from "./api/queries.ts";
 import { FailedPage } from "./pages/faults/failed-page.tsx";
 import { NotFoundPage } from "./pages/faults/not-found-page.tsx";
+import { pageCode } from "./page-code.ts";
 import * as search from "./page-search.ts";
 import { parseSearch, searchOf, stringifySearch, text } from "./search.ts";
 import { PageSkeleton } from "./shell/page-skeleton.tsx";
@@ -23,13 +24,13 @@ const signIn = createRoute({
   getParentRoute: () => root,
   path: "/sign-in",
   validateSearch: searchOf({ back: text }),
-  component: lazyRouteComponent(() => import("./pages/sign-in/sign-in-page.tsx"), "SignInPage"),
+  component: lazyRouteComponent(() => pageCode(() => import("./pages/sign-in/sign-in-page.tsx")), "SignInPage"),
 });
 
 const link = createRoute({
   getParentRoute: () => root,
   path: "/link",
-  component: lazyRouteComponent(() => import("./pages/sign-in/link-page.tsx"), "LinkPage"),
+  component: lazyRouteComponent(() => pageCode(() => import("./pages/sign-in/link-page.tsx")), "LinkPage"),
 });
 
 /** Everything that asks for a session. */
@@ -60,7 +61,7 @@ const agents = createRoute({
   getParentRoute: () => shell,
   path: "/agents",
   validateSearch: search.agents,
-  component: lazyRouteComponent(() => import("./pages/agents/agents-page.tsx"), "AgentsPage"),
+  component: lazyRouteComponent(() => pageCode(() => import("./pages/agents/agents-page.tsx")), "AgentsPage"),
 });
 
 const agent = createRoute({
@@ -77,135 +78,144 @@ const agent = createRoute({
 const overview = createRoute({
   getParentRoute: () => agent,
   path: "/",
-  component: lazyRouteComponent(() => import("./pages/agents/overview-page.tsx"), "OverviewPage"),
+  component: lazyRouteComponent(() => pageCode(() => import("./pages/agents/overview-page.tsx")), "OverviewPage"),
 });
 
 const agentAnalytics = createRoute({
   getParentRoute: () => agent,
   path: "/analytics",
   validateSearch: search.analytics,
-  component: lazyRouteComponent(() => import("./pages/analytics/agent-analytics-page.tsx"), "AgentAnalyticsPage"),
+  component: lazyRouteComponent(
+    () => pageCode(() => import("./pages/analytics/agent-analytics-page.tsx")),
+    "AgentAnalyticsPage",
+  ),
 });
 
 const playground = createRoute({
   getParentRoute: () => agent,
   path: "/playground",
   validateSearch: search.playground,
-  component: lazyRouteComponent(() => import("./pages/playground/playground-page.tsx"), "PlaygroundPage"),
+  component: lazyRouteComponent(
+    () => pageCode(() => import("./pages/playground/playground-page.tsx")),
+    "PlaygroundPage",
+  ),
 });
 
 const runs = createRoute({
   getParentRoute: () => agent,
   path: "/runs",
   validateSearch: search.runs,
-  component: lazyRouteComponent(() => import("./pages/runs/runs-page.tsx"), "RunsPage"),
+  component: lazyRouteComponent(() => pageCode(() => import("./pages/runs/runs-page.tsx")), "RunsPage"),
 });
 
 const run = createRoute({
   getParentRoute: () => agent,
   path: "/runs/$runId",
   validateSearch: search.run,
-  component: lazyRouteComponent(() => import("./pages/runs/run-page.tsx"), "RunPage"),
+  component: lazyRouteComponent(() => pageCode(() => import("./pages/runs/run-page.tsx")), "RunPage"),
 });
 
 const threads = createRoute({
   getParentRoute: () => agent,
   path: "/threads",
   validateSearch: search.threads,
-  component: lazyRouteComponent(() => import("./pages/threads/threads-page.tsx"), "ThreadsPage"),
+  component: lazyRouteComponent(() => pageCode(() => import("./pages/threads/threads-page.tsx")), "ThreadsPage"),
 });
 
 const thread = createRoute({
   getParentRoute: () => agent,
   path: "/threads/$threadId",
-  component: lazyRouteComponent(() => import("./pages/threads/thread-page.tsx"), "ThreadPage"),
+  component: lazyRouteComponent(() => pageCode(() => import("./pages/threads/thread-page.tsx")), "ThreadPage"),
 });
 
 const sessions = createRoute({
   getParentRoute: () => agent,
   path: "/sessions",
   validateSearch: search.sessions,
-  component: lazyRouteComponent(() => import("./pages/sessions/sessions-page.tsx"), "SessionsPage"),
+  component: lazyRouteComponent(() => pageCode(() => import("./pages/sessions/sessions-page.tsx")), "SessionsPage"),
 });
 
 const functions = createRoute({
   getParentRoute: () => agent,
   path: "/functions",
   validateSearch: search.functions,
-  component: lazyRouteComponent(() => import("./pages/functions/functions-page.tsx"), "FunctionsPage"),
+  component: lazyRouteComponent(() => pageCode(() => import("./pages/functions/functions-page.tsx")), "FunctionsPage"),
 });
 
 const oneFunction = createRoute({
   getParentRoute: () => agent,
   path: "/functions/$functionName",
   validateSearch: search.oneFunction,
-  component: lazyRouteComponent(() => import("./pages/functions/function-page.tsx"), "FunctionPage"),
+  component: lazyRouteComponent(() => pageCode(() => import("./pages/functions/function-page.tsx")), "FunctionPage"),
 });
 
 const access = createRoute({
   getParentRoute: () => agent,
   path: "/access",
   validateSearch: search.access,
-  component: lazyRouteComponent(() => import("./pages/access/access-page.tsx"), "AccessPage"),
+  component: lazyRouteComponent(() => pageCode(() => import("./pages/access/access-page.tsx")), "AccessPage"),
 });
 
 const keys = createRoute({
   getParentRoute: () => agent,
   path: "/keys",
   validateSearch: search.keys,
-  component: lazyRouteComponent(() => import("./pages/keys/keys-page.tsx"), "KeysPage"),
+  component: lazyRouteComponent(() => pageCode(() => import("./pages/keys/keys-page.tsx")), "KeysPage"),
 });
 
 const runtimes = createRoute({
   getParentRoute: () => agent,
   path: "/runtimes",
-  component: lazyRouteComponent(() => import("./pages/runtimes/runtimes-page.tsx"), "RuntimesPage"),
+  component: lazyRouteComponent(() => pageCode(() => import("./pages/runtimes/runtimes-page.tsx")), "RuntimesPage"),
 });
 
 const agentSettings = createRoute({
   getParentRoute: () => agent,
   path: "/settings",
-  component: lazyRouteComponent(() => import("./pages/agents/agent-settings-page.tsx"), "AgentSettingsPage"),
+  component: lazyRouteComponent(
+    () => pageCode(() => import("./pages/agents/agent-settings-page.tsx")),
+    "AgentSettingsPage",
+  ),
 });
 
 const analytics = createRoute({
   getParentRoute: () => shell,
   path: "/analytics",
   validateSearch: search.analytics,
-  component: lazyRouteComponent(() => import("./pages/analytics/analytics-page.tsx"), "AnalyticsPage"),
+  component: lazyRouteComponent(() => pageCode(() => import("./pages/analytics/analytics-page.tsx")), "AnalyticsPage"),
 });
 
 const audit = createRoute({
   getParentRoute: () => shell,
   path: "/audit",
   validateSearch: search.audit,
-  component: lazyRouteComponent(() => import("./pages/audit/audit-page.tsx"), "AuditPage"),
+  component: lazyRouteComponent(() => pageCode(() => import("./pages/audit/audit-page.tsx")), "AuditPage"),
 });
 
 const credits = createRoute({
   getParentRoute: () => shell,
   path: "/credits",
   validateSearch: search.credits,
-  component: lazyRouteComponent(() => import("./pages/credits/credits-page.tsx"), "CreditsPage"),
+  component: lazyRouteComponent(() => pageCode(() => import("./pages/credits/credits-page.tsx")), "CreditsPage"),
 });
 
 const members = createRoute({
   getParentRoute: () => shell,
   path: "/members",
   validateSearch: search.members,
-  component: lazyRouteComponent(() => import("./pages/members/members-page.tsx"), "MembersPage"),
+  component: lazyRouteComponent(() => pageCode(() => import("./pages/members/members-page.tsx")), "MembersPage"),
 });
 
 const settings = createRoute({
   getParentRoute: () => shell,
   path: "/settings",
-  component: lazyRouteComponent(() => import("./pages/organisation/settings-page.tsx"), "SettingsPage"),
+  component: lazyRouteComponent(() => pageCode(() => import("./pages/organisation/settings-page.tsx")), "SettingsPage"),
 });
 
 const account = createRoute({
   getParentRoute: () => shell,
   path: "/account",
-  component: lazyRouteComponent(() => import("./pages/account/account-page.tsx"), "AccountPage"),
+  component: lazyRouteComponent(() => pageCode(() => import("./pages/account/account-page.tsx")), "AccountPage"),
 });
 
 const routeTree = root.addChildren([

@@ -33,6 +33,10 @@ export class ApiError extends Error {
   }
 }
 
+/** For a request that got no answer. */
+export const unreachable = (cause: unknown): ApiError =>
+  new ApiError("unreachable", "The service cannot be reached. Is it running, and are you online?", { cause });
+
 /** What an answer with a 4xx or 5xx status says. */
 export async function readProblem(response: Response): Promise<ApiError> {
   const requestId = response.headers.get("x-request-id") ?? undefined;

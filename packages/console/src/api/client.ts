@@ -1,4 +1,4 @@
-import { ApiError, readProblem } from "./api-error.ts";
+import { ApiError, readProblem, unreachable } from "./api-error.ts";
 import { addressOf, type AnswerOf, type Method, type PathOf, type RequestOf } from "./routes.ts";
 
 export interface ClientOptions {
@@ -91,7 +91,7 @@ async function sendOnce(
     });
   } catch (cause) {
     signal?.throwIfAborted();
-    throw new ApiError("unreachable", "The service cannot be reached. Is it running, and are you online?", { cause });
+    throw unreachable(cause);
   }
 }
 
