@@ -37,7 +37,8 @@ export const LONG: readonly { scenario: Scenario; terms: { rate: number; seconds
   { scenario: rollingRestart, terms: { rate: 50 } },
   { scenario: drainedRuntime, terms: { rate: 0 } },
   { scenario: resumedStreams, terms: { rate: 500 } },
-  { scenario: repeatedKey, terms: { rate: 100 } },
+  // Copies that come before their run is stored count: more would meet the tenant's 6,000 queries a minute.
+  { scenario: repeatedKey, terms: { rate: 50 } },
   { scenario: spentCredits, terms: { rate: 500 } },
   { scenario: rateLimit, terms: { rate: 0 } },
   { scenario: reconnectedFleet, terms: { rate: 2_000 } },

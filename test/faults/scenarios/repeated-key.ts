@@ -1,3 +1,4 @@
+import { setTimeout as wait } from "node:timers/promises";
 import { check } from "../checker.ts";
 import type { Ending } from "../client.ts";
 import { queryOf } from "../plan.ts";
@@ -16,6 +17,7 @@ export const repeatedKey: Scenario = {
     const bodies: number[] = [];
     const statuses = new Set<number>();
     const ids: string[] = [];
+    let refused503 = 0;
     for (let round = 0; round < rounds; round++) {
       const id = `${tenant.name}.same.${dice.digits(9)}`;
       ids.push(id);
@@ -24,9 +26,17 @@ export const repeatedKey: Scenario = {
       const answers = await Promise.all(
         Array.from({ length: COPIES }, async (_, copy) => {
           const url = `${lab.urls[copy % lab.urls.length]}/agents/${tenant.agentId}/query`;
-          const response = await fetch(url, { method: "POST", headers, body });
-          statuses.add(response.status);
-          return response.text();
+          for (;;) {
+            const response = await fetch(url, { method: "POST", headers, body });
+            const text = await response.text();
+            if (response.status !== 503) {
+              statuses.add(response.status);
+              return text;
+            }
+            // Too many at once for this machine: the contract asks to repeat with the same key.
+            refused503++;
+            await wait(Number(response.headers.get("retry-after")) * 1_000);
+          }
         }),
       );
       bodies.push(new Set(answers).size);
@@ -42,6 +52,7 @@ export const repeatedKey: Scenario = {
       runs: runs.length,
       charges: charges.length,
       differing: largest(bodies) - 1,
+      refused503,
     };
     return together(found, figures, {
       "one run each": runs.length === rounds,
