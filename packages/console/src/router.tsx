@@ -38,6 +38,12 @@ const shell = createRoute({
   getParentRoute: () => root,
   id: "shell",
   component: Shell,
+  // Stands alone: what would be around it is what failed.
+  errorComponent: (props) => (
+    <main className="p-6">
+      <FailedPage {...props} />
+    </main>
+  ),
   beforeLoad: async ({ context, location }) => {
     try {
       await context.queries.ensureQueryData(sessionQuery());

@@ -6,9 +6,25 @@ import { Header } from "./header.tsx";
 import { Sidebar } from "./sidebar.tsx";
 import { useShortcuts } from "./use-shortcuts.ts";
 
-const NavigationDrawer = lazy(async () => ({ default: (await import("./navigation-drawer.tsx")).NavigationDrawer }));
-const Palette = lazy(async () => ({ default: (await import("./palette.tsx")).Palette }));
-const ShortcutList = lazy(async () => ({ default: (await import("./shortcut-list.tsx")).ShortcutList }));
+const loadDrawer = () => import("./navigation-drawer.tsx");
+const loadPalette = () => import("./palette.tsx");
+const loadShortcuts = () => import("./shortcut-list.tsx");
+const NavigationDrawer = lazy(async () => ({ default: (await loadDrawer()).NavigationDrawer }));
+const Palette = lazy(async () => ({ default: (await loadPalette()).Palette }));
+const ShortcutList = lazy(async () => ({ default: (await loadShortcuts()).ShortcutList }));
+
+/** What any key may open is fetched after the first page: it then opens at once, and without the service too. */
+const AHEAD_AFTER_MS = 2_000;
+
+function useOverlaysAhead(): void {
+  useEffect(() => {
+    const timer = setTimeout(
+      () => void Promise.allSettled([loadDrawer(), loadPalette(), loadShortcuts()]),
+      AHEAD_AFTER_MS,
+    );
+    return () => clearTimeout(timer);
+  }, []);
+}
 
 type Overlay = "palette" | "shortcuts" | "navigation" | undefined;
 
@@ -17,6 +33,7 @@ export function Shell() {
   const [overlay, setOverlay] = useState<Overlay>();
   const close = () => setOverlay(undefined);
   useEffect(() => followChanges(queryClient), []);
+  useOverlaysAhead();
   useShortcuts({ onPalette: () => setOverlay("palette"), onList: () => setOverlay("shortcuts") });
   return (
     <>
