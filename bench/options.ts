@@ -17,7 +17,7 @@ const HELP = `pnpm bench [options]: Patchbay (A) beside its floor (B) and the AI
   --quick         CPU time of a query against the floor's, under a minute; exit 1 when it is grossly above what was recorded
   --json          one JSON object on standard output
   --only LETTERS  some of the systems: --only A, --only AB
-  --rounds N      rounds of each system (default 3, quick 2)
+  --rounds N      rounds of each system (default 5, quick 2)
   --fsync         only queries a second with an fsync that takes 10 ms (needs strace)
   --profile DIR   a CPU profile of A's server for each round, written when it is stopped
   --write         put the table into docs/performance.md
@@ -43,7 +43,7 @@ export function readOptions(args: string[]): Options {
     process.exit(0);
   }
   const { quick, json, write, fsync } = values;
-  const rounds = Number(values.rounds ?? (quick ? 2 : 3));
+  const rounds = Number(values.rounds ?? (quick ? 2 : 5));
   if (!Number.isInteger(rounds) || rounds < 1) throw new Error("--rounds takes a whole number from 1 on");
   const only = (values.only ?? (quick ? "AB" : "ABC")).toUpperCase();
   if (!/^[ABC]+$/.test(only)) throw new Error("--only takes letters out of A, B and C");
