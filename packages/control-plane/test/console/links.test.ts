@@ -117,6 +117,27 @@ test("a development link signs in where development is served, and nowhere else"
   }
 });
 
+for (const kind of ["invitation", "development link"] as const) {
+  test(`of several who follow one ${kind} at once, one comes in, and nobody later`, async () => {
+    await using console = await openConsole({ local: true });
+    const { memberId } = await console.member("developer");
+    const invited = kind === "invitation";
+    const { orgId, admin } = console;
+    const link = secretOf(invited ? await admin.members.link(orgId, memberId) : await admin.members.signInLink(orgId));
+    const follow = async () => {
+      const body = invited ? { link, name: "Dev", password: "another good password" } : { link };
+      const path = `/api/links/${invited ? "accept" : "open"}`;
+      return (await console.browser().ask("POST", path, { body })).status;
+    };
+
+    const together = await Promise.all([follow(), follow(), follow()]);
+
+    expect(together.map(String).toSorted()).toEqual(["200", "404", "404"]);
+    expect(await follow()).toBe(404);
+    expect((await console.browser().ask("POST", "/api/links", { body: { link } })).status).toBe(404);
+  });
+}
+
 test("a link that asks for a password does not sign in without one", async () => {
   await using console = await openConsole();
   const link = secretOf((await console.admin.members.setUpLink({ replace: true }))!);
