@@ -1,3 +1,4 @@
+import { DEFAULT_LIMITS } from "@patchbay/protocol";
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -21,6 +22,7 @@ const gateway = createFunctionGateway({
   validCredentials: async (ids) => new Set(ids),
   within: (_orgId, work) => work(),
   replicaId: randomUUID(),
+  limits: DEFAULT_LIMITS,
   clock: { now: Date.now, sleep: (ms: number) => new Promise((resolve) => setTimeout(resolve, ms)) },
   log: createLog("error"),
 });

@@ -1,3 +1,4 @@
+import { DEFAULT_LIMITS } from "@patchbay/protocol";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
@@ -78,6 +79,7 @@ export async function startGateway(
     authenticate: async (secret) => keys.get(secret),
     validCredentials: async () => new Set([...keys.values()].map(({ keyId }) => keyId)),
     replicaId: "replica-1",
+    limits: DEFAULT_LIMITS,
     clock: systemClock,
     log: silentLog,
     ...options,

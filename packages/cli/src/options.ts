@@ -16,6 +16,7 @@ export const hostOption = () => option("--host <host>", "address to listen on").
 export const portOption = () =>
   option("--port <port>", "port to listen on, 0 picks a free one").argParser(parsePort).default(8787);
 export const tiersOption = () => option("--tiers <file>", "JSON file with other tiers than the usual ones");
+export const limitsOption = () => option("--limits <file>", "JSON file with limits that replace the defaults");
 export const agentOption = (what = "the agent") => option("--agent <id>", what);
 
 export function parsePort(text: string): number {

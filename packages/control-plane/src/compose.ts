@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { DEFAULT_LIMITS, type OperatorLimits } from "@patchbay/protocol";
 import { createAdmin, type Admin } from "./accounts/admin.ts";
 import { createAuthenticator } from "./accounts/authenticate.ts";
 import { createRateLimiter } from "./accounts/rate-limit.ts";
@@ -55,6 +56,8 @@ export interface ControlPlaneOptions {
   /** Older entries of the audit log are deleted. Default 365. */
   auditDays?: number;
   tiers?: Tiers;
+  /** Limits of the operator; those that are left out keep their defaults. */
+  limits?: Partial<OperatorLimits>;
   /** Serve the console and its interface. Default true. */
   console?: boolean;
   /** Folder of the built console. Default: the one in this package, where it was built. */
@@ -105,6 +108,7 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
     tiers = DEFAULT_TIERS,
   } = options;
   const { runTimeoutMs = 240_000, corsOrigins = [], trustProxy = false, onQueryEvent: observe = () => {} } = options;
+  const limits: OperatorLimits = { ...DEFAULT_LIMITS, ...options.limits };
   const log = options.log ?? createLog();
   const owner = randomUUID();
   const startedAt = performance.now();
@@ -126,6 +130,7 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
       return credential && { keyId: credential.credentialId, ...credential };
     },
     replicaId: owner,
+    limits,
     clock,
     log,
     metrics,
@@ -139,7 +144,7 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
   const stores = { runs: runStore, runtimes, threads, accounts, audit, within };
   const runs = createRuns(
     { owner, bus },
-    { ...stores, gateway, models, feed: createFeed(bus), clock, log, metrics, observe, charged, runTimeoutMs },
+    { ...stores, gateway, models, feed: createFeed(bus), clock, log, metrics, observe, charged, runTimeoutMs, limits },
   );
 
   const draining = new AbortController();
@@ -163,6 +168,7 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
     log,
     clock,
     version: "0.1.0",
+    limits,
     corsOrigins,
     local,
     host,

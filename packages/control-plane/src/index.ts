@@ -3,6 +3,7 @@ export { createControlPlane, type ControlPlane, type ControlPlaneOptions, type P
 export { reachesNats } from "./bus/reaches-nats.ts";
 export { createAdmin, AdminError, type Admin } from "./accounts/admin.ts";
 export type { InvitedMember } from "./accounts/members.ts";
+export { parseLimits } from "./accounts/limits.ts";
 export { parseTiers, type Tiers } from "./accounts/tiers.ts";
 export { createLog } from "./log.ts";
 export { recordTo } from "./models/cassette/record.ts";

@@ -26,6 +26,7 @@ export const RUN_ERROR_CODES = [
   "deadline_exceeded",
   "cancelled",
   "thread_busy",
+  "crash_loop",
   "internal",
 ] as const;
 
@@ -38,6 +39,8 @@ export const CALL_ERROR_CODES = [
   "timed_out",
   "outcome_unknown",
   "result_too_large",
+  "call_limit",
+  "repeated_call",
   "cancelled",
 ] as const;
 

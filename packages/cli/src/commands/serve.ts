@@ -10,6 +10,7 @@ import { fields, printJson, say } from "../output.ts";
 import { describeProvider } from "../provider-words.ts";
 import { drain, shutdownRequested } from "../shutdown.ts";
 import { reachable } from "../reachable.ts";
+import { readLimits } from "../limits-file.ts";
 import { readTiers } from "../tiers-file.ts";
 import { growWithWork } from "../young-generation.ts";
 
@@ -26,6 +27,7 @@ interface ServeOptions {
   retentionDays: number;
   auditDays: number;
   tiers?: string;
+  limits?: string;
   console: boolean;
   json?: true;
 }
@@ -51,6 +53,7 @@ export function addServeCommand(program: Command): void {
     .addOption(flags.option("--retention-days <days>", "days that ended queries are kept").argParser(days).default(30))
     .addOption(flags.option("--audit-days <days>", "days that the audit log is kept").argParser(days).default(365))
     .addOption(flags.tiersOption())
+    .addOption(flags.limitsOption())
     .addOption(flags.option("--no-console", "serve the API alone, without the console"))
     .addOption(flags.jsonOption())
     .action(serve);
@@ -71,7 +74,7 @@ async function serve(options: ServeOptions): Promise<void> {
   const providers = readProviderConfig(environment);
   const shutdown = shutdownRequested();
   const { createControlPlane, createLog } = await import("@patchbay/control-plane");
-  const { host, port, corsOrigin: corsOrigins, publicUrl, tiers } = options;
+  const { host, port, corsOrigin: corsOrigins, publicUrl, tiers, limits } = options;
   const plane = await createControlPlane({
     database: databaseUrl(options),
     host,
@@ -88,6 +91,7 @@ async function serve(options: ServeOptions): Promise<void> {
     ...(corsOrigins && { corsOrigins }),
     ...(publicUrl !== undefined && { publicUrl }),
     ...(tiers !== undefined && { tiers: await readTiers(tiers) }),
+    ...(limits !== undefined && { limits: await readLimits(limits) }),
   });
   growWithWork();
   const setupUrl = options.console ? await setUpAddress(plane, options) : undefined;

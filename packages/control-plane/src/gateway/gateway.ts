@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
-import { LINK_CLOSE } from "@patchbay/protocol";
+import { LINK_CLOSE, type OperatorLimits } from "@patchbay/protocol";
 import type { WebSocket } from "ws";
 import type { Bus } from "../ports/bus.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -42,6 +42,7 @@ export interface FunctionGatewayOptions {
   /** Which of these runtime keys are neither revoked nor expired. */
   validCredentials: ValidKeys;
   replicaId: string;
+  limits: OperatorLimits;
   clock: Clock;
   log: Log;
   metrics?: Pick<Metrics, "runtimeConnected" | "runtimeDisconnected">;

@@ -1,4 +1,5 @@
 import type { HttpBindings } from "@hono/node-server";
+import type { OperatorLimits } from "@patchbay/protocol";
 import type { Context } from "hono";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
@@ -31,6 +32,7 @@ export interface HttpDeps {
   log: Log;
   clock: Clock;
   version: string;
+  limits: OperatorLimits;
   /** Origins whose pages may call the service; `*` for any. */
   corsOrigins: readonly string[];
   publicUrl?: string;

@@ -1,4 +1,4 @@
-import type { Manifest } from "@patchbay/protocol";
+import type { Manifest, OperatorLimits } from "@patchbay/protocol";
 import type { Clock } from "../ports/clock.ts";
 import { RunMoved, type FunctionGateway } from "../ports/function-gateway.ts";
 import type { Log } from "../ports/log.ts";
@@ -28,6 +28,7 @@ export interface RunDeps {
   log: Log;
   metrics: Metrics;
   observe: Observer;
+  limits: OperatorLimits;
   /** Does the work as one organisation. */
   within: Store["within"];
 }

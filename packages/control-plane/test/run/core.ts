@@ -1,4 +1,4 @@
-import type { RunEvent } from "@patchbay/protocol";
+import { DEFAULT_LIMITS, type OperatorLimits, type RunEvent } from "@patchbay/protocol";
 import { createMemoryBus } from "../../src/bus/memory-bus.ts";
 import { silentLog, type Log } from "../../src/ports/log.ts";
 import { silentMetrics, type Metrics } from "../../src/ports/metrics.ts";
@@ -20,6 +20,7 @@ export interface CoreOptions {
   owner?: string;
   tier?: string;
   runTimeoutMs?: number;
+  limits?: Partial<OperatorLimits>;
   log?: Log;
   metrics?: Metrics;
 }
@@ -49,6 +50,7 @@ export async function startCore(options: CoreOptions) {
       observe: (line) => lines.push(line),
       charged: (name) => name !== "sandbox",
       runTimeoutMs,
+      limits: { ...DEFAULT_LIMITS, ...options.limits },
     },
   );
   await runs.open();

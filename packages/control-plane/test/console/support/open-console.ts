@@ -1,4 +1,5 @@
 import { Hono } from "hono";
+import { DEFAULT_LIMITS } from "@patchbay/protocol";
 import type { ConsoleRole } from "@patchbay/protocol/console";
 import { createAdmin } from "../../../src/accounts/admin.ts";
 import { DEFAULT_TIERS } from "../../../src/accounts/tiers.ts";
@@ -55,6 +56,7 @@ export async function openConsole(overrides: Partial<ConsoleDeps> = {}, url = "s
     log: silentLog,
     clock,
     version: "0.0.0",
+    limits: DEFAULT_LIMITS,
     corsOrigins: [],
     local: true,
     trustProxy: false,

@@ -1,4 +1,4 @@
-import type { ThreadDetail } from "@patchbay/protocol";
+import { DEFAULT_LIMITS, type ThreadDetail } from "@patchbay/protocol";
 import { createHttpApp } from "../../../src/http/app.ts";
 import type { HttpDeps } from "../../../src/http/deps.ts";
 import { createHttpServer, type HttpServer, type UpgradeHandler } from "../../../src/http/server.ts";
@@ -91,6 +91,7 @@ export async function startHttp(
     log,
     clock: { now: () => Date.now(), sleep: () => Promise.reject(new Error("not used here")) },
     version: "0.0.0",
+    limits: DEFAULT_LIMITS,
     corsOrigins: [],
     local: true,
     trustProxy: false,
