@@ -35,6 +35,10 @@ function contentsFault(contents: JsonObject[], newer: boolean, issued: Issued): 
     const answers = role === "model" ? responses(contents[at + 1]?.["parts"]) : [];
     if (answers.length !== calls.length)
       return "Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.";
+    const mismatch = calls.findIndex(
+      (call, i) => nameIn(call, "functionCall") !== nameIn(answers[i], "functionResponse"),
+    );
+    if (mismatch !== -1) return `Function response name does not match the function call name. Position ${at}.`;
     if (role === "user" && responses(parts).length > 0 && contents[at - 1]?.["role"] !== "model")
       return "Please ensure that function response turn comes immediately after a function call turn.";
     const [first] = calls;
@@ -42,6 +46,11 @@ function contentsFault(contents: JsonObject[], newer: boolean, issued: Issued): 
       return `Function call is missing a thought_signature in functionCall parts. Position ${at}.`;
   }
   return undefined;
+}
+
+function nameIn(part: JsonObject | undefined, member: "functionCall" | "functionResponse"): string {
+  const held = part?.[member];
+  return isJsonObject(held) ? str(held["name"]) : "";
 }
 
 function signed({ thoughtSignature }: JsonObject, issued: Issued): boolean {

@@ -1,4 +1,4 @@
-import type { JsonObject } from "@patchbay/protocol";
+import type { JsonObject, JsonValue } from "@patchbay/protocol";
 import {
   ModelError,
   type ModelCall,
@@ -7,16 +7,26 @@ import {
   type TokenUsage,
 } from "../ports/model-provider.ts";
 import { geminiFault, type GeminiErrorBody } from "./gemini-failure.ts";
+import { addPartialArgs, type PartialArg } from "./gemini-partial-call.ts";
 import { GEMINI_WIRE } from "./gemini-request.ts";
 import { settleTurn } from "./settled-turn.ts";
 import type { Accumulator } from "./turn-stream.ts";
 import { madeUpCallId } from "./wire-call-id.ts";
 import type { WireNames } from "./wire-names.ts";
 
-interface Part extends JsonObject {
+interface CallPart {
+  id?: string;
+  name?: string;
+  args?: JsonObject;
+  partialArgs?: PartialArg[];
+  /** Further parts of this call follow. */
+  willContinue?: boolean;
+}
+
+interface Part {
   text?: string;
   thought?: boolean;
-  functionCall?: { id?: string; name?: string; args?: JsonObject };
+  functionCall?: CallPart;
 }
 
 /** The members that are read of the wire's chunks; the rest is passed over. */
@@ -58,22 +68,45 @@ export function geminiAccumulator(options: {
   const thoughts: string[] = [];
   let text = "";
   let thinking = false;
+  /** A call whose arguments still arrive, in parts that do not repeat its name. */
+  let open: { call: ModelCall; args: JsonObject; part: { functionCall: CallPart } } | undefined;
+  let broken = false;
   let stop: ModelStop | undefined;
   let model = options.model;
   let usage: GeminiChunk["usageMetadata"];
 
   function takePart(part: Part): void {
+    if (part.functionCall) return takeCall({ ...part, functionCall: part.functionCall });
     parts.push(part);
-    if (part.functionCall) {
-      const { id, name = "", args } = part.functionCall;
-      // The wire hands out parsed arguments; the port wants their text.
-      const json = args && Object.keys(args).length > 0 ? JSON.stringify(args) : "";
-      calls.push({ id: id || madeUpCallId(), name: options.names.fromWire(name), arguments: json });
-    } else if (part.thought && part.text) {
+    if (part.thought && part.text) {
       if (thinking) thoughts.push((thoughts.pop() ?? "") + part.text);
       else thoughts.push(part.text);
     } else if (part.text) text += part.text;
     thinking = part.thought === true;
+  }
+
+  function takeCall(part: Part & { functionCall: CallPart }): void {
+    const { partialArgs = [], willContinue = false, ...whole } = part.functionCall;
+    if (!open) {
+      const { id, name, args = {} } = whole;
+      // An empty part ends a call of several parts, or one that is over already.
+      if (name === undefined && partialArgs.length === 0 && Object.keys(args).length === 0) return;
+      open = {
+        call: { id: id || madeUpCallId(), name: options.names.fromWire(name ?? ""), arguments: "" },
+        args: { ...args },
+        part: { ...part, functionCall: whole },
+      };
+      calls.push(open.call);
+      parts.push(open.part);
+    }
+    if (!addPartialArgs(open.args, partialArgs)) broken = true;
+    // The wire hands out parsed arguments; the port wants their text.
+    if (Object.keys(open.args).length > 0) {
+      open.call.arguments = JSON.stringify(open.args);
+      open.part.functionCall.args = open.args;
+    }
+    if (!willContinue) open = undefined;
+    thinking = false;
   }
 
   return {
@@ -90,13 +123,17 @@ export function geminiAccumulator(options: {
     },
     end() {
       if (stop === undefined) return undefined;
+      // A call that lacks a part would run with other arguments than the model meant.
+      const whole = stop !== "calls" || (!open && !broken);
       return {
-        ...settleTurn(stop, calls),
+        ...settleTurn(whole ? stop : "malformed", calls),
         text,
         thoughts,
         usage: usageOf(usage),
         model,
-        ...(parts.length > 0 ? { echo: { provider: GEMINI_WIRE, model: options.model, blocks: parts } } : {}),
+        ...(parts.length > 0
+          ? { echo: { provider: GEMINI_WIRE, model: options.model, blocks: parts as unknown as JsonValue[] } }
+          : {}),
         ...(options.warnings.length > 0 ? { warnings: options.warnings } : {}),
       };
     },

@@ -1,46 +1,46 @@
-import { ModelError } from "../ports/model-provider.ts";
-import { modelFailure, networkFailure } from "./model-failure.ts";
+import type { ErrorDetails } from "@google/generative-ai";
+import { isJsonObject } from "@patchbay/protocol";
+import type { ModelError } from "../ports/model-provider.ts";
+import { modelFailure, retryAfterMs } from "./model-failure.ts";
 
-interface ErrorDetail {
-  "@type"?: string;
-  reason?: string;
+/** The SDK's form of a detail, with the members that it leaves open. */
+type Detail = Partial<ErrorDetails> & {
   /** For example `34s` or `0.25s`. */
   retryDelay?: string;
   violations?: { quotaId?: string }[];
-}
+};
 
 /** The `error` member of the wire's bodies and of a chunk in mid-stream. */
 export interface GeminiErrorBody {
   code?: number;
   status?: string;
   message?: string;
-  details?: ErrorDetail[];
+  details?: Detail[];
 }
 
-export function geminiFault(
-  { code, status, message = "no reason given", details = [] }: GeminiErrorBody,
-  cause?: unknown,
-) {
-  const delay = details.find(({ retryDelay }) => retryDelay !== undefined)?.retryDelay;
-  const seconds = Number.parseFloat(delay ?? "");
+/** `headers` of the response, where the error came with one: its body's own delay is the more exact one. */
+export function geminiFault(error: GeminiErrorBody, headers?: Headers): ModelError {
+  const { code, status, message = "no reason given", details = [] } = error;
+  const seconds = Number.parseFloat(details.find(({ retryDelay }) => retryDelay !== undefined)?.retryDelay ?? "");
   const usedUp = details.some(({ violations }) => violations?.some(({ quotaId }) => quotaId?.includes("PerDay")));
   const codes = [status, ...details.map(({ reason }) => reason), usedUp ? "insufficient_quota" : undefined];
-  const wait = Number.isFinite(seconds) ? { retryAfterMs: Math.ceil(seconds * 1000) } : {};
-  return modelFailure("gemini", { status: code, codes, message, ...wait }, cause);
+  const wait = Number.isFinite(seconds) ? Math.ceil(seconds * 1000) : retryAfterMs(headers);
+  return modelFailure("gemini", { status: code, codes, message, retryAfterMs: wait });
 }
 
-/** Reads what the SDK threw: its errors of an answered request have a status, all others tell by their text alone. */
-export function geminiFailure(error: unknown): ModelError {
-  const { status, errorDetails, message } = (error ?? {}) as {
-    status?: number;
-    errorDetails?: ErrorDetail[];
-    message?: string;
-  };
-  if (typeof status === "number")
-    return geminiFault({ code: status, details: errorDetails ?? [], ...(message ? { message } : {}) }, error);
-  if (message?.includes("Failed to parse stream"))
-    return new ModelError("truncated", "gemini ended its stream inside an event", { cause: error });
-  if (message?.includes("Error parsing JSON"))
-    return new ModelError("server", "gemini sent an event that is no JSON", { cause: error });
-  return networkFailure("gemini", error);
+/** Reads an answer with an error status. Gateways in front of Google may answer with a body of another form. */
+export async function geminiRefusal(response: Response): Promise<ModelError> {
+  const { error, text } = readError(await response.text());
+  return geminiFault({ message: text, ...error, code: response.status }, response.headers);
+}
+
+function readError(text: string): { error?: GeminiErrorBody; text: string } {
+  try {
+    const body: unknown = JSON.parse(text);
+    const first: unknown = Array.isArray(body) ? body[0] : body;
+    if (isJsonObject(first) && isJsonObject(first["error"])) return { error: first["error"] as GeminiErrorBody, text };
+  } catch {
+    // Not JSON: its text is the reason.
+  }
+  return { text };
 }

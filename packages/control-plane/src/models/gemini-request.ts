@@ -40,7 +40,7 @@ export function geminiRequest(request: ModelRequest): GeminiRequest {
   if (temperature !== undefined) generationConfig["temperature"] = temperature;
   if (can.thoughts) generationConfig["thinkingConfig"] = { includeThoughts: true };
   const body: GeminiBody = {
-    contents: request.messages.flatMap((message) => contents(message, model, names, can.signatures)),
+    contents: contentsOf(request, names, can.signatures),
     generationConfig,
   };
   if (system !== "") body.systemInstruction = { role: "system", parts: [{ text: system }] };
@@ -67,13 +67,18 @@ function declarations(functions: readonly ModelFunction[], names: WireNames): Js
   return list;
 }
 
-function contents(message: Message, model: string, names: WireNames, signatures: boolean): GeminiContent[] {
-  if (message.role === "user") return [{ role: "user", parts: [{ text: userText(message) }] }];
-  if (message.role === "results")
-    return [{ role: "user", parts: message.results.map((result) => responsePart(result, names)) }];
-  const echo = fittingEcho(message, GEMINI_WIRE, model) as JsonObject[] | undefined;
-  const parts = echo ?? builtParts(message, names, signatures);
-  return parts.length === 0 ? [] : [{ role: "model", parts }];
+/** A result must name its call as the call is named before it: an echo has a made-up name as the model wrote it. */
+function contentsOf({ messages, model }: ModelRequest, names: WireNames, signatures: boolean): GeminiContent[] {
+  let nameOf = names.toWire;
+  return messages.flatMap((message): GeminiContent[] => {
+    if (message.role === "user") return [{ role: "user", parts: [{ text: userText(message) }] }];
+    if (message.role === "results")
+      return [{ role: "user", parts: message.results.map((result) => responsePart(result, nameOf)) }];
+    const echo = fittingEcho(message, GEMINI_WIRE, model) as JsonObject[] | undefined;
+    nameOf = echo ? names.echoed : names.toWire;
+    const parts = echo ?? builtParts(message, names, signatures);
+    return parts.length === 0 ? [] : [{ role: "model", parts }];
+  });
 }
 
 function builtParts(
@@ -88,9 +93,9 @@ function builtParts(
   return [...(text === "" ? [] : [{ text }]), ...callParts];
 }
 
-function responsePart({ callId, name, content, isError }: ModelResult, names: WireNames): JsonObject {
+function responsePart({ callId, name, content, isError }: ModelResult, nameOf: WireNames["toWire"]): JsonObject {
   const response: JsonObject = isError ? { error: content } : { output: readResult(content) };
-  return { functionResponse: { ...wireId(callId), name: names.toWire(name), response } };
+  return { functionResponse: { ...wireId(callId), name: nameOf(name), response } };
 }
 
 /** Older models give calls no id, and must not get one back. */

@@ -1,8 +1,10 @@
 import type { ModelProvider } from "../ports/model-provider.ts";
 import { geminiAccumulator, type GeminiChunk } from "./gemini-accumulator.ts";
-import { geminiFailure } from "./gemini-failure.ts";
-import { geminiRequest, type GeminiBody } from "./gemini-request.ts";
-import { streamTurn } from "./turn-stream.ts";
+import { geminiRefusal } from "./gemini-failure.ts";
+import { geminiRequest } from "./gemini-request.ts";
+import { networkFailure } from "./model-failure.ts";
+import { createProviderFetch } from "./provider-fetch.ts";
+import { readJsonEvents, streamTurn } from "./turn-stream.ts";
 
 export interface GeminiConfig {
   apiKey: string;
@@ -10,20 +12,16 @@ export interface GeminiConfig {
   baseUrl?: string;
 }
 
-/** All that is used of an SDK, so that another one can take its place. */
-export interface GeminiClient {
-  generateContentStream(
-    model: string,
-    body: GeminiBody,
-    options: { signal: AbortSignal },
-  ): Promise<AsyncIterable<GeminiChunk>>;
-}
-
-/** Gemini over generateContent, read by raw chunks: the SDK's own totals lose signatures and calls. */
-export function createGemini(
-  config: GeminiConfig,
-  connect: () => Promise<GeminiClient> = lazySdk(config),
-): ModelProvider {
+/**
+ * Gemini over generateContent. The request and the reader are our own: `@google/generative-ai`, which gives the types of the
+ * request and of errors, reads only one form of server-sent events, hides the headers of an error, and loses signatures and calls.
+ */
+export function createGemini({
+  apiKey,
+  baseUrl = "https://generativelanguage.googleapis.com",
+}: GeminiConfig): ModelProvider {
+  const fetch = createProviderFetch();
+  const headers = new Headers({ "Content-Type": "application/json", "x-goog-api-key": apiKey });
   return {
     name: "gemini",
     stream(request, { signal }) {
@@ -32,12 +30,13 @@ export function createGemini(
         {
           provider: "gemini",
           accumulator: geminiAccumulator({ model: request.model, names, warnings }),
-          failure: geminiFailure,
+          failure: (error) => networkFailure("gemini", error),
           async open(signal) {
-            const client = await connect();
-            // The SDK does not look at a signal that was aborted before it began.
-            signal.throwIfAborted();
-            return oneByOne(await client.generateContentStream(request.model, body, { signal }));
+            const url = `${baseUrl}/v1beta/${resourceOf(request.model)}:streamGenerateContent?alt=sse`;
+            const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(body), signal });
+            if (!response.ok) throw await geminiRefusal(response);
+            // The reader takes Node's own bytes, which is what this `fetch` answers.
+            return readJsonEvents("gemini", response.body as unknown as AsyncIterable<Uint8Array>);
           },
         },
         signal,
@@ -46,24 +45,8 @@ export function createGemini(
   };
 }
 
-async function* oneByOne(chunks: AsyncIterable<GeminiChunk>): AsyncGenerator<GeminiChunk[], void, undefined> {
-  for await (const chunk of chunks) yield [chunk];
-}
-
-function lazySdk({ apiKey, baseUrl }: GeminiConfig): () => Promise<GeminiClient> {
-  let client: Promise<GeminiClient> | undefined;
-  return () =>
-    (client ??= import("@google/generative-ai").then(({ GoogleGenerativeAI }) => {
-      const sdk = new GoogleGenerativeAI(apiKey);
-      return {
-        async generateContentStream(model, body, options) {
-          const generative = sdk.getGenerativeModel({ model }, baseUrl === undefined ? {} : { baseUrl });
-          type Body = Parameters<typeof generative.generateContentStream>[0];
-          const { stream, response } = await generative.generateContentStream(body as unknown as Body, options);
-          // Nobody awaits the SDK's total, and its rejection would end the process.
-          response.catch(() => {});
-          return stream as unknown as AsyncIterable<GeminiChunk>;
-        },
-      };
-    }));
+/** A model's part of the address. Whatever else a name holds is encoded, so that it cannot lead to another method of the API. */
+function resourceOf(model: string): string {
+  const tuned = /^tunedModels\/(.+)$/.exec(model)?.[1];
+  return tuned === undefined ? `models/${encodeURIComponent(model)}` : `tunedModels/${encodeURIComponent(tuned)}`;
 }

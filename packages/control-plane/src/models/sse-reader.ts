@@ -10,14 +10,16 @@ export interface SseEvent {
 const MAX_LINE_UNITS = 16 * 1024 * 1024;
 
 /**
- * Cuts bytes into events, wherever the bytes were split. Lines end in LF or CRLF; a CR alone, which the standard also
- * allows, is sent by no provider and is not taken as one. An event that the bytes end in the middle of is never given out.
+ * Cuts bytes into events, wherever the bytes were split. Lines end in LF, CRLF or CR, as the standard allows; comments, `id:`,
+ * `retry:` and unknown fields are passed over. An event that the bytes end in the middle of is never given out.
  */
 export function createSseParser({ maxLineUnits = MAX_LINE_UNITS }: { maxLineUnits?: number } = {}) {
   const decoder = new TextDecoder();
   let rest = "";
   let event: string | undefined;
   let data: string | undefined;
+  /** The bytes so far end in CR: an LF that comes next belongs to it. */
+  let afterCr = false;
 
   function takeLine(line: string, found: SseEvent[]): void {
     if (line === "") {
@@ -38,15 +40,22 @@ export function createSseParser({ maxLineUnits = MAX_LINE_UNITS }: { maxLineUnit
     return new ModelError("server", `the stream has an event above ${maxLineUnits} characters`);
   }
 
+  /** The text with every line end as LF. Only Gemini sends CR, so other wires pay for one search. */
+  function withLineFeeds(text: string): string {
+    const begun = afterCr && text.startsWith("\n") ? text.slice(1) : text;
+    if (text !== "") afterCr = text.endsWith("\r");
+    return begun.includes("\r") ? begun.replaceAll(/\r\n?/g, "\n") : begun;
+  }
+
   return {
     push(bytes: Uint8Array): SseEvent[] {
       const found: SseEvent[] = [];
-      const text = decoder.decode(bytes, { stream: true });
+      const text = withLineFeeds(decoder.decode(bytes, { stream: true }));
       let start = 0;
       for (let end = text.indexOf("\n"); end !== -1; end = text.indexOf("\n", start)) {
         const line = rest + text.slice(start, end);
         rest = "";
-        takeLine(line.endsWith("\r") ? line.slice(0, -1) : line, found);
+        takeLine(line, found);
         start = end + 1;
       }
       // Only appended to, never searched: a long line in small pieces would otherwise cost the square of its length.

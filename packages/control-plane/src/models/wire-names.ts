@@ -3,6 +3,8 @@ import type { ModelFunction } from "../ports/model-provider.ts";
 /** Function names as a wire takes them, and back. */
 export interface WireNames {
   toWire(name: string): string;
+  /** As `toWire` for a function; any other name as the model wrote it, which is how its echo has it. */
+  echoed(name: string): string;
   /** The owner's name; a name that stands for no function comes back unchanged. */
   fromWire(name: string): string;
 }
@@ -33,6 +35,7 @@ function mapNames(functions: readonly ModelFunction[]): WireNames {
   }
   return {
     toWire: (name) => there.get(name) ?? (SAFE.test(name) ? name : safeName(name)),
+    echoed: (name) => there.get(name) ?? name,
     fromWire: (name) => back.get(name) ?? name,
   };
 }
