@@ -13,6 +13,8 @@ const PROVOKED: Record<(typeof HTTP_ERROR_CODES)[number], (system: Desk) => Prom
   authentication_failed: (system) => system.post(system.path(), {}, { "x-api-key": "no" }),
   agent_mismatch: (system) => system.post("/agents/agt_other/query", { query: "hi" }),
   invalid_request: (system) => system.post(system.path(), { role: 7 }),
+  model_not_allowed: (system) =>
+    system.post(system.path(), { query: "hi", llmConfig: { provider: "openai", model: "../admin" } }),
   async role_not_allowed(system) {
     const { apiKey } = await system.plane.admin.createKey({ agentId: system.agentId, roles: ["clerk"] });
     return system.post(system.path(), { query: "hi", role: "admin" }, { "x-api-key": apiKey });
@@ -42,6 +44,7 @@ const STATUSES: Record<string, number> = {
   agent_mismatch: 403,
   role_not_allowed: 403,
   invalid_request: 400,
+  model_not_allowed: 400,
   unsupported_media_type: 415,
   payload_too_large: 413,
   not_found: 404,
@@ -121,7 +124,7 @@ describe("codes (closed set)", () => {
     expect([...HTTP_ERROR_CODES].sort()).toEqual(
       (
         "authentication_failed agent_mismatch role_not_allowed rate_limited invalid_request unsupported_media_type " +
-        "payload_too_large not_found method_not_allowed idempotency_mismatch unavailable internal"
+        "payload_too_large not_found method_not_allowed idempotency_mismatch model_not_allowed unavailable internal"
       )
         .split(" ")
         .sort(),
@@ -130,8 +133,8 @@ describe("codes (closed set)", () => {
   test("in a response", () => {
     expect([...RUN_ERROR_CODES].sort()).toEqual(
       (
-        "agent_session_not_found insufficient_credits provider_not_configured provider_error model_refused " +
-        "output_limit step_limit deadline_exceeded cancelled thread_busy internal"
+        "agent_session_not_found insufficient_credits provider_not_configured provider_error model_not_allowed model_refused " +
+        "output_limit step_limit deadline_exceeded cancelled thread_busy crash_loop internal"
       )
         .split(" ")
         .sort(),
@@ -139,7 +142,7 @@ describe("codes (closed set)", () => {
   });
   test("of a failed call", () => {
     expect([...CALL_ERROR_CODES].sort()).toEqual(
-      "denied unknown_function invalid_arguments function_failed timed_out outcome_unknown result_too_large cancelled"
+      "denied unknown_function invalid_arguments function_failed timed_out outcome_unknown result_too_large call_limit repeated_call cancelled"
         .split(" ")
         .sort(),
     );

@@ -133,6 +133,29 @@ test("the model is told the role and, as data, the context; functions get both a
 });
 
 describe("llmConfig", () => {
+  test.each(["../../any/path?x=", "a//b", "a..b", "gemini 4", "gemini#4", "gemini%2f4", "-gemini", "m".repeat(201)])(
+    "a malformed model is refused with 400 model_not_allowed: %s",
+    async (model) => {
+      await using system = await startDesk(answering);
+      const llmConfig = { provider: "openai", model };
+      const token = { authorization: `Bearer ${system.accessToken}` };
+      const answers = {
+        "llmConfig.model": [
+          await system.post(system.path(), { query: "hi", llmConfig }),
+          await system.post(system.path("query-stream"), { query: "hi", llmConfig }),
+        ],
+        "llm_config.model": [await system.post("/agent/query-stream", { query: "hi", llm_config: llmConfig }, token)],
+      };
+
+      for (const [path, responses] of Object.entries(answers))
+        for (const response of responses) {
+          expect(response.status).toBe(400);
+          expect(await response.json()).toMatchObject({ code: "model_not_allowed", details: [{ path }] });
+        }
+      expect(system.sent()).toEqual([]);
+    },
+  );
+
   test("without a provider, or naming another than the document's three (offline included) -> 400", async () => {
     await using system = await startDesk(answering);
     for (const llmConfig of [{}, { model: "gpt-4.1" }, { provider: "offline" }, { provider: "mistral" }]) {

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import type { ProviderSettings } from "@patchbay/control-plane";
+import { MODEL_NAME } from "@patchbay/protocol";
 import type { Command } from "commander";
 import { CommandFailure, reasonOf } from "./failure.ts";
 
@@ -55,6 +56,8 @@ export function readProviderConfig(
   const api = oneOf("OPENAI_API", ["responses", "chat"]) ?? (openai.baseUrl === undefined ? "responses" : "chat");
   const provider = oneOf("PATCHBAY_PROVIDER", PROVIDERS);
   const model = read("PATCHBAY_MODEL");
+  if (model !== undefined && !MODEL_NAME.test(model))
+    faults.push("PATCHBAY_MODEL must be a model name of 1 to 200 letters, digits and ._:@/-, such as gpt-6-luna");
   const pricesFile = read("PATCHBAY_PRICES");
   const prices = pricesFile === undefined ? undefined : readJsonFile("PATCHBAY_PRICES", pricesFile, faults);
   if (faults.length > 0) throw new CommandFailure(`The environment is wrong: ${faults.join("; ")}.`);

@@ -24,6 +24,10 @@ test("OpenAI is asked by responses, and by chat where another address is set", (
   expect(readProviderConfig(named).openai).toEqual({ apiKey: "k", baseUrl: "http://h/v1", api: "responses" });
 });
 
+test("a malformed default model is refused at the start", () => {
+  expect(() => readProviderConfig({ PATCHBAY_MODEL: "../gpt-6-luna" })).toThrow("PATCHBAY_MODEL must be a model name");
+});
+
 test("a compatible server of one's own may want no key", () => {
   expect(readProviderConfig({ OPENAI_BASE_URL: "http://h/v1" }).openai).toEqual({
     baseUrl: "http://h/v1",

@@ -101,7 +101,7 @@ function modelOf({ request }: RunRecord): ChosenModel {
   const stream = () => {
     throw new Error("a finished run asks no model");
   };
-  return { provider: { name: request.provider, stream }, model: request.model, cost: () => 0, assumedCost: () => 0 };
+  return { provider: { name: request.provider, stream }, model: request.model, cost: () => 0 };
 }
 
 function answerOf(state: RunState, turn: TurnRecord, turns: readonly TurnRecord[]): ModelTurn {

@@ -10,6 +10,7 @@ export const HTTP_ERROR_CODES = [
   "not_found",
   "method_not_allowed",
   "idempotency_mismatch",
+  "model_not_allowed",
   "unavailable",
   "internal",
 ] as const;
@@ -20,6 +21,7 @@ export const RUN_ERROR_CODES = [
   "insufficient_credits",
   "provider_not_configured",
   "provider_error",
+  "model_not_allowed",
   "model_refused",
   "output_limit",
   "step_limit",

@@ -22,10 +22,25 @@ export const PROVIDER_NAMES = ["anthropic", "openai", "gemini"] as const;
 /** `provider` of an `LlmConfig`. */
 export type ProviderName = (typeof PROVIDER_NAMES)[number];
 
+/**
+ * Model names that a query or the operator may give. Some providers take the name as a part of the request's path, so a name
+ * holds nothing that can change the path or the query of an address.
+ */
+export const MODEL_NAME = /^(?!.*(?:\.\.|\/\/))[A-Za-z0-9][A-Za-z0-9._:@/-]{0,199}$/;
+
+const modelName = optional(
+  z
+    .string()
+    .regex(
+      MODEL_NAME,
+      "must be a model name: 1 to 200 letters, digits and ._:@/-, beginning with a letter or digit, without '..' and '//'",
+    ),
+);
+
 /** A caller's choice of provider and model for one query; without `maxTokens`, `LIMITS.defaultMaxTokens` holds (`localDefaultMaxTokens` in the local variant). */
 export const LlmConfig = z.object({
   provider: z.enum(PROVIDER_NAMES),
-  model: label,
+  model: modelName,
   maxTokens: optional(maxTokens),
   temperature: optional(z.number().min(0).max(2)),
 });

@@ -52,10 +52,14 @@ export function invalid(faults: readonly Fault[]): ServiceError {
   const [first] = faults;
   const where = first?.path ? `${first.path}: ` : "";
   const more = faults.length > 1 ? ` (and ${faults.length - 1} more, see details)` : "";
-  return new ServiceError("invalid_request", `Invalid request: ${where}${first?.message ?? "not understood"}${more}`, {
+  // A client that offers a choice of models tells by the code that only the model is wrong.
+  const code = faults.length > 0 && faults.every(concernsModel) ? "model_not_allowed" : "invalid_request";
+  return new ServiceError(code, `Invalid request: ${where}${first?.message ?? "not understood"}${more}`, {
     details: faults,
   });
 }
+
+const concernsModel = ({ path }: Fault): boolean => path === "llmConfig.model" || path === "llm_config.model";
 
 function parse<Schema extends z.ZodType>(
   schema: Schema,

@@ -7,6 +7,7 @@ import type { Exchange } from "./deps.ts";
 /** The one table from code to status. */
 export const STATUS_OF: Record<HttpErrorCode, number> = {
   invalid_request: 400,
+  model_not_allowed: 400,
   authentication_failed: 401,
   agent_mismatch: 403,
   role_not_allowed: 403,

@@ -22,8 +22,6 @@ export interface ProviderConfig {
 interface Entry {
   provider: ModelProvider;
   model: string;
-  /** The model whose price stands in for an unknown one. */
-  priced: string;
 }
 
 /** The SDKs want some key even where the server wants none. */
@@ -48,19 +46,18 @@ export function createModelCatalog(config: ProviderConfig): ModelCatalog {
       const name = wanted.provider ?? fallback;
       const entry = name === undefined ? undefined : entries.get(name);
       if (!entry) return { missing: name ?? "none" };
-      return chosenModel(entry, wanted.model ?? entry.model);
+      return chosenModel(entry.provider, wireModel(entry.provider, wanted.model ?? entry.model));
     },
   };
 
-  function chosenModel({ provider, priced }: Entry, model: string): ChosenModel {
-    return {
-      provider,
-      model,
-      cost: (usage) => (provider === offline ? 0 : prices.cost(model, usage)),
-      assumedCost: (usage) => prices.cost(priced, usage) ?? 0,
-    };
+  function chosenModel(provider: ModelProvider, model: string): ChosenModel {
+    return { provider, model, cost: (usage) => (provider === offline ? 0 : prices.cost(model, usage)) };
   }
 }
+
+/** The name that goes over the wire. Gemini's own pages write names as `models/...`, and its address has that part already. */
+const wireModel = ({ name }: ModelProvider, model: string): string =>
+  name === "gemini" ? model.replace(/^models\//, "") : model;
 
 function openaiEntry({ api, apiKey = NO_KEY, baseUrl }: NonNullable<ProviderConfig["openai"]>): Entry {
   const config: OpenaiConfig = baseUrl === undefined ? { apiKey } : { apiKey, baseUrl };
@@ -70,4 +67,4 @@ function openaiEntry({ api, apiKey = NO_KEY, baseUrl }: NonNullable<ProviderConf
     : entryOf(createOpenaiResponses(config), "gpt-6.1-terra");
 }
 
-const entryOf = (provider: ModelProvider, model: string): Entry => ({ provider, model, priced: model });
+const entryOf = (provider: ModelProvider, model: string): Entry => ({ provider, model });

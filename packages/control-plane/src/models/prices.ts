@@ -36,7 +36,8 @@ export interface Prices {
 
 /**
  * The shipped prices with an owner's own on top (parsed JSON of the same form, or litellm's). Throws when that is of neither form.
- * A model that a date follows (`-20251001`, `-2025-04-14`) has the price of its name without one.
+ * A name has the price of the model that it means: a gateway's prefix (`openai/`, `models/`), `-latest` and a date at the end
+ * (`-20251001`, `-2025-04-14`) change nothing.
  */
 export function createPrices(override?: unknown, { now = Date.now }: { now?: () => number } = {}): Prices {
   const models = new Map(Object.entries(PriceFile.parse(shipped).models));
@@ -45,11 +46,14 @@ export function createPrices(override?: unknown, { now = Date.now }: { now?: () 
 
   return {
     cost(model, usage) {
-      const price = models.get(model) ?? models.get(model.replace(/-\d{4}-?\d{2}-?\d{2}$/, ""));
+      const price = models.get(model) ?? models.get(pricedName(model)) ?? models.get(undated(pricedName(model)));
       return price && costOf(price, usage, now());
     },
   };
 }
+
+const pricedName = (model: string): string => model.slice(model.lastIndexOf("/") + 1).replace(/-latest$/, "");
+const undated = (model: string): string => model.replace(/-\d{4}-?\d{2}-?\d{2}$/, "");
 
 function costOf(price: ModelPrice, { input, cachedInput, output }: TokenUsage, at: number): number {
   const today = price.from && at >= Date.parse(price.from.date) ? price.from : price;

@@ -20,17 +20,23 @@ export function createProviderFetch(): typeof fetch {
   }
 
   return async (input, init = {}) => {
-    const { body, signal } = init;
+    const { body: sent, signal } = init;
     const url = input instanceof Request ? input.url : input.toString();
-    const response = await send(optionsOf(url, init), body as string, signal);
+    const response = await send(optionsOf(url, init), sent as string, signal);
     const status = response.statusCode ?? 0;
     const named = Object.entries(response.headers).map(([name, value]): [string, string] => [name, String(value)]);
     if (status >= 200 && status < 300)
       return { ok: true, status, url, headers: new Map(named), body: response } as unknown as Response;
     const said = await text(response).catch(() => "");
-    // An address that has moved is rare enough to be asked twice.
-    return status >= 300 && status < 400 ? fetch(input, init) : new Response(said, { status, headers: named });
+    const body = status >= 300 && status < 400 ? redirected(url, response.headers.location) : said;
+    return new Response(body, { status, headers: named });
   };
+}
+
+/** A redirect is an error: following it would send the operator's key to an address that the operator did not name. */
+function redirected(from: string, to = "an address it does not name"): string {
+  const message = `${new URL(from).origin} redirects to ${to}. Redirects are not followed: name the right base address.`;
+  return JSON.stringify({ error: { message } });
 }
 
 function addressOf(url: string): RequestOptions {

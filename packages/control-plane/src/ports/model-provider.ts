@@ -146,10 +146,11 @@ export class ModelError extends Error {
 export interface ChosenModel {
   provider: ModelProvider;
   model: string;
-  /** Price in micro-USD (one million to the dollar), rounded up; undefined when no price is known for the model. */
+  /**
+   * Price in micro-USD (one million to the dollar), rounded up; undefined when no price is known for the model. Organisations
+   * that pay cannot use such a model.
+   */
   cost(usage: TokenUsage): number | undefined;
-  /** What organisations that pay are charged where no price is known: that of the provider's default model. */
-  assumedCost(usage: TokenUsage): number;
 }
 
 /** The providers that are configured. */

@@ -10,10 +10,10 @@ import { failed } from "./answer.ts";
 import type { Caller, Query, RunHandle } from "./api.ts";
 import { refusedQuery, runEntry } from "./audit.ts";
 import { LEASE_MS, type Executor } from "./executor.ts";
-import { nextHold } from "./hold.ts";
+import { hasPrice, nextHold } from "./hold.ts";
 import { newId } from "./ids.ts";
 import { systemText } from "./prompt.ts";
-import { insufficientCredits, RunFailure, sessionNotFound } from "./run-failure.ts";
+import { insufficientCredits, RunFailure, sessionNotFound, unpricedModel } from "./run-failure.ts";
 import { tell, type RunDeps } from "./run-to-end.ts";
 import { createProgress, createState } from "./state.ts";
 import { TRIAL, trialModel } from "./trial.ts";
@@ -56,7 +56,7 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
       return await refuse(run, error);
     }
     warnOfUnknownRole(caller, checked);
-    run = completed(run, query, checked, agent?.instructions ?? "", pays(caller, query));
+    run = completed(run, checked, agent?.instructions ?? "", pays(caller, query));
 
     const started = await deps.runs.start(run).catch((error: unknown) => {
       if (error instanceof StoreUnavailable) executor.giveUp(run.runId);
@@ -80,6 +80,12 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
       ? trialModel(query.trial)
       : deps.models.choose({ ...(provider && { provider }), ...(model && { model }) });
     if ("missing" in chosen) throw notConfigured(chosen.missing);
+    if (pays(caller, query) && !hasPrice(chosen)) {
+      const refusal = unpricedModel(chosen.model);
+      if (model === undefined) throw refusal;
+      const details = [{ path: "llmConfig.model", message: refusal.message }];
+      throw new ServiceError("model_not_allowed", `Invalid request: llmConfig.model: ${refusal.message}`, { details });
+    }
     const connected = early ?? (await connect(caller, query));
     if (!connected) throw sessionNotFound();
     if (pays(caller, query) && (await deps.accounts.balance(caller.orgId)) <= 0) throw insufficientCredits();
@@ -212,7 +218,7 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
 }
 
 /** The run with everything that its checks settled, frozen from here on. */
-function completed(run: NewRun, query: Query, checked: Checked, instructions: string, charged: boolean): NewRun {
+function completed(run: NewRun, checked: Checked, instructions: string, charged: boolean): NewRun {
   const { chosen, session, prepared, role } = checked;
   const { role: _, ...request } = run.request;
   const { manifestHash } = session;
@@ -226,7 +232,7 @@ function completed(run: NewRun, query: Query, checked: Checked, instructions: st
       ...who,
       told: prepared.told,
       provider: chosen.provider.name,
-      model: query.llm?.model ?? chosen.model,
+      model: chosen.model,
       system: systemText(instructions, session.manifest.instructions),
       charged,
     },

@@ -105,15 +105,14 @@ const spoken = (turn: ModelTurn): RunEvent[] => (turn.text === "" ? [] : [{ type
 /** Adds a turn to the state and gives the entry that stores it: its reasoning, its use of tokens, its cost. */
 function entryOf(state: RunState, turn: ModelTurn, deps: LoopDeps) {
   const { model } = state;
-  const { charged } = state.run.request;
   const price = model.cost(turn.usage);
   const warnings = [...(turn.warnings ?? [])];
-  if (price === undefined) warnings.push(unpriced(model.model, charged));
+  if (price === undefined) warnings.push(`No price is known for model ${model.model}: its cost counts as 0`);
   const record: TurnRecord = {
     step: state.turns.length,
     messages: [{ role: "assistant", text: turn.text, calls: turn.calls, ...(turn.echo && { echo: turn.echo }) }],
     usage: turn.usage,
-    costMicros: price ?? (charged ? model.assumedCost(turn.usage) : 0),
+    costMicros: price ?? 0,
     warnings,
   };
   state.turns.push(record);
@@ -133,9 +132,4 @@ function entryOf(state: RunState, turn: ModelTurn, deps: LoopDeps) {
     },
     events: turn.thoughts.map((content): RunEvent => ({ type: "thought", content })),
   };
-}
-
-function unpriced(model: string, charged: boolean): string {
-  const consequence = charged ? "it was charged like its provider's default model" : "its cost counts as 0";
-  return `No price is known for model ${model}: ${consequence}`;
 }

@@ -16,6 +16,11 @@ export const sessionNotFound = (): RunFailure =>
   new RunFailure("agent_session_not_found", MESSAGES.agent_session_not_found);
 export const insufficientCredits = (): RunFailure =>
   new RunFailure("insufficient_credits", MESSAGES.insufficient_credits);
+export const unpricedModel = (model: string): RunFailure =>
+  new RunFailure(
+    "model_not_allowed",
+    `No price is known for model ${model}, so organisations that pay cannot use it. Name another model, or have the operator add its price (PATCHBAY_PRICES).`,
+  );
 export const timedOut = (): RunFailure => new RunFailure("deadline_exceeded", MESSAGES.deadline_exceeded);
 export const cancelled = (): RunFailure => new RunFailure("cancelled", MESSAGES.cancelled);
 

@@ -12,7 +12,7 @@ const SHOWN_UNITS = 500;
  * between the two is what a model's call goes through. Costs nothing.
  */
 export function trialModel(call: TrialCall): ChosenModel {
-  return { provider: trialProvider(call), model: TRIAL, cost: () => 0, assumedCost: () => 0 };
+  return { provider: trialProvider(call), model: TRIAL, cost: () => 0 };
 }
 
 /** The text of a run that tries a function. */

@@ -40,6 +40,19 @@ test("a caller's model is taken as it is named", () => {
   expect(chosen(catalog.choose({ provider: "anthropic", model: "claude-next" }))).toEqual(["anthropic", "claude-next"]);
 });
 
+test("Gemini's full model names lose the part that its address has already", () => {
+  const catalog = createModelCatalog({ gemini: { apiKey }, openai: { apiKey, api: "chat" } });
+
+  expect(chosen(catalog.choose({ provider: "gemini", model: "models/gemini-4-argon" }))).toEqual([
+    "gemini",
+    "gemini-4-argon",
+  ]);
+  expect(chosen(catalog.choose({ provider: "openai", model: "openai/gpt-6-astra" }))).toEqual([
+    "openai",
+    "openai/gpt-6-astra",
+  ]);
+});
+
 test("a provider without a key is missing by its name", () => {
   const catalog = createModelCatalog({ anthropic: { apiKey } });
 

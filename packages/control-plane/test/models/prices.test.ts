@@ -30,6 +30,22 @@ test("a dated model has the price of its name", () => {
   expect(createPrices().cost("gpt-4.1-mini-2025-04-14", usage)).toBe(createPrices().cost("gpt-4.1-mini", usage));
 });
 
+test.each([
+  ["openai/gpt-6-astra", "gpt-6-astra"],
+  ["gpt-6-astra-latest", "gpt-6-astra"],
+  ["models/gemini-4-argon", "gemini-4-argon"],
+  ["openrouter/openai/gpt-4.1-mini-2025-04-14", "gpt-4.1-mini"],
+])("%s has the price of %s", (name, meant) => {
+  expect(createPrices().cost(name, usage)).toBe(createPrices().cost(meant, usage));
+  expect(createPrices().cost(name, usage)).toBeGreaterThan(0);
+});
+
+test("the price file's own entry for a prefixed name wins over the model that it names", () => {
+  const prices = createPrices({ models: { "gateway/gpt-6-luna": { input: 7, output: 7 } } });
+
+  expect(prices.cost("gateway/gpt-6-luna", usage)).toBe(7 * 1100);
+});
+
 test("a model without a known price has no cost", () => {
   expect(createPrices().cost("llama-4", usage)).toBeUndefined();
 });

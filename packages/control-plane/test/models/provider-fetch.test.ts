@@ -48,13 +48,18 @@ test("an error whose body is cut keeps its status", async () => {
   expect((await createProviderFetch()(url, post("one"))).status).toBe(500);
 });
 
-test("an address that has moved is followed", async () => {
+test("a redirect is an error that names its target, and the request is sent nowhere else", async () => {
+  const asked: string[] = [];
   const url = await serve((request, response) => {
-    if (request.url === "/old") return response.writeHead(307, { Location: "/new" }).end();
-    return void text(request).then((body) => response.end(`${request.url} ${body}`));
+    asked.push(request.url ?? "");
+    response.writeHead(307, { Location: "http://elsewhere.example/loot" }).end();
   });
 
-  expect(await read(await createProviderFetch()(`${url}/old`, post("one")))).toBe("/new one");
+  const response = await createProviderFetch()(`${url}/old`, post("one"));
+
+  expect([response.ok, response.status]).toEqual([false, 307]);
+  expect(await response.text()).toContain("redirects to http://elsewhere.example/loot. Redirects are not followed");
+  expect(asked).toEqual(["/old"]);
 });
 
 test("an abort rejects before the answer and ends a body after it", async () => {

@@ -1,5 +1,5 @@
-import { expect, test } from "vitest";
-import type { ChosenModel } from "../../src/ports/model-provider.ts";
+import { describe, expect, test } from "vitest";
+import type { ChosenModel, ModelCatalog } from "../../src/ports/model-provider.ts";
 import { startCore } from "./core.ts";
 import { fakeGateway, manifestOf, ok } from "./fake-gateway.ts";
 import { scriptedModel } from "./scripted-model.ts";
@@ -52,17 +52,63 @@ test("an organisation without credits is refused, and one with too few for a tur
   expect(model.requests).toHaveLength(1);
 });
 
-test("a model without a known price is charged like its provider's default one, and says so", async () => {
+describe("a model without a known price", () => {
   const { catalog } = scriptedModel(() => ({ text: "ok" }));
-  const models: typeof catalog = {
-    choose: () => ({ ...(catalog.choose() as ChosenModel), cost: () => undefined, assumedCost: () => 500 }),
+  const models: ModelCatalog = {
+    choose: ({ model = "default-1" } = {}) => ({ ...(catalog.choose() as ChosenModel), model, cost: () => undefined }),
   };
-  await using core = await startCore({ models, gateway: fakeGateway(MANIFEST, () => ok(1)).gateway, tier: "starter" });
-  await core.store.accounts.grant("org_1", 1_000);
+  const { gateway } = fakeGateway(MANIFEST, () => ok(1));
 
-  const answer = await core.query("Hi");
+  test("is refused with 400 where a query of a paying organisation names it", async () => {
+    await using core = await startCore({ models, gateway, tier: "starter" });
+    await core.store.accounts.grant("org_1", 1_000);
 
-  expect(answer.usage.costUsd).toBe(0.0005);
-  expect(answer.warnings).toEqual([expect.stringContaining("No price is known for model")]);
-  expect(await core.store.accounts.balance("org_1")).toBe(500);
+    await expect(core.query("Hi", { llm: { provider: "gemini", model: "gemini-next" } })).rejects.toMatchObject({
+      code: "model_not_allowed",
+      message: expect.stringContaining("No price is known for model gemini-next") as string,
+      details: [{ path: "llmConfig.model" }],
+    });
+    expect(await core.store.runs.list("agt_1", { limit: 9 })).toEqual([]);
+  });
+
+  test("ends the run inside the response where it is the default of a paying organisation", async () => {
+    await using core = await startCore({ models, gateway, tier: "starter" });
+    await core.store.accounts.grant("org_1", 1_000);
+
+    expect(await core.query("Hi")).toMatchObject({
+      success: false,
+      code: "model_not_allowed",
+      errorMessage: expect.stringContaining("model default-1") as string,
+    });
+    expect(await core.store.accounts.balance("org_1")).toBe(1_000);
+  });
+
+  test("answers in an organisation that does not pay, and says that its cost counts as 0", async () => {
+    await using core = await startCore({ models, gateway });
+
+    expect(await core.query("Hi")).toMatchObject({
+      success: true,
+      usage: { costUsd: 0 },
+      warnings: ["No price is known for model default-1: its cost counts as 0"],
+    });
+  });
+});
+
+test("text without Latin letters reserves a token for each character", async () => {
+  const model = scriptedModel(() => ({ text: "ok" }));
+  const { gateway } = fakeGateway(MANIFEST, () => ok(1));
+  await using core = await startCore({ models: model.catalog, gateway, tier: "starter" });
+  const { start } = core.store.runs;
+  const reserved: (number | undefined)[] = [];
+  core.store.runs.start = async (run) => {
+    reserved.push(run.holdMicros);
+    return await start(run);
+  };
+  await core.store.accounts.grant("org_1", 1_000_000);
+
+  await core.query("x".repeat(3_000));
+  await core.query("\u6f22".repeat(3_000));
+
+  // The scripted model costs one micro-USD for a token of input.
+  expect(reserved[1]! - reserved[0]!).toBe(2_000);
 });

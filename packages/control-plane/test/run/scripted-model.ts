@@ -14,7 +14,6 @@ export function scriptedModel(turns: ScriptedTurn[] | ((request: ModelRequest, i
   const chosen: ChosenModel = {
     model: "scripted-1",
     cost: (usage) => usage.input + usage.output * 2,
-    assumedCost: () => 0,
     provider: {
       name: "scripted",
       async *stream(request, { signal }) {

@@ -15,7 +15,7 @@ function deafModel(): { catalog: ModelCatalog; asked: Promise<void> } {
     asked.resolve();
     yield await never;
   }
-  const chosen = { provider: { name: "deaf", stream }, model: "deaf", cost: () => 0, assumedCost: () => 0 };
+  const chosen = { provider: { name: "deaf", stream }, model: "deaf", cost: () => 0 };
   return { catalog: { choose: () => chosen }, asked: asked.promise };
 }
 
