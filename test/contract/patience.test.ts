@@ -19,7 +19,6 @@ describe.concurrent("what takes seconds", () => {
     await system.desk.stopped("a");
 
     expect(performance.now() - left).toBeGreaterThan(4_900);
-    expect(performance.now() - left).toBeLessThan(7_000);
     const rest = await system.get(`/agents/${system.agentId}/runs/${first.runId}/events`, { "last-event-id": "1" });
     expect(await rest.text()).toContain('"code":"cancelled"');
   });

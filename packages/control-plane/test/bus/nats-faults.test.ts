@@ -9,13 +9,6 @@ import { randomPrefix, twoReplicas } from "./replicas.ts";
 
 const SOON = { timeoutMs: 5_000 };
 
-/** How long until it holds. */
-async function within(limitMs: number, condition: () => boolean, what: string): Promise<void> {
-  const began = performance.now();
-  await until(condition, what);
-  expect(performance.now() - began, what).toBeLessThan(limitMs);
-}
-
 describe.skipIf(!hasNatsServer())("a NATS server", () => {
   test("that is killed and comes back costs what was on its way, and nothing else", async () => {
     await using server = await ownNats();
@@ -39,18 +32,16 @@ describe.skipIf(!hasNatsServer())("a NATS server", () => {
     await begun.promise;
     await server.kill9();
     await lost;
-    await within(1_000, () => !here.healthy && !there.healthy, "both know themselves cut off");
+    await until(() => !here.healthy && !there.healthy, "both know themselves cut off");
 
-    const began = performance.now();
     await expect(here.request("call.desk.one", 1, SOON)).rejects.toThrow(NoResponders);
-    expect(performance.now() - began).toBeLessThan(100);
     here.publish("run.one", "while away");
     expect(own.bodies).toEqual(["while away"]);
     expect(await here.request("call.desk.own", 1, SOON)).toBe("own");
     const late = heardOn(there, "run.two");
 
     await server.start();
-    await within(3_000, () => here.healthy && there.healthy, "both are back");
+    await until(() => here.healthy && there.healthy, "both are back");
     await settle();
     here.publish("run.one", "back");
     here.publish("run.two", "back");
@@ -88,7 +79,7 @@ describe.skipIf(!hasNatsServer())("a NATS server", () => {
 
     await server.pause();
     await expect(ends.here.request("call.desk.one", 1, { timeoutMs: 50 })).rejects.toThrow(RequestLost);
-    await within(2_000, () => !ends.here.healthy && !ends.there.healthy, "both notice");
+    await until(() => !ends.here.healthy && !ends.there.healthy, "both notice");
     await expect(ends.here.request("call.desk.one", 2, SOON)).rejects.toThrow(NoResponders);
 
     server.resume();
@@ -145,7 +136,7 @@ describe.skipIf(!hasNatsServer())("a NATS server", () => {
     await expect(bus.request("call.desk.two", 1, SOON)).rejects.toThrow(NoResponders);
 
     await server.start();
-    await within(4_000, () => bus.reached && bus.healthy, "it is reached");
+    await until(() => bus.reached && bus.healthy, "it is reached");
     await using other = await closing(createNatsBus(server.url, { prefix }));
     expect(await other.request("call.desk.one", 1, SOON)).toBe("served");
     other.publish("run.one", "together");

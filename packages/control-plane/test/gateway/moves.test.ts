@@ -180,12 +180,10 @@ test("a call offered to a silent holder is undelivered in time, and not taken wh
   const run = await cluster.startRun(x!);
   await x!.gateway.connected("agent-a");
   cluster.hub.fate = ({ label }) => (label === "request call" ? { delayMs: 700 } : "pass");
-  const began = performance.now();
-
   expect(await x!.gateway.deliver(await cluster.intend(run, desk.instanceId), { signal })).toEqual({
     kind: "undelivered",
   });
-  expect(performance.now() - began).toBeLessThan(600);
+  expect(cluster.hub.carried).not.toContain("reply call 1");
   await until(() => cluster.hub.carried.includes("reply call 1"), "the late answer");
   expect(desk.service.invoked).toEqual([]);
 });

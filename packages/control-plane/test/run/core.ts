@@ -33,7 +33,7 @@ export async function startCore(options: CoreOptions) {
     await store.accounts.createOrg({ orgId: "org_1", name: "Org", tier });
     await store.accounts.createAgent({ agentId: "agt_1", orgId: "org_1", name: "Desk", instructions: "Be brief." });
   }
-  const session = await gateway.session("agt_1", { signal: AbortSignal.timeout(1_000) });
+  const session = await gateway.session("agt_1", { signal: AbortSignal.timeout(10_000) });
   if (session) await store.runtimes.saveManifest("agt_1", session.manifestHash, session.manifest);
   const bus = createMemoryBus();
   const lines: QueryLine[] = [];

@@ -61,7 +61,7 @@ test("resuming after any event gives exactly the rest", async () => {
 
   for (let after = 0; after <= 3; after++) {
     const seen: string[] = [];
-    const options = { after, deltas: false, signal: AbortSignal.timeout(1_000) };
+    const options = { after, deltas: false, signal: AbortSignal.timeout(10_000) };
     for await (const event of follow(RUN, options, { runs, feed, watch, orDraining })) seen.push(event.body);
     expect(seen).toEqual(log.slice(after).map((event) => event.body));
   }
@@ -71,7 +71,7 @@ test("live events are shown only to those who asked for them", async () => {
   const { runs, feed, append } = growingLog();
   const shown = async (deltas: boolean): Promise<string[]> => {
     const types: string[] = [];
-    const options = { after: 0, deltas, signal: AbortSignal.timeout(2_000) };
+    const options = { after: 0, deltas, signal: AbortSignal.timeout(10_000) };
     for await (const event of follow(RUN, options, { runs, feed, watch, orDraining }))
       types.push((JSON.parse(event.body) as { type: string }).type);
     return types;
