@@ -1,5 +1,6 @@
 import { ErrorBody, HTTP_ERROR_CODES, RUN_ERROR_CODES, CALL_ERROR_CODES } from "@patchbay/protocol";
 import { describe, expect, test } from "vitest";
+import { openSocket, requestText } from "../../packages/control-plane/test/http/support/raw-socket.ts";
 import { StoreUnavailable } from "../../packages/control-plane/src/ports/run-store.ts";
 import { scriptFor } from "../support/providers/index.ts";
 import { breakStore } from "./breaking-store.ts";
@@ -96,6 +97,31 @@ test("X-Request-Id is on every response, a caller's own is kept", async () => {
   expect(odd.headers.get("X-Request-Id")).toMatch(/^req_/);
   expect((await system.get("/healthz")).headers.get("X-Request-Id")).toMatch(/^req_/);
 });
+
+test("a request with an expectation that is not known, or a Host that is not valid, keeps its X-Request-Id", async () => {
+  await using system = await startDesk(answering);
+  const expecting = await exchangeBytes(system, requestText("GET", "/healthz", { Expect: "tea", ...CLOSING }));
+  const badHost = await exchangeBytes(system, requestText("GET", "/healthz", { Host: "a b", ...CLOSING }));
+
+  expect(expecting).toMatch(/^HTTP\/1.1 200 .*x-request-id: mine-1\r\n/is);
+  expect(badHost).toMatch(/^HTTP\/1.1 400 .*x-request-id: mine-1\r\n.*"requestId":"mine-1"/is);
+});
+
+test("HTTP/1.0 needs no Host header", async () => {
+  await using system = await startDesk(answering);
+  for (const path of ["/healthz", "/readyz", "/metrics"])
+    expect(await exchangeBytes(system, `GET ${path} HTTP/1.0\r\n\r\n`)).toMatch(/^HTTP\/1.1 200 /);
+  expect(await exchangeBytes(system, "GET /healthz HTTP/1.1\r\n\r\n")).toMatch(/^HTTP\/1.1 400 /);
+});
+
+const CLOSING = { "X-Request-Id": "mine-1", Connection: "close" };
+
+/** Everything that the server answers to these bytes. */
+async function exchangeBytes({ plane }: Desk, bytes: string): Promise<string> {
+  using socket = await openSocket(plane.port);
+  socket.write(bytes);
+  return await socket.closed();
+}
 
 test("unknown route -> 404, wrong method -> 405 with Allow (before the key is looked at)", async () => {
   await using system = await startDesk(answering);

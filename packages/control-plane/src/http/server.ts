@@ -1,4 +1,4 @@
-import { createServer, STATUS_CODES, type IncomingMessage } from "node:http";
+import { createServer, STATUS_CODES, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { getRequestListener, RequestError } from "@hono/node-server";
@@ -36,7 +36,15 @@ const TIMES = {
 /** The app on a socket of its own, with the limits that guard it from slow or broken clients. */
 export function createHttpServer(options: { app: Hono<HttpEnv>; upgrade: UpgradeHandler; log: Log }): HttpServer {
   const { app, upgrade, log } = options;
-  const listener = getRequestListener(app.fetch, { errorHandler: (error) => unservable(error, log) });
+  function serve(request: IncomingMessage, response: ServerResponse): void {
+    if (!server.listening) response.setHeader("Connection", "close");
+    const listener = getRequestListener(app.fetch, {
+      // HTTP/1.0 needs no Host header, and load balancers check health without one.
+      hostname: "localhost",
+      errorHandler: (error) => unservable(error, request, log),
+    });
+    void listener(request, response);
+  }
   const server = createServer(
     {
       ...TIMES,
@@ -44,11 +52,10 @@ export function createHttpServer(options: { app: Hono<HttpEnv>; upgrade: Upgrade
       // Other offers to upgrade (h2c, say) are ignored, as HTTP allows: their requests are answered like any.
       shouldUpgradeCallback: wantsLink,
     },
-    (request, response) => {
-      if (!server.listening) response.setHeader("Connection", "close");
-      void listener(request, response);
-    },
+    serve,
   );
+  // An expectation other than 100-continue is ignored. Node answers it with a bare 417, without an X-Request-Id.
+  server.on("checkExpectation", serve);
   server.on("clientError", refuse);
   server.on("upgrade", (request, socket, head) => {
     if (wantsLink(request)) upgrade(request, socket, head);
@@ -88,12 +95,12 @@ function wantsLink(request: Pick<IncomingMessage, "method" | "url" | "headers">)
 }
 
 /** Answers requests that are HTTP but name nothing that could be served: a broken Host header, say. */
-function unservable(error: unknown, log: Log): Response {
+function unservable(error: unknown, request: IncomingMessage, log: Log): Response {
   const ours = !(error instanceof RequestError);
   if (ours) log.error("request failed", { error: traceOf(error) });
   const code: HttpErrorCode = ours ? "internal" : "invalid_request";
   const message = ours ? "Something went wrong on our side." : "The request's target or Host header is not valid.";
-  const requestId = requestIdOf(undefined);
+  const requestId = ownRequestId(request);
   return new Response(JSON.stringify(errorBody(code, message, requestId)), {
     status: STATUS_OF[code],
     headers: { "Content-Type": "application/json", "X-Request-Id": requestId },
@@ -112,14 +119,18 @@ function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
 
 /** Reached where this Node cannot leave other upgrades alone. */
 function refuseUpgrade(request: IncomingMessage, socket: Duplex): void {
-  const given = request.headers["x-request-id"];
-  const requestId = requestIdOf(typeof given === "string" ? given : undefined);
+  const requestId = ownRequestId(request);
   const body = JSON.stringify(errorBody("not_found", "Only /functions/connect takes a WebSocket.", requestId));
   socket.on("error", () => socket.destroy());
   socket.end(
     `HTTP/1.1 404 Not Found\r\nConnection: close\r\nX-Request-Id: ${requestId}\r\nContent-Type: application/json\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
+}
+
+function ownRequestId({ headers }: IncomingMessage): string {
+  const given = headers["x-request-id"];
+  return requestIdOf(typeof given === "string" ? given : undefined);
 }
 
 function unlistenable(error: NodeJS.ErrnoException, port: number, host: string): Error {
