@@ -8,7 +8,7 @@ import { wireSchema } from "./wire-schema.ts";
 /** Tags the items this wire's turns are echoed with. */
 export const RESPONSES_WIRE = "openai-responses";
 
-/** The wire refuses smaller limits. */
+/** The API refuses smaller limits. */
 const MIN_OUTPUT_TOKENS = 16;
 
 export interface ResponsesRequest {
@@ -22,6 +22,10 @@ export function responsesRequest(request: ModelRequest): ResponsesRequest {
   const names = wireNames(functions);
   const can = openaiCapabilities(model, "responses");
   const { temperature, warnings } = settleTemperature(request, { takes: can.temperature, max: 2 });
+  if (maxTokens < MIN_OUTPUT_TOKENS)
+    warnings.push(
+      `The model ${model} takes at least ${MIN_OUTPUT_TOKENS} output tokens, so ${MIN_OUTPUT_TOKENS} were allowed instead of ${maxTokens}.`,
+    );
   const body: JsonObject = {
     model,
     input: request.messages.flatMap((message) => items(message, model, names)),
