@@ -44,7 +44,7 @@ describe("GET /agents/{agent_id}/threads", () => {
     }
 
     expect(seen).toEqual(asked.toReversed());
-    for (const query of ["limit=0", "limit=101", "limit=x", "cursor=nonsense"])
+    for (const query of ["limit=0", "limit=101", "limit=x", "limit=0x10", "limit=1e1", "limit=1.0", "cursor=nonsense"])
       expect((await system.get(`${threadsOf(system)}?${query}`)).status).toBe(400);
   });
 

@@ -12,6 +12,45 @@ test("query: the trimmed text is what the model sees", async () => {
   expect(system.sent()[0]?.messages).toEqual([expect.objectContaining({ role: "user", text: "What is late?" })]);
 });
 
+test("query takes 100,000 UTF-16 units, role and sessionId 200; one more -> 400", async () => {
+  await using system = await startDesk(answering);
+  const emoji = (units: number) => "\u{1F600}".repeat(units / 2);
+
+  expect(await system.query(emoji(100_000), { role: emoji(200), sessionId: emoji(200) })).toMatchObject({
+    success: true,
+  });
+  for (const [path, body] of Object.entries({
+    query: { query: `${emoji(100_000)}x` },
+    role: { query: "hi", role: `${emoji(200)}x` },
+    sessionId: { query: "hi", sessionId: `${emoji(200)}x` },
+  })) {
+    const response = await system.post(system.path(), body);
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({
+      details: [{ path, message: expect.stringContaining("UTF-16 units") }],
+    });
+  }
+});
+
+test("a number of the context that reading would change -> 400 that names it; others reach functions as sent", async () => {
+  await using system = await startDesk(callThenAnswer([{ name: "look_up", arguments: { id: "7" } }]));
+  for (const number of ["9007199254740993", "-1e400", "1e-400"]) {
+    const contextJson = `{"order":{"id":${number}}}`;
+    const response = await system.post(system.path(), { query: "hi", contextJson });
+    const local = system.local("hi", { context: "CONTEXT" }, (body) => body.replace('"CONTEXT"', contextJson));
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({
+      details: [{ path: "contextJson", message: expect.stringContaining(`${number}, which`) }],
+    });
+    await expect(local).rejects.toThrow(/status 400.*cannot keep exactly/);
+  }
+  const kept = '{"big":9007199254740992,"small":-0.1,"text":"9007199254740993 \\" 1e400","fraction":1.10,"power":1e21}';
+
+  await system.query("hi", { contextJson: kept });
+
+  expect(system.desk.handled).toMatchObject([{ context: JSON.parse(kept) as object }]);
+});
+
 test("unknown members are ignored; null for an optional member and '' for an optional string count as absent", async () => {
   await using system = await startDesk(answering);
   const absent = { threadId: "", sessionId: "", role: "", contextJson: "", analysisMode: null, llmConfig: null };
@@ -196,5 +235,17 @@ describe("llmConfig", () => {
     expect(system.sent().map(({ temperature }) => temperature)).toEqual([0.5, undefined]);
     expect(plain).not.toHaveProperty("warnings");
     expect(reasoning).toMatchObject({ success: true, warnings: [expect.stringContaining("temperature")] });
+  });
+
+  test("maxTokens that the provider takes only raised are raised, and the response says so in warnings", async () => {
+    await using system = await startDesk(answering);
+    const ask = (maxTokens: number) => system.query("hi", { llmConfig: { provider: "openai", maxTokens } });
+
+    const raised = await ask(15);
+    const taken = await ask(16);
+
+    expect(system.sent().map(({ maxTokens }) => maxTokens)).toEqual([16, 16]);
+    expect(raised).toMatchObject({ success: true, warnings: [expect.stringContaining("16 output tokens")] });
+    expect(taken).not.toHaveProperty("warnings");
   });
 });

@@ -1,5 +1,6 @@
 export * from "./codes.ts";
 export * from "./events.ts";
+export * from "./exact-numbers.ts";
 export * from "./frames.ts";
 export * from "./json.ts";
 export * from "./limits.ts";

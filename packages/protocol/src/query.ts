@@ -1,6 +1,8 @@
 import { z } from "zod";
+import { inexactNumber } from "./exact-numbers.ts";
 import { isJsonObject, type JsonObject } from "./json.ts";
 import { LIMITS } from "./limits.ts";
+import { textUpTo } from "./text.ts";
 
 /** `null` and the empty string count as absent, as the contract says of optional members. */
 function optional<T extends z.ZodType>(schema: T) {
@@ -10,11 +12,9 @@ function optional<T extends z.ZodType>(schema: T) {
 const queryText = z
   .string()
   .transform((text) => text.trim())
-  .pipe(
-    z.string().min(1, "must not be empty").max(LIMITS.queryUnits, `must have at most ${LIMITS.queryUnits} characters`),
-  );
+  .pipe(textUpTo(LIMITS.queryUnits).min(1, "must not be empty"));
 
-const label = optional(z.string().max(LIMITS.labelUnits));
+const label = optional(textUpTo(LIMITS.labelUnits));
 const maxTokens = z.int().min(1).max(LIMITS.maxTokens);
 
 /** The providers a caller may name. */
@@ -46,7 +46,10 @@ export const LlmConfig = z.object({
 });
 export type LlmConfig = z.infer<typeof LlmConfig>;
 
-/** Parses `contextJson`: the text of a JSON object. Members named `__proto__` are dropped. */
+/**
+ * Parses `contextJson`: the text of a JSON object. Members named `__proto__` are dropped. Functions get the context as it was
+ * sent, so a number that reading would change is refused.
+ */
 const contextText = z.string().transform((text, context): JsonObject => {
   const fault = (message: string): never => {
     context.addIssue({ code: "custom", message });
@@ -57,8 +60,15 @@ const contextText = z.string().transform((text, context): JsonObject => {
   const parsed = parseJson(text);
   if (!parsed.ok) return fault(parsed.message);
   if (!isJsonObject(parsed.value)) return fault("must hold a JSON object");
+  const inexact = inexactNumber(text);
+  if (inexact !== undefined) return fault(inexactMessage(inexact));
   return parsed.value;
 });
+
+/** Says that a number of a context cannot be handed on as it was sent; lacks its subject, as messages of `parseJson` do. */
+export function inexactMessage(number: string): string {
+  return `holds the number ${number}, which JSON readers cannot keep exactly. Send it as a string`;
+}
 
 /** Body of the two query endpoints. Unknown members are ignored. */
 export const QueryRequest = z.object({

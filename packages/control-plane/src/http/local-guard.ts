@@ -17,7 +17,7 @@ export function guardLocal({ c }: Exchange, { host, publicUrl, corsOrigins }: Gu
   if (LOOPBACK.test(bound) && !LOOPBACK.test(name) && name !== bound && name !== own?.hostname)
     throw new ServiceError(
       "invalid_request",
-      "This Host is not served. The local variant answers to localhost; name another address with --public-url or --host.",
+      `The Host ${quoted(asked)} is not served. The local variant answers to localhost; start the server with --host to serve another name.`,
     );
 
   const origin = c.req.header("Origin");
@@ -25,9 +25,11 @@ export function guardLocal({ c }: Exchange, { host, publicUrl, corsOrigins }: Gu
   if (origin === own?.origin || origin === `http://${asked}` || origin === `https://${asked}`) return;
   throw new ServiceError(
     "invalid_request",
-    "Pages of this Origin may not use the local variant. Name the origin with --cors-origin.",
+    `Pages of the origin ${quoted(origin)} may not use the local variant. Start the server with --cors-origin ORIGIN to allow them.`,
   );
 }
+
+const quoted = (header: string): string => JSON.stringify(header.slice(0, 200));
 
 function hostname(host: string): string {
   return host.replace(/:\d+$/, "").toLowerCase();

@@ -47,7 +47,7 @@ export function queryRoutes(deps: HttpDeps): Record<"query" | "queryStream" | "l
         asLocalCaller(exchange, deps, async (caller) => {
           await countQuery(exchange, caller, deps.rateLimit);
           requireJsonType(exchange);
-          const asked = parseLocalQuery(parseBody(await readBody(exchange)));
+          const asked = parseLocalQuery(parseBody(await readBody(exchange), { exact: true }));
           const run = await runs.start(caller, asked.query).catch(inLocalWords);
           accepted({ run, deltas: asked.deltas });
           return streamRun(deps, exchange, run, {

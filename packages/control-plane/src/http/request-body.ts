@@ -1,12 +1,15 @@
 import { createHash } from "node:crypto";
-import { isJsonObject, LIMITS, parseJson, type ParsedJson } from "@patchbay/protocol";
+import { inexactMessage, inexactNumber, isJsonObject, LIMITS, parseJson, type ParsedJson } from "@patchbay/protocol";
 import { ServiceError } from "../ports/service-error.ts";
 import type { Exchange } from "./deps.ts";
 
 /** A body as it arrived. `tooLarge` bodies are not kept. */
 export type RawBody = { tooLarge: false; bytes: Uint8Array } | { tooLarge: true };
 
-const JSON_TYPE = /^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?;?\s*$/i;
+const JSON_TYPE = /^application\/json\s*(;|$)/i;
+const CHARSET = /;\s*charset\s*=\s*"?([^";\s]*)/i;
+/** Names of UTF-8, and of its part that has only ASCII. */
+const UTF_8 = /^(utf-?8|us-ascii)$/i;
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
 /** Reads the body, but never more than the limit: bytes are counted as they come, whatever the headers claim. */
@@ -36,30 +39,46 @@ async function readCounted(body: ReadableStream<Uint8Array> | null): Promise<Raw
   return { tooLarge: false, bytes: Buffer.concat(chunks, size) };
 }
 
+/** Refuses bodies that are compressed, of another type, or of another encoding than UTF-8. Other parameters of the type are ignored. */
 export function requireJsonType({ c }: Exchange): void {
-  const type = c.req.header("Content-Type");
-  if (type !== undefined && JSON_TYPE.test(type)) return;
+  const coding = c.req.header("Content-Encoding");
+  if (coding !== undefined && !/^(identity)?$/i.test(coding.trim()))
+    throw new ServiceError("unsupported_media_type", "The body is compressed. Send it without Content-Encoding.");
+  const type = c.req.header("Content-Type") ?? "";
+  const charset = CHARSET.exec(type)?.[1];
+  if (JSON_TYPE.test(type) && (charset === undefined || UTF_8.test(charset))) return;
   throw new ServiceError(
     "unsupported_media_type",
     "The body must be JSON in UTF-8: send Content-Type: application/json.",
   );
 }
 
-/** Parses a body, or throws what its size or text deserves. */
-export function parseBody(raw: RawBody): unknown {
+/**
+ * Parses a body, or throws what its size or text deserves. `exact` refuses numbers that reading changes: for a body with a
+ * context, which functions get as it was sent.
+ */
+export function parseBody(raw: RawBody, { exact = false }: { exact?: boolean } = {}): unknown {
   if (raw.tooLarge) throw new ServiceError("payload_too_large", `The body may have at most ${LIMITS.bodyBytes} bytes.`);
-  const parsed = parseBytes(raw.bytes);
+  const parsed = parseBytes(raw.bytes, exact);
   if (parsed.ok) return parsed.value;
   throw new ServiceError("invalid_request", `The body ${parsed.message}.`, {
     details: [{ path: "", message: parsed.message }],
   });
 }
 
-function parseBytes(bytes: Uint8Array): ParsedJson {
+function parseBytes(bytes: Uint8Array, exact = false): ParsedJson {
+  const text = decoded(bytes);
+  if (text === undefined) return { ok: false, message: "is not valid UTF-8" };
+  const parsed = parseJson(text);
+  const inexact = exact && parsed.ok ? inexactNumber(text) : undefined;
+  return inexact === undefined ? parsed : { ok: false, message: inexactMessage(inexact) };
+}
+
+function decoded(bytes: Uint8Array): string | undefined {
   try {
-    return parseJson(decoder.decode(bytes));
+    return decoder.decode(bytes);
   } catch {
-    return { ok: false, message: "is not valid UTF-8" };
+    return undefined;
   }
 }
 

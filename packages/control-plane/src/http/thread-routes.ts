@@ -38,7 +38,8 @@ function pageOf({ c }: Exchange): { limit: number; cursor?: string } {
   const { limit: asked, cursor } = c.req.query();
   const limit = asked === undefined || asked === "" ? DEFAULT_LIMIT : Number(asked);
   const faults: Fault[] = [];
-  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
+  // Digits only: Number also reads 0x10 and 1e1.
+  if ((asked && !/^\d+$/.test(asked)) || limit < 1 || limit > MAX_LIMIT)
     faults.push({ path: "limit", message: `must be a whole number from 1 to ${MAX_LIMIT}` });
   if (cursor !== undefined && cursor.length > LONGEST_CURSOR)
     faults.push({ path: "cursor", message: "must be a nextCursor of an earlier page" });

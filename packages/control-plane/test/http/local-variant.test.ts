@@ -228,7 +228,7 @@ describe("pages of other sites", () => {
     async (host) => {
       const { received, starts } = await ask(host);
       expect(received).toMatch(/^HTTP\/1\.1 400 /);
-      expect(received).toContain("--public-url");
+      expect(received).toContain("--host");
       expect(starts).toBe(0);
     },
   );

@@ -151,19 +151,25 @@ describe("a QueryRequest", () => {
 });
 
 describe("the content type", () => {
-  test.each(["application/json", "application/json; charset=utf-8", 'Application/JSON;charset="UTF-8"'])(
-    "%s is taken",
-    async (type) => {
-      await using http = await startHttp();
-      expect((await http.post(QUERY, { query: "hi" }, { "Content-Type": type })).status).toBe(200);
-    },
-  );
+  test.each([
+    "application/json",
+    "application/json; charset=utf-8",
+    'Application/JSON;charset="UTF-8"',
+    "application/json; charset=utf8",
+    "application/json; charset=us-ascii",
+    'application/json; profile="x"',
+    "application/json; odata=verbose; charset=utf-8",
+  ])("%s is taken", async (type) => {
+    await using http = await startHttp();
+    expect((await http.post(QUERY, { query: "hi" }, { "Content-Type": type })).status).toBe(200);
+  });
 
   test.each([
     "text/plain",
     "application/jsonp",
     "application/json, text/plain",
     "application/json; charset=latin1",
+    "application/json; profile=x; charset=utf-16",
     "multipart/form-data; boundary=x",
     "a",
   ])("%s is 415", async (type) => {
@@ -172,6 +178,19 @@ describe("the content type", () => {
     expect(response.status).toBe(415);
     expect(await response.json()).toMatchObject({ code: "unsupported_media_type" });
   });
+
+  test.each(["gzip", "br", "x-unknown"])(
+    "a body with Content-Encoding: %s is 415, whatever its bytes",
+    async (coding) => {
+      await using http = await startHttp();
+      const response = await http.post(QUERY, { query: "hi" }, { "Content-Encoding": coding });
+      expect(response.status).toBe(415);
+      expect(await response.json()).toMatchObject({
+        errorMessage: expect.stringContaining("without Content-Encoding"),
+      });
+      expect((await http.post(QUERY, { query: "hi" }, { "Content-Encoding": "identity" })).status).toBe(200);
+    },
+  );
 
   test("none is 415", async () => {
     await using http = await startHttp();

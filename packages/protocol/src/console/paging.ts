@@ -9,7 +9,8 @@ export const pageOf = <T extends z.ZodType>(item: T) =>
 
 /** What every list takes in its query string. `limit` defaults to 50. */
 export const paging = {
-  limit: z.coerce.number().int().min(1).max(100).optional(),
+  // Digits only: Number also reads 0x10 and 1e1.
+  limit: z.preprocess((text) => (/^\d+$/.test(String(text)) ? Number(text) : text), z.int().min(1).max(100)).optional(),
   cursor: z.string().max(1_000).optional(),
 };
 
