@@ -47,6 +47,8 @@ export const RuntimeFrame = z.discriminatedUnion("type", [
     /** Stable for the life of the runtime's process; new after a restart. */
     instanceId: id,
     manifest: Manifest,
+    /** Names the release that the process runs; without it each process is a deployment of its own. */
+    deployment: z.string().min(1).max(LIMITS.deploymentUnits).exactOptional(),
     /** Calls that the runtime runs side by side. */
     concurrency: z.int().positive().max(10_000),
     sdk: z.string().max(100),

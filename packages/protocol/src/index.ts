@@ -7,3 +7,4 @@ export * from "./limits.ts";
 export * from "./manifest.ts";
 export * from "./query.ts";
 export * from "./response.ts";
+export * from "./widening.ts";

@@ -7,6 +7,7 @@ export const LIMITS = {
   contextBytes: 65_536,
   jsonDepth: 64,
   labelUnits: 200,
+  deploymentUnits: 100,
   idempotencyKeyUnits: 255,
   maxTokens: 1_000_000,
   defaultMaxTokens: 8192,

@@ -48,7 +48,8 @@ export function createAnnouncer({ bus, replicaId }: { bus: Bus; replicaId: strin
 }
 
 function newsOf(link: Link, event: LinkNews["event"]): LinkNews {
-  const { connectionId, agentId, instanceId, manifestHash, concurrency } = link.identity;
+  const { connectionId, agentId, instanceId, service, deployment, manifestHash, concurrency } = link.identity;
   const { draining, calls } = link;
-  return { event, connectionId, agentId, instanceId, manifestHash, concurrency, draining, calls };
+  const offered = { service, ...(deployment !== undefined && { deployment }), manifestHash };
+  return { event, connectionId, agentId, instanceId, ...offered, concurrency, draining, calls };
 }

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { LINK_CLOSE } from "@patchbay/protocol";
 import type { WebSocket } from "ws";
 import type { Log } from "../ports/log.ts";
+import { setOf } from "./line.ts";
 import type { RuntimeStore, Store } from "../ports/stores.ts";
 import { parseRuntimeFrame } from "./frames.ts";
 import { closeSocket, type LinkIdentity } from "./link.ts";
@@ -32,15 +33,17 @@ export async function greet(
   if (!parsed.ok) return refuse(parsed.fault, parsed.message);
   if (parsed.frame.type !== "hello") return refuse("badFrame", "the first frame must be hello");
 
-  const { instanceId, manifest, concurrency, sdk } = parsed.frame;
+  const { instanceId, deployment, manifest, concurrency, sdk } = parsed.frame;
   const fault = manifestFault(manifest);
   if (fault !== undefined) return refuse("manifestRefused", fault);
   const { keyId, agentId, orgId } = key;
   const manifestHash = hashManifest(manifest);
-  const identity = { connectionId: randomUUID(), agentId, instanceId, manifestHash, concurrency };
+  const offered = { service: manifest.name, ...(deployment !== undefined && { deployment }), manifestHash };
+  const identity = { connectionId: randomUUID(), agentId, instanceId, ...offered, concurrency };
   try {
     await within(orgId, async () => {
       await store.saveManifest(agentId, manifestHash, manifest);
+      await store.noteSet(agentId, setOf(identity), manifest);
       await store.linkOpened({ ...identity, replicaId, draining: false, sdk });
     });
   } catch (error) {

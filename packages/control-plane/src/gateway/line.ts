@@ -1,5 +1,6 @@
 import type { JsonObject, PreparedContext } from "@patchbay/protocol";
 import type { CallOrder } from "../ports/function-gateway.ts";
+import type { SetIdentity } from "../ports/stores.ts";
 import type { Reservations } from "./reservations.ts";
 
 /** Which link of which runtime. */
@@ -8,9 +9,17 @@ export interface LineIdentity {
   connectionId: string;
   agentId: string;
   instanceId: string;
+  service: string;
+  /** The name of the deployment, where the runtime has one. */
+  deployment?: string;
   manifestHash: string;
   /** Calls that the runtime runs side by side. */
   concurrency: number;
+}
+
+/** The function set of a line as the store orders it. */
+export function setOf({ service, deployment, instanceId, manifestHash }: LineIdentity): SetIdentity {
+  return { service, deployment: deployment ?? instanceId, named: deployment !== undefined, manifestHash };
 }
 
 /** A call frame that waits for a free place on a link. */

@@ -68,6 +68,8 @@ export const LinkNews = z.object({
   connectionId: z.string(),
   agentId: z.string(),
   instanceId: z.string(),
+  service: z.string(),
+  deployment: z.string().exactOptional(),
   manifestHash: z.string(),
   concurrency: z.int().positive(),
   draining: z.boolean(),

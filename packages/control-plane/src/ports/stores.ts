@@ -1,4 +1,4 @@
-import type { Manifest, ThreadPage, ThreadDetail } from "@patchbay/protocol";
+import type { Manifest, ThreadPage, ThreadDetail, Widening } from "@patchbay/protocol";
 import type { ConsoleStore } from "./console-store.ts";
 import type { AuditEntry } from "./records.ts";
 import type { CallStore, RunStore } from "./run-store.ts";
@@ -94,9 +94,45 @@ export interface ThreadStore {
   erase(agentId: string, threadId: string): Promise<boolean>;
 }
 
+/** A function set as a deployment of a service offers it. */
+export interface SetIdentity {
+  service: string;
+  /** The deployment's name. Without one each runtime is a deployment of its own, and this is its instance id. */
+  deployment: string;
+  named: boolean;
+  manifestHash: string;
+}
+
+/** Where a set is in the order of its service: sets go by `place`, then by `position`; the newest one is the last. */
+export interface PlacedSet extends SetIdentity {
+  /** Position of the deployment's first set. */
+  place: number;
+  position: number;
+  /** True while it waits for a confirmation: it is not used. */
+  pending: boolean;
+}
+
+/** A function set that was connected. Times are milliseconds of the database's clock. */
+export interface DeployedSet extends SetIdentity {
+  /** 1, 2, 3 … within the service, oldest first. */
+  position: number;
+  firstSeenAt: number;
+  /** Hash of the set that was in use before it. */
+  replaces?: string;
+  /** What it allows and the set before it did not. */
+  widenings: Widening[];
+  confirmation: "none" | "pending" | "confirmed";
+  /** The member who confirmed it. */
+  confirmedBy?: string;
+  confirmedAt?: number;
+}
+
 /** A runtime's link to the replica that holds it. */
 export interface ConnectedRuntime {
   agentId: string;
+  service: string;
+  /** The deployment's name, where the runtime has one. */
+  deployment?: string;
   /** The runtime's process; the same over all its links. */
   instanceId: string;
   /** One link; a newer link of the same runtime replaces it. */
@@ -112,6 +148,21 @@ export interface ConnectedRuntime {
 export interface RuntimeStore {
   saveManifest(agentId: string, manifestHash: string, manifest: Manifest): Promise<void>;
   getManifest(agentId: string, manifestHash: string): Promise<Manifest | undefined>;
+  /**
+   * Gives a set its place in the order of its service, where it has none yet (`fresh`), and compares it with the set in use. Its
+   * manifest must be stored.
+   */
+  noteSet(
+    agentId: string,
+    set: SetIdentity,
+    manifest: Manifest,
+  ): Promise<Omit<DeployedSet, "position"> & { fresh: boolean }>;
+  /** What decides which set serves: the newest set of each service, and those that are connected. */
+  setOrder(agentId: string): Promise<PlacedSet[]>;
+  /** All of them, by service and oldest first. */
+  functionSets(agentId: string): Promise<DeployedSet[]>;
+  /** Confirms the newest deployment that waits with this set; false when none does. The confirmation holds for that deployment. */
+  confirmSet(agentId: string, manifestHash: string, confirmation: { by: string }): Promise<boolean>;
   /** Notes a new link, in place of an older one of the same runtime. `sdk`: what the runtime runs, as its hello says. */
   linkOpened(runtime: ConnectedRuntime & { sdk?: string }): Promise<void>;
   /** Notes that these links are still there; one that was replaced or closed changes nothing. */

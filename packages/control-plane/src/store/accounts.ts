@@ -1,4 +1,4 @@
-import { sql, type ExpressionBuilder } from "kysely";
+import { sql, type ExpressionBuilder, type Selectable } from "kysely";
 import type { AccountStore, Agent, Credential, Org } from "../ports/stores.ts";
 import { fromJson, present, toJson } from "./columns.ts";
 import { credentialRotation } from "./credential-rotation.ts";
@@ -175,7 +175,7 @@ function toOrg(row: Schema["orgs"]): Org {
   return { orgId: row.id, name: row.name, tier: row.tier };
 }
 
-function toAgent(row: Schema["agents"]): Agent {
+function toAgent(row: Selectable<Schema["agents"]>): Agent {
   return { agentId: row.id, orgId: row.org_id, name: row.name, instructions: row.instructions };
 }
 

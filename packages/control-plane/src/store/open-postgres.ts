@@ -8,6 +8,7 @@ import { postgresDialect, type PostgresStoreDialect } from "./dialect/postgres.t
 import { isUpToDate, migrate } from "./migrate.ts";
 import * as wall from "./migrations/0004-wall.ts";
 import * as memberWall from "./migrations/0006-members-wall.ts";
+import * as functionSetWall from "./migrations/0012-function-sets-wall.ts";
 import type { Engine, Schema } from "./schema.ts";
 
 /** Connects to a database on a server and brings it to this version's form. */
@@ -41,7 +42,11 @@ export async function isPostgresUpToDate(url: string): Promise<boolean> {
   return withPatience(dialect, (db) => isUpToDate(db, OF_POSTGRES));
 }
 
-const OF_POSTGRES = { "0004-wall": wall, "0006-members-wall": memberWall };
+const OF_POSTGRES = {
+  "0004-wall": wall,
+  "0006-members-wall": memberWall,
+  "0012-function-sets-wall": functionSetWall,
+};
 
 async function withPatience<T>(
   { patient, target }: PostgresStoreDialect,

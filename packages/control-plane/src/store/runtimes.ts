@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import type { ConnectedRuntime, RuntimeStore } from "../ports/stores.ts";
 import { fromJson, toJson } from "./columns.ts";
+import { functionSetStore } from "./function-sets.ts";
 import { idBatches } from "./in-batches.ts";
 import type { Engine } from "./schema.ts";
 import { repeat } from "./transact.ts";
@@ -11,10 +12,10 @@ const HOUR_MS = 3_600_000;
 type LinkMethod = "linkOpened" | "linksAlive" | "linkDraining" | "linkClosed" | "links" | "lastSeenAgoMs";
 
 export function runtimeStore(engine: Engine): RuntimeStore {
-  return { ...manifests(engine), ...links(engine) };
+  return { ...manifests(engine), ...functionSetStore(engine), ...links(engine) };
 }
 
-function manifests({ db, dialect }: Engine): Omit<RuntimeStore, LinkMethod> {
+function manifests({ db, dialect }: Engine): Pick<RuntimeStore, "saveManifest" | "getManifest"> {
   const { now } = dialect;
   return {
     async saveManifest(agentId, manifestHash, manifest) {
@@ -55,13 +56,15 @@ function links(engine: Engine): Pick<RuntimeStore, LinkMethod> {
   const { db, dialect } = engine;
   const { now } = dialect;
   return {
-    async linkOpened({ agentId, instanceId, connectionId, replicaId, manifestHash, concurrency, draining, sdk }) {
+    async linkOpened({ agentId, instanceId, connectionId, replicaId, manifestHash, concurrency, draining, ...rest }) {
       const link = {
+        service: rest.service,
+        deployment: rest.deployment ?? null,
         connection_id: connectionId,
         replica_id: replicaId,
         manifest_hash: manifestHash,
         concurrency,
-        sdk: sdk ?? null,
+        sdk: rest.sdk ?? null,
         draining: draining ? 1 : 0,
         connected: 1,
         opened_at: now,
@@ -108,15 +111,20 @@ function links(engine: Engine): Pick<RuntimeStore, LinkMethod> {
     async links(agentId) {
       const rows = await db
         .selectFrom("runtimes")
-        .select(["agent_id", "instance_id", "connection_id", "replica_id", "manifest_hash", "concurrency", "draining"])
-        .$narrowType<{ connection_id: string; replica_id: string; concurrency: number }>()
+        .select(["agent_id", "instance_id", "service", "deployment", "connection_id", "replica_id"])
+        .select(["manifest_hash", "concurrency", "draining"])
+        .$narrowType<{ service: string; connection_id: string; replica_id: string; concurrency: number }>()
         .where("agent_id", "=", agentId)
         .where("connected", "=", 1)
+        // A replica of a version that combined no services holds the others until they reconnect.
+        .where("service", "is not", null)
         .where("last_seen_at", ">", sql<number>`${now} - ${sql.lit(SEEN_MS)}`)
         .orderBy("opened_at")
         .execute();
       return rows.map((row): ConnectedRuntime => ({
         agentId: row.agent_id,
+        service: row.service,
+        ...(row.deployment !== null && { deployment: row.deployment }),
         instanceId: row.instance_id,
         connectionId: row.connection_id,
         replicaId: row.replica_id,

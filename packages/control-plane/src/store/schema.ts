@@ -1,5 +1,13 @@
 import type { DatabaseConnection, Generated, Kysely, Selectable } from "kysely";
-import type { JsonObject, JsonValue, CallOutcome, Manifest, QueryResponse, RunStatus } from "@patchbay/protocol";
+import type {
+  JsonObject,
+  JsonValue,
+  CallOutcome,
+  Manifest,
+  QueryResponse,
+  RunStatus,
+  Widening,
+} from "@patchbay/protocol";
 import type { ConsoleRole } from "@patchbay/protocol/console";
 import type { LinkKind } from "../ports/console-store.ts";
 import type { Message } from "../ports/model-provider.ts";
@@ -28,6 +36,8 @@ export interface Schema {
     instructions: string;
     created_at: number;
     deleted_at: number | null;
+    /** Counts the positions of its function sets. */
+    last_set_position: Generated<number>;
   };
   credentials: CredentialRow;
   sessions: { agent_id: string; id: string; org_id: string; created_at: number; last_seen_at: number };
@@ -57,11 +67,16 @@ export interface Schema {
     created_at: number;
     first_seen_at: number | null;
   };
+  function_sets: FunctionSetRow;
   runtimes: {
     agent_id: string;
     instance_id: string;
     org_id: string;
     manifest_hash: string;
+    /** Null for a runtime last seen by a version that combined no services. */
+    service: string | null;
+    /** Null where the runtime names none. */
+    deployment: string | null;
     connected: number;
     /** The newest link; these are null for a runtime last seen by a version that noted no links. */
     connection_id: string | null;
@@ -195,6 +210,28 @@ export interface RunRow {
   history: Json<Message[]> | null;
   /** The turn that was asked for when the run ended without it. */
   unanswered: Json<TurnTiming> | null;
+}
+
+/** A function set in the order of its service: by `place`, then by `position`. */
+export interface FunctionSetRow {
+  agent_id: string;
+  service: string;
+  /** The name of the deployment; without one (`named` 0) the instance id of its runtime. */
+  deployment: string;
+  named: number;
+  manifest_hash: string;
+  org_id: string;
+  /** Position of the deployment's first set. */
+  place: number;
+  /** 1, 2, 3 … within the agent. */
+  position: number;
+  first_seen_at: number;
+  /** The hash of the set that was in use before. */
+  replaces: string | null;
+  widenings: Json<Widening[]>;
+  confirmation: "none" | "pending" | "confirmed";
+  confirmed_by: string | null;
+  confirmed_at: number | null;
 }
 
 export type CallRow = Selectable<CallTable>;

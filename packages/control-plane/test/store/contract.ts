@@ -12,6 +12,7 @@ import { figureContract } from "./contract/console-figures.ts";
 import { consoleRunContract } from "./contract/console-runs.ts";
 import { consoleThreadContract } from "./contract/console-threads.ts";
 import { creditContract } from "./contract/credits.ts";
+import { functionSetContract } from "./contract/function-sets.ts";
 import { idempotencyContract } from "./contract/idempotency.ts";
 import { memberContract } from "./contract/members.ts";
 import { momentContract } from "./contract/moments.ts";
@@ -31,6 +32,7 @@ export function storeContract(makePlace: MakePlace): void {
   describe("calls between replicas", () => callContract(makePlace));
   describe("moments of calls and turns", () => momentContract(makePlace));
   describe("runtimes", () => runtimeContract(makePlace));
+  describe("the order of function sets", () => functionSetContract(makePlace));
   describe("credits", () => creditContract(makePlace));
   describe("threads", () => threadContract(makePlace));
   describe("accounts", () => accountContract(makePlace));

@@ -1,5 +1,5 @@
 import type { Agent } from "@patchbay/protocol/console";
-import { sql, type SqlBool } from "kysely";
+import { sql, type Selectable, type SqlBool } from "kysely";
 import type { AgentReads } from "../../ports/console-agents.ts";
 import { fromJson, isoTime } from "../columns.ts";
 import type { Engine, Schema } from "../schema.ts";
@@ -49,7 +49,7 @@ export function agentReads(engine: Engine): AgentReads {
   };
 }
 
-type Row = Schema["agents"] & {
+type Row = Selectable<Schema["agents"]> & {
   runtimes: number;
   queries: number;
   failed: number;

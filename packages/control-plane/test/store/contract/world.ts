@@ -177,6 +177,7 @@ export function sampleCall(callId: string, change: Partial<NonNullable<RunCommit
 export function sampleLink(change: Partial<ConnectedRuntime> = {}): ConnectedRuntime {
   return {
     agentId: "agt_1",
+    service: "desk",
     instanceId: "rt_1",
     connectionId: "con_1",
     replicaId: "replica-a",

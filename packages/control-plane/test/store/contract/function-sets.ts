@@ -1,0 +1,194 @@
+import type { FunctionManifest, Manifest, Roles } from "@patchbay/protocol";
+import { expect, test } from "vitest";
+import type { Store } from "../../../src/ports/stores.ts";
+import { openWorld, sampleLink, type MakePlace, type World } from "./world.ts";
+
+export function functionSetContract(place: MakePlace): void {
+  test("a deployment keeps the place of its first hello, whenever its runtimes come back", async () => {
+    await using world = await openWorld(place);
+    await note(world, { deployment: "v1", roles: "everyone" });
+    await note(world, { deployment: "v2", roles: ["admin"] });
+
+    const again = await note(world, { deployment: "v1", roles: "everyone" });
+
+    expect(again).toMatchObject({ fresh: false });
+    expect(await order(world.store, world)).toEqual(["v1", "v2"]);
+    const other = await world.another();
+    expect(await order(other, world)).toEqual(["v1", "v2"]);
+  });
+
+  test("without a name each runtime counts from its own first hello", async () => {
+    await using world = await openWorld(place);
+    await note(world, { instance: "rt_1", roles: "everyone" });
+    await note(world, { instance: "rt_2", roles: ["admin"] });
+
+    await note(world, { instance: "rt_1", roles: "everyone" });
+    await note(world, { instance: "rt_3", roles: "everyone" });
+
+    expect(await order(world.store, world)).toEqual(["rt_1", "rt_2", "rt_3"]);
+  });
+
+  test("a runtime that serves another set from now on counts from there, also where it goes back", async () => {
+    await using world = await openWorld(place);
+    await note(world, { instance: "rt_1", roles: ["a"] });
+    await note(world, { instance: "rt_2", roles: ["b"] });
+    await note(world, { instance: "rt_1", roles: ["c"] });
+    expect(await newest(world)).toBe("rt_1 desk:c");
+
+    await note(world, { instance: "rt_1", roles: ["a"] });
+
+    expect(await newest(world)).toBe("rt_1 desk:a");
+  });
+
+  test("a named deployment with a second set stays in its place, behind its first one", async () => {
+    await using world = await openWorld(place);
+    await note(world, { deployment: "v1", roles: ["a"] });
+    await note(world, { deployment: "v2", roles: ["b"] });
+
+    await note(world, { deployment: "v1", roles: "everyone" });
+
+    expect(await order(world.store, world)).toEqual(["v1", "v1", "v2"]);
+    expect(await newest(world)).toBe("v2 desk:b");
+    // It replaces nothing, so that nothing is compared.
+    expect((await world.store.runtimes.functionSets(world.agentId))[1]).toMatchObject({ widenings: [] });
+  });
+
+  test("a name and an instance id that are equal are two deployments", async () => {
+    await using world = await openWorld(place);
+    await note(world, { deployment: "rt_1", roles: ["a"] });
+
+    await note(world, { instance: "rt_1", roles: ["a"] });
+
+    expect(await world.store.runtimes.functionSets(world.agentId)).toMatchObject([{ named: true }, { named: false }]);
+  });
+
+  test("a set that widens access is stored with what it replaces and what it allows", async () => {
+    await using world = await openWorld(place);
+    const first = await note(world, { deployment: "v1", roles: ["admin"] });
+    world.clock.advance(5);
+
+    const second = await note(world, { deployment: "v2", roles: ["admin", "guest"] });
+    const third = await note(world, { deployment: "v3", roles: ["admin"] });
+
+    expect(first).toMatchObject({ fresh: true, widenings: [], confirmation: "none" });
+    expect(first).not.toHaveProperty("replaces");
+    expect(second).toMatchObject({ fresh: true, replaces: "desk:admin", confirmation: "none" });
+    expect(second.widenings).toMatchObject([{ functionName: "wipe" }]);
+    expect(third).toMatchObject({ replaces: "desk:admin,guest", widenings: [] });
+    expect(await world.store.runtimes.functionSets(world.agentId)).toMatchObject([
+      { deployment: "v1", position: 1 },
+      { deployment: "v2", position: 2, firstSeenAt: world.clock.now(), widenings: second.widenings },
+      { deployment: "v3", position: 3 },
+    ]);
+  });
+
+  test("a service under a new name is compared with what the others allow of the same functions", async () => {
+    await using world = await openWorld(place);
+    await note(world, { service: "desk", deployment: "v1", roles: ["admin"] });
+
+    const renamed = await note(world, { service: "shop", deployment: "v1", roles: ["admin", "guest"] });
+    const other = await note(world, { service: "mail", deployment: "v1", functionName: "send", roles: ["guest"] });
+
+    expect(renamed.widenings).toMatchObject([{ functionName: "wipe" }]);
+    expect(other.widenings).toEqual([]);
+  });
+
+  test("each service has an order of its own", async () => {
+    await using world = await openWorld(place);
+    await note(world, { service: "desk", deployment: "v1", roles: ["a"] });
+    await note(world, { service: "mail", deployment: "v1", functionName: "send", roles: ["a"] });
+    await note(world, { service: "desk", deployment: "v2", roles: ["b"] });
+
+    const sets = await world.store.runtimes.functionSets(world.agentId);
+
+    expect(sets.map((set) => [set.service, set.deployment, set.position])).toEqual([
+      ["desk", "v1", 1],
+      ["desk", "v2", 2],
+      ["mail", "v1", 1],
+    ]);
+  });
+
+  test("the order names the newest set of each service and those that runtimes have", async () => {
+    await using world = await openWorld(place);
+    for (const [version, roles] of [
+      ["v1", ["a"]],
+      ["v2", ["b"]],
+      ["v3", ["c"]],
+    ] as const)
+      await note(world, { deployment: version, roles: [...roles] });
+    await world.store.runtimes.linkOpened(sampleLink({ deployment: "v1", manifestHash: "desk:a" }));
+
+    const sets = await world.store.runtimes.setOrder(world.agentId);
+
+    expect(sets.map(({ deployment }) => deployment).sort()).toEqual(["v1", "v3"]);
+    expect(await world.store.runtimes.setOrder("agt_none")).toEqual([]);
+  });
+
+  test("sets that are noted at the same time by several replicas have places of their own", async () => {
+    await using world = await openWorld(place);
+    const replicas = [world.store, await world.another(), await world.another()];
+    const names = Array.from({ length: 12 }, (_, i) => `v${i}`);
+
+    await Promise.all(
+      names.flatMap((deployment, i) =>
+        // The same deployment says hello to two replicas.
+        [0, 1].map((by) => note({ ...world, store: replicas[(i + by) % 3]! }, { deployment, roles: [`role${i}`] })),
+      ),
+    );
+
+    const sets = await world.store.runtimes.functionSets(world.agentId);
+    expect(sets.map(({ deployment }) => deployment).sort()).toEqual([...names].sort());
+    expect(sets.map(({ position }) => position)).toEqual(names.map((_, i) => i + 1));
+  });
+
+  test("no set is noted for an agent that is not there", async () => {
+    await using world = await openWorld(place);
+
+    await expect(note({ ...world, agentId: "agt_none" }, { deployment: "v1", roles: ["a"] })).rejects.toThrow();
+  });
+}
+
+interface Noted {
+  service?: string;
+  deployment?: string;
+  instance?: string;
+  functionName?: string;
+  roles: Roles;
+}
+
+async function note({ store, agentId }: Pick<World, "store" | "agentId">, noted: Noted) {
+  const { service = "desk", deployment, instance = "", functionName = "wipe", roles } = noted;
+  const manifest = manifestOf(service, functionName, roles);
+  const manifestHash = `${service}:${String(roles)}`;
+  await store.runtimes.saveManifest(agentId, manifestHash, manifest);
+  const named = deployment !== undefined;
+  return store.runtimes.noteSet(
+    agentId,
+    { service, deployment: deployment ?? instance, named, manifestHash },
+    manifest,
+  );
+}
+
+function manifestOf(name: string, functionName: string, roles: Roles): Manifest {
+  const one: FunctionManifest = {
+    name: functionName,
+    description: "",
+    inputSchema: { type: "object" },
+    roles,
+    conditional: false,
+    effect: "write",
+    idempotent: false,
+    timeoutMs: 1_000,
+  };
+  return { name, preparesContext: false, functions: [one] };
+}
+
+async function order({ runtimes }: Store, { agentId }: World): Promise<string[]> {
+  return (await runtimes.functionSets(agentId)).map(({ deployment }) => deployment);
+}
+
+async function newest({ store, agentId }: World): Promise<string | undefined> {
+  const sets = await store.runtimes.functionSets(agentId);
+  const last = sets.at(-1);
+  return last && `${last.deployment} ${last.manifestHash}`;
+}
