@@ -1,7 +1,8 @@
-import { statfsSync, writeFileSync, rmSync } from "node:fs";
+import { closeSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { check } from "../checker.ts";
+import type { Lab } from "../lab.ts";
 import { startLoad } from "../load.ts";
 import { type Scenario, together } from "./scenario.ts";
 
@@ -13,10 +14,12 @@ export const fullDisk: Scenario = {
     const load = startLoad(lab, { rate, dice });
     const ballast = join(lab.disk, "ballast");
     await sleep(3_000);
-    fill(lab.disk, ballast);
+    fill(ballast);
     await sleep(seconds * 1_000);
+    const readyWhileFull = await readiness(lab);
     rmSync(ballast);
     await sleep(5_000);
+    const readyAfter = await readiness(lab);
     const endings = await load.stop();
     const found = await check(lab, { endings, succeeded: 0.95 * endings.length });
     const { exits } = lab.replicas[0]!;
@@ -24,6 +27,8 @@ export const fullDisk: Scenario = {
       found,
       { fullSeconds: seconds, exits },
       {
+        "the replica was not ready while the disk was full": readyWhileFull === 503,
+        "it was ready again afterwards": readyAfter === 200,
         "queries were refused while it was full": Number(found.figures["refused503"]) > 0,
         "the process goes on": exits === 0,
       },
@@ -31,9 +36,19 @@ export const fullDisk: Scenario = {
   },
 };
 
-function fill(folder: string, file: string): void {
-  const { bavail, bsize } = statfsSync(folder);
-  writeFileSync(file, Buffer.alloc(bavail * bsize));
+const readiness = async ({ urls }: Lab): Promise<number> => (await fetch(`${urls[0]}/readyz`)).status;
+
+/** Until nothing fits: the replica writes as well meanwhile. */
+function fill(file: string): void {
+  const piece = Buffer.alloc(65_536);
+  const ballast = openSync(file, "w");
+  try {
+    for (;;) writeSync(ballast, piece);
+  } catch (error) {
+    if (!(error instanceof Error) || !("code" in error) || error.code !== "ENOSPC") throw error;
+  } finally {
+    closeSync(ballast);
+  }
 }
 
 const EVERY = 40;

@@ -15,7 +15,7 @@ import type { Engine, Schema } from "./schema.ts";
 export async function openPostgres(
   url: string,
   { log, clock }: { log: Log; clock: Clock | undefined },
-): Promise<{ engine: Engine; backup: Store["backup"] }> {
+): Promise<{ engine: Pick<Engine, "db" | "reads" | "urgent" | "dialect">; backup: Store["backup"] }> {
   const dialect = await postgresDialect(url, { log, clock });
   const { target } = dialect;
   await withPatience(dialect, (db) => migrate(db, OF_POSTGRES));
@@ -28,7 +28,7 @@ export async function openPostgres(
   }
   log.info("store opened", { url: describe(target) });
   return {
-    engine: { db, urgent: new Kysely<Schema>({ dialect: dialect.urgent }), dialect },
+    engine: { db, reads: db, urgent: new Kysely<Schema>({ dialect: dialect.urgent }), dialect },
     async backup() {
       throw new BackupFailed(
         `A store on Postgres is copied by Postgres' own tool: PGOPTIONS="-c patchbay.org=*" pg_dump --enable-row-security --format=custom --file=patchbay.dump ${describe(target)}`,

@@ -9,6 +9,8 @@ import { callStore } from "./calls.ts";
 import { consoleStore } from "./console/index.ts";
 import { credits } from "./credits.ts";
 import { sqliteDialect, sqliteFile } from "./dialect/sqlite.ts";
+import { createLogEmptier } from "./empty-log.ts";
+import { ping } from "./health.ts";
 import { isPostgresUrl } from "./dialect/postgres-address.ts";
 import { lockSqliteFile } from "./dialect/sqlite-lock.ts";
 import { migrate } from "./migrate.ts";
@@ -33,7 +35,7 @@ export async function openStore(url: string, options: { log?: Log; clock?: Clock
     // Loaded here and not at the top: whoever stays on SQLite has no use for it.
     const { openPostgres } = await import("./open-postgres.ts");
     const { engine, backup } = await openPostgres(url, { log, clock });
-    return { ...assemble(engine), backup };
+    return { ...assemble({ ...engine, textErased() {}, health: { writable: true } }), backup };
   }
   const dialect = sqliteDialect(sqlitePath(url), { clock });
   const db = new Kysely<Schema>({ dialect: dialect.kysely });
@@ -44,7 +46,16 @@ export async function openStore(url: string, options: { log?: Log; clock?: Clock
     throw error;
   }
   log.info("store opened", { url });
-  return assemble({ db, urgent: db, dialect });
+  const reads = dialect.reads ? new Kysely<Schema>({ dialect: dialect.reads }) : db;
+  const emptier = createLogEmptier({ db }, log);
+  const store = assemble({ db, reads, urgent: db, dialect, textErased: emptier.soon, health: { writable: true } });
+  return {
+    ...store,
+    async close() {
+      emptier.close();
+      await store.close();
+    },
+  };
 }
 
 /** True when a Postgres database has this version's form. Changes nothing. Throws as opening it would. */
@@ -72,9 +83,7 @@ function assemble(engine: Engine): Store {
     runtimes: runtimeStore(engine),
     audit: auditStore(engine),
     console: consoleStore(engine),
-    async ping() {
-      await engine.db.selectFrom("orgs").select("id").limit(1).execute();
-    },
+    ping: () => ping(engine),
     async now() {
       const row = await engine.db.selectNoFrom(engine.dialect.now.as("now")).executeTakeFirstOrThrow();
       return row.now;
@@ -86,7 +95,9 @@ function assemble(engine: Engine): Store {
   };
 }
 
-async function closeEngine({ db, urgent }: Engine): Promise<void> {
+/** Readers first: the last connection to an embedded database brings its log into the file and deletes it. */
+async function closeEngine({ db, reads, urgent }: Engine): Promise<void> {
+  if (reads !== db) await reads.destroy();
   await db.destroy();
   if (urgent !== db) await urgent.destroy();
 }

@@ -19,9 +19,15 @@ import type { StoreDialect } from "./dialect/dialect.ts";
 /** What every part of the store works with. */
 export interface Engine {
   db: Kysely<Schema>;
+  /** The same database for lists and sums, which may read much: commits and leases never wait for them. It cannot write. */
+  reads: Kysely<Schema>;
   /** The same database for what keeps leases and links alive: it does not wait where many queries wait for a connection. */
   urgent: Kysely<Schema>;
   dialect: StoreDialect;
+  /** Says that text was erased, so that no file keeps it for long. */
+  textErased(): void;
+  /** `writable` is false from a write that the store could not take until the next one that it took. */
+  health: { writable: boolean };
   /** That of the transaction `db` is, for statements that are compiled already: the way through `db` costs more than they do. */
   connection?: DatabaseConnection;
 }

@@ -58,13 +58,16 @@ export function threadStore(engine: Engine): ThreadStore {
       return { ...toSummary(thread, roles && runs[0]?.request), messages: runs.flatMap(toMessages) };
     },
 
-    erase: (agentId, threadId) =>
-      transact(engine, async (trx) => {
+    async erase(agentId, threadId) {
+      const erased = await transact(engine, async (trx) => {
         if (!(await lockThread(trx, agentId, threadId))) return false;
         for (const run of await lockUnfinished(trx, threadId)) await releaseHolds(trx, run);
         await trx.db.deleteFrom("threads").where("id", "=", threadId).execute();
         return true;
-      }),
+      });
+      if (erased) engine.textErased();
+      return erased;
+    },
   };
 }
 

@@ -1,4 +1,5 @@
 import type { Transaction } from "kysely";
+import { StoreUnavailable } from "../ports/run-store.ts";
 import type { Engine, Schema } from "./schema.ts";
 
 const ATTEMPTS = 5;
@@ -10,10 +11,18 @@ const ATTEMPTS = 5;
  * Transactions lock rows in one order, so that they wait for one another and never in a circle: Idempotency-Key, thread, run,
  * call, balance. A run's state is decided under the lock of its row, a thread's queue under that of the thread.
  */
-export function transact<T>(engine: Engine, work: (trx: Engine) => Promise<T>): Promise<T> {
-  return repeat(engine, () =>
-    engine.db.transaction().execute(async (trx) => work({ ...engine, db: trx, connection: await connectionOf(trx) })),
-  );
+export async function transact<T>(engine: Engine, work: (trx: Engine) => Promise<T>): Promise<T> {
+  const { health } = engine;
+  try {
+    const result = await repeat(engine, () =>
+      engine.db.transaction().execute(async (trx) => work({ ...engine, db: trx, connection: await connectionOf(trx) })),
+    );
+    health.writable = true;
+    return result;
+  } catch (error) {
+    if (error instanceof StoreUnavailable) health.writable = false;
+    throw error;
+  }
 }
 
 /** What a transaction has to itself until its end. */

@@ -43,7 +43,7 @@ export async function fillWithRuns(url: string, options: ManyRuns): Promise<void
     for (let from = 0; from < runs; from += RUNS_AT_ONCE) {
       const to = Math.min(from + RUNS_AT_ONCE, runs);
       await db.transaction().execute(async (trx) => {
-        const engine = { db: trx, urgent: trx, dialect };
+        const engine = { db: trx, reads: trx, urgent: trx, dialect, textErased() {}, health: { writable: true } };
         if (from === 0) await insert(engine, { manifests: [manifestOf(place, startOf(0))] });
         await insert(engine, batch(place, from, to, { startOf, perDay }));
       });

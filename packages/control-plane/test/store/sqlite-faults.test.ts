@@ -6,7 +6,10 @@ import { expect, test } from "vitest";
 import { StoreUnavailable } from "../../src/ports/run-store.ts";
 import { BackupFailed } from "../../src/store/backup.ts";
 import { sqliteDialect } from "../../src/store/dialect/sqlite.ts";
+import { ping } from "../../src/store/health.ts";
 import { openStore } from "../../src/store/open.ts";
+import type { Schema } from "../../src/store/schema.ts";
+import { transact } from "../../src/store/transact.ts";
 import { event, HandClock, openWorld } from "./contract/world.ts";
 import { sqlitePlace } from "./sqlite-place.ts";
 
@@ -145,5 +148,27 @@ test("a backup overwrites nothing and leaves nothing half-made", async () => {
   await expect(store.backup(join(place.folder, "none", "copy.db"))).rejects.toThrow(/folder that exists/);
 
   expect(await readFile(file, "utf8")).toBe("precious");
+  await store.close();
+});
+
+test("a store that could not write fails its ping until it has written again", async () => {
+  await using place = await sqlitePlace();
+  const store = await place.open(new HandClock());
+  await store.accounts.createOrg({ orgId: "org_1", name: "Desk", tier: "sandbox" });
+  const dialect = sqliteDialect(place.file, { busyTimeoutMs: 20 });
+  const db = new Kysely<Schema>({ dialect: dialect.kysely });
+  const engine = { db, reads: db, urgent: db, dialect, textErased() {}, health: { writable: true } };
+  const other = new DatabaseSync(place.file);
+  other.exec("begin immediate");
+
+  await ping(engine);
+  await expect(transact(engine, async () => {})).rejects.toThrow(StoreUnavailable);
+  await expect(ping(engine)).rejects.toThrow(StoreUnavailable);
+  other.exec("commit");
+  await ping(engine);
+
+  expect(engine.health.writable).toBe(true);
+  other.close();
+  await db.destroy();
   await store.close();
 });

@@ -1,9 +1,11 @@
 import type { Dialect, Expression, RawBuilder, SelectQueryBuilder } from "kysely";
 import type { Schema } from "../schema.ts";
 
-/** All that differs between the databases a store can stand on. */
+/** All that differs between the databases of a store. */
 export interface StoreDialect {
   kysely: Dialect;
+  /** Connections of their own for reads that may take long. Absent where `kysely` serves them. */
+  reads?: Dialect;
   /** Milliseconds since the epoch by the database's clock, as a whole number. */
   now: RawBuilder<number>;
   /** Locks the rows of a claim and leaves out those that another replica is claiming. */
