@@ -14,7 +14,7 @@ import { defineConfig, type Plugin, type BuildOptions } from "rolldown";
 const ENTRIES = {
   protocol: ["index", "console/index"],
   functions: ["index", "access/index", "testing/index"],
-  "control-plane": ["index"],
+  "control-plane": ["index", "sqlite-reader-thread"],
   cli: ["main", "runtime-process"],
 };
 

@@ -15,21 +15,23 @@ import { runtimeReads } from "./runtimes.ts";
 import { signInStore } from "./sign-in.ts";
 import { threadReads } from "./threads.ts";
 
+/** Lists and sums are read apart from what commits; what a request is checked by is not, since it is short and waited for. */
 export function consoleStore(engine: Engine): ConsoleStore {
+  const apart: Engine = { ...engine, db: engine.reads };
   return {
     members: memberStore(engine),
     signIn: signInStore(engine),
     organisations: organisationReads(engine),
-    runs: runReads(engine),
-    threads: threadReads(engine),
-    sessions: sessionReads(engine),
-    analytics: analyticsReads(engine),
-    audit: auditReads(engine),
-    credits: creditReads(engine),
-    agents: agentReads(engine),
-    credentials: credentialReads(engine),
-    runtimes: runtimeReads(engine),
-    functions: functionReads(engine),
+    runs: runReads(apart),
+    threads: threadReads(apart),
+    sessions: sessionReads(apart),
+    analytics: analyticsReads(apart),
+    audit: auditReads(apart),
+    credits: creditReads(apart),
+    agents: agentReads(apart),
+    credentials: credentialReads(apart),
+    runtimes: runtimeReads(apart),
+    functions: functionReads(apart),
     live: liveReads(engine),
   };
 }

@@ -8,8 +8,8 @@ export interface Slice {
 }
 
 /**
- * Reads a long time in a few parts, the newest first. An embedded database answers in this very thread and sorts what it
- * groups: short statements cost less, and others are served between them.
+ * Reads a long time in a few parts, the newest first. A database sorts what it groups: short statements cost less, and other
+ * reads are served between them.
  */
 export async function inSlices(
   { from, to }: Slice,

@@ -1,6 +1,5 @@
-import { mkdirSync } from "node:fs";
-import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { createPrivateFile } from "./private-file.ts";
 import { isBusy, translateSqliteError } from "./sqlite-errors.ts";
 
 /** Thrown where a second server would serve the same embedded data. */
@@ -30,7 +29,7 @@ export function lockSqliteFile(file: string): AsyncDisposable {
 
 function openLock(path: string): DatabaseSync {
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    createPrivateFile(path);
     return new DatabaseSync(path, { timeout: 0 });
   } catch (error) {
     throw translateSqliteError(error);

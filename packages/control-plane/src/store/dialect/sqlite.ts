@@ -1,11 +1,12 @@
-import { mkdirSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { sql } from "kysely";
 import type { Clock } from "../../ports/clock.ts";
+import { createPrivateFile } from "./private-file.ts";
 import { adaptSqlite } from "./sqlite-database.ts";
 import { PatientSqliteDialect } from "./sqlite-driver.ts";
 import { translateSqliteError } from "./sqlite-errors.ts";
+import { sqliteReader } from "./sqlite-reader.ts";
 import type { StoreDialect } from "./dialect.ts";
 
 /** Only for the statements that open the database: later ones wait without SQLite. */
@@ -18,11 +19,13 @@ export function sqliteDialect(
 ): StoreDialect {
   const { clock, busyTimeoutMs = 5000 } = options;
   const database = openDatabase(path);
-  if (clock) database.function("now_ms", () => Math.trunc(clock.now()));
+  const now = clock && (() => Math.trunc(clock.now()));
+  if (now) database.function("now_ms", now);
   return {
     kysely: new PatientSqliteDialect(adaptSqlite(database), { busyTimeoutMs }),
+    ...(path !== MEMORY && { reads: sqliteReader(path, now) }),
     now: clock ? sql`now_ms()` : sql`cast(unixepoch('subsec') * 1000 as integer)`,
-    // One writer at a time: nothing needs a lock of its own, and nobody is ever in another's way.
+    // There is one writer at a time, so no row needs a lock.
     lockForClaim: (query) => query,
     lockShared: (query) => query,
     indexOf: (text, part) => sql`instr(${text}, ${sql.lit(part)})`,
@@ -31,18 +34,24 @@ export function sqliteDialect(
   };
 }
 
-/** The file of a `sqlite:` address; undefined when the database lives in memory alone. */
+const MEMORY = ":memory:";
+
+/** The file of a `sqlite:` address; undefined when the database is in memory. */
 export function sqliteFile(url: string): string | undefined {
   const path = url.slice("sqlite:".length);
-  return path === ":memory:" ? undefined : resolve(path);
+  return path === MEMORY ? undefined : resolve(path);
 }
 
 function openDatabase(path: string): DatabaseSync {
   try {
-    if (path !== ":memory:") mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    if (path !== MEMORY) createPrivateFile(path);
     const database = new DatabaseSync(path, { timeout: OPENING_TIMEOUT_MS, enableForeignKeyConstraints: true });
+    // Takes effect in a new file only, and only before anything is written to it.
+    database.exec("pragma auto_vacuum = incremental");
     database.exec("pragma journal_mode = wal; pragma synchronous = full; pragma busy_timeout = 0");
-    // What a savepoint would need to go back to is never wanted after a crash.
+    // Deleted text is overwritten, not left in free space.
+    database.exec("pragma secure_delete = on");
+    // A savepoint's rollback data is of no use after a crash.
     database.exec("pragma temp_store = memory");
     return database;
   } catch (error) {

@@ -1,0 +1,33 @@
+/* oxlint-disable unicorn/require-post-message-target-origin -- threads have no origins */
+import { DatabaseSync, type SQLInputValue } from "node:sqlite";
+import { parentPort, workerData } from "node:worker_threads";
+import { adaptSqlite } from "./store/dialect/sqlite-database.ts";
+import type { ReaderAnswer, ReaderRequest, ReaderSetUp } from "./store/dialect/sqlite-reader.ts";
+
+/** A worker thread that executes one read after another on a connection that cannot write. */
+
+const { file, hasClock } = workerData as ReaderSetUp;
+/** For a writer that recovers the log of a crashed process; otherwise readers never wait. */
+const BUSY_TIMEOUT_MS = 5000;
+
+let now = 0;
+const connection = new DatabaseSync(file, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
+if (hasClock) connection.function("now_ms", () => now);
+const database = adaptSqlite(connection);
+
+function answer(request: Exclude<ReaderRequest, "close">): ReaderAnswer {
+  const { id, sql, parameters } = request;
+  now = request.now ?? 0;
+  try {
+    return { id, rows: database.prepare(sql).all(parameters as SQLInputValue[]) };
+  } catch (error) {
+    const { message, errcode } = error as Error & { errcode?: number };
+    return { id, error: { message, ...(errcode !== undefined && { errcode }) } };
+  }
+}
+
+parentPort?.on("message", (request: ReaderRequest) => {
+  if (request !== "close") return parentPort?.postMessage(answer(request));
+  connection.close();
+  parentPort?.close();
+});
