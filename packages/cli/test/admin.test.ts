@@ -199,7 +199,7 @@ test("members are invited, given another link, listed and removed, but not the l
   expect(await admin.json("members", "link", memberId, ...at)).not.toMatchObject({ link: invited["link"] });
   expect((await admin.json("members", "list")).items).toMatchObject([{ memberId, email: "ann@example.com" }]);
   const taken = await admin.run("members", "invite", "ann@example.com", "--role", "viewer");
-  expect(taken).toMatchObject({ code: 1, stderr: expect.stringContaining("ann@example.com already") });
+  expect(taken).toMatchObject({ code: 1, stderr: expect.stringContaining("ann@example.com is already a member") });
   const last = await admin.run("members", "remove", memberId);
   expect(last).toMatchObject({ code: 1, stderr: expect.stringContaining("last owner") });
 

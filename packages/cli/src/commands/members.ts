@@ -69,7 +69,11 @@ export function addMemberCommands(program: Command): void {
       );
     });
   examples(invite, "patchbay members invite ann@example.com --role owner --public-url https://patchbay.example.com");
-  adminCommand(members, "link <id>", "print another link for a member, to come in again or to set another password")
+  adminCommand(
+    members,
+    "link <id>",
+    "print another link for a member, to join or to set another password; it replaces earlier ones",
+  )
     .addOption(publicUrlOption())
     .action((id: string, options: LinkOptions) =>
       administer(

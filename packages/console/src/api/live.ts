@@ -31,7 +31,7 @@ const PATHS: Record<Topic, PathOf<"GET">[]> = {
   ],
   credentials: ["/agents/:agent_id/credentials", "/audit"],
   credits: ["/credits", "/credits/ledger", "/organisation"],
-  members: ["/members", "/session", "/organisation", "/audit"],
+  members: ["/members", "/links", "/session", "/organisation", "/audit"],
 };
 
 /** For queries about a stretch of time that is over: what goes on does not change them. */

@@ -1,12 +1,13 @@
 import type { ConsoleRole } from "@patchbay/protocol/console";
-import type { MemberChanged, MemberRecord } from "../ports/console-store.ts";
+import type { LinkMade, MemberChanged, MemberRecord, NewMember } from "../ports/console-store.ts";
 import type { Store } from "../ports/stores.ts";
 import { AdminError, found } from "./admin-error.ts";
 import { hashSecret, newSecret, randomBase62 } from "./secret.ts";
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
-const LIFE_MS = { sign_in: 10 * MINUTE_MS, setup: DAY_MS, invitation: 7 * DAY_MS };
+/** `password` resets one that is in use: such a link takes over an account. */
+const LIFE_MS = { sign_in: 10 * MINUTE_MS, setup: DAY_MS, invitation: 7 * DAY_MS, password: 60 * MINUTE_MS };
 
 /** What is shown of a member: never the password's hash. */
 export interface ListedMember {
@@ -32,20 +33,42 @@ export interface InvitedMember extends OneTimeLink {
   member: ListedMember;
 }
 
-/** Who may sign in to the console. Throws `AdminError`: changes of the last owner, and addresses that are taken, are conflicts. */
+/** A link that can still be used; its secret is not stored. */
+export interface PendingLink {
+  member: ListedMember;
+  /** Null where a command made it. */
+  createdBy: { memberId: string; name: string; email: string | null } | null;
+  createdAt: string;
+  expiresAt: string;
+}
+
+/**
+ * Who may sign in to the console. Throws `AdminError`: changes of the last owner, and addresses that a member of the organisation
+ * has, are conflicts.
+ */
 export interface Members {
   /** Oldest first. */
   list(
     orgId: string,
     page?: { limit?: number; cursor?: string },
   ): Promise<{ items: ListedMember[]; nextCursor: string | null }>;
-  /** The link lives 7 days. */
+  /** The link lives 7 days. The answer does not depend on members of other organisations. */
   invite(member: { orgId: string; email: string; name?: string; role: ConsoleRole }): Promise<InvitedMember>;
-  /** Another link to come in by, in place of earlier ones: it sets a new password. */
+  /**
+   * Another link for a member, in place of earlier ones. It sets a new password: it lives 1 hour where the member has one, and 7
+   * days where the member never joined.
+   */
   link(orgId: string, memberId: string): Promise<InvitedMember>;
-  /** Ends the member's sessions. */
+  /** Links of members that can still be used, newest first. */
+  pendingLinks(
+    orgId: string,
+    page: { limit: number; cursor?: string | undefined },
+  ): Promise<{ items: PendingLink[]; nextCursor: string | null }>;
+  /** Ends a member's link, and removes a member who never joined. */
+  withdrawLink(orgId: string, memberId: string): Promise<{ memberId: string }>;
+  /** Ends the member's sessions, and the unused links that the member made. */
   changeRole(orgId: string, memberId: string, role: ConsoleRole): Promise<ListedMember>;
-  /** Ends the member's sessions and links. */
+  /** Ends the member's sessions, and the unused links for the member and by the member. */
   remove(orgId: string, memberId: string): Promise<{ memberId: string }>;
   /** Which organisation a member is in, for those who administer all of them. */
   orgOf(memberId: string): Promise<string>;
@@ -69,17 +92,11 @@ export function createMembers({ console, accounts, audit }: Store, by?: string):
     await audit.record([{ orgId, action, detail: { memberId, role }, ...(by !== undefined && { keyId: by }) }]);
   }
 
-  async function linkFor(kind: "sign_in" | "invitation", memberId: string): Promise<OneTimeLink> {
+  async function linkFor({ memberId, email, passwordHash }: MemberRecord): Promise<OneTimeLink> {
     const secret = newSecret();
-    const link = { hash: hashSecret(secret), kind, memberId, lifeMs: LIFE_MS[kind] };
-    return oneTimeLink(secret, await signIn.createLink(link));
-  }
-
-  async function add(member: Pick<MemberRecord, "orgId" | "email" | "name" | "role">): Promise<MemberRecord> {
-    const memberId = newMemberId();
-    if (!(await members.create({ ...member, memberId, passwordHash: null })))
-      throw new AdminError(`There is a member with the address ${member.email} already.`, "conflict");
-    return memberOf(member.orgId, memberId);
+    const kind = email === null ? "sign_in" : "invitation";
+    const lifeMs = LIFE_MS[passwordHash === null ? kind : "password"];
+    return oneTimeLink(secret, await signIn.createLink({ hash: hashSecret(secret), kind, memberId, lifeMs, by }));
   }
 
   return {
@@ -90,17 +107,42 @@ export function createMembers({ console, accounts, audit }: Store, by?: string):
 
     async invite({ orgId, email, name, role }) {
       const address = parseEmail(email);
-      const member = await add({ orgId, email: address, name: name?.trim() || nameIn(address), role });
-      const link = await linkFor("invitation", member.memberId);
+      const added = newMember({ orgId, email: address, name: name?.trim() || nameIn(address), role });
+      const secret = newSecret();
+      const invitation = { hash: hashSecret(secret), member: added, lifeMs: LIFE_MS.invitation, by };
+      const made = await signIn.invite(invitation);
+      if (made.kind === "member_exists")
+        throw new AdminError(`${address} is already a member of this organisation.`, "conflict");
+      const link = oneTimeLink(secret, made);
+      const member = await memberOf(orgId, added.memberId);
       await record("member.invited", member);
       return { member: listedMember(member), ...link };
     },
 
     async link(orgId, memberId) {
       const member = await memberOf(orgId, memberId);
-      const link = await linkFor(member.email === null ? "sign_in" : "invitation", memberId);
+      const link = await linkFor(member);
       await record("member.linked", member);
       return { member: listedMember(member), ...link };
+    },
+
+    async pendingLinks(orgId, page) {
+      const { items, nextCursor } = await signIn.pendingLinks(orgId, page);
+      const shown = items.map(({ member, createdBy, createdAt, expiresAt }) => ({
+        member: listedMember(member),
+        createdBy,
+        createdAt: iso(createdAt),
+        expiresAt: iso(expiresAt),
+      }));
+      return { items: shown, nextCursor };
+    },
+
+    async withdrawLink(orgId, memberId) {
+      const member = await memberOf(orgId, memberId);
+      if (!(await signIn.withdrawLink(orgId, memberId)))
+        throw new AdminError(`No link for ${member.email ?? memberId} is pending.`, "conflict");
+      await record("member.link_withdrawn", member);
+      return { memberId };
     },
 
     async changeRole(orgId, memberId, role) {
@@ -127,19 +169,25 @@ export function createMembers({ console, accounts, audit }: Store, by?: string):
       if ((await accounts.listOrgs()).length > 1) return undefined;
       const secret = newSecret();
       const expiresAt = await signIn.createSetUpLink({ hash: hashSecret(secret), lifeMs: LIFE_MS.setup, replace });
-      return expiresAt === undefined ? undefined : oneTimeLink(secret, expiresAt);
+      return expiresAt === undefined ? undefined : oneTimeLink(secret, { kind: "made", expiresAt });
     },
 
     async signInLink(orgId) {
       const known = await members.byLinkAlone(orgId);
-      const member = known ?? (await add({ orgId, email: null, name: "Developer", role: "owner" }));
-      return linkFor("sign_in", member.memberId);
+      if (known) return linkFor(known);
+      const developer = newMember({ orgId, email: null, name: "Developer", role: "owner" });
+      await members.create(developer);
+      return linkFor(await memberOf(orgId, developer.memberId));
     },
   };
 }
 
 export function newMemberId(): string {
   return `mem_${randomBase62(22)}`;
+}
+
+function newMember(member: Pick<NewMember, "orgId" | "email" | "name" | "role">): NewMember {
+  return { ...member, memberId: newMemberId(), passwordHash: null };
 }
 
 export function listedMember(member: MemberRecord): ListedMember {
@@ -171,8 +219,10 @@ function parseEmail(text: string): string {
   throw new AdminError(`"${text}" is no e-mail address.`);
 }
 
-function oneTimeLink(secret: string, expiresAt: number): OneTimeLink {
-  return { path: `/console/link#${secret}`, expiresAt: iso(expiresAt) };
+function oneTimeLink(secret: string, made: LinkMade): OneTimeLink {
+  if (made.kind === "not_owner")
+    throw new AdminError("You are no longer an owner of this organisation, and only owners make links.", "conflict");
+  return { path: `/console/link#${secret}`, expiresAt: iso(made.expiresAt) };
 }
 
 const nameIn = (email: string) => email.slice(0, email.indexOf("@"));

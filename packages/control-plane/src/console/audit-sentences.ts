@@ -97,6 +97,7 @@ export const AUDIT_SENTENCES: Readonly<Record<string, Sentence>> = {
 
   "member.invited": done((entry) => `invited ${aboutMember(entry)} as ${aboutRole(entry)}`),
   "member.linked": done((entry) => `made a new link for ${aboutMember(entry)}`),
+  "member.link_withdrawn": done((entry) => `withdrew the link for ${aboutMember(entry)}`),
   "member.signed_in": done(() => "signed in"),
   "member.joined": done(() => "joined the organisation"),
   "member.role_changed": done((entry) => `made ${aboutMember(entry)} ${aboutRole(entry)}`),

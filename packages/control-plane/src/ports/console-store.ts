@@ -24,7 +24,10 @@ export interface ConsoleStore {
 export interface MemberRecord {
   memberId: string;
   orgId: string;
-  /** Lower case; null for whoever signs in by link alone. No two members have the same one. */
+  /**
+   * Lower case; null for a member who signs in by link only. Unique among the members of an organisation, and among all members
+   * who have a password.
+   */
   email: string | null;
   name: string;
   role: ConsoleRole;
@@ -41,7 +44,7 @@ export type MemberChanged = "changed" | "last_owner" | "unknown";
 
 /** People who may sign in. Removed members are not there for any of these. */
 export interface MemberStore {
-  /** False where another member has the e-mail address. */
+  /** False where another member of the organisation has the e-mail address. */
   create(member: NewMember): Promise<boolean>;
   /** Oldest first. Throws `invalid_request` for a cursor that no page gave. */
   list(
@@ -51,15 +54,15 @@ export interface MemberStore {
   get(orgId: string, memberId: string): Promise<MemberRecord | undefined>;
   /** In whichever organisation. */
   byId(memberId: string): Promise<MemberRecord | undefined>;
-  /** In whichever organisation; `email` in lower case. */
+  /** The member of any organisation who signs in with the address; `email` in lower case. */
   byEmail(email: string): Promise<MemberRecord | undefined>;
   /** The member of the organisation without an address, for development. */
   byLinkAlone(orgId: string): Promise<MemberRecord | undefined>;
-  /** Ends the member's sessions with it: another role needs another session. */
+  /** Ends the member's sessions, and the unused links that the member made. */
   changeRole(orgId: string, memberId: string, role: ConsoleRole): Promise<MemberChanged>;
-  /** Ends the member's sessions and links with it. */
+  /** Ends the member's sessions, and the unused links for the member and by the member. */
   remove(orgId: string, memberId: string): Promise<MemberChanged>;
-  /** A new password ends the member's sessions and links. */
+  /** A new password ends what a removal ends. */
   changeAccount(memberId: string, change: { name?: string; passwordHash?: string }): Promise<void>;
 }
 
@@ -85,8 +88,31 @@ export interface LinkRecord {
   org: { orgId: string; name: string } | null;
   /** Whose it is; null for setting up. */
   member: MemberRecord | null;
+  /** Another member signs in with the same address: in another organisation, for within one it is unique. */
+  addressTaken: boolean;
   expiresAt: number;
 }
+
+/** A member's link that can still be used. A member has one at most. */
+export interface PendingLinkRecord {
+  member: MemberRecord;
+  /** Null where a command made it. */
+  createdBy: { memberId: string; name: string; email: string | null } | null;
+  createdAt: number;
+  expiresAt: number;
+}
+
+interface NewLink {
+  hash: string;
+  lifeMs: number;
+  /** The member who makes it; undefined for a command. */
+  by?: string | undefined;
+}
+
+/** `not_owner`: the author was removed or got another role in the meantime. */
+export type LinkMade = { kind: "made"; expiresAt: number } | { kind: "not_owner" };
+
+export type Accepted = "accepted" | "gone" | "address_taken";
 
 /** Sessions and one-time links, by the SHA-256 of their secrets; of all organisations, for they tell which one it is. */
 export interface SignInStore {
@@ -99,8 +125,17 @@ export interface SignInStore {
   rotateSession(session: { hash: string; next: string }): Promise<boolean>;
   closeSession(hash: string): Promise<void>;
 
-  /** A link of a member in place of its earlier ones; when it ends. */
-  createLink(link: { hash: string; kind: "sign_in" | "invitation"; memberId: string; lifeMs: number }): Promise<number>;
+  /** A link for a member, in place of earlier ones. */
+  createLink(link: NewLink & { kind: "sign_in" | "invitation"; memberId: string }): Promise<LinkMade>;
+  /** A member with a first link, or neither. `member_exists`: one of the organisation has the address. */
+  invite(link: NewLink & { member: NewMember }): Promise<LinkMade | { kind: "member_exists" }>;
+  /** Newest first. Throws `invalid_request` for a cursor that no page gave. */
+  pendingLinks(
+    orgId: string,
+    page: { limit: number; cursor?: string | undefined },
+  ): Promise<{ items: PendingLinkRecord[]; nextCursor: string | null }>;
+  /** Ends the member's link, and removes a member who never joined. False where no link is pending. */
+  withdrawLink(orgId: string, memberId: string): Promise<boolean>;
   /**
    * When it ends. Undefined where a member has an e-mail address already and, unless it is to `replace` others, where another
    * one was made and not used.
@@ -109,8 +144,8 @@ export interface SignInStore {
   link(hash: string): Promise<LinkRecord | undefined>;
   /** Takes a link, once: false for whoever comes second. */
   useLink(hash: string): Promise<boolean>;
-  /** Takes an invitation and sets what its member chose; false, and nothing set, where it was taken already. */
-  acceptInvitation(hash: string, chosen: { memberId: string; name: string; passwordHash: string }): Promise<boolean>;
+  /** Takes an invitation and sets what its member chose, or leaves both as they are. */
+  acceptInvitation(hash: string, chosen: { memberId: string; name: string; passwordHash: string }): Promise<Accepted>;
   /** Takes a set-up link and makes its owner, with the organisation where `org` is one to make. False as above. */
   setUp(
     hash: string,

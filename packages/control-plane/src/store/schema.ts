@@ -133,6 +133,8 @@ export interface Schema {
     /** These are null for setting up. */
     org_id: string | null;
     member_id: string | null;
+    /** The member who made it; null for links made by a command. */
+    created_by: string | null;
     created_at: number;
     expires_at: number;
     used_at: number | null;

@@ -67,17 +67,22 @@ test("a set-up link is void once somebody was invited, and where there are sever
   expect(await failureOf(await inspect())).toEqual(NOT_FOUND);
 });
 
-test("an invitation ends after 7 days, a set-up link after one, a development link after 10 minutes", async () => {
+test("an invitation expires after 7 days, a set-up link after 1, a password link after 1 hour, a development link after 10 minutes", async () => {
+  await using unused = await openConsole();
   await using console = await openConsole();
   const { admin, clock, orgId } = console;
+  const { member: newcomer } = await admin.members.invite({ orgId, email: "new@example.com", role: "viewer" });
   const inspect = async (link: { path: string }) =>
     (await console.browser().ask("POST", "/api/links", { body: { link: secretOf(link) } })).status;
   const lives = [
-    { make: async () => (await admin.members.setUpLink({ replace: true }))!, ms: DAY_MS },
     { make: () => admin.members.signInLink(orgId), ms: 10 * 60_000 },
     { make: () => admin.members.invite({ orgId, email: "x@example.com", role: "viewer" }), ms: 7 * DAY_MS },
+    { make: () => admin.members.link(orgId, newcomer.memberId), ms: 7 * DAY_MS },
+    { make: async () => admin.members.link(orgId, (await console.member("viewer")).memberId), ms: 60 * 60_000 },
   ];
 
+  const setUp = await unused.admin.members.setUpLink({ replace: true });
+  expect(setUp?.expiresAt).toBe(new Date(unused.clock.now() + DAY_MS).toISOString());
   for (const { make, ms } of lives) {
     const link = await make();
     clock.advance(ms - 1);
@@ -106,6 +111,25 @@ test("another link for a member replaces the first; accepting it ends the member
   expect((await browser.ask("GET", "/api/session")).status).toBe(401);
   expect((await console.browser().signIn(email)).status).toBe(401);
   expect((await console.browser().signIn(email, "another good password")).status).toBe(200);
+});
+
+test("an address that signs in elsewhere is refused at its invitation's link, which works once that ends", async () => {
+  await using console = await openConsole();
+  const { admin, orgId } = console;
+  const { memberId, email } = await console.member("viewer");
+  const other = await admin.createOrg("Other");
+  const link = secretOf(await admin.members.invite({ orgId: other.orgId, email, role: "viewer" }));
+  const inspect = () => console.browser().ask("POST", "/api/links", { body: { link } });
+  const accept = () =>
+    console.browser().ask("POST", "/api/links/accept", { body: { link, name: "Vi", password: PASSWORD } });
+
+  expect(await failureOf(await inspect())).toEqual([409, "conflict"]);
+  expect(await failureOf(await accept())).toEqual([409, "conflict"]);
+  expect(await (await console.browser().signIn(email)).json()).toMatchObject({ organisation: { orgId } });
+
+  await admin.members.remove(orgId, memberId);
+  expect((await inspect()).status).toBe(200);
+  expect(await (await accept()).json()).toMatchObject({ organisation: { orgId: other.orgId } });
 });
 
 test("a development link signs in where development is served, and nowhere else", async () => {

@@ -1,6 +1,7 @@
 import { CONSOLE_ROLES, CONSOLE_ROUTES, type ConsoleRoute, type Needs } from "@patchbay/protocol/console";
 import { expect, test } from "vitest";
-import { failureOf, openConsole } from "./support/open-console.ts";
+import { hashSecret } from "../../src/accounts/secret.ts";
+import { type Browser, failureOf, openConsole, PASSWORD } from "./support/open-console.ts";
 
 const routes = Object.entries(CONSOLE_ROUTES) as [string, ConsoleRoute][];
 const signedIn = routes.filter(([, { needs }]) => needs !== "nobody");
@@ -165,4 +166,124 @@ test("the organisation is shown with its limits, and renamed by an owner", async
     retentionDays: 30,
     auditDays: 365,
   });
+});
+
+for (const [what, end] of [
+  ["removed", (owner: Browser, memberId: string) => owner.ask("DELETE", `/api/members/${memberId}`)],
+  [
+    "made a viewer",
+    (owner: Browser, memberId: string) => owner.ask("PATCH", `/api/members/${memberId}`, { body: { role: "viewer" } }),
+  ],
+] as const)
+  test(`the links of an owner who is ${what} no longer work`, async () => {
+    await using console = await openConsole();
+    const alice = await console.member("owner", { email: "alice@example.com" });
+    const mallory = await console.member("owner", { email: "mallory@example.com" });
+    const made = [
+      await mallory.browser.ask("POST", `/api/members/${alice.memberId}/link`),
+      await mallory.browser.ask("POST", "/api/members", { body: { email: "sleeper@example.com", role: "owner" } }),
+    ];
+    const links = await Promise.all(made.map(async (one) => ((await one.json()) as { link: string }).link));
+
+    expect((await end(alice.browser, mallory.memberId)).ok).toBe(true);
+
+    for (const link of links) {
+      const body = { link: new URL(link).hash.slice(1), name: "Not Alice", password: "mallory's password" };
+      const accepted = await console.browser().ask("POST", "/api/links/accept", { body });
+      expect(await failureOf(accepted)).toEqual([404, "not_found"]);
+    }
+    expect((await alice.browser.ask("GET", "/api/session")).status).toBe(200);
+  });
+
+test("another password ends the links that the member made before", async () => {
+  await using console = await openConsole();
+  const { browser } = await console.member("owner");
+  await browser.ask("POST", "/api/members", { body: { email: "new@example.com", role: "viewer" } });
+  const password = { present: PASSWORD, next: "another good password" };
+
+  expect((await browser.ask("PATCH", "/api/account", { body: { password } })).status).toBe(200);
+
+  expect(await (await browser.ask("GET", "/api/links")).json()).toEqual({ items: [], nextCursor: null });
+});
+
+test("the secret of a link is not shown in a session that ended while the link was made", async () => {
+  await using console = await openConsole();
+  const { signIn } = console.store.console;
+  const { browser } = await console.member("owner");
+  const invite = signIn.invite.bind(signIn);
+  const session = hashSecret(browser.cookie.split("=")[1] ?? "");
+  signIn.invite = async (invitation) => {
+    const made = await invite(invitation);
+    await signIn.closeSession(session);
+    return made;
+  };
+
+  const answer = await browser.ask("POST", "/api/members", { body: { email: "new@example.com", role: "owner" } });
+
+  expect(answer.status).toBe(401);
+  expect(await answer.text()).not.toContain("/console/link#");
+});
+
+test("pending links say for whom, by whom and until when, and an owner withdraws them", async () => {
+  await using console = await openConsole();
+  const { browser, memberId } = await console.member("owner");
+  const viewer = await console.member("viewer");
+  const invited = await browser.ask("POST", "/api/members", { body: { email: "new@example.com", role: "viewer" } });
+  const { member, link } = (await invited.json()) as { member: { memberId: string }; link: string };
+  console.clock.advance(1);
+  await console.admin.members.link(console.orgId, viewer.memberId);
+
+  const pending = await (await viewer.browser.ask("GET", "/api/links")).json();
+
+  const now = console.clock.now();
+  expect(pending).toEqual({
+    items: [
+      {
+        member: expect.objectContaining({ memberId: viewer.memberId, active: true }),
+        createdBy: null,
+        createdAt: new Date(now).toISOString(),
+        expiresAt: new Date(now + 3_600_000).toISOString(),
+      },
+      {
+        member: expect.objectContaining({ email: "new@example.com", active: false }),
+        createdBy: { memberId, name: "owner", email: "owner@example.com" },
+        createdAt: new Date(now - 1).toISOString(),
+        expiresAt: new Date(now - 1 + 7 * 86_400_000).toISOString(),
+      },
+    ],
+    nextCursor: null,
+  });
+  expect(JSON.stringify(pending)).not.toContain("hash");
+  const withdraw = () => browser.ask("DELETE", `/api/members/${member.memberId}/link`);
+  expect((await withdraw()).status).toBe(204);
+  const opened = await console.browser().ask("POST", "/api/links", { body: { link: link.split("#")[1] } });
+  expect(opened.status).toBe(404);
+  expect(await failureOf(await withdraw())).toEqual([404, "not_found"]);
+  expect((await console.admin.listAdministration(console.orgId, { action: "member" })).items[0]).toMatchObject({
+    action: "member.link_withdrawn",
+    keyId: memberId,
+  });
+  const none = await browser.ask("DELETE", `/api/members/${memberId}/link`);
+  expect(await failureOf(none)).toEqual([409, "conflict"]);
+});
+
+test("an invitation is answered alike whether or not the address is known elsewhere, and blocks nobody", async () => {
+  await using console = await openConsole();
+  const { orgId: org } = await console.admin.createOrg("Other");
+  const here = await console.member("owner", { email: "known@example.com" });
+  const there = await console.member("owner", { email: "there@example.com", org });
+  const invite = (browser: Browser, email: string) =>
+    browser.ask("POST", "/api/members", { body: { email, name: "New", role: "viewer" } });
+
+  const known = await invite(there.browser, "known@example.com");
+  const unknown = await invite(there.browser, "unknown@example.com");
+
+  expect([known.status, unknown.status]).toEqual([201, 201]);
+  const shape = async (answer: Response) => {
+    const { member, ...invitation } = (await answer.json()) as { member: Record<string, unknown>; link: string };
+    return { ...invitation, link: invitation.link.length, member: { ...member, memberId: "", email: "" } };
+  };
+  expect(await shape(known)).toEqual(await shape(unknown));
+  expect((await invite(here.browser, "unknown@example.com")).status).toBe(201);
+  expect((await here.browser.signIn("known@example.com")).status).toBe(200);
 });

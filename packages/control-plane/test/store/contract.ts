@@ -14,6 +14,7 @@ import { consoleThreadContract } from "./contract/console-threads.ts";
 import { creditContract } from "./contract/credits.ts";
 import { functionSetContract } from "./contract/function-sets.ts";
 import { idempotencyContract } from "./contract/idempotency.ts";
+import { linkContract } from "./contract/links.ts";
 import { memberContract } from "./contract/members.ts";
 import { momentContract } from "./contract/moments.ts";
 import { raceContract } from "./contract/races.ts";
@@ -37,6 +38,7 @@ export function storeContract(makePlace: MakePlace): void {
   describe("threads", () => threadContract(makePlace));
   describe("accounts", () => accountContract(makePlace));
   describe("members of the console", () => memberContract(makePlace));
+  describe("one-time links of members", () => linkContract(makePlace));
   describe("races", () => raceContract(makePlace));
   describe("odd texts", () => textContract(makePlace));
   describe("the audit log", () => auditContract(makePlace));

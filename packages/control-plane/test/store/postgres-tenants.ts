@@ -81,6 +81,6 @@ async function fill(store: Store, name: string): Promise<Tenant> {
   const member = { memberId, orgId, email: `${name}@example.com`, name, role: "owner" as const, passwordHash: "x" };
   await console.members.create(member);
   await console.signIn.openSession({ hash, memberId });
-  await console.signIn.createLink({ hash, kind: "invitation", memberId, lifeMs: 60_000 });
+  await console.signIn.createLink({ hash, kind: "invitation", memberId, lifeMs: 60_000, by: memberId });
   return { ...tenant, link, runId: run.runId, threadId: run.threadId };
 }

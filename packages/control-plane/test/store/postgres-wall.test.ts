@@ -115,6 +115,12 @@ test("no method of the store finds anything by another organisation's ids", asyn
     rotateSession: (await signIn.rotateSession({ hash: b.hash, next: "x" })) || undefined,
     link: await signIn.link(b.hash),
     useLink: (await signIn.useLink(b.hash)) || undefined,
+    pendingLinks: (await signIn.pendingLinks(b.orgId, { limit: 10 })).items[0],
+    withdrawLink: (await signIn.withdrawLink(b.orgId, b.memberId)) || undefined,
+    createLink:
+      (await signIn.createLink({ hash: "x", kind: "invitation", memberId: b.memberId, lifeMs: 1 })).kind === "not_owner"
+        ? undefined
+        : "made",
     figures: await organisations.figures(b.orgId),
     refused:
       (await runs.start(sampleRun({ orgId: a.orgId, agentId: b.agentId, threadId: b.threadId }))).kind === "thread_gone"
@@ -125,6 +131,9 @@ test("no method of the store finds anything by another organisation's ids", asyn
   expect(Object.entries(found).filter(([, value]) => value !== undefined)).toEqual([]);
   expect(await runtimes.links(b.agentId)).toEqual([b.link]);
   expect(await signIn.session(b.hash)).toMatchObject({ member: { memberId: b.memberId, role: "owner" } });
+  expect((await signIn.pendingLinks(b.orgId, { limit: 10 })).items).toMatchObject([
+    { createdBy: { memberId: b.memberId } },
+  ]);
   expect(await runs.get(b.agentId, b.runId)).toMatchObject({ status: "running", fence: 1, cancelRequested: false });
 });
 
@@ -147,6 +156,9 @@ test("no method of the store writes for another organisation", async () => {
   await refused(() => runs.commit({ runId: b.runId, fence: 1 }, { events: [event(2)] })).toThrow(LeaseLost);
   await refused(() => runs.hold(b.orgId, b.runId, 1, 5)).toThrow(LeaseLost);
   await refused(() => runtimes.saveManifest(b.agentId, "x", {} as never)).toThrow();
+  const member = { memberId: "x", orgId: b.orgId, email: "x@example.com", name: "", role: "owner" as const };
+  const invitation = { hash: "x", member: { ...member, passwordHash: null }, lifeMs: 1 };
+  await refused(() => store.console.signIn.invite(invitation)).toThrow(FORBIDDEN);
   await refused(() => audit.record([{ orgId: b.orgId, action: "x" }])).toThrow(FORBIDDEN);
 
   expect(await accounts.balance(b.orgId)).toBe(1000);

@@ -4,106 +4,17 @@ import { CancelResponse } from "../response.ts";
 import * as agents from "./agents.ts";
 import * as insight from "./insight.ts";
 import * as organisation from "./organisation.ts";
+import { MEMBER_ROUTES } from "./member-routes.ts";
 import { paging, range, time } from "./paging.ts";
+import type { ConsoleRoute } from "./route.ts";
 import * as runs from "./runs.ts";
-import * as session from "./session.ts";
-
-/** Who may use a route: anybody at all, or a member of that role or a higher one. */
-export type Needs = "nobody" | session.ConsoleRole;
-
-/** One route of the console's interface. Handlers, the OpenAPI document, the client's types and tests are made from these. */
-export interface ConsoleRoute {
-  needs: Needs;
-  summary: string;
-  query?: z.ZodObject;
-  body?: z.ZodType;
-  /** What it answers with: JSON of a shape, server-sent events, or nothing (204). */
-  answer: z.ZodType | "events" | "nothing";
-  /** 201 where something is made. Default 200. */
-  status?: 201;
-  /** True where the member's password must have been given in the last 15 minutes. */
-  confirmed?: true;
-}
 
 const nothing = "nothing";
 const events = "events";
 
 /** Every route, by method and path. Paths stand under `/api`; `:names` are ids of the organisation signed in to. */
 export const CONSOLE_ROUTES = {
-  "POST /session": {
-    needs: "nobody",
-    summary: "Sign in with a password",
-    body: session.SignIn,
-    answer: session.Session,
-  },
-  "GET /session": { needs: "viewer", summary: "Who is signed in", answer: session.Session },
-  "DELETE /session": { needs: "viewer", summary: "Sign out", answer: nothing },
-  "POST /session/confirm": {
-    needs: "viewer",
-    summary: "Give the password again",
-    body: session.Confirmation,
-    answer: session.Session,
-  },
-  "POST /links": {
-    needs: "nobody",
-    summary: "What a one-time link is for",
-    body: session.LinkSecret,
-    answer: session.LinkOffer,
-  },
-  "POST /links/open": {
-    needs: "nobody",
-    summary: "Sign in by a one-time link",
-    body: session.LinkSecret,
-    answer: session.Session,
-  },
-  "POST /links/accept": {
-    needs: "nobody",
-    summary: "Set up the service, or accept an invitation",
-    body: session.AcceptLink,
-    answer: session.Session,
-  },
-  "PATCH /account": {
-    needs: "viewer",
-    summary: "Change one's own account",
-    body: session.OwnAccount,
-    answer: session.Session,
-  },
-
-  "GET /organisation": { needs: "viewer", summary: "The organisation", answer: organisation.Organisation },
-  "PATCH /organisation": {
-    needs: "owner",
-    summary: "Rename the organisation",
-    body: organisation.OrganisationChange,
-    answer: organisation.Organisation,
-  },
-  "GET /members": {
-    needs: "viewer",
-    summary: "Its members",
-    query: z.object(paging),
-    answer: z.object({ items: z.array(session.Member), nextCursor: z.string().nullable() }),
-  },
-  "POST /members": {
-    needs: "owner",
-    confirmed: true,
-    status: 201,
-    summary: "Invite a member",
-    body: session.NewMember,
-    answer: session.Invitation,
-  },
-  "PATCH /members/:member_id": {
-    needs: "owner",
-    confirmed: true,
-    summary: "Change a member's role",
-    body: session.MemberChange,
-    answer: session.Member,
-  },
-  "POST /members/:member_id/link": {
-    needs: "owner",
-    confirmed: true,
-    summary: "A new link for a member, to come in again or to set another password",
-    answer: session.Invitation,
-  },
-  "DELETE /members/:member_id": { needs: "owner", confirmed: true, summary: "Remove a member", answer: nothing },
+  ...MEMBER_ROUTES,
 
   "GET /agents": {
     needs: "viewer",

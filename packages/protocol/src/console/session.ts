@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { label, time } from "./paging.ts";
+import { label, pageOf, time } from "./paging.ts";
 
 /**
  * What a member may do: a viewer reads, a developer also manages agents, keys and runs queries, an owner also manages members and
@@ -79,6 +79,17 @@ export type Member = z.infer<typeof Member>;
 
 export const NewMember = z.object({ email, name: label.optional(), role: ConsoleRole });
 export const MemberChange = z.object({ role: ConsoleRole });
-/** A member with the one-time link by which to come in; it is shown once. */
+/** A member with a one-time link to join, or to set another password; it is shown once. */
 export const Invitation = z.object({ member: Member, link: z.string(), expiresAt: time });
 export type Invitation = z.infer<typeof Invitation>;
+
+/** A member's one-time link that can still be used. A member has one at most; its secret is shown only where it is made. */
+export const PendingLink = z.object({
+  member: Member,
+  /** The owner who made it; null where a command on the server did. */
+  createdBy: z.object({ memberId: z.string(), name: z.string(), email: z.string().nullable() }).nullable(),
+  createdAt: time,
+  expiresAt: time,
+});
+export type PendingLink = z.infer<typeof PendingLink>;
+export const PendingLinkPage = pageOf(PendingLink);

@@ -52,8 +52,8 @@ function ChangeRole({ member, onClose }: ChangeProps) {
       <RoleField value={role} onChange={setRole} />
       <p className="text-muted text-sm text-pretty">
         {self
-          ? "This is your own role: as anything but an owner you cannot change it back."
-          : "Their sessions end: they sign in again, with the new role."}
+          ? "This is your own role: only another owner can change it back. Links that you made stop working."
+          : "Their sessions end, and links that they made stop working. They sign in again with the new role."}
       </p>
     </Question>
   );
@@ -83,11 +83,11 @@ function NewLink({ member, onClose }: ChangeProps) {
     >
       <p className="text-pretty">
         {member.email === null
-          ? "Whoever opens it is signed in as this member."
+          ? "It signs in as this member."
           : member.active
-            ? "They set another password with it, for when the old one is lost."
-            : "It takes the place of the link from the invitation."}{" "}
-        Links made earlier stop working.
+            ? "It sets another password for this member, and expires after 1 hour."
+            : "It lets the invited person join, and expires after 7 days."}{" "}
+        Earlier links for this member stop working.
       </p>
     </Question>
   );
@@ -115,8 +115,10 @@ function RemoveMember({ member, onClose }: ChangeProps) {
       }
     >
       <p className="text-pretty">
-        {member.active ? "Their sessions end at once, and they cannot sign in any more." : "Their invitation ends."}{" "}
-        Keys that they made go on working, and what they did stays in the audit log.
+        {member.active
+          ? "Their sessions end, they can no longer sign in, and links that they made stop working."
+          : "Their invitation stops working."}{" "}
+        Keys that they made keep working, and the audit log keeps their entries.
       </p>
     </Question>
   );

@@ -24,8 +24,8 @@ export function InvitationLink({ invitation, onClose }: { invitation: Invitation
         <Secret label="One-time link" secret={link} />
         <p className="text-muted text-sm text-pretty">
           {member.email === null
-            ? "Whoever opens it is signed in at once."
-            : "Nothing is sent by e-mail: pass it on yourself, by a way that you trust. Whoever opens it sets the password of this member."}{" "}
+            ? "It signs in as this member."
+            : "Patchbay sends no e-mail: pass the link on yourself, in a way that you trust. It sets the password of this member."}{" "}
           It works once, until <Time at={expiresAt} exact />.
         </p>
       </div>

@@ -14,6 +14,7 @@ import { Menu, MenuItem, MenuLine } from "../../ui/popover.tsx";
 import { EmptyState } from "../../ui/states.tsx";
 import { Badge } from "../../ui/status.tsx";
 import type { MemberAction } from "./change-member.tsx";
+import { PendingLinks } from "./pending-links.tsx";
 import { ROLES } from "./role-field.tsx";
 
 const InviteMember = lazy(async () => ({ default: (await import("./invite-member.tsx")).InviteMember }));
@@ -62,6 +63,7 @@ export function MembersPage() {
             empty={<EmptyState icon="members" title="No members" command="patchbay members invite EMAIL" />}
           />
         </Card>
+        <PendingLinks />
         <Card title="Roles" className="max-w-3xl">
           <Facts items={ROLES.map(({ role, may }) => [role, may])} />
         </Card>

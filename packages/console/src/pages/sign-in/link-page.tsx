@@ -30,8 +30,8 @@ export function LinkPage() {
             <p>The address ends before its secret part. Copy the whole line that was printed.</p>
           )}
           <p className="text-muted text-sm text-pretty">
-            Links work once and for a limited time. Starting the development service prints a new one; elsewhere an
-            owner makes it on the page Members.
+            Links work once and for a limited time. An owner makes another one on the Members page; the development
+            service prints one when it starts.
           </p>
           <Link to="/sign-in" className={buttonClass()}>
             Sign in with a password

@@ -35,6 +35,7 @@ export function linkHandlers(deps: ConsoleDeps, { sessions, passwords, attempts 
     // A link that signs in without a password is for development, even on a database that is served later.
     if (!link || (link.kind === "sign_in" && !deps.local)) throw gone();
     await attempts.succeeded(exchange);
+    if (link.addressTaken) throw addressTaken(link.member?.email);
     const org = link.kind === "setup" ? await orgToSetUp() : link.org;
     return { ...link, hash, org };
   }
@@ -99,7 +100,9 @@ export function linkHandlers(deps: ConsoleDeps, { sessions, passwords, attempts 
         throw new ServiceError("invalid_request", "This link needs no password: POST /links/open.");
       const { memberId, orgId } = member;
       const chosen = { memberId, name, passwordHash: accepted.passwordHash };
-      if (!(await console.signIn.acceptInvitation(hash, chosen))) throw gone();
+      const outcome = await console.signIn.acceptInvitation(hash, chosen);
+      if (outcome === "address_taken") throw addressTaken(member.email);
+      if (outcome === "gone") throw gone();
       await audit.record([{ orgId, keyId: memberId, action: "member.joined" }]);
       return shownSession(exchange, deps, await sessions.open(exchange, { memberId }));
     },
@@ -114,7 +117,15 @@ function newOrg(name: string | undefined): { orgId: string; name: string } {
 function gone(): ServiceError {
   return new ServiceError(
     "not_found",
-    "This link was used, is over its time, or was replaced by a newer one. Ask an owner for another, or start the service anew.",
+    "This link was used, has expired, or was withdrawn or replaced. Ask an owner for another one, or restart the service.",
+  );
+}
+
+/** Only the holder of the link reads this: the organisation that made it must not learn who is a member elsewhere. */
+function addressTaken(email: string | null | undefined): ConsoleError {
+  return new ConsoleError(
+    "conflict",
+    `${email ?? "This address"} signs in to another organisation of this service, and an address signs in to one. Ask for an invitation to another address, or ask an owner there to remove you first: this link works until it expires.`,
   );
 }
 

@@ -1,9 +1,11 @@
 import type { Invitation, Member } from "@patchbay/protocol/console";
 import type { InvitedMember, ListedMember } from "../../accounts/members.ts";
 import type { Exchange } from "../../http/deps.ts";
+import { ServiceError } from "../../ports/service-error.ts";
 import { notFound } from "../console-error.ts";
 import type { ConsoleDeps } from "../deps.ts";
-import type { HandlersOf } from "../handler.ts";
+import type { HandlersOf, SignedIn } from "../handler.ts";
+import { paged } from "../page-size.ts";
 import type { SignIn } from "../sign-in/sign-in.ts";
 import { baseUrlOf } from "./session.ts";
 
@@ -12,16 +14,21 @@ type MemberRoutes =
   | "POST /members"
   | "PATCH /members/:member_id"
   | "POST /members/:member_id/link"
+  | "DELETE /members/:member_id/link"
+  | "GET /links"
   | "DELETE /members/:member_id";
 
 export function memberHandlers(deps: ConsoleDeps, { sessions }: SignIn): HandlersOf<MemberRoutes> {
-  const { members } = deps.store.console;
+  const { members, signIn } = deps.store.console;
 
   async function requireMember(orgId: string, memberId: string): Promise<void> {
     if (!(await members.get(orgId, memberId))) throw notFound("member");
   }
 
-  function invitation(exchange: Exchange, invited: InvitedMember): Invitation {
+  /** A password that was changed while the link was made ended this session, and the link's secret is not shown. */
+  async function invitation(exchange: Exchange, by: SignedIn, invited: InvitedMember): Promise<Invitation> {
+    if (!(await signIn.session(by.sessionId)))
+      throw new ServiceError("authentication_failed", "Sign in: the session ended while the link was made.");
     const { member, path, expiresAt } = invited;
     return { member: shown(member), link: baseUrlOf(exchange, deps) + path, expiresAt };
   }
@@ -36,7 +43,7 @@ export function memberHandlers(deps: ConsoleDeps, { sessions }: SignIn): Handler
     async "POST /members"({ by, body, exchange }) {
       const { email, name, role } = body;
       const wanted = { orgId: by.orgId, email, role, ...(name !== undefined && { name }) };
-      return invitation(exchange, await deps.adminOf(by.memberId).members.invite(wanted));
+      return invitation(exchange, by, await deps.adminOf(by.memberId).members.invite(wanted));
     },
 
     async "PATCH /members/:member_id"({ by, params, body, exchange }) {
@@ -49,7 +56,17 @@ export function memberHandlers(deps: ConsoleDeps, { sessions }: SignIn): Handler
 
     async "POST /members/:member_id/link"({ by, params, exchange }) {
       await requireMember(by.orgId, params.member_id);
-      return invitation(exchange, await deps.adminOf(by.memberId).members.link(by.orgId, params.member_id));
+      return invitation(exchange, by, await deps.adminOf(by.memberId).members.link(by.orgId, params.member_id));
+    },
+
+    async "DELETE /members/:member_id/link"({ by, params }) {
+      await requireMember(by.orgId, params.member_id);
+      await deps.adminOf(by.memberId).members.withdrawLink(by.orgId, params.member_id);
+    },
+
+    async "GET /links"({ by, query }) {
+      const page = await deps.adminOf(by.memberId).members.pendingLinks(by.orgId, paged(query));
+      return { ...page, items: page.items.map((link) => ({ ...link, member: shown(link.member) })) };
     },
 
     async "DELETE /members/:member_id"({ by, params }) {

@@ -34,24 +34,27 @@ export function memberStore(engine: Engine): MemberStore {
 
     get: (orgId, memberId) => one(living().where("id", "=", memberId).where("org_id", "=", orgId)),
     byId: (memberId) => one(living().where("id", "=", memberId)),
-    byEmail: (email) => one(living().where("email", "=", email)),
+    byEmail: (email) => one(living().where("email", "=", email).where("password_hash", "is not", null)),
     byLinkAlone: (orgId) => one(living().where("org_id", "=", orgId).where("email", "is", null).orderBy("created_at")),
 
     changeRole: (orgId, memberId, role) =>
       alter(engine, { orgId, memberId, keeps: role === "owner" }, async (trx) => {
         await trx.db.updateTable("members").set({ role }).where("id", "=", memberId).execute();
         await endSessions(trx, memberId);
+        await endLinksBy(trx, memberId);
       }),
 
     remove: (orgId, memberId) =>
       alter(engine, { orgId, memberId, keeps: false }, async (trx) => {
-        const { db, dialect } = trx;
-        await db.updateTable("members").set({ removed_at: dialect.now }).where("id", "=", memberId).execute();
-        await endSessions(trx, memberId);
-        await endLinks(trx, memberId);
+        await markRemoved(trx, memberId);
+        await endAccess(trx, memberId);
       }),
 
-    changeAccount: (memberId, change) => transact(engine, (trx) => setAccount(trx, memberId, change)),
+    changeAccount: (memberId, change) =>
+      transact(engine, async (trx) => {
+        await lockMembersWith(trx, memberId);
+        await setAccount(trx, memberId, change);
+      }),
   };
 }
 
@@ -67,7 +70,7 @@ export async function insertMember({ db, dialect }: Engine, member: NewMember): 
       password_hash: member.passwordHash,
       created_at: dialect.now,
     })
-    .onConflict((conflict) => conflict.column("email").where("removed_at", "is", null).doNothing())
+    .onConflict((conflict) => conflict.doNothing())
     .returning("id")
     .executeTakeFirst();
   return made !== undefined;
@@ -88,25 +91,41 @@ export async function setAccount(
     .where("id", "=", memberId)
     .where("removed_at", "is", null)
     .execute();
-  if (passwordHash === undefined) return;
-  await endSessions(trx, memberId);
-  await endLinks(trx, memberId);
+  if (passwordHash !== undefined) await endAccess(trx, memberId);
 }
 
-/** Changes a member, unless the organisation were left without an owner: those who ask for that at once go one by one. */
+/**
+ * Changes of an organisation's members and links go one by one from here to the end of the transaction: two owners cannot remove
+ * each other, and a link cannot be made while its author is removed.
+ */
+export async function lockMembers({ db }: Engine, orgId: string): Promise<void> {
+  await db
+    .updateTable("orgs")
+    .set((eb) => ({ name: eb.ref("name") }))
+    .where("id", "=", orgId)
+    .execute();
+}
+
+/** As `lockMembers`, for the organisation of a member: undefined where the member is unknown. */
+export async function lockMembersWith(trx: Engine, memberId: string): Promise<string | undefined> {
+  const member = await trx.db.selectFrom("members").select("org_id").where("id", "=", memberId).executeTakeFirst();
+  if (member) await lockMembers(trx, member.org_id);
+  return member?.org_id;
+}
+
+export async function markRemoved({ db, dialect }: Engine, memberId: string): Promise<void> {
+  await db.updateTable("members").set({ removed_at: dialect.now }).where("id", "=", memberId).execute();
+}
+
+/** Changes a member, unless that leaves the organisation without an owner. */
 function alter(
   engine: Engine,
   { orgId, memberId, keeps }: { orgId: string; memberId: string; keeps: boolean },
   change: (trx: Engine) => Promise<void>,
 ): Promise<MemberChanged> {
   return transact(engine, async (trx) => {
-    const { db } = trx;
-    await db
-      .updateTable("orgs")
-      .set((eb) => ({ name: eb.ref("name") }))
-      .where("id", "=", orgId)
-      .execute();
-    const rows = await db
+    await lockMembers(trx, orgId);
+    const rows = await trx.db
       .selectFrom("members")
       .select(["id", "email", "role", "password_hash"])
       .where("org_id", "=", orgId)
@@ -123,8 +142,21 @@ function alter(
   });
 }
 
-export async function endLinks({ db }: Engine, memberId: string): Promise<void> {
-  await db.deleteFrom("console_links").where("member_id", "=", memberId).where("used_at", "is", null).execute();
+/** Ends whatever lets the member, or somebody whom the member handed a link, come in. */
+async function endAccess(trx: Engine, memberId: string): Promise<void> {
+  await endSessions(trx, memberId);
+  await endLinksFor(trx, memberId);
+  await endLinksBy(trx, memberId);
+}
+
+/** How many links it ended. */
+export async function endLinksFor({ db }: Engine, memberId: string): Promise<number> {
+  const unused = db.deleteFrom("console_links").where("member_id", "=", memberId).where("used_at", "is", null);
+  return (await unused.returning("hash").execute()).length;
+}
+
+async function endLinksBy({ db }: Engine, memberId: string): Promise<void> {
+  await db.deleteFrom("console_links").where("created_by", "=", memberId).where("used_at", "is", null).execute();
 }
 
 async function endSessions({ db }: Engine, memberId: string): Promise<void> {
