@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
-import { isJsonObject, type JsonObject } from "@patchbay/protocol";
+import { canonicalJson, isJsonObject, type JsonObject } from "@patchbay/protocol";
 import type { Message, ModelCall, ModelFunction, ModelRequest, ModelTurn } from "../../ports/model-provider.ts";
-import { canonicalJson } from "./canonical-json.ts";
 import { createSteadier, type Steadier } from "./steady.ts";
 
 /** A call as a cassette keeps it: arguments that are no JSON object stay the text they were. */

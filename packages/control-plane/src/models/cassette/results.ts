@@ -1,5 +1,5 @@
+import { canonicalJson } from "@patchbay/protocol";
 import type { ModelResult } from "../../ports/model-provider.ts";
-import { canonicalJson } from "./canonical-json.ts";
 import type { RecordedCall, RecordedMessage } from "./request.ts";
 import { readRecordings } from "./tape.ts";
 
