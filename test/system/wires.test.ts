@@ -56,3 +56,25 @@ test("the same desk driven over all four wire formats gives the same toolInterac
   ]);
   for (const other of others) expect(other.toolInteractions).toEqual(first?.toolInteractions);
 });
+
+test.each(WIRES)("a call made while planning leaves no open call behind on the wire %s", async (wire) => {
+  const lookUp = { name: "get_order_details", arguments: { order_id: pendingOrder.orderId } };
+  // A server that ignores `tool_choice: none`, once with words and once without.
+  const ignoring: Script = ({ query, toolChoice, results }) => {
+    if (toolChoice === "none") return { text: query === "Silently" ? "" : "1. Look it up.", calls: [lookUp] };
+    return results.length === 0 ? { calls: [lookUp] } : { text: "Done." };
+  };
+  await using standIn = await startStandIn(wire, ignoring);
+  const service = createRetailDesk(createRetailStore(generateRetailData));
+  await using system = await startSystem({ service, providers: standIn.config });
+
+  const asked = { analysisMode: true, role: "support" };
+  const { threadId, ...spoken } = await system.query("Aloud", asked);
+  const silent = await system.query("Silently", { ...asked, threadId });
+
+  expect(standIn.requests.flatMap(({ refusal }) => refusal ?? [])).toEqual([]);
+  expect([spoken, silent].map(({ response, toolInteractions }) => [response, toolInteractions.length])).toEqual([
+    ["Done.", 1],
+    ["Done.", 1],
+  ]);
+});

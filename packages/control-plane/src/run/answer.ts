@@ -1,4 +1,4 @@
-import type { QueryResponse, RunEvent, ToolCall, Usage } from "@patchbay/protocol";
+import type { OperatorLimits, QueryResponse, RunEvent, ToolCall, Usage } from "@patchbay/protocol";
 import type { CallRecord, RunRecord } from "../ports/records.ts";
 import type { RunFailure } from "./run-failure.ts";
 import type { Progress } from "./state.ts";
@@ -9,13 +9,22 @@ export interface Ending {
   event: RunEvent;
 }
 
-export function answered(state: Progress, response: string, executionTimeMs: number): Ending {
+/** What an answer may hold beyond `runResultBytes`: its text, and the calls themselves. */
+const ANSWER_ROOM_BYTES = 524_288;
+
+export function answered(
+  state: Progress,
+  response: string,
+  executionTimeMs: number,
+  { runResultBytes }: Pick<OperatorLimits, "runResultBytes">,
+): Ending {
   const { run } = state;
+  const roomBytes = runResultBytes + ANSWER_ROOM_BYTES - bytesOf(response);
   const result: QueryResponse = {
     success: true,
     response,
     errorMessage: "",
-    ...common(run, executionTimeMs, state),
+    ...common(run, executionTimeMs, state, roomBytes),
   };
   const { success: _, errorMessage: __, code: ___, ...rest } = result;
   return { result, event: { type: "finalResponse", ...rest } };
@@ -27,35 +36,54 @@ export function answerIn(finalResponse: string): QueryResponse {
   return { success: true, response, errorMessage: "", ...rest };
 }
 
-/** The ending of a run that failed; `state` is absent when the run was refused before it began, or nothing is known of it. */
-export function failed(run: RunRecord, failure: RunFailure, executionTimeMs: number, state?: Progress): Ending {
+/** The ending of a run that failed; `known` is absent when the run was refused before it began, or nothing is known of it. */
+export function failed(
+  run: RunRecord,
+  failure: RunFailure,
+  executionTimeMs: number,
+  known?: { state: Progress; limits: Pick<OperatorLimits, "runResultBytes"> },
+): Ending {
   const { code, message } = failure;
+  const roomBytes = ANSWER_ROOM_BYTES + (known?.limits.runResultBytes ?? 0);
   return {
     result: {
       success: false,
       response: "",
       errorMessage: message,
       code,
-      ...common(run, executionTimeMs, state),
+      ...common(run, executionTimeMs, known?.state, roomBytes),
     },
     event: { type: "error", errorMessage: message, code, threadId: run.threadId, runId: run.runId },
   };
 }
 
-function common(run: RunRecord, executionTimeMs: number, state: Progress | undefined) {
+function common(run: RunRecord, executionTimeMs: number, state: Progress | undefined, roomBytes: number) {
   const warnings = [...(state?.warnings ?? run.request.warnings)];
+  const calls = (state?.calls ?? []).toSorted(inOrderAsked).map(toolCallOf);
+  const toolInteractions = fitting(calls, roomBytes);
+  const leftOut = calls.length - toolInteractions.length + (state?.leftOut ?? 0);
+  if (leftOut > 0) warnings.push(`The answer leaves out ${leftOut} calls of the run. Its events list them.`);
   return {
     threadId: run.threadId,
     runId: run.runId,
     ...(run.sessionId !== undefined && { sessionId: run.sessionId }),
     executionTimeMs,
-    toolInteractions: (state?.calls ?? []).toSorted(inOrderAsked).map(toolCallOf),
+    toolInteractions,
     usage: usageOf(state),
     ...(warnings.length > 0 && { warnings }),
   };
 }
 
 const inOrderAsked = (a: CallRecord, b: CallRecord): number => a.step - b.step || a.position - b.position;
+
+/** As many calls as fit: results have their own limit, arguments and refused calls have none. */
+function fitting(calls: ToolCall[], roomBytes: number): ToolCall[] {
+  let left = roomBytes;
+  const fitted = calls.findIndex((call) => (left -= bytesOf(call)) < 0);
+  return fitted < 0 ? calls : calls.slice(0, fitted);
+}
+
+const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
 
 function toolCallOf(call: CallRecord): ToolCall {
   return { toolName: call.functionName, parameters: call.arguments, ...outcomeMembers(call) };

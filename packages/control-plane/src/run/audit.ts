@@ -3,6 +3,7 @@ import type { AuditEntry, CallRecord, RunRecord } from "../ports/records.ts";
 import { refusalOf, ruleOf } from "../ports/refusal.ts";
 import type { NewRun } from "../ports/run-store.ts";
 import type { Caller } from "./api.ts";
+import { isBeyondLimit } from "./call-limits.ts";
 
 const MEMBERS_KEPT = 100;
 
@@ -29,7 +30,8 @@ export function callEntries(run: RunRecord, call: CallRecord): AuditEntry[] {
   if (!outcome) return [runEntry(run, "call.failed", { ...about, rule: "cancelled" })];
   if (!outcome.ok) {
     const action = refusalOf(outcome) === undefined ? "call.failed" : "call.denied";
-    return [runEntry(run, action, { ...about, rule: ruleOf(outcome) })];
+    const detail = isBeyondLimit(outcome) ? { detail: { reason: outcome.message } } : {};
+    return [runEntry(run, action, { ...about, rule: ruleOf(outcome), ...detail })];
   }
   const entries = [runEntry(run, "call.succeeded", about)];
   const members = outcome.redacted ?? [];

@@ -1,11 +1,11 @@
 import {
-  LIMITS,
   MESSAGES,
   parseJson,
   unknownFunctionMessage,
   type CallOutcome,
   type FunctionManifest,
   type JsonValue,
+  type OperatorLimits,
   type RunEvent,
 } from "@patchbay/protocol";
 import type { Clock } from "../ports/clock.ts";
@@ -14,6 +14,7 @@ import type { ModelCall } from "../ports/model-provider.ts";
 import type { CallRecord, EarlierAttempt, RunRecord } from "../ports/records.ts";
 import { outcomeMembers } from "./answer.ts";
 import { callEntries, disagreement } from "./audit.ts";
+import { createCallCounter, limitResult, NOT_RUN } from "./call-limits.ts";
 import { nextHold } from "./hold.ts";
 import { newId } from "./ids.ts";
 import type { Journal } from "./journal.ts";
@@ -37,24 +38,31 @@ const UNKNOWN_OUTCOME: CallOutcome = {
     "The function may have run: its connection was lost before it answered. Do not call it again; check or report.",
 };
 
-/** The call was not run: nobody was there to run it. */
-const NO_RUNTIME: CallOutcome = { ok: false, code: "function_failed", message: MESSAGES.agent_session_not_found };
+/** The call was not run: the agent has no connected runtime. */
+const NO_RUNTIME: CallOutcome = {
+  ok: false,
+  code: "function_failed",
+  message: MESSAGES.agent_session_not_found,
+  rule: NOT_RUN.noRuntime,
+};
 
 const NOT_TAKEN: CallOutcome = {
   ok: false,
   code: "function_failed",
   message: "The function was not run: no runtime took the call.",
+  rule: NOT_RUN.notTaken,
 };
 
-/** What the model asked for in one turn, authorised and given to runtimes; still to be stored as intent. */
+/** What the model asked for in one turn, checked and assigned to runtimes; not stored yet. */
 export async function plan(
   state: RunState,
   step: number,
   calls: readonly ModelCall[],
-  gateway: FunctionGateway,
+  { gateway, limits }: { gateway: FunctionGateway; limits: OperatorLimits },
   signal: AbortSignal,
 ): Promise<CallRecord[]> {
   const records: CallRecord[] = [];
+  const counter = createCallCounter(state, limits);
   for (const [position, call] of calls.entries()) {
     const parsed = call.arguments.trim() === "" ? { ok: true as const, value: {} } : parseJson(call.arguments);
     const record: CallRecord = {
@@ -66,11 +74,14 @@ export async function plan(
       arguments: parsed.ok ? (parsed.value as JsonValue) : call.arguments,
       attempt: 1,
     };
-    const refusal = refuse(state, call.name, parsed);
+    const refusal = counter.refuse(record) ?? refuse(state, call.name, parsed);
     if (refusal) record.outcome = refusal;
-    else await place(record, state.run, gateway, signal);
+    counter.add(record);
     records.push(record);
   }
+  // Side by side: where no runtime is connected they wait for one together.
+  const allowed = records.filter(({ outcome }) => !outcome);
+  await Promise.all(allowed.map((record) => place(record, state.run, gateway, signal)));
   return records;
 }
 
@@ -88,7 +99,7 @@ function refuse(state: RunState, name: string, parsed: ReturnType<typeof parseJs
   return undefined;
 }
 
-/** Chooses the call's runtime; where the agent has none left, the call ends here and `lostSession` says so of it. */
+/** Assigns the call to a runtime; a call of an agent without one ends here, and `lostSession` finds it. */
 async function place(call: CallRecord, run: RunRecord, gateway: FunctionGateway, signal: AbortSignal): Promise<void> {
   const instanceId = await gateway.assign(run.agentId, run.manifestHash!, call.functionName, { signal });
   if (instanceId === undefined) call.outcome = NO_RUNTIME;
@@ -97,7 +108,7 @@ async function place(call: CallRecord, run: RunRecord, gateway: FunctionGateway,
 
 /** True when a call of the turn found no runtime: the run ends, since no further call could find one. */
 export function lostSession(calls: readonly CallRecord[]): boolean {
-  return calls.some((call) => call.outcome === NO_RUNTIME);
+  return calls.some(({ outcome }) => outcome && !outcome.ok && outcome.rule === NOT_RUN.noRuntime);
 }
 
 export function calledEvents(records: readonly CallRecord[]): RunEvent[] {
@@ -118,6 +129,7 @@ export interface SettleDeps {
   gateway: FunctionGateway;
   journal: Journal;
   clock: Clock;
+  limits: OperatorLimits;
   /** Time left until the run's deadline. */
   remainingMs(): number;
   onSettled(call: CallRecord, ms: number): void;
@@ -161,7 +173,7 @@ async function settleOne(
     const delivery = await hand(call, { run, definition, deps, ask, signal });
     ask = false;
     if (delivery.kind === "outcome") {
-      call.outcome = checked(delivery.outcome);
+      call.outcome = limitResult(state, delivery.outcome, deps.limits);
     } else if (delivery.kind === "unknown" && !(definition.idempotent && call.attempt < MAX_ATTEMPTS)) {
       call.outcome = UNKNOWN_OUTCOME;
     } else if (call.attempt >= MAX_OFFERS || (call.attempt >= SURE_OFFERS && state.offeredMs > OFFERS_MS)) {
@@ -230,11 +242,4 @@ function hand(
   const onSent = (at: number): void => void (call.sentAt = at);
   const options = { signal, onProgress, onSent };
   return ask ? deps.gateway.recover(order, options) : deps.gateway.deliver(order, options);
-}
-
-/** The runtime refuses results that are too large; a runtime that does not is not believed. */
-function checked(outcome: CallOutcome): CallOutcome {
-  const text = outcome.ok ? JSON.stringify(outcome.value) : outcome.message + (outcome.rule ?? "");
-  if (Buffer.byteLength(text) <= LIMITS.resultBytes) return outcome;
-  return { ok: false, code: "result_too_large", message: `The result is larger than ${LIMITS.resultBytes} bytes.` };
 }

@@ -1,4 +1,4 @@
-import { LIMITS, type RunEvent } from "@patchbay/protocol";
+import { LIMITS, type OperatorLimits, type RunEvent } from "@patchbay/protocol";
 import type { FunctionGateway } from "../ports/function-gateway.ts";
 import { ModelError, PLAN_GO_AHEAD, PLAN_REQUEST, type ModelTurn } from "../ports/model-provider.ts";
 import type { CallRecord, TurnRecord } from "../ports/records.ts";
@@ -14,6 +14,7 @@ import { callsOf, type RunState } from "./state.ts";
 export interface LoopDeps extends RespondDeps {
   gateway: FunctionGateway;
   journal: Journal;
+  limits: OperatorLimits;
   remainingMs(): number;
   onTurn(turn: TurnRecord): void;
   onCall(call: CallRecord, ms: number): void;
@@ -74,12 +75,12 @@ function settleTurn(
   deps: LoopDeps,
   options: { resumed: boolean; signal: AbortSignal },
 ): Promise<void> {
-  const { gateway, journal, clock, remainingMs, onCall, onDisagreement } = deps;
-  return settle(state, calls, { gateway, journal, clock, remainingMs, onSettled: onCall, onDisagreement }, options);
+  const { gateway, journal, clock, limits, remainingMs, onCall: onSettled, onDisagreement } = deps;
+  return settle(state, calls, { gateway, journal, clock, limits, remainingMs, onSettled, onDisagreement }, options);
 }
 
 async function runCalls(state: RunState, turn: ModelTurn, deps: LoopDeps, signal: AbortSignal): Promise<void> {
-  const calls = await plan(state, state.turns.length, turn.calls, deps.gateway, signal);
+  const calls = await plan(state, state.turns.length, turn.calls, deps, signal);
   const entry = entryOf(state, turn, deps);
   state.calls.push(...calls);
   await deps.journal.write({
@@ -91,11 +92,17 @@ async function runCalls(state: RunState, turn: ModelTurn, deps: LoopDeps, signal
   await settleTurn(state, calls, deps, { resumed: false, signal });
 }
 
+/** A server may ignore that the model must not call while it plans. Its calls are dropped, and with them the echo that repeats them. */
 function planEntry(state: RunState, turn: ModelTurn, deps: LoopDeps): JournalEntry {
-  const entry = entryOf(state, { ...turn, calls: [] }, deps);
+  const { echo, calls, ...plan } = turn;
+  const entry = entryOf(state, { ...plan, calls: [], ...(echo && calls.length === 0 && { echo }) }, deps);
   const { messages } = entry.turn;
-  messages.unshift({ role: "user", text: PLAN_REQUEST });
-  messages.push({ role: "user", text: PLAN_GO_AHEAD });
+  // Only a plan with words can be said again: no wire takes an assistant's message without content.
+  if (turn.text === "" && calls.length > 0) messages.length = 0;
+  else {
+    messages.unshift({ role: "user", text: PLAN_REQUEST });
+    messages.push({ role: "user", text: PLAN_GO_AHEAD });
+  }
   return { ...entry, events: [...entry.events, ...spoken(turn)] };
 }
 

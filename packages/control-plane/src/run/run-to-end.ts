@@ -78,13 +78,14 @@ export async function runToEnd(
         signal,
       );
       entry = answer.last;
-      ending = answered(state, answer.text, elapsed(run, deps.clock));
+      ending = answered(state, answer.text, elapsed(run, deps.clock), deps.limits);
     } catch (error) {
       const cause = signal.aborted ? signal.reason : error;
       if (cause instanceof RunMoved) return moved(cause, log);
       const failure = cause instanceof RunFailure ? cause : new RunFailure("internal", "Internal error", { cause });
       log[failure.code === "internal" ? "error" : "info"]("run failed", { code: failure.code, cause: failure.cause });
-      ending = failed(run, failure, elapsed(run, deps.clock), progress);
+      const known = progress && { state: progress, limits: deps.limits };
+      ending = failed(run, failure, elapsed(run, deps.clock), known);
     }
     await journal.write(finish(run, progress, ending, !asked, entry));
     tell(run, ending, deps);
@@ -123,7 +124,7 @@ async function restore(progress: Progress, atHand: AtHand, deps: RunDeps): Promi
 }
 
 function loopDeps(run: RunRecord, deps: RunDeps, journal: ReturnType<typeof createJournal>, log: Log) {
-  const { runs, gateway, clock, metrics, observe } = deps;
+  const { runs, gateway, clock, limits, metrics, observe } = deps;
   const provider = run.request.provider;
   const who = { runId: run.runId, agentId: run.agentId, ...(run.role !== undefined && { role: run.role }) };
   return {
@@ -131,6 +132,7 @@ function loopDeps(run: RunRecord, deps: RunDeps, journal: ReturnType<typeof crea
     gateway,
     journal,
     clock,
+    limits,
     log,
     remainingMs: () => run.deadlineAt - clock.now(),
     onAttempt: (outcome: Parameters<Metrics["modelTurn"]>[1]) => metrics.modelTurn(provider, outcome),

@@ -3,6 +3,8 @@ import { type ChosenModel, type Message, type ModelFunction, PROTECTED_MEMBERS }
 import type { CallRecord, RunRecord, TurnRecord, TurnTiming } from "../ports/records.ts";
 import type { HistoryEntry } from "../ports/run-store.ts";
 import { visibleFunctions } from "./access.ts";
+import { storedResultBytes } from "./call-limits.ts";
+import { sizeOf } from "./compact.ts";
 import { preface, resultText } from "./prompt.ts";
 
 /** What a run did so far, as the store has it: an ending tells of it, however early it comes. */
@@ -13,6 +15,8 @@ export interface Progress {
   readonly warnings: Set<string>;
   /** The turn that the model is being asked for. */
   readonly asking: { turn?: TurnTiming };
+  /** Calls of the run that were not loaded. */
+  readonly leftOut?: number;
 }
 
 /** Everything the loop knows of a run; rebuilt from the store after a crash. */
@@ -31,6 +35,8 @@ export interface RunState extends Progress {
   offeredMs: number;
   /** Micro-USD known to be held for the turn that comes next. */
   heldMicros: number;
+  /** Bytes of results that the run has stored. */
+  resultBytes: number;
 }
 
 /** About 100,000 tokens of conversation, well inside every supported model's window. */
@@ -63,6 +69,7 @@ export function createState(
     dropped: 0,
     offeredMs: 0,
     heldMicros,
+    resultBytes: storedResultBytes(progress.calls),
   };
 }
 
@@ -107,9 +114,13 @@ function resultOf(call: CallRecord) {
   return { callId: call.modelCallId, name: call.functionName, ...resultText(outcome) };
 }
 
-/** What of the run later runs of its thread are shown: no plans, no opaque blocks. */
+/**
+ * What later runs of the thread are shown of this one: no plans, no opaque blocks. A run that could never fit into a
+ * conversation leaves its question and its answer: of a thread, twenty runs are loaded at once.
+ */
 export function historyOf(state: Progress, answer: string): Message[] {
-  const messages: Message[] = [{ role: "user", text: state.run.request.query }];
+  const question: Message = { role: "user", text: state.run.request.query };
+  const messages: Message[] = [question];
   for (const turn of state.turns) {
     const calls = callsOf(state, turn.step);
     if (calls.length === 0) continue;
@@ -117,6 +128,7 @@ export function historyOf(state: Progress, answer: string): Message[] {
       if (message.role === "assistant") messages.push({ role: "assistant", text: message.text, calls: message.calls });
     messages.push({ role: "results", results: calls.map(resultOf) });
   }
-  messages.push({ role: "assistant", text: answer, calls: [] });
-  return messages;
+  const last: Message = { role: "assistant", text: answer, calls: [] };
+  messages.push(last);
+  return sizeOf(messages) > CONVERSATION_CHARS ? [question, last] : messages;
 }

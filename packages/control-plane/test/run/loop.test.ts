@@ -122,6 +122,21 @@ test("in analysisMode the model plans without functions first, and the plan is s
   expect(answer.response).toBe("Found.");
 });
 
+test.each([
+  ["with words", "1. Look."],
+  ["without a word", ""],
+])("calls of a plan %s are dropped, together with the echo that repeats them", async (_, text) => {
+  const echo = { provider: "scripted", model: "scripted-1", blocks: [{ type: "tool_use", id: "m0-0" }] };
+  await using system = await desk([{ text, calls: [["open", {}]], echo }, { text: "Found." }]);
+
+  const answer = await system.query("Find it", { analysisMode: true });
+
+  const plan = text === "" ? [] : [PLAN_REQUEST, { role: "assistant", text, calls: [] }, PLAN_GO_AHEAD];
+  const user = (one: unknown) => (typeof one === "string" ? { role: "user", text: one } : one);
+  expect(system.model.requests[1]?.messages).toEqual(["Find it", ...plan].map(user));
+  expect(answer).toMatchObject({ success: true, response: "Found.", toolInteractions: [] });
+});
+
 test("after 25 steps an answer is asked for without functions", async () => {
   await using system = await desk((_, index) => (index < 25 ? { calls: [["open", {}]] } : { text: "Enough." }));
 
@@ -241,7 +256,7 @@ test("nothing of a turn that maxTokens cut is run, also where its calls look who
   expect(system.runtime.orders).toEqual([]);
 });
 
-test("a turn with thousands of calls has each of them run and told", async () => {
+test("each of the thousands of calls of a turn is answered", async () => {
   const calls = Array.from({ length: 3_000 }, (_, n) => ["open", { n }] as const);
   await using system = await desk([{ calls }, { text: "All done." }]);
 
