@@ -20,8 +20,9 @@ export interface HandLink {
 export interface HandPlane extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
-  /** When set, upgrades are refused with this status. */
+  /** When set, upgrades are refused with this status, and with the headers and the body that `refuseMore` gives. */
   refuseWith: number | undefined;
+  refuseMore: { headers?: Record<string, string>; body?: string };
   /** Upgrades refused so far. */
   readonly refused: number;
   /** The next link a runtime opens, before its hello was answered. */
@@ -39,7 +40,10 @@ export async function startHandPlane(options: { heartbeatMs?: number; port?: num
   server.on("upgrade", (request, socket, head) => {
     if (plane.refuseWith !== undefined) {
       refused++;
-      socket.end(`HTTP/1.1 ${plane.refuseWith} No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`);
+      const { headers = {}, body = "" } = plane.refuseMore;
+      const all = { ...headers, "Content-Length": Buffer.byteLength(body), Connection: "close" };
+      const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+      socket.end(`HTTP/1.1 ${plane.refuseWith} No\r\n${lines.join("")}\r\n${body}`);
       return;
     }
     sockets.handleUpgrade(request, socket, head, (webSocket) => links.put(toLink(webSocket, request)));
@@ -52,6 +56,7 @@ export async function startHandPlane(options: { heartbeatMs?: number; port?: num
     url: `http://127.0.0.1:${port}`,
     port,
     refuseWith: undefined,
+    refuseMore: {},
     get refused() {
       return refused;
     },

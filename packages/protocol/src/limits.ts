@@ -19,6 +19,8 @@ export const LIMITS = {
   schemaBytes: 65_536,
   functionTimeoutMs: 60_000,
   functionTimeoutMaxMs: 240_000,
+  /** Longest pause between two attempts of a runtime whose connection was lost a moment ago. */
+  runtimeReturnMs: 2_500,
   threadQueueDepth: 4,
   steps: 25,
 } as const;

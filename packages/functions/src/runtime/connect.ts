@@ -23,7 +23,7 @@ export interface ConnectOptions {
   log?: Log;
   /** Stops the runtime at once when aborted, without draining. */
   signal?: AbortSignal;
-  /** Waits between attempts to connect: by default up to 0.1 s first, then random ones growing to 30 s, for ever. */
+  /** Waits between attempts to connect: by default up to 0.1 s first, then random ones up to 2.5 s for five minutes, then up to 30 s. */
   backoff?: BackoffOptions;
 }
 

@@ -1,8 +1,13 @@
 import { LINK_CLOSE } from "@patchbay/protocol";
 import type { LinkEnd } from "./link.ts";
 
-/** Words for a lost or refused link: what happened and what its owner can do. The retry goes on in every case. */
+/**
+ * Says what happened to a lost or refused connection and what its owner can do. The runtime retries in every case. `error`: only
+ * the owner can resolve it. `warn` and `info`: it may pass by itself. The control plane's own words are the log's `reason`.
+ */
 export function explainEnd({ status, code }: LinkEnd): { level: "info" | "warn" | "error"; message: string } {
+  if (status === 429)
+    return { level: "warn", message: "the control plane refused this connection: a limit is reached; trying again" };
   if (status === 503) return { level: "info", message: "the control plane takes no links at the moment; trying again" };
   const refusal = status === undefined ? undefined : REFUSALS[status];
   if (refusal) return { level: "error", message: refusal };

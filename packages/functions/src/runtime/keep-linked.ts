@@ -5,8 +5,6 @@ import { explainEnd } from "./explain-end.ts";
 import { openLink, type Link } from "./link.ts";
 import type { Target } from "./target.ts";
 
-/** A link that stood this long was a good one: the next loss begins with a quick retry. */
-const GOOD_LINK_MS = 5_000;
 /** A replaced link serves on until its control plane closes it, at most this long. */
 const LINGER_MS = 30_000;
 
@@ -15,7 +13,7 @@ export interface LinkKeeper {
   readonly current: Link | undefined;
   /** Every open link: the current one, and those that serve on after a replacement. */
   readonly open: readonly Link[];
-  /** Dials a second link; the first one serves until the second is welcomed, and lingers. */
+  /** Dials a second link at once; the first one serves until the second is welcomed, and lingers. */
   replace(): void;
   /** Closes every link and dials no more; resolves when the last one has ended. */
   end(): Promise<void>;
@@ -73,16 +71,20 @@ export function keepLinked(options: {
       return;
     }
     if (!needed) return;
-    if (end.openMs > GOOD_LINK_MS) {
-      // While it stood, attempts to replace it may have failed for long: their next one would come late.
-      backoff.reset();
-      clearTimeout(retry);
-      retry = undefined;
-    }
-    const retryInMs = Math.round(backoff.nextMs());
+    // While it was open, attempts to replace it may have failed for long: their next one would come late.
+    if (end.openMs > 0) soon();
     const { level, message } = explainEnd(end);
+    const waitMs = backoff.nextMs({ lasting: level === "error" });
+    const retryInMs = Math.round(waitMs + (end.retryAfterMs ?? 0));
     log[level](message, { ...end, openMs: Math.round(end.openMs), retryInMs });
     retry ??= setTimeout(dial, retryInMs);
+  }
+
+  /** Drops a pending attempt and its pause: the next attempt is the first of a series. */
+  function soon(): void {
+    backoff.reset();
+    clearTimeout(retry);
+    retry = undefined;
   }
 
   dial();
@@ -94,6 +96,7 @@ export function keepLinked(options: {
       return [...links].filter((link) => link.open);
     },
     replace() {
+      soon();
       if (dialling) stale = true;
       else dial();
     },

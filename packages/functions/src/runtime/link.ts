@@ -1,5 +1,6 @@
+import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
-import { LIMITS, type PlaneFrame } from "@patchbay/protocol";
+import { ErrorBody, LIMITS, parseJson, type PlaneFrame } from "@patchbay/protocol";
 import { WebSocket } from "ws";
 import type { Log } from "../log.ts";
 import { parsePlaneFrame } from "./frames.ts";
@@ -21,6 +22,8 @@ export interface LinkEnd {
   status?: number;
   code: number;
   reason: string;
+  /** How long the control plane asks to wait after a refusal for a limit. */
+  retryAfterMs?: number;
   /** How long the link was open; 0 when it was never welcomed. */
   openMs: number;
 }
@@ -48,7 +51,7 @@ export function openLink(target: Target, hello: string, events: LinkEvents, log:
   let beat: NodeJS.Timeout | undefined;
   let gathering = false;
   let welcomedAt: number | undefined;
-  let status: number | undefined;
+  let refusal: Pick<LinkEnd, "status" | "retryAfterMs"> = {};
   let failure = "";
   const impatience = setTimeout(() => socket.terminate(), 2 * HANDSHAKE_MS);
 
@@ -98,18 +101,51 @@ export function openLink(target: Target, hello: string, events: LinkEvents, log:
     else if (link.open) events.frame(link, parsed.frame);
   });
   socket.on("unexpected-response", (_, response) => {
-    status = response.statusCode;
-    socket.terminate();
+    refusal = refusalOf(response);
+    void readReason(response).then((reason) => {
+      failure = reason;
+      socket.terminate();
+    });
   });
-  socket.on("error", (error) => (failure = error.message));
+  socket.on("error", (error) => (failure ||= error.message));
   socket.on("close", (code, reason) => {
     clearTimeout(impatience);
     clearInterval(beat);
     const openMs = welcomedAt === undefined ? 0 : performance.now() - welcomedAt;
-    const end = { code, reason: String(reason) || failure, openMs };
-    events.ended(link, status === undefined ? end : { ...end, status });
+    events.ended(link, { ...refusal, code, reason: String(reason) || failure, openMs });
   });
   return link;
+}
+
+/** A proxy in front may ask for any wait: a runtime must not stay away for it. */
+const LONGEST_RETRY_AFTER_S = 60;
+
+function refusalOf({ statusCode, headers }: IncomingMessage): Pick<LinkEnd, "status" | "retryAfterMs"> {
+  const seconds = Math.min(LONGEST_RETRY_AFTER_S, Number(headers["retry-after"]));
+  const asksToWait = statusCode === 429 && seconds > 0;
+  return {
+    ...(statusCode !== undefined && { status: statusCode }),
+    ...(asksToWait && { retryAfterMs: seconds * 1000 }),
+  };
+}
+
+const REFUSAL_BYTES = 4_096;
+const RefusalBody = ErrorBody.pick({ errorMessage: true });
+
+/** The sentence of a refused upgrade; empty where its body has none. Never rejects. */
+async function readReason(response: IncomingMessage): Promise<string> {
+  let text = "";
+  try {
+    for await (const chunk of response.setEncoding("utf8")) {
+      text += chunk;
+      if (text.length > REFUSAL_BYTES) return "";
+    }
+  } catch {
+    return "";
+  }
+  const json = parseJson(text);
+  const body = RefusalBody.safeParse(json.ok ? json.value : undefined);
+  return body.success ? body.data.errorMessage : "";
 }
 
 const binaryFrame = { ok: false, message: "is binary" } as const;

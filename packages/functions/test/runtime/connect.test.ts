@@ -85,6 +85,65 @@ test("it connects again whenever its link is lost", async () => {
   await welcome();
 });
 
+/** Pauses of this back-off are over at once as long as the runtime begins its series again; later ones outlast a test. */
+const SLOW_AFTER_FIRST = { firstMs: 10, baseMs: 600_000, recentMaxMs: 600_000, maxMs: 600_000 };
+
+test("a connection that is lost right after its welcome is tried again after the first pause, each time", async () => {
+  const { url, welcome } = await plane();
+  runtimeOf(url, handService(), { backoff: SLOW_AFTER_FIRST });
+
+  for (let i = 0; i < 5; i++) (await welcome()).socket.terminate();
+
+  await welcome();
+});
+
+test("a control plane that went away is tried again after the first pause, however often it refused before", async () => {
+  const started = await plane();
+  runtimeOf(started.url, handService(), { backoff: SLOW_AFTER_FIRST });
+  const first = await started.welcome();
+  started.refuseWith = 503;
+  first.send({ type: "goingAway" });
+  await until(() => started.refused === 2, "two refusals");
+  started.refuseWith = undefined;
+
+  first.socket.close(LINK_CLOSE.goingAway);
+
+  await started.welcome();
+});
+
+test("a control plane that says that it goes away is tried again at once and after the first pause", async () => {
+  const started = await plane();
+  const runtime = runtimeOf(started.url, handService(), { backoff: SLOW_AFTER_FIRST });
+  const first = await started.welcome();
+  started.refuseWith = 503;
+  runtime.update(handService());
+  await until(() => started.refused === 2, "two refusals");
+
+  first.send({ type: "goingAway" });
+
+  await until(() => started.refused === 4, "two further refusals");
+});
+
+test("a refusal for a limit is logged with the control plane's sentence, and tried again after the time it asks for", async () => {
+  const lines: { message: string; fields: Record<string, unknown> }[] = [];
+  const log: Log = { ...silentLog, warn: (message, fields = {}) => lines.push({ message, fields }), child: () => log };
+  const started = await plane();
+  started.refuseWith = 429;
+  const errorMessage = "65 connections exceed the limit of 64.";
+  started.refuseMore = { headers: { "Retry-After": "1" }, body: JSON.stringify({ errorMessage }) };
+  const runtime = runtimeOf(started.url, handService(), { log });
+  await until(() => lines.length > 0, "the refusal");
+  started.refuseWith = undefined;
+
+  expect(lines[0]).toMatchObject({
+    message: "the control plane refused this connection: a limit is reached; trying again",
+    fields: { status: 429, reason: errorMessage, retryAfterMs: 1_000 },
+  });
+  expect(lines[0]?.fields["retryInMs"]).toBeGreaterThanOrEqual(1_000);
+  await started.welcome();
+  await runtime.ready;
+});
+
 test("results that were not acknowledged are sent again after a reconnect, others are not", async () => {
   const { url, welcome } = await plane();
   const service = handService();

@@ -1,5 +1,4 @@
 import { expect, test } from "vitest";
-import { createBackoff } from "../../src/runtime/backoff.ts";
 import { createLedger } from "../../src/runtime/ledger.ts";
 
 const MINUTE = 60_000;
@@ -55,17 +54,4 @@ test("a refusal covers its attempt and older ones, and never shrinks", () => {
   ledger.refuse("c1", 2);
 
   expect([2, 3, 4].map((attempt) => ledger.refuses("c1", attempt))).toEqual([true, true, false]);
-});
-
-test("the first retries are quick, later ones are spread over a span that grows to its limit", () => {
-  const backoff = createBackoff();
-
-  expect(backoff.nextMs()).toBeLessThanOrEqual(100);
-  for (const limit of [200, 400, 800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000, 30_000]) {
-    const waitMs = backoff.nextMs();
-    expect(waitMs).toBeGreaterThanOrEqual(40);
-    expect(waitMs).toBeLessThanOrEqual(limit);
-  }
-  backoff.reset();
-  expect(backoff.nextMs()).toBeLessThanOrEqual(100);
 });
