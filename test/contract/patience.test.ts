@@ -59,7 +59,7 @@ describe.concurrent("what takes seconds", () => {
     let answer = () => {};
     const gone = new Promise<void>((resolve) => (answer = resolve));
     const calls = [{ name: "look_up", arguments: { id: "1" } }];
-    await using system = await startDesk(() => gone.then(() => ({ calls })), { connected: false });
+    await using system = await startDesk(() => gone.then(() => ({ calls })), { connected: false, arrivalMs: 50 });
     const runtime = await system.connect(system.desk.service);
     const asked = system.query("hi");
     await system.standIn.received(1);
@@ -78,6 +78,7 @@ describe.concurrent("what takes seconds", () => {
   test("a runtime that is gone for good ends the run in the midst of a call, whose outcome is unknown", async () => {
     await using system = await startDesk(callThenAnswer([{ name: "act", arguments: { id: "1" } }]), {
       connected: false,
+      reconnectMs: 50,
     });
     const runtime = await greetGateway(system.plane.port, helloFrom("gone", ["act"]), {
       Authorization: `Bearer ${system.runtimeKey}`,

@@ -17,6 +17,10 @@ export const portOption = () =>
   option("--port <port>", "port to listen on, 0 picks a free one").argParser(parsePort).default(8787);
 export const tiersOption = () => option("--tiers <file>", "JSON file with other tiers than the usual ones");
 export const limitsOption = () => option("--limits <file>", "JSON file with limits that replace the defaults");
+export const arrivalOption = () =>
+  option("--arrival-seconds <seconds>", "how long a query waits for a runtime that was connected in the last minute")
+    .argParser((text: string) => parseWithin(text, 0, 3_600, "expected seconds, a whole number from 0 to 3600"))
+    .default(15);
 export const agentOption = (what = "the agent") => option("--agent <id>", what);
 
 export function parsePort(text: string): number {

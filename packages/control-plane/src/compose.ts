@@ -45,8 +45,10 @@ export interface ControlPlaneOptions {
   runTimeoutMs?: number;
   /** Time between two pings on a link to a runtime; two silent ones end it. Default 5,000. */
   heartbeatMs?: number;
-  /** How long a runtime whose link was lost in mid-call is waited for. Default 10,000. */
+  /** How long a runtime whose link was lost in mid-call is waited for. Default: 2,500 and two heartbeats. */
   reconnectMs?: number;
+  /** How long a query waits for a runtime that was seen in the last minute. Default 15,000. */
+  arrivalMs?: number;
   /** Origins whose pages may call the service. Default none. */
   corsOrigins?: readonly string[];
   publicUrl?: string;
@@ -136,6 +138,7 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
     metrics,
     ...(options.heartbeatMs !== undefined && { heartbeatMs: options.heartbeatMs }),
     ...(options.reconnectMs !== undefined && { reconnectMs: options.reconnectMs }),
+    ...(options.arrivalMs !== undefined && { arrivalMs: options.arrivalMs }),
   });
   opening.defer(() => gateway.close());
   const models = catalogOf(options);

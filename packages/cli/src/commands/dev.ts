@@ -10,7 +10,7 @@ import { readyBlock } from "../dev/ready-block.ts";
 import { launchRuntime } from "../runtime-child.ts";
 import { createSupervisor } from "../dev/supervisor.ts";
 import { clock, createHumanLog, logLevel } from "../log.ts";
-import { dataDirOption, examples, hostOption, jsonOption, option, portOption } from "../options.ts";
+import { arrivalOption, dataDirOption, examples, hostOption, jsonOption, option, portOption } from "../options.ts";
 import { paintLog, printJson, say, tell } from "../output.ts";
 import { reachable } from "../reachable.ts";
 import { findServiceFile } from "../service-file.ts";
@@ -21,6 +21,7 @@ interface DevOptions {
   port: number;
   host: string;
   dataDir: string;
+  arrivalSeconds: number;
   watch: boolean;
   record?: string;
   replay?: string;
@@ -35,6 +36,7 @@ export function addDevCommand(program: Command): void {
     .addOption(portOption())
     .addOption(hostOption())
     .addOption(dataDirOption())
+    .addOption(arrivalOption())
     .addOption(option("--no-watch", "do not reload the functions when files change"))
     .addOption(
       option("--record <file>", "keep what the model answers in a .json file or a folder, for --replay and for tests"),
@@ -89,7 +91,7 @@ async function dev(named: string | undefined, options: DevOptions): Promise<void
   await drain(() => opened.disposeAsync());
 }
 
-async function startPlane({ host, port, dataDir, record, replay }: DevOptions): Promise<ControlPlane> {
+async function startPlane({ host, port, dataDir, arrivalSeconds, record, replay }: DevOptions): Promise<ControlPlane> {
   const environment = readEnvironment();
   const providers = readProviderConfig(environment, { offlineFallback: true });
   const { createControlPlane, recordTo, replayFrom } = await import("@patchbay/control-plane");
@@ -98,6 +100,7 @@ async function startPlane({ host, port, dataDir, record, replay }: DevOptions): 
     host,
     port,
     providers,
+    arrivalMs: arrivalSeconds * 1000,
     ...(record !== undefined && { wrapModel: recordTo(record) }),
     ...(replay !== undefined && { model: replayFrom(replay) }),
     local: true,

@@ -21,6 +21,7 @@ interface ServeOptions {
   nats?: string;
   dataDir: string;
   runTimeout: number;
+  arrivalSeconds: number;
   corsOrigin?: string[];
   publicUrl?: string;
   trustProxy?: true;
@@ -45,6 +46,7 @@ export function addServeCommand(program: Command): void {
     .addOption(flags.dataDirOption())
     .addOption(flags.natsOption())
     .addOption(flags.option("--run-timeout <seconds>", "time a query has").argParser(seconds).default(240))
+    .addOption(flags.arrivalOption())
     .addOption(
       flags.option("--cors-origin <origins>", "origins whose pages may ask, by commas").argParser(flags.parseList),
     )
@@ -81,6 +83,7 @@ async function serve(options: ServeOptions): Promise<void> {
     port,
     providers,
     runTimeoutMs: options.runTimeout * 1000,
+    arrivalMs: options.arrivalSeconds * 1000,
     trustProxy: options.trustProxy ?? false,
     retentionDays: options.retentionDays,
     auditDays: options.auditDays,

@@ -7,7 +7,7 @@ import type { Line } from "./line.ts";
 import type { Manifests } from "./manifests.ts";
 
 /** An agent whose runtime was seen this recently is likely to have it back soon. */
-const RECENT_MS = 30_000;
+const RECENT_MS = 60_000;
 /** Between two runtimes that were asked in vain. */
 const NEXT_MS = 100;
 
@@ -23,10 +23,12 @@ export function createChoice(options: {
   clock: Clock;
   /** How long a runtime is waited for. */
   arrivalMs: number;
+  /** How long a connected runtime has to check the context of a query. */
+  prepareMs: number;
   /** Ends every wait: a gateway that is closed has no runtimes, which says nothing about the agent. */
   closed: AbortSignal;
 }): Choice {
-  const { directory, manifests, store, clock, arrivalMs, closed } = options;
+  const { directory, manifests, store, clock, arrivalMs, prepareMs, closed } = options;
   let turn = 0;
 
   const availableOf = (agentId: string): Line[] => directory.of(agentId).filter((line) => line.available);
@@ -140,7 +142,7 @@ export function createChoice(options: {
     },
 
     async prepare(agentId, manifestHash, input, { signal }) {
-      const late = AbortSignal.timeout(arrivalMs);
+      const late = AbortSignal.timeout(arrivalMs + prepareMs);
       const either = AbortSignal.any([signal, late]);
       const choose: Choose = (lines) =>
         leastLoaded(lines.filter((line) => line.reachable && line.identity.manifestHash === manifestHash)) ??
@@ -148,8 +150,9 @@ export function createChoice(options: {
       try {
         while (!either.aborted) {
           const line = await awaitLine(agentId, choose, either);
-          const prepared = line && (await line.prepare(input, either));
-          if (prepared || !line) return prepared;
+          const silent = AbortSignal.timeout(prepareMs);
+          const prepared = line && (await line.prepare(input, AbortSignal.any([either, silent])));
+          if (prepared || !line || silent.aborted) return prepared;
           line.turn = ++turn;
           if (!line.local) await clock.sleep(NEXT_MS, { signal: either });
         }

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
-import { LINK_CLOSE, type OperatorLimits } from "@patchbay/protocol";
+import { LIMITS, LINK_CLOSE, type OperatorLimits } from "@patchbay/protocol";
 import type { WebSocket } from "ws";
 import type { Bus } from "../ports/bus.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -50,12 +50,14 @@ export interface FunctionGatewayOptions {
   heartbeatMs?: number;
   /** How long a runtime has for its first frame. Default 5 s. */
   helloMs?: number;
-  /** How long a link lost in mid-call is waited for. Default 10 s. */
+  /** How long a link lost in mid-call is waited for. Default: the longest pause of a runtime and two heartbeats, 12.5 s. */
   reconnectMs?: number;
   /** How long a handler that was told to stop may still answer. Default 2 s. */
   stopGraceMs?: number;
-  /** How long a runtime seen a moment ago is waited for. Default 5 s. */
+  /** How long a runtime that was seen in the last minute is waited for. Default 15 s. */
   arrivalMs?: number;
+  /** How long a connected runtime has to check the context of a query. Default 5 s. */
+  prepareMs?: number;
   /** How often the keys of the links are looked up again. Default 1 s. */
   keyCheckMs?: number;
   /** How often calls at other replicas are asked about, and how long an answer is waited for. Default 2 s. */
@@ -84,15 +86,15 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
   const closing = new AbortController();
   const closed = closing.signal;
   const silenceMs = SILENT_BEATS * heartbeatMs;
-  const times = { reconnectMs: options.reconnectMs ?? 10_000, stopGraceMs, silenceMs };
+  const { reconnectMs = LIMITS.runtimeReturnMs + 2 * heartbeatMs, arrivalMs = 15_000, prepareMs = 5_000 } = options;
+  const times = { reconnectMs, stopGraceMs, silenceMs };
   const ways: RemoteWays = { bus, calls, replicaId, log, answerMs: callCheckMs, busy: new Set() };
   const deliveries = createDeliveries({ directory: () => directory, calls, times, clock, closed });
   const { pending, arrived, seek, lost } = deliveries;
   const opened = deliveries.lineOpened;
   const directory = createDirectory({ registry, store, bus, ways, log, opened, replaced });
   const manifests = createManifests(store);
-  const arrivalMs = options.arrivalMs ?? 5_000;
-  const choice = createChoice({ directory, manifests, store, clock, arrivalMs, closed });
+  const choice = createChoice({ directory, manifests, store, clock, arrivalMs, prepareMs, closed });
   const late = createLateResults({ calls, within, bus, log });
   const announcer = createAnnouncer({ bus, replicaId });
   const graceMs = 2 * stopGraceMs;

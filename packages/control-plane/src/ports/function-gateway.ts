@@ -52,12 +52,12 @@ export interface DeliveryOptions {
 /** The control plane's side of the links to owners' runtimes. */
 export interface FunctionGateway {
   /**
-   * The newest function set connected for the agent. When none is connected but one was seen less than 30 s ago it waits up
-   * to 5 s for it to come back; undefined then, and at once otherwise.
+   * The newest function set connected for the agent. When none is connected but a runtime was seen in the last minute, waits up
+   * to 15 s (`arrivalMs`) for one; undefined then, and at once otherwise.
    */
   session(agentId: string, options: { signal: AbortSignal }): Promise<FunctionSession | undefined>;
 
-  /** Lets the owner's code check the context and say whose data it is about. Undefined when no runtime answered within 5 s. */
+  /** Lets the owner's code check the context and say whose data it is about. Undefined when a runtime does not answer within 5 s. */
   prepare(
     agentId: string,
     manifestHash: string,
@@ -77,7 +77,7 @@ export interface FunctionGateway {
   ): Promise<string | undefined>;
 
   /**
-   * Sends the call to its runtime and waits for its outcome. A link lost in mid-call is waited for up to 10 s, then the
+   * Sends the call to its runtime and waits for its outcome. A link lost in mid-call is waited for up to 12.5 s, then the
    * runtime is asked what became of the call. When `timeoutMs` is over the handler is told to stop and, unless its outcome
    * arrives within 2 s, the delivery is an outcome `timed_out`. On abort the promise rejects with `signal.reason` at once, and
    * the handler is told to stop unless that is a `RunMoved`.

@@ -1,7 +1,8 @@
 import { afterEach, expect, test } from "vitest";
 import { StoreUnavailable } from "../../src/ports/run-store.ts";
-import { orderFor, startGateway, type GatewayServer } from "../../../../test/support/gateway-server.ts";
+import { orderFor, startGateway, systemClock, type GatewayServer } from "../../../../test/support/gateway-server.ts";
 import { greetGateway, helloFrom } from "../../../../test/support/hand-runtime.ts";
+import { until } from "../../../../test/support/inbox.ts";
 
 let server: GatewayServer;
 const signal = new AbortController().signal;
@@ -22,9 +23,19 @@ test("an agent whose runtime was never seen has no session, at once", async () =
 
 test("an agent whose runtime was seen long ago has no session, at once", async () => {
   server = await startGateway({ arrivalMs: 60_000 });
-  server.store.agoMs = 30_000;
+  server.store.agoMs = 60_000;
 
   expect(await server.gateway.session("agent-a", { signal })).toBeUndefined();
+});
+
+test("an agent whose runtime was seen less than a minute ago is waited for 15 s", async () => {
+  const slept: number[] = [];
+  const clock = { ...systemClock, sleep: async (ms: number) => void slept.push(ms) };
+  server = await startGateway({ clock });
+  server.store.agoMs = 59_999;
+
+  expect(await server.gateway.session("agent-a", { signal })).toBeUndefined();
+  expect(slept).toEqual([15_000]);
 });
 
 test("an agent whose runtime was seen a moment ago is waited for, and the wait ends when it connects", async () => {
@@ -176,8 +187,24 @@ test("another runtime is asked when the first one is lost before it answered", a
   expect(await prepared).toEqual({ ok: true });
 });
 
-test("nobody waits for a runtime that does not answer", async () => {
-  server = await startGateway({ arrivalMs: 20 });
+test("a runtime that is lost while it checks the context is waited for", async () => {
+  server = await startGateway({ arrivalMs: 60_000, prepareMs: 60_000 });
+  server.store.agoMs = 100;
+  const first = await greetGateway(server.port, helloFrom("first"));
+  const prepared = server.gateway.prepare("agent-a", await hashOf(), { context: {} }, { signal });
+  await first.next("prepare");
+  first.socket.terminate();
+  await until(() => server.gateway.connectionCount() === 0, "the end of the connection");
+
+  const back = await greetGateway(server.port, helloFrom("first"));
+
+  const { id } = await back.next("prepare");
+  back.send({ type: "prepared", id, prepared: { ok: true } });
+  expect(await prepared).toEqual({ ok: true });
+});
+
+test("a connected runtime that does not answer is not waited for as long as one that is away", async () => {
+  server = await startGateway({ arrivalMs: 60_000, prepareMs: 20 });
   await greetGateway(server.port);
 
   expect(await server.gateway.prepare("agent-a", await hashOf(), { context: {} }, { signal })).toBeUndefined();

@@ -1,5 +1,5 @@
 import { LIMITS } from "@patchbay/protocol";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { orderFor, startGateway, type GatewayServer } from "../../../../test/support/gateway-server.ts";
 import { greetGateway, helloFrom, type HandRuntime } from "../../../../test/support/hand-runtime.ts";
 import { until } from "../../../../test/support/inbox.ts";
@@ -36,6 +36,21 @@ test("a call is sent as ordered and its outcome comes back", async () => {
 
 test("a call for a runtime that is not connected is undelivered at once", async () => {
   expect(await deliver()).toEqual({ kind: "undelivered" });
+});
+
+test("a runtime that is lost in mid-call is waited for as long as its longest pause and two heartbeats", async () => {
+  await using own = await startGateway({ heartbeatMs: 5_000 });
+  const runtime = await greetGateway(own.port);
+  const delivery = own.gateway.deliver(orderFor("instance-1"), { signal: never }).catch(() => {});
+  await runtime.next("call");
+  using timers = vi.spyOn(globalThis, "setTimeout");
+
+  runtime.socket.terminate();
+  await until(() => own.gateway.connectionCount() === 0, "the end of the connection");
+
+  expect(timers.mock.calls.map(([, ms]) => Math.round(ms ?? 0))).toContain(LIMITS.runtimeReturnMs + 2 * 5_000);
+  await own.gateway.close();
+  await delivery;
 });
 
 /** A call that its runtime has answered, to be acknowledged. */
