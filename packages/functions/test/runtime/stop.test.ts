@@ -1,31 +1,7 @@
-import { connect, silentLog, type ConnectOptions } from "@patchbay/functions";
-import { afterEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { callFrame, startHandPlane } from "../../../../test/support/hand-plane.ts";
 import { gated, handService, untilAborted } from "../../../../test/support/hand-service.ts";
-
-const opened: (() => PromiseLike<unknown>)[] = [];
-
-afterEach(async () => {
-  for (const close of opened.splice(0).reverse()) await close();
-});
-
-async function plane(options: { heartbeatMs?: number; port?: number } = {}) {
-  const started = await startHandPlane(options);
-  opened.push(() => started[Symbol.asyncDispose]());
-  return started;
-}
-
-function runtimeOf(url: string, service = handService(), change: Partial<ConnectOptions> = {}) {
-  const runtime = connect(service, {
-    url,
-    key: "key-of-a",
-    log: silentLog,
-    backoff: { firstMs: 10, baseMs: 10, maxMs: 50 },
-    ...change,
-  });
-  opened.push(() => runtime.stop({ drainMs: 0 }));
-  return runtime;
-}
+import { plane, runtimeOf } from "./hand-plane.ts";
 
 test("stop finishes what it holds, takes nothing further, waits for acknowledgements and closes", async () => {
   const { url, welcome } = await plane();
