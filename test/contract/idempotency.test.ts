@@ -58,19 +58,36 @@ test("the same key with another body -> 422", async () => {
   expect(statuses).toEqual([422, 422]);
 });
 
-test("its scope is the agent", async () => {
-  await using system = await startDesk(scriptFor({ text: "Hello." }), { providers: { offline: true } });
-  const other = await system.plane.admin.createAgent("Other", { orgId: system.orgId });
-  const mine = await system.query("hi", {}, key);
+test("its scope is the agent and the API key: another key begins a run of its own, whatever the body", async () => {
+  await using system = await startDesk(scriptFor({ text: "Hello." }));
+  const { admin } = system.plane;
+  const other = await admin.createAgent("Other", { orgId: system.orgId });
+  const second = await admin.createKey({ agentId: system.agentId });
+  const pinned = await admin.createKey({ agentId: system.agentId, roles: ["support"] });
+  const mine = await system.query("hi", { role: "admin" }, key);
 
-  const theirs = await system.post(
-    `/agents/${other.agentId}/query`,
-    { query: "something else" },
-    { ...key, "x-api-key": other.apiKey },
-  );
+  const theirs = await Promise.all([
+    system.post(`/agents/${other.agentId}/query`, { query: "else" }, { ...key, "x-api-key": other.apiKey }),
+    system.post(system.path(), { query: "else" }, { ...key, "x-api-key": second.apiKey }),
+    system.post(system.path(), { query: "else", role: "support" }, { ...key, "x-api-key": pinned.apiKey }),
+  ]);
 
-  expect(theirs.status).toBe(200);
-  expect(theirs.headers.get("X-Run-Id")).not.toBe(mine.runId);
+  expect(theirs.map(({ status }) => status)).toEqual([200, 200, 200]);
+  const runs = [mine.runId, ...theirs.map(({ headers }) => headers.get("X-Run-Id"))];
+  expect(new Set(runs).size).toBe(4);
+});
+
+test("a key that replaces another by rotation keeps its scope", async () => {
+  await using system = await startDesk(scriptFor({ text: "Hello." }));
+  const first = await system.query("hi", {}, key);
+
+  const { apiKey } = await system.plane.admin.rotateKey(system.keyId, { overlapMs: 60_000 });
+  const joined = await system.query("hi", {}, { ...key, "x-api-key": apiKey });
+  const mismatch = await system.post(system.path(), { query: "ho" }, { ...key, "x-api-key": apiKey });
+
+  expect(joined).toEqual(first);
+  expect(await system.query("hi", {}, key)).toEqual(first);
+  expect(mismatch.status).toBe(422);
 });
 
 test("nothing is kept for a request that began no run", async () => {
@@ -106,18 +123,4 @@ test("a join does not count for credits", async () => {
 
   expect(balanceUsd).toBeLessThan(5);
   expect(await system.plane.admin.showCredits(system.orgId)).toMatchObject({ balanceUsd });
-});
-
-test("a pinned key joins no run of a role that it could not state", async () => {
-  await using system = await startDesk(scriptFor({ text: "Hello." }));
-  const pinned = await system.plane.admin.createKey({ agentId: system.agentId, roles: ["support"] });
-  await system.query("hi", { role: "admin" }, key);
-
-  const response = await system.post(
-    system.path(),
-    { query: "hi", role: "admin" },
-    { ...key, "x-api-key": pinned.apiKey },
-  );
-
-  expect(response.status).toBe(403);
 });

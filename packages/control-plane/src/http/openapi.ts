@@ -36,11 +36,15 @@ const header = (name: string, description: string, schema: Schema = { type: "str
 });
 const inQuery = (name: string, schema: Schema): Schema => ({ name, in: "query", schema });
 
-const IDEMPOTENCY = header("Idempotency-Key", "The same key and body within 24 h joins the first run", {
-  type: "string",
-  minLength: 1,
-  maxLength: 255,
-});
+const IDEMPOTENCY = header(
+  "Idempotency-Key",
+  "The same key and body within 24 h joins the first run. Keys of one API key, and of those that replace it by rotation, are apart from those of others",
+  {
+    type: "string",
+    minLength: 1,
+    maxLength: 255,
+  },
+);
 const ON_DISCONNECT = header("X-On-Disconnect", "Cancel the run when its last reader has been gone 5 s", {
   type: "string",
   enum: ["cancel"],

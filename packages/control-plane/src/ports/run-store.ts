@@ -17,7 +17,7 @@ export interface NewRun {
   request: RunRequest;
   /** Time the run has, waiting included. */
   timeoutMs: number;
-  /** Key and hash of the body it came with; unique per agent for 24 h. */
+  /** Key and hash of the body it came with; unique for 24 h per agent and lineage of `keyId`. */
   idempotency?: { key: string; bodyHash: string };
   /** Owner of the lease, where the run may start at once. */
   owner: string;
@@ -147,7 +147,11 @@ export interface RunStore {
   requestCancel(agentId: string, runId: string): Promise<RunStatus | undefined>;
 
   get(agentId: string, runId: string): Promise<RunRecord | undefined>;
-  findByIdempotencyKey(agentId: string, key: string): Promise<{ runId: string; bodyHash: string } | undefined>;
+  /** The run that this credential began with an Idempotency-Key, or one of its lineage: those that replace it by rotation. */
+  findByIdempotencyKey(
+    user: { agentId: string; keyId: string },
+    key: string,
+  ): Promise<{ runId: string; bodyHash: string } | undefined>;
 
   /** Stored events with `seq` above `after`, in order, at most `limit`. */
   events(runId: string, after: number, limit: number): Promise<StoredEvent[]>;

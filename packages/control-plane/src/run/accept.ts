@@ -159,7 +159,7 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
   }
 
   async function join(caller: Caller, key: string, bodyHash: string): Promise<RunHandle | undefined> {
-    const known = await deps.runs.findByIdempotencyKey(caller.agentId, key);
+    const known = await deps.runs.findByIdempotencyKey(caller, key);
     return known && (await joined(caller, { runId: known.runId, sameBody: known.bodyHash === bodyHash }));
   }
 

@@ -17,7 +17,8 @@ export function credentialRotation(engine: Engine): Pick<AccountStore, "rotateCr
         const expires_at = old.expires_at === null ? null : now + old.expires_at - old.created_at;
         await end(trx, credentialId, overlapMs === 0 ? { revoked_at: now } : { expires_at: oldEndsAt });
         const { credentialId: id, hash, hint } = fresh;
-        const secret = { id, hash, hint, created_at: now, expires_at, last_used_at: null, revoked_at: null };
+        const lineage = old.lineage ?? old.id;
+        const secret = { id, hash, hint, created_at: now, expires_at, last_used_at: null, revoked_at: null, lineage };
         await trx.db
           .insertInto("credentials")
           .values({ ...old, ...secret })

@@ -10,6 +10,7 @@ import * as figures from "./migrations/0009-figures.ts";
 import * as runLists from "./migrations/0010-run-lists.ts";
 import * as waterfall from "./migrations/0011-waterfall.ts";
 import * as functionSets from "./migrations/0012-function-sets.ts";
+import * as idempotencyScope from "./migrations/0016-idempotency-scope.ts";
 import * as linkAuthors from "./migrations/0020-link-authors.ts";
 import type { Schema } from "./schema.ts";
 
@@ -25,12 +26,13 @@ const MIGRATIONS: Record<string, Migration> = {
   "0010-run-lists": runLists,
   "0011-waterfall": waterfall,
   "0012-function-sets": functionSets,
+  "0016-idempotency-scope": idempotencyScope,
   "0020-link-authors": linkAuthors,
 };
 
 /**
- * Brings the database to this version's form, with what its `dialect` alone needs. Processes that start together wait for
- * one another.
+ * Brings the database to this version's form. `ofDialect` adds migrations that only one engine needs, and replaces those of
+ * the same name that it does in its own way. Processes that start together wait for one another.
  */
 export async function migrate(db: Kysely<Schema>, ofDialect: Record<string, Migration> = {}): Promise<void> {
   const { error } = await migratorOf(db, ofDialect).migrateToLatest();

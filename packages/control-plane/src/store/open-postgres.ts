@@ -9,6 +9,7 @@ import { isUpToDate, migrate } from "./migrate.ts";
 import * as wall from "./migrations/0004-wall.ts";
 import * as memberWall from "./migrations/0006-members-wall.ts";
 import * as functionSetWall from "./migrations/0012-function-sets-wall.ts";
+import * as idempotencyScope from "./migrations/0016-idempotency-scope-postgres.ts";
 import type { Engine, Schema } from "./schema.ts";
 
 /** Connects to a database on a server and brings it to this version's form. */
@@ -42,10 +43,12 @@ export async function isPostgresUpToDate(url: string): Promise<boolean> {
   return withPatience(dialect, (db) => isUpToDate(db, OF_POSTGRES));
 }
 
+/** Migrations that only Postgres needs, and those that it does in its own way. */
 const OF_POSTGRES = {
   "0004-wall": wall,
   "0006-members-wall": memberWall,
   "0012-function-sets-wall": functionSetWall,
+  "0016-idempotency-scope": idempotencyScope,
 };
 
 async function withPatience<T>(

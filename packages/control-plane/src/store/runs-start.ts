@@ -1,12 +1,12 @@
 import { LIMITS } from "@patchbay/protocol";
-import { sql } from "kysely";
+import { expressionBuilder, sql } from "kysely";
 import type { NewRun, RunStore, StartedRun } from "../ports/run-store.ts";
 import { insertAudit } from "./audit.ts";
 import { toJson } from "./columns.ts";
 import { hold } from "./credits.ts";
 import { insertEvents } from "./runs-commit.ts";
 import { toRunRecord } from "./run-record.ts";
-import type { Engine, RunRow, ThreadRow } from "./schema.ts";
+import type { Engine, RunRow, Schema, ThreadRow } from "./schema.ts";
 import { statement } from "./statement.ts";
 import { titleOf } from "./thread-title.ts";
 import { transact } from "./transact.ts";
@@ -48,8 +48,8 @@ export function runStarts(engine: Engine): Pick<RunStore, "start" | "refuse" | "
       });
     },
 
-    async findByIdempotencyKey(agentId, key) {
-      const found = await liveKey(engine, agentId, key);
+    async findByIdempotencyKey(user, key) {
+      const found = await liveKey(engine, user, key);
       return found && { runId: found.run_id, bodyHash: found.body_hash };
     },
   };
@@ -196,10 +196,10 @@ async function takeIdempotencyKey(
   const content = { run_id: run.runId, body_hash: bodyHash, created_at: now };
   const taken = await db
     .insertInto("idempotency_keys")
-    .values({ agent_id: run.agentId, key, ...content })
+    .values({ agent_id: run.agentId, scope: scopeOf(run.keyId), key, ...content })
     .onConflict((conflict) =>
       conflict
-        .columns(["agent_id", "key"])
+        .columns(["agent_id", "scope", "key"])
         .doUpdateSet(content)
         .where("idempotency_keys.created_at", "<=", sql<number>`${now} - ${sql.lit(IDEMPOTENCY_MS)}`),
     )
@@ -211,17 +211,29 @@ async function takeIdempotencyKey(
     .selectFrom("idempotency_keys")
     .select(["run_id", "body_hash"])
     .where("agent_id", "=", run.agentId)
+    .where("scope", "=", scopeOf(run.keyId))
     .where("key", "=", key)
     .executeTakeFirstOrThrow();
   throw new NothingStored({ kind: "joined", runId: owner.run_id, sameBody: owner.body_hash === bodyHash });
 }
 
-function liveKey({ db, dialect }: Engine, agentId: string, key: string) {
+function liveKey({ db, dialect }: Engine, { agentId, keyId }: Pick<NewRun, "agentId" | "keyId">, key: string) {
   return db
     .selectFrom("idempotency_keys")
     .select(["run_id", "body_hash"])
     .where("agent_id", "=", agentId)
+    .where("scope", "=", scopeOf(keyId))
     .where("key", "=", key)
     .where("created_at", ">", sql<number>`${dialect.now} - ${sql.lit(IDEMPOTENCY_MS)}`)
     .executeTakeFirst();
+}
+
+/** The lineage of a credential. A member, who has none, is a scope of its own. */
+function scopeOf(keyId: string) {
+  const eb = expressionBuilder<Schema, never>();
+  const lineage = eb
+    .selectFrom("credentials")
+    .select((of) => of.fn.coalesce("lineage", "id").as("scope"))
+    .where("id", "=", keyId);
+  return eb.fn.coalesce(lineage, eb.val(keyId));
 }

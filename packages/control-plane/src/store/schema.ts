@@ -49,8 +49,15 @@ export interface Schema {
   sessions: { agent_id: string; id: string; org_id: string; created_at: number; last_seen_at: number };
   threads: ThreadRow;
   runs: RunRow;
-  /** Valid for 24 h; its run may be inserted later in the same transaction. */
-  idempotency_keys: { agent_id: string; key: string; run_id: string; body_hash: string; created_at: number };
+  /** Valid for 24 h; its run may be inserted later in the same transaction. `scope`: the lineage of the credential that used it. */
+  idempotency_keys: {
+    agent_id: string;
+    scope: string;
+    key: string;
+    run_id: string;
+    body_hash: string;
+    created_at: number;
+  };
   run_events: { run_id: string; seq: number; org_id: string; body: string; created_at: number };
   turns: {
     run_id: string;
@@ -175,6 +182,8 @@ export interface CredentialRow {
   expires_at: number | null;
   last_used_at: number | null;
   revoked_at: number | null;
+  /** Id of the first credential of those that replaced one another by rotation; null for the first itself. */
+  lineage: string | null;
 }
 
 export interface ThreadRow {

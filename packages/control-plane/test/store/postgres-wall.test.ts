@@ -84,7 +84,7 @@ test("no method of the store finds anything by another organisation's ids", asyn
     release: await runs.release("replica-a", [b.runId]),
     requestCancel: await runs.requestCancel(b.agentId, b.runId),
     getRun: await runs.get(b.agentId, b.runId),
-    findByIdempotencyKey: await runs.findByIdempotencyKey(b.agentId, "k1"),
+    findByIdempotencyKey: await runs.findByIdempotencyKey(b, "k1"),
     events: (await runs.events(b.runId, 0, 10))[0],
     turns: (await runs.checkpoint(b.runId)).turns[0],
     calls: (await runs.checkpoint(b.runId)).calls[0],

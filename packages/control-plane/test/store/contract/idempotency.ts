@@ -15,7 +15,7 @@ export function idempotencyContract(place: MakePlace): void {
     expect(again).toEqual({ kind: "joined", runId: first.runId, sameBody: true });
     expect(other).toEqual({ kind: "joined", runId: first.runId, sameBody: false });
     expect(await world.store.runs.list(world.agentId, { limit: 10 })).toHaveLength(1);
-    expect(await world.store.runs.findByIdempotencyKey(world.agentId, "k")).toEqual({
+    expect(await world.store.runs.findByIdempotencyKey(world.newRun(), "k")).toEqual({
       runId: first.runId,
       bodyHash: "b",
     });
@@ -44,10 +44,10 @@ export function idempotencyContract(place: MakePlace): void {
     world.clock.advance(DAY_MS - 1);
     expect(await world.store.runs.start(world.newRun({ idempotency }))).toMatchObject({ kind: "joined" });
     world.clock.advance(1);
-    expect(await world.store.runs.findByIdempotencyKey(world.agentId, "k")).toBeUndefined();
+    expect(await world.store.runs.findByIdempotencyKey(world.newRun(), "k")).toBeUndefined();
     const next = await world.start({ idempotency });
 
-    expect(await world.store.runs.findByIdempotencyKey(world.agentId, "k")).toMatchObject({ runId: next.runId });
+    expect(await world.store.runs.findByIdempotencyKey(world.newRun(), "k")).toMatchObject({ runId: next.runId });
   });
 
   test("a key belongs to one agent", async () => {
@@ -58,6 +58,30 @@ export function idempotencyContract(place: MakePlace): void {
     expect(await world.start({ agentId: "agt_2", idempotency })).toMatchObject({ agentId: "agt_2" });
   });
 
+  test("a key belongs to the credential that used it and to those that replace it by rotation", async () => {
+    await using world = await openWorld(place);
+    const { accounts, runs } = world.store;
+    const { agentId } = world;
+    const secret = (name: string) => ({ credentialId: name, hash: `hash of ${name}`, hint: name });
+    for (const name of ["key_1", "key_other"])
+      await accounts.createCredential({ ...secret(name), kind: "api", agentId });
+    const first = await world.start({ idempotency });
+    const used = { key: "after", bodyHash: "b" };
+
+    await accounts.rotateCredential("api", "key_1", secret("key_2"), 60_000);
+    await accounts.rotateCredential("api", "key_2", secret("key_3"), 60_000);
+    const third = await world.start({ keyId: "key_3", idempotency: used });
+    const other = await world.start({ keyId: "key_other", idempotency: { key: "k", bodyHash: "of another body" } });
+
+    for (const keyId of ["key_1", "key_2", "key_3"]) {
+      expect(await runs.findByIdempotencyKey({ agentId, keyId }, "k")).toMatchObject({ runId: first.runId });
+      expect(await runs.findByIdempotencyKey({ agentId, keyId }, "after")).toMatchObject({ runId: third.runId });
+      expect(await runs.start(world.newRun({ keyId, idempotency }))).toMatchObject({ runId: first.runId });
+    }
+    expect(await runs.findByIdempotencyKey({ agentId, keyId: "key_other" }, "k")).toMatchObject({ runId: other.runId });
+    expect(await runs.findByIdempotencyKey({ agentId, keyId: "mem_1" }, "k")).toBeUndefined();
+  });
+
   test("a run may give its key back when it ends", async () => {
     await using world = await openWorld(place);
     const run = await world.start({ idempotency });
@@ -65,7 +89,7 @@ export function idempotencyContract(place: MakePlace): void {
 
     await world.finish(run, finish && { finish: { ...finish, releaseIdempotencyKey: true } });
 
-    expect(await world.store.runs.findByIdempotencyKey(world.agentId, "k")).toBeUndefined();
+    expect(await world.store.runs.findByIdempotencyKey(world.newRun(), "k")).toBeUndefined();
     expect(await world.start({ idempotency })).toMatchObject({ status: "running" });
   });
 }

@@ -51,7 +51,7 @@ export function runContract(place: MakePlace): void {
 
     expect(sixth).toEqual({ kind: "busy" });
     expect(await world.store.runs.active(threadId)).toHaveLength(1 + LIMITS.threadQueueDepth);
-    expect(await world.store.runs.findByIdempotencyKey(world.agentId, "k")).toBeUndefined();
+    expect(await world.store.runs.findByIdempotencyKey(world.newRun(), "k")).toBeUndefined();
   });
 
   test("twenty queries on one thread at once are ordered and bounded", async () => {
@@ -218,7 +218,7 @@ export function runContract(place: MakePlace): void {
 
     expect(await runs.get(world.agentId, asked.runId)).toMatchObject({ status: "failed", lastSeq: 1 });
     expect(await runs.events(asked.runId, 0, 10)).toEqual([event(1, "error")]);
-    expect(await runs.findByIdempotencyKey(world.agentId, "k")).toBeUndefined();
+    expect(await runs.findByIdempotencyKey(world.newRun(), "k")).toBeUndefined();
     expect(await world.store.threads.exists(world.agentId, asked.threadId)).toBe(true);
     expect(await world.start({ threadId: asked.threadId })).toMatchObject({ status: "running" });
   });

@@ -37,7 +37,7 @@ export function textContract(place: MakePlace): void {
     });
 
     expect(run).toMatchObject({ sessionId: likeOdd(), subject: likeOdd(), request: { query: ODD, role: ODD } });
-    expect(await runs.findByIdempotencyKey(world.agentId, ODD)).toMatchObject({ runId: run.runId });
+    expect(await runs.findByIdempotencyKey(run, ODD)).toMatchObject({ runId: run.runId });
     const order = { callId: `c_${ODD}`, attempt: 1, fence: 1, replicaId: ODD };
     expect(await calls.accept(order)).toMatchObject({
       functionName: likeOdd(),
