@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@patchbay/protocol";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { ModelFunction } from "../../src/ports/model-provider.ts";
 import { takeTurn } from "./converse.ts";
 
@@ -90,4 +90,41 @@ test("choices that refer to further choices, level after level, cost no more tha
   const schema = object({ room: { $ref: "#/$defs/level8" }, odd: { $ref: "#/$defs/100%" } }, [], { $defs });
 
   expect(await argumentsFor(schema, "Find rooms")).toEqual({});
+});
+
+describe("a function of two numbers", () => {
+  const add: ModelFunction = {
+    name: "add",
+    description: "Adds two numbers.",
+    effect: "read",
+    inputSchema: object({
+      a: { type: "number", description: "The first number" },
+      b: { type: "number", description: "The second number" },
+    }),
+  };
+  const callsFor = async (query: string) => {
+    const { turn } = await takeTurn([add], [{ role: "user", text: query }]);
+    return turn.calls.map((call) => JSON.parse(call.arguments) as JsonValue);
+  };
+
+  test.each([
+    ["add 2 and 3", { a: 2, b: 3 }],
+    ["Add the numbers 17 and 25", { a: 17, b: 25 }],
+    ["add(2, 3)", { a: 2, b: 3 }],
+    ["add a=2 b=3", { a: 2, b: 3 }],
+    ["add b: 3, a: 2", { a: 2, b: 3 }],
+    ["please add 2 3", { a: 2, b: 3 }],
+  ])("takes them from %j", async (query, wanted) => {
+    expect(await callsFor(query)).toEqual([wanted]);
+  });
+
+  test.each(["add 2", "add 2, 3 and 4", "add b=3"])("is not called where %j leaves one open", async (query) => {
+    expect(await callsFor(query)).toEqual([]);
+  });
+});
+
+test("a list of record numbers is not divided among parameters that name different records", async () => {
+  const schema = object({ room_id: { type: "integer" }, guest_id: { type: "integer" } });
+
+  expect(await argumentsFor(schema, "Find 12 and 14")).toBeUndefined();
 });

@@ -3,6 +3,7 @@ import { type Parameter, type ParameterKind, shapeOf } from "./parameters.ts";
 import type { Unit } from "./reading.ts";
 import { accepts } from "./schema.ts";
 import type { Value, ValueKind } from "./values.ts";
+import { nameWords } from "./words.ts";
 
 /** How well a value of a text suits a parameter; below 1 it does not. */
 export interface Evidence {
@@ -39,6 +40,8 @@ export interface Neighbours {
   objects: ReadonlySet<string>;
   /** True when another parameter of the same kind is the new one of the two. */
   hasCounterpart: boolean;
+  /** Names of the function's parameters, in words. */
+  names: ReadonlySet<string>;
 }
 
 /** Weighs a unit of values for a parameter; undefined when it cannot be one. */
@@ -46,6 +49,8 @@ export function weigh(parameter: Parameter, unit: Unit, near: Neighbours): Evide
   const value = unit.values[0];
   const base = value && FITS[parameter.kind]?.[value.kind];
   if (value === undefined || base === undefined || convert(parameter, value) === undefined) return undefined;
+  if (unit.assignedTo !== undefined && near.names.has(unit.assignedTo))
+    return unit.assignedTo === namedWords(parameter) ? { score: 10, strong: true } : undefined;
   const about = parameter.entity.length > 0 ? new Set(parameter.entity) : near.objects;
   const hits = [...about].filter((word) => unit.labels.has(word) || unit.own.has(word)).length;
   const foreign = [...unit.labels].some((word) => near.entities.has(word) && !about.has(word));
@@ -58,6 +63,11 @@ export function weigh(parameter: Parameter, unit: Unit, near: Neighbours): Evide
     score: base + labelled + conflict + form + place + money + directionScore(parameter, unit, near),
     strong: labelled > 0 || form > 0 || base >= 2 || money > 0,
   };
+}
+
+/** A parameter's own name as the words that a text may assign a value to. */
+export function namedWords({ name }: Parameter): string {
+  return nameWords(name).join(" ").toLowerCase();
 }
 
 /** True for a parameter that names a record, be it by text or by number. */

@@ -1,13 +1,14 @@
 import type { JsonObject, JsonValue } from "@patchbay/protocol";
 import type { MadeCall } from "./conversation.ts";
 import { buildArguments } from "./arguments.ts";
-import { convert, type Evidence, weigh } from "./evidence.ts";
+import { convert, type Evidence, isReference, namedWords, weigh } from "./evidence.ts";
 import { chooseFacts, type Fact } from "./facts.ts";
 import type { FunctionSet, KnownFunction } from "./function-set.ts";
 import type { Parameter } from "./parameters.ts";
 import { findBoolean, findMember, findPhrase, findPlace, findSeries, membersNamed } from "./phrases.ts";
 import type { Reading, Unit } from "./reading.ts";
 import { accepts } from "./schema.ts";
+import type { Value } from "./values.ts";
 
 /** Where arguments may come from, nearest first. */
 export interface Sources {
@@ -144,6 +145,8 @@ function fillSeries(fn: KnownFunction, reading: Reading, slots: Slots): void {
 interface Offer {
   parameter: Parameter;
   unit: Unit;
+  /** Those of the unit's values that it is about. */
+  values: readonly Value[];
   evidence: Evidence;
 }
 
@@ -156,6 +159,7 @@ function fillFromUnits(
   strictness: Strictness,
 ): void {
   const offers: Offer[] = [];
+  const names = new Set(fn.parameters.map(namedWords));
   for (const parameter of open(fn, slots)) {
     if (strictness === "memory" && !parameter.required) continue;
     const hasCounterpart = fn.parameters.some(
@@ -163,23 +167,41 @@ function fillFromUnits(
         other.direction === "to" && other.many === parameter.many && other.entity.join() === parameter.entity.join(),
     );
     for (const unit of reading.units) {
-      const evidence = weigh(parameter, unit, { entities: sources.set.entities, objects: fn.objects, hasCounterpart });
+      const near = { entities: sources.set.entities, objects: fn.objects, hasCounterpart, names };
+      const evidence = weigh(parameter, unit, near);
       if (evidence && evidence.score >= least(fn, parameter, evidence, strictness))
-        offers.push({ parameter, unit, evidence });
+        offers.push({ parameter, unit, values: unit.values, evidence });
     }
   }
-  const used = new Set<Unit>();
-  const sorted = offers.toSorted((a, b) => b.evidence.score - a.evidence.score);
-  for (const { parameter, unit, evidence } of sorted) {
+  const used = new Set<Value>();
+  const sorted = shareLists(fn, offers).toSorted((a, b) => b.evidence.score - a.evidence.score);
+  for (const offer of sorted) {
+    const { parameter, values, evidence } = offer;
     const shared = parameter.kind === "first_name" || parameter.kind === "last_name";
     const slot = slots.get(parameter);
-    if (used.has(unit) && !shared) continue;
-    if (slot === undefined) place(slots, parameter, unit, evidence, strictness);
-    else if (fn.readOnly && !parameter.many && strictness === "query" && evidence.strong && isAlike(slot, unit))
-      extend(slot, parameter, unit);
+    if (!shared && values.some((value) => used.has(value))) continue;
+    if (slot === undefined) place(slots, offer, strictness);
+    else if (fn.readOnly && !parameter.many && strictness === "query" && evidence.strong && isAlike(slot, offer))
+      extend(slot, offer);
     else continue;
-    used.add(unit);
+    for (const value of values) used.add(value);
   }
+}
+
+/**
+ * "add 2 and 3": a list gives one value to each parameter, in order, where it has as many values as there are required
+ * parameters that it suits best and equally well. Parameters that name records take their values only by name.
+ */
+function shareLists(fn: KnownFunction, offers: readonly Offer[]): Offer[] {
+  return [...Map.groupBy(offers, ({ unit }) => unit)].flatMap(([unit, its]) => {
+    const best = Math.max(...its.map(({ evidence }) => evidence.score));
+    const takers = its.filter(({ parameter, evidence }) => evidence.score === best && parameter.required);
+    const { length: count } = unit.values;
+    const fits = count > 1 && takers.length === count;
+    if (!fits || takers.some(({ parameter }) => parameter.many || isReference(parameter))) return its;
+    const inOrder = takers.toSorted((a, b) => fn.parameters.indexOf(a.parameter) - fn.parameters.indexOf(b.parameter));
+    return inOrder.map((offer, at) => ({ ...offer, values: unit.values.slice(at, at + 1) }));
+  });
 }
 
 function least(fn: KnownFunction, parameter: Parameter, { strong }: Evidence, strictness: Strictness): number {
@@ -188,20 +210,20 @@ function least(fn: KnownFunction, parameter: Parameter, { strong }: Evidence, st
   return fn.readOnly && parameter.kind === "word" ? 1.5 : 2;
 }
 
-function isAlike(slot: Slot, unit: Unit): boolean {
-  return slot.units[0]?.values[0]?.kind === unit.values[0]?.kind;
+function isAlike(slot: Slot, { values }: Offer): boolean {
+  return slot.units[0]?.values[0]?.kind === values[0]?.kind;
 }
 
-function place(slots: Slots, parameter: Parameter, unit: Unit, { strong }: Evidence, strictness: Strictness): void {
-  const values = unit.values.map((value) => convert(parameter, value)).filter((value) => value !== undefined);
+function place(slots: Slots, { parameter, unit, evidence, ...offer }: Offer, strictness: Strictness): void {
+  const values = offer.values.map((value) => convert(parameter, value)).filter((value) => value !== undefined);
   const given = parameter.many ? [values] : values;
   const fitting = given.filter((value) => accepts(parameter.schema, value, parameter.root));
   const from = strictness === "query" ? "query" : "memory";
-  if (fitting.length > 0) slots.set(parameter, { values: fitting, from, strong, units: [unit] });
+  if (fitting.length > 0) slots.set(parameter, { values: fitting, from, strong: evidence.strong, units: [unit] });
 }
 
-function extend(slot: Slot, parameter: Parameter, unit: Unit): void {
-  const values = unit.values.map((value) => convert(parameter, value)).filter((value) => value !== undefined);
+function extend(slot: Slot, { parameter, unit, ...offer }: Offer): void {
+  const values = offer.values.map((value) => convert(parameter, value)).filter((value) => value !== undefined);
   slot.values.push(...values.filter((value) => !slot.values.includes(value)));
   slot.units.push(unit);
 }

@@ -1,7 +1,7 @@
 import { type FunctionSet } from "./function-set.ts";
 import { shapeOf } from "./parameters.ts";
 import { findExpression, findValues, type Value } from "./values.ts";
-import { conceptsOf, isStopWord, type Word, wordsOf } from "./words.ts";
+import { conceptsOf, isStopWord, nameWords, type Word, wordsOf } from "./words.ts";
 
 /** Values said in one breath ("items 12, 14 and 15"), with the words around that tell what they are. */
 export interface Unit {
@@ -10,6 +10,8 @@ export interface Unit {
   labels: ReadonlySet<string>;
   own: ReadonlySet<string>;
   direction?: "from" | "to";
+  /** The name that the text gives it, in words: `order id` of "orderId=12" or "order_id: 12". */
+  assignedTo?: string;
   /** True after a place word such as "in" or "at". */
   placed: boolean;
   /** True when it goes on a list of things asked for ("order 1 and user 2"). */
@@ -56,14 +58,16 @@ const alike = (a: Value, b: Value) => a.kind === b.kind && (a.kind !== "id" || s
 
 /** Between two values of one list stand a joint and at most the list's own label again. */
 function continues(gap: string, set: FunctionSet, unit: Unit): boolean {
-  if (!JOINT.test(gap)) return false;
+  if (!JOINT.test(gap) || assignedName(gap) !== undefined) return false;
   return conceptsOf(gap.replace(JOINT, "")).every((word) => unit.labels.has(word) && set.entities.has(word));
 }
 
 function makeUnit(text: string, gap: string, value: Value, last: Unit | undefined): Unit {
   const near = gap.split(/[.;!?\n]/u).at(-1) ?? gap;
+  const assignedTo = assignedName(gap);
   const labels = labelsOf(near);
-  if (value.kind === "number") labels.push(...conceptsOf(/^[ -]?[\p{L}]+/u.exec(text.slice(value.end))?.[0] ?? ""));
+  if (value.kind === "number" && assignedTo === undefined)
+    labels.push(...conceptsOf(/^[ -]?[\p{L}]+/u.exec(text.slice(value.end))?.[0] ?? ""));
   const repeats = last?.values[0] !== undefined && alike(last.values[0], value) && labels.length === 0;
   const direction = directionOf(near);
   return {
@@ -73,7 +77,14 @@ function makeUnit(text: string, gap: string, value: Value, last: Unit | undefine
     placed: PLACED.test(near),
     coordinated: last !== undefined && JOINT.test(gap),
     ...(direction && { direction }),
+    ...(assignedTo !== undefined && { assignedTo }),
   };
+}
+
+/** The name at the end of "..., orderId=" and "order_id: ", as words. */
+function assignedName(gap: string): string | undefined {
+  const name = /(?<![\p{L}\p{N}_])([\p{L}_][\p{L}\p{N}_]{0,60})["'`]? ?[:=] ?["'`$€£]?$/u.exec(gap.slice(-80))?.[1];
+  return name === undefined ? undefined : nameWords(name).join(" ").toLowerCase();
 }
 
 const PREPOSITION = /\b(?:of|for|from|in|on|with|by|to|at|about|into|and|or)\b|->|→|,/iu;
