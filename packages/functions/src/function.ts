@@ -3,7 +3,7 @@ import { checkCases, type CheckedCase, type FunctionCase } from "./cases.ts";
 import { checkFunctionOptions, checkRoles } from "./definition-checks.ts";
 import type { CallContext } from "./invocation.ts";
 import { createProtection, type Protection } from "./redaction/protection.ts";
-import { describeInput } from "./schema/describe.ts";
+import { describeInput, describeResult } from "./schema/describe.ts";
 import { createParser, type Parse } from "./schema/parser.ts";
 import type { InputOf, OutputOf, Schema } from "./schema/schema.ts";
 
@@ -98,6 +98,7 @@ function define<I extends Schema, O extends Schema | undefined, Context>(
   const inputSchema = describeInput(input, `${where}: input`);
   const parseInput = createParser(input, "input", `${where}: input`);
   const protection = output === undefined ? undefined : createProtection(output, `${where}: output`);
+  const outputSchema = output === undefined ? undefined : describeResult(output);
   return Object.freeze({
     manifest: Object.freeze({
       name,
@@ -109,6 +110,8 @@ function define<I extends Schema, O extends Schema | undefined, Context>(
       idempotent: options.idempotent ?? false,
       timeoutMs: options.timeoutMs ?? LIMITS.functionTimeoutMs,
       ...(protection && { protectedMembers: protection.members }),
+      ...(protection?.places && { redactions: protection.places }),
+      ...(outputSchema && { outputSchema }),
     }),
     parseInput,
     output,

@@ -1,4 +1,12 @@
-import { LIMITS, type CallOutcome, type JsonObject, type Manifest, type PreparedContext } from "@patchbay/protocol";
+import {
+  DEFAULT_LIMITS,
+  LIMITS,
+  type CallOutcome,
+  type FunctionManifest,
+  type JsonObject,
+  type Manifest,
+  type PreparedContext,
+} from "@patchbay/protocol";
 import type { AccessRequest, Refusal } from "./admission.ts";
 import { prepareContext } from "./context.ts";
 import { checkRole, checkRoles, checkServiceOptions } from "./definition-checks.ts";
@@ -151,14 +159,27 @@ function describeService<C extends Schema | undefined>(
     ...(defaultRole === undefined ? {} : { defaultRole }),
     ...(instructions === undefined ? {} : { instructions }),
     preparesContext: context !== undefined || subject !== undefined || tellModel !== undefined,
-    functions: [...functions.values()].map((definition) => definition.manifest),
+    namesSubject: subject !== undefined,
+    functions: definitions.map((definition) => definition.manifest),
   };
-  const sizeBytes = Buffer.byteLength(JSON.stringify(manifest));
+  if (sizeOf(manifest) <= DEFAULT_LIMITS.manifestBytes) return manifest;
+  // Output schemas serve the comparison with an earlier set only: a service must not be refused because of them.
+  const withoutOutputs = { ...manifest, functions: manifest.functions.map(withoutOutput) };
+  const sizeBytes = sizeOf(withoutOutputs);
   if (sizeBytes > MANIFEST_BYTES)
     throw new DefinitionError(
       `${where}: its description has ${sizeBytes} bytes, at most ${MANIFEST_BYTES} are taken. Shorten schemas and descriptions, or split the service.`,
     );
-  return manifest;
+  return withoutOutputs;
+}
+
+function withoutOutput(manifest: FunctionManifest): FunctionManifest {
+  const { outputSchema: _, ...rest } = manifest;
+  return rest;
+}
+
+function sizeOf(manifest: Manifest): number {
+  return Buffer.byteLength(JSON.stringify(manifest));
 }
 
 /** The manifest travels in one frame, beside a few short members. */

@@ -7,4 +7,6 @@ export * from "./limits.ts";
 export * from "./manifest.ts";
 export * from "./query.ts";
 export * from "./response.ts";
+export * from "./schema-widening.ts";
+export * from "./subschemas.ts";
 export * from "./widening.ts";

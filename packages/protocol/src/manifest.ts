@@ -15,6 +15,10 @@ export type Roles = z.infer<typeof Roles>;
 export const Effect = z.enum(["read", "write", "destructive"]);
 export type Effect = z.infer<typeof Effect>;
 
+/** A place in results that only some roles see, such as `orders[].cost`. */
+export const Redaction = z.object({ path: z.string(), roles: z.array(z.string()) });
+export type Redaction = z.infer<typeof Redaction>;
+
 /** What the control plane knows of one function. The handler and its checks stay with the owner. */
 export const FunctionManifest = z.object({
   name: z.string().regex(FUNCTION_NAME),
@@ -29,6 +33,10 @@ export const FunctionManifest = z.object({
   timeoutMs: z.int().positive().max(LIMITS.functionTimeoutMaxMs),
   /** Names of result members that hold something for some roles alone, `$` for the whole result: recordings blank them. */
   protectedMembers: z.array(z.string()).optional(),
+  /** The places behind `protectedMembers`. Runtimes of an earlier version send none. */
+  redactions: z.array(Redaction).optional(),
+  /** JSON Schema 2020-12 of results, without descriptions. Absent without an output schema, and from runtimes of an earlier version. */
+  outputSchema: jsonObject.optional(),
 });
 export type FunctionManifest = z.infer<typeof FunctionManifest>;
 
@@ -41,6 +49,8 @@ export const Manifest = z.object({
   instructions: z.string().optional(),
   /** True when the service checks or reads the context (a schema, a subject, or what the model is told). */
   preparesContext: z.boolean(),
+  /** True when the service says whose data a query is about. Runtimes of an earlier version do not send it. */
+  namesSubject: z.boolean().optional(),
   functions: z.array(FunctionManifest).max(LIMITS.functionsPerService),
 });
 export type Manifest = z.infer<typeof Manifest>;

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { type Manifest, widenings } from "@patchbay/protocol";
+import { type Manifest, type Widening, widenings } from "@patchbay/protocol";
 import type { DeployedSet, PlacedSet, RuntimeStore, SetIdentity } from "../ports/stores.ts";
 import { fromJson, present, toJson } from "./columns.ts";
 import type { Engine, FunctionSetRow } from "./schema.ts";
@@ -120,8 +120,7 @@ async function placeSet(
   const inUse = await setsInUse(trx, agentId);
   const replaced = inUse.find(({ service }) => service === set.service);
   const isNewest = replaced === undefined || place >= replaced.place;
-  const before = isNewest ? await allowedBefore(trx, agentId, inUse, set.service, manifest) : undefined;
-  const found = before ? widenings(before, manifest) : [];
+  const found = isNewest ? await compareSet(trx, agentId, inUse, manifest) : [];
   const placed = {
     org_id: orgId,
     place,
@@ -161,37 +160,41 @@ async function setsInUse(engine: Engine, agentId: string): Promise<FunctionSetRo
 }
 
 /**
- * What a set is compared with: the set in use of its service. A service that is new to the agent is compared with what the
- * agent's other services allow of the same functions, so that another name for a service hides no widening. Undefined for the
- * first set of an agent.
+ * Compares a set with the one in use of its service. A service that is new to the agent is compared with what the agent's other
+ * services allow of the same functions, so that another name for a service hides no widening.
  */
-async function allowedBefore(
+async function compareSet(
   engine: Engine,
   agentId: string,
   inUse: readonly FunctionSetRow[],
-  service: string,
-  { functions }: Manifest,
-): Promise<Manifest | undefined> {
-  const own = inUse.filter((row) => row.service === service);
-  const rows = own.length > 0 ? own : inUse;
-  const hashes = rows.map((row) => row.manifest_hash);
-  if (hashes.length === 0) return undefined;
+  manifest: Manifest,
+): Promise<Widening[]> {
+  const own = inUse.filter(({ service }) => service === manifest.name);
+  const before = await readManifests(engine, agentId, own.length > 0 ? own : inUse);
+  if (before.length === 0) return [];
+  if (own.length > 0) return widenings(before[0]!, manifest);
+  const functions = before.flatMap((one) => one.functions);
+  const names = new Set(functions.map(({ name }) => name));
+  const defaultRole = before.find((one) => one.defaultRole !== undefined)?.defaultRole;
+  return widenings(
+    { name: manifest.name, preparesContext: false, functions, ...(defaultRole !== undefined && { defaultRole }) },
+    { ...manifest, functions: manifest.functions.filter(({ name }) => names.has(name)) },
+  );
+}
+
+async function readManifests(engine: Engine, agentId: string, rows: readonly FunctionSetRow[]): Promise<Manifest[]> {
+  if (rows.length === 0) return [];
   const stored = await engine.db
     .selectFrom("manifests")
     .select("body")
     .where("agent_id", "=", agentId)
-    .where("hash", "in", hashes)
+    .where(
+      "hash",
+      "in",
+      rows.map((row) => row.manifest_hash),
+    )
     .execute();
-  const manifests = stored.map(({ body }) => fromJson(body));
-  if (own.length > 0) return manifests[0];
-  const names = new Set(functions.map(({ name }) => name));
-  const defaultRole = manifests.find((one) => one.defaultRole !== undefined)?.defaultRole;
-  return {
-    name: service,
-    preparesContext: false,
-    functions: manifests.flatMap((one) => one.functions).filter(({ name }) => names.has(name)),
-    ...(defaultRole !== undefined && { defaultRole }),
-  };
+  return stored.map(({ body }) => fromJson(body));
 }
 
 function identityOf(row: FunctionSetRow): SetIdentity {

@@ -1,6 +1,5 @@
-import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/protocol";
+import { followRef, isJsonObject, mapSchema, memberPath, type JsonObject, type JsonValue } from "@patchbay/protocol";
 import { DefinitionError } from "../errors.ts";
-import { followRef, mapSchema, memberPath } from "../schema/subschemas.ts";
 import type { Dialect, Part } from "./builder.ts";
 import { emptyShape, type Kind, type Shape } from "./shape.ts";
 import { MARK } from "./mark.ts";

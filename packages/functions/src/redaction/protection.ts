@@ -1,11 +1,11 @@
-import { isJsonObject, type JsonValue } from "@patchbay/protocol";
+import { isJsonObject, type JsonValue, type Redaction } from "@patchbay/protocol";
 import { DefinitionError } from "../errors.ts";
 import { rawJsonSchema } from "../schema/describe.ts";
 import { isStandardSchema, isZod3, isZod4, type Schema } from "../schema/schema.ts";
 import { buildShape, rolesNamed, type Dialect, type Part } from "./builder.ts";
 import { MARK } from "./mark.ts";
 import { jsonSchemaDialect } from "./json-schema-dialect.ts";
-import { hiddenPlaces, protectedMembers, redact, type Redacted } from "./redact.ts";
+import { hiddenPlaces, markedPlaces, protectedMembers, redact, type Redacted } from "./redact.ts";
 import { zod3Dialect } from "./zod3-dialect.ts";
 import { zod4Dialect } from "./zod4-dialect.ts";
 
@@ -15,6 +15,8 @@ export interface Protection {
   readonly roles: readonly string[];
   /** Names of the members that are for some roles alone, `$` for the whole result. */
   readonly members: string[];
+  /** Every marked place and the roles of its mark; undefined when there are too many to send. */
+  readonly places: Redaction[] | undefined;
   /** A result that has passed the schema, as `role` gets it. */
   redact(result: JsonValue, role: string | undefined): Redacted;
   /** The places that `role` does not see, as paths such as `orders[].cost`. */
@@ -29,6 +31,7 @@ export function createProtection(schema: Schema, where: string): Protection | un
   return {
     roles: rolesNamed(shape),
     members: protectedMembers(shape),
+    places: markedPlaces(shape),
     redact: (result, role) => redact(shape, result, role),
     hiddenFrom: (role) => hiddenPlaces(shape, role),
   };

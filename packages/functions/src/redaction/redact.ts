@@ -1,7 +1,7 @@
-import type { JsonObject, JsonValue } from "@patchbay/protocol";
+import type { JsonObject, JsonValue, Redaction } from "@patchbay/protocol";
 import { anyMemberStep, itemStep, memberStep, ROOT } from "./paths.ts";
 import { itemShapes, memberShapes, shapesOf, type Shape } from "./shape.ts";
-import { sees } from "./visible-to.ts";
+import { both, sees } from "./visible-to.ts";
 
 /** A result as one role gets it, and the places that were taken out. */
 export interface Redacted {
@@ -65,11 +65,7 @@ export function hiddenPlaces(root: Shape, role: string | undefined): string[] {
       return;
     }
     above.add(shape);
-    for (const same of [...shape.also, ...shape.branches]) visit(same, path);
-    for (const [name, member] of shape.members) visit(member, memberStep(path, name));
-    for (const other of [...shape.patterns.map((one) => one.shape), ...shape.others]) visit(other, anyMemberStep(path));
-    for (const [index, item] of shape.tuple.entries()) visit(item, itemStep(path, index));
-    for (const item of shape.items) visit(item, itemStep(path, undefined));
+    forEachWithin(shape, path, visit);
     above.delete(shape);
   };
   visit(root, ROOT);
@@ -97,4 +93,32 @@ export function protectedMembers(root: Shape): string[] {
   };
   visit(root, ROOT);
   return [...names].sort();
+}
+
+/** A schema that uses one part in many places has far more places than parts. */
+const PLACES = 1_000;
+
+/** Every marked place with the roles that see it, as far as its own marks say; undefined when there are too many to send. */
+export function markedPlaces(root: Shape): Redaction[] | undefined {
+  const marks = new Map<string, readonly string[]>();
+  const above = new Set<Shape>();
+  let visits = 0;
+  const visit = (shape: Shape, path: string) => {
+    if (above.has(shape) || ++visits > 10 * PLACES) return;
+    if (shape.mark !== undefined) marks.set(path, both(shape.mark, marks.get(path)));
+    above.add(shape);
+    forEachWithin(shape, path, visit);
+    above.delete(shape);
+  };
+  visit(root, ROOT);
+  if (visits > 10 * PLACES || marks.size > PLACES) return undefined;
+  return [...marks].map(([path, roles]) => ({ path, roles: [...roles] })).sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+function forEachWithin(shape: Shape, path: string, visit: (shape: Shape, path: string) => void): void {
+  for (const same of [...shape.also, ...shape.branches]) visit(same, path);
+  for (const [name, member] of shape.members) visit(member, memberStep(path, name));
+  for (const other of [...shape.patterns.map((one) => one.shape), ...shape.others]) visit(other, anyMemberStep(path));
+  for (const [index, item] of shape.tuple.entries()) visit(item, itemStep(path, index));
+  for (const item of shape.items) visit(item, itemStep(path, undefined));
 }

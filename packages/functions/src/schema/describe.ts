@@ -1,9 +1,16 @@
-import { isJsonObject, LIMITS, type JsonObject } from "@patchbay/protocol";
+import {
+  followRef,
+  isJsonObject,
+  LIMITS,
+  mapSchema,
+  memberPath,
+  withoutAnnotations,
+  type JsonObject,
+} from "@patchbay/protocol";
 import { DefinitionError } from "../errors.ts";
 import { MARK } from "../redaction/mark.ts";
 import { isStandardSchema, isZod3, isZod4, type Schema } from "./schema.ts";
 import { describesItself, standardToJsonSchema } from "./standard.ts";
-import { followRef, mapSchema, memberPath } from "./subschemas.ts";
 import { tidy } from "./tidy.ts";
 import { explainUnwritable, type Unwritable } from "./unwritable.ts";
 import { zod3Members, zod3ToJsonSchema } from "./zod3.ts";
@@ -41,6 +48,26 @@ export function describeOutput(schema: Schema): JsonObject | undefined {
   }
 }
 
+/**
+ * The JSON Schema 2020-12 of the results that a function with this output schema sends, without descriptions: enough to compare it
+ * with an earlier one. Parts that JSON Schema cannot express, such as a transform, are open. Undefined for a library that writes
+ * no JSON Schema, and above `LIMITS.schemaBytes`.
+ */
+export function describeResult(schema: Schema): JsonObject | undefined {
+  try {
+    const jsonSchema = withoutAnnotations(writeResult(schema));
+    return Buffer.byteLength(JSON.stringify(jsonSchema)) <= LIMITS.schemaBytes ? jsonSchema : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function writeResult(schema: Schema): JsonObject {
+  if (isZod4(schema)) return tidy(zod4ToJsonSchema(schema, { side: "output" }));
+  if (isZod3(schema)) return tidy(zod3ToJsonSchema(schema, { side: "output" }));
+  return isStandardSchema(schema) ? tidy(standardToJsonSchema(schema, "output")) : rawJsonSchema(schema);
+}
+
 /** A schema as plain JSON Schema, and the members that its own library says it has. */
 function convert(schema: Schema, where: string): { jsonSchema: JsonObject; members: string[] } {
   const unwritable: Unwritable[] = [];
@@ -56,8 +83,16 @@ function convert(schema: Schema, where: string): { jsonSchema: JsonObject; membe
 }
 
 function write(schema: Schema, note: (part: Unwritable) => void): { jsonSchema: JsonObject; members: string[] } {
-  if (isZod4(schema)) return { jsonSchema: tidy(zod4ToJsonSchema(schema, note)), members: zod4Members(schema) };
-  if (isZod3(schema)) return { jsonSchema: tidy(zod3ToJsonSchema(schema, note)), members: zod3Members(schema) };
+  if (isZod4(schema))
+    return {
+      jsonSchema: tidy(zod4ToJsonSchema(schema, { side: "input", unwritable: note })),
+      members: zod4Members(schema),
+    };
+  if (isZod3(schema))
+    return {
+      jsonSchema: tidy(zod3ToJsonSchema(schema, { side: "input", unwritable: note })),
+      members: zod3Members(schema),
+    };
   if (!isStandardSchema(schema)) return { jsonSchema: rawJsonSchema(schema), members: [] };
   if (describesItself(schema)) return { jsonSchema: tidy(standardToJsonSchema(schema, "input")), members: [] };
   throw new TypeError(adviceFor(schema["~standard"].vendor));

@@ -1,5 +1,4 @@
-import { isJsonObject, type JsonObject } from "@patchbay/protocol";
-import { followRef, mapSchema } from "./subschemas.ts";
+import { followRef, isJsonObject, mapSchema, type JsonObject } from "@patchbay/protocol";
 
 /** Formats that JSON Schema 2020-12 defines: the word says what a long pattern beside it would. */
 const FORMATS = new Set([

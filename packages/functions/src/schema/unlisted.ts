@@ -1,5 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/protocol";
-import { followRef } from "./subschemas.ts";
+import { followRef, isJsonObject, type JsonObject, type JsonValue } from "@patchbay/protocol";
 
 /**
  * Drops the members that no part of a JSON Schema lists, at every depth, as zod does by itself.

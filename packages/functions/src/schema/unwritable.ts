@@ -4,6 +4,13 @@ export interface Unwritable {
   kind: string;
 }
 
+/** Which values a schema is written for: those that it accepts, or those that it makes. */
+export interface Writing {
+  side: "input" | "output";
+  /** Called for each part that JSON does not have. */
+  unwritable?: (part: Unwritable) => void;
+}
+
 const INSTEAD: Record<string, string> = {
   date: "take text and convert it: z.iso.datetime(), z.coerce.date(), or z.string().pipe(z.coerce.date())",
   bigint: "take an integer or its text: z.int(), or z.string().transform(BigInt)",

@@ -1,8 +1,7 @@
 import { z } from "zod";
-import type { JsonObject } from "@patchbay/protocol";
+import { memberPath, type JsonObject } from "@patchbay/protocol";
 import type { Schema } from "./schema.ts";
-import { memberPath } from "./subschemas.ts";
-import type { Unwritable } from "./unwritable.ts";
+import type { Writing } from "./unwritable.ts";
 
 /** What a converting kind takes from JSON. Without this the converter sees only what it makes. */
 const COERCED: Record<string, JsonObject> = {
@@ -10,16 +9,16 @@ const COERCED: Record<string, JsonObject> = {
   bigint: { type: "integer" },
 };
 
-/** Writes a zod 4 (or zod mini) schema as JSON Schema of what it accepts; `unwritable` hears of each part that JSON does not have. */
-export function zod4ToJsonSchema(schema: Schema, unwritable: (part: Unwritable) => void): JsonObject {
+/** Writes a zod 4 (or zod mini) schema as JSON Schema. Parts that JSON does not have are open. */
+export function zod4ToJsonSchema(schema: Schema, { side, unwritable }: Writing): JsonObject {
   const jsonSchema: unknown = z.toJSONSchema(schema as unknown as z.ZodType, {
-    io: "input",
+    io: side,
     target: "draft-2020-12",
     unrepresentable({ zodSchema, path }) {
       const definition: { type: string; coerce?: boolean } = zodSchema._zod.def;
-      const coerced = definition.coerce === true ? COERCED[definition.type] : undefined;
-      if (coerced === undefined) unwritable({ path: memberPath(path), kind: definition.type });
-      return coerced ?? "any";
+      const coerced = side === "input" && definition.coerce === true && COERCED[definition.type];
+      if (!coerced) unwritable?.({ path: memberPath(path), kind: definition.type });
+      return coerced || "any";
     },
   });
   return jsonSchema as JsonObject;

@@ -1,6 +1,5 @@
-import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/protocol";
+import { followRef, isJsonObject, type JsonObject, type JsonValue } from "@patchbay/protocol";
 import { anyMemberStep, itemStep, memberStep, ROOT } from "../../redaction/paths.ts";
-import { followRef } from "../../schema/subschemas.ts";
 import { sampleNumber, sampleText } from "./sample-scalar.ts";
 
 export interface SampleOptions {

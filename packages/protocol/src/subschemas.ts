@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/protocol";
+import { isJsonObject, type JsonObject, type JsonValue } from "./json.ts";
 
 const ONE = new Set([
   "additionalProperties",
@@ -42,18 +42,27 @@ function mapMembers(members: JsonObject, change: (name: string, member: JsonValu
   return Object.fromEntries(Object.entries(members).map(([name, member]) => [name, change(name, member)]));
 }
 
-/** The schema that a local reference such as `#/$defs/Address` names; undefined when there is none. */
+/** The schema that a local reference such as `#/$defs/Address` names; undefined when it leads nowhere. */
 export function followRef(root: JsonObject, ref: string): JsonValue | undefined {
   if (ref === "#") return root;
   if (!ref.startsWith("#/")) return undefined;
   let target: JsonValue | undefined = root;
   for (const step of ref.slice(2).split("/")) {
-    const name = decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~");
+    const name = decoded(step)?.replaceAll("~1", "/").replaceAll("~0", "~");
+    if (name === undefined) return undefined;
     if (Array.isArray(target)) target = target[Number(name)];
     else if (isJsonObject(target) && Object.hasOwn(target, name)) target = target[name];
     else return undefined;
   }
   return target;
+}
+
+function decoded(step: string): string | undefined {
+  try {
+    return decodeURIComponent(step);
+  } catch {
+    return undefined;
+  }
 }
 
 /** A place in a JSON Schema as the owner thinks of it: `items.0.price` and not `properties/items/items/properties/price`. */
@@ -68,4 +77,24 @@ export function memberPath(path: readonly (string | number)[]): string {
     }
   }
   return names.join(".");
+}
+
+const ANNOTATIONS = new Set([
+  "$comment",
+  "$schema",
+  "default",
+  "deprecated",
+  "description",
+  "examples",
+  "id",
+  "readOnly",
+  "title",
+  "writeOnly",
+]);
+
+/** The keywords that decide what a schema takes: without descriptions, examples, defaults and keywords that begin with `x-`. */
+export function withoutAnnotations(schema: JsonObject): JsonObject {
+  return mapSchema(schema, (one) =>
+    Object.fromEntries(Object.entries(one).filter(([name]) => !ANNOTATIONS.has(name) && !name.startsWith("x-"))),
+  );
 }

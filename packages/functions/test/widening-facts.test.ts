@@ -1,0 +1,125 @@
+import { widenings, type Manifest } from "@patchbay/protocol";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { z as z3 } from "zod/v3";
+import { defineFunction, defineService, visibleTo, type Schema } from "../src/index.ts";
+
+const answering = (output: Schema | undefined, input: Schema = z.object({})): Manifest =>
+  defineService({
+    name: "desk",
+    roles: ["staff", "support"],
+    functions: [
+      defineFunction({
+        name: "get_ticket",
+        description: "Gets a ticket.",
+        input,
+        ...(output && { output }),
+        roles: ["staff", "support"],
+        handler: () => ({}),
+      }),
+    ],
+  }).manifest;
+
+const texts = (before: Manifest, after: Manifest): string[] => widenings(before, after).map(({ text }) => text);
+const [NOTE_FOR_SUPPORT, NOTE_FOR_STAFF] = [["support"], ["support", "staff"]];
+
+describe("the description of a service", () => {
+  test("says whether the service names a subject", () => {
+    const service = (subject?: () => string) =>
+      defineService({ name: "desk", functions: [], ...(subject && { subject }) });
+
+    expect(service(() => "ada").manifest.namesSubject).toBe(true);
+    expect(service().manifest.namesSubject).toBe(false);
+    expect(texts(service(() => "ada").manifest, service().manifest)).toHaveLength(1);
+  });
+
+  test("has the schema of results without descriptions and marks", () => {
+    const output = z.object({ id: z.string().describe("Number"), note: visibleTo(z.string(), ["support"]) });
+
+    expect(answering(output).functions[0]!.outputSchema).toEqual({
+      type: "object",
+      properties: { id: { type: "string" }, note: { type: "string" } },
+      required: ["id", "note"],
+      additionalProperties: false,
+    });
+    expect(answering(undefined).functions[0]).not.toHaveProperty("outputSchema");
+  });
+
+  test("has every marked place with its roles", () => {
+    const order = z.object({ cost: visibleTo(z.number(), ["support"]), "x y": visibleTo(z.string(), ["staff"]) });
+    const output = z.object({ orders: z.array(order), all: visibleTo(order, ["staff"]) });
+
+    expect(answering(output).functions[0]!.redactions).toEqual([
+      { path: "all", roles: ["staff"] },
+      { path: "all.cost", roles: ["support"] },
+      { path: 'all["x y"]', roles: ["staff"] },
+      { path: "orders[].cost", roles: ["support"] },
+      { path: 'orders[]["x y"]', roles: ["staff"] },
+    ]);
+  });
+
+  test("leaves output schemas out rather than pass the limit of its size", () => {
+    const large = z.object(
+      Object.fromEntries(Array.from({ length: 600 }, (_, i) => [`member_number_${i}`, z.boolean()])),
+    );
+    const functions = Array.from({ length: 16 }, (_, i) =>
+      defineFunction({
+        name: `large_${i}`,
+        description: "x".repeat(20_000),
+        input: z.object({}),
+        output: large,
+        roles: "everyone",
+        handler: () => ({}) as never,
+      }),
+    );
+
+    const [one, all] = [functions.slice(0, 1), functions].map((some) =>
+      defineService({ name: "desk", functions: some }),
+    );
+
+    expect(one!.manifest.functions[0]).toHaveProperty("outputSchema");
+    expect(all!.manifest.functions.some((each) => "outputSchema" in each)).toBe(false);
+  });
+});
+
+describe.each([
+  ["zod 4", z],
+  ["zod 3", z3 as unknown as typeof z],
+])("with %s", (_, zod) => {
+  const ticket = zod.object({ id: zod.string() });
+
+  test("a new member, an open object and an open member of an output are widenings", () => {
+    const before = answering(ticket);
+
+    expect(texts(before, answering(ticket.extend({ note: zod.string() })))).toHaveLength(1);
+    expect(texts(before, answering(ticket.passthrough()))).toHaveLength(1);
+    expect(texts(before, answering(zod.object({ id: zod.any() })))).not.toEqual([]);
+    expect(texts(before, answering(zod.object({ id: zod.string().transform((id) => ({ id })) })))).not.toEqual([]);
+    expect(texts(before, answering(undefined))).toHaveLength(1);
+  });
+
+  test("an input that takes one more member, any member or more values is a widening", () => {
+    const before = answering(undefined, ticket);
+
+    expect(texts(before, answering(undefined, ticket.extend({ all: zod.boolean().optional() })))).toHaveLength(1);
+    expect(texts(before, answering(undefined, ticket.passthrough()))).toHaveLength(1);
+    expect(texts(before, answering(undefined, ticket.partial()))).toHaveLength(1);
+  });
+
+  test("a described member, a narrower value and one less member are none", () => {
+    const before = answering(ticket.extend({ note: zod.string() }), ticket.extend({ count: zod.number().optional() }));
+    const narrower = ticket.extend({ count: zod.number().min(1).max(9).describe("How many").optional() });
+
+    expect(texts(before, answering(zod.object({ id: zod.enum(["a", "b"]) }), narrower))).toEqual([]);
+  });
+
+  test("a mark that another role passes and a mark that is gone are widenings", () => {
+    const marked = (roles: string[]) => answering(ticket.extend({ note: visibleTo(zod.string(), roles) }));
+
+    expect(texts(marked(NOTE_FOR_SUPPORT), marked(NOTE_FOR_STAFF))).toEqual([
+      'get_ticket: "note" of the result is no longer redacted for role "staff".',
+    ]);
+    expect(texts(marked(NOTE_FOR_SUPPORT), answering(ticket.extend({ note: zod.string() })))).toHaveLength(1);
+    expect(texts(marked(NOTE_FOR_STAFF), marked(NOTE_FOR_SUPPORT))).toEqual([]);
+  });
+});

@@ -1,0 +1,196 @@
+import { isJsonObject, type JsonObject, type JsonValue } from "./json.ts";
+import { followRef } from "./subschemas.ts";
+
+/** Kinds of values that keywords bound. Null and booleans are lists of values. */
+export type Kind = "string" | "number" | "integer" | "array" | "object";
+
+/** One of the things that a schema takes: a list of single values, or all values of a kind that meet the keywords of `schema`. */
+export type Alternative =
+  | { values: readonly Scalar[] }
+  | {
+      kind: Kind;
+      schema: JsonObject;
+      /** Reached through a reference, where redundant members are cut by another rule. */ referred: boolean;
+    };
+
+export type Scalar = string | number | boolean | null;
+export type Typed = Extract<Alternative, { kind: Kind }>;
+
+const EVERY_TYPE = ["null", "boolean", "string", "number", "array", "object"];
+const KINDS: ReadonlySet<string> = new Set<Kind>(["string", "number", "integer", "array", "object"]);
+
+const isText = (value: JsonValue): boolean => typeof value === "string";
+const isNumber = (value: JsonValue): boolean => Number.isFinite(value);
+const isCount = (value: JsonValue): boolean => Number.isInteger(value) && (value as number) >= 0;
+const isSchema = (value: JsonValue): boolean => isJsonObject(value) || typeof value === "boolean";
+const isSchemaList = (value: JsonValue): boolean => Array.isArray(value) && value.every(isSchema);
+const isNameList = (value: JsonValue): boolean => Array.isArray(value) && value.every(isText);
+const isScalar = (value: JsonValue): boolean => typeof value !== "object" || value === null;
+
+/** The keywords that are compared, and what each must hold. A schema with any other is compared by its text. */
+const COMPARED = new Map<string, (value: JsonValue) => boolean>([
+  ["$defs", isJsonObject],
+  ["definitions", isJsonObject],
+  ["$ref", isText],
+  ["anyOf", isSchemaList],
+  ["oneOf", isSchemaList],
+  ["type", (value) => isText(value) || isNameList(value)],
+  ["enum", (value) => Array.isArray(value) && value.every(isScalar)],
+  ["const", isScalar],
+  ["format", isText],
+  ["pattern", isText],
+  ["contentEncoding", isText],
+  ["contentMediaType", isText],
+  ["minLength", isCount],
+  ["maxLength", isCount],
+  ["minimum", isNumber],
+  ["maximum", isNumber],
+  ["exclusiveMinimum", isNumber],
+  ["exclusiveMaximum", isNumber],
+  ["multipleOf", isNumber],
+  ["items", isSchema],
+  ["prefixItems", isSchemaList],
+  ["minItems", isCount],
+  ["maxItems", isCount],
+  ["uniqueItems", (value) => typeof value === "boolean"],
+  ["properties", (value) => isJsonObject(value) && Object.values(value).every(isSchema)],
+  ["required", isNameList],
+  ["additionalProperties", isSchema],
+  ["propertyNames", isSchema],
+  ["minProperties", isCount],
+  ["maxProperties", isCount],
+]);
+
+/** Where a type excludes objects these have no effect on what is valid, but list members all the same. */
+const OF_OBJECTS = ["properties", "required", "additionalProperties"];
+const DEFINITIONS = new Set(["$defs", "definitions"]);
+
+/** More alternatives than people write; comparing each with each would take long. */
+const ALTERNATIVES = 50;
+
+/** What a schema takes, alternative by alternative. */
+export interface Alternatives {
+  list: readonly Alternative[];
+  /**
+   * True when no value can be of two of the objects and arrays in the list. Otherwise a member that only one of them lists may
+   * pass with another one, so they cannot be compared one by one.
+   */
+  apart: boolean;
+}
+
+/** Splits the schemas within `root` into alternatives; undefined where a keyword is not understood, or when `spend` says no. */
+export function alternativesIn(root: JsonObject, spend: () => boolean) {
+  const known = new Map<JsonValue, Alternatives | undefined>();
+
+  const expand = (
+    schema: JsonValue,
+    above: ReadonlySet<JsonValue>,
+    referred: boolean,
+  ): readonly Alternative[] | undefined => {
+    if (!spend()) return undefined;
+    if (schema === false) return [];
+    if (schema === true) return ownAlternatives({}, referred);
+    // A schema that contains itself without a member between cannot be listed.
+    if (!isJsonObject(schema) || above.has(schema) || above.size > ALTERNATIVES) return undefined;
+    if (!Object.entries(schema).every(([keyword, value]) => COMPARED.get(keyword)?.(value))) return undefined;
+
+    const { $ref, anyOf, oneOf } = schema;
+    if ([$ref, anyOf, oneOf].every((keyword) => keyword === undefined)) return ownAlternatives(schema, referred);
+    if (Object.keys(schema).filter((keyword) => !DEFINITIONS.has(keyword)).length > 1) return undefined;
+    const inner = new Set([...above, schema]);
+    if (typeof $ref === "string") return expand(followRef(root, $ref) ?? null, inner, true);
+    const branches = ((anyOf ?? oneOf) as JsonValue[]).map((branch) => expand(branch, inner, referred));
+    if (!branches.every((branch) => branch !== undefined)) return undefined;
+    const all = merged(branches.flat());
+    if (all.length > ALTERNATIVES) return undefined;
+    // A value that two branches of `oneOf` take is refused: only branches without such values can be compared one by one.
+    return anyOf !== undefined || isEveryPair(branches, areDisjoint) ? all : undefined;
+  };
+
+  return (schema: JsonValue): Alternatives | undefined => {
+    if (!known.has(schema)) {
+      const found = expand(schema, new Set(), false);
+      known.set(schema, found && { list: merged(found), apart: areApart(found) });
+    }
+    return known.get(schema);
+  };
+}
+
+/** Lists of single values become one. */
+function merged(alternatives: readonly Alternative[]): Alternative[] {
+  const values = alternatives.flatMap((one) => (isTyped(one) ? [] : one.values));
+  return [...alternatives.filter(isTyped), { values: [...new Set(values)] }];
+}
+
+function ownAlternatives(schema: JsonObject, referred: boolean): Alternative[] | undefined {
+  const { type = EVERY_TYPE, enum: listed, const: only } = schema;
+  const types = [type].flat() as string[];
+  if (!types.includes("object") && OF_OBJECTS.some((keyword) => schema[keyword] !== undefined)) return undefined;
+  if (listed !== undefined || only !== undefined) {
+    if (listed !== undefined && only !== undefined) return undefined;
+    const values = listed === undefined ? [only as Scalar] : (listed as Scalar[]);
+    const bounded = Object.keys(schema).some((keyword) => !["type", "enum", "const", ...DEFINITIONS].includes(keyword));
+    return bounded ? undefined : [{ values: values.filter((value) => types.some((one) => isOfType(value, one))) }];
+  }
+  return types.map((one): Alternative => {
+    if (one === "null") return { values: [null] };
+    if (one === "boolean") return { values: [true, false] };
+    return KINDS.has(one) ? { kind: one as Kind, schema, referred } : { values: [] };
+  });
+}
+
+export function isOfType(value: Scalar, type: string): boolean {
+  if (value === null) return type === "null";
+  return type === typeof value || (type === "integer" && Number.isInteger(value));
+}
+
+export function isTyped(alternative: Alternative): alternative is Typed {
+  return "kind" in alternative;
+}
+
+export function isComposite(one: Alternative): one is Typed {
+  return isTyped(one) && (one.kind === "object" || one.kind === "array");
+}
+
+function areApart(alternatives: readonly Alternative[]): boolean {
+  return isEveryPair(alternatives.filter(isComposite), excludes);
+}
+
+function isEveryPair<T>(items: readonly T[], test: (a: T, b: T) => boolean): boolean {
+  return items.every((a, i) => items.slice(i + 1).every((b) => test(a, b)));
+}
+
+function areDisjoint(some: readonly Alternative[], others: readonly Alternative[]): boolean {
+  return some.every((a) => others.every((b) => excludes(a, b)));
+}
+
+/** True when no value is of both. */
+function excludes(a: Alternative, b: Alternative): boolean {
+  if (!isTyped(a)) return isTyped(b) ? excludes(b, a) : haveNoneInCommon(new Set(a.values), new Set(b.values));
+  if (!isTyped(b)) return b.values.every((value) => !isOfType(value, a.kind));
+  const isNumeric = ({ kind }: Typed) => kind === "number" || kind === "integer";
+  if (a.kind !== b.kind) return !(isNumeric(a) && isNumeric(b));
+  return a.kind === "object" && !a.referred && !b.referred && areToldApart(a.schema, b.schema);
+}
+
+/** True when a member that both require, such as `kind`, has other values in each. */
+function areToldApart(a: JsonObject, b: JsonObject): boolean {
+  const [inA, inB] = [requiredValues(a), requiredValues(b)];
+  return [...inA].some(([name, values]) => inB.has(name) && haveNoneInCommon(values, inB.get(name)!));
+}
+
+function requiredValues({ properties, required }: JsonObject): Map<string, ReadonlySet<JsonValue>> {
+  if (!isJsonObject(properties) || !Array.isArray(required)) return new Map();
+  const names = new Set(required);
+  return new Map(
+    Object.entries(properties).flatMap(([name, member]): [string, ReadonlySet<JsonValue>][] => {
+      if (!names.has(name) || !isJsonObject(member)) return [];
+      const values = member["const"] === undefined ? member["enum"] : [member["const"]];
+      return Array.isArray(values) && values.every(isScalar) ? [[name, new Set(values)]] : [];
+    }),
+  );
+}
+
+function haveNoneInCommon(some: ReadonlySet<JsonValue>, others: ReadonlySet<JsonValue>): boolean {
+  return [...some].every((value) => !others.has(value));
+}
