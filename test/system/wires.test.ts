@@ -78,3 +78,27 @@ test.each(WIRES)("a call made while planning leaves no open call behind on the w
     ["Done.", 1],
   ]);
 });
+
+test.each(WIRES)("a malformed call on the wire %s leaves a thread that goes on", async (wire) => {
+  const order = { order_id: pendingOrder.orderId };
+  const malformed: Script = ({ query, step, results }) => {
+    if (query.includes("And now?")) return { text: "Still here." };
+    if (step === 0) return { calls: [{ name: "get_order_details", arguments: '{"order_id": "#W' }] };
+    if (step === 1) return { calls: [{ name: "get_order_details", arguments: order }] };
+    return { text: `Done after ${results.length} results.` };
+  };
+  await using standIn = await startStandIn(wire, malformed);
+  const service = createRetailDesk(createRetailStore(generateRetailData));
+  await using system = await startSystem({ service, providers: standIn.config });
+
+  const first = await system.query("Look the order up", { role: "manager" });
+  const second = await system.query("And now?", { role: "manager", threadId: first.threadId });
+
+  expect(standIn.requests.flatMap((request) => request.refusal ?? [])).toEqual([]);
+  expect(first).toMatchObject({ success: true, response: "Done after 1 results." });
+  expect(first.toolInteractions).toMatchObject([
+    { success: false, code: "invalid_arguments" },
+    { success: true, parameters: order },
+  ]);
+  expect(second).toMatchObject({ success: true, response: "Still here." });
+});

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { isJsonObject, type JsonObject } from "@patchbay/protocol";
-import { functionsFault, openaiErrorBody, REASONING } from "./openai-faults.ts";
+import { argumentsFault, functionsFault, openaiErrorBody, REASONING } from "./openai-faults.ts";
 import type { ScriptedTurn, SummaryMessage } from "./script.ts";
 import {
   completeSummary,
@@ -57,6 +57,9 @@ export const chatWire: WireFormat = {
       if (body["temperature"] !== undefined && body["reasoning_effort"] !== "none")
         return "Unsupported value: 'temperature' does not support this value with this model.";
     }
+    const calls = list(body["messages"]).flatMap((one) => list(one["tool_calls"]));
+    const broken = argumentsFault(calls.map((call) => call["function"]).filter(isJsonObject));
+    if (broken) return broken;
     const lost = unpaired(readMessages(list(body["messages"])));
     if (lost)
       return `An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id': ${lost}`;

@@ -1,4 +1,4 @@
-import type { JsonObject } from "@patchbay/protocol";
+import { isJsonObject, type JsonObject } from "@patchbay/protocol";
 import type { ScriptedError } from "./script.ts";
 import { COMMON_NAME, list, str } from "./wire-format.ts";
 
@@ -22,6 +22,20 @@ export function openaiErrorBody({ status, code, message = "scripted" }: Scripted
 }
 
 /** Faults of a list of function definitions, already without the nesting that one of the wires has. */
+/** Compatible servers parse the arguments of earlier calls, and refuse the request when one is not an object. */
+export function argumentsFault(calls: readonly JsonObject[]): string | undefined {
+  const broken = calls.find(({ arguments: text }) => {
+    try {
+      return !isJsonObject(JSON.parse(str(text)));
+    } catch {
+      return true;
+    }
+  });
+  return (
+    broken && `The arguments of the call ${str(broken["name"])} are not a JSON object: ${str(broken["arguments"])}`
+  );
+}
+
 export function functionsFault(functions: JsonObject[]): string | undefined {
   for (const [at, { name, parameters }] of functions.entries()) {
     if (!COMMON_NAME.test(str(name)))

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "@patchbay/protocol";
-import { functionsFault, REASONING } from "./openai-faults.ts";
+import { argumentsFault, functionsFault, REASONING } from "./openai-faults.ts";
 import { list, unknownMember, type Incoming, type Issued, str } from "./wire-format.ts";
 
 const MEMBERS = [
@@ -38,6 +38,8 @@ function inputFault(items: JsonObject[], issued: Issued): string | undefined {
   const loop = items.findLastIndex(({ role }) => role === "user");
   const outputs = items.filter(({ type }) => type === "function_call_output").map((item) => item["call_id"]);
   const calls = items.filter(({ type }) => type === "function_call");
+  const broken = argumentsFault(calls);
+  if (broken) return broken;
   for (const [at, item] of items.entries()) {
     const id = item["call_id"] ?? null;
     if (item["type"] === "function_call") {

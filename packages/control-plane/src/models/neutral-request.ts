@@ -29,6 +29,18 @@ export function fittingEcho(
   return echo && echo.provider === wire && echo.model === model ? echo.blocks : undefined;
 }
 
+/**
+ * Arguments as the JSON text of an object. Text that is not one goes back as `{}`, and the call's result says what was wrong:
+ * servers refuse a request that holds the broken text, and with it every later query of the thread.
+ */
+export function argumentsText(text: string): string {
+  try {
+    return isJsonObject(JSON.parse(text)) ? text : "{}";
+  } catch {
+    return "{}";
+  }
+}
+
 /** Arguments as the object that the wire wants; text that is none cannot be shown to it. */
 export function parseArguments(text: string): JsonObject {
   if (text === "") return {};

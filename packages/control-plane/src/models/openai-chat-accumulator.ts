@@ -1,6 +1,7 @@
 import type { JsonObject } from "@patchbay/protocol";
 import type { ModelCall, ModelEvent, ModelStop } from "../ports/model-provider.ts";
 import { modelFailure } from "./model-failure.ts";
+import { argumentsText } from "./neutral-request.ts";
 import { CHAT_WIRE } from "./openai-chat-request.ts";
 import { settleTurn } from "./settled-turn.ts";
 import type { Accumulator } from "./turn-stream.ts";
@@ -139,7 +140,7 @@ function nameCalls(calls: Call[]): void {
 }
 
 function echoCall({ id, name, arguments: text, extra }: Call): JsonObject {
-  return { ...extra, id, type: "function", function: { name, arguments: text || "{}" } };
+  return { ...extra, id, type: "function", function: { name, arguments: argumentsText(text) } };
 }
 
 function fault(error: NonNullable<ChatChunk["error"]>) {

@@ -1,7 +1,7 @@
 import type { JsonObject } from "@patchbay/protocol";
 import type { Message, ModelFunction, ModelRequest } from "../ports/model-provider.ts";
 import { openaiCapabilities } from "./capabilities.ts";
-import { fittingEcho, settleTemperature, userText } from "./neutral-request.ts";
+import { argumentsText, fittingEcho, settleTemperature, userText } from "./neutral-request.ts";
 import { resultText } from "./openai-responses-request.ts";
 import { wireNames, type WireNames } from "./wire-names.ts";
 import { wireSchema } from "./wire-schema.ts";
@@ -70,7 +70,7 @@ function messages(message: Message, model: string, names: WireNames): JsonObject
   const calls = message.calls.map(({ id, name, arguments: text }) => ({
     id,
     type: "function",
-    function: { name: names.toWire(name), arguments: text || "{}" },
+    function: { name: names.toWire(name), arguments: argumentsText(text) },
   }));
   return [{ role: "assistant", content: message.text || null, tool_calls: calls }];
 }

@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from "@patchbay/protocol";
 import type { ModelCall, ModelError, ModelStop, ModelTurn, TokenUsage } from "../ports/model-provider.ts";
 import { modelFailure } from "./model-failure.ts";
+import { argumentsText } from "./neutral-request.ts";
 import { RESPONSES_WIRE } from "./openai-responses-request.ts";
 import { settleTurn } from "./settled-turn.ts";
 import type { Accumulator } from "./turn-stream.ts";
@@ -128,6 +129,7 @@ function readItems(
     if (item.type === "function_call") {
       item.call_id ||= madeUpCallId();
       found.push({ id: item.call_id, name: names.fromWire(item.name ?? ""), arguments: item.arguments ?? "" });
+      item.arguments = argumentsText(item.arguments ?? "");
     } else if (item.type === "reasoning") {
       thoughts.push(...partTexts(item.summary?.length ? item["summary"] : item["content"]));
     } else if (item.type === "message") {

@@ -1,7 +1,7 @@
 import type { JsonObject } from "@patchbay/protocol";
 import type { Message, ModelFunction, ModelRequest, ModelResult } from "../ports/model-provider.ts";
 import { openaiCapabilities } from "./capabilities.ts";
-import { fittingEcho, settleTemperature, userText } from "./neutral-request.ts";
+import { argumentsText, fittingEcho, settleTemperature, userText } from "./neutral-request.ts";
 import { wireNames, type WireNames } from "./wire-names.ts";
 import { wireSchema } from "./wire-schema.ts";
 
@@ -79,7 +79,7 @@ function items(message: Message, model: string, names: WireNames): JsonObject[] 
     type: "function_call",
     call_id: id,
     name: names.toWire(name),
-    arguments: text || "{}",
+    arguments: argumentsText(text),
   }));
   return [...(message.text === "" ? [] : [{ role: "assistant", content: message.text }]), ...calls];
 }
