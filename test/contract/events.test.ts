@@ -99,6 +99,41 @@ describe("events of endpoint 2 stand at the top level with these members", () =>
 });
 
 describe("with includeDeltas, live only, not stored", () => {
+  /** Text of the deltas that a client keeps: those since the last reset. */
+  const kept = (events: { type: string; content?: unknown }[]): string =>
+    events
+      .slice(events.findLastIndex(({ type }) => type === "deltaReset") + 1)
+      .flatMap(({ type, content }) => (type === "responseDelta" ? [String(content)] : []))
+      .join("");
+
+  test("deltaReset discards what was shown of a failed attempt", async () => {
+    const cut = { text: "Half an answer that breaks off in the middle of its way.", cutAfterBytes: 900 };
+    await using system = await startDesk(scriptFor(cut, { text: "The whole answer." }), { wire: "openai-chat" });
+
+    const { events } = await system.stream("hi", { includeDeltas: true });
+
+    const types = events.map(({ data }) => data.type as string);
+    expect(types.indexOf("responseDelta")).toBeLessThan(types.indexOf("deltaReset"));
+    expect(events[types.indexOf("deltaReset")]).toMatchObject({ data: { type: "deltaReset" } });
+    expect(events[types.indexOf("deltaReset")]?.id).toBeUndefined();
+    expect(kept(events.map(({ data }) => data))).toBe("The whole answer.");
+    const { text } = await system.local("hi", { include_deltas: true });
+    expect(text).not.toContain("delta_reset");
+  });
+
+  test("deltaReset takes text next to calls back, which then comes as a thought", async () => {
+    await using system = await startDesk(thinking, { wire: "anthropic" });
+
+    const { events } = await system.stream("hi", { includeDeltas: true });
+    const local = await system.local("hi", { include_deltas: true });
+
+    const data = events.map((event) => event.data);
+    expect(kept(data)).toBe("It is there.");
+    const reset = data.findIndex(({ type }) => (type as string) === "deltaReset");
+    expect(data[reset + 1]).toEqual({ type: "thought", content: "I look it up." });
+    expect(local.events.map((event) => event.data)).toContainEqual({ type: "delta_reset", data: {} });
+  });
+
   const reporting: Script = ({ step }) =>
     step === 0
       ? { thoughts: ["I shall ask for a report."], calls: [{ name: "report" }] }

@@ -144,7 +144,7 @@ test("the published command loads each provider's client when it is first asked"
       body: JSON.stringify({ query: "Greet Ann", role: "staff", llmConfig: { provider: name, model: "some" } }),
     });
     expect(await response.json()).toMatchObject({
-      errorMessage: `Provider ${name} failed: it refused the request`,
+      errorMessage: `Provider ${name} failed: it does not offer this model to the configured account (some)`,
     });
   }
 });

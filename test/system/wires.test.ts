@@ -102,3 +102,31 @@ test.each(WIRES)("a malformed call on the wire %s leaves a thread that goes on",
   ]);
   expect(second).toMatchObject({ success: true, response: "Still here." });
 });
+
+test.each(WIRES)(
+  "arguments that stream for longer than the idle limit reach their function on the wire %s",
+  async (wire) => {
+    const slow = { calls: [{ name: "calculate", arguments: { expression: "1 + 1".padEnd(600, " ") } }] };
+    // Pieces of a turn that shows nothing until its call is whole, over more than the idle limit.
+    const script: Script = ({ step }) => (step === 0 ? { ...slow, spreadMs: 3_000 } : { text: "Two." });
+    await using standIn = await startStandIn(wire, script);
+    const service = createRetailDesk(createRetailStore(generateRetailData));
+    await using system = await startSystem({ service, providers: standIn.config, providerIdleMs: 2_000 });
+
+    const answer = await system.query("What is 1 + 1?");
+
+    expect(answer).toMatchObject({ success: true, response: "Two." });
+    expect(answer.toolInteractions).toMatchObject([{ toolName: "calculate", success: true, result: 2 }]);
+  },
+);
+
+test.each(WIRES)("a refusal on the wire %s says why, and is not shown as an answer", async (wire) => {
+  await using standIn = await startStandIn(wire, () => ({ text: "I cannot help with that.", stop: "refused" }));
+  const service = createRetailDesk(createRetailStore(generateRetailData));
+  await using system = await startSystem({ service, providers: standIn.config });
+
+  const answer = await system.query("Do something wrong");
+
+  expect(answer).toMatchObject({ success: false, response: "", code: "model_refused" });
+  expect(answer.errorMessage).toMatch(/^The model refused to answer/);
+});

@@ -43,6 +43,8 @@ export interface ControlPlaneOptions {
   local?: boolean;
   /** Time a run has, waiting included. Default 240,000. */
   runTimeoutMs?: number;
+  /** How long a model provider may send no byte before its answer is given up. Default 60,000. */
+  providerIdleMs?: number;
   /** Time between two pings on a link to a runtime; two silent ones end it. Default 5,000. */
   heartbeatMs?: number;
   /** How long a runtime whose link was lost in mid-call is waited for. Default: 2,500 and two heartbeats. */
@@ -147,7 +149,20 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
   const stores = { runs: runStore, runtimes, threads, accounts, audit, within };
   const runs = createRuns(
     { owner, bus },
-    { ...stores, gateway, models, feed: createFeed(bus), clock, log, metrics, observe, charged, runTimeoutMs, limits },
+    {
+      ...stores,
+      gateway,
+      models,
+      feed: createFeed(bus),
+      clock,
+      log,
+      metrics,
+      observe,
+      charged,
+      runTimeoutMs,
+      limits,
+      ...(options.providerIdleMs !== undefined && { providerIdleMs: options.providerIdleMs }),
+    },
   );
 
   const draining = new AbortController();

@@ -44,6 +44,8 @@ export const LiveEvent = z.discriminatedUnion("type", [
   z.object({ type: z.literal("responseDelta"), content: z.string() }),
   z.object({ type: z.literal("thoughtDelta"), content: z.string() }),
   z.object({ type: z.literal("toolProgress"), toolCallId: z.string(), data: json }),
+  /** Discard the deltas since the last stored event: their attempt failed, or their text is no part of the answer. */
+  z.object({ type: z.literal("deltaReset") }),
 ]);
 export type LiveEvent = z.infer<typeof LiveEvent>;
 
@@ -81,5 +83,6 @@ export const LocalEvent = z.discriminatedUnion("type", [
   z.object({ type: z.literal("response_delta"), data: z.object({ content: z.string() }) }),
   z.object({ type: z.literal("thinking_delta"), data: z.object({ content: z.string() }) }),
   z.object({ type: z.literal("function_progress"), data: z.object({ id: z.string(), data: json }) }),
+  z.object({ type: z.literal("delta_reset"), data: z.object({}) }),
 ]);
 export type LocalEvent = z.infer<typeof LocalEvent>;

@@ -29,6 +29,8 @@ export interface ScriptedTurn {
   stallAfterBytes?: number;
   /** Writes the body in pieces of this size. */
   splitBytes?: number;
+  /** Spreads the body over this time, in pieces of equal size. */
+  spreadMs?: number;
   /** Waits before the first byte. A script may also return a promise. */
   delayMs?: number;
 }

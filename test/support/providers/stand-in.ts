@@ -129,14 +129,19 @@ function settings(wire: Wire, url: string): Pick<StandIn, "config" | "env"> {
   };
 }
 
+/** Pieces of a body that is spread over a time. */
+const SPREAD = 25;
+
 async function send(response: ServerResponse, bytes: Buffer, turn: ScriptedTurn): Promise<void> {
-  const { cutAfterBytes, cutCleanly, stallAfterBytes, splitBytes = bytes.length } = turn;
+  const { cutAfterBytes, cutCleanly, stallAfterBytes, spreadMs } = turn;
+  const splitBytes = spreadMs === undefined ? (turn.splitBytes ?? bytes.length) : Math.ceil(bytes.length / SPREAD);
   const sent = bytes.subarray(0, cutAfterBytes ?? stallAfterBytes ?? bytes.length);
   response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8" });
   response.flushHeaders();
   for (let at = 0; at < sent.length && !response.destroyed; at += splitBytes) {
     response.write(sent.subarray(at, at + splitBytes));
-    if (splitBytes < bytes.length) await nextLoop();
+    if (spreadMs !== undefined) await sleep(spreadMs / SPREAD, undefined, { ref: false });
+    else if (splitBytes < bytes.length) await nextLoop();
   }
   if (stallAfterBytes !== undefined) return;
   if (cutAfterBytes === undefined || cutCleanly) response.end();

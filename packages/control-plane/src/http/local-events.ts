@@ -23,6 +23,8 @@ export function toLocalEvent(event: RunEvent | LiveEvent): LocalEvent {
       return { type: "thinking_delta", data: { content: event.content } };
     case "toolProgress":
       return { type: "function_progress", data: { id: event.toolCallId, data: event.data } };
+    case "deltaReset":
+      return { type: "delta_reset", data: {} };
   }
 }
 

@@ -3,7 +3,7 @@ import type { ModelCall, ModelEvent, ModelStop, ModelTurn, TokenUsage } from "..
 import { ANTHROPIC_WIRE } from "./anthropic-request.ts";
 import { modelFailure } from "./model-failure.ts";
 import { parseArguments } from "./neutral-request.ts";
-import { settleTurn } from "./settled-turn.ts";
+import { settleTurn, tokenCount } from "./settled-turn.ts";
 import type { Accumulator } from "./turn-stream.ts";
 import type { WireNames } from "./wire-names.ts";
 
@@ -28,6 +28,7 @@ export interface AnthropicEvent {
     partial_json?: string;
     citation?: JsonValue;
     stop_reason?: string | null;
+    stop_details?: { explanation?: string | null } | null;
   };
   usage?: AnthropicUsage;
   error?: { type?: string; message?: string; details?: { error_code?: string } | null };
@@ -58,6 +59,7 @@ export function anthropicAccumulator(options: {
   const usage: AnthropicUsage = {};
   let model = options.model;
   let stopReason: string | undefined;
+  let refusal: string | undefined;
   let ended = false;
 
   function takeDelta(building: Building | undefined, delta: AnthropicEvent["delta"]): ModelEvent | undefined {
@@ -101,6 +103,7 @@ export function anthropicAccumulator(options: {
           return undefined;
         case "message_delta":
           stopReason = event.delta?.stop_reason ?? stopReason;
+          refusal = event.delta?.stop_details?.explanation ?? refusal;
           note(usage, event.usage);
           return undefined;
         case "message_stop":
@@ -117,7 +120,8 @@ export function anthropicAccumulator(options: {
     end() {
       if (!ended || stopReason === undefined) return undefined;
       const whole = blocks.filter(Boolean);
-      return { ...readBlocks(whole, stopReason, options), usage: total(usage), model };
+      const counted = total(usage, options.warnings);
+      return { ...readBlocks(whole, stopReason, options), usage: counted, model, ...(refusal && { refusal }) };
     },
   };
 }
@@ -136,15 +140,16 @@ function append(block: JsonObject, member: string, text: string | undefined): vo
 /** Later counts replace earlier ones: they are cumulative. */
 function note(usage: AnthropicUsage, seen: AnthropicUsage | undefined): void {
   for (const [name, count] of Object.entries(seen ?? {}))
-    if (typeof count === "number") usage[name as keyof AnthropicUsage] = count;
+    if (typeof count === "number" || typeof count === "string") usage[name as keyof AnthropicUsage] = count as number;
 }
 
-function total(usage: AnthropicUsage): TokenUsage {
-  const cachedInput = usage.cache_read_input_tokens ?? 0;
+function total(usage: AnthropicUsage, warnings: string[]): TokenUsage {
+  const count = (value: unknown): number => tokenCount(value, warnings);
+  const cachedInput = count(usage.cache_read_input_tokens);
   return {
-    input: (usage.input_tokens ?? 0) + (usage.cache_creation_input_tokens ?? 0) + cachedInput,
+    input: count(usage.input_tokens) + count(usage.cache_creation_input_tokens) + cachedInput,
     cachedInput,
-    output: usage.output_tokens ?? 0,
+    output: count(usage.output_tokens),
   };
 }
 

@@ -9,7 +9,7 @@ import {
 import { geminiFault, type GeminiErrorBody } from "./gemini-failure.ts";
 import { addPartialArgs, type PartialArg } from "./gemini-partial-call.ts";
 import { GEMINI_WIRE } from "./gemini-request.ts";
-import { settleTurn } from "./settled-turn.ts";
+import { settleTurn, tokenCount } from "./settled-turn.ts";
 import type { Accumulator } from "./turn-stream.ts";
 import { madeUpCallId } from "./wire-call-id.ts";
 import type { WireNames } from "./wire-names.ts";
@@ -129,7 +129,7 @@ export function geminiAccumulator(options: {
         ...settleTurn(whole ? stop : "malformed", calls),
         text,
         thoughts,
-        usage: usageOf(usage),
+        usage: usageOf(usage, options.warnings),
         model,
         ...(parts.length > 0
           ? { echo: { provider: GEMINI_WIRE, model: options.model, blocks: parts as unknown as JsonValue[] } }
@@ -156,10 +156,11 @@ function shownOf(parts: Part[]): ModelEvent | undefined {
   return thought === "" ? undefined : { type: "thoughtDelta", text: thought };
 }
 
-function usageOf(usage: GeminiChunk["usageMetadata"]): TokenUsage {
+function usageOf(usage: GeminiChunk["usageMetadata"], warnings: string[]): TokenUsage {
+  const count = (value: unknown): number => tokenCount(value, warnings);
   return {
-    input: (usage?.promptTokenCount ?? 0) + (usage?.toolUsePromptTokenCount ?? 0),
-    cachedInput: usage?.cachedContentTokenCount ?? 0,
-    output: (usage?.candidatesTokenCount ?? 0) + (usage?.thoughtsTokenCount ?? 0),
+    input: count(usage?.promptTokenCount) + count(usage?.toolUsePromptTokenCount),
+    cachedInput: count(usage?.cachedContentTokenCount),
+    output: count(usage?.candidatesTokenCount) + count(usage?.thoughtsTokenCount),
   };
 }

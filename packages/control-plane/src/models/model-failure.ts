@@ -16,7 +16,8 @@ const BY_CODE: [RegExp, ModelErrorKind][] = [
   [/rate_limit|resource_exhausted|too_many_requests/, "rate_limited"],
   [/overloaded|unavailable|slow_down/, "overloaded"],
   [/timeout|deadline_exceeded|api_error|server_error|internal/, "server"],
-  [/invalid|not_found|unsupported|failed_precondition/, "bad_request"],
+  [/model_not_found|not_found/, "unknown_model"],
+  [/invalid|unsupported|failed_precondition/, "bad_request"],
 ];
 
 const CONTEXT_WORDS = /prompt is too long|maximum context length|exceeds? the (maximum|context)|context window/i;
@@ -45,6 +46,7 @@ function kindOf({ status, message }: ProviderFault, codes: string): ModelErrorKi
   if (status === undefined) return byCode ?? "server";
   if (status === 400 && byCode === "authentication") return "authentication";
   if (status === 401 || status === 403) return "authentication";
+  if (status === 404 || byCode === "unknown_model") return "unknown_model";
   if (status === 402) return "quota";
   if (status === 429) return "rate_limited";
   if (status === 503 || status === 529) return "overloaded";

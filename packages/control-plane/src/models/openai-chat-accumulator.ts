@@ -3,7 +3,7 @@ import type { ModelCall, ModelEvent, ModelStop } from "../ports/model-provider.t
 import { modelFailure } from "./model-failure.ts";
 import { argumentsText } from "./neutral-request.ts";
 import { CHAT_WIRE } from "./openai-chat-request.ts";
-import { settleTurn } from "./settled-turn.ts";
+import { settleTurn, tokenCount } from "./settled-turn.ts";
 import type { Accumulator } from "./turn-stream.ts";
 import { madeUpCallId } from "./wire-call-id.ts";
 import type { WireNames } from "./wire-names.ts";
@@ -87,8 +87,8 @@ export function chatAccumulator(options: {
     if (delta.reasoning && !delta.reasoning_content) thoughtMember = "reasoning";
     if (delta.refusal) refusal += delta.refusal;
     if (delta.content) text += delta.content;
-    const shown = delta.content || delta.refusal;
-    if (shown) return { type: "textDelta", text: shown };
+    // The text of a refusal is no part of an answer, so it is not shown as one.
+    if (delta.content) return { type: "textDelta", text: delta.content };
     return reasoning ? { type: "thoughtDelta", text: reasoning } : undefined;
   }
 
@@ -97,9 +97,10 @@ export function chatAccumulator(options: {
       if (chunk.error) throw fault(chunk.error);
       if (chunk.model) model = chunk.model;
       if (chunk.usage) {
-        usage.input = chunk.usage.prompt_tokens ?? 0;
-        usage.cachedInput = chunk.usage.prompt_tokens_details?.cached_tokens ?? 0;
-        usage.output = chunk.usage.completion_tokens ?? 0;
+        const { prompt_tokens: input, prompt_tokens_details: details, completion_tokens: output } = chunk.usage;
+        usage.input = tokenCount(input, options.warnings);
+        usage.cachedInput = tokenCount(details?.cached_tokens, options.warnings);
+        usage.output = tokenCount(output, options.warnings);
       }
       const choice = chunk.choices?.[0];
       if (choice?.finish_reason) finish = choice.finish_reason;
@@ -119,7 +120,8 @@ export function chatAccumulator(options: {
       if (calls.length > 0) blocks["tool_calls"] = calls.map(echoCall);
       return {
         ...settleTurn(stop, found),
-        text: text + refusal,
+        text,
+        ...(refusal !== "" && { refusal }),
         thoughts: thought === "" ? [] : [thought],
         usage,
         model,

@@ -3,7 +3,7 @@ import type { ModelCall, ModelError, ModelStop, ModelTurn, TokenUsage } from "..
 import { modelFailure } from "./model-failure.ts";
 import { argumentsText } from "./neutral-request.ts";
 import { RESPONSES_WIRE } from "./openai-responses-request.ts";
-import { settleTurn } from "./settled-turn.ts";
+import { settleTurn, tokenCount } from "./settled-turn.ts";
 import type { Accumulator } from "./turn-stream.ts";
 import { madeUpCallId } from "./wire-call-id.ts";
 import type { WireNames } from "./wire-names.ts";
@@ -60,7 +60,6 @@ export function responsesAccumulator(options: {
     take(event) {
       switch (event.type) {
         case "response.output_text.delta":
-        case "response.refusal.delta":
           if (!event.delta) return undefined;
           return { type: commentary.has(event.output_index ?? -1) ? "thoughtDelta" : "textDelta", text: event.delta };
         case "response.reasoning_summary_text.delta":
@@ -96,7 +95,7 @@ export function responsesAccumulator(options: {
       return {
         ...turn,
         ...(turn.stop === "length" && calling ? { cutCall: true } : {}),
-        usage: usageOf(response),
+        usage: usageOf(response, options.warnings),
         model: response.model ?? options.model,
         ...(options.warnings.length > 0 ? { warnings: options.warnings } : {}),
       };
@@ -124,7 +123,7 @@ function readItems(
   const found: ModelCall[] = [];
   const thoughts: string[] = [];
   const texts: string[] = [];
-  let refused = false;
+  const refusals: string[] = [];
   for (const item of items) {
     if (item.type === "function_call") {
       item.call_id ||= madeUpCallId();
@@ -133,14 +132,15 @@ function readItems(
     } else if (item.type === "reasoning") {
       thoughts.push(...partTexts(item.summary?.length ? item["summary"] : item["content"]));
     } else if (item.type === "message") {
-      const parts = partTexts(item["content"]);
-      (isCommentary(item) ? thoughts : texts).push(...parts);
-      refused ||= Array.isArray(item["content"]) && item["content"].some(isRefusal);
+      const parts = Array.isArray(item["content"]) ? item["content"] : [];
+      refusals.push(...partTexts(parts.filter(isRefusal)));
+      (isCommentary(item) ? thoughts : texts).push(...partTexts(parts.filter((part) => !isRefusal(part))));
     }
   }
   return {
-    ...settleTurn(refused ? "refused" : stop, found),
+    ...settleTurn(refusals.length > 0 ? "refused" : stop, found),
     text: texts.join(""),
+    ...(refusals.length > 0 && { refusal: refusals.join("") }),
     thoughts,
     echo: { provider: RESPONSES_WIRE, model, blocks: items },
   };
@@ -160,10 +160,10 @@ function partTexts(parts: JsonValue | undefined): string[] {
   return texts.filter((text) => text !== "");
 }
 
-function usageOf({ usage }: ResponseBody): TokenUsage {
+function usageOf({ usage }: ResponseBody, warnings: string[]): TokenUsage {
   return {
-    input: usage?.input_tokens ?? 0,
-    cachedInput: usage?.input_tokens_details?.cached_tokens ?? 0,
-    output: usage?.output_tokens ?? 0,
+    input: tokenCount(usage?.input_tokens, warnings),
+    cachedInput: tokenCount(usage?.input_tokens_details?.cached_tokens, warnings),
+    output: tokenCount(usage?.output_tokens, warnings),
   };
 }

@@ -66,14 +66,14 @@ export function createSseParser({ maxLineUnits = MAX_LINE_UNITS }: { maxLineUnit
   };
 }
 
-/** Reads a body as events, in one batch for each read so that tokens cost no promise of their own. */
+/**
+ * Reads a body as events, in one batch for each read so that tokens cost no promise of their own. A read that completes no event
+ * gives an empty batch, which says that bytes arrive.
+ */
 export async function* readSse(
   body: AsyncIterable<Uint8Array>,
   options: { maxLineUnits?: number } = {},
 ): AsyncGenerator<SseEvent[], void, undefined> {
   const parser = createSseParser(options);
-  for await (const bytes of body) {
-    const events = parser.push(bytes);
-    if (events.length > 0) yield events;
-  }
+  for await (const bytes of body) yield parser.push(bytes);
 }

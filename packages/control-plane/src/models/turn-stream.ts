@@ -19,6 +19,8 @@ export interface WireTurn<Event> {
   failure(error: unknown): ModelError;
 }
 
+const ACTIVITY: ModelEvent = { type: "activity" };
+
 /** Runs one turn over a wire: the order of events, abort, truncation and failures are the same for all of them. */
 export async function* streamTurn<Event>(
   { provider, accumulator, open, failure }: WireTurn<Event>,
@@ -32,11 +34,15 @@ export async function* streamTurn<Event>(
   let ended = false;
   try {
     for await (const batch of await open(connection.signal)) {
+      let silent = true;
       for (const event of batch) {
         const shown = accumulator.take(event);
         if (shown) yield shown;
+        if (shown) silent = false;
         signal.throwIfAborted();
       }
+      // A call's arguments may stream for minutes: the reader must know that the provider is alive.
+      if (silent) yield ACTIVITY;
     }
     // An aborted connection can look like one that ended well.
     signal.throwIfAborted();

@@ -84,6 +84,8 @@ export interface ModelTurn {
   /** The model that answered, as the provider names it. */
   model: string;
   echo?: Echo;
+  /** Why the model refused, in its own words; only with `stop: "refused"`. */
+  refusal?: string;
   /** What was asked for and could not be honoured, in words for the caller. */
   warnings?: string[];
 }
@@ -92,6 +94,8 @@ export interface ModelTurn {
 export type ModelEvent =
   | { type: "textDelta"; text: string }
   | { type: "thoughtDelta"; text: string }
+  /** Bytes of the answer arrived that show nothing: a piece of a call's arguments, hidden reasoning, a ping. */
+  | { type: "activity" }
   /** Always the last event of a turn, and given only when the wire's own terminal event arrived. */
   | { type: "end"; turn: ModelTurn };
 
@@ -118,6 +122,7 @@ export type ModelErrorKind =
   | "quota"
   | "overloaded"
   | "authentication"
+  | "unknown_model"
   | "bad_request"
   | "context_window"
   | "network"

@@ -5,7 +5,7 @@ import type { CallRecord, TurnRecord } from "../ports/records.ts";
 import { callEntries } from "./audit.ts";
 import { calledEvents, plan, settle } from "./dispatch.ts";
 import type { Journal, JournalEntry } from "./journal.ts";
-import { providerFailure } from "./model-turn.ts";
+import { isEmpty, providerFailure } from "./model-turn.ts";
 import { askingOf } from "./request.ts";
 import { respond, type RespondDeps } from "./respond.ts";
 import { RunFailure } from "./run-failure.ts";
@@ -15,7 +15,6 @@ export interface LoopDeps extends RespondDeps {
   gateway: FunctionGateway;
   journal: Journal;
   limits: OperatorLimits;
-  remainingMs(): number;
   onTurn(turn: TurnRecord): void;
   onCall(call: CallRecord, ms: number): void;
   onDisagreement(call: CallRecord, rule: string): void;
@@ -52,15 +51,28 @@ export async function converse(state: RunState, deps: LoopDeps, signal: AbortSig
 
 /** Why nothing can be done with a turn; it was paid for all the same. */
 function unusable(state: RunState, turn: ModelTurn, planning: boolean, lastChance: boolean): RunFailure | undefined {
-  if (turn.stop === "refused") return new RunFailure("model_refused", "The model refused to answer");
+  if (turn.stop === "refused") return refused(turn);
   if (turn.stop === "malformed") return providerFailure(state.model, new ModelError("truncated", "unreadable call"));
   if (turn.stop === "context_window") return providerFailure(state.model, new ModelError("context_window", "too long"));
-  if (turn.stop === "length" && (turn.cutCall || turn.calls.length > 0 || turn.text === ""))
+  if (turn.stop === "length" && (turn.cutCall || turn.calls.length > 0 || isEmpty(turn)))
     return new RunFailure("output_limit", "The model's output was cut by maxTokens before it could be used");
   if (turn.calls.length > 0 && lastChance && !planning)
     return new RunFailure("step_limit", `The model still called functions after ${LIMITS.steps} steps`);
+  if (!planning && isEmpty(turn) && (turn.stop !== "pause" || lastChance))
+    return new RunFailure(
+      "provider_error",
+      `Provider ${state.model.provider.name} failed: it answered without any text`,
+    );
   if (turn.stop === "length" && !planning) state.warnings.add("The answer was cut by maxTokens");
   return undefined;
+}
+
+/** Longest reason of a refusal that a caller reads. */
+const REFUSAL_CHARS = 500;
+
+function refused({ refusal = "" }: ModelTurn): RunFailure {
+  const reason = refusal.trim().slice(0, REFUSAL_CHARS);
+  return new RunFailure("model_refused", `The model refused to answer${reason === "" ? "" : `: ${reason}`}`);
 }
 
 /** Ends what an earlier owner of the run had begun. */
@@ -80,6 +92,8 @@ function settleTurn(
 }
 
 async function runCalls(state: RunState, turn: ModelTurn, deps: LoopDeps, signal: AbortSignal): Promise<void> {
+  // Followers were shown this text as the beginning of an answer; with calls next to it, it is a thought.
+  if (turn.text !== "") deps.journal.live({ type: "deltaReset" });
   const calls = await plan(state, state.turns.length, turn.calls, deps, signal);
   const entry = entryOf(state, turn, deps);
   state.calls.push(...calls);

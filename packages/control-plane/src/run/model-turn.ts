@@ -12,22 +12,31 @@ import { RunFailure } from "./run-failure.ts";
 
 /** Two further attempts after the first, as every provider's limits allow. */
 const RETRIES = 2;
-/** A provider that sends nothing for this long has gone away. */
-const IDLE_MS = 60_000;
+/** A provider whose connection carries no byte for this long has gone away. */
+export const IDLE_MS = 60_000;
+/** The longest wait that a provider may ask for; half of the run's time, where that is shorter. */
+const MAX_WAIT_MS = 30_000;
 
 export interface TurnDeps {
   clock: Clock;
   log: Log;
+  /** Default `IDLE_MS`. */
+  idleMs?: number;
+  /** Time until the run's deadline. */
+  remainingMs(): number;
   onText(text: string): void;
   onThought(text: string): void;
+  /** Called when an attempt whose text was shown does not count. */
+  onReset(): void;
   onAttempt(outcome: "succeeded" | ModelErrorKind): void;
   /** Called when the model is to be asked once more, after a pause. */
   onRetry(code: ModelRetry["code"], waitMs: number): void;
 }
 
 /**
- * Asks the model for one turn, again where another attempt may help. Nothing of a failed attempt is kept. Throws `RunFailure`
- * `provider_error` when the attempts are used up, `ModelError` `context_window` as it is, and `signal.reason` when aborted.
+ * Asks the model for one turn, again where another attempt may help. Nothing of a failed attempt is kept but the tokens that a
+ * whole one cost. Throws `RunFailure` `provider_error` when the attempts are used up, or when the provider asks for a longer wait
+ * than the run can give; `ModelError` `context_window` as it is, and `signal.reason` when aborted.
  */
 export async function takeTurn(
   model: ChosenModel,
@@ -35,17 +44,21 @@ export async function takeTurn(
   deps: TurnDeps,
   signal: AbortSignal,
 ): Promise<ModelTurn> {
+  const preview = previewOf(deps);
+  let hollow: ModelTurn | undefined;
   for (let attempt = 0; ; attempt++) {
     try {
-      const turn = await attemptTurn(model, request, deps, signal);
+      const turn = await attemptTurn(model, request, { ...deps, ...preview }, signal);
       deps.onAttempt("succeeded");
       // A call its own wire could not read, or nothing at all: models do better when asked once more.
-      const hollow = turn.stop === "malformed" || (turn.stop === "stop" && turn.text === "" && turn.calls.length === 0);
-      if (!hollow || attempt > 0) return turn;
+      if (!isHollow(turn) || hollow || attempt >= RETRIES) return paidWith(turn, hollow);
+      hollow = turn;
+      preview.discard();
       deps.onRetry(turn.stop === "malformed" ? "malformed" : "empty", 0);
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof ModelError)) throw error;
+      preview.discard();
       deps.onAttempt(error.kind);
       deps.log.warn("model turn failed", {
         provider: model.provider.name,
@@ -56,10 +69,44 @@ export async function takeTurn(
       if (error.kind === "context_window") throw error;
       if (!error.retryable || attempt >= RETRIES) throw providerFailure(model, error);
       const pauseMs = Math.round(waitMs(error, attempt));
+      if (pauseMs > Math.min(MAX_WAIT_MS, deps.remainingMs() / 2)) throw providerFailure(model, error);
       deps.onRetry(error.kind, pauseMs);
       await deps.clock.sleep(pauseMs, { signal });
     }
   }
+}
+
+/** True for a turn that says nothing and asks for nothing. */
+export const isEmpty = ({ text, calls }: ModelTurn): boolean => text.trim() === "" && calls.length === 0;
+
+const isHollow = (turn: ModelTurn): boolean => turn.stop === "malformed" || (turn.stop === "stop" && isEmpty(turn));
+
+/** The provider bills both attempts. */
+function paidWith(turn: ModelTurn, hollow: ModelTurn | undefined): ModelTurn {
+  if (!hollow) return turn;
+  const { usage: a } = turn;
+  const { usage: b } = hollow;
+  const usage = { input: a.input + b.input, cachedInput: a.cachedInput + b.cachedInput, output: a.output + b.output };
+  return { ...turn, usage };
+}
+
+/** What followers are shown of an attempt while it is made; `discard` takes it back. */
+function previewOf({ onText, onThought, onReset }: TurnDeps) {
+  let shown = false;
+  return {
+    onText(text: string): void {
+      shown = true;
+      onText(text);
+    },
+    onThought(text: string): void {
+      shown = true;
+      onThought(text);
+    },
+    discard(): void {
+      if (shown) onReset();
+      shown = false;
+    },
+  };
 }
 
 async function attemptTurn(
@@ -71,9 +118,10 @@ async function attemptTurn(
   const turn = new AbortController();
   const abort = (): void => turn.abort(signal.reason);
   let silent: ModelError | undefined;
-  const timer = setTimeout(giveUp, IDLE_MS);
+  const { idleMs = IDLE_MS } = deps;
+  const timer = setTimeout(giveUp, idleMs);
   function giveUp(): void {
-    silent = new ModelError("truncated", `no data for ${IDLE_MS} ms`);
+    silent = new ModelError("truncated", `no data for ${idleMs} ms`);
     turn.abort(silent);
   }
   try {
@@ -83,7 +131,7 @@ async function attemptTurn(
       timer.refresh();
       if (event.type === "textDelta") deps.onText(event.text);
       else if (event.type === "thoughtDelta") deps.onThought(event.text);
-      else return event.turn;
+      else if (event.type === "end") return event.turn;
     }
     throw new ModelError("truncated", "the adapter ended without a turn");
   } catch (error) {
@@ -106,15 +154,18 @@ const REASONS: Record<ModelError["kind"], string> = {
   quota: "the account's quota or spending limit is used up",
   overloaded: "it is overloaded; try again later",
   authentication: "it refused the configured API key",
-  bad_request: "it refused the request",
+  unknown_model: "it does not offer this model to the configured account",
+  bad_request: "it refused the request; the service's log has its reason",
   context_window: "the conversation is too long for the model",
-  network: "it could not be reached",
+  network: "the connection could not be made, or was lost in its answer",
   truncated: "its answer was cut off",
   server: "it had an internal error; try again later",
 };
 
-/** Keeps the adapter's own words alone: what the SDK threw below them holds the provider's body, and may quote a key or the query. */
+/** Keeps only the adapter's own words: what the SDK threw below them holds the provider's body, and may quote a key or the query. */
 export function providerFailure(model: ChosenModel, error: ModelError): RunFailure {
-  const text = `Provider ${model.provider.name} failed: ${REASONS[error.kind]}`;
+  const wait = error.retryAfterMs === undefined ? "" : ` (it asks for ${Math.ceil(error.retryAfterMs / 1000)} s)`;
+  const which = error.kind === "unknown_model" ? ` (${model.model})` : "";
+  const text = `Provider ${model.provider.name} failed: ${REASONS[error.kind]}${wait}${which}`;
   return new RunFailure("provider_error", text, { cause: error.message });
 }

@@ -15,6 +15,9 @@ export interface RespondDeps {
   journal: Journal;
   clock: Clock;
   log: Log;
+  remainingMs(): number;
+  /** Silence after which a provider is given up. */
+  idleMs?: number;
   /** Called before the model is asked. */
   onAsking(): void;
   onAttempt(outcome: "succeeded" | ModelErrorKind): void;
@@ -35,12 +38,13 @@ export async function respond(
     await patiently(() => hold(state, request, deps), { ...deps, signal });
     state.asking.turn ??= { beganAt: deps.clock.now(), retries: [] };
     try {
-      const { clock, log, journal, onAttempt } = deps;
+      const { journal } = deps;
       const onText = (content: string): void =>
         journal.live({ type: asking.planning ? "thoughtDelta" : "responseDelta", content });
       const onThought = (content: string): void => journal.live({ type: "thoughtDelta", content });
+      const onReset = (): void => journal.live({ type: "deltaReset" });
       deps.onAsking();
-      const turn = await takeTurn(state.model, request, { clock, log, onAttempt, onRetry, onText, onThought }, signal);
+      const turn = await takeTurn(state.model, request, { ...deps, onRetry, onText, onThought, onReset }, signal);
       if (turn.stop !== "context_window" || !shrink(state, messages)) return turn;
     } catch (error) {
       if (!(error instanceof ModelError) || !shrink(state, messages)) throw asFailure(state, error);

@@ -29,6 +29,8 @@ export interface RunDeps {
   metrics: Metrics;
   observe: Observer;
   limits: OperatorLimits;
+  /** Silence after which a model provider is given up, in milliseconds. Default 60,000. */
+  providerIdleMs?: number;
   /** Does the work as one organisation. */
   within: Store["within"];
 }
@@ -135,6 +137,7 @@ function loopDeps(run: RunRecord, deps: RunDeps, journal: ReturnType<typeof crea
     limits,
     log,
     remainingMs: () => run.deadlineAt - clock.now(),
+    ...(deps.providerIdleMs !== undefined && { idleMs: deps.providerIdleMs }),
     onAttempt: (outcome: Parameters<Metrics["modelTurn"]>[1]) => metrics.modelTurn(provider, outcome),
     onTurn: (turn: { usage: Parameters<Metrics["tokensUsed"]>[1] }) => metrics.tokensUsed(provider, turn.usage),
     onDisagreement({ callId, functionName }: RunState["calls"][number], rule: string) {

@@ -64,8 +64,28 @@ test("what a gateway says beside a call goes back with it", () => {
 test("a refusal that ends with stop is a refusal", () => {
   expect(chat({ choices: [{ delta: { refusal: "No." } }] }, finish("stop"))).toMatchObject({
     stop: "refused",
-    text: "No.",
+    text: "",
+    refusal: "No.",
   });
+});
+
+test("Claude's explanation of a refusal is its reason", () => {
+  const stopped = { stop_reason: "refusal", stop_details: { explanation: "I cannot help with that." } };
+  const turn = claude({ type: "message_start" }, { type: "message_delta", delta: stopped }, { type: "message_stop" });
+
+  expect(turn).toMatchObject({ stop: "refused", refusal: "I cannot help with that." });
+});
+
+test("odd counts of tokens become whole numbers, and a warning says so", () => {
+  const counts = { prompt_tokens: "12", completion_tokens: -5, prompt_tokens_details: { cached_tokens: 1.4 } };
+  const turn = chat({ ...finish("stop"), usage: counts as unknown as NonNullable<ChatChunk["usage"]> });
+
+  expect(turn?.usage).toEqual({ input: 12, cachedInput: 1, output: 0 });
+  expect(turn?.warnings).toEqual([
+    'The provider reported "12" as a number of tokens, which was counted as 12.',
+    "The provider reported 1.4 as a number of tokens, which was counted as 1.",
+    "The provider reported -5 as a number of tokens, which was counted as 0.",
+  ]);
 });
 
 test("a chunk with an error ends the turn, also where the server puts a status into it", () => {

@@ -9,7 +9,7 @@ const BY_STATUS: [number, ModelErrorKind, boolean][] = [
   [400, "bad_request", false],
   [401, "authentication", false],
   [403, "authentication", false],
-  [404, "bad_request", false],
+  [404, "unknown_model", false],
   [429, "rate_limited", true],
   [500, "server", true],
   [503, "overloaded", true],

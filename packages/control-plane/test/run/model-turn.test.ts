@@ -1,0 +1,187 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { silentLog } from "../../src/ports/log.ts";
+import {
+  type ChosenModel,
+  ModelError,
+  type ModelEvent,
+  type ModelRequest,
+  type ModelTurn,
+} from "../../src/ports/model-provider.ts";
+import { IDLE_MS, takeTurn, type TurnDeps } from "../../src/run/model-turn.ts";
+
+const request: ModelRequest = {
+  model: "m",
+  system: "",
+  functions: [],
+  messages: [],
+  maxTokens: 100,
+  toolChoice: "auto",
+  cacheKey: "thread",
+};
+const usage = { input: 10, cachedInput: 4, output: 2 };
+const turn = (change: Partial<ModelTurn> = {}): ModelTurn => ({
+  text: "Done.",
+  thoughts: [],
+  calls: [],
+  stop: "stop",
+  usage,
+  model: "m",
+  ...change,
+});
+const end = (change: Partial<ModelTurn> = {}): ModelEvent => ({ type: "end", turn: turn(change) });
+
+type Attempt = (signal: AbortSignal) => AsyncIterable<ModelEvent>;
+
+/** A provider that makes each attempt as the next of these does, and what `takeTurn` reports of them. */
+function provided(...attempts: Attempt[]) {
+  const reports: string[] = [];
+  const model: ChosenModel = {
+    model: "m",
+    cost: () => 0,
+    provider: { name: "played", stream: (_, { signal }) => attempts.shift()!(signal) },
+  };
+  const deps: TurnDeps = {
+    clock: { now: Date.now, sleep: async (ms) => void reports.push(`waits ${ms}`) },
+    log: silentLog,
+    remainingMs: () => 240_000,
+    onText: (text) => reports.push(`shows ${text}`),
+    onThought: (text) => reports.push(`thinks ${text}`),
+    onReset: () => reports.push("reset"),
+    onAttempt: (outcome) => reports.push(outcome),
+    onRetry: (code) => reports.push(`retries after ${code}`),
+  };
+  const take = (change: Partial<TurnDeps> = {}) =>
+    takeTurn(model, request, { ...deps, ...change }, new AbortController().signal);
+  return { take, reports };
+}
+
+async function* giving(...events: ModelEvent[]): AsyncGenerator<ModelEvent> {
+  yield* events;
+}
+
+async function* failing(error: ModelError, ...events: ModelEvent[]): AsyncGenerator<ModelEvent> {
+  yield* events;
+  throw error;
+}
+
+describe("a silent provider", () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  /** Gives nothing until it is aborted. */
+  async function* silent(signal: AbortSignal): AsyncGenerator<ModelEvent> {
+    await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error)));
+    yield end();
+  }
+
+  test("is given up after the idle limit and asked again", async () => {
+    const { take, reports } = provided(silent, () => giving(end()));
+
+    const taken = take();
+    await vi.advanceTimersByTimeAsync(IDLE_MS - 1);
+    expect(reports).toEqual([]);
+    await vi.advanceTimersByTimeAsync(1);
+
+    expect(await taken).toMatchObject({ text: "Done." });
+    expect(reports).toEqual(["truncated", "retries after truncated", expect.stringMatching(/^waits/), "succeeded"]);
+  });
+
+  test("is not silent while bytes arrive that show nothing", async () => {
+    const { take, reports } = provided(async function* () {
+      for (let piece = 0; piece < 5; piece++) {
+        await new Promise((resolve) => setTimeout(resolve, IDLE_MS - 1_000));
+        yield { type: "activity" };
+      }
+      yield end();
+    });
+
+    const taken = take();
+    await vi.advanceTimersByTimeAsync(5 * IDLE_MS);
+
+    expect(await taken).toMatchObject({ text: "Done." });
+    expect(reports).toEqual(["succeeded"]);
+  });
+});
+
+describe("the wait that a provider asks for", () => {
+  const limited = (seconds: number) => new ModelError("rate_limited", "slow down", { retryAfterMs: seconds * 1_000 });
+
+  test("is kept when the run can give it", async () => {
+    const { take, reports } = provided(
+      () => failing(limited(30)),
+      () => giving(end()),
+    );
+
+    expect(await take()).toMatchObject({ text: "Done." });
+    expect(reports).toContain("waits 30000");
+  });
+
+  test.each([
+    [31, 240_000],
+    [4_000_000, 240_000],
+    [11, 20_000],
+  ])("of %i s ends the attempts at once when %i ms are left", async (seconds, leftMs) => {
+    const { take, reports } = provided(() => failing(limited(seconds)));
+
+    await expect(take({ remainingMs: () => leftMs })).rejects.toMatchObject({
+      code: "provider_error",
+      message: `Provider played failed: it is limiting requests; try again later (it asks for ${seconds} s)`,
+    });
+    expect(reports).toEqual(["rate_limited"]);
+  });
+});
+
+test("text that was shown of a failed attempt is taken back before the next attempt", async () => {
+  const { take, reports } = provided(
+    () => failing(new ModelError("network", "cut"), { type: "textDelta", text: "half" }),
+    () => failing(new ModelError("network", "cut")),
+    () => giving({ type: "textDelta", text: "Done." }, end()),
+  );
+
+  await take();
+
+  expect(reports.filter((report) => !report.startsWith("waits"))).toEqual([
+    "shows half",
+    "reset",
+    "network",
+    "retries after network",
+    "network",
+    "retries after network",
+    "shows Done.",
+    "succeeded",
+  ]);
+});
+
+describe("an answer without text", () => {
+  test.each([
+    ["nothing", { text: "" }],
+    ["blanks", { text: " \n" }],
+    ["a call that its wire could not read", { text: "", stop: "malformed" as const }],
+  ])("is asked for once more, and both attempts are paid: %s", async (_, empty) => {
+    const { take } = provided(
+      () => giving(end(empty)),
+      () => giving(end()),
+    );
+
+    expect(await take()).toEqual(turn({ usage: { input: 20, cachedInput: 8, output: 4 } }));
+  });
+
+  test("is asked for once more also after a failed attempt", async () => {
+    const { take, reports } = provided(
+      () => failing(new ModelError("rate_limited", "slow down")),
+      () => giving(end({ text: "" })),
+      () => giving(end()),
+    );
+
+    expect(await take()).toMatchObject({ text: "Done." });
+    expect(reports).toContain("retries after empty");
+  });
+});
+
+test("a model that the provider does not offer is named", async () => {
+  const { take } = provided(() => failing(new ModelError("unknown_model", "answered 404")));
+
+  await expect(take()).rejects.toMatchObject({
+    message: "Provider played failed: it does not offer this model to the configured account (m)",
+  });
+});
