@@ -34,6 +34,7 @@ describe("what events come to", () => {
   test("text said beside a call is a thought, not the beginning of the answer", () => {
     const { answer, steps } = told(
       { type: "responseDelta", content: "Let me look." },
+      { type: "deltaReset" },
       { type: "thought", content: "Let me look." },
       toolCall,
       { type: "responseDelta", content: "Found." },
@@ -41,6 +42,17 @@ describe("what events come to", () => {
 
     expect(answer).toBe("Found.");
     expect(steps.map(({ kind }) => kind)).toEqual(["thought", "call"]);
+  });
+
+  test("what was streamed of a failed attempt is discarded", () => {
+    const { answer, steps } = told(
+      { type: "thoughtDelta", content: "Half a thou" },
+      { type: "responseDelta", content: "Half an ans" },
+      { type: "deltaReset" },
+      { type: "responseDelta", content: "Whole." },
+    );
+
+    expect([answer, steps]).toEqual(["Whole.", []]);
   });
 
   test("a thought that was streamed is shown once, when it is whole", () => {

@@ -60,12 +60,10 @@ function changedBy({ steps, answer, warnings }: Told, event: RunEvent | LiveEven
       return { steps: withThought(steps, event.content) };
     case "responseDelta":
       return { answer: answer + event.content };
+    case "deltaReset":
+      return { steps: settled(steps), answer: "" };
     case "thought":
-      // What was said beside calls comes once more as a thought; until then it looked like the answer.
-      return {
-        steps: [...settled(steps), { kind: "thought", text: event.content, live: false }],
-        answer: answer.trim() === event.content.trim() ? "" : answer,
-      };
+      return { steps: [...settled(steps), { kind: "thought", text: event.content, live: false }] };
     case "toolCall": {
       const { toolCallId: id, toolName: name, parameters } = event;
       const call: Call = { id, name, parameters, progress: [], outcome: undefined };

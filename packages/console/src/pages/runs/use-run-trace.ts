@@ -43,6 +43,7 @@ export function useRunTrace(agentId: string, runId: string): FollowedTrace {
       try {
         for await (const { event, seq } of followRun(runId, { agentId, signal })) {
           if (event.type === "responseDelta") setPartial((before) => before + event.content);
+          if (event.type === "deltaReset") setPartial("");
           if (seq === undefined) continue;
           setPartial("");
           refetch();
