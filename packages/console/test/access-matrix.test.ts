@@ -1,75 +1,105 @@
 import type { AccessMatrix } from "@patchbay/protocol/console";
 import { expect, test } from "vitest";
 import { matrixToCsv } from "../src/pages/access/export-matrix.ts";
-import { cellKey, countVerdicts, findCell, findRows } from "../src/pages/access/matrix-model.ts";
-
-const cell = (verdict: "allowed" | "conditional" | "denied", why = verdict as string) => ({
-  verdict,
-  why,
-  calls: 0,
-  denied: 0,
-  lastAt: null,
-});
+import {
+  cellKey,
+  countVerdicts,
+  findCell,
+  findRows,
+  rowsOf,
+  type Verdict,
+  whyOf,
+} from "../src/pages/access/matrix-model.ts";
 
 const matrix: AccessMatrix = {
   manifestHash: "abc",
   connected: true,
   defaultRole: null,
   roles: [null, "-", "agent"],
+  rolesOmitted: 0,
   functions: [
     {
       name: "get_order",
       effect: "read",
       protectedMembers: ["card", "notes"],
-      cells: [cell("denied"), cell("conditional"), cell("allowed")],
+      roles: "everyone",
+      conditional: false,
+      calls: [],
     },
     {
       name: "cancel_order",
       effect: "destructive",
       protectedMembers: [],
-      cells: [cell("denied", 'no, "never"'), cell("denied"), cell("conditional")],
+      roles: [2],
+      conditional: true,
+      calls: [{ role: 2, calls: 3, denied: 1, lastAt: "2026-01-02T03:04:05.000Z" }],
     },
   ],
+  callsOmitted: false,
 };
+const rows = rowsOf(matrix);
+
+test("verdicts follow from the role list, and figures stand where calls were", () => {
+  expect(rows.map(({ cells }) => cells.map(({ verdict }) => verdict))).toEqual([
+    ["allowed", "allowed", "allowed"],
+    ["denied", "denied", "conditional"],
+  ]);
+  expect(rows[1]!.cells[2]).toMatchObject({ calls: 3, denied: 1, lastAt: "2026-01-02T03:04:05.000Z" });
+  expect(rows[1]!.cells[1]).toMatchObject({ calls: 0, denied: 0, lastAt: null });
+});
+
+test("the reason names the role list and the role, and cuts a long list", () => {
+  const why = (row: number, column: number) =>
+    whyOf(rows[row]!, rows[row]!.cells[column]!, matrix.roles[column] ?? null);
+  expect(why(0, 0)).toMatch(/^The role list of get_order \(everyone\) lets a query without a role call it/);
+  expect(why(1, 2)).toMatch(/\(agent\) lets role agent call it, and the owner's authorize decides/);
+  expect(why(1, 1)).toMatch(/is agent: the function does not exist for role -\./);
+
+  const many = { ...matrix, roles: [null, ...Array.from({ length: 100 }, (_, i) => `r${i}`)] };
+  const [long] = rowsOf({ ...many, functions: [{ ...matrix.functions[1]!, roles: [...many.roles.keys()].slice(1) }] });
+  expect(whyOf(long!, long!.cells[0]!, null)).toContain("r8, r9 and 90 more");
+  const [none] = rowsOf({ ...many, functions: [{ ...matrix.functions[1]!, roles: [] }] });
+  expect(whyOf(none!, none!.cells[1]!, "r0")).toContain("is empty");
+});
 
 test("a cell is found by its key, also where a role is named like the mark of none", () => {
-  const none = findCell(matrix, cellKey("get_order", null));
-  const dash = findCell(matrix, cellKey("get_order", "-"));
+  const none = findCell(rows, matrix.roles, cellKey("get_order", null));
+  const dash = findCell(rows, matrix.roles, cellKey("get_order", "-"));
 
-  expect(none).toMatchObject({ role: null, cell: { verdict: "denied" } });
-  expect(dash).toMatchObject({ role: "-", cell: { verdict: "conditional" } });
+  expect(none).toMatchObject({ role: null, row: { name: "get_order" } });
+  expect(dash).toMatchObject({ role: "-", row: { name: "get_order" } });
 });
 
 test("keys of functions and roles that are not in the set find nothing", () => {
-  expect(findCell(matrix, "get_order:manager")).toBeUndefined();
-  expect(findCell(matrix, undefined)).toBeUndefined();
+  expect(findCell(rows, matrix.roles, "get_order:manager")).toBeUndefined();
+  expect(findCell(rows, matrix.roles, undefined)).toBeUndefined();
 });
 
 test("functions are found by all words of the search, in any case", () => {
-  const names = (q: string) => findRows(matrix.functions, { q }).map(({ name }) => name);
+  const names = (q: string) => findRows(rows, { q }).map(({ name }) => name);
 
   expect(names("ORDER get")).toEqual(["get_order"]);
   expect(names("order refund")).toEqual([]);
 });
 
 test("a verdict is looked for in one role's column, or in any", () => {
-  const names = (column?: number) =>
-    findRows(matrix.functions, { verdict: "conditional", column }).map(({ name }) => name);
+  const names = (verdict: Verdict, column?: number) => findRows(rows, { verdict, column }).map(({ name }) => name);
 
-  expect(names(2)).toEqual(["cancel_order"]);
-  expect(names()).toEqual(["get_order", "cancel_order"]);
+  expect(names("denied", 2)).toEqual([]);
+  expect(names("denied")).toEqual(["cancel_order"]);
+  expect(names("allowed", 2)).toEqual(["get_order"]);
 });
 
 test("verdicts of a role are counted", () => {
-  expect(countVerdicts(matrix.functions, 2)).toEqual({ allowed: 1, conditional: 1, denied: 0 });
+  expect(countVerdicts(rows, 2)).toEqual({ allowed: 1, conditional: 1, denied: 0 });
 });
 
 test("the CSV has a line for each function and role, and quotes what needs it", () => {
   const lines = matrixToCsv(matrix).split("\r\n");
 
   expect(lines).toHaveLength(1 + 6 + 1);
-  expect(lines[3]).toBe("get_order,read,agent,allowed,allowed,0,0,,card notes");
-  expect(lines[4]).toBe('cancel_order,destructive,,denied,"no, ""never""",0,0,,');
+  expect(lines[3]).toMatch(/^get_order,read,agent,allowed,"The role list of get_order .*",0,0,,card notes$/);
+  expect(lines[6]).toMatch(/^cancel_order,.*,3,1,2026-01-02T03:04:05\.000Z,$/);
 });
 
 test("a role that begins like a formula stays a text in spreadsheets", () => {

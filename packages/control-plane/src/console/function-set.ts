@@ -15,9 +15,16 @@ export async function functionSetOf(
   throw new ServiceError("not_found", manifestHash === undefined ? none : "This agent had no such function set.");
 }
 
-/** Every role that the service or a function of it names: the service's own in its order, then the others by name. */
-export function rolesOf({ roles = [], defaultRole, functions }: Manifest): string[] {
+/**
+ * Roles that the service or a function of it names: the service's own in its order, then the others by name. At most `most`: a
+ * stored set may be from before the limit on roles.
+ */
+export function rolesOf(
+  { roles = [], defaultRole, functions }: Manifest,
+  most: number,
+): { roles: string[]; omitted: number } {
   const declared = [...roles, ...(defaultRole === undefined ? [] : [defaultRole])];
   const named = functions.flatMap((one) => (one.roles === "everyone" ? [] : one.roles));
-  return [...new Set([...declared, ...named.toSorted()])];
+  const all = [...new Set([...declared, ...named.toSorted()])];
+  return { roles: all.slice(0, most), omitted: Math.max(0, all.length - most) };
 }

@@ -1,4 +1,4 @@
-import type { FunctionManifest, Manifest } from "@patchbay/protocol";
+import type { FunctionManifest, Manifest, Roles } from "@patchbay/protocol";
 
 interface Denied {
   functionName: string;
@@ -9,7 +9,7 @@ interface Denied {
   message: string;
 }
 
-/** Why a call was refused, in a sentence for whoever owns the functions; it names what callers are not told. */
+/** Why a call was refused, in a sentence for the owner of the functions; it names what callers do not learn. */
 export function whyDenied({ functionName, role, rule, message }: Denied, manifest: Manifest | undefined): string {
   const one = manifest?.functions.find(({ name }) => name === functionName);
   const subject = role === undefined ? "a query without a role" : `role ${role}`;
@@ -23,5 +23,16 @@ export function whyDenied({ functionName, role, rule, message }: Denied, manifes
 
 function listOf(functionName: string, one: FunctionManifest | undefined): string {
   if (!one) return `The role list of ${functionName}`;
-  return `The role list of ${functionName} (${one.roles === "everyone" ? "everyone" : one.roles.join(", ")})`;
+  return `The role list of ${functionName} (${listRoles(one.roles)})`;
+}
+
+const ROLES_IN_A_SENTENCE = 10;
+
+/** A role list as a part of a sentence. A long one is cut: sentences are repeated for each call of a run. */
+function listRoles(roles: Roles): string {
+  if (roles === "everyone") return roles;
+  if (roles.length === 0) return "empty";
+  const rest = roles.length - ROLES_IN_A_SENTENCE;
+  const named = roles.slice(0, ROLES_IN_A_SENTENCE).join(", ");
+  return rest > 0 ? `${named} and ${rest} more` : named;
 }

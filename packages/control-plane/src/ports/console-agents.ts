@@ -39,7 +39,7 @@ export interface StoredFunctionSet {
 export interface RoleCalls {
   functionName: string;
   role: string | null;
-  /** Those that went through, whatever became of them. */
+  /** Calls that the checks let through, whatever their outcome. */
   calls: number;
   denied: number;
   lastAt: number;
@@ -69,8 +69,15 @@ export interface FunctionReads {
     range: Range,
     buckets: Buckets,
   ): Promise<BucketOfCalls[]>;
-  /** Of calls that ended between the two; several rows may be of one function and role. */
-  callsByRole(orgId: string, agentId: string, range: Range): Promise<RoleCalls[]>;
+  /**
+   * Of calls that ended in the range, of these functions by these roles and by none. `cut`: the `limit` was reached, and pairs with
+   * fewer calls may be missing or too low.
+   */
+  callsByRole(
+    orgId: string,
+    agentId: string,
+    asked: { range: Range; functions: readonly string[]; roles: readonly string[]; limit: number },
+  ): Promise<{ items: RoleCalls[]; cut: boolean }>;
 }
 
 /** What lists of an organisation show, in few characters that differ where a list would. */

@@ -53,34 +53,43 @@ export const Analytics = z.object({
 });
 export type Analytics = z.infer<typeof Analytics>;
 
-/** `conditional`: the role list lets it through, and the owner's `authorize` decides call by call. */
-export const Verdict = z.enum(["allowed", "conditional", "denied"]);
-
+/**
+ * Who may call what. Each function has its role list once, and figures only where it was called: a verdict and a sentence for each
+ * of 200 functions and 200 roles would be tens of megabytes.
+ */
 export const AccessMatrix = z.object({
   manifestHash: z.string(),
   connected: z.boolean(),
-  /** Null stands for queries without a role. */
+  /** The first is null and stands for queries without a role. */
   roles: z.array(z.string().nullable()),
+  /** How many roles the function set names beyond these, in a set from before the present limit on roles. */
+  rolesOmitted: z.number(),
   defaultRole: z.string().nullable(),
   functions: z.array(
     z.object({
       name: z.string(),
       effect: Effect,
-      /** Result members that are for some roles alone. */
+      /** Result members that only some roles receive. */
       protectedMembers: z.array(z.string()),
-      /** In the order of `roles`. */
-      cells: z.array(
+      /** The roles that may call it, as indexes of `roles`. */
+      roles: z.union([z.literal("everyone"), z.array(z.number())]),
+      /** True where the owner's `authorize` also decides, call by call. */
+      conditional: z.boolean(),
+      /** Calls of the last 30 days. Roles that did not call it are left out. */
+      calls: z.array(
         z.object({
-          verdict: Verdict,
-          why: z.string(),
-          /** Of the last 30 days: calls of the role that went through, and those that were refused. */
+          /** Index of `roles`. */
+          role: z.number(),
+          /** Calls that the checks let through, and calls that they refused. */
           calls: z.number(),
           denied: z.number(),
-          lastAt: time.nullable(),
+          lastAt: time,
         }),
       ),
     }),
   ),
+  /** True where only the pairs of a function and a role with the most calls have figures. */
+  callsOmitted: z.boolean(),
 });
 export type AccessMatrix = z.infer<typeof AccessMatrix>;
 

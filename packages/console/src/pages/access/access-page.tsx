@@ -1,8 +1,10 @@
 import type { AccessMatrix } from "@patchbay/protocol/console";
 import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
+import { useMemo } from "react";
 import { ApiError } from "../../api/api-error.ts";
 import { list, resource } from "../../api/queries.ts";
+import { formatCount } from "../../format/numbers.ts";
 import { formatRelative } from "../../format/times.ts";
 import { useSignal } from "../../state/signal.ts";
 import { zone } from "../../state/zone.ts";
@@ -19,7 +21,16 @@ import { CellPanel } from "./cell-panel.tsx";
 import { matrixToCsv } from "./export-matrix.ts";
 import { Matrix } from "./matrix.tsx";
 import { VERDICT_LOOKS } from "./matrix-cell.tsx";
-import { countVerdicts, findCell, findRows, roleKey, roleLabel, VERDICTS } from "./matrix-model.ts";
+import {
+  countVerdicts,
+  findCell,
+  findRows,
+  type MatrixRow,
+  roleKey,
+  roleLabel,
+  rowsOf,
+  VERDICTS,
+} from "./matrix-model.ts";
 
 const route = getRouteApi("/shell/agents/$agentId/access");
 
@@ -66,8 +77,9 @@ function LoadedMatrix({ matrix }: { matrix: AccessMatrix }) {
     void navigate({ search: (before) => ({ ...before, ...changed }), replace: true, resetScroll: false });
   const column = as === undefined ? -1 : matrix.roles.findIndex((role) => roleKey(role) === as);
   const highlighted = column === -1 ? undefined : column;
-  const rows = findRows(matrix.functions, { q, verdict, column: highlighted });
-  const found = findCell(matrix, cell);
+  const all = useMemo(() => rowsOf(matrix), [matrix]);
+  const rows = findRows(all, { q, verdict, column: highlighted });
+  const found = findCell(all, matrix.roles, cell);
   return (
     <div className="grid gap-4">
       <FilterBar
@@ -86,7 +98,7 @@ function LoadedMatrix({ matrix }: { matrix: AccessMatrix }) {
       >
         <Versions shown={matrix} onChange={(manifestHash) => change({ manifestHash, cell: undefined })} />
       </FilterBar>
-      <Summary matrix={matrix} highlighted={highlighted} />
+      <Summary rows={all} roles={matrix.roles} highlighted={highlighted} />
       <Card flush>
         {rows.length > 0 ? (
           <Matrix
@@ -107,21 +119,27 @@ function LoadedMatrix({ matrix }: { matrix: AccessMatrix }) {
           </EmptyState>
         )}
       </Card>
-      <Legend defaultRole={matrix.defaultRole} />
+      <Legend matrix={matrix} />
       {found && <CellPanel agentId={agentId} found={found} onClose={() => change({ cell: undefined })} />}
     </div>
   );
 }
 
+interface SummaryProps {
+  rows: readonly MatrixRow[];
+  roles: AccessMatrix["roles"];
+  highlighted: number | undefined;
+}
+
 /** Says what the highlighted role may do, also to those who do not see the column. */
-function Summary({ matrix, highlighted }: { matrix: AccessMatrix; highlighted: number | undefined }) {
-  const counts = highlighted === undefined ? undefined : countVerdicts(matrix.functions, highlighted);
+function Summary({ rows, roles, highlighted }: SummaryProps) {
+  const counts = highlighted === undefined ? undefined : countVerdicts(rows, highlighted);
   return (
     <p role="status" className={counts ? "text-sm" : "sr-only"}>
       {counts && highlighted !== undefined && (
         <>
-          <strong className="font-semibold">{roleLabel(matrix.roles[highlighted] ?? null)}</strong>
-          {`: ${counts.allowed} allowed, ${counts.conditional} conditional, ${counts.denied} denied of ${matrix.functions.length} functions.`}
+          <strong className="font-semibold">{roleLabel(roles[highlighted] ?? null)}</strong>
+          {`: ${counts.allowed} allowed, ${counts.conditional} conditional, ${counts.denied} denied of ${rows.length} functions.`}
         </>
       )}
     </p>
@@ -167,7 +185,7 @@ function Versions({ shown, onChange }: { shown: AccessMatrix; onChange: (hash: s
   );
 }
 
-function Legend({ defaultRole }: { defaultRole: string | null }) {
+function Legend({ matrix: { defaultRole, rolesOmitted, callsOmitted } }: { matrix: AccessMatrix }) {
   return (
     <section aria-label="How to read this" className="text-muted grid gap-x-8 gap-y-3 text-sm lg:grid-cols-2">
       <dl className="grid content-start gap-1.5">
@@ -190,11 +208,13 @@ function Legend({ defaultRole }: { defaultRole: string | null }) {
       </dl>
       <div className="grid max-w-prose content-start gap-1.5 text-pretty">
         <p>
-          It is held twice: the control plane hides from the model what the role may not call, and the runtime, beside
-          the data, checks every call again. Nothing that a model writes gets around either.
+          Two checks enforce it: the control plane hides from the model what the role may not call, and the runtime,
+          next to the data, checks every call again. Nothing that a model writes gets around either.
         </p>
+        {rolesOmitted > 0 && <p>{formatCount(rolesOmitted)} more roles of this function set are not shown.</p>}
         <p>
           Figures are calls of the last 30 days that were let through, and those refused.
+          {callsOmitted && " Only the functions and roles with the most calls have figures."}
           {defaultRole !== null && (
             <>
               {" "}

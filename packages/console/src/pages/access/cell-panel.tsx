@@ -6,7 +6,7 @@ import { Drawer } from "../../ui/dialog.tsx";
 import { Count, Time } from "../../ui/figures.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Status } from "../../ui/status.tsx";
-import { roleLabel, type FoundCell } from "./matrix-model.ts";
+import { roleLabel, whyOf, type FoundCell } from "./matrix-model.ts";
 
 /** Everything about one function and role, with ways to see it at work. */
 export function CellPanel({ agentId, found, onClose }: { agentId: string; found: FoundCell; onClose: () => void }) {
@@ -22,7 +22,7 @@ export function CellPanel({ agentId, found, onClose }: { agentId: string; found:
       <div className="grid gap-5">
         <section>
           <Status state={cell.verdict} />
-          <p className="mt-2 text-pretty">{cell.why}</p>
+          <p className="mt-2 text-pretty">{whyOf(row, cell, role)}</p>
         </section>
         <section>
           <h3 className="mb-2 font-semibold">Last 30 days</h3>

@@ -1,4 +1,5 @@
 import type { AccessMatrix } from "@patchbay/protocol/console";
+import { rowsOf, whyOf } from "./matrix-model.ts";
 
 const HEAD = [
   "function",
@@ -13,19 +14,22 @@ const HEAD = [
 ];
 
 /** A line for each function and role; the role of queries without one is empty. */
-export function matrixToCsv({ functions, roles }: AccessMatrix): string {
-  const lines = functions.flatMap(({ name, effect, protectedMembers, cells }) =>
-    cells.map(({ verdict, why, calls, denied, lastAt }, column) => [
-      name,
-      effect,
-      roles[column] ?? "",
-      verdict,
-      why,
-      calls,
-      denied,
-      lastAt ?? "",
-      protectedMembers.join(" "),
-    ]),
+export function matrixToCsv(matrix: AccessMatrix): string {
+  const lines = rowsOf(matrix).flatMap((row) =>
+    row.cells.map((cell, column) => {
+      const role = matrix.roles[column] ?? null;
+      return [
+        row.name,
+        row.effect,
+        role ?? "",
+        cell.verdict,
+        whyOf(row, cell, role),
+        cell.calls,
+        cell.denied,
+        cell.lastAt ?? "",
+        row.protectedMembers.join(" "),
+      ];
+    }),
   );
   return [HEAD, ...lines].map((line) => `${line.map(field).join(",")}\r\n`).join("");
 }

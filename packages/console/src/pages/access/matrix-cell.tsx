@@ -18,21 +18,23 @@ export const VERDICT_LOOKS: Record<Verdict, { icon: IconName; className: string;
   denied: { icon: "denied", className: "text-faint", meaning: "to the role the function does not exist" },
 };
 
-/** One verdict, with its calls of 30 days. What it rests on shows on hover and focus, everything else when it is opened. */
+/** One verdict, with its calls of 30 days. Its reason shows on hover and focus, everything else in a panel. */
 export function MatrixCellButton({
   place,
   focusable,
   cell,
+  why,
   label,
   onOpen,
 }: {
   place: string;
   focusable: boolean;
   cell: MatrixCell;
+  why: string;
   label: string;
   onOpen: () => void;
 }) {
-  const { verdict, why, calls, denied } = cell;
+  const { verdict, calls, denied } = cell;
   const { icon, className } = VERDICT_LOOKS[verdict];
   return (
     <Tooltip content={why}>

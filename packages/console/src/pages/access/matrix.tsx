@@ -7,7 +7,7 @@ import { Icon } from "../../ui/icon.tsx";
 import { Badge } from "../../ui/status.tsx";
 import { Effect } from "../functions/function-badges.tsx";
 import { MatrixCellButton } from "./matrix-cell.tsx";
-import { cellKey, countVerdicts, roleKey, roleLabel, type MatrixRow } from "./matrix-model.ts";
+import { cellKey, countVerdicts, roleKey, roleLabel, whyOf, type MatrixRow } from "./matrix-model.ts";
 
 interface MatrixProps {
   agentId: string;
@@ -229,6 +229,7 @@ const Row = memo(function Row({ agentId, row, roles, number, active, highlighted
               place={`${number},${column + 1}`}
               focusable={active === column + 1}
               cell={cell}
+              why={whyOf(row, cell, role)}
               label={`${row.name}, ${roleLabel(role)}`}
               onOpen={() => onOpen(cellKey(row.name, role))}
             />

@@ -7,10 +7,11 @@ import { Card } from "../../ui/card.tsx";
 import { DataTable, rowsOf, type Column } from "../../ui/data-table.tsx";
 import { Count, Time } from "../../ui/figures.tsx";
 import { Status } from "../../ui/status.tsx";
+import { type MatrixCell, rowsOf as matrixRowsOf, whyOf } from "../access/matrix-model.ts";
 
 const route = getRouteApi("/shell/agents/$agentId/functions/$functionName");
 
-type Row = AccessMatrix["functions"][number]["cells"][number] & { role: string | null };
+type Row = MatrixCell & { role: string | null; why: string };
 
 /** Which roles may call a function, and why. */
 export function FunctionRoles({ one, manifestHash }: { one: ConsoleFunction; manifestHash: string }) {
@@ -19,8 +20,7 @@ export function FunctionRoles({ one, manifestHash }: { one: ConsoleFunction; man
   const access = useQuery(
     resource("/agents/:agent_id/access", { params: { agent_id: agentId }, query: { manifestHash } }),
   );
-  const cells = access.data?.functions.find(({ name }) => name === one.name)?.cells ?? [];
-  const rows = access.data?.roles.flatMap((role, index) => (cells[index] ? [{ ...cells[index], role }] : []));
+  const rows = access.data && rolesOfFunction(access.data, one.name);
   return (
     <Card flush title="Who may call it" description="Calls are those of the last 30 days">
       <DataTable
@@ -46,6 +46,16 @@ export function FunctionRoles({ one, manifestHash }: { one: ConsoleFunction; man
         empty={null}
       />
     </Card>
+  );
+}
+
+function rolesOfFunction({ functions, roles }: AccessMatrix, functionName: string): Row[] {
+  const rows = matrixRowsOf({ functions: functions.filter(({ name }) => name === functionName), roles });
+  return rows.flatMap((row) =>
+    row.cells.map((cell, index) => {
+      const role = roles[index] ?? null;
+      return { ...cell, role, why: whyOf(row, cell, role) };
+    }),
   );
 }
 

@@ -13,7 +13,7 @@ type FunctionRoutes =
   | "GET /agents/:agent_id/functions/:function_name/history"
   | "GET /agents/:agent_id/function-sets";
 
-export function functionHandlers({ store }: Pick<ConsoleDeps, "store">): HandlersOf<FunctionRoutes> {
+export function functionHandlers({ store, limits }: Pick<ConsoleDeps, "store" | "limits">): HandlersOf<FunctionRoutes> {
   const reads = store.console.functions;
   return {
     async "GET /agents/:agent_id/functions"({ by, params, query }) {
@@ -25,7 +25,7 @@ export function functionHandlers({ store }: Pick<ConsoleDeps, "store">): Handler
         service: manifest.name,
         instructions: manifest.instructions ?? null,
         defaultRole: manifest.defaultRole ?? null,
-        roles: rolesOf(manifest),
+        roles: rolesOf(manifest, limits.rolesPerService).roles,
         connected,
         firstSeenAt: new Date(firstSeenAt).toISOString(),
         functions: manifest.functions.map((one) => ({ ...one, figures: figures.get(one.name) ?? NEVER_CALLED })),

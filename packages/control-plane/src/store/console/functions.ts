@@ -67,15 +67,23 @@ export function functionReads(engine: Engine): FunctionReads {
       }));
     },
 
-    async callsByRole(orgId, agentId, range) {
-      const calls: RoleCalls[] = [];
+    async callsByRole(orgId, agentId, { range, ...asked }) {
+      const pairs = new Map<string, RoleCalls>();
+      let cut = false;
+      if (asked.functions.length === 0) return { items: [], cut };
       await inParts(range, async (part) => {
-        for (const { function_name, role, state, count, last_at } of await callsOfRoles(engine, orgId, agentId, part)) {
-          const counts = state === "denied" ? { calls: 0, denied: count } : { calls: count, denied: 0 };
-          calls.push({ functionName: function_name, role, ...counts, lastAt: last_at });
+        const rows = await callsOfRoles(engine, orgId, agentId, part, asked);
+        cut ||= rows.length > asked.limit;
+        for (const { function_name: functionName, role, state, count, last_at } of rows.slice(0, asked.limit)) {
+          const key = JSON.stringify([functionName, role]);
+          const pair = pairs.get(key) ?? { functionName, role, calls: 0, denied: 0, lastAt: 0 };
+          pair[state === "denied" ? "denied" : "calls"] += count;
+          pair.lastAt = Math.max(pair.lastAt, last_at);
+          pairs.set(key, pair);
         }
       });
-      return calls;
+      const most = [...pairs.values()].toSorted((a, b) => b.calls + b.denied - (a.calls + a.denied));
+      return { items: most.slice(0, asked.limit), cut: cut || most.length > asked.limit };
     },
   };
 }
@@ -152,8 +160,28 @@ const callsOf = ({ db }: Engine, orgId: string, agentId: string, { from, to }: S
     .where("finished_at", ">=", Math.ceil(from))
     .where("finished_at", "<", Math.ceil(to));
 
-const callsOfRoles = (engine: Engine, orgId: string, agentId: string, part: Slice) =>
-  callsOf(engine, orgId, agentId, part).select("role").groupBy(["function_name", "role", "state"]).execute();
+interface Pairs {
+  functions: readonly string[];
+  roles: readonly string[];
+  limit: number;
+}
+
+/** Those with the most calls, and one more than the limit where there are more. */
+const callsOfRoles = (
+  engine: Engine,
+  orgId: string,
+  agentId: string,
+  part: Slice,
+  { functions, roles, limit }: Pairs,
+) =>
+  callsOf(engine, orgId, agentId, part)
+    .select("role")
+    .where("function_name", "in", functions)
+    .where((eb) => eb.or([eb("role", "is", null), ...(roles.length > 0 ? [eb("role", "in", roles)] : [])]))
+    .groupBy(["function_name", "role", "state"])
+    .orderBy("count", "desc")
+    .limit(limit + 1)
+    .execute();
 
 const endedCalls = (engine: Engine, orgId: string, agentId: string, part: Slice) =>
   callsOf(engine, orgId, agentId, part)

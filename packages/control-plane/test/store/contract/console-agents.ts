@@ -71,6 +71,7 @@ export function consoleAgentContract(place: MakePlace): void {
     await runtimes.linkOpened(sampleLink());
     await called(world, "a", { ok: true, value: 1 }, 1);
     const { agentId } = world;
+    const everyCall = { range: { from: 0, to: world.clock.now() + 1 }, functions: ["a"], roles: [], limit: 10 };
 
     expect(await console.agents.list("org_2", PAGE)).toEqual({ items: [], nextCursor: null });
     expect(await console.agents.get("org_2", agentId)).toBeUndefined();
@@ -82,7 +83,7 @@ export function consoleAgentContract(place: MakePlace): void {
     expect(await console.functions.figures("org_2", agentId, { from: 0, to: world.clock.now() + 1 })).toEqual(
       new Map(),
     );
-    expect(await console.functions.callsByRole("org_2", agentId, { from: 0, to: world.clock.now() + 1 })).toEqual([]);
+    expect(await console.functions.callsByRole("org_2", agentId, everyCall)).toEqual({ items: [], cut: false });
     expect((await console.live.signs("org_2"))?.agents).toEqual(new Map());
     expect(await console.live.signs("org_none")).toBeUndefined();
 

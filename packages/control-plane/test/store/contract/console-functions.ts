@@ -95,21 +95,22 @@ export function consoleFunctionContract(place: MakePlace): void {
     await called(world, "a", { ok: false, code: "function_failed", message: "" }, 1, "clerk");
     await called(world, "a", { ok: false, code: "unknown_function", message: "", rule: "roles" }, 1);
 
-    const rows = await world.store.console.functions.callsByRole(world.orgId, world.agentId, {
-      from: since,
-      to: world.clock.now() + 1,
-    });
+    await called(world, "a", { ok: true, value: 1 }, 1, "boss");
+    await called(world, "b", { ok: true, value: 1 }, 1, "clerk");
+    const read = (asked: { from?: number; functions?: string[]; roles?: string[]; limit?: number } = {}) => {
+      const { from = since, functions = ["a"], roles = ["clerk"], limit = 10 } = asked;
+      const range = { from, to: world.clock.now() + 1 };
+      return world.store.console.functions.callsByRole(world.orgId, world.agentId, { range, functions, roles, limit });
+    };
 
-    const sum = (role: string | null, count: "calls" | "denied") =>
-      rows.filter((row) => row.role === role).reduce((all, row) => all + row[count], 0);
-    expect(rows.every(({ functionName }) => functionName === "a")).toBe(true);
-    expect([sum("clerk", "calls"), sum("clerk", "denied"), sum(null, "calls"), sum(null, "denied")]).toEqual([
-      2, 0, 0, 1,
-    ]);
-    expect(Math.max(...rows.map(({ lastAt }) => lastAt))).toBe(world.clock.now());
-    expect(
-      await world.store.console.functions.callsByRole(world.orgId, world.agentId, { from: since + 10, to: since + 20 }),
-    ).toEqual([]);
+    const ended = { clerk: since + 2, none: since + 3 };
+    const clerk = { functionName: "a", role: "clerk", calls: 2, denied: 0, lastAt: ended.clerk };
+    const none = { functionName: "a", role: null, calls: 0, denied: 1, lastAt: ended.none };
+    expect(await read()).toEqual({ items: [clerk, none], cut: false });
+    expect(await read({ limit: 1 })).toEqual({ items: [clerk], cut: true });
+    expect(await read({ roles: [] })).toEqual({ items: [none], cut: false });
+    expect(await read({ functions: [] })).toEqual({ items: [], cut: false });
+    expect(await read({ from: world.clock.now() + 1 })).toEqual({ items: [], cut: false });
   });
 
   test("the signs of lists change with what the lists show, and with nothing else", async () => {
