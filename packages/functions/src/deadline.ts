@@ -1,6 +1,8 @@
 export interface Deadline {
   timeoutMs: number;
   signal: AbortSignal;
+  /** Called when the time is over, or `signal` aborted, while the work goes on; `work` resolves when the work has settled. */
+  onOverrun?: ((work: Promise<void>) => void) | undefined;
 }
 
 /**
@@ -8,7 +10,7 @@ export interface Deadline {
  * latter two. Work that ignores its signal goes on by itself, and what it returns is dropped. Begins nothing when it is too late.
  */
 export async function withDeadline<T>(
-  { timeoutMs, signal }: Deadline,
+  { timeoutMs, signal, onOverrun }: Deadline,
   work: (signal: AbortSignal) => Promise<T>,
   ended: (reason: unknown) => T,
 ): Promise<T> {
@@ -23,11 +25,16 @@ export async function withDeadline<T>(
     // Listens before the work does, so an error that the abort causes inside the work comes too late to be its outcome.
     controller.signal.addEventListener("abort", () => resolve(ended(controller.signal.reason)), { once: true });
   });
+  let working = true;
+  const ends = (): void => void (working = false);
+  const worked = work(controller.signal);
+  const settled = worked.then(ends, ends);
   try {
-    return await Promise.race([aborted, work(controller.signal)]);
+    return await Promise.race([aborted, worked]);
   } finally {
     clearTimeout(timer);
     signal.removeEventListener("abort", stop);
+    if (working) onOverrun?.(settled);
   }
 }
 

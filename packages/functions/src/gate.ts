@@ -55,7 +55,11 @@ export function createGate({ functions, parseContext }: GateSetup): Gate {
       const { definition } = found;
       const passage: Passage = { definition, invocation, role, options, log, begun: false };
       return withDeadline(
-        { timeoutMs: Math.min(timeoutMs, definition.manifest.timeoutMs), signal: options.signal },
+        {
+          timeoutMs: Math.min(timeoutMs, definition.manifest.timeoutMs),
+          signal: options.signal,
+          onOverrun: options.onOverrun,
+        },
         async (signal) => {
           const admitted = await admit(definition, invocation, { contextParser: parseContext, log });
           return admitted.ok ? runHandler(passage, admitted, signal) : admitted.outcome;

@@ -24,6 +24,8 @@ export interface InvokeOptions {
   signal: AbortSignal;
   /** Receives what the handler reports while it runs; nothing after the outcome. */
   onProgress?: (data: JsonValue) => void;
+  /** Called when the call has ended while its handler still runs; `handler` resolves when the handler has returned. Never rejects. */
+  onOverrun?: (handler: Promise<void>) => void;
   log: Log;
 }
 

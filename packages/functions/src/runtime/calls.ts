@@ -6,6 +6,9 @@ import { encodeFrame, encodeResult } from "./frames.ts";
 import { createLedger } from "./ledger.ts";
 import type { Link } from "./link.ts";
 
+/** A handler that returns within this time of its abort is not worth a line of the log. */
+const OVERRUN_MS = 1_000;
+
 /** A call this runtime holds: waiting for a free place, or running. */
 interface HeldCall {
   readonly frame: CallFrame;
@@ -92,16 +95,32 @@ export function createCalls(options: {
     say({ type: "callState", callId, attempt, state: "unseen" }, link);
   }
 
+  /** The call's place is free again when its handler has returned: one that ignores its abort still costs its owner's process. */
   async function run(call: HeldCall): Promise<void> {
     running++;
-    const outcome = await invoke(call);
-    running--;
+    let overrun: Promise<void> | undefined;
+    const outcome = await invoke(call, (handler) => (overrun = handler));
     finish(call, outcome);
+    if (overrun) await outlast(call, overrun);
+    running--;
     const next = waiting.shift();
     if (next) void run(next);
   }
 
-  async function invoke(call: HeldCall): Promise<CallOutcome> {
+  /** Waits for a handler that runs on after its call has ended. */
+  async function outlast({ frame }: HeldCall, handler: Promise<void>): Promise<void> {
+    const fields = { function: frame.function, runId: frame.runId, callId: frame.callId, concurrency };
+    let warned = false;
+    const timer = setTimeout(() => {
+      warned = true;
+      log.warn("a handler runs on after its call ended and takes a place; end it when its signal aborts", fields);
+    }, OVERRUN_MS).unref();
+    await handler;
+    clearTimeout(timer);
+    if (warned) log.info("a handler that ran on has returned; its place is free", fields);
+  }
+
+  async function invoke(call: HeldCall, onOverrun: (handler: Promise<void>) => void): Promise<CallOutcome> {
     const invocation = toInvocation(call);
     if (invocation.timeoutMs === 0) return TIMED_OUT;
     const fields = { function: invocation.functionName, runId: invocation.runId, callId: invocation.callId };
@@ -109,6 +128,7 @@ export function createCalls(options: {
       return await service().invoke(invocation, {
         signal: call.abort.signal,
         onProgress: (data) => progress(call, data),
+        onOverrun,
         log,
       });
     } catch (error) {
@@ -141,7 +161,9 @@ export function createCalls(options: {
   return {
     receive,
     query(asked, link) {
-      if (!answerKnown(asked, link)) sayUnseen(asked, link);
+      if (answerKnown(asked, link)) return;
+      if (ledger.mayHaveForgotten(asked.callId)) link.send(encodeResult(asked.callId, asked.attempt, MAY_HAVE_RUN));
+      else sayUnseen(asked, link);
     },
     cancel(callId, reason) {
       const call = held.get(callId);
@@ -182,6 +204,13 @@ const FORGOTTEN: CallOutcome = {
   ok: false,
   code: "outcome_unknown",
   message: "The function ran and its result was acknowledged; the runtime keeps it no longer.",
+};
+
+/** "Unseen" would have the call delivered again. */
+const MAY_HAVE_RUN: CallOutcome = {
+  ok: false,
+  code: "outcome_unknown",
+  message: "The function may have run: the runtime no longer remembers calls of that time.",
 };
 
 const FORGED: CallOutcome = {

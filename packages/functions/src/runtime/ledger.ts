@@ -1,4 +1,4 @@
-/** How long ids of finished and of refused calls are remembered, and how many of each. */
+/** How long ids of acknowledged and of refused calls are remembered, and how many of each. */
 const KEEP_MS = 600_000;
 const KEEP_COUNT = 10_000;
 /** How often old ids are looked for, and how many go at once when there are too many. */
@@ -7,7 +7,7 @@ const SWEEP_COUNT = 500;
 
 /** What a runtime remembers of calls that ended here, and of calls it said it never saw. */
 export interface Ledger<Sender> {
-  /** Keeps the frame of a result until it is acknowledged. `claim` says what was called by whom. */
+  /** Keeps the frame of a result until it is acknowledged, however many follow. `claim` says what was called by whom. */
   keep(callId: string, result: KeptResult<Sender>, claim: string): void;
   kept(callId: string): KeptResult<Sender> | undefined;
   /** Results nobody has acknowledged, oldest first. */
@@ -16,6 +16,8 @@ export interface Ledger<Sender> {
   acknowledge(callId: string): void;
   /** The claim of a call that ran here, also after its result was acknowledged; undefined for any other. */
   finished(callId: string): string | undefined;
+  /** True when the call may have run here: an id that is as new, or newer, was forgotten. Ids begin with their time. */
+  mayHaveForgotten(callId: string): boolean;
   /** Promises that this attempt, and older ones, will never run here. */
   refuse(callId: string, attempt: number): void;
   refuses(callId: string, attempt: number): boolean;
@@ -28,10 +30,12 @@ export interface KeptResult<Sender> {
 }
 
 export function createLedger<Sender>(now: () => number = () => performance.now()): Ledger<Sender> {
-  const results = new Map<string, KeptResult<Sender>>();
-  const finished = new Map<string, { claim: string; at: number }>();
+  const results = new Map<string, { result: KeptResult<Sender>; claim: string }>();
+  const acknowledged = new Map<string, { claim: string; at: number }>();
   const refused = new Map<string, { attempt: number; at: number }>();
   let nextSweepAt = 0;
+  /** No forgotten id is greater. */
+  let forgotten = "";
 
   /**
    * Maps keep their order of insertion, so the oldest entries stand first. They go seldom and many at a time: each search from
@@ -39,29 +43,35 @@ export function createLedger<Sender>(now: () => number = () => performance.now()
    */
   function forgetOld(): void {
     const time = now();
-    if (time < nextSweepAt && finished.size <= KEEP_COUNT && refused.size <= KEEP_COUNT) return;
+    if (time < nextSweepAt && acknowledged.size <= KEEP_COUNT && refused.size <= KEEP_COUNT) return;
     nextSweepAt = time + SWEEP_MS;
-    for (const callId of oldOf(finished, time)) {
-      finished.delete(callId);
-      results.delete(callId);
+    for (const callId of oldOf(acknowledged, time)) {
+      acknowledged.delete(callId);
+      if (callId > forgotten) forgotten = callId;
     }
     for (const callId of oldOf(refused, time)) refused.delete(callId);
   }
 
   return {
     keep(callId, result, claim) {
-      finished.set(callId, { claim, at: now() });
-      results.set(callId, result);
+      results.set(callId, { result, claim });
       refused.delete(callId);
       forgetOld();
     },
-    kept: (callId) => results.get(callId),
-    unacknowledged: () => results.values(),
+    kept: (callId) => results.get(callId)?.result,
+    unacknowledged: () => results.values().map(({ result }) => result),
     get unacknowledgedCount() {
       return results.size;
     },
-    acknowledge: (callId) => void results.delete(callId),
-    finished: (callId) => finished.get(callId)?.claim,
+    acknowledge(callId) {
+      const kept = results.get(callId);
+      if (!kept) return;
+      results.delete(callId);
+      acknowledged.set(callId, { claim: kept.claim, at: now() });
+      forgetOld();
+    },
+    finished: (callId) => (results.get(callId) ?? acknowledged.get(callId))?.claim,
+    mayHaveForgotten: (callId) => callId <= forgotten && !refused.has(callId),
     refuse(callId, attempt) {
       const older = refused.get(callId)?.attempt ?? 0;
       refused.delete(callId);

@@ -1,28 +1,15 @@
-import { connect, silentLog, type Connection } from "@patchbay/functions";
+import type { Service } from "@patchbay/functions";
 import { LIMITS } from "@patchbay/protocol";
-import { afterEach, expect, test } from "vitest";
-import { callFrame, startHandPlane, type HandPlane } from "../../../../test/support/hand-plane.ts";
-import { gated, handService, untilAborted, type HandService } from "../../../../test/support/hand-service.ts";
+import { expect, test } from "vitest";
+import { callFrame } from "../../../../test/support/hand-plane.ts";
+import { gated, handService, untilAborted } from "../../../../test/support/hand-service.ts";
 import { until } from "../../../../test/support/inbox.ts";
+import { plane, runtimeOf } from "./hand-plane.ts";
 
-const opened: (() => PromiseLike<unknown>)[] = [];
-
-afterEach(async () => {
-  for (const close of opened.splice(0).reverse()) await close();
-});
-
-async function connected(service: HandService, concurrency = 16) {
-  const plane: HandPlane = await startHandPlane();
-  opened.push(() => plane[Symbol.asyncDispose]());
-  const runtime: Connection = connect(service, {
-    url: plane.url,
-    key: "key-of-a",
-    concurrency,
-    log: silentLog,
-    backoff: { firstMs: 10, baseMs: 10, maxMs: 50 },
-  });
-  opened.push(() => runtime.stop({ drainMs: 0 }));
-  return { plane, runtime, link: await plane.welcome() };
+async function connected(service: Service, concurrency = 16) {
+  const started = await plane();
+  const runtime = runtimeOf(started.url, service, { concurrency });
+  return { plane: started, runtime, link: await started.welcome() };
 }
 
 test("a call is run and its outcome sent back", async () => {

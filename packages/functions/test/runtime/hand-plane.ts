@@ -1,4 +1,4 @@
-import { connect, silentLog, type ConnectOptions } from "@patchbay/functions";
+import { connect, silentLog, type ConnectOptions, type Service } from "@patchbay/functions";
 import { afterEach } from "vitest";
 import { startHandPlane } from "../../../../test/support/hand-plane.ts";
 import { handService } from "../../../../test/support/hand-service.ts";
@@ -17,7 +17,7 @@ export async function plane(options: { heartbeatMs?: number; port?: number } = {
 }
 
 /** A runtime that retries quickly, until the test ends. */
-export function runtimeOf(url: string, service = handService(), change: Partial<ConnectOptions> = {}) {
+export function runtimeOf(url: string, service: Service = handService(), change: Partial<ConnectOptions> = {}) {
   const runtime = connect(service, {
     url,
     key: "key-of-a",

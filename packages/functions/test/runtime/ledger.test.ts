@@ -1,5 +1,10 @@
+import { silentLog } from "@patchbay/functions";
 import { expect, test } from "vitest";
-import { createLedger } from "../../src/runtime/ledger.ts";
+import { callFrame } from "../../../../test/support/hand-plane.ts";
+import { handService } from "../../../../test/support/hand-service.ts";
+import { until } from "../../../../test/support/inbox.ts";
+import { createCalls } from "../../src/runtime/calls.ts";
+import { createLedger, type Ledger } from "../../src/runtime/ledger.ts";
 
 const MINUTE = 60_000;
 
@@ -18,26 +23,31 @@ test("a result is kept until it is acknowledged, and its id longer", () => {
   expect(ledger.finished("c1")).toBe("claim");
 });
 
-test("ids of ended and refused calls are forgotten after ten minutes", () => {
+/** A call of this runtime that ended and was acknowledged. */
+function acknowledged(ledger: Ledger<string>, callId: string): void {
+  ledger.keep(callId, { frame: "", sender: undefined }, "claim");
+  ledger.acknowledge(callId);
+}
+
+test("ids of acknowledged and refused calls are forgotten after ten minutes", () => {
   const { time, ledger } = ledgerAt();
-  ledger.keep("ended", { frame: "", sender: undefined }, "claim");
+  acknowledged(ledger, "ended");
   ledger.refuse("refused", 1);
   time.now = 11 * MINUTE;
 
-  ledger.keep("later", { frame: "", sender: undefined }, "claim");
+  acknowledged(ledger, "later");
 
   expect(ledger.finished("ended")).toBe(undefined);
   expect(ledger.refuses("refused", 1)).toBe(false);
   expect(ledger.finished("later")).toBe("claim");
 });
 
-test("at most ten thousand ids are remembered, the oldest are forgotten first", () => {
+test("at most ten thousand acknowledged ids are remembered, the oldest are forgotten first", () => {
   const { ledger } = ledgerAt();
 
   for (let i = 0; i < 25_000; i++) {
-    ledger.keep(`c${i}`, { frame: "", sender: undefined }, "claim");
+    acknowledged(ledger, `c${i}`);
     ledger.refuse(`r${i}`, 1);
-    expect(ledger.unacknowledgedCount).toBeLessThanOrEqual(10_000);
   }
 
   const remembered = Array.from({ length: 25_000 }, (_, i) => i).filter((i) => ledger.finished(`c${i}`) !== undefined);
@@ -48,10 +58,57 @@ test("at most ten thousand ids are remembered, the oldest are forgotten first", 
   expect(refused).toEqual(remembered);
 });
 
+test("a result without an acknowledgement is never forgotten, whatever time passes and however many calls follow", () => {
+  const { time, ledger } = ledgerAt();
+  const result = { frame: "result", sender: "link" };
+  ledger.keep("c0", result, "claim");
+  time.now = 60 * MINUTE;
+
+  for (let i = 1; i < 12_000; i++) acknowledged(ledger, `c${i}`);
+
+  expect(ledger.kept("c0")).toBe(result);
+  expect(ledger.finished("c0")).toBe("claim");
+  expect(ledger.unacknowledgedCount).toBe(1);
+});
+
+test("an id that is not newer than a forgotten one may have been forgotten too", () => {
+  const { time, ledger } = ledgerAt();
+  acknowledged(ledger, "call_05");
+  ledger.refuse("call_03", 1);
+  time.now = 5 * MINUTE;
+  ledger.refuse("call_04", 1);
+  time.now = 11 * MINUTE;
+  acknowledged(ledger, "call_09");
+
+  const doubtful = ["call_03", "call_04", "call_05", "call_06"].filter((callId) => ledger.mayHaveForgotten(callId));
+
+  expect(doubtful).toEqual(["call_03", "call_05"]);
+});
+
 test("a refusal covers its attempt and older ones, and never shrinks", () => {
   const { ledger } = ledgerAt();
   ledger.refuse("c1", 3);
   ledger.refuse("c1", 2);
 
   expect([2, 3, 4].map((attempt) => ledger.refuses("c1", attempt))).toEqual([true, true, false]);
+});
+
+test("a call that may have been forgotten is answered as unknown, so that it is not delivered again", async () => {
+  const sent: string[] = [];
+  const link = { open: true, send: (text: string) => void sent.push(text), sendIfIdle() {}, close() {} };
+  const service = handService();
+  const calls = createCalls({ service: () => service, concurrency: 16, log: silentLog, currentLink: () => link });
+  const idAt = (time: number) => `call_${String(time).padStart(12, "0")}`;
+  for (let time = 0; time < 10_001; time++) calls.receive(callFrame(idAt(time)), link);
+  await until(() => sent.length === 10_001, "the results");
+  for (let time = 0; time < 10_001; time++) calls.acknowledge(idAt(time));
+  const ask = (time: number) => {
+    sent.length = 0;
+    calls.query({ type: "callQuery", callId: idAt(time), attempt: 1 }, link);
+    return sent.map((text) => JSON.parse(text) as object);
+  };
+
+  expect(ask(0)).toMatchObject([{ type: "result", callId: idAt(0), outcome: { ok: false, code: "outcome_unknown" } }]);
+  expect(ask(20_000)).toMatchObject([{ type: "callState", callId: idAt(20_000), state: "unseen" }]);
+  expect(service.invoked).toHaveLength(10_001);
 });
