@@ -14,7 +14,9 @@ import { addServeCommand } from "./commands/serve.ts";
 import { dropUnset, readEnvironment } from "./config.ts";
 import { reasonOf } from "./failure.ts";
 import { examples } from "./options.ts";
-import { paintLog, tell } from "./output.ts";
+import { paintLog, say, tell, written } from "./output.ts";
+
+export { written };
 
 function createProgram(): Command {
   const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
@@ -25,6 +27,7 @@ function createProgram(): Command {
     .version(version)
     .helpCommand(false)
     .exitOverride()
+    .configureOutput({ writeOut: (text) => say(text.trimEnd()), writeErr: (text) => tell(text.trimEnd()) })
     .showHelpAfterError("(add --help for what is possible)");
   program.commandsGroup("Run:");
   addDevCommand(program);

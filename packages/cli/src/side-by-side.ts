@@ -1,7 +1,7 @@
-import { stripVTControlCharacters } from "node:util";
-import { paint } from "./output.ts";
+import { paint, terminalWidth } from "./output.ts";
+import { charactersOf, columnsOf, escapeControls, padColumns } from "./text.ts";
 
-const WIDTH = 100;
+const WIDEST = 100;
 const GAP = "  ";
 const WIDEST_NAME = 32;
 const NARROWEST_CELL = 14;
@@ -12,11 +12,16 @@ export interface ComparedRow {
   cells: string[];
 }
 
-/** A table no wider than 100 characters: cells wrap, and columns that do not fit beside the others stand below them. */
-export function sideBySide(title: string, columns: readonly string[], rows: readonly ComparedRow[]): string {
-  const named = Math.max(title.length, ...rows.map(({ name }) => name.length));
-  const nameWidth = Math.min(named, WIDEST_NAME);
-  const left = WIDTH - nameWidth;
+/** A table no wider than the terminal, and 100 columns at most: cells wrap, and columns that do not fit follow below. */
+export function sideBySide(
+  title: string,
+  columns: readonly string[],
+  rows: readonly ComparedRow[],
+  width = Math.min(WIDEST, terminalWidth()),
+): string {
+  const named = Math.max(columnsOf(title), ...rows.map(({ name }) => columnsOf(name)));
+  const nameWidth = Math.min(named, WIDEST_NAME, Math.max(1, width - NARROWEST_CELL - GAP.length));
+  const left = width - nameWidth;
   const perBlock = Math.max(1, Math.floor(left / (NARROWEST_CELL + GAP.length)));
   const blocks: string[] = [];
   for (let from = 0; from < columns.length; from += perBlock) {
@@ -33,17 +38,17 @@ function wrapRow(cells: readonly string[], widths: readonly number[]): string[] 
   const height = Math.max(...wrapped.map(({ length }) => length));
   return Array.from({ length: height }, (_, line) =>
     wrapped
-      .map((lines, column) => (lines[line] ?? "").padEnd(widths[column] ?? 0))
+      .map((lines, column) => padColumns(lines[line] ?? "", widths[column] ?? 0))
       .join(GAP)
       .trimEnd(),
   );
 }
 
-/** Lines of at most `width` characters, broken between words where that is possible. */
+/** Lines of at most `width` columns, broken between words where that is possible. */
 export function wrap(text: string, width: number): string[] {
-  return stripVTControlCharacters(text)
+  return escapeControls(text)
     .trim()
-    .split(/\r?\n/)
+    .split("\n")
     .flatMap((line) => wrapLine(line, width));
 }
 
@@ -52,13 +57,28 @@ function wrapLine(text: string, width: number): string[] {
   let line = "";
   for (const word of text.split(/\s+/)) {
     const longer = line === "" ? word : `${line} ${word}`;
-    if (longer.length <= width) {
+    if (columnsOf(longer) <= width) {
       line = longer;
       continue;
     }
     if (line !== "") lines.push(line);
-    line = word;
-    for (; line.length > width; line = line.slice(width)) lines.push(line.slice(0, width));
+    const pieces = breakWord(word, width);
+    line = pieces.pop() ?? "";
+    lines.push(...pieces);
   }
   return [...lines, line];
+}
+
+function breakWord(word: string, width: number): string[] {
+  const pieces: string[] = [];
+  let [piece, used] = ["", 0];
+  for (const { character, columns } of charactersOf(word)) {
+    if (used + columns > width && piece !== "") {
+      pieces.push(piece);
+      [piece, used] = ["", 0];
+    }
+    piece += character;
+    used += columns;
+  }
+  return [...pieces, piece];
 }

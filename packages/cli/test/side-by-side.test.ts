@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { sideBySide, wrap } from "../src/side-by-side.ts";
+import { columnsOf } from "../src/text.ts";
 
 const lines = (text: string) => text.split("\n");
 
@@ -21,8 +22,17 @@ test("every word of a cell is kept, in its own column", () => {
   expect(lines(text)[1]).toMatch(/^answer +one two .* right$/);
 });
 
-test("lines keep their breaks and lose what would move a terminal's cursor", () => {
-  expect(wrap("first\n\u001b[31msecond\u001b[0m line", 20)).toEqual(["first", "second line"]);
+test("lines keep their breaks, and control characters are escaped", () => {
+  expect(wrap("first\n\u001b[31msecond line", 24)).toEqual(["first", "\\u001b[31msecond line"]);
   expect(wrap("", 5)).toEqual([""]);
   expect(wrap("abcdefghij kl", 4)).toEqual(["abcd", "efgh", "ij", "kl"]);
+});
+
+test("a narrow terminal and wide characters are respected", () => {
+  const rows = [{ name: "antwort", cells: ["注文は遅れています".repeat(4), "👩‍👩‍👧‍👦".repeat(20)] }];
+
+  const text = sideBySide("", ["客", "guest"], rows, 40);
+
+  for (const line of lines(text)) expect(columnsOf(line)).toBeLessThanOrEqual(40);
+  expect(text.match(/注/g)).toHaveLength(4);
 });

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ErrorBody, type QueryResponse, type RunEvent, type ToolCall } from "@patchbay/protocol";
 import { CommandFailure, reasonOf } from "../failure.ts";
+import { oneLine } from "../text.ts";
 import { followRun, isConnectionLoss, type AnyEvent } from "./follow.ts";
 
 export interface QueryTarget {
@@ -103,8 +104,9 @@ async function refusalOf(response: Response): Promise<Refusal> {
   const body = ErrorBody.safeParse(await response.json().catch(() => undefined));
   if (!body.success) return new Refusal(`The service answered ${response.status}.`, response, undefined);
   const { errorMessage, details = [] } = body.data;
-  const faults = details.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join("; ");
-  return new Refusal(faults ? `${errorMessage} (${faults})` : errorMessage, response, body.data);
+  const faults = details.map(({ path, message }) => (path ? `${path}: ${message}` : message));
+  const further = faults.filter((fault) => !errorMessage.includes(fault)).join("; ");
+  return new Refusal(oneLine(further ? `${errorMessage} (${further})` : errorMessage), response, body.data);
 }
 
 function noteCall(calls: Map<string, ToolCall>, event: Extract<RunEvent, { type: "toolCall" | "toolResult" }>): void {

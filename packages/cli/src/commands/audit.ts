@@ -2,6 +2,7 @@ import type { Admin } from "@patchbay/control-plane";
 import type { Command } from "commander";
 import { agentOption, examples, option, parseCount } from "../options.ts";
 import { table } from "../output.ts";
+import { oneLine } from "../text.ts";
 import { adminCommand, administer, type AdminOptions } from "./administer.ts";
 
 interface AuditOptions extends AdminOptions {
@@ -69,7 +70,7 @@ function show({ items, nextCursor, access }: Shown): string {
   const headings = ["time", "action", "function", "role", "rule", "about", "detail"];
   const lines = [table(headings, items.map(cells), "Nothing yet.")];
   if (access) {
-    const to = access.role === null ? "Without a role" : `Role ${access.role}`;
+    const to = access.role === null ? "Without a role" : `Role ${oneLine(access.role)}`;
     lines.push("", `${to} was shown: ${listed(access.visible)}`, `and not: ${listed(access.hidden)}`);
   }
   if (nextCursor !== null) lines.push("", `There is more: --cursor ${nextCursor}`);
@@ -83,4 +84,4 @@ function cells({ at, action, functionName, role, rule, runId, keyId, agentId, de
 
 const wordsOf = (value: unknown): string => (Array.isArray(value) ? value.join(" ") : String(value));
 
-const listed = (names: readonly string[]): string => (names.length === 0 ? "nothing" : names.join(", "));
+const listed = (names: readonly string[]): string => (names.length === 0 ? "nothing" : oneLine(names.join(", ")));

@@ -3,6 +3,7 @@ import { createQueryClient, Refusal, type QueryBody, type QueryTarget } from "..
 import type { AnyEvent } from "../client/follow.ts";
 import { CommandFailure } from "../failure.ts";
 import { paintLog, printJson, say, tell } from "../output.ts";
+import { oneLine } from "../text.ts";
 import { queryAs } from "./query-as.ts";
 import { readDevCredentials } from "../dev/credentials.ts";
 
@@ -35,7 +36,7 @@ export async function query(text: string, options: QueryOptions): Promise<void> 
     const answer = options.stream ? await client.stream(body, showEvent) : await client.query(body);
     if (options.json) printJson(answer);
     else showAnswer(answer);
-    if (!answer.success) throw new CommandFailure(hintFor(answer));
+    if (!answer.success) throw new CommandFailure(oneLine(hintFor(answer)));
   } catch (error) {
     if (options.json && error instanceof Refusal && error.body) printJson(error.body);
     throw error;
@@ -55,7 +56,7 @@ function targetOf({ url, agent, key, dataDir }: QueryOptions): QueryTarget {
 
 function showAnswer(answer: QueryResponse): void {
   if (answer.success) say(answer.response);
-  for (const warning of answer.warnings ?? []) tell(`${paintLog("yellow", "warning")} ${warning}`);
+  for (const warning of answer.warnings ?? []) tell(`${paintLog("yellow", "warning")} ${oneLine(warning)}`);
   tell(paintLog("dim", `${answer.executionTimeMs} ms · to continue: --thread ${answer.threadId}`));
 }
 
@@ -65,12 +66,13 @@ function hintFor({ errorMessage, code }: QueryResponse): string {
 }
 
 function showEvent(event: AnyEvent): void {
-  if (event.type === "thought") tell(paintLog("dim", `· ${event.content}`));
-  if (event.type === "toolCall") tell(`${paintLog("cyan", "→")} ${event.toolName} ${brief(event.parameters)}`);
+  // Lines after the first are indented, so that a thought cannot pass for a call.
+  if (event.type === "thought") tell(paintLog("dim", `· ${event.content.replaceAll("\n", "\n  ")}`));
+  if (event.type === "toolCall") tell(`${paintLog("cyan", "→")} ${oneLine(event.toolName)} ${brief(event.parameters)}`);
   if (event.type === "toolResult" && event.success)
-    tell(`${paintLog("green", "✓")} ${event.toolName} ${brief(event.result)}`);
+    tell(`${paintLog("green", "✓")} ${oneLine(event.toolName)} ${brief(event.result)}`);
   if (event.type === "toolResult" && !event.success)
-    tell(`${paintLog("red", "✗")} ${event.toolName} ${event.errorMessage}`);
+    tell(`${paintLog("red", "✗")} ${oneLine(event.toolName)} ${oneLine(event.errorMessage ?? "")}`);
 }
 
 function brief(value: unknown): string {

@@ -1,0 +1,43 @@
+/**
+ * Control characters that text from outside must not send to a terminal: C0 but tab and newline, DEL, C1, line and
+ * paragraph separators, and the marks that turn the direction of text.
+ */
+// oxlint-disable-next-line no-control-regex
+const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
+/** Text with its control characters written as `\u001b`, which JSON reads back. Newlines and tabs stay. */
+export function escapeControls(text: string): string {
+  return text.replaceAll("\r\n", "\n").replace(CONTROL, escaped);
+}
+
+/** As `escapeControls`, on one line: for text that must not begin a line of its own. */
+export function oneLine(text: string): string {
+  return escapeControls(text).replace(/[\n\t]/g, (character) => (character === "\n" ? "\\n" : " "));
+}
+
+const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+
+const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" });
+
+/** East Asian wide and full-width characters, as Unicode's EastAsianWidth.txt has them by script and block. */
+const WIDE =
+  /^[\p{Script=Han}\p{Script=Hangul}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Yi}\u3000-\u303e\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6]/u;
+const EMOJI = /^\p{Emoji_Presentation}|\ufe0f/u;
+
+/** The columns of a terminal that each character of a text takes, character by character as people see them. */
+export function* charactersOf(text: string): Generator<{ character: string; columns: number }> {
+  for (const { segment } of graphemes.segment(text))
+    yield { character: segment, columns: WIDE.test(segment) || EMOJI.test(segment) ? 2 : 1 };
+}
+
+/** The columns of a terminal that a text takes. */
+export function columnsOf(text: string): number {
+  let columns = 0;
+  for (const character of charactersOf(text)) columns += character.columns;
+  return columns;
+}
+
+/** The text, filled up with spaces to so many columns. */
+export function padColumns(text: string, columns: number): string {
+  return text + " ".repeat(Math.max(0, columns - columnsOf(text)));
+}
