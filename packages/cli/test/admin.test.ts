@@ -53,6 +53,18 @@ test("an agent is made with a key, changed and deleted", async () => {
   expect(await admin.json("agents", "list")).toEqual({ items: [] });
 });
 
+test("an agent is set to wait for a confirmation of functions that widen access", async () => {
+  await using admin = await administration();
+  const { agentId = "" } = await admin.json("agents", "create", "Desk");
+  expect((await admin.json("agents", "list")).items).toMatchObject([{ agentId, accessChanges: "follow" }]);
+
+  const changed = await admin.json("agents", "update", agentId, "--access-changes", "confirm");
+
+  expect(changed).toMatchObject({ name: "Desk", accessChanges: "confirm" });
+  expect((await admin.json("agents", "list")).items).toMatchObject([{ agentId, accessChanges: "confirm" }]);
+  expect((await admin.run("agents", "update", agentId, "--access-changes", "ask")).stderr).toContain("follow, confirm");
+});
+
 test("a credential is replaced by a new secret, and the old one goes on for the overlap alone", async () => {
   await using admin = await administration();
   const { agentId = "" } = await admin.json("agents", "create", "Desk");

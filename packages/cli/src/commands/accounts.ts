@@ -1,7 +1,14 @@
+import { AccessChanges } from "@patchbay/protocol";
 import type { Command } from "commander";
 import { examples, option, tiersOption } from "../options.ts";
 import { fields, table } from "../output.ts";
 import { adminCommand, administer, SHOWN_ONCE, type AdminOptions } from "./administer.ts";
+
+interface AgentSettings {
+  name?: string;
+  instructions?: string;
+  accessChanges?: AccessChanges;
+}
 
 const orgOption = () => option("--org <id>", "the organisation");
 const instructionsOption = () => option("--instructions <text>", "what the agent is told before every query");
@@ -79,24 +86,34 @@ function addAgents(program: Command): void {
           ),
       ),
     );
-  adminCommand(agents, "update <id>", "change an agent's name or instructions")
+  const update = adminCommand(agents, "update <id>", "change an agent's settings")
     .addOption(option("--name <name>", "the new name"))
     .addOption(instructionsOption())
-    .action(
-      (id: string, { name, instructions, ...options }: AdminOptions & { name?: string; instructions?: string }) => {
-        const change = { ...(name !== undefined && { name }), ...(instructions !== undefined && { instructions }) };
-        return administer(
-          options,
-          (admin) => admin.updateAgent(id, change),
-          (agent) =>
-            fields([
-              ["agent", agent.agentId],
-              ["name", agent.name],
-              ["instructions", agent.instructions],
-            ]),
-        );
-      },
-    );
+    .addOption(
+      option(
+        "--access-changes <mode>",
+        "functions that widen access are used at once (follow), or after a developer or an owner confirms them (confirm)",
+      ).choices(AccessChanges.options),
+    )
+    .action((id: string, { name, instructions, accessChanges, ...options }: AdminOptions & AgentSettings) => {
+      const change = {
+        ...(name !== undefined && { name }),
+        ...(instructions !== undefined && { instructions }),
+        ...(accessChanges !== undefined && { accessChanges }),
+      };
+      return administer(
+        options,
+        (admin) => admin.updateAgent(id, change),
+        (agent) =>
+          fields([
+            ["agent", agent.agentId],
+            ["name", agent.name],
+            ["instructions", agent.instructions],
+            ["access changes", agent.accessChanges],
+          ]),
+      );
+    });
+  examples(update, "patchbay agents update agt_... --access-changes confirm");
   adminCommand(agents, "delete <id>", "delete an agent; its keys and tokens stop working").action(
     (id: string, options: AdminOptions) =>
       administer(

@@ -1,4 +1,4 @@
-import type { Agent, Org, Store } from "../ports/stores.ts";
+import type { Agent, AgentChange, Org, Store } from "../ports/stores.ts";
 import { AdminError, found } from "./admin-error.ts";
 import type { Credentials } from "./credentials.ts";
 import { randomBase62 } from "./secret.ts";
@@ -30,7 +30,7 @@ export interface AccountAdmin {
   /** With an API key. Without an `orgId` it goes to the only organisation; where there is none, a sandbox one is made. */
   createAgent(name: string, options?: { orgId?: string; instructions?: string }): Promise<CreatedAgent>;
   listAgents(orgId?: string): Promise<Agent[]>;
-  updateAgent(agentId: string, change: { name?: string; instructions?: string }): Promise<Agent>;
+  updateAgent(agentId: string, change: AgentChange): Promise<Agent>;
   /** Its keys and tokens open nothing any more. */
   deleteAgent(agentId: string): Promise<{ agentId: string }>;
   /** `usd` is a decimal amount as text, so that no digit is lost. */
@@ -94,16 +94,12 @@ export function accountAdmin(
 
     listAgents: (orgId) => accounts.listAgents(orgId),
 
-    async updateAgent(agentId, { name, instructions }) {
+    async updateAgent(agentId, { name, ...others }) {
       const { orgId } = await agentOf(agentId);
-      const change = {
-        ...(name !== undefined && { name: named(name) }),
-        ...(instructions !== undefined && { instructions }),
-      };
+      const change = { ...(name !== undefined && { name: named(name) }), ...others };
       await accounts.updateAgent(agentId, change);
-      await audit.record([
-        { orgId, agentId, action: "agent.updated", detail: { changed: Object.keys(change) }, ...who },
-      ]);
+      const detail = { changed: Object.keys(change), ...accessChangesIn(change) };
+      await audit.record([{ orgId, agentId, action: "agent.updated", detail, ...who }]);
       return agentOf(agentId);
     },
 
@@ -127,6 +123,11 @@ export function accountAdmin(
       return creditsOf(orgId);
     },
   };
+}
+
+/** Whether wider function sets are used unasked is worth an entry with its value. */
+function accessChangesIn({ accessChanges }: AgentChange): AgentChange {
+  return accessChanges === undefined ? {} : { accessChanges };
 }
 
 function named(name: string): string {

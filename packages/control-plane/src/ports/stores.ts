@@ -1,4 +1,4 @@
-import type { Manifest, ThreadPage, ThreadDetail, Widening } from "@patchbay/protocol";
+import type { AccessChanges, Manifest, ThreadPage, ThreadDetail, Widening } from "@patchbay/protocol";
 import type { ConsoleStore } from "./console-store.ts";
 import type { AuditEntry } from "./records.ts";
 import type { CallStore, RunStore } from "./run-store.ts";
@@ -14,7 +14,11 @@ export interface Agent {
   orgId: string;
   name: string;
   instructions: string;
+  accessChanges: AccessChanges;
 }
+
+/** Settings of an agent that are changed; the others stay. */
+export type AgentChange = Partial<Pick<Agent, "name" | "instructions" | "accessChanges">>;
 
 /** `api`: queries. `runtime`: connects functions. `access`: the local variant. None opens what another opens. */
 export type CredentialKind = "api" | "runtime" | "access";
@@ -52,10 +56,11 @@ export interface AccountStore {
   listOrgs(): Promise<Org[]>;
   getOrg(orgId: string): Promise<Org | undefined>;
   renameOrg(orgId: string, name: string): Promise<void>;
-  createAgent(agent: Agent): Promise<void>;
+  /** It follows changes of access. */
+  createAgent(agent: Omit<Agent, "accessChanges">): Promise<void>;
   listAgents(orgId?: string): Promise<Agent[]>;
   getAgent(agentId: string): Promise<Agent | undefined>;
-  updateAgent(agentId: string, change: { name?: string; instructions?: string }): Promise<boolean>;
+  updateAgent(agentId: string, change: AgentChange): Promise<boolean>;
   /** Its credentials stop working with it; its runs and threads stay until they are erased. */
   deleteAgent(agentId: string): Promise<boolean>;
   createCredential(credential: NewCredential): Promise<void>;

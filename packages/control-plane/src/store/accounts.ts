@@ -53,11 +53,15 @@ function agents(engine: Engine): Pick<Accounts, AgentMethod> {
       const [row] = await livingById(engine, { agentId });
       return row && toAgent(row);
     },
-    async updateAgent(agentId, change) {
+    async updateAgent(agentId, { accessChanges, ...change }) {
       const changed = await db
         .updateTable("agents")
         // An empty change must still be a statement, and tell whether the agent is there.
-        .set((eb) => ({ name: eb.ref("name"), ...change }))
+        .set((eb) => ({
+          name: eb.ref("name"),
+          ...change,
+          ...(accessChanges !== undefined && { access_changes: accessChanges }),
+        }))
         .where("id", "=", agentId)
         .where("deleted_at", "is", null)
         .returning("id")
@@ -176,7 +180,8 @@ function toOrg(row: Schema["orgs"]): Org {
 }
 
 function toAgent(row: Selectable<Schema["agents"]>): Agent {
-  return { agentId: row.id, orgId: row.org_id, name: row.name, instructions: row.instructions };
+  const { id: agentId, org_id: orgId, name, instructions, access_changes: accessChanges } = row;
+  return { agentId, orgId, name, instructions, accessChanges };
 }
 
 function toCredential(row: CredentialRow & { tier: string }): Credential {

@@ -1,10 +1,11 @@
 import { sql, type Expression, type ExpressionBuilder, type SqlBool } from "kysely";
 import type { AuditEntry } from "../ports/records.ts";
 import type { AuditFilter, AuditRow, AuditStore } from "../ports/stores.ts";
+import type { AuditTableRow } from "./audit-row.ts";
 import { fromJson, present, toJson } from "./columns.ts";
 import { parseCursor, toCursor } from "./page-cursor.ts";
 import { sortableId } from "./sortable-id.ts";
-import type { AuditTableRow, Engine, Schema } from "./schema.ts";
+import type { Engine, Schema } from "./schema.ts";
 import { insertion } from "./statement.ts";
 import { transact } from "./transact.ts";
 

@@ -10,6 +10,7 @@ import * as figures from "./migrations/0009-figures.ts";
 import * as runLists from "./migrations/0010-run-lists.ts";
 import * as waterfall from "./migrations/0011-waterfall.ts";
 import * as functionSets from "./migrations/0012-function-sets.ts";
+import * as accessChanges from "./migrations/0013-access-changes.ts";
 import * as idempotencyScope from "./migrations/0016-idempotency-scope.ts";
 import * as linkAuthors from "./migrations/0020-link-authors.ts";
 import type { Schema } from "./schema.ts";
@@ -26,6 +27,7 @@ const MIGRATIONS: Record<string, Migration> = {
   "0010-run-lists": runLists,
   "0011-waterfall": waterfall,
   "0012-function-sets": functionSets,
+  "0013-access-changes": accessChanges,
   "0016-idempotency-scope": idempotencyScope,
   "0020-link-authors": linkAuthors,
 };

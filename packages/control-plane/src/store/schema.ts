@@ -1,6 +1,6 @@
 import type { DatabaseConnection, Generated, Kysely, Selectable } from "kysely";
 import type {
-  JsonObject,
+  AccessChanges,
   JsonValue,
   CallOutcome,
   Manifest,
@@ -13,6 +13,7 @@ import type { LinkKind } from "../ports/console-store.ts";
 import type { Message } from "../ports/model-provider.ts";
 import type { EarlierAttempt, ModelRetry, RunRequest, TurnTiming } from "../ports/records.ts";
 import type { CredentialKind } from "../ports/stores.ts";
+import type { AuditTableRow } from "./audit-row.ts";
 import type { Json } from "./columns.ts";
 import type { StoreDialect } from "./dialect/dialect.ts";
 
@@ -40,6 +41,7 @@ export interface Schema {
     org_id: string;
     name: string;
     instructions: string;
+    access_changes: Generated<AccessChanges>;
     created_at: number;
     deleted_at: number | null;
     /** Counts the positions of its function sets. */
@@ -281,20 +283,4 @@ interface CallTable {
   late: Generated<number>;
   created_at: number;
   finished_at: number | null;
-}
-
-export interface AuditTableRow {
-  id: string;
-  org_id: string;
-  agent_id: string | null;
-  run_id: string | null;
-  call_id: string | null;
-  action: string;
-  role: string | null;
-  key_id: string | null;
-  function_name: string | null;
-  rule: string | null;
-  manifest_hash: string | null;
-  detail: Json<JsonObject> | null;
-  created_at: number;
 }

@@ -55,6 +55,7 @@ test("an agent is changed and deleted, and its keys go with it", async () => {
     orgId,
     name: "Buyer",
     instructions: "",
+    accessChanges: "follow",
   });
   expect(await office.admin.deleteAgent(agentId)).toEqual({ agentId });
 

@@ -50,6 +50,22 @@ test("what a member does to an agent stands in the audit log under the member's 
   expect((await desk.post(`/agents/${desk.agentId}/query`, { query: "Hello" })).status).toBe(401);
 });
 
+test("a member sets whether functions that widen access wait for a confirmation, and the audit log has the value", async () => {
+  await using desk = await openDesk();
+  const developer = await desk.member("developer");
+  expect(await developer.json("GET", desk.agent)).toMatchObject({ accessChanges: "follow" });
+
+  const changed = await developer.json("PATCH", desk.agent, { body: { accessChanges: "confirm" } });
+
+  expect(changed).toMatchObject({ name: "Desk", accessChanges: "confirm" });
+  expect(await failureOf(await developer.ask("PATCH", desk.agent, { body: { accessChanges: "ask" } }))).toEqual([
+    400,
+    "invalid_request",
+  ]);
+  const { items } = await desk.admin.listAdministration(desk.orgId, { action: "agent.updated" });
+  expect(items).toMatchObject([{ detail: { changed: ["accessChanges"], accessChanges: "confirm" } }]);
+});
+
 test("an empty change changes nothing and is not audited", async () => {
   await using desk = await openDesk();
   const developer = await desk.member("developer");

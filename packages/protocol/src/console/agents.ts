@@ -1,11 +1,13 @@
 import { z } from "zod";
 import { FunctionManifest } from "../manifest.ts";
+import { AccessChanges } from "../widening.ts";
 import { label, pageOf, time } from "./paging.ts";
 
 export const Agent = z.object({
   agentId: z.string(),
   name: z.string(),
   instructions: z.string(),
+  accessChanges: AccessChanges,
   createdAt: time,
   /** Runtimes connected now. */
   runtimes: z.number(),
@@ -20,7 +22,12 @@ export type Agent = z.infer<typeof Agent>;
 export const AgentPage = pageOf(Agent);
 
 export const NewAgent = z.object({ name: label, instructions: z.string().max(20_000).optional() });
-export const AgentChange = z.object({ name: label.optional(), instructions: z.string().max(20_000).optional() });
+export const AgentChange = z.object({
+  name: label.optional(),
+  instructions: z.string().max(20_000).optional(),
+  /** What happens when a function set widens access: it is used (`follow`), or it waits for a confirmation (`confirm`). */
+  accessChanges: AccessChanges.optional(),
+});
 
 /** `api` asks queries, `runtime` connects functions, `access` opens the local variant. */
 export const CredentialKind = z.enum(["api", "runtime", "access"]);

@@ -15,13 +15,14 @@ import { Field, Input, Textarea } from "../../ui/field.tsx";
 import { Time } from "../../ui/figures.tsx";
 import { GuardedButton } from "../../ui/guarded-button.tsx";
 import { PageHeader } from "../../ui/page-header.tsx";
+import { Select } from "../../ui/select.tsx";
 import { ErrorState, Fault, Loading, Skeleton } from "../../ui/states.tsx";
 
 const DeleteAgent = lazy(async () => ({ default: (await import("./delete-agent.tsx")).DeleteAgent }));
 
 const route = getRouteApi("/shell/agents/$agentId/settings");
 
-/** An agent's name and instructions, and its end. */
+/** An agent's name, instructions and how it takes changes of access, and its deletion. */
 export function AgentSettingsPage() {
   const { agentId } = route.useParams();
   const agent = useQuery(resource("/agents/:agent_id", { params: { agent_id: agentId } }));
@@ -47,18 +48,24 @@ export function AgentSettingsPage() {
 
 const INSTRUCTIONS_LIMIT = 20_000;
 
+const ACCESS_CHANGES = [
+  { value: "follow", label: "Use them at once" },
+  { value: "confirm", label: "Wait until a developer or an owner confirms them" },
+] as const;
+
 function General({ agent }: { agent: Agent }) {
   const mayChange = useMay("developer");
   const queries = useQueryClient();
   // Undefined while it is as it is stored, so that a change made elsewhere shows.
-  const [draft, setDraft] = useState<{ name?: string; instructions?: string }>({});
-  const { name = agent.name, instructions = agent.instructions } = draft;
-  const dirty = name.trim() !== agent.name || instructions !== agent.instructions;
+  const [draft, setDraft] = useState<Partial<Pick<Agent, "name" | "instructions" | "accessChanges">>>({});
+  const { name, instructions, accessChanges } = { ...agent, ...draft };
+  const dirty =
+    name.trim() !== agent.name || instructions !== agent.instructions || accessChanges !== agent.accessChanges;
   const save = useMutation({
     mutationFn: () =>
       api.patch("/agents/:agent_id", {
         params: { agent_id: agent.agentId },
-        body: { name: name.trim(), instructions },
+        body: { name: name.trim(), instructions, accessChanges },
       }),
     onSuccess: (saved) => {
       queries.setQueryData(resource("/agents/:agent_id", { params: { agent_id: agent.agentId } }).queryKey, saved);
@@ -116,6 +123,17 @@ function General({ agent }: { agent: Agent }) {
             readOnly={!mayChange}
             value={instructions}
             onChange={(event) => setDraft({ ...draft, instructions: event.target.value })}
+          />
+        </Field>
+        <Field
+          label="Functions that widen access"
+          hint="Functions that let a role do or see more than the ones before are listed on Access."
+        >
+          <Select
+            options={ACCESS_CHANGES}
+            disabled={!mayChange}
+            value={accessChanges}
+            onChange={(next) => setDraft({ ...draft, accessChanges: next })}
           />
         </Field>
         <Fault error={save.error} />

@@ -34,8 +34,12 @@ export function agentHandlers({ store, adminOf }: Pick<ConsoleDeps, "store" | "a
 
     async "PATCH /agents/:agent_id"({ by, params, body }) {
       const { agentId } = await agentOf(store, by.orgId, params.agent_id);
-      const { name, instructions } = body;
-      const change = { ...(name !== undefined && { name }), ...(instructions !== undefined && { instructions }) };
+      const { name, instructions, accessChanges } = body;
+      const change = {
+        ...(name !== undefined && { name }),
+        ...(instructions !== undefined && { instructions }),
+        ...(accessChanges !== undefined && { accessChanges }),
+      };
       if (Object.keys(change).length > 0) await adminOf(by.memberId).updateAgent(agentId, change);
       return shown(by.orgId, agentId);
     },

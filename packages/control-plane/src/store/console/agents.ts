@@ -90,6 +90,7 @@ async function withFunctions({ db }: Engine, rows: readonly Row[]): Promise<Agen
     agentId: row.id,
     name: row.name,
     instructions: row.instructions,
+    accessChanges: row.access_changes,
     createdAt: isoTime(row.created_at),
     runtimes: row.runtimes,
     functions: counts.get(row.id) ?? null,

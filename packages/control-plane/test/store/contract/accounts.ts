@@ -15,7 +15,8 @@ export function accountContract(place: MakePlace): void {
   test("organisations and agents are found as they were made", async () => {
     await using world = await openWorld(place);
     const { accounts } = world.store;
-    const agent = { agentId: world.agentId, orgId: world.orgId, name: "Clerk", instructions: "" };
+    const { agentId, orgId } = world;
+    const agent = { agentId, orgId, name: "Clerk", instructions: "", accessChanges: "follow" };
 
     expect(await accounts.listOrgs()).toEqual([{ orgId: world.orgId, name: "Desk", tier: "starter" }]);
     expect(await accounts.getOrg("org_none")).toBeUndefined();
@@ -25,6 +26,9 @@ export function accountContract(place: MakePlace): void {
     expect(await accounts.updateAgent(world.agentId, {})).toBe(true);
     expect(await accounts.updateAgent("agt_none", { name: "x" })).toBe(false);
     expect(await accounts.getAgent(world.agentId)).toEqual({ ...agent, instructions: "Be brief." });
+    expect(await accounts.updateAgent(world.agentId, { accessChanges: "confirm" })).toBe(true);
+    expect(await accounts.getAgent(world.agentId)).toMatchObject({ name: "Clerk", accessChanges: "confirm" });
+    expect(await world.store.console.agents.get(orgId, agentId)).toMatchObject({ accessChanges: "confirm" });
   });
 
   test("a credential is found by its kind and hash, with its organisation's tier", async () => {
