@@ -1,6 +1,6 @@
 import type { RunStatus } from "@patchbay/protocol";
 import type { AuditEntry, RunRecord } from "../ports/records.ts";
-import type { AuditFilter, Store } from "../ports/stores.ts";
+import type { AuditFilter, AuditRow, Store } from "../ports/stores.ts";
 import { found } from "./admin-error.ts";
 import { readAccess, type RunAccess } from "./run-access.ts";
 import { parseSince } from "./since.ts";
@@ -65,8 +65,17 @@ export function recordAdmin(store: Store): RecordAdmin {
     { since, limit = NEWEST, ...query }: AuditQuery,
   ): Promise<ListedAuditPage> {
     const from = since === undefined ? {} : { since: parseSince(since, Date.now()) };
-    const { items, nextCursor } = await audit.list({ ...query, ...whose, ...from, limit });
-    return { items: items.map(({ at, ...entry }) => ({ ...entry, at: new Date(at).toISOString() })), nextCursor };
+    const items: AuditRow[] = [];
+    let { cursor } = query;
+    // A page of a search is short where what is asked for is rare.
+    do {
+      const next = cursor === undefined ? {} : { cursor };
+      const page = await audit.list({ ...query, ...whose, ...from, ...next, limit: limit - items.length });
+      items.push(...page.items);
+      cursor = page.nextCursor ?? undefined;
+    } while (cursor !== undefined && items.length < limit);
+    const listed = items.map(({ at, ...entry }) => ({ ...entry, at: new Date(at).toISOString() }));
+    return { items: listed, nextCursor: cursor ?? null };
   }
 
   return {

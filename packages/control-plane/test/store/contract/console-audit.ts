@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { createAdmin } from "../../../src/accounts/admin.ts";
 import { openWorld, type MakePlace, type World } from "./world.ts";
 
 export function consoleAuditContract(place: MakePlace): void {
@@ -41,6 +42,28 @@ export function consoleAuditContract(place: MakePlace): void {
     expect(await actions(world, { functionName: "refund" })).toEqual(["call.succeeded"]);
     expect(await actions(world, { agentId, role: "clerk", since: world.clock.now() })).toEqual(["run.succeeded"]);
     expect(await actions(world, { agentId: "agt_9" })).toEqual([]);
+  });
+
+  test("a search looks at so many entries a page and goes on with the next page until it has found what is there", async () => {
+    await using world = await openWorld(place);
+    const { orgId, agentId, store } = world;
+    const about = { orgId, agentId, action: "run.started" };
+    await store.audit.record([{ ...about, role: "clerk" }]);
+    world.clock.advance(1);
+    for (let i = 0; i < 11; i++) {
+      await store.audit.record(Array.from({ length: 1_000 }, () => ({ ...about, role: "guest" })));
+      world.clock.advance(1);
+    }
+
+    const first = await store.console.audit.list(orgId, { limit: 5, role: "clerk" });
+    const next = await store.console.audit.list(orgId, { limit: 5, role: "clerk", cursor: first.nextCursor ?? "" });
+    const ofCommands = await store.audit.list({ agentId, limit: 5, role: "clerk" });
+
+    expect(first).toEqual({ items: [], nextCursor: expect.any(String) });
+    expect(next).toMatchObject({ items: [{ role: "clerk" }], nextCursor: null });
+    expect(ofCommands).toEqual({ items: [], nextCursor: expect.any(String) });
+    const found = await createAdmin({ store }).listAudit(agentId, { role: "clerk", limit: 5 });
+    expect(found).toMatchObject({ items: [{ role: "clerk" }], nextCursor: null });
   });
 
   test("an entry names the member that did it, one who was removed too, and never a member of another organisation", async () => {
