@@ -12,6 +12,7 @@ import * as waterfall from "./migrations/0011-waterfall.ts";
 import * as functionSets from "./migrations/0012-function-sets.ts";
 import * as accessChanges from "./migrations/0013-access-changes.ts";
 import * as idempotencyScope from "./migrations/0016-idempotency-scope.ts";
+import * as threadRoles from "./migrations/0018-thread-roles.ts";
 import * as linkAuthors from "./migrations/0020-link-authors.ts";
 import type { Schema } from "./schema.ts";
 
@@ -29,6 +30,7 @@ const MIGRATIONS: Record<string, Migration> = {
   "0012-function-sets": functionSets,
   "0013-access-changes": accessChanges,
   "0016-idempotency-scope": idempotencyScope,
+  "0018-thread-roles": threadRoles,
   "0020-link-authors": linkAuthors,
 };
 

@@ -10,6 +10,7 @@ import * as wall from "./migrations/0004-wall.ts";
 import * as memberWall from "./migrations/0006-members-wall.ts";
 import * as functionSetWall from "./migrations/0012-function-sets-wall.ts";
 import * as idempotencyScope from "./migrations/0016-idempotency-scope-postgres.ts";
+import * as threadRoleWall from "./migrations/0018-thread-roles-wall.ts";
 import type { Engine, Schema } from "./schema.ts";
 
 /** Connects to a database on a server and brings it to this version's form. */
@@ -49,6 +50,7 @@ const OF_POSTGRES = {
   "0006-members-wall": memberWall,
   "0012-function-sets-wall": functionSetWall,
   "0016-idempotency-scope": idempotencyScope,
+  "0018-thread-roles-wall": threadRoleWall,
 };
 
 async function withPatience<T>(

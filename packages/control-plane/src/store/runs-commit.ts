@@ -16,6 +16,7 @@ import { present, toJson } from "./columns.ts";
 import { hold, releaseHolds, settleHold } from "./credits.ts";
 import type { CallRow, Engine, RunRow, Schema } from "./schema.ts";
 import { insertion, statement } from "./statement.ts";
+import { touchRole } from "./thread-roles.ts";
 import { transact } from "./transact.ts";
 
 /** Whose rows a commit writes. */
@@ -43,7 +44,10 @@ export function runCommits(engine: Engine): Pick<RunStore, "commit"> {
 
 async function step(trx: Engine, lease: Lease, change: RunCommit): Promise<{ heldMicros: number }> {
   const { events, turn, calls, finish, audit } = change;
-  if (finish) await touchThread(trx, { runId: lease.runId });
+  if (finish) {
+    await touchThread(trx, { runId: lease.runId });
+    await touchRole(trx, { runId: lease.runId });
+  }
   const run = await advance(trx, lease, change);
   if (events?.length) await insertEvents(trx, run, events);
   if (turn) await insertTurn(trx, run, turn);

@@ -8,6 +8,7 @@ import { insertEvents } from "./runs-commit.ts";
 import { toRunRecord } from "./run-record.ts";
 import type { Engine, RunRow, Schema, ThreadRow } from "./schema.ts";
 import { statement } from "./statement.ts";
+import { noteRole, roleRowOf } from "./thread-roles.ts";
 import { titleOf } from "./thread-title.ts";
 import { transact } from "./transact.ts";
 
@@ -79,6 +80,7 @@ async function placeInThread(trx: Engine, run: NewRun): Promise<number | undefin
   if (newThread) {
     const of = { org_id: run.orgId, agent_id: agentId, session_id: sessionId ?? null };
     await insertThread(trx, { id: threadId, ...of, title: titleOf(run.request), last_position: 1 });
+    await noteRole(trx, roleRowOf(run, 1));
     return 1;
   }
   const { db, dialect } = trx;
@@ -93,6 +95,7 @@ async function placeInThread(trx: Engine, run: NewRun): Promise<number | undefin
     .where("agent_id", "=", agentId)
     .returning("last_position")
     .executeTakeFirst();
+  if (thread) await noteRole(trx, roleRowOf(run, thread.last_position));
   return thread?.last_position;
 }
 

@@ -50,6 +50,18 @@ export interface Schema {
   credentials: CredentialRow;
   sessions: { agent_id: string; id: string; org_id: string; created_at: number; last_seen_at: number };
   threads: ThreadRow;
+  /** Which roles a thread has runs of; '' stands for runs without a role. */
+  thread_roles: {
+    thread_id: string;
+    role: string;
+    org_id: string;
+    agent_id: string;
+    /** That of the role's newest run with one. */
+    session_id: string | null;
+    first_position: number;
+    created_at: number;
+    updated_at: number;
+  };
   runs: RunRow;
   /** Valid for 24 h; its run may be inserted later in the same transaction. `scope`: the lineage of the credential that used it. */
   idempotency_keys: {

@@ -1,14 +1,12 @@
 import type { ThreadDetail, ThreadSummary } from "@patchbay/protocol";
-import type { Expression, ExpressionBuilder, SqlBool } from "kysely";
 import type { ThreadStore } from "../ports/stores.ts";
 import { fromJson, isoTime } from "./columns.ts";
 import { releaseHolds } from "./credits.ts";
-import { parseCursor, toCursor } from "./page-cursor.ts";
-import type { Engine, RunRow, Schema, ThreadRow } from "./schema.ts";
-import { titleOf } from "./thread-title.ts";
+import { olderThan } from "./console/keyset.ts";
+import { toCursor } from "./page-cursor.ts";
+import type { Engine, RunRow, ThreadRow } from "./schema.ts";
+import { ofRoles, summariesOf, threadsOfRoles } from "./thread-roles.ts";
 import { transact } from "./transact.ts";
-
-type Roles = readonly string[] | undefined;
 
 export function threadStore(engine: Engine): ThreadStore {
   const { db } = engine;
@@ -18,44 +16,37 @@ export function threadStore(engine: Engine): ThreadStore {
     },
 
     async list(agentId, { limit, cursor, roles }) {
-      let query = db
+      const from = { limit, ...(cursor !== undefined && { cursor }) };
+      if (roles) return threadsOfRoles(engine, agentId, { ...from, roles });
+      const rows = await engine.reads
         .selectFrom("threads")
         .selectAll()
         .where("agent_id", "=", agentId)
-        .$if(roles !== undefined, (pinned) =>
-          pinned
-            .select((eb) => firstVisible(eb, roles).as("request"))
-            .where((eb) => eb.exists(firstVisible(eb, roles))),
-        );
-      if (cursor !== undefined) {
-        const last = parseCursor(cursor);
-        query = query.where((eb) =>
-          eb.or([eb("updated_at", "<", last.at), eb.and([eb("updated_at", "=", last.at), eb("id", "<", last.id)])]),
-        );
-      }
-      const rows = await query
+        .$if(cursor !== undefined, (narrowed) => narrowed.where(olderThan(cursor!, { at: "updated_at", id: "id" })))
         .orderBy("updated_at", "desc")
         .orderBy("id", "desc")
         .limit(limit + 1)
         .execute();
       const page = rows.slice(0, limit);
       const last = page.at(-1);
-      const items = page.map((row) => toSummary(row, row.request));
+      const items = page.map(toSummary);
       return { items, nextCursor: rows.length > limit && last ? toCursor({ at: last.updated_at, id: last.id }) : null };
     },
 
     async get(agentId, threadId, { roles }) {
       const thread = await findThread(engine, agentId, threadId);
       if (!thread) return undefined;
+      // A key pinned to roles sees neither sessions nor times of others.
+      const [summary] = roles ? await summariesOf(engine, [threadId], roles) : [toSummary(thread)];
+      if (!summary) return undefined;
       const runs = await db
         .selectFrom("runs")
         .select(["id", "status", "request", "result", "created_at", "finished_at"])
         .where("thread_id", "=", threadId)
-        .where((eb) => ofRoles(eb, roles))
+        .$if(roles !== undefined, (pinned) => pinned.where((eb) => ofRoles(eb, roles!)))
         .orderBy("position")
         .execute();
-      if (roles && runs.length === 0) return undefined;
-      return { ...toSummary(thread, roles && runs[0]?.request), messages: runs.flatMap(toMessages) };
+      return { ...summary, messages: runs.flatMap(toMessages) };
     },
 
     async erase(agentId, threadId) {
@@ -105,30 +96,11 @@ async function lockUnfinished({ db }: Engine, threadId: string): Promise<{ runId
   return runs.map((run) => ({ runId: run.id, orgId: run.org_id }));
 }
 
-function firstVisible(eb: ExpressionBuilder<Schema, "threads">, roles: Roles) {
-  return eb
-    .selectFrom("runs")
-    .select("runs.request")
-    .whereRef("runs.thread_id", "=", "threads.id")
-    .where((inner) => ofRoles(inner, roles))
-    .orderBy("runs.position")
-    .limit(1);
-}
-
-/** Runs of these roles and of no role; all runs when none are named. */
-function ofRoles<T extends keyof Schema>(eb: ExpressionBuilder<Schema, T | "runs">, roles: Roles): Expression<SqlBool> {
-  if (!roles) return eb.lit(true);
-  const runs = eb as ExpressionBuilder<Schema, "runs">;
-  const roleless = runs("runs.role", "is", null);
-  return roles.length === 0 ? roleless : runs.or([roleless, runs("runs.role", "in", roles)]);
-}
-
-/** A thread is called by the first query that the reader may see: the one it began with may be another role's. */
-function toSummary(row: ThreadRow, firstSeen: RunRow["request"] | null | undefined): ThreadSummary {
+function toSummary(row: ThreadRow): ThreadSummary {
   return {
     threadId: row.id,
     sessionId: row.session_id,
-    title: firstSeen ? titleOf(fromJson(firstSeen)) : row.title,
+    title: row.title,
     createdAt: isoTime(row.created_at),
     updatedAt: isoTime(row.updated_at),
   };

@@ -56,6 +56,9 @@ for (const [engine, open] of Object.entries(ENGINES))
     const byKey = (keyId: string) => store.runs.findByIdempotencyKey({ agentId: "agt_1", keyId }, "order-7");
     expect(await byKey("key_1")).toMatchObject({ runId: "run_1" });
     expect(await byKey("key_2")).toBeUndefined();
+    const ofClerks = await store.threads.list("agt_1", { limit: 9, roles: ["clerk"] });
+    expect(ofClerks.items).toMatchObject([{ threadId: "thr_1", title: "Hi" }]);
+    expect((await store.threads.list("agt_1", { limit: 9, roles: ["guest"] })).items).toEqual([]);
   });
 
 /** One query as a clerk with calls of each outcome, and one that never ended. */

@@ -108,6 +108,57 @@ export function threadContract(place: MakePlace): void {
     });
   });
 
+  test("a pinned key lists each visible thread once, by the newest run that it may see, page by page", async () => {
+    await using world = await openWorld(place);
+    const { store, clock, agentId } = world;
+    const ask = async (threadId: string, role?: string) => {
+      clock.advance(1000);
+      const newThread = !(await store.threads.exists(agentId, threadId));
+      const run = await world.start({
+        threadId,
+        newThread,
+        request: sampleRequest(role === undefined ? {} : { role }),
+      });
+      await world.finish(run);
+    };
+    for (let i = 0; i < 9; i++) await ask(`thr_${i}`, ["clerk", "guest", "manager"][i % 3]);
+    // These have newer runs of another visible role, which is where they stand now.
+    for (const i of [0, 3, 6]) await ask(`thr_${i}`, "guest");
+    await ask("thr_4");
+    await ask("thr_1", "manager");
+
+    const seen: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const asked = { limit: 2, roles: ["clerk", "guest"], ...(cursor && { cursor }) };
+      const page = await store.threads.list(agentId, asked);
+      seen.push(...page.items.map(({ threadId }) => threadId));
+      cursor = page.nextCursor ?? undefined;
+    } while (cursor);
+
+    expect(seen).toEqual(["thr_4", "thr_6", "thr_3", "thr_0", "thr_7", "thr_1"]);
+  });
+
+  test("a pinned key sees no session and no time of another role's runs", async () => {
+    await using world = await openWorld(place);
+    const { store, clock, agentId } = world;
+    const own = await world.start({ sessionId: "s-own", request: sampleRequest({ role: "clerk", query: "mine" }) });
+    await world.finish(own);
+    const seenAt = new Date(clock.now()).toISOString();
+    clock.advance(60_000);
+    const { threadId } = own;
+    const other = await world.start({ threadId, sessionId: "s-other", request: sampleRequest({ role: "manager" }) });
+    await world.finish(other);
+
+    const { items } = await store.threads.list(agentId, { limit: 9, roles: ["clerk"] });
+    const detail = await store.threads.get(agentId, threadId, { roles: ["clerk"] });
+
+    const summary = { threadId, sessionId: "s-own", title: "mine", createdAt: seenAt, updatedAt: seenAt };
+    expect(items).toEqual([summary]);
+    expect(detail).toMatchObject(summary);
+    expect((await store.threads.list(agentId, { limit: 9 })).items).toMatchObject([{ sessionId: "s-other" }]);
+  });
+
   test("an erased thread takes its runs, events, turns, calls and keys with it; what was paid stays", async () => {
     await using world = await openWorld(place);
     const run = await world.start({ idempotency: { key: "k", bodyHash: "b" } });
