@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { DEFAULT_LIMITS, type OperatorLimits } from "@patchbay/protocol";
+import { createAccessWatch } from "./access-watch.ts";
 import { createAdmin, type Admin } from "./accounts/admin.ts";
 import { createAuthenticator } from "./accounts/authenticate.ts";
 import { createRateLimiter } from "./accounts/rate-limit.ts";
@@ -7,6 +8,7 @@ import { DEFAULT_TIERS, tierNamed, type Tiers } from "./accounts/tiers.ts";
 import { mountConsole } from "./console/app.ts";
 import { createFunctionGateway } from "./gateway/gateway.ts";
 import { createHttpApp } from "./http/app.ts";
+import { createOpenStreams } from "./http/open-streams.ts";
 import { createHttpServer } from "./http/server.ts";
 import { openGround } from "./ground.ts";
 import { createLog } from "./log.ts";
@@ -93,6 +95,8 @@ export interface ControlPlane {
 }
 
 const FAREWELL_MS = 2_000;
+/** Streams whose key was revoked, or whose session is over, end within this time and what the store takes to say so. */
+const ACCESS_CHECK_MS = 2_000;
 const FOLLOW_MS = 2_500;
 /**
  * A bus that is not there at the start is waited for so long before this replica counts as ready: a loss of the bus takes
@@ -165,6 +169,16 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
     },
   );
 
+  const access = opening.use(
+    createAccessWatch({
+      valid: {
+        credential: (ids) => accounts.validCredentials(ids),
+        session: (ids) => store.console.signIn.validSessions(ids),
+      },
+      everyMs: ACCESS_CHECK_MS,
+      log,
+    }),
+  );
   const draining = new AbortController();
   const limiter = ground.alone
     ? createRateLimiter(tiers)
@@ -182,6 +196,7 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
         () => true,
         () => false,
       )),
+    streams: createOpenStreams({ limits, access, metrics }),
     metrics,
     log,
     clock,
@@ -203,6 +218,7 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
       gateway,
       models,
       tiers,
+      access,
       closing: draining.signal,
       retentionDays,
       auditDays,

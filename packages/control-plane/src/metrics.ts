@@ -52,6 +52,17 @@ export function createMetrics(): Metrics & MetricsPage {
     registers,
   });
   const streams = new Gauge({ name: "patchbay_streams_open", help: "Open event streams", registers });
+  const streamsRefused = new Counter({
+    name: "patchbay_streams_refused_total",
+    help: "Event streams refused by a limit, by the limit's name",
+    labelNames: ["limit"],
+    registers,
+  });
+  const streamsWaiting = new Gauge({
+    name: "patchbay_streams_waiting",
+    help: "Queries that wait for a place among the open event streams",
+    registers,
+  });
   const runtimes = new Gauge({ name: "patchbay_runtimes_connected", help: "Connected runtimes", registers });
 
   return {
@@ -70,11 +81,16 @@ export function createMetrics(): Metrics & MetricsPage {
     runtimeConnected: () => runtimes.inc(),
     runtimeDisconnected: () => runtimes.dec(),
     queryAnswered: (endpoint, outcome) => queries.inc({ endpoint, outcome }),
-    streamOpened() {
-      streams.inc();
-      return { [Symbol.dispose]: () => streams.dec() };
-    },
+    streamOpened: () => counted(streams),
+    streamRefused: (limit) => streamsRefused.inc({ limit }),
+    streamWaiting: () => counted(streamsWaiting),
     contentType: registry.contentType,
     read: () => registry.metrics(),
   };
+}
+
+/** Counts one more until disposed. */
+function counted(gauge: Gauge): Disposable {
+  gauge.inc();
+  return { [Symbol.dispose]: () => gauge.dec() };
 }

@@ -15,6 +15,8 @@ test("what was recorded is read in Prometheus's form", async () => {
   metrics.runtimeDisconnected();
   const open = metrics.streamOpened();
   metrics.streamOpened()[Symbol.dispose]();
+  metrics.streamRefused("streamsPerRun");
+  const waiting = metrics.streamWaiting();
 
   const page = await metrics.read();
 
@@ -31,10 +33,14 @@ test("what was recorded is read in Prometheus's form", async () => {
       'patchbay_tokens_total{provider="openai",kind="cached_input"} 4',
       "patchbay_runtimes_connected 1",
       "patchbay_streams_open 1",
+      'patchbay_streams_refused_total{limit="streamsPerRun"} 1',
+      "patchbay_streams_waiting 1",
     ]),
   );
   expect(page).toContain("process_cpu_user_seconds_total");
   open[Symbol.dispose]();
+  waiting[Symbol.dispose]();
+  expect(await metrics.read()).toContain("patchbay_streams_waiting 0");
 });
 
 test("two services in one process do not share figures", async () => {

@@ -1,11 +1,12 @@
 import type { Admin } from "../accounts/admin.ts";
 import type { Tiers } from "../accounts/tiers.ts";
 import type { HttpDeps } from "../http/deps.ts";
+import type { AccessWatch } from "../ports/access-watch.ts";
 import type { FunctionGateway } from "../ports/function-gateway.ts";
 import type { ModelCatalog } from "../ports/model-provider.ts";
 import type { Store } from "../ports/stores.ts";
 
-/** Everything the console stands on: what the HTTP layer does, and what is administered. */
+/** Dependencies of the console: those of the HTTP layer, and what is administered. */
 export interface ConsoleDeps extends HttpDeps {
   store: Store;
   /** Administers in the name of a member, whose id then stands in the audit log. */
@@ -13,6 +14,8 @@ export interface ConsoleDeps extends HttpDeps {
   gateway: FunctionGateway;
   models: ModelCatalog;
   tiers: Tiers;
+  /** Ends open views after their session. */
+  access: AccessWatch;
   /** Aborted when the process begins to stop. */
   closing: AbortSignal;
   /** Days that ended runs, and entries of the audit log, are kept. */

@@ -10,15 +10,15 @@ import { silentMetrics, type Metrics } from "../ports/metrics.ts";
 import type { CallStore } from "../ports/run-store.ts";
 import { ServiceError } from "../ports/service-error.ts";
 import type { RuntimeStore, Store } from "../ports/stores.ts";
+import { createAccessWatch } from "../access-watch.ts";
 import { createAnnouncer } from "./announcer.ts";
 import { createChoice } from "./choice.ts";
 import { createDeliveries } from "./delivery.ts";
 import { createDirectory } from "./directory.ts";
 import { createHolder } from "./holder.ts";
 import { hearHolders } from "./inbox.ts";
-import { type ValidKeys, watchKeys } from "./key-watch.ts";
 import { createLateResults } from "./late-results.ts";
-import type { Link } from "./link.ts";
+import { closeSocket, type Link } from "./link.ts";
 import { createManifests } from "./manifests.ts";
 import { type LinkFrame, receiveRuntime } from "./reception.ts";
 import { createRegistry } from "./registry.ts";
@@ -40,7 +40,7 @@ export interface FunctionGatewayOptions {
   bus: Bus;
   authenticate: Authenticate;
   /** Which of these runtime keys are neither revoked nor expired. */
-  validCredentials: ValidKeys;
+  validCredentials(keyIds: readonly string[]): Promise<ReadonlySet<string>>;
   replicaId: string;
   limits: OperatorLimits;
   clock: Clock;
@@ -109,6 +109,11 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
     storing: late.has,
   });
   const sockets = new Set<WebSocket>();
+  const access = createAccessWatch({
+    valid: { credential: options.validCredentials },
+    everyMs: options.keyCheckMs ?? 1_000,
+    log,
+  });
   const notes = new Set<Promise<void>>();
   let leaving = false;
   let lifeUnsaid = false;
@@ -120,7 +125,13 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
     accepted: (socket, transport, key) => {
       const { agentId } = key;
       sockets.add(socket);
-      socket.on("close", () => sockets.delete(socket));
+      const held = access.hold({ kind: "credential", id: key.keyId }, () =>
+        closeSocket(socket, LINK_CLOSE.keyRevoked, "the runtime key was revoked"),
+      );
+      socket.on("close", () => {
+        sockets.delete(socket);
+        held[Symbol.dispose]();
+      });
       socket.on("error", (error) => log.debug("a runtime's socket failed", { agentId, error }));
       const events = { welcomed, frame, ended };
       receiveRuntime(socket, transport, key, { store, within, replicaId, heartbeatMs, helloMs, log, events }).catch(
@@ -225,12 +236,12 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
   }
 
   const running = new DisposableStack();
+  running.use(access);
   const every = (ms: number, work: () => void): void => {
     running.adopt(setInterval(work, ms), clearInterval);
   };
   every(heartbeatMs, beat);
   every(HOUSEKEEPING_MS, housekeeping);
-  running.use(watchKeys({ registry, validKeys: options.validCredentials, everyMs: options.keyCheckMs ?? 1_000, log }));
   running.use(hearHolders({ bus, replicaId, pending, arrived }));
   running.use(
     watchRemoteCalls({ everyMs: callCheckMs, bus, calls, directory, busy: ways.busy, lost, pending, seek, log }),

@@ -6,6 +6,7 @@ import type { Log } from "../ports/log.ts";
 import type { Metrics, MetricsPage } from "../ports/metrics.ts";
 import type { Credential, CredentialKind, Store, ThreadStore } from "../ports/stores.ts";
 import type { Runs } from "../run/api.ts";
+import type { OpenStreams } from "./open-streams.ts";
 
 /** What is left of an organisation's allowance after this query was counted. */
 export interface RateLimitState {
@@ -16,7 +17,7 @@ export interface RateLimitState {
   resetSeconds: number;
 }
 
-/** Everything the HTTP layer stands on. */
+/** Dependencies of the HTTP layer. */
 export interface HttpDeps {
   runs: Runs;
   threads: Pick<ThreadStore, "list" | "get">;
@@ -28,7 +29,8 @@ export interface HttpDeps {
   rateLimit(orgId: string, tier: string): Promise<RateLimitState | undefined>;
   /** False while the store is out of reach, until the bus was reached for the first time, and once the process drains. */
   ready(): Promise<boolean>;
-  metrics: MetricsPage & Pick<Metrics, "queryAnswered" | "streamOpened">;
+  streams: OpenStreams;
+  metrics: MetricsPage & Pick<Metrics, "queryAnswered">;
   log: Log;
   clock: Clock;
   version: string;

@@ -10,6 +10,8 @@ const RETRY = "retry: 1000\n\n";
 
 export interface EventStreamOptions {
   follow(signal: AbortSignal): AsyncIterable<Followed>;
+  /** Aborted when the client may see no more: the stream then ends after the last complete event that was sent. */
+  revoked: AbortSignal;
   /** The form of an event's JSON for this client; absent for endpoint 2's. */
   translate?: (body: string) => string;
   clock: Clock;
@@ -28,7 +30,7 @@ export interface EventStreamOptions {
  * are there in one tick become one chunk. Ends after the terminal event, or after a complete event with a `retry:` line.
  */
 export function eventStream(options: EventStreamOptions): ReadableStream<Uint8Array> {
-  const { translate, clock, keepaliveMs, cut, onEnd, onFailure } = options;
+  const { revoked, translate, clock, keepaliveMs, cut, onEnd, onFailure } = options;
   const gone = new AbortController();
   const events = options.follow(gone.signal)[Symbol.asyncIterator]();
   const endsAt = clock.now() + options.maxAgeMs;
@@ -70,6 +72,13 @@ export function eventStream(options: EventStreamOptions): ReadableStream<Uint8Ar
     flushSoon();
   }
 
+  function revoke(): void {
+    if (closed || finished) return;
+    pending = "";
+    lastBody = "";
+    finish();
+  }
+
   /** Waits for the rest of this tick's events, which arrive before the next immediate. */
   function flushSoon(): void {
     if (flushing || !deliver) return;
@@ -107,10 +116,14 @@ export function eventStream(options: EventStreamOptions): ReadableStream<Uint8Ar
     // A flush may be due yet, and a stream that was cancelled takes no more bytes.
     deliver = undefined;
     clearTimeout(timer);
+    revoked.removeEventListener("abort", revoke);
     gone.abort();
     events.return?.().catch(() => undefined);
     onEnd();
   }
+
+  revoked.addEventListener("abort", revoke);
+  if (revoked.aborted) revoke();
 
   return new ReadableStream<Uint8Array>(
     {

@@ -9,13 +9,11 @@ import { parseLocalQuery, parseQuery, type Asked } from "./query-body.ts";
 import { countQuery } from "./rate-limit.ts";
 import { codeOf, json, nameRun } from "./reply.ts";
 import { hashBody, parseBody, readBody, requireJsonType } from "./request-body.ts";
-import { streamRun } from "./stream-run.ts";
+import { onPlace, ownerOf, streamRun, waitsForPlace, type StreamView } from "./stream-run.ts";
 
-/** A query that has its run: begun now, or found by its Idempotency-Key. */
-interface Begun {
-  run: RunHandle;
-  deltas: boolean;
-  joined?: true;
+/** A query that was read: with its run, where its Idempotency-Key has begun one. */
+interface Received extends Asked {
+  known?: RunHandle;
 }
 
 /** The three endpoints that take a query. */
@@ -23,9 +21,9 @@ export function queryRoutes(deps: HttpDeps): Record<"query" | "queryStream" | "l
   const { runs } = deps;
   return {
     query: (exchange) =>
-      counted(deps, "query", (accepted) =>
+      counted(deps, "query", (begun) =>
         asApiCaller(exchange, deps, async (caller) => {
-          const { run } = accepted(await beginKeyed(deps, exchange, caller));
+          const run = begun(await begin(deps, caller, await receive(deps, exchange, caller)));
           using _reader = runs.attach(run, { cancelWhenGone: cancelsWhenGone(exchange) });
           nameRun(exchange, run);
           const response = await runs.result(run, { signal: exchange.c.req.raw.signal });
@@ -35,54 +33,73 @@ export function queryRoutes(deps: HttpDeps): Record<"query" | "queryStream" | "l
       ),
 
     queryStream: (exchange) =>
-      counted(deps, "query-stream", (accepted) =>
-        asApiCaller(exchange, deps, async (caller) => {
-          const { run, deltas } = accepted(await beginKeyed(deps, exchange, caller));
-          return streamRun(deps, exchange, run, { after: 0, deltas, cancelWhenGone: cancelsWhenGone(exchange) });
-        }),
+      counted(deps, "query-stream", (begun) =>
+        asApiCaller(exchange, deps, async (caller) =>
+          streamQuery(deps, exchange, caller, await receive(deps, exchange, caller), begun, {
+            cancelWhenGone: cancelsWhenGone(exchange),
+          }),
+        ),
       ),
 
     localQueryStream: (exchange) =>
-      counted(deps, "local", (accepted) =>
+      counted(deps, "local", (begun) =>
         asLocalCaller(exchange, deps, async (caller) => {
           await countQuery(exchange, caller, deps.rateLimit);
           requireJsonType(exchange);
           const asked = parseLocalQuery(parseBody(await readBody(exchange), { exact: true }));
-          const run = await runs.start(caller, asked.query).catch(inLocalWords);
-          accepted({ run, deltas: asked.deltas });
-          return streamRun(deps, exchange, run, {
-            after: 0,
-            deltas: asked.deltas,
-            cancelWhenGone: false,
-            translate: toLocalJson,
-          });
+          const view = { cancelWhenGone: false, translate: toLocalJson };
+          return await streamQuery(deps, exchange, caller, asked, begun, view).catch(inLocalWords);
         }),
       ),
   };
 }
 
-async function beginKeyed(deps: HttpDeps, exchange: Exchange, caller: Caller): Promise<Begun> {
+/** Streams a query's run, which begins once there is a place among the open streams. */
+function streamQuery(
+  deps: HttpDeps,
+  exchange: Exchange,
+  caller: Caller,
+  received: Received,
+  begun: (run: Begun) => RunHandle,
+  view: Pick<StreamView, "cancelWhenGone" | "translate">,
+): Promise<Response> {
+  const { known, deltas } = received;
+  const wanted = { owner: ownerOf(caller), wait: waitsForPlace(caller), ...(known && { runId: known.runId }) };
+  return onPlace(deps, exchange, wanted, async (place) => {
+    const run = begun(await begin(deps, caller, received));
+    if (!known) place.follow(run.runId);
+    return streamRun(deps, exchange, run, { ...view, after: 0, deltas }, place);
+  });
+}
+
+async function receive(deps: HttpDeps, exchange: Exchange, caller: Caller): Promise<Received> {
   const key = exchange.c.req.header("Idempotency-Key");
   if (key === undefined) {
     await countQuery(exchange, caller, deps.rateLimit);
     requireJsonType(exchange);
-    return start(deps, caller, parseQuery(parseBody(await readBody(exchange))));
+    return parseQuery(parseBody(await readBody(exchange)));
   }
 
   const faults = faultsOfKey(key);
   const raw = await readBody(exchange);
   const idempotency = { key, bodyHash: hashBody(raw) };
   const known = faults.length === 0 ? await deps.runs.join(caller, key, idempotency.bodyHash) : undefined;
-  if (known) return { run: known, deltas: parseQuery(parseBody(raw)).deltas, joined: true };
+  if (known) return { ...parseQuery(parseBody(raw)), known };
 
   await countQuery(exchange, caller, deps.rateLimit);
   requireJsonType(exchange);
-  const asked = parseQuery(parseBody(raw), faults);
-  return start(deps, caller, { ...asked, query: { ...asked.query, idempotency } });
+  const { query, deltas } = parseQuery(parseBody(raw), faults);
+  return { query: { ...query, idempotency }, deltas };
 }
 
-async function start({ runs }: HttpDeps, caller: Caller, { query, deltas }: Asked): Promise<Begun> {
-  return { run: await runs.start(caller, query), deltas };
+/** A run that a query has, and whether it was there before. */
+interface Begun {
+  run: RunHandle;
+  joined: boolean;
+}
+
+async function begin({ runs }: HttpDeps, caller: Caller, { known, query }: Received): Promise<Begun> {
+  return known ? { run: known, joined: true } : { run: await runs.start(caller, query), joined: false };
 }
 
 export function faultsOfKey(key: string): Fault[] {
@@ -94,17 +111,17 @@ export function faultsOfKey(key: string): Fault[] {
 async function counted(
   { metrics }: HttpDeps,
   endpoint: QueryEndpoint,
-  answer: (accepted: (begun: Begun) => Begun) => Promise<Response>,
+  answer: (begun: (run: Begun) => RunHandle) => Promise<Response>,
 ): Promise<Response> {
-  let begun = false;
+  let hasRun = false;
   try {
-    return await answer((run) => {
-      begun = true;
-      metrics.queryAnswered(endpoint, run.joined ? "joined" : "accepted");
+    return await answer(({ run, joined }) => {
+      hasRun = true;
+      metrics.queryAnswered(endpoint, joined ? "joined" : "accepted");
       return run;
     });
   } catch (thrown) {
-    if (!begun) metrics.queryAnswered(endpoint, codeOf(thrown));
+    if (!hasRun) metrics.queryAnswered(endpoint, codeOf(thrown));
     throw thrown;
   }
 }

@@ -5,7 +5,7 @@ import type { Exchange, Handler, HttpDeps } from "./deps.ts";
 import { toLocalJson } from "./local-events.ts";
 import { invalid } from "./query-body.ts";
 import { json, noContent } from "./reply.ts";
-import { streamRun, type StreamView } from "./stream-run.ts";
+import { onPlace, ownerOf, streamRun, type StreamView } from "./stream-run.ts";
 
 /** How long the events of an ended run can be replayed. */
 const REPLAY_MS = 24 * 3_600_000;
@@ -22,7 +22,9 @@ export function runRoutes(deps: HttpDeps): Record<"runEvents" | "localRunEvents"
     if (run.finishedAgoMs !== undefined && asked >= run.lastEventId) return noContent(exchange);
     // An id from beyond the log was never sent: whoever names one is shown what comes.
     const after = Math.min(asked, run.lastEventId);
-    return streamRun(deps, exchange, run, { ...view, after, cancelWhenGone: false });
+    return onPlace(deps, exchange, { owner: ownerOf(caller), runId: run.runId, wait: false }, (place) =>
+      streamRun(deps, exchange, run, { ...view, after, cancelWhenGone: false }, place),
+    );
   }
 
   return {

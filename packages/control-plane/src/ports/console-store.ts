@@ -119,6 +119,8 @@ export interface SignInStore {
   /** Opens it with the password just given (or the link just followed). */
   openSession(session: { hash: string; memberId: string }): Promise<void>;
   session(hash: string): Promise<SessionRecord | undefined>;
+  /** Which of these sessions go on. */
+  validSessions(hashes: readonly string[]): Promise<ReadonlySet<string>>;
   /** Notes that the session, and so its member, was seen now. */
   touchSession(hash: string): Promise<void>;
   /** Puts a new secret in place of the old one, with the password just given again. False where the session is over. */

@@ -1,8 +1,11 @@
-import type { CallErrorCode, HttpErrorCode, RunErrorCode } from "@patchbay/protocol";
+import type { CallErrorCode, HttpErrorCode, OperatorLimits, RunErrorCode } from "@patchbay/protocol";
 import type { ModelErrorKind, TokenUsage } from "./model-provider.ts";
 
 /** The way a query came in: endpoint 1, 2 or 3. */
 export type QueryEndpoint = "query" | "query-stream" | "local";
+
+/** The limits on open event streams. */
+export type StreamLimit = keyof Pick<OperatorLimits, "streamsPerKey" | "streamsPerRun" | "streamsPerOrganisation">;
 
 /** Counts what happens. Labels are closed sets, never a user's text; recording never throws. */
 export interface Metrics {
@@ -22,6 +25,10 @@ export interface Metrics {
   queryAnswered(endpoint: QueryEndpoint, outcome: "accepted" | "joined" | HttpErrorCode): void;
   /** `disposed` when the stream has ended for whatever reason. */
   streamOpened(): Disposable;
+  /** An event stream was refused because a limit was reached. */
+  streamRefused(limit: StreamLimit): void;
+  /** A query waits for a place among the open streams; disposed when it has one or gave up. */
+  streamWaiting(): Disposable;
 }
 
 /** Records nothing. */
@@ -35,6 +42,8 @@ export const silentMetrics: Metrics = {
   runtimeDisconnected() {},
   queryAnswered() {},
   streamOpened: () => ({ [Symbol.dispose]() {} }),
+  streamRefused() {},
+  streamWaiting: () => ({ [Symbol.dispose]() {} }),
 };
 
 /** What a scrape of the figures reads. */

@@ -33,6 +33,7 @@ function open(run: ReturnType<typeof drivenRun>, more: Partial<EventStreamOption
   const ended: string[] = [];
   const stream = eventStream({
     follow: run.follow,
+    revoked: new AbortController().signal,
     clock: { now: () => Date.now(), sleep: () => Promise.reject(new Error("not used here")) },
     keepaliveMs: 10_000,
     maxAgeMs: 60_000,

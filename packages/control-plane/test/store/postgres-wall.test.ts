@@ -112,6 +112,7 @@ test("no method of the store finds anything by another organisation's ids", asyn
     changeRole: (await members.changeRole(b.orgId, b.memberId, "owner")) === "unknown" ? undefined : "changed",
     removeMember: (await members.remove(b.orgId, b.memberId)) === "unknown" ? undefined : "removed",
     session: await signIn.session(b.hash),
+    validSessions: [...(await signIn.validSessions([b.hash]))][0],
     rotateSession: (await signIn.rotateSession({ hash: b.hash, next: "x" })) || undefined,
     link: await signIn.link(b.hash),
     useLink: (await signIn.useLink(b.hash)) || undefined,

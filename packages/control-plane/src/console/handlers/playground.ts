@@ -2,11 +2,11 @@ import { askedBy, invalid } from "../../http/query-body.ts";
 import { cancelsWhenGone, faultsOfKey } from "../../http/query-routes.ts";
 import { countQuery } from "../../http/rate-limit.ts";
 import { hashJson } from "../../http/request-body.ts";
-import { streamRun } from "../../http/stream-run.ts";
+import { onPlace, streamRun, waitsForPlace } from "../../http/stream-run.ts";
 import type { ConsoleDeps } from "../deps.ts";
 import type { HandlersOf } from "../handler.ts";
 import { agentOf } from "./agent-of.ts";
-import { callerOf } from "./caller-of.ts";
+import { callerOf, ownerOf } from "./caller-of.ts";
 
 /** Queries as endpoint 2 takes them, by the same rules, but asked by a member and always with deltas. */
 export function playgroundHandlers(deps: ConsoleDeps): HandlersOf<"POST /agents/:agent_id/playground"> {
@@ -19,12 +19,15 @@ export function playgroundHandlers(deps: ConsoleDeps): HandlersOf<"POST /agents/
       const faults = key === undefined ? [] : faultsOfKey(key);
       if (faults.length > 0) throw invalid(faults);
       const idempotency = key === undefined ? undefined : { key, bodyHash: hashJson(body) };
-      let run = idempotency && (await deps.runs.join(caller, idempotency.key, idempotency.bodyHash));
-      if (!run) {
-        await countQuery(exchange, caller, deps.rateLimit);
-        run = await deps.runs.start(caller, { ...query, ...(idempotency && { idempotency }) });
-      }
-      return streamRun(deps, exchange, run, { after: 0, deltas: true, cancelWhenGone: cancelsWhenGone(exchange) });
+      const known = idempotency && (await deps.runs.join(caller, idempotency.key, idempotency.bodyHash));
+      if (!known) await countQuery(exchange, caller, deps.rateLimit);
+      const wanted = { owner: ownerOf(by), wait: waitsForPlace(caller), ...(known && { runId: known.runId }) };
+      return onPlace(deps, exchange, wanted, async (place) => {
+        const run = known ?? (await deps.runs.start(caller, { ...query, ...(idempotency && { idempotency }) }));
+        if (!known) place.follow(run.runId);
+        const view = { after: 0, deltas: true, cancelWhenGone: cancelsWhenGone(exchange) };
+        return streamRun(deps, exchange, run, view, place);
+      });
     },
   };
 }

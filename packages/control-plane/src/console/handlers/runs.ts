@@ -2,14 +2,14 @@ import type { LogEvent } from "@patchbay/protocol/console";
 import { toLocalJson } from "../../http/local-events.ts";
 import { noContent } from "../../http/reply.ts";
 import { lastEventId } from "../../http/run-routes.ts";
-import { streamRun } from "../../http/stream-run.ts";
+import { onPlace, streamRun } from "../../http/stream-run.ts";
 import type { ConsoleDeps } from "../deps.ts";
 import { notFound } from "../console-error.ts";
 import type { HandlersOf } from "../handler.ts";
 import { paged } from "../page-size.ts";
 import { traceOf } from "../trace.ts";
 import { agentOf } from "./agent-of.ts";
-import { callerOf } from "./caller-of.ts";
+import { callerOf, ownerOf } from "./caller-of.ts";
 
 type RunRoutes =
   | "GET /agents/:agent_id/runs"
@@ -52,7 +52,10 @@ export function runHandlers(deps: ConsoleDeps): HandlersOf<RunRoutes> {
       if (run.finishedAgoMs !== undefined && asked >= run.lastEventId) return noContent(exchange);
       // An id from beyond the log was never sent: whoever names one is shown what comes.
       const after = Math.min(asked, run.lastEventId);
-      return streamRun(deps, exchange, run, { after, deltas: true, cancelWhenGone: false });
+      const view = { after, deltas: true, cancelWhenGone: false };
+      return onPlace(deps, exchange, { owner: ownerOf(by), runId: run.runId, wait: false }, (place) =>
+        streamRun(deps, exchange, run, view, place),
+      );
     },
 
     async "POST /agents/:agent_id/runs/:run_id/cancel"({ params, by }) {

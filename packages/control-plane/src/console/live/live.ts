@@ -1,4 +1,5 @@
 import type { Clock } from "../../ports/clock.ts";
+import type { AccessWatch } from "../../ports/access-watch.ts";
 import type { ListSigns } from "../../ports/console-agents.ts";
 import type { Log } from "../../ports/log.ts";
 import { ServiceError } from "../../ports/service-error.ts";
@@ -8,8 +9,6 @@ import { type ChangeStream, createChangeStream } from "./change-stream.ts";
 import { differences, TOPICS } from "./differences.ts";
 
 const LOOK_MS = 1_000;
-/** Sessions are looked at less often than lists: a removed member is refused everything else at once. */
-const LOOKS_A_SESSION = 3;
 const KEEPALIVE_MS = 14_000;
 /** A proxy may go on reading for a client that is gone. */
 const MAX_AGE_MS = 15 * 60_000;
@@ -17,6 +16,7 @@ const MOST_STREAMS = 20;
 
 export interface LiveDeps {
   store: Pick<Store, "console">;
+  access: AccessWatch;
   within: Store["within"];
   clock: Clock;
   log: Log;
@@ -40,7 +40,7 @@ interface Listener {
 }
 
 export function createLive(deps: LiveDeps): Live {
-  const { store, within, clock, log, closing, keepaliveMs = KEEPALIVE_MS } = deps;
+  const { store, access, within, clock, log, closing, keepaliveMs = KEEPALIVE_MS } = deps;
   /** Those that listen, by organisation: they share what is looked up for them. */
   const rooms = new Map<string, Set<Listener>>();
 
@@ -51,9 +51,9 @@ export function createLive(deps: LiveDeps): Live {
   /** Looks while anybody listens; begins with what is so now, so that the first change is one. */
   async function watch(orgId: string, listeners: Set<Listener>): Promise<void> {
     let known: ListSigns | undefined;
-    for (let look = 0; listeners.size > 0; look++) {
+    while (listeners.size > 0) {
+      endOld(listeners);
       try {
-        if (look % LOOKS_A_SESSION === 0) await endOver(listeners);
         const now = await store.console.live.signs(orgId);
         if (known && now) tell(listeners, known, now);
         known = now;
@@ -71,13 +71,8 @@ export function createLive(deps: LiveDeps): Live {
     }
   }
 
-  /** Ends streams that are old, or whose session is over. */
-  async function endOver(listeners: ReadonlySet<Listener>): Promise<void> {
-    const over = new Set<string>();
-    for (const sessionId of new Set([...listeners].map(({ by }) => by.sessionId)))
-      if (!(await store.console.signIn.session(sessionId))) over.add(sessionId);
-    const now = clock.now();
-    for (const { by, endsAt, stream } of listeners) if (over.has(by.sessionId) || now >= endsAt) stream.end();
+  function endOld(listeners: ReadonlySet<Listener>): void {
+    for (const { endsAt, stream } of listeners) if (clock.now() >= endsAt) stream.end();
   }
 
   return {
@@ -90,10 +85,12 @@ export function createLive(deps: LiveDeps): Live {
         missed: again ? TOPICS : [],
         keepaliveMs,
         onEnd() {
+          held[Symbol.dispose]();
           listeners.delete(listener);
           if (listeners.size === 0 && rooms.get(orgId) === listeners) rooms.delete(orgId);
         },
       });
+      const held = access.hold({ kind: "session", id: by.sessionId }, stream.end);
       const listener: Listener = { by, agentId, stream, endsAt: clock.now() + MAX_AGE_MS };
       listeners.add(listener);
       if (!room) {

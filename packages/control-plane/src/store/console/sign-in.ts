@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { SignInStore } from "../../ports/console-store.ts";
+import { idBatches } from "../in-batches.ts";
 import type { Engine } from "../schema.ts";
 import { type LinkMethod, links } from "./links.ts";
 import { toMember } from "./members.ts";
@@ -21,6 +22,13 @@ function sessions(engine: Engine): Pick<SignInStore, SessionMethod> {
   const { db, dialect } = engine;
   const from = (ms: number) => sql<number>`${dialect.now} + ${sql.lit(ms)}`;
   const ago = (ms: number) => sql<number>`${dialect.now} - ${sql.lit(ms)}`;
+  const valid = () =>
+    db
+      .selectFrom("console_sessions as session")
+      .innerJoin("members", "members.id", "session.member_id")
+      .where("members.removed_at", "is", null)
+      .where("session.expires_at", ">", dialect.now)
+      .where("session.last_seen_at", ">", ago(IDLE_MS));
   return {
     async openSession({ hash, memberId }) {
       await db.updateTable("members").set({ last_seen_at: dialect.now }).where("id", "=", memberId).execute();
@@ -39,14 +47,9 @@ function sessions(engine: Engine): Pick<SignInStore, SessionMethod> {
     },
 
     async session(hash) {
-      const row = await db
-        .selectFrom("console_sessions as session")
-        .innerJoin("members", "members.id", "session.member_id")
+      const row = await valid()
         .innerJoin("orgs", "orgs.id", "members.org_id")
         .where("session.hash", "=", hash)
-        .where("members.removed_at", "is", null)
-        .where("session.expires_at", ">", dialect.now)
-        .where("session.last_seen_at", ">", ago(IDLE_MS))
         .selectAll("members")
         .select(["orgs.name as org_name", "orgs.tier", "session.expires_at", "session.confirmed_until"])
         .select((eb) => [
@@ -64,6 +67,15 @@ function sessions(engine: Engine): Pick<SignInStore, SessionMethod> {
           stale: row.stale === 1,
         }
       );
+    },
+
+    async validSessions(hashes) {
+      const found = new Set<string>();
+      for (const batch of idBatches(hashes)) {
+        const rows = await valid().select("session.hash").where("session.hash", "in", batch).execute();
+        for (const { hash } of rows) found.add(hash);
+      }
+      return found;
     },
 
     async touchSession(hash) {

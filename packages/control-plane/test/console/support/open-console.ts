@@ -6,10 +6,15 @@ import { DEFAULT_TIERS } from "../../../src/accounts/tiers.ts";
 import { mountConsole } from "../../../src/console/app.ts";
 import type { ConsoleDeps } from "../../../src/console/deps.ts";
 import type { HttpEnv } from "../../../src/http/deps.ts";
+import { createOpenStreams } from "../../../src/http/open-streams.ts";
+import type { AccessWatch } from "../../../src/ports/access-watch.ts";
 import { silentLog } from "../../../src/ports/log.ts";
+import { silentMetrics } from "../../../src/ports/metrics.ts";
 import { openStore } from "../../../src/store/open.ts";
 import { createFakeRuns } from "../../http/support/fake-runs.ts";
 import { HandClock } from "../../store/contract/world.ts";
+
+const UNWATCHED: AccessWatch = { hold: () => ({ [Symbol.dispose]() {} }) };
 
 export const PASSWORD = "correct horse battery";
 
@@ -51,8 +56,9 @@ export async function openConsole(overrides: Partial<ConsoleDeps> = {}, url = "s
       contentType: "text/plain",
       read: async () => "",
       queryAnswered() {},
-      streamOpened: () => ({ [Symbol.dispose]() {} }),
     },
+    streams: createOpenStreams({ limits: DEFAULT_LIMITS, access: UNWATCHED, metrics: silentMetrics }),
+    access: UNWATCHED,
     log: silentLog,
     clock,
     version: "0.0.0",

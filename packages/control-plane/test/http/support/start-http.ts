@@ -1,8 +1,10 @@
 import { DEFAULT_LIMITS, type ThreadDetail } from "@patchbay/protocol";
 import { createHttpApp } from "../../../src/http/app.ts";
 import type { HttpDeps } from "../../../src/http/deps.ts";
+import { createOpenStreams } from "../../../src/http/open-streams.ts";
 import { createHttpServer, type HttpServer, type UpgradeHandler } from "../../../src/http/server.ts";
 import type { Log, LogFields } from "../../../src/ports/log.ts";
+import { silentMetrics } from "../../../src/ports/metrics.ts";
 import type { Credential, CredentialKind } from "../../../src/ports/stores.ts";
 import { createFakeRuns, type FakeRuns } from "./fake-runs.ts";
 
@@ -79,14 +81,21 @@ export async function startHttp(
     within: (_orgId, work) => work(),
     rateLimit: async () => undefined,
     ready: async () => true,
+    streams: createOpenStreams({
+      limits: DEFAULT_LIMITS,
+      access: { hold: () => ({ [Symbol.dispose]() {} }) },
+      metrics: {
+        ...silentMetrics,
+        streamOpened() {
+          openStreams++;
+          return { [Symbol.dispose]: () => void openStreams-- };
+        },
+      },
+    }),
     metrics: {
       contentType: "text/plain; version=0.0.4; charset=utf-8",
       read: async () => "patchbay_up 1\n",
       queryAnswered: (endpoint, outcome) => void counts.push(`${endpoint} ${outcome}`),
-      streamOpened() {
-        openStreams++;
-        return { [Symbol.dispose]: () => void openStreams-- };
-      },
     },
     log,
     clock: { now: () => Date.now(), sleep: () => Promise.reject(new Error("not used here")) },
