@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { OperatorLimits } from "@patchbay/protocol";
 import { startBalancer } from "./balancer.ts";
 import { openTables } from "./database.ts";
 import { createHistory, readFunctionNotes } from "./history.ts";
@@ -16,6 +17,8 @@ export interface LabOptions extends TenantOptions {
   /** Organisations, each with an agent. Default 2. */
   tenants?: number;
   serveArgs?: string[];
+  /** Limits of the operator, for scenarios that need more than the defaults. */
+  limits?: Partial<OperatorLimits>;
   /** A command that the replica of this index runs under: another clock, say. */
   under?: (index: number) => string[];
   /** Leads each replica to the database and to the bus by ways of its own, which can be cut. */

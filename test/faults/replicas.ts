@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import type { LabOptions } from "./lab.ts";
@@ -10,8 +11,10 @@ export async function startReplicas(
   opening: AsyncDisposableStack,
   folder: string,
   { database, nats, ways, env }: Services,
-  { embedded = false, replicas: count = embedded ? 1 : 3, serveArgs = [], under }: LabOptions,
+  { embedded = false, replicas: count = embedded ? 1 : 3, serveArgs = [], under, limits = {} }: LabOptions,
 ): Promise<{ replicas: LabProcess[]; ports: number[] }> {
+  const limitsFile = join(folder, "limits.json");
+  await writeFile(limitsFile, JSON.stringify(limits));
   const ports: number[] = [];
   for (let index = 0; index < count; index++) ports.push(await stablePort());
   const replicas = ports.map((port, index) => {
@@ -21,7 +24,7 @@ export async function startReplicas(
     const args = ["serve", "--port", String(port), "--database", store, "--data-dir", folder, "--json", ...bus];
     const name = `replica-${index}`;
     const options = { env, logFile: join(folder, "logs", name), under: under?.(index) ?? [] };
-    return opening.use(patchbayProcess(name, [...args, ...serveArgs], options));
+    return opening.use(patchbayProcess(name, [...args, "--limits", limitsFile, ...serveArgs], options));
   });
   await Promise.all(replicas.map((replica) => replica.start()));
   return { replicas, ports };

@@ -13,7 +13,12 @@ const program = fileURLToPath(new URL("../fleet-process.ts", import.meta.url));
 export const reconnectedFleet: Scenario = {
   name: "reconnected-fleet",
   promise: "Thousands of runtimes are connected again within a minute of a restart of every replica.",
-  lab: { replicas: 2, tenants: 1, runtimes: 0 },
+  lab: {
+    replicas: 2,
+    tenants: 1,
+    runtimes: 0,
+    limits: { connectionsPerKey: 10_000, hellosPerMinute: 100_000 },
+  },
   async run(lab, { rate }) {
     const tenant = lab.tenants[0]!;
     const args = [program, lab.url, tenant.agentId, String(rate)];

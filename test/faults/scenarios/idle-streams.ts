@@ -16,7 +16,14 @@ const CALL_SECONDS = 50;
 export const idleStreams: Scenario = {
   name: "idle-streams",
   promise: "Thousands of idle streams stay open on one replica, and each is told its run's end.",
-  lab: { replicas: 1, tenants: 1, runtimes: 1, concurrency: 200, serveArgs: ["--run-timeout", "600"] },
+  lab: {
+    replicas: 1,
+    tenants: 1,
+    runtimes: 1,
+    concurrency: 200,
+    serveArgs: ["--run-timeout", "600"],
+    limits: { streamsPerKey: 100_000, streamsPerRun: 100_000, streamsPerOrganisation: 100_000 },
+  },
   async run(lab, { seconds, rate: count }) {
     const tenant = lab.tenants[0]!;
     const ask = createClient({ tenant, urls: () => lab.urls, history: lab.history, patienceMs: 600_000 });

@@ -2,6 +2,7 @@ import { adoptedCalls } from "./adopted-calls.ts";
 import { failingDisk, fullDisk } from "./bad-disks.ts";
 import { cutFromBus, cutFromDatabase } from "./cut-ways.ts";
 import { drainedRuntime } from "./drained-runtime.ts";
+import { fairShare } from "./fair-share.ts";
 import { reconnectedFleet } from "./fleet.ts";
 import { idleStreams } from "./idle-streams.ts";
 import { killedBus } from "./killed-bus.ts";
@@ -43,6 +44,7 @@ export const LONG: readonly { scenario: Scenario; terms: { rate: number; seconds
   { scenario: rateLimit, terms: { rate: 0 } },
   { scenario: reconnectedFleet, terms: { rate: 2_000 } },
   { scenario: idleStreams, terms: { rate: 10_000, seconds: 300 } },
+  { scenario: fairShare, terms: { rate: 1, seconds: 20 } },
   { scenario: fullDisk, terms: { rate: 10, seconds: 10 } },
   { scenario: failingDisk, terms: { rate: 10, seconds: 30 } },
   { scenario: wrongClocks, terms: { rate: 20 } },
