@@ -75,6 +75,14 @@ test("what no form can show is written as JSON in its place", () => {
   expect(readDraft(formOf(loose), { tags: "{", either: "2" }).faults).toMatchObject([{ path: "tags" }]);
 });
 
+test.each(["#/%zz", "#/%", "#/$defs/none", "#/toString", "https://example.com/schema", 7])(
+  "a reference to %j, which cannot be followed, is written as JSON",
+  ($ref) => {
+    const shape = shapeOf({ type: "object", properties: { q: { $ref } } });
+    expect(shape).toMatchObject({ kind: "group", members: [{ name: "q", shape: { kind: "json" } }] });
+  },
+);
+
 test("a schema that refers to itself ends in JSON", () => {
   interface Tree {
     name: string;

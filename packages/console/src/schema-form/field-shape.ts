@@ -142,10 +142,19 @@ function resolve(schema: unknown, root: Schema): Schema | undefined {
   if (typeof $ref !== "string" || !$ref.startsWith("#/")) return undefined;
   let at: unknown = root;
   for (const part of $ref.slice(2).split("/")) {
-    const name = decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~");
-    at = isObject(at) && Object.hasOwn(at, name) ? at[name] : undefined;
+    const name = memberNamed(part);
+    at = name !== undefined && isObject(at) && Object.hasOwn(at, name) ? at[name] : undefined;
   }
   return isObject(at) && at["$ref"] === undefined ? { ...at, ...schema, $ref: undefined } : undefined;
+}
+
+/** The name that a part of a JSON pointer stands for. Undefined for a part like `%zz`, for which decoding throws. */
+function memberNamed(part: string): string | undefined {
+  try {
+    return decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~");
+  } catch {
+    return undefined;
+  }
 }
 
 const isObject = (value: unknown): value is Schema =>
