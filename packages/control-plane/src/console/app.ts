@@ -2,14 +2,14 @@ import { CONSOLE_ROLES, CONSOLE_ROUTES, type ConsoleRoute, type ConsoleRouteName
 import type { Context, Hono } from "hono";
 import type { z } from "zod";
 import { requestIdOf } from "../http/app.ts";
-import type { Exchange, Handler, HttpEnv } from "../http/deps.ts";
+import type { Exchange, HttpEnv } from "../http/deps.ts";
 import { invalid } from "../http/query-body.ts";
 import { json, noContent } from "../http/reply.ts";
 import { parseBody, readBody, requireJsonType } from "../http/request-body.ts";
 import { ServiceError } from "../ports/service-error.ts";
 import { ConsoleError, problem } from "./console-error.ts";
 import type { ConsoleDeps } from "./deps.ts";
-import type { SignedIn } from "./handler.ts";
+import type { ConsoleExchange, SignedIn } from "./handler.ts";
 import { consoleHandlers } from "./handlers/index.ts";
 import { baseUrlOf } from "./handlers/session.ts";
 import { consoleDocument } from "./openapi.ts";
@@ -41,7 +41,7 @@ export function mountConsole(app: Hono<HttpEnv>, deps: ConsoleDeps): void {
   }
 
   /** What a route's table entry asks for, in order, before its handler is asked. */
-  async function serve(exchange: Exchange, served: Served): Promise<Response> {
+  async function serve(exchange: ConsoleExchange, served: Served): Promise<Response> {
     const { route } = served;
     refuseHead(exchange, route);
     const visitor = route.needs === "nobody" ? undefined : await signIn.sessions.require(exchange);
@@ -60,7 +60,11 @@ interface Served {
   handle: AnyHandler;
 }
 
-async function handled(exchange: Exchange, { route, handle }: Served, by: SignedIn | undefined): Promise<Response> {
+async function handled(
+  exchange: ConsoleExchange,
+  { route, handle }: Served,
+  by: SignedIn | undefined,
+): Promise<Response> {
   const { c } = exchange;
   const query = route.query && parsed(route.query, c.req.query());
   const body = route.body && parsed(route.body, await bodyOf(exchange));
@@ -69,6 +73,8 @@ async function handled(exchange: Exchange, { route, handle }: Served, by: Signed
   return route.answer === "nothing" ? noContent(exchange) : json(exchange, route.status ?? 200, answered);
 }
 
+type Handler = (exchange: ConsoleExchange) => Response | Promise<Response>;
+
 async function answer(deps: ConsoleDeps, c: Context<HttpEnv>, handle: Handler): Promise<Response> {
   const requestId = requestIdOf(c.req.header("X-Request-Id"));
   const headers = {
@@ -76,9 +82,11 @@ async function answer(deps: ConsoleDeps, c: Context<HttpEnv>, handle: Handler): 
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
   };
-  const exchange: Exchange = { c, requestId, headers };
+  const exchange: ConsoleExchange = { c, requestId, headers, cookies: [] };
   try {
-    return await handle(exchange);
+    const response = await handle(exchange);
+    for (const cookie of exchange.cookies) response.headers.append("Set-Cookie", cookie);
+    return response;
   } catch (thrown) {
     // Nobody is there to read an answer, and a wait that ended for this reason has not failed.
     if (c.req.raw.signal.aborted) return new Response(null, { status: 499, headers });

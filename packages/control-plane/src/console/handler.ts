@@ -12,6 +12,12 @@ export interface SignedIn {
   role: ConsoleRole;
 }
 
+/** A request to the console on its way to its response. */
+export interface ConsoleExchange extends Exchange {
+  /** Values of `Set-Cookie`, each a header of its own. */
+  readonly cookies: string[];
+}
+
 type Names<Path extends string> = Path extends `${infer Part}/${infer Rest}`
   ? Names<Part> | Names<Rest>
   : Path extends `:${infer Name}`
@@ -30,7 +36,7 @@ export interface ConsoleRequest<Name extends ConsoleRouteName> {
   body: Member<Name, "body">;
   /** Undefined on routes for nobody in particular. */
   by: Asker<Name>;
-  exchange: Exchange;
+  exchange: ConsoleExchange;
   /** Aborted when the client is gone. */
   signal: AbortSignal;
 }

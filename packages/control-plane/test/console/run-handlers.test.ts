@@ -38,7 +38,7 @@ async function startDesk(turns: ScriptedTurn[]) {
 
   async function stream(runId: string, headers: Record<string, string> = {}): Promise<Response> {
     const app = new Hono<HttpEnv>().get("/", (c) => {
-      const exchange = { c, requestId: "req", headers: {} };
+      const exchange = { c, requestId: "req", headers: {}, cookies: [] };
       const params = { agent_id: "agt_1", run_id: runId };
       const { signal } = c.req.raw;
       const rest = { params, by: OWN, query: undefined, body: undefined, signal };

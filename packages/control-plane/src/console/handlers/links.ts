@@ -5,7 +5,7 @@ import type { LinkRecord } from "../../ports/console-store.ts";
 import { ServiceError } from "../../ports/service-error.ts";
 import { ConsoleError } from "../console-error.ts";
 import type { ConsoleDeps } from "../deps.ts";
-import type { HandlersOf } from "../handler.ts";
+import type { ConsoleExchange, HandlersOf } from "../handler.ts";
 import type { SignIn } from "../sign-in/sign-in.ts";
 import { requireTransport } from "../sign-in/transport.ts";
 import { shownSession } from "./session.ts";
@@ -23,13 +23,16 @@ interface Accepted {
 }
 
 /** One-time links: the way in for the first owner, for whoever is invited, and in development. */
-export function linkHandlers(deps: ConsoleDeps, { sessions, passwords, attempts }: SignIn): HandlersOf<LinkRoutes> {
+export function linkHandlers(
+  deps: ConsoleDeps,
+  { sessions, passwords, attempts, knownBrowsers }: SignIn,
+): HandlersOf<LinkRoutes> {
   const { accounts, audit, console } = deps.store;
 
   /** The link of a secret, with what is known before it is taken. */
   async function find(exchange: Exchange, secret: string) {
     requireTransport(exchange, deps);
-    await attempts.take(exchange);
+    const client = await attempts.take(exchange);
     const hash = hashSecret(secret);
     const link = await console.signIn.link(hash);
     // A link that signs in without a password is for development, even on a database that is served later.
@@ -37,7 +40,7 @@ export function linkHandlers(deps: ConsoleDeps, { sessions, passwords, attempts 
     await attempts.succeeded(exchange);
     if (link.addressTaken) throw addressTaken(link.member?.email);
     const org = link.kind === "setup" ? await orgToSetUp() : link.org;
-    return { ...link, hash, org };
+    return { ...link, hash, org, client };
   }
 
   /** What was made by commands before anybody signed in is the first owner's. */
@@ -62,6 +65,12 @@ export function linkHandlers(deps: ConsoleDeps, { sessions, passwords, attempts 
     const created = known ? [] : [{ ...about, action: "org.created", detail: { tier: TIER } }];
     await audit.record([...created, { ...about, action: "member.joined" }]);
     return owner.memberId;
+  }
+
+  async function openSession(exchange: ConsoleExchange, account: { memberId: string; passwordHash: string }) {
+    const session = await sessions.open(exchange, account);
+    knownBrowsers.remember(exchange, account);
+    return shownSession(exchange, deps, session);
   }
 
   return {
@@ -90,21 +99,21 @@ export function linkHandlers(deps: ConsoleDeps, { sessions, passwords, attempts 
 
     async "POST /links/accept"({ body, exchange }) {
       const { link, name, email, organisation, password } = body;
-      const { kind, hash, member, org } = await find(exchange, link);
-      const accepted = { name, email, organisation, passwordHash: await passwords.hash(password) };
+      const { kind, hash, member, org, client } = await find(exchange, link);
+      const passwordHash = await passwords.hash(password, client);
       if (kind === "setup") {
-        const memberId = await setUp(hash, org, accepted);
-        return shownSession(exchange, deps, await sessions.open(exchange, { memberId }));
+        const memberId = await setUp(hash, org, { name, email, organisation, passwordHash });
+        return openSession(exchange, { memberId, passwordHash });
       }
       if (kind !== "invitation" || !member)
         throw new ServiceError("invalid_request", "This link needs no password: POST /links/open.");
       const { memberId, orgId } = member;
-      const chosen = { memberId, name, passwordHash: accepted.passwordHash };
+      const chosen = { memberId, name, passwordHash };
       const outcome = await console.signIn.acceptInvitation(hash, chosen);
       if (outcome === "address_taken") throw addressTaken(member.email);
       if (outcome === "gone") throw gone();
       await audit.record([{ orgId, keyId: memberId, action: "member.joined" }]);
-      return shownSession(exchange, deps, await sessions.open(exchange, { memberId }));
+      return openSession(exchange, { memberId, passwordHash });
     },
   };
 }

@@ -4,19 +4,30 @@ import type { MemberRecord, SessionRecord } from "../../ports/console-store.ts";
 import { ServiceError } from "../../ports/service-error.ts";
 import type { ConsoleDeps } from "../deps.ts";
 import type { HandlersOf } from "../handler.ts";
+import type { Client } from "../sign-in/fair-queue.ts";
 import type { SignIn } from "../sign-in/sign-in.ts";
 import { requireTransport, transportOf } from "../sign-in/transport.ts";
 
 type SessionRoutes = "POST /session" | "GET /session" | "DELETE /session" | "POST /session/confirm" | "PATCH /account";
 
+interface OwnPassword {
+  member: MemberRecord;
+  sessionId: string;
+  password: string;
+}
+
 export function sessionHandlers(deps: ConsoleDeps, signIn: SignIn): HandlersOf<SessionRoutes> {
   const { members, signIn: stored } = deps.store.console;
-  const { sessions, passwords, attempts } = signIn;
+  const { sessions, passwords, attempts, knownBrowsers } = signIn;
 
-  async function ownPassword(exchange: Exchange, member: MemberRecord, password: string): Promise<void> {
-    await attempts.take(exchange, member.memberId);
-    if (!(await passwords.verify(password, member.passwordHash))) throw wrong("password", "is not your password");
-    await attempts.succeeded(exchange, member.memberId);
+  /** The session proves an earlier sign-in. Resolves with the client to hash for. */
+  async function ownPassword(exchange: Exchange, { member, sessionId, password }: OwnPassword): Promise<Client> {
+    const guess = { account: member.memberId, browser: sessionId };
+    const client = await attempts.take(exchange, guess);
+    if (!(await passwords.verify(password, member.passwordHash, client)))
+      throw wrong("password", "is not your password");
+    await attempts.succeeded(exchange, guess);
+    return client;
   }
 
   async function presentSession(sessionId: string): Promise<SessionRecord> {
@@ -28,16 +39,19 @@ export function sessionHandlers(deps: ConsoleDeps, signIn: SignIn): HandlersOf<S
   return {
     async "POST /session"({ body, exchange }) {
       requireTransport(exchange, deps);
-      await attempts.take(exchange, body.email);
       const member = await members.byEmail(body.email);
-      // As long and the same answer, whether there is no such member or the password is wrong.
-      if (!(await passwords.verify(body.password, member?.passwordHash)) || !member)
+      const guess = { account: body.email, browser: knownBrowsers.idOf(exchange, member) };
+      const client = await attempts.take(exchange, guess);
+      // The same answer after the same time, whether the member does not exist or the password is wrong.
+      if (!(await passwords.verify(body.password, member?.passwordHash, client)) || !member)
         throw new ServiceError("authentication_failed", "The e-mail address or the password is wrong.");
-      await attempts.succeeded(exchange, body.email);
+      await attempts.succeeded(exchange, guess);
       await deps.store.audit.record([
         { orgId: member.orgId, keyId: member.memberId, action: "member.signed_in", detail: { by: "password" } },
       ]);
-      return shownSession(exchange, deps, await sessions.open(exchange, member));
+      const session = await sessions.open(exchange, member);
+      knownBrowsers.remember(exchange, member);
+      return shownSession(exchange, deps, session);
     },
 
     async "GET /session"({ by, exchange }) {
@@ -50,8 +64,9 @@ export function sessionHandlers(deps: ConsoleDeps, signIn: SignIn): HandlersOf<S
 
     async "POST /session/confirm"({ by, body, exchange }) {
       const { member } = await presentSession(by.sessionId);
-      await ownPassword(exchange, member, body.password);
-      return shownSession(exchange, deps, await sessions.rotate(exchange, by.sessionId));
+      const { sessionId } = by;
+      await ownPassword(exchange, { member, sessionId, password: body.password });
+      return shownSession(exchange, deps, await sessions.rotate(exchange, sessionId));
     },
 
     async "PATCH /account"({ by, body, exchange }) {
@@ -63,13 +78,16 @@ export function sessionHandlers(deps: ConsoleDeps, signIn: SignIn): HandlersOf<S
       }
       if (member.passwordHash === null)
         throw wrong("password", "cannot be changed: you sign in by a link, and have none");
-      await ownPassword(exchange, member, password.present);
-      const passwordHash = await passwords.hash(password.next);
-      // Ends every session of the member, for whoever knew the old password may have one.
+      const { sessionId } = by;
+      const client = await ownPassword(exchange, { member, sessionId, password: password.present });
+      const passwordHash = await passwords.hash(password.next, client);
+      // Ends every session of the member: another person who knew the old password may have one.
       await members.changeAccount(by.memberId, { passwordHash, ...(name !== undefined && { name }) });
       const audit = { orgId: by.orgId, keyId: by.memberId, action: "member.password_changed" };
       await deps.store.audit.record([audit]);
-      return shownSession(exchange, deps, await sessions.open(exchange, member));
+      const session = await sessions.open(exchange, member);
+      knownBrowsers.remember(exchange, { ...member, passwordHash });
+      return shownSession(exchange, deps, session);
     },
   };
 }

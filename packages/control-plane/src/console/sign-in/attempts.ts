@@ -1,51 +1,104 @@
 import { RateLimiterMemory } from "rate-limiter-flexible";
-import type { Exchange } from "../../http/deps.ts";
+import type { Exchange, HttpDeps } from "../../http/deps.ts";
 import { ServiceError } from "../../ports/service-error.ts";
-import { addressOf, type TransportDeps } from "./transport.ts";
+import type { Client } from "./fair-queue.ts";
+import { networksOf } from "./transport.ts";
 
-/** An address may be that of a whole office. */
-const OF_ADDRESS = { points: 50, duration: 15 * 60 };
-/** For one account from one address. */
-const OF_PAIR = { points: 10, duration: 15 * 60 };
-/** For an account from wherever: so many that one stranger, or a few, cannot keep its owner out. */
-const OF_ACCOUNT = { points: 100, duration: 15 * 60 };
+const WINDOW_SECONDS = 15 * 60;
+/** Failed attempts before the next one is refused, by the width of the network: an IPv4 address or a /64, a /56, a /48. */
+const OF_NETWORK = [50, 100, 200];
+/** The same for one account. */
+const OF_PAIR = [10, 20, 40];
+/** Failed attempts for an account from all networks together, or from one known browser, that slow nothing down. */
+const FREE = { account: 20, browser: 5 };
+/** The longest wait before an attempt. */
+const SLOWEST_MS = { account: 5_000, browser: 15_000 };
+/** A browser that sends its attempts one by one never waits as long. */
+const REFUSED_AFTER_MS = 60_000;
 
-/** Counts attempts to sign in, in this process; every one counts until it has succeeded. */
-export interface Attempts {
-  /** Counts one from the request's address and, where it is known, for an account. Throws `rate_limited`. */
-  take(exchange: Exchange, account?: string): Promise<void>;
-  /** Takes the last one back from the address, and all of the account from there. */
-  succeeded(exchange: Exchange, account?: string): Promise<void>;
+export interface Guess {
+  account: string;
+  /** A browser that has signed in to the account before. */
+  browser?: string | undefined;
 }
 
-export function createAttempts(deps: TransportDeps): Attempts {
-  const addresses = new RateLimiterMemory({ ...OF_ADDRESS, points: Number.MAX_SAFE_INTEGER });
-  const pairs = new RateLimiterMemory({ ...OF_PAIR, points: Number.MAX_SAFE_INTEGER });
-  const accounts = new RateLimiterMemory({ ...OF_ACCOUNT, points: Number.MAX_SAFE_INTEGER });
+/**
+ * Counts attempts to sign in, in this process; every one counts until it has succeeded. Networks that fail too often are refused.
+ * An account is not: failures from elsewhere slow its owner down by seconds, and a browser that signed in to it before is counted
+ * by itself.
+ */
+export interface Attempts {
+  /** Counts one, and waits where earlier ones failed. Resolves with the client to hash for. Throws `rate_limited`. */
+  take(exchange: Exchange, guess?: Guess): Promise<Client>;
+  /** Takes the last one back. */
+  succeeded(exchange: Exchange, guess?: Guess): Promise<void>;
+}
 
-  async function count(exchange: Exchange, limiter: RateLimiterMemory, key: string, most: number): Promise<void> {
-    const { consumedPoints, msBeforeNext } = await limiter.consume(key);
-    if (consumedPoints <= most) return;
-    const seconds = Math.max(1, Math.ceil(msBeforeNext / 1000));
-    exchange.headers["Retry-After"] = String(seconds);
-    throw new ServiceError("rate_limited", `Too many attempts. Try again in ${Math.ceil(seconds / 60)} min.`);
+export function createAttempts(deps: Pick<HttpDeps, "trustProxy" | "clock">): Attempts {
+  const [networks, pairs, accounts, browsers] = [counter(), counter(), counter(), counter()];
+  /** When the next attempt of a browser may begin. */
+  const nextAt = new Map<string, number>();
+
+  async function slowDown({ c }: Exchange, ms: number): Promise<void> {
+    if (ms > 0) await deps.clock.sleep(ms, { signal: c.req.raw.signal });
+  }
+
+  /** Attempts of one browser take their turns: sent at once, they are no faster than one after the other. */
+  async function takeOfBrowser(exchange: Exchange, browser: string): Promise<Client> {
+    const now = deps.clock.now();
+    for (const [known, at] of nextAt) if (at < now) nextAt.delete(known);
+    const { consumedPoints } = await browsers.consume(browser);
+    const pauseMs = doubling(consumedPoints - FREE.browser, SLOWEST_MS.browser);
+    const at = (nextAt.get(browser) ?? now) + pauseMs;
+    if (at - now > REFUSED_AFTER_MS) throw tooMany(exchange, at - now);
+    nextAt.set(browser, at);
+    await slowDown(exchange, at - now);
+    return { key: browser, known: true };
   }
 
   return {
-    async take(exchange, account) {
-      const address = addressOf(exchange, deps);
+    async take(exchange, guess) {
+      if (guess?.browser !== undefined) return takeOfBrowser(exchange, guess.browser);
+      const from = networksOf(exchange, deps);
+      const client = { key: from[0] ?? "", known: false };
       // What is over a narrower limit makes no further entries, and does not count towards a wider one of others.
-      await count(exchange, addresses, address, OF_ADDRESS.points);
-      if (account === undefined) return;
-      await count(exchange, pairs, `${address} ${account}`, OF_PAIR.points);
-      await count(exchange, accounts, account, OF_ACCOUNT.points);
+      for (const [i, network] of from.entries()) await count(exchange, networks, network, OF_NETWORK[i]);
+      if (!guess) return client;
+      for (const [i, network] of from.entries())
+        await count(exchange, pairs, `${network} ${guess.account}`, OF_PAIR[i]);
+      const { consumedPoints } = await accounts.consume(guess.account);
+      await slowDown(exchange, doubling(consumedPoints - FREE.account, SLOWEST_MS.account));
+      return client;
     },
-    async succeeded(exchange, account) {
-      const address = addressOf(exchange, deps);
-      await addresses.reward(address);
-      if (account === undefined) return;
-      await pairs.delete(`${address} ${account}`);
-      await accounts.reward(account);
+
+    async succeeded(exchange, guess) {
+      if (guess?.browser !== undefined) {
+        await browsers.delete(guess.browser);
+        return;
+      }
+      for (const network of networksOf(exchange, deps)) {
+        await networks.reward(network);
+        if (guess) await pairs.delete(`${network} ${guess.account}`);
+      }
+      if (guess) await accounts.reward(guess.account);
     },
   };
+}
+
+const counter = () => new RateLimiterMemory({ duration: WINDOW_SECONDS, points: Number.MAX_SAFE_INTEGER });
+
+/** 0 for none, then 250 ms, doubled for each one more. */
+function doubling(failures: number, mostMs: number): number {
+  return failures <= 0 ? 0 : Math.min(mostMs, 250 * 2 ** (failures - 1));
+}
+
+async function count(exchange: Exchange, counted: RateLimiterMemory, key: string, most = 0): Promise<void> {
+  const { consumedPoints, msBeforeNext } = await counted.consume(key);
+  if (consumedPoints > most) throw tooMany(exchange, msBeforeNext);
+}
+
+function tooMany({ headers }: Exchange, waitMs: number): ServiceError {
+  const seconds = Math.max(1, Math.ceil(waitMs / 1000));
+  headers["Retry-After"] = String(seconds);
+  return new ServiceError("rate_limited", `Too many failed attempts. Try again in ${Math.ceil(seconds / 60)} min.`);
 }

@@ -1,5 +1,6 @@
 import * as crypto from "node:crypto";
 import { ServiceError } from "../../ports/service-error.ts";
+import { type Client, createFairQueue } from "./fair-queue.ts";
 
 /** argon2id, version 1.3: 19 MiB, two passes, one lane. Written into each hash, so that they can be raised later. */
 const COST = { memory: 19_456, passes: 2, parallelism: 1 };
@@ -7,48 +8,33 @@ const SALT_BYTES = 16;
 const HASH_BYTES = 32;
 /** Each takes a thread of a small pool that file and database work shares, and 19 MiB. */
 const AT_ONCE = 2;
-/** Some seconds of work; whoever comes later is told to try again. */
-const WAITING = 32;
+/** About half a minute of work. */
+const WAITING = 1_000;
 
 export interface Passwords {
-  hash(password: string): Promise<string>;
+  hash(password: string, client: Client): Promise<string>;
   /** False for a wrong password, and, after as long a time, where there is no hash to compare with. */
-  verify(password: string, stored: string | null | undefined): Promise<boolean>;
+  verify(password: string, stored: string | null | undefined, client: Client): Promise<boolean>;
 }
 
-/** Hashes passwords off the main thread, a few at a time. Throws `unavailable` where too many are waiting. */
+/** Hashes passwords off the main thread, a few at a time, in turn for each client. Throws `unavailable` where too many wait. */
 export function createPasswords(): Passwords {
-  const waiting: (() => void)[] = [];
-  let running = 0;
-
-  async function taken<T>(work: () => Promise<T>): Promise<T> {
-    if (running >= AT_ONCE) {
-      if (waiting.length >= WAITING)
-        throw new ServiceError("unavailable", "Too many people are signing in. Try again in a moment.");
-      await new Promise<void>((resolve) => waiting.push(resolve));
-    } else running++;
-    try {
-      return await work();
-    } finally {
-      const next = waiting.shift();
-      if (next) next();
-      else running--;
-    }
-  }
+  const busy = () => new ServiceError("unavailable", "Too many people are signing in. Try again in a moment.");
+  const queue = createFairQueue({ atOnce: AT_ONCE, waiting: WAITING, busy });
 
   return {
-    async hash(password) {
+    async hash(password, client) {
       const nonce = crypto.randomBytes(SALT_BYTES);
-      return encode(nonce, await taken(() => derive(password, { nonce, ...COST })));
+      return encode(nonce, await queue.run(client, () => derive(password, { nonce, ...COST })));
     },
-    async verify(password, stored) {
+    async verify(password, stored, client) {
       const known = stored ? parseHash(stored) : undefined;
       const { tag, ...parameters } = known ?? {
         ...COST,
         nonce: Buffer.alloc(SALT_BYTES),
         tag: Buffer.alloc(HASH_BYTES),
       };
-      const derived = await taken(() => derive(password, parameters));
+      const derived = await queue.run(client, () => derive(password, parameters));
       return crypto.timingSafeEqual(derived, tag) && known !== undefined;
     },
   };

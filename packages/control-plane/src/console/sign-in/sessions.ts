@@ -1,10 +1,10 @@
 import { hashSecret, newSecret } from "../../accounts/secret.ts";
-import type { Exchange } from "../../http/deps.ts";
 import type { SessionRecord } from "../../ports/console-store.ts";
 import { ServiceError } from "../../ports/service-error.ts";
 import type { Store } from "../../ports/stores.ts";
-import type { SignedIn } from "../handler.ts";
-import { requireTransport, transportOf, type Transport, type TransportDeps } from "./transport.ts";
+import type { ConsoleExchange, SignedIn } from "../handler.ts";
+import { readCookie, setCookie } from "./cookies.ts";
+import { requireTransport, transportOf, type TransportDeps } from "./transport.ts";
 
 /** Who came with a session's cookie. */
 export interface Visitor {
@@ -17,13 +17,13 @@ export interface Visitor {
 /** Sessions of browsers. The database knows only hashes of their secrets; a member's role is read anew for each request. */
 export interface Sessions {
   /** Throws `authentication_failed` without the cookie of a session that goes on. */
-  require(exchange: Exchange): Promise<Visitor>;
+  require(exchange: ConsoleExchange): Promise<Visitor>;
   /** Opens one and sets its cookie. */
-  open(exchange: Exchange, member: { memberId: string }): Promise<SessionRecord>;
+  open(exchange: ConsoleExchange, member: { memberId: string }): Promise<SessionRecord>;
   /** Puts another secret in place of the session's own, now that the password was given again. */
-  rotate(exchange: Exchange, sessionId: string): Promise<SessionRecord>;
+  rotate(exchange: ConsoleExchange, sessionId: string): Promise<SessionRecord>;
   /** Ends it and takes the cookie back. */
-  close(exchange: Exchange, sessionId: string): Promise<void>;
+  close(exchange: ConsoleExchange, sessionId: string): Promise<void>;
 }
 
 type SessionDeps = { store: Pick<Store, "console">; local: boolean } & TransportDeps;
@@ -33,17 +33,18 @@ const WEEK_SECONDS = 7 * 86_400;
 export function createSessions(deps: SessionDeps): Sessions {
   const { signIn } = deps.store.console;
 
-  async function present(exchange: Exchange, secret: string): Promise<SessionRecord> {
+  async function present(exchange: ConsoleExchange, secret: string): Promise<SessionRecord> {
     const session = await signIn.session(hashSecret(secret));
     if (!session) throw over();
-    setCookie(exchange, requireTransport(exchange, deps), secret, WEEK_SECONDS);
+    const transport = requireTransport(exchange, deps);
+    setCookie(exchange, transport, { name: "session", value: secret, seconds: WEEK_SECONDS });
     return session;
   }
 
   return {
     async require(exchange) {
       const transport = transportOf(exchange, deps);
-      const secret = transport && readCookie(exchange, transport);
+      const secret = transport && readCookie(exchange, transport, "session");
       const sessionId = secret === undefined ? "" : hashSecret(secret);
       const session = secret === undefined ? undefined : await signIn.session(sessionId);
       // Without a password one is signed in for development alone, even on a database that is served later.
@@ -71,31 +72,11 @@ export function createSessions(deps: SessionDeps): Sessions {
     async close(exchange, sessionId) {
       await signIn.closeSession(sessionId);
       const transport = transportOf(exchange, deps);
-      if (transport) setCookie(exchange, transport, "", 0);
+      if (transport) setCookie(exchange, transport, { name: "session", value: "", seconds: 0 });
     },
   };
 }
 
 function over(): ServiceError {
   return new ServiceError("authentication_failed", "Sign in: there is no session, or it is over.");
-}
-
-/**
- * Browsers take a `__Host-` cookie from this very host over https alone, so that no other one can plant it. They send cookies
- * to every port of a host: services on one machine are told apart by the name.
- */
-function nameOf({ secure, origin }: Transport): string {
-  return secure ? "__Host-patchbay" : `patchbay-${/:(\d+)$/.exec(origin)?.[1] ?? "80"}`;
-}
-
-function readCookie({ c }: Exchange, transport: Transport): string | undefined {
-  const wanted = `${nameOf(transport)}=`;
-  const pairs = (c.req.header("Cookie") ?? "").split(";").map((pair) => pair.trim());
-  const value = pairs.find((pair) => pair.startsWith(wanted))?.slice(wanted.length);
-  return value === "" ? undefined : value;
-}
-
-function setCookie({ headers }: Exchange, transport: Transport, value: string, seconds: number): void {
-  const secure = transport.secure ? "; Secure" : "";
-  headers["Set-Cookie"] = `${nameOf(transport)}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Lax${secure}`;
 }

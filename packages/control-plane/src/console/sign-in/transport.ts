@@ -1,3 +1,4 @@
+import { isIPv6 } from "node:net";
 import type { Exchange, HttpDeps } from "../../http/deps.ts";
 import { ServiceError } from "../../ports/service-error.ts";
 
@@ -33,20 +34,25 @@ export function requireTransport(exchange: Exchange, deps: TransportDeps): Trans
   );
 }
 
-/** Where the client is, as far as it can be told: of IPv6 the network that one subscriber has. */
-export function addressOf({ c }: Exchange, { trustProxy }: TransportDeps): string {
-  // The last entry is what the proxy itself saw; those before are the client's own words.
+/**
+ * Networks that the client's address is in, narrowest first: an IPv4 address, or the /64, /56 and /48 of an IPv6 address, of
+ * which one subscriber may have any.
+ */
+export function networksOf({ c }: Exchange, { trustProxy }: Pick<TransportDeps, "trustProxy">): string[] {
+  // The proxy itself appends the last entry; a client may write any others.
   const forwarded = trustProxy ? c.req.header("X-Forwarded-For")?.split(",").at(-1)?.trim() : undefined;
   const address = (forwarded ?? c.env?.incoming?.socket.remoteAddress ?? "unknown").replace(/^::ffff:/i, "");
-  return address.includes(":") ? networkOf(address) : address;
+  if (!isIPv6(address)) return [address];
+  const [first, second, third, fourth = 0] = firstGroups(address);
+  const prefix = `${first}:${second}:${third}`;
+  return [`${prefix}:${fourth}/64`, `${prefix}:${fourth >> 8}/56`, `${prefix}/48`];
 }
 
-/** The first 64 bits of an IPv6 address. */
-function networkOf(address: string): string {
-  const [head = "", tail] = address.toLowerCase().split("::");
+/** The first four of the eight groups of an IPv6 address, as numbers. */
+function firstGroups(address: string): number[] {
+  const [head = "", tail = ""] = address.split("::");
   const groups = head === "" ? [] : head.split(":");
-  const rest = tail === undefined || tail === "" ? [] : tail.split(":");
-  const zeros =
-    tail === undefined ? [] : Array.from({ length: Math.max(0, 8 - groups.length - rest.length) }, () => "0");
-  return [...groups, ...zeros, ...rest].slice(0, 4).join(":");
+  const rest = tail === "" ? [] : tail.split(":");
+  const zeros = Array.from({ length: Math.max(0, 8 - groups.length - rest.length) }, () => "0");
+  return [...groups, ...zeros, ...rest].slice(0, 4).map((group) => Number.parseInt(group, 16));
 }

@@ -25,7 +25,10 @@ export interface Asked {
 
 /** A browser on one of the service's own pages: it keeps cookies, and says where its requests come from. */
 export interface Browser {
+  /** That of the session. */
   cookie: string;
+  /** That which proves an earlier sign-in. */
+  known: string;
   ask(method: string, path: string, asked?: Asked): Promise<Response>;
   signIn(email: string, password?: string): Promise<Response>;
 }
@@ -60,7 +63,8 @@ export async function openConsole(overrides: Partial<ConsoleDeps> = {}, url = "s
     streams: createOpenStreams({ limits: DEFAULT_LIMITS, access: UNWATCHED, metrics: silentMetrics }),
     access: UNWATCHED,
     log: silentLog,
-    clock,
+    // A wait is over at once, and the clock has moved on by it.
+    clock: { now: () => clock.now(), sleep: async (ms) => clock.advance(ms) },
     version: "0.0.0",
     limits: DEFAULT_LIMITS,
     corsOrigins: [],
@@ -74,6 +78,7 @@ export async function openConsole(overrides: Partial<ConsoleDeps> = {}, url = "s
     const env = { incoming: { socket: { remoteAddress } } } as unknown as HttpEnv["Bindings"];
     const self: Browser = {
       cookie: "",
+      known: "",
       async ask(method, path, { body, headers = {} } = {}) {
         const response = await app.request(
           `http://${host}${path}`,
@@ -82,7 +87,7 @@ export async function openConsole(overrides: Partial<ConsoleDeps> = {}, url = "s
             headers: {
               Host: host,
               "Sec-Fetch-Site": "same-origin",
-              ...(self.cookie !== "" && { Cookie: self.cookie }),
+              Cookie: [self.cookie, self.known].filter(Boolean).join("; "),
               ...(body !== undefined && { "Content-Type": "application/json" }),
               ...headers,
             },
@@ -90,8 +95,10 @@ export async function openConsole(overrides: Partial<ConsoleDeps> = {}, url = "s
           },
           env,
         );
-        const set = response.headers.get("Set-Cookie");
-        if (set !== null) self.cookie = set.includes("Max-Age=0") ? "" : (set.split(";")[0] ?? "");
+        for (const set of response.headers.getSetCookie()) {
+          const cookie = set.includes("Max-Age=0") ? "" : (set.split(";")[0] ?? "");
+          self[/^[^=]+-known=/.test(set) ? "known" : "cookie"] = cookie;
+        }
         return response;
       },
       signIn: (email, password = PASSWORD) => self.ask("POST", "/api/session", { body: { email, password } }),

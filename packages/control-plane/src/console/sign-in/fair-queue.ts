@@ -1,0 +1,75 @@
+/** For whom a piece of work is done. */
+export interface Client {
+  key: string;
+  /** True of a browser that proved an earlier sign-in: it goes first. */
+  known: boolean;
+}
+
+interface Waiting {
+  begin: () => void;
+  refuse: () => void;
+}
+
+/**
+ * Does `atOnce` pieces of work at a time. Clients take turns, so that one with many pieces does not delay the others. Beyond
+ * `waiting` pieces the client with the most of them is refused one, with the error of `busy`.
+ */
+export function createFairQueue({
+  atOnce,
+  waiting: most,
+  busy,
+}: {
+  atOnce: number;
+  waiting: number;
+  busy: () => Error;
+}) {
+  const known = new Map<string, Waiting[]>();
+  const others = new Map<string, Waiting[]>();
+  let running = 0;
+  let waiting = 0;
+
+  /** The first piece of the client whose turn it is; the client's next turn is after all others. */
+  function next(lines: Map<string, Waiting[]>): Waiting | undefined {
+    const [key, line] = lines.entries().next().value ?? [];
+    if (key === undefined || line === undefined) return undefined;
+    const first = line.shift();
+    lines.delete(key);
+    if (line.length > 0) lines.set(key, line);
+    waiting--;
+    return first;
+  }
+
+  function makeRoom(client: Client): void {
+    const own = others.get(client.key)?.length ?? 0;
+    let longest: Waiting[] = [];
+    for (const line of others.values()) if (line.length > longest.length) longest = line;
+    // A client with a single piece is not refused for another one that came later.
+    if (longest.length < 2 || (!client.known && longest.length <= own + 1)) throw busy();
+    waiting--;
+    longest.pop()?.refuse();
+  }
+
+  function place(client: Client): Promise<void> {
+    if (waiting >= most) makeRoom(client);
+    waiting++;
+    const lines = client.known ? known : others;
+    const line = lines.get(client.key) ?? [];
+    lines.set(client.key, line);
+    return new Promise((resolve, reject) => line.push({ begin: resolve, refuse: () => reject(busy()) }));
+  }
+
+  return {
+    /** Throws what `busy` makes where too many are waiting. */
+    async run<T>(client: Client, work: () => Promise<T>): Promise<T> {
+      if (running >= atOnce) await place(client);
+      else running++;
+      try {
+        return await work();
+      } finally {
+        const one = next(known) ?? next(others);
+        if (one) one.begin();
+        else running--;
+      }
+    },
+  };
+}
