@@ -132,6 +132,12 @@ test("a second server on the same data is refused", async () => {
   expect(second.stderr).toContain("--data-dir");
 });
 
+test("connect refuses a deployment of over 100 characters", async () => {
+  const { code, stderr } = await runCommand(["connect", "x.ts", "--deployment", "x".repeat(101)]);
+  expect(code).toBe(2);
+  expect(stderr).toContain("1 to 100 characters, not 101");
+});
+
 test("connect refuses a file whose default export is no service", async () => {
   await using folder = await temporaryFolder();
   await writeFile(join(folder.path, "wrong.ts"), "export default { functions: [] };");

@@ -39,6 +39,11 @@ export function createMetrics(): Metrics & MetricsPage {
     help: "Calls that the control plane let through and a runtime refused by its roles",
     registers,
   });
+  const widenings = new Counter({
+    name: "patchbay_access_widened_total",
+    help: "Function sets that allow more than the set they replace",
+    registers,
+  });
   const turns = new Counter({
     name: "patchbay_model_turns_total",
     help: "Attempts at model turns, by outcome",
@@ -72,6 +77,7 @@ export function createMetrics(): Metrics & MetricsPage {
     },
     callEnded: (outcome) => calls.inc({ outcome }),
     accessDisagreed: () => disagreements.inc(),
+    accessWidened: () => widenings.inc(),
     modelTurn: (provider, outcome) => turns.inc({ provider, outcome }),
     tokensUsed(provider, { input, cachedInput, output }) {
       tokens.inc({ provider, kind: "input" }, input);

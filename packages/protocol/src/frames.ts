@@ -104,6 +104,8 @@ export const LINK_CLOSE = {
   badFrame: 4400,
   wrongVersion: 4406,
   manifestRefused: 4422,
+  /** Another connected service serves a function of the same name, or has another default role: worth another try. */
+  serviceConflict: 4423,
   helloTimeout: 4408,
   replaced: 4409,
   keyRevoked: 4401,

@@ -38,7 +38,14 @@ export const FunctionManifest = z.object({
   /** JSON Schema 2020-12 of results, without descriptions. Absent without an output schema, and from runtimes of an earlier version. */
   outputSchema: jsonObject.optional(),
 });
-export type FunctionManifest = z.infer<typeof FunctionManifest>;
+export type FunctionManifest = z.infer<typeof FunctionManifest> & { origin?: FunctionOrigin };
+
+/** Where a function of several combined services comes from. The control plane sets it; what a runtime sends is dropped. */
+export interface FunctionOrigin {
+  service: string;
+  /** Hash of that service's own function set. */
+  manifestHash: string;
+}
 
 /** What a runtime offers, as it tells the control plane on connecting. */
 export const Manifest = z.object({
@@ -53,7 +60,7 @@ export const Manifest = z.object({
   namesSubject: z.boolean().optional(),
   functions: z.array(FunctionManifest).max(LIMITS.functionsPerService),
 });
-export type Manifest = z.infer<typeof Manifest>;
+export type Manifest = Omit<z.infer<typeof Manifest>, "functions"> & { functions: FunctionManifest[] };
 
 /** True when the role list lets `role` call. No role (undefined) may call only what is open to everyone. */
 export function rolesAllow(roles: Roles, role: string | undefined): boolean {

@@ -1,4 +1,5 @@
-import type { Command } from "commander";
+import { LIMITS } from "@patchbay/protocol";
+import { InvalidArgumentError, type Command } from "commander";
 import { readEnvironment } from "../config.ts";
 import { CommandFailure, reasonOf } from "../failure.ts";
 import { logLevel } from "../log.ts";
@@ -12,6 +13,7 @@ interface ConnectOptions {
   url: string;
   agent: string;
   key: string;
+  deployment?: string;
   concurrency?: number;
   json?: true;
 }
@@ -24,13 +26,25 @@ export function addConnectCommand(program: Command): void {
     .addOption(option("--url <url>", "address of the control plane").argParser(parseUrl).makeOptionMandatory())
     .addOption(agentOption("the agent that the functions are for").makeOptionMandatory())
     .addOption(option("--key <key>", "runtime key of the agent (better given as PATCHBAY_KEY)").makeOptionMandatory())
+    .addOption(
+      option(
+        "--deployment <name>",
+        "release id or git commit that the functions belong to: the newest deployment decides which functions serve",
+      ).argParser(parseDeployment),
+    )
     .addOption(option("--concurrency <n>", "calls that run side by side").argParser(parseCount))
     .addOption(jsonOption())
     .action(connectFile);
   examples(
     command,
     "PATCHBAY_KEY=patchbay_rt_... patchbay connect service.ts --url https://queries.example.com --agent agt_...",
+    'PATCHBAY_KEY=patchbay_rt_... patchbay connect service.ts --url https://queries.example.com --agent agt_... --deployment "$GIT_COMMIT"',
   );
+}
+
+function parseDeployment(text: string): string {
+  if (text.length <= LIMITS.deploymentUnits) return text;
+  throw new InvalidArgumentError(`expected 1 to ${LIMITS.deploymentUnits} characters, not ${text.length}`);
 }
 
 async function connectFile(file: string, options: ConnectOptions): Promise<void> {
@@ -46,6 +60,7 @@ async function connectFile(file: string, options: ConnectOptions): Promise<void>
     agentId: options.agent,
     key: options.key,
     log: createLog({ level: logLevel(readEnvironment()) }),
+    ...(options.deployment !== undefined && { deployment: options.deployment }),
     ...(options.concurrency !== undefined && { concurrency: options.concurrency }),
   });
   const connected = runtime.ready.then(() => {

@@ -81,6 +81,8 @@ export const AUDIT_SENTENCES: Readonly<Record<string, Sentence>> = {
     return `${count} members of the result of ${called(entry)} were withheld from a query ${as(entry)}.`;
   },
   "call.late": (entry) => `The answer of ${called(entry)} came after the call was given up.`,
+  "access.widened": (entry) =>
+    `Deployment ${detail(entry, "deployment") ?? "unknown"} of service ${detail(entry, "service") ?? "unknown"} allows more than the function set before it.`,
   "access.disagreement": (entry) =>
     `The runtime denied ${called(entry)} ${as(entry)}, which the control plane had let through: ${why(entry)}.`,
 

@@ -1,10 +1,14 @@
+import type { FunctionOrigin } from "@patchbay/protocol";
 import type { Clock } from "../ports/clock.ts";
-import type { FunctionGateway, FunctionSession } from "../ports/function-gateway.ts";
+import type { FunctionGateway, ServiceSet, ServiceState } from "../ports/function-gateway.ts";
 import { StoreUnavailable } from "../ports/run-store.ts";
 import type { RuntimeStore } from "../ports/stores.ts";
+import type { Combinations } from "./combination.ts";
+import type { Comparison } from "./comparison.ts";
 import type { Directory } from "./directory.ts";
 import type { Line } from "./line.ts";
 import type { Manifests } from "./manifests.ts";
+import type { Serving } from "./serving.ts";
 
 /** An agent whose runtime was seen this recently is likely to have it back soon. */
 const RECENT_MS = 60_000;
@@ -12,13 +16,17 @@ const RECENT_MS = 60_000;
 const NEXT_MS = 100;
 
 type Choose = (lines: Line[]) => Line | undefined | Promise<Line | undefined>;
+type StandIn = Parameters<Serving["standIns"]>[3];
 
 /** Finds runtimes for runs and calls, waiting for one that is just reconnecting. */
-export type Choice = Pick<FunctionGateway, "session" | "assign" | "prepare" | "connected">;
+export type Choice = Pick<FunctionGateway, "session" | "combine" | "assign" | "prepare" | "serving" | "connected">;
 
 export function createChoice(options: {
   directory: Directory;
   manifests: Manifests;
+  comparison: Comparison;
+  serving: Serving;
+  combinations: Combinations;
   store: RuntimeStore;
   clock: Clock;
   /** How long a runtime is waited for. */
@@ -28,12 +36,19 @@ export function createChoice(options: {
   /** Ends every wait: a gateway that is closed has no runtimes, which says nothing about the agent. */
   closed: AbortSignal;
 }): Choice {
-  const { directory, manifests, store, clock, arrivalMs, prepareMs, closed } = options;
+  const { directory, manifests, comparison, serving, combinations } = options;
+  const { store, clock, arrivalMs, prepareMs, closed } = options;
   let turn = 0;
 
   const availableOf = (agentId: string): Line[] => directory.of(agentId).filter((line) => line.available);
 
-  async function awaitLine(agentId: string, choose: Choose, signal: AbortSignal): Promise<Line | undefined> {
+  /** `wanted`: the function sets of which a runtime would do; without them any runtime of the agent. */
+  async function awaitLine(
+    agentId: string,
+    choose: Choose,
+    signal: AbortSignal,
+    wanted: () => readonly string[] | undefined = () => undefined,
+  ): Promise<Line | undefined> {
     const find = async (): Promise<Line | undefined> => {
       const lines = availableOf(agentId);
       return lines.length > 0 ? choose(lines) : undefined;
@@ -46,15 +61,15 @@ export function createChoice(options: {
     const here = await find();
     if (here) return here;
     await directory.refresh(agentId);
-    const recent = await seenRecently(agentId);
+    const recent = await seenRecently(agentId, wanted());
     check();
     return (await find()) ?? (recent ? arrival(agentId, find, signal) : undefined);
   }
 
   /** A store that is out of reach says nothing against the agent: its runtime is waited for. */
-  async function seenRecently(agentId: string): Promise<boolean> {
+  async function seenRecently(agentId: string, wanted: readonly string[] | undefined): Promise<boolean> {
     try {
-      const agoMs = await store.lastSeenAgoMs(agentId);
+      const agoMs = await store.lastSeenAgoMs(agentId, wanted);
       return agoMs !== undefined && agoMs < RECENT_MS;
     } catch (error) {
       if (error instanceof StoreUnavailable) return true;
@@ -85,52 +100,50 @@ export function createChoice(options: {
     }
   }
 
-  /** The newest function set; of a remote one it is read before it counts. */
-  async function newest(lines: Line[]): Promise<(FunctionSession & { line: Line }) | undefined> {
-    for (const line of lines.toSorted((a, b) => b.order - a.order)) {
-      const manifest = await manifests.read(line);
-      if (manifest) return { line, manifest, manifestHash: line.identity.manifestHash };
-    }
-    return undefined;
-  }
-
-  /** Lines that have the function under another function set. */
-  async function offering(lines: Line[], functionName: string): Promise<Line[]> {
-    const offers = await Promise.all(
-      lines.map(async (line) => {
-        const manifest = await manifests.read(line);
-        return manifest?.functions.some(({ name }) => name === functionName) ?? false;
-      }),
-    );
-    return lines.filter((_, index) => offers[index]);
+  /** Of which service's set a run's function is. Undefined where the run's set cannot be read, or has no such function. */
+  async function originOf(
+    agentId: string,
+    manifestHash: string,
+    functionName: string,
+  ): Promise<FunctionOrigin | undefined> {
+    const set = await manifests.get(agentId, manifestHash);
+    const one = set?.functions.find(({ name }) => name === functionName);
+    return set && one && (one.origin ?? { service: set.name, manifestHash });
   }
 
   return {
     async session(agentId, { signal }) {
-      let found: FunctionSession | undefined;
+      let services: ServiceSet[] = [];
+      let awaited: readonly string[] | undefined;
       const choose: Choose = async (lines) => {
-        const session = await newest(lines);
-        found = session && { manifest: session.manifest, manifestHash: session.manifestHash };
-        return session?.line;
+        const { served, withheld } = await serving.of(agentId, lines);
+        awaited = withheld.flatMap((one) => one.awaited?.manifestHash ?? []);
+        services = served.map(({ service, manifest, manifestHash }) => ({ service, manifest, manifestHash }));
+        return served[0]?.lines[0];
       };
-      await awaitLine(agentId, choose, signal);
-      return found;
+      if (!(await awaitLine(agentId, choose, signal, () => awaited))) return undefined;
+      return { ...(await combinations.of(agentId, services)), services };
     },
 
+    combine: (agentId, services) => combinations.of(agentId, services),
+
     async assign(agentId, manifestHash, functionName, { signal }) {
-      const own = (lines: Line[]): Line[] => lines.filter((line) => line.identity.manifestHash === manifestHash);
+      const origin = await originOf(agentId, manifestHash, functionName);
+      const set = origin ?? { service: "", manifestHash };
+      const keepsTo: StandIn = (own, other) => comparison.keepsTo(own, other, functionName);
       const choose: Choose = async (known) => {
         let lines = known;
-        let line = leastLoaded(own(lines).filter((line) => line.reachable));
+        let line = leastLoaded(ofSet(lines, set.manifestHash).filter((line) => line.reachable));
         if (!line) {
-          // Before a run is given another function set than its own, whoever may have its own is looked for.
+          // Before a call is given to a runtime with another set than its run's own, whoever may have its own is looked for.
           await directory.freshen(agentId);
           lines = availableOf(agentId);
-          const others = await offering(lines, functionName);
+          const own = ofSet(lines, set.manifestHash);
+          const others = await serving.standIns(agentId, lines, set, keepsTo);
           line =
-            leastLoaded(own(lines).filter((line) => line.reachable)) ??
+            leastLoaded(own.filter((line) => line.reachable)) ??
             leastLoaded(others.filter((line) => line.reachable)) ??
-            leastLoaded(own(lines)) ??
+            leastLoaded(own) ??
             leastLoaded(others);
         }
         // Noted while choosing: the next call of a burst is assigned before this one is on its line.
@@ -144,9 +157,13 @@ export function createChoice(options: {
     async prepare(agentId, manifestHash, input, { signal }) {
       const late = AbortSignal.timeout(arrivalMs + prepareMs);
       const either = AbortSignal.any([signal, late]);
-      const choose: Choose = (lines) =>
-        leastLoaded(lines.filter((line) => line.reachable && line.identity.manifestHash === manifestHash)) ??
-        leastLoaded(lines);
+      const service = (await manifests.get(agentId, manifestHash))?.name ?? "";
+      const widensNothing: StandIn = (own, other) => comparison.between(own, other).length === 0;
+      const choose: Choose = async (lines) => {
+        const own = ofSet(lines, manifestHash);
+        const line = leastLoaded(own.filter((line) => line.reachable)) ?? leastLoaded(own);
+        return line ?? leastLoaded(await serving.standIns(agentId, lines, { service, manifestHash }, widensNothing));
+      };
       try {
         while (!either.aborted) {
           const line = await awaitLine(agentId, choose, either);
@@ -163,6 +180,22 @@ export function createChoice(options: {
       return undefined;
     },
 
+    async serving(agentId) {
+      await directory.freshen(agentId);
+      const { served, withheld } = await serving.of(agentId, availableOf(agentId));
+      const services: ServiceState[] = [
+        ...served.map(({ service, deployment, manifestHash, standsIn }) => ({
+          service,
+          serves: true as const,
+          deployment,
+          manifestHash,
+          standsIn,
+        })),
+        ...withheld.map(({ service, reason }) => ({ service, serves: false as const, reason })),
+      ];
+      return { services, ...(served.length > 0 && { set: await combinations.of(agentId, served) }) };
+    },
+
     async connected(agentId) {
       const open = (): boolean => directory.of(agentId).some((line) => line.open);
       if (open()) return true;
@@ -171,6 +204,9 @@ export function createChoice(options: {
     },
   };
 }
+
+const ofSet = (lines: readonly Line[], manifestHash: string): Line[] =>
+  lines.filter(({ identity }) => identity.manifestHash === manifestHash);
 
 /** One of this replica with a free place before any other; else the least loaded, which may be anywhere. Equals take turns. */
 function leastLoaded(lines: readonly Line[]): Line | undefined {

@@ -46,7 +46,6 @@ export function createDirectory(options: {
   const { registry, store, bus, ways, log, opened, replaced } = options;
   const agents = new Map<string, Remotes>();
   const arrivals = new Map<string, Set<() => void>>();
-  let counter = 0;
 
   function remotesOf(agentId: string): Remotes {
     const known = agents.get(agentId);
@@ -68,7 +67,6 @@ export function createDirectory(options: {
     }
     const line = new RemoteLine(identity, ways);
     line.draining = draining;
-    line.order = ++counter;
     lines.set(row.instanceId, { line, learnedAt: performance.now() });
     known?.closed();
     return { line, fresh: true };
@@ -87,23 +85,17 @@ export function createDirectory(options: {
     const told = new Set<string>();
     for (const { replicaId, ...row } of rows) {
       const here = registry.find(agentId, row.instanceId);
-      if (replicaId === ways.replicaId) {
-        if (here?.identity.connectionId === row.connectionId) here.order = ++counter;
-        continue;
-      }
+      if (replicaId === ways.replicaId) continue;
       told.add(row.instanceId);
       const late = remotes.lines.get(row.instanceId);
       // What was announced while the store was asked is newer than its answer.
       if (late && late.learnedAt > beganAt) continue;
       const { line, fresh } = learn(row);
-      line.order = ++counter;
       if (here && here.openedAt < beganAt) replaced(here);
       if (fresh) tell(line);
     }
     for (const [instanceId, { learnedAt }] of remotes.lines)
       if (!told.has(instanceId) && learnedAt <= beganAt) remotes.lines.delete(instanceId);
-    for (const line of [...registry.of(agentId), ...values(remotes)])
-      if (learnedAt(line, remotes) > beganAt) line.order = ++counter;
   }
 
   function refresh(agentId: string): Promise<void> {
@@ -172,7 +164,6 @@ export function createDirectory(options: {
     freshen,
     linkOpened(link) {
       const { agentId, instanceId } = link.identity;
-      link.order = ++counter;
       const lines = agents.get(agentId)?.lines;
       const remote = lines?.get(instanceId)?.line;
       lines?.delete(instanceId);
@@ -195,8 +186,4 @@ export function createDirectory(options: {
 
 function values({ lines }: Remotes): RemoteLine[] {
   return [...lines.values()].map(({ line }) => line);
-}
-
-function learnedAt(line: Line, { lines }: Remotes): number {
-  return line.local ? (line as Link).openedAt : (lines.get(line.identity.instanceId)?.learnedAt ?? 0);
 }

@@ -18,8 +18,8 @@ import { createDirectory } from "./directory.ts";
 import { createHolder } from "./holder.ts";
 import { hearHolders } from "./inbox.ts";
 import { createLateResults } from "./late-results.ts";
+import { openFunctionSets } from "./function-sets.ts";
 import { closeSocket, type Link } from "./link.ts";
-import { createManifests } from "./manifests.ts";
 import { type LinkFrame, receiveRuntime } from "./reception.ts";
 import { createRegistry } from "./registry.ts";
 import type { RemoteWays } from "./remote-line.ts";
@@ -45,7 +45,7 @@ export interface FunctionGatewayOptions {
   limits: OperatorLimits;
   clock: Clock;
   log: Log;
-  metrics?: Pick<Metrics, "runtimeConnected" | "runtimeDisconnected">;
+  metrics?: Pick<Metrics, "runtimeConnected" | "runtimeDisconnected" | "accessWidened">;
   /** Pings each way; two silent ones end a link. Default 5 s. */
   heartbeatMs?: number;
   /** How long a runtime has for its first frame. Default 5 s. */
@@ -93,8 +93,8 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
   const { pending, arrived, seek, lost } = deliveries;
   const opened = deliveries.lineOpened;
   const directory = createDirectory({ registry, store, bus, ways, log, opened, replaced });
-  const manifests = createManifests(store);
-  const choice = createChoice({ directory, manifests, store, clock, arrivalMs, prepareMs, closed });
+  const sets = openFunctionSets({ store, directory, log, metrics });
+  const choice = createChoice({ directory, ...sets, store, clock, arrivalMs, prepareMs, closed });
   const late = createLateResults({ calls, within, bus, log });
   const announcer = createAnnouncer({ bus, replicaId });
   const graceMs = 2 * stopGraceMs;
@@ -134,12 +134,19 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
       });
       socket.on("error", (error) => log.debug("a runtime's socket failed", { agentId, error }));
       const events = { welcomed, frame, ended };
-      receiveRuntime(socket, transport, key, { store, within, replicaId, heartbeatMs, helloMs, log, events }).catch(
-        (error: unknown) => {
-          log.error("a runtime could not be welcomed", { agentId, error });
-          socket.terminate();
-        },
-      );
+      receiveRuntime(socket, transport, key, {
+        store,
+        join: sets.join,
+        within,
+        replicaId,
+        heartbeatMs,
+        helloMs,
+        log,
+        events,
+      }).catch((error: unknown) => {
+        log.error("a runtime could not be welcomed", { agentId, error });
+        socket.terminate();
+      });
     },
   });
 

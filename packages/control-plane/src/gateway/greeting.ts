@@ -2,9 +2,9 @@ import { randomUUID } from "node:crypto";
 import { LINK_CLOSE } from "@patchbay/protocol";
 import type { WebSocket } from "ws";
 import type { Log } from "../ports/log.ts";
-import { setOf } from "./line.ts";
 import type { RuntimeStore, Store } from "../ports/stores.ts";
 import { parseRuntimeFrame } from "./frames.ts";
+import type { Joining } from "./joining.ts";
 import { closeSocket, type LinkIdentity } from "./link.ts";
 import { hashManifest, manifestFault } from "./manifest.ts";
 import type { RuntimeKey } from "./upgrade.ts";
@@ -19,11 +19,20 @@ const TRY_AGAIN = 1013;
 export async function greet(
   socket: WebSocket,
   key: RuntimeKey,
-  deps: { store: RuntimeStore; within: Store["within"]; replicaId: string; helloMs: number; log: Log },
+  deps: {
+    store: RuntimeStore;
+    join: Joining["join"];
+    within: Store["within"];
+    replicaId: string;
+    helloMs: number;
+    log: Log;
+  },
 ): Promise<LinkIdentity | undefined> {
-  const { store, within, replicaId, helloMs, log } = deps;
+  const { store, join, within, replicaId, helloMs, log } = deps;
   const refuse = (fault: keyof typeof LINK_CLOSE, reason: string): undefined => {
-    log.warn("refused a runtime", { agentId: key.agentId, fault, reason });
+    // Two services that exclude each other stay a mistake until somebody moves a function.
+    const level = fault === "serviceConflict" ? "error" : "warn";
+    log[level]("refused a runtime", { agentId: key.agentId, fault, reason });
     closeSocket(socket, LINK_CLOSE[fault], reason);
   };
   const first = await firstMessage(socket, helloMs);
@@ -40,17 +49,18 @@ export async function greet(
   const manifestHash = hashManifest(manifest);
   const offered = { service: manifest.name, ...(deployment !== undefined && { deployment }), manifestHash };
   const identity = { connectionId: randomUUID(), agentId, instanceId, ...offered, concurrency };
+  let conflict: string | undefined;
   try {
     await within(orgId, async () => {
-      await store.saveManifest(agentId, manifestHash, manifest);
-      await store.noteSet(agentId, setOf(identity), manifest);
-      await store.linkOpened({ ...identity, replicaId, draining: false, sdk });
+      conflict = await join(identity, manifest, keyId);
+      if (conflict === undefined) await store.linkOpened({ ...identity, replicaId, draining: false, sdk });
     });
   } catch (error) {
     log.error("a function set could not be stored", { agentId, error });
     closeSocket(socket, TRY_AGAIN, "the function set could not be stored; try again");
     return undefined;
   }
+  if (conflict !== undefined) return refuse("serviceConflict", conflict);
   if (socket.readyState === socket.OPEN) return { ...identity, keyId, orgId, manifest };
   await store.linkClosed(identity.connectionId);
   return undefined;

@@ -22,6 +22,11 @@ export function setOf({ service, deployment, instanceId, manifestHash }: LineIde
   return { service, deployment: deployment ?? instanceId, named: deployment !== undefined, manifestHash };
 }
 
+export function isSameSet(a: SetIdentity, b: SetIdentity): boolean {
+  if (a.service !== b.service || a.manifestHash !== b.manifestHash) return false;
+  return a.deployment === b.deployment && a.named === b.named;
+}
+
 /** A call frame that waits for a free place on a link. */
 export interface Waiting {
   readonly text: string;
@@ -60,8 +65,6 @@ export interface Line {
   readonly load: number;
   /** When a call was last assigned to it, to take turns among equals. */
   turn: number;
-  /** Grows with each line that this process learns of; of an agent's lines the newest has the highest. */
-  order: number;
   /** False when too many calls wait there already: the call is not sent. */
   enqueue(call: LineCall): boolean;
   /** Asks the runtime what became of a call, sent over an earlier link or by another process, and counts it as one it holds. */

@@ -30,7 +30,6 @@ export class Link implements Line {
   readonly reachable = true;
   draining = false;
   turn = 0;
-  order = 0;
   readonly reserved = new Reservations();
   readonly openedAt = performance.now();
   readonly #socket: WebSocket;

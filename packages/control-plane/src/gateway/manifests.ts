@@ -6,49 +6,58 @@ import { Link } from "./link.ts";
 
 const KEEP_COUNT = 200;
 
-/** The function sets of lines: a local one's is at hand, that of another replica's is read once and kept for a while. */
+/** Function sets by their hash: that of a local line is at hand, others are read once and kept for a while. */
 export interface Manifests {
-  /** Undefined where the store has none, or is out of reach. */
+  /** Undefined where the store has none, or is out of reach. The same object each time, as long as it is kept. */
+  get(agentId: string, manifestHash: string): Promise<Manifest | undefined>;
+  /** As `get`, of the line's set. */
   read(line: Line): Promise<Manifest | undefined>;
+  keep(agentId: string, manifestHash: string, manifest: Manifest): void;
 }
 
 export function createManifests(store: RuntimeStore): Manifests {
   const kept = new Map<string, Manifest>();
   const reading = new Map<string, Promise<Manifest | undefined>>();
 
-  const keyOf = ({ identity }: Line): string => `${identity.agentId}/${identity.manifestHash}`;
+  const keyOf = (agentId: string, manifestHash: string): string => `${agentId}/${manifestHash}`;
 
-  function keep(key: string, manifest: Manifest): void {
+  function keep(agentId: string, manifestHash: string, manifest: Manifest): Manifest {
+    const key = keyOf(agentId, manifestHash);
+    const known = kept.get(key) ?? manifest;
     kept.delete(key);
-    kept.set(key, manifest);
+    kept.set(key, known);
     if (kept.size > KEEP_COUNT) kept.delete(kept.keys().next().value ?? key);
+    return known;
   }
 
-  function known(line: Line): Manifest | undefined {
-    return line instanceof Link ? line.identity.manifest : kept.get(keyOf(line));
-  }
-
-  async function load({ identity }: Line, key: string): Promise<Manifest | undefined> {
+  async function load(agentId: string, manifestHash: string): Promise<Manifest | undefined> {
     try {
-      const manifest = await store.getManifest(identity.agentId, identity.manifestHash);
-      if (manifest) keep(key, manifest);
-      return manifest;
+      const manifest = await store.getManifest(agentId, manifestHash);
+      return manifest && keep(agentId, manifestHash, manifest);
     } catch (error) {
       if (error instanceof StoreUnavailable) return undefined;
       throw error;
     } finally {
-      reading.delete(key);
+      reading.delete(keyOf(agentId, manifestHash));
     }
   }
 
+  async function get(agentId: string, manifestHash: string): Promise<Manifest | undefined> {
+    const key = keyOf(agentId, manifestHash);
+    const manifest = kept.get(key);
+    if (manifest) return manifest;
+    const read = reading.get(key) ?? load(agentId, manifestHash);
+    if (!reading.has(key)) reading.set(key, read);
+    return read;
+  }
+
   return {
+    get,
+    keep: (...set) => void keep(...set),
     async read(line) {
-      const manifest = known(line);
-      if (manifest) return manifest;
-      const key = keyOf(line);
-      const read = reading.get(key) ?? load(line, key);
-      if (!reading.has(key)) reading.set(key, read);
-      return read;
+      const { agentId, manifestHash } = line.identity;
+      if (line instanceof Link) return keep(agentId, manifestHash, line.identity.manifest);
+      return get(agentId, manifestHash);
     },
   };
 }

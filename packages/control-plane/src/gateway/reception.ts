@@ -5,6 +5,7 @@ import type { Log } from "../ports/log.ts";
 import type { RuntimeStore, Store } from "../ports/stores.ts";
 import { parseRuntimeFrame } from "./frames.ts";
 import { greet } from "./greeting.ts";
+import type { Joining } from "./joining.ts";
 import { Link } from "./link.ts";
 import type { RuntimeKey } from "./upgrade.ts";
 
@@ -28,6 +29,7 @@ export async function receiveRuntime(
   key: RuntimeKey,
   deps: {
     store: RuntimeStore;
+    join: Joining["join"];
     within: Store["within"];
     replicaId: string;
     heartbeatMs: number;

@@ -38,7 +38,6 @@ export class RemoteLine implements Line {
   readonly local = false;
   draining = false;
   turn = 0;
-  order = 0;
   readonly reserved = new Reservations();
   readonly #ways: RemoteWays;
   readonly #subject: string;

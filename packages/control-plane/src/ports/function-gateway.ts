@@ -1,10 +1,33 @@
 import type { CallOutcome, JsonObject, JsonValue, Manifest, PreparedContext } from "@patchbay/protocol";
 
-/** The function set that a new run will keep: that of the runtime which connected last. */
-export interface FunctionSession {
+/** A function set with the hash under which it is stored. */
+export interface FunctionSet {
   manifest: Manifest;
   manifestHash: string;
 }
+
+/** The function set of one service. */
+export interface ServiceSet extends FunctionSet {
+  service: string;
+}
+
+/** The function set that a new run keeps: that of the only service, or a combination of those of all services. */
+export interface FunctionSession extends FunctionSet {
+  /** By name. */
+  services: ServiceSet[];
+}
+
+/** A connected service, and why new runs do not get its functions where they do not. */
+export type ServiceState =
+  | {
+      service: string;
+      serves: true;
+      deployment: string;
+      manifestHash: string;
+      /** True for an older set that serves because no runtime of the newest one is connected. */
+      standsIn: boolean;
+    }
+  | { service: string; serves: false; reason: string };
 
 /** Everything a runtime needs to run one call. The call's intent must be stored before an order is given out. */
 export interface CallOrder {
@@ -52,10 +75,17 @@ export interface DeliveryOptions {
 /** The control plane's side of the links to owners' runtimes. */
 export interface FunctionGateway {
   /**
-   * The newest function set connected for the agent. When none is connected but a runtime was seen in the last minute, waits up
-   * to 15 s (`arrivalMs`) for one; undefined then, and at once otherwise.
+   * The functions that new runs get: of each connected service its newest set, or an older one that widens nothing against it.
+   * When none is connected but a runtime with one was seen in the last minute, waits up to 15 s (`arrivalMs`) for it; undefined
+   * then, and at once otherwise.
    */
   session(agentId: string, options: { signal: AbortSignal }): Promise<FunctionSession | undefined>;
+
+  /** The set of some services of a session: a combination is stored, so that a run may name it. */
+  combine(agentId: string, services: readonly ServiceSet[]): Promise<FunctionSet>;
+
+  /** What `session` would give now, and how each connected service stands. */
+  serving(agentId: string): Promise<{ set?: FunctionSet; services: ServiceState[] }>;
 
   /** Lets the owner's code check the context and say whose data it is about. Undefined when a runtime does not answer within 5 s. */
   prepare(
@@ -66,8 +96,8 @@ export interface FunctionGateway {
   ): Promise<PreparedContext | undefined>;
 
   /**
-   * Chooses a runtime for a call: the least loaded with this function set, else with another one that has the function. Waits
-   * as `session` does when none is connected; undefined when there is none.
+   * Chooses a runtime for a call: the least loaded with this function set, else with another set of the same service under
+   * which the function allows no more. Waits as `session` does when none is connected; undefined when there is none.
    */
   assign(
     agentId: string,

@@ -15,6 +15,8 @@ export interface Metrics {
   callEnded(outcome: "succeeded" | CallErrorCode): void;
   /** A runtime refused by its roles what the control plane had let through. */
   accessDisagreed(): void;
+  /** A function set was connected that allows more than the one it replaces. */
+  accessWidened(): void;
   /** One attempt at a model turn ended. */
   modelTurn(provider: string, outcome: "succeeded" | "aborted" | ModelErrorKind): void;
   /** Tokens that a finished turn was billed for. */
@@ -36,6 +38,7 @@ export const silentMetrics: Metrics = {
   runEnded() {},
   callEnded() {},
   accessDisagreed() {},
+  accessWidened() {},
   modelTurn() {},
   tokensUsed() {},
   runtimeConnected() {},

@@ -154,13 +154,14 @@ export interface RuntimeStore {
   saveManifest(agentId: string, manifestHash: string, manifest: Manifest): Promise<void>;
   getManifest(agentId: string, manifestHash: string): Promise<Manifest | undefined>;
   /**
-   * Gives a set its place in the order of its service, where it has none yet (`fresh`), and compares it with the set in use. Its
-   * manifest must be stored.
+   * Gives a set its place in the order of its service, where it has none yet (`fresh`), and compares it with the set in use. What
+   * it widens is audited as `access.widened`. Its manifest must be stored. `keyId`: the runtime key that connected it.
    */
   noteSet(
     agentId: string,
     set: SetIdentity,
     manifest: Manifest,
+    by: { keyId: string },
   ): Promise<Omit<DeployedSet, "position"> & { fresh: boolean }>;
   /** What decides which set serves: the newest set of each service, and those that are connected. */
   setOrder(agentId: string): Promise<PlacedSet[]>;
@@ -178,8 +179,8 @@ export interface RuntimeStore {
   linkClosed(connectionId: string): Promise<void>;
   /** The agent's open links that were seen less than 30 s ago, the one that opened first first. */
   links(agentId: string): Promise<ConnectedRuntime[]>;
-  /** Milliseconds since any runtime of the agent was last seen; undefined when never. */
-  lastSeenAgoMs(agentId: string): Promise<number | undefined>;
+  /** Milliseconds since a runtime of the agent, with one of these function sets where some are given, was last seen; undefined when never. */
+  lastSeenAgoMs(agentId: string, manifestHashes?: readonly string[]): Promise<number | undefined>;
 }
 
 export interface AuditRow extends AuditEntry {

@@ -1,9 +1,13 @@
 import { sql } from "kysely";
 import { type Manifest, type Widening, widenings } from "@patchbay/protocol";
 import type { DeployedSet, PlacedSet, RuntimeStore, SetIdentity } from "../ports/stores.ts";
+import { insertAudit } from "./audit.ts";
 import { fromJson, present, toJson } from "./columns.ts";
 import type { Engine, FunctionSetRow } from "./schema.ts";
 import { transact } from "./transact.ts";
+
+/** Widenings in one entry of the audit log; all of them stay with the set. */
+const AUDITED = 100;
 
 type SetMethod = "noteSet" | "setOrder" | "functionSets" | "confirmSet";
 
@@ -11,15 +15,17 @@ type SetMethod = "noteSet" | "setOrder" | "functionSets" | "confirmSet";
 export function functionSetStore(engine: Engine): Pick<RuntimeStore, SetMethod> {
   const { db, dialect } = engine;
   return {
-    async noteSet(agentId, set, manifest) {
+    async noteSet(agentId, set, manifest, { keyId }) {
       const known = await findSet(engine, agentId, set);
       if (known) return { ...toSet(known), fresh: false };
       // The agent's row is locked from its counting on: replicas that note sets at the same time agree on their order.
       return transact(engine, async (trx) => {
         const counted = await nextPosition(trx, agentId);
         const noted = await findSet(trx, agentId, set);
-        const row = noted ?? (await placeSet(trx, { agentId, ...counted }, set, manifest));
-        return { ...toSet(row), fresh: !noted };
+        if (noted) return { ...toSet(noted), fresh: false };
+        const placed = toSet(await placeSet(trx, { agentId, ...counted }, set, manifest));
+        if (placed.widenings.length > 0) await insertAudit(trx, [widened(agentId, counted.orgId, keyId, placed)]);
+        return { ...placed, fresh: true };
       });
     },
 
@@ -147,6 +153,26 @@ async function placeSet(
     )
     .returningAll()
     .executeTakeFirstOrThrow();
+}
+
+function widened(agentId: string, orgId: string, keyId: string, set: Omit<DeployedSet, "position">) {
+  const { service, deployment, manifestHash, replaces, confirmation } = set;
+  const texts = set.widenings.slice(0, AUDITED).map(({ text }) => text);
+  return {
+    action: "access.widened",
+    orgId,
+    agentId,
+    keyId,
+    manifestHash,
+    detail: {
+      service,
+      deployment,
+      ...(replaces !== undefined && { replaces }),
+      confirmation,
+      widenings: texts,
+      count: set.widenings.length,
+    },
+  };
 }
 
 /** The newest set of each service that needs no confirmation, or has it. */

@@ -134,11 +134,13 @@ function links(engine: Engine): Pick<RuntimeStore, LinkMethod> {
       }));
     },
 
-    async lastSeenAgoMs(agentId) {
+    async lastSeenAgoMs(agentId, manifestHashes) {
+      if (manifestHashes?.length === 0) return undefined;
       const row = await db
         .selectFrom("runtimes")
         .select((eb) => sql<number | null>`${now} - ${eb.fn.max("last_seen_at")}`.as("ago"))
         .where("agent_id", "=", agentId)
+        .$if(manifestHashes !== undefined, (some) => some.where("manifest_hash", "in", manifestHashes!))
         .executeTakeFirst();
       return row?.ago ?? undefined;
     },

@@ -2,7 +2,9 @@ import { afterEach, expect, test } from "vitest";
 import { StoreUnavailable } from "../../src/ports/run-store.ts";
 import { orderFor, startGateway, systemClock, type GatewayServer } from "../../../../test/support/gateway-server.ts";
 import { greetGateway, helloFrom } from "../../../../test/support/hand-runtime.ts";
+import { handManifest } from "../../../../test/support/hand-service.ts";
 import { until } from "../../../../test/support/inbox.ts";
+import { hashManifest } from "../../src/gateway/manifest.ts";
 
 let server: GatewayServer;
 const signal = new AbortController().signal;
@@ -42,7 +44,7 @@ test("an agent whose runtime was seen a moment ago is waited for, and the wait e
   server = await startGateway({ arrivalMs: 60_000 });
   server.store.agoMs = 100;
   const session = server.gateway.session("agent-a", { signal });
-  const assigned = server.gateway.assign("agent-a", "another hash", "echo", { signal });
+  const assigned = server.gateway.assign("agent-a", hashManifest(handManifest(["echo"])), "echo", { signal });
 
   await greetGateway(server.port, helloFrom("instance-1"));
 
@@ -53,7 +55,7 @@ test("an agent whose runtime was seen a moment ago is waited for, and the wait e
 test("while the store is out of reach a runtime is waited for as if it had just been there", async () => {
   server = await startGateway({ arrivalMs: 60_000 });
   server.store.lastSeenAgoMs = () => Promise.reject(new StoreUnavailable("out of reach"));
-  const assigned = server.gateway.assign("agent-a", "any hash", "echo", { signal });
+  const assigned = server.gateway.assign("agent-a", hashManifest(handManifest(["echo"])), "echo", { signal });
 
   await greetGateway(server.port, helloFrom("instance-1"));
 
@@ -85,25 +87,6 @@ test("runtimes of other agents are not there", async () => {
   expect(await server.gateway.session("agent-a", { signal })).toBeUndefined();
   expect(await server.gateway.connected("agent-a")).toBe(false);
   expect(await server.gateway.connected("agent-b")).toBe(true);
-});
-
-test("a new run gets the function set that connected last; a running one keeps its own", async () => {
-  server = await startGateway();
-  await greetGateway(server.port, helloFrom("old", ["echo"]));
-  const oldHash = await hashOf();
-  await greetGateway(server.port, helloFrom("new", ["echo", "second"]));
-
-  expect(await hashOf()).not.toBe(oldHash);
-  expect(await server.gateway.assign("agent-a", oldHash, "echo", { signal })).toBe("old");
-});
-
-test("without its own function set, a run is given another runtime that has the function", async () => {
-  server = await startGateway();
-  await greetGateway(server.port, helloFrom("without", ["first"]));
-  await greetGateway(server.port, helloFrom("with", ["second"]));
-
-  expect(await server.gateway.assign("agent-a", "gone", "second", { signal })).toBe("with");
-  expect(await server.gateway.assign("agent-a", "gone", "third", { signal })).toBeUndefined();
 });
 
 test("equal runtimes take turns, and a loaded one is passed over", async () => {

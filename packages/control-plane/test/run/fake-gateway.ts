@@ -31,6 +31,7 @@ export function manifestOf(roles: Record<string, string[] | "everyone">, extra: 
 
 /** One runtime, played by a function. Set `connected` to false to make it vanish. */
 export function fakeGateway(manifest: Manifest, answer: Answer, recovered: Answer = answer) {
+  const set = { manifest, manifestHash: "hash" };
   const orders: CallOrder[] = [];
   const acknowledged: string[] = [];
   const fake = {
@@ -49,7 +50,9 @@ export function fakeGateway(manifest: Manifest, answer: Answer, recovered: Answe
     return await Promise.race([reply(order, signal), gone]);
   };
   const gateway: FunctionGateway = {
-    session: async () => (fake.connected ? { manifest, manifestHash: "hash" } : undefined),
+    session: async () => (fake.connected ? { ...set, services: [{ service: manifest.name, ...set }] } : undefined),
+    combine: async () => set,
+    serving: async () => ({ services: [] }),
     prepare: async () => fake.prepared,
     assign: async () => (fake.connected ? `runtime-${orders.length}` : undefined),
     deliver: (order, options) => send(order, answer, options),

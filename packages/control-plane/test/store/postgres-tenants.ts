@@ -66,7 +66,7 @@ async function fill(store: Store, name: string): Promise<Tenant> {
   await accounts.countQuery(orgId);
   await runtimes.saveManifest(agentId, hash, { functions: [] } as unknown as Manifest);
   const set = { service: "desk", deployment: "v1", named: true, manifestHash: hash };
-  await runtimes.noteSet(agentId, set, { functions: [] } as unknown as Manifest);
+  await runtimes.noteSet(agentId, set, { functions: [] } as unknown as Manifest, { keyId });
   const link = sampleLink({ agentId, instanceId: "rt_1", connectionId, manifestHash: hash });
   await runtimes.linkOpened(link);
   const audit = [{ action: "run.started", agentId }];

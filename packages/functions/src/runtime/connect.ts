@@ -17,6 +17,12 @@ export interface ConnectOptions {
   key: string;
   /** When given, a key of another agent is refused instead of serving the wrong one. */
   agentId?: string;
+  /**
+   * Names what this process runs: a release id or a git commit, 1 to 100 characters. Of a service's function sets that of the
+   * newest deployment serves, and a deployment is as old as its first connection, so that a restarted process of an older one
+   * stays old. Without a name each process is a deployment of its own.
+   */
+  deployment?: string;
   /** Calls that run side by side; more wait their turn. Default 16. */
   concurrency?: number;
   /** Default: JSON lines on standard error. */
@@ -50,9 +56,10 @@ export interface Connection {
  */
 export function connect(service: Service, options: ConnectOptions): Connection {
   const { concurrency = 16, log = createLog(), signal } = options;
+  const deployment = checkDeployment(options.deployment);
   const target = parseTarget(options);
   const instanceId = randomUUID();
-  let hello = helloFrame(service, instanceId, concurrency);
+  let hello = helloFrame(service, { instanceId, concurrency, deployment });
   let phase: "serving" | "draining" | "stopped" = "serving";
   let stopping: Promise<void> | undefined;
   const timeIsUp = Promise.withResolvers<void>();
@@ -131,7 +138,7 @@ export function connect(service: Service, options: ConnectOptions): Connection {
     },
     stop,
     update(next) {
-      hello = helloFrame(next, instanceId, concurrency);
+      hello = helloFrame(next, { instanceId, concurrency, deployment });
       service = next;
       if (phase === "serving") keeper.replace();
     },
@@ -140,12 +147,23 @@ export function connect(service: Service, options: ConnectOptions): Connection {
 
 const DRAINING = JSON.stringify({ type: "draining" } satisfies RuntimeFrame);
 
-function helloFrame({ manifest }: Service, instanceId: string, concurrency: number): string {
+function checkDeployment(name: string | undefined): string | undefined {
+  if (name === undefined || (name.length > 0 && name.length <= LIMITS.deploymentUnits)) return name;
+  throw new TypeError(
+    `connect: the deployment has ${name.length} characters; give a name of 1 to ${LIMITS.deploymentUnits}, such as a release id or a git commit`,
+  );
+}
+
+function helloFrame(
+  { manifest }: Service,
+  { instanceId, concurrency, deployment }: { instanceId: string; concurrency: number; deployment: string | undefined },
+): string {
   const text = encodeFrame({
     type: "hello",
     version: LINK_VERSION,
     instanceId,
     manifest,
+    ...(deployment !== undefined && { deployment }),
     concurrency,
     sdk: "patchbay-functions/0.1.0",
   });

@@ -28,6 +28,8 @@ const CLOSES: Record<number, string> = {
   [LINK_CLOSE.wrongVersion]:
     "the control plane speaks another version of the link; update this package or the control plane",
   [LINK_CLOSE.manifestRefused]: "the control plane refused the function set; the reason names the fault",
+  [LINK_CLOSE.serviceConflict]:
+    "the control plane refused this service next to another one of the agent, which the reason names; move the function or align the default roles; trying again",
   [LINK_CLOSE.helloTimeout]: "the control plane saw no hello in time; this process or the network is too slow",
   [LINK_CLOSE.keyRevoked]:
     "the runtime key was revoked; make a new one with `patchbay runtime-keys create --agent ID` and restart with it",

@@ -24,6 +24,22 @@ test("the runtime says hello with its manifest, its instance and its concurrency
   expect(request.headers.origin).toBeUndefined();
 });
 
+test("a deployment is named in the hello; without a name there is none", async () => {
+  const { url, link } = await plane();
+  runtimeOf(url, handService(), { deployment: "release-7" });
+  expect(await (await link()).next("hello")).toMatchObject({ deployment: "release-7" });
+
+  runtimeOf(url, handService());
+  expect(await (await link()).next("hello")).not.toHaveProperty("deployment");
+});
+
+test("a deployment without characters, or with over 100, is refused", () => {
+  const to = (deployment: string) => () => connect(handService(), { url: "ws://127.0.0.1:9", key: "k", deployment });
+
+  expect(to("")).toThrow("1 to 100");
+  expect(to("x".repeat(101))).toThrow("101 characters");
+});
+
 test("it is ready when it was welcomed", async () => {
   const { url, welcome } = await plane();
   const runtime = runtimeOf(url);

@@ -40,6 +40,7 @@ test.each([
   ["keyRevoked", "revoked"],
   ["wrongVersion", "another version"],
   ["manifestRefused", "function set"],
+  ["serviceConflict", "next to another one of the agent"],
 ] as const)("a link closed as %s is logged with its cause and dialled again", async (reason, words) => {
   const { log, errors } = errorLog();
   const { url, link } = await plane();

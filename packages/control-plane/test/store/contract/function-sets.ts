@@ -75,6 +75,15 @@ export function functionSetContract(place: MakePlace): void {
     expect(second).toMatchObject({ fresh: true, replaces: "desk:admin", confirmation: "none" });
     expect(second.widenings).toMatchObject([{ functionName: "wipe" }]);
     expect(third).toMatchObject({ replaces: "desk:admin,guest", widenings: [] });
+    expect((await world.store.audit.list({ action: "access", limit: 9 })).items).toMatchObject([
+      {
+        action: "access.widened",
+        agentId: world.agentId,
+        keyId: "key_1",
+        manifestHash: "desk:admin,guest",
+        detail: { service: "desk", deployment: "v2", replaces: "desk:admin", count: 1 },
+      },
+    ]);
     expect(await world.store.runtimes.functionSets(world.agentId)).toMatchObject([
       { deployment: "v1", position: 1 },
       { deployment: "v2", position: 2, firstSeenAt: world.clock.now(), widenings: second.widenings },
@@ -162,11 +171,8 @@ async function note({ store, agentId }: Pick<World, "store" | "agentId">, noted:
   const manifestHash = `${service}:${String(roles)}`;
   await store.runtimes.saveManifest(agentId, manifestHash, manifest);
   const named = deployment !== undefined;
-  return store.runtimes.noteSet(
-    agentId,
-    { service, deployment: deployment ?? instance, named, manifestHash },
-    manifest,
-  );
+  const set = { service, deployment: deployment ?? instance, named, manifestHash };
+  return store.runtimes.noteSet(agentId, set, manifest, { keyId: "key_1" });
 }
 
 function manifestOf(name: string, functionName: string, roles: Roles): Manifest {

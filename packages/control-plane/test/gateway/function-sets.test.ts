@@ -1,0 +1,245 @@
+import { LINK_CLOSE, LINK_VERSION, type FunctionManifest, type Manifest } from "@patchbay/protocol";
+import { afterEach, expect, test } from "vitest";
+import { startGateway, type GatewayServer } from "../../../../test/support/gateway-server.ts";
+import { dialGateway, greetGateway, type HandRuntime } from "../../../../test/support/hand-runtime.ts";
+import { handManifest } from "../../../../test/support/hand-service.ts";
+import { until } from "../../../../test/support/inbox.ts";
+import { recordingLog } from "../bus/recording-log.ts";
+
+let server: GatewayServer;
+const signal = new AbortController().signal;
+
+afterEach(() => server[Symbol.asyncDispose]());
+
+interface Offer {
+  service?: string;
+  deployment?: string;
+  functions?: string[];
+  /** Of every function. */
+  change?: Partial<FunctionManifest>;
+  defaultRole?: string;
+}
+
+function hello(instanceId: string, { service = "desk", deployment, functions = ["wipe"], ...rest }: Offer = {}) {
+  const hand = handManifest(functions);
+  const manifest: Manifest = {
+    ...hand,
+    name: service,
+    functions: hand.functions.map((one) => ({ ...one, ...rest.change })),
+    ...(rest.defaultRole !== undefined && { defaultRole: rest.defaultRole }),
+  };
+  const named = deployment === undefined ? {} : { deployment };
+  return { type: "hello", version: LINK_VERSION, instanceId, manifest, concurrency: 4, sdk: "hand", ...named };
+}
+
+const everyone = { change: { roles: "everyone" } } satisfies Offer;
+const admins = { change: { roles: ["admin"] } } satisfies Offer;
+
+const connect = (instanceId: string, offer: Offer = {}) => greetGateway(server.port, hello(instanceId, offer));
+
+const session = () => server.gateway.session("agent-a", { signal });
+
+/** Who may call the functions of a new run. */
+const rolesNow = async () => (await session())?.manifest.functions.map(({ roles }) => roles);
+
+const assign = (manifestHash: string, functionName = "wipe") =>
+  server.gateway.assign("agent-a", manifestHash, functionName, { signal });
+
+/** Resolves when the gateway has noticed. */
+async function leave({ socket }: HandRuntime): Promise<void> {
+  const count = server.gateway.connectionCount();
+  socket.terminate();
+  await until(() => server.gateway.connectionCount() === count - 1, "the connection is gone");
+}
+
+async function refused(instanceId: string, offer: Offer): Promise<{ code: number; reason: string }> {
+  const runtime = dialGateway(server.port);
+  runtime.socket.once("open", () => runtime.send(hello(instanceId, offer)));
+  return runtime.closed;
+}
+
+test("a runtime with an older set that reconnects does not bring its roles back", async () => {
+  server = await startGateway();
+  const old = await connect("old", everyone);
+  await connect("new", admins);
+  expect(await rolesNow()).toEqual([["admin"]]);
+
+  await leave(old);
+  await connect("old", everyone);
+
+  expect(await rolesNow()).toEqual([["admin"]]);
+});
+
+test("a restarted process of an older deployment stays old", async () => {
+  server = await startGateway();
+  const old = await connect("old", { deployment: "v1", ...everyone });
+  await connect("new", { deployment: "v2", ...admins });
+
+  await leave(old);
+  await connect("old, restarted", { deployment: "v1", ...everyone });
+
+  expect(await rolesNow()).toEqual([["admin"]]);
+});
+
+test("without a deployment a new process counts as new, and what it widens is logged and counted", async () => {
+  const log = recordingLog();
+  let widened = 0;
+  const metrics = { runtimeConnected() {}, runtimeDisconnected() {}, accessWidened: () => void widened++ };
+  server = await startGateway({ log, metrics });
+  await connect("old", everyone);
+  await connect("new", admins);
+
+  await connect("old, restarted", everyone);
+
+  expect(await rolesNow()).toEqual(["everyone"]);
+  expect(widened).toBe(1);
+  expect(log.lines.filter((line) => line.startsWith("warn"))).toEqual([
+    expect.stringMatching(/^warn a function set widens access .*"deployment":"old, restarted".*"count":1/),
+  ]);
+});
+
+test("while no runtime of the newest set is connected, an older one that widens nothing serves", async () => {
+  server = await startGateway();
+  await connect("old", admins);
+  const newest = await connect("new", everyone);
+  expect(await rolesNow()).toEqual(["everyone"]);
+
+  await leave(newest);
+
+  expect(await rolesNow()).toEqual([["admin"]]);
+  const { services } = await server.gateway.serving("agent-a");
+  expect(services).toMatchObject([{ service: "desk", serves: true, deployment: "old", standsIn: true }]);
+});
+
+test("while no runtime of the newest set is connected, an older one that allows more is withheld, and why is said", async () => {
+  const log = recordingLog();
+  server = await startGateway({ arrivalMs: 20, log });
+  server.store.agoMs = 0;
+  await connect("old", { deployment: "v1", ...everyone });
+  const newest = await connect("new", { deployment: "v2", ...admins });
+
+  await leave(newest);
+
+  expect(await session()).toBeUndefined();
+  expect(await session()).toBeUndefined();
+  const reason = expect.stringMatching(/^no runtime of deployment v2 of desk is connected, and deployment v1 of desk /);
+  expect(await server.gateway.serving("agent-a")).toEqual({ services: [{ service: "desk", serves: false, reason }] });
+  const withheld = log.lines.filter((line) => /^warn .* withheld .*no runtime of deployment v2/.test(line));
+  expect(withheld).toHaveLength(1);
+});
+
+test("a second runtime of the same set serves with the first", async () => {
+  server = await startGateway();
+  await connect("one", admins);
+  await connect("two", admins);
+  const { manifestHash } = (await session())!;
+
+  expect([await assign(manifestHash), await assign(manifestHash)].toSorted()).toEqual(["one", "two"]);
+});
+
+test("a run keeps to the runtimes of its own set", async () => {
+  server = await startGateway();
+  await connect("old", everyone);
+  const { manifestHash } = (await session())!;
+  await connect("new", admins);
+
+  expect(await assign(manifestHash)).toBe("old");
+});
+
+test("without its own set, a call goes to another one under which the function allows no more", async () => {
+  server = await startGateway();
+  const first = await connect("first", { change: { conditional: true } });
+  const { manifestHash } = (await session())!;
+  await connect("second", { functions: ["wipe", "read"], change: { conditional: true } });
+
+  await leave(first);
+
+  expect(await assign(manifestHash)).toBe("second");
+  expect(await assign(manifestHash, "read")).toBeUndefined();
+});
+
+test("without its own set, a call never goes to a set under which the function allows more", async () => {
+  server = await startGateway();
+  await connect("old", { change: { conditional: false } });
+  const newest = await connect("new", { change: { conditional: true } });
+  const { manifestHash } = (await session())!;
+
+  await leave(newest);
+
+  expect(await assign(manifestHash)).toBeUndefined();
+});
+
+test("the functions of several services are combined, and each call goes to its own service", async () => {
+  server = await startGateway();
+  await connect("desk-1", { service: "desk", functions: ["wipe"] });
+  await connect("mail-1", { service: "mail", functions: ["send", "read"] });
+
+  const combined = (await session())!;
+
+  expect(combined.manifest.functions.map(({ name, origin }) => [name, origin?.service])).toEqual([
+    ["wipe", "desk"],
+    ["send", "mail"],
+    ["read", "mail"],
+  ]);
+  expect(combined.services.map(({ service }) => service)).toEqual(["desk", "mail"]);
+  expect(await assign(combined.manifestHash, "wipe")).toBe("desk-1");
+  expect(await assign(combined.manifestHash, "send")).toBe("mail-1");
+  expect(await server.store.getManifest("agent-a", combined.manifestHash)).toEqual(combined.manifest);
+  expect((await session())!.manifestHash).toBe(combined.manifestHash);
+});
+
+test("a single service is served under its own set", async () => {
+  server = await startGateway();
+  await connect("one");
+
+  const { manifest, manifestHash, services } = (await session())!;
+
+  expect(services).toEqual([{ service: "desk", manifest, manifestHash }]);
+  expect(await server.store.links("agent-a")).toMatchObject([{ manifestHash }]);
+});
+
+test("a service with a function that another connected service serves is refused, and taken once the name is free", async () => {
+  const log = recordingLog();
+  server = await startGateway({ log });
+  const desk = await connect("desk-1", { service: "desk", functions: ["wipe", "read"] });
+
+  const { code, reason } = await refused("mail-1", { service: "mail", functions: ["send", "read"] });
+
+  expect(code).toBe(LINK_CLOSE.serviceConflict);
+  expect(reason).toBe("service desk already serves read, which service mail has too");
+  expect(log.lines.find((line) => line.startsWith("error refused a runtime"))).toContain(reason);
+  expect((await server.store.functionSets("agent-a")).map(({ service }) => service)).toEqual(["desk"]);
+  // The name moves in a rollout: the newer set of the first service no longer has it.
+  await connect("desk-2", { service: "desk", functions: ["wipe"] });
+  await connect("mail-1", { service: "mail", functions: ["send", "read"] });
+  expect((await session())!.manifest.functions.map(({ name }) => name)).toEqual(["wipe", "send", "read"]);
+  // A runtime of the older set may come back for the runs that began on it.
+  await leave(desk);
+  await connect("desk-1", { service: "desk", functions: ["wipe", "read"] });
+  expect((await session())!.services.map(({ service }) => service)).toEqual(["desk", "mail"]);
+});
+
+test("services with different default roles refuse each other; one without a default role refuses none", async () => {
+  server = await startGateway();
+  await connect("desk-1", { service: "desk", functions: ["wipe"], defaultRole: "guest" });
+  await connect("mail-1", { service: "mail", functions: ["send"] });
+
+  const { code, reason } = await refused("shop-1", { service: "shop", functions: ["buy"], defaultRole: "clerk" });
+
+  expect(code).toBe(LINK_CLOSE.serviceConflict);
+  expect(reason).toBe("service desk has the defaultRole guest, service shop has clerk");
+  expect((await session())!.manifest.defaultRole).toBe("guest");
+});
+
+test("an older set that stands in gives way to a newer service with one of its functions", async () => {
+  server = await startGateway();
+  await connect("desk-1", { service: "desk", functions: ["wipe"], change: { roles: [] } });
+  const desk = await connect("desk-2", { service: "desk", functions: ["read"], change: { roles: [] } });
+  await connect("mail-1", { service: "mail", functions: ["wipe"], change: { roles: [] } });
+
+  await leave(desk);
+
+  expect((await session())!.services.map(({ service }) => service)).toEqual(["mail"]);
+  const reason = "service mail already serves wipe, which service desk has too";
+  expect((await server.gateway.serving("agent-a")).services).toContainEqual({ service: "desk", serves: false, reason });
+});
