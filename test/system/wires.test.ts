@@ -5,6 +5,8 @@ import { createRetailStore } from "../../examples/retail-desk/store.ts";
 import { startStandIn, WIRES, type Script } from "../support/providers/index.ts";
 import { deliveredOrder, pendingOrder } from "../support/retail.ts";
 import { startSystem } from "../support/system.ts";
+import { defineFunction, defineService, everyone } from "@patchbay/functions";
+import { isJsonObject } from "@patchbay/protocol";
 
 /** Looks two orders up at once, tries a function that a customer has not, then cancels the caller's own order. */
 const script: Script = ({ step, results }) => {
@@ -130,3 +132,46 @@ test.each(WIRES)("a refusal on the wire %s says why, and is not shown as an answ
   expect(answer).toMatchObject({ success: false, response: "", code: "model_refused" });
   expect(answer.errorMessage).toMatch(/^The model refused to answer/);
 });
+
+test.each(WIRES)("parameters with names that a provider refuses reach their function on the wire %s", async (wire) => {
+  const got: unknown[] = [];
+  const inputSchema = { type: "object", properties: { año: { type: "integer" }, $top: { type: "integer" } } };
+  const service = defineService({
+    name: "archive",
+    functions: [
+      defineFunction({
+        name: "search",
+        description: "Searches the archive.",
+        input: inputSchema,
+        roles: everyone,
+        handler: (input) => void got.push(input),
+      }),
+    ],
+  });
+  // The names as the wire carried them, which is how a model writes them.
+  const script: Script = ({ step }) => {
+    const [year = "", top = ""] = namesOf(standIn.requests.at(-1)!.body);
+    return step === 0 ? { calls: [{ name: "search", arguments: { [year]: 1999, [top]: 5 } }] } : { text: "Done." };
+  };
+  await using standIn = await startStandIn(wire, script);
+  await using system = await startSystem({ service, providers: standIn.config });
+
+  const first = await system.query("Search the archive");
+  const second = await system.query("Search it once more", { threadId: first.threadId });
+
+  expect(standIn.requests.flatMap((request) => request.refusal ?? [])).toEqual([]);
+  for (const { toolInteractions } of [first, second])
+    expect(toolInteractions).toMatchObject([{ success: true, parameters: { año: 1999, $top: 5 } }]);
+  expect(got).toEqual([
+    { año: 1999, $top: 5 },
+    { año: 1999, $top: 5 },
+  ]);
+});
+
+/** Property names of the one function that a request declares. */
+function namesOf(body: unknown): string[] {
+  if (Array.isArray(body)) return body.map(namesOf).find((names) => names.length > 0) ?? [];
+  if (!isJsonObject(body)) return [];
+  const { properties } = body;
+  return isJsonObject(properties) ? Object.keys(properties) : namesOf(Object.values(body));
+}

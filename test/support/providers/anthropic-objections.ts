@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "@patchbay/protocol";
+import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/protocol";
 import { signatureOf } from "./signature.ts";
 import { list, unknownMember, type Incoming, type Issued, str } from "./wire-format.ts";
 
@@ -49,6 +49,13 @@ function settingsObjection(body: JsonObject, version: string): string | undefine
   return undefined;
 }
 
+function propertyKeys(schema: JsonValue): string[] {
+  if (Array.isArray(schema)) return schema.flatMap(propertyKeys);
+  if (!isJsonObject(schema)) return [];
+  const own = isJsonObject(schema["properties"]) ? Object.keys(schema["properties"]) : [];
+  return [...own, ...Object.values(schema).flatMap(propertyKeys)];
+}
+
 function toolsObjection(tools: JsonObject[]): string | undefined {
   const names = new Set<string>();
   for (const [at, { name, input_schema: schema }] of tools.entries()) {
@@ -56,6 +63,9 @@ function toolsObjection(tools: JsonObject[]): string | undefined {
       return `tools.${at}.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'`;
     if (names.has(str(name))) return "tools: Tool names must be unique.";
     names.add(str(name));
+    const key = propertyKeys(schema ?? null).find((one) => !/^[a-zA-Z0-9_.-]{1,64}$/.test(one));
+    if (key !== undefined)
+      return `tools.${at}.custom.input_schema.properties: Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$': ${key}`;
     if (!isJsonObject(schema) || schema["type"] !== "object")
       return `tools.${at}.custom.input_schema.type: Input should be 'object'`;
     if (["oneOf", "anyOf", "allOf"].some((member) => member in schema))

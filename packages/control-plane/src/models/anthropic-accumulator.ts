@@ -6,6 +6,7 @@ import { parseArguments } from "./neutral-request.ts";
 import { settleTurn, tokenCount } from "./settled-turn.ts";
 import type { Accumulator } from "./turn-stream.ts";
 import type { WireNames } from "./wire-names.ts";
+import type { WireParameters } from "./wire-parameters.ts";
 
 interface AnthropicUsage {
   input_tokens?: number | null;
@@ -53,6 +54,7 @@ interface Building {
 export function anthropicAccumulator(options: {
   model: string;
   names: WireNames;
+  parameters: WireParameters;
   warnings: string[];
 }): Accumulator<AnthropicEvent> {
   const blocks: Building[] = [];
@@ -156,7 +158,7 @@ function total(usage: AnthropicUsage, warnings: string[]): TokenUsage {
 function readBlocks(
   blocks: Building[],
   stopReason: string,
-  { model, names, warnings }: { model: string; names: WireNames; warnings: string[] },
+  { model, names, parameters, warnings }: Parameters<typeof anthropicAccumulator>[0],
 ): Omit<ModelTurn, "usage" | "model"> {
   const found: ModelCall[] = [];
   const thoughts: string[] = [];
@@ -164,12 +166,11 @@ function readBlocks(
   for (const { block, json } of blocks) {
     if (block.type === "text") text += str(block["text"]);
     else if (block.type === "thinking" && block["thinking"]) thoughts.push(str(block["thinking"]));
-    else if (block.type === "tool_use")
-      found.push({
-        id: str(block["id"]),
-        name: names.fromWire(str(block["name"])),
-        arguments: json || whole(block["input"]),
-      });
+    else if (block.type === "tool_use") {
+      const name = names.fromWire(str(block["name"]));
+      const args = parameters.fromWire(name, json || whole(block["input"]));
+      found.push({ id: str(block["id"]), name, arguments: args });
+    }
   }
   // The wire sends empty text blocks, and refuses to get them back.
   const echoed = blocks.map(({ block }) => block).filter(({ type, text }) => type !== "text" || text !== "");

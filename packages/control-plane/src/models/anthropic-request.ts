@@ -3,7 +3,7 @@ import type { Message, ModelFunction, ModelRequest } from "../ports/model-provid
 import { anthropicCapabilities } from "./capabilities.ts";
 import { fittingEcho, parseArguments, settleTemperature, userText } from "./neutral-request.ts";
 import { wireNames, type WireNames } from "./wire-names.ts";
-import { wireSchema } from "./wire-schema.ts";
+import { wireParameters, type WireParameters } from "./wire-parameters.ts";
 
 /** Tags the blocks this wire's turns are echoed with. */
 export const ANTHROPIC_WIRE = "anthropic";
@@ -21,11 +21,13 @@ export interface AnthropicRequest {
   headers: Record<string, string>;
   warnings: string[];
   names: WireNames;
+  parameters: WireParameters;
 }
 
 export function anthropicRequest(request: ModelRequest): AnthropicRequest {
   const { model, system, functions, maxTokens, toolChoice } = request;
   const names = wireNames(functions);
+  const parameters = wireParameters(functions);
   const can = anthropicCapabilities(model);
   const { temperature, warnings } = settleTemperature(request, { takes: can.temperature, max: 1 });
   const body: JsonObject = { model, max_tokens: maxTokens, stream: true, cache_control: { type: "ephemeral" } };
@@ -38,10 +40,10 @@ export function anthropicRequest(request: ModelRequest): AnthropicRequest {
   // Thinking and a temperature exclude each other; who asked for a temperature gets it.
   if (temperature === undefined) Object.assign(body, thinking(can.thinking, maxTokens));
   else body["temperature"] = temperature;
-  body["messages"] = messages(request, names) as unknown as JsonObject[];
+  body["messages"] = messages(request, names, parameters) as unknown as JsonObject[];
   const headers: Record<string, string> =
     temperature === undefined ? {} : { "anthropic-version": VERSION_WITH_TEMPERATURE };
-  return { body, headers, warnings, names };
+  return { body, headers, warnings, names, parameters };
 }
 
 function thinking(kind: "adaptive" | "budget" | "none", maxTokens: number): JsonObject {
@@ -57,17 +59,18 @@ const knownTools = new WeakMap<readonly ModelFunction[], JsonObject[]>();
 function tools(functions: readonly ModelFunction[], names: WireNames): JsonObject[] {
   let list = knownTools.get(functions);
   if (!list) {
-    list = functions.map(({ name, description, inputSchema }) => ({
-      name: names.toWire(name),
-      description,
-      input_schema: wireSchema(inputSchema),
+    const parameters = wireParameters(functions);
+    list = functions.map((one) => ({
+      name: names.toWire(one.name),
+      description: one.description,
+      input_schema: parameters.schemaOf(one),
     }));
     knownTools.set(functions, list);
   }
   return list;
 }
 
-function messages({ messages, model }: ModelRequest, names: WireNames): AnthropicMessage[] {
+function messages({ messages, model }: ModelRequest, names: WireNames, parameters: WireParameters): AnthropicMessage[] {
   const list: AnthropicMessage[] = [];
   const add = (role: AnthropicMessage["role"], content: JsonObject[]) => {
     if (content.length === 0) return;
@@ -78,7 +81,7 @@ function messages({ messages, model }: ModelRequest, names: WireNames): Anthropi
   };
   for (const message of messages) {
     if (message.role === "user") add("user", textBlocks(userText(message)));
-    else if (message.role === "assistant") add("assistant", assistantBlocks(message, model, names));
+    else if (message.role === "assistant") add("assistant", assistantBlocks(message, model, names, parameters));
     else add("user", message.results.map(resultBlock));
   }
   return list;
@@ -88,6 +91,7 @@ function assistantBlocks(
   message: Extract<Message, { role: "assistant" }>,
   model: string,
   names: WireNames,
+  parameters: WireParameters,
 ): JsonObject[] {
   const echo = fittingEcho(message, ANTHROPIC_WIRE, model);
   if (echo) return echo as JsonObject[];
@@ -95,7 +99,7 @@ function assistantBlocks(
     type: "tool_use",
     id,
     name: names.toWire(name),
-    input: parseArguments(text),
+    input: parameters.toWire(name, parseArguments(text)),
   }));
   return [...textBlocks(message.text), ...calls];
 }

@@ -25,11 +25,11 @@ export function createAnthropic({ apiKey, baseUrl = "https://api.anthropic.com" 
   return {
     name: "anthropic",
     stream(request, { signal }) {
-      const { body, headers, names, warnings } = anthropicRequest(request);
+      const { body, headers, names, parameters, warnings } = anthropicRequest(request);
       return streamTurn<AnthropicEvent>(
         {
           provider: "anthropic",
-          accumulator: anthropicAccumulator({ model: request.model, names, warnings }),
+          accumulator: anthropicAccumulator({ model: request.model, names, parameters, warnings }),
           failure: (error) => sdkFailure("anthropic", error),
           async open(signal) {
             const { messages } = await connect();

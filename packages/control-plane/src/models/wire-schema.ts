@@ -32,8 +32,6 @@ function simplify(schema: JsonObject): JsonObject {
   const simple: JsonObject = {};
   for (const [member, value] of Object.entries(schema)) {
     if (member === "$schema" || member === "propertyNames") continue;
-    // Beside a format the pattern only spells it out again, at length.
-    if (member === "pattern" && typeof schema["format"] === "string") continue;
     if (member === "const") simple["enum"] = [value];
     else if (DATA.has(member)) simple[member] = value;
     else if (NAMED_SCHEMAS.has(member) && isJsonObject(value))

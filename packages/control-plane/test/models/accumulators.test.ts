@@ -5,6 +5,7 @@ import { chatAccumulator, type ChatChunk } from "../../src/models/openai-chat-ac
 import { responsesAccumulator, type ResponsesEvent } from "../../src/models/openai-responses-accumulator.ts";
 import type { Accumulator } from "../../src/models/turn-stream.ts";
 import { wireNames } from "../../src/models/wire-names.ts";
+import { wireParameters } from "../../src/models/wire-parameters.ts";
 import { FUNCTIONS } from "./drive.ts";
 
 const options = () => ({ model: "m", names: wireNames(FUNCTIONS), warnings: [] });
@@ -15,7 +16,8 @@ function feed<Event>(accumulator: Accumulator<Event>, events: Event[]) {
 }
 const chat = (...chunks: ChatChunk[]) => feed(chatAccumulator(options()), chunks).turn;
 const gemini = (...chunks: GeminiChunk[]) => feed(geminiAccumulator(options()), chunks).turn;
-const claude = (...events: AnthropicEvent[]) => feed(anthropicAccumulator(options()), events).turn;
+const claude = (...events: AnthropicEvent[]) =>
+  feed(anthropicAccumulator({ ...options(), parameters: wireParameters(FUNCTIONS) }), events).turn;
 const responses = (...events: ResponsesEvent[]) => feed(responsesAccumulator(options()), events);
 
 const call = (index: number, name: string, id = "") => ({ index, id, function: { name, arguments: '{"id":"1"}' } });

@@ -99,7 +99,7 @@ test("what some wires do not know is put in words that all of them know", () => 
 
   expect(wireSchema(schema)["properties"]).toEqual({
     kind: { enum: ["gift"] },
-    at: { type: "string", format: "date-time" },
+    at: { type: "string", format: "date-time", pattern: "^very long$" },
     tags: { type: "object", additionalProperties: { enum: [1] } },
   });
 });

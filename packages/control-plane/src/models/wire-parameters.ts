@@ -1,0 +1,113 @@
+import { createHash } from "node:crypto";
+import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/protocol";
+import type { ModelFunction } from "../ports/model-provider.ts";
+import { wireSchema } from "./wire-schema.ts";
+
+/** The parameters of functions as Claude takes them, and back. */
+export interface WireParameters {
+  /** The function's JSON Schema with names that the wire takes. */
+  schemaOf(one: ModelFunction): JsonObject;
+  /** Arguments of a function, by the owner's name of it, with the names of the wire. */
+  toWire(functionName: string, args: JsonObject): JsonObject;
+  /** Text of arguments with the owner's names; text that is not JSON comes back unchanged. */
+  fromWire(functionName: string, text: string): string;
+}
+
+/** Claude refuses every request with a property of another name, and with it all functions of a service. */
+const SAFE = /^[a-zA-Z0-9_.-]{1,64}$/;
+
+interface Mapped {
+  schema: JsonObject;
+  there: ReadonlyMap<string, string>;
+  back: ReadonlyMap<string, string>;
+}
+
+const known = new WeakMap<readonly ModelFunction[], WireParameters>();
+
+/** The parameters of one function set, worked out once for it. */
+export function wireParameters(functions: readonly ModelFunction[]): WireParameters {
+  let parameters = known.get(functions);
+  if (!parameters) known.set(functions, (parameters = mapParameters(functions)));
+  return parameters;
+}
+
+function mapParameters(functions: readonly ModelFunction[]): WireParameters {
+  const mapped = new Map(functions.map((one) => [one.name, mapSchema(wireSchema(one.inputSchema))]));
+  return {
+    schemaOf: (one) => mapped.get(one.name)?.schema ?? wireSchema(one.inputSchema),
+    toWire(functionName, args) {
+      const names = mapped.get(functionName)?.there;
+      return names && names.size > 0 ? (renamed(args, names) as JsonObject) : args;
+    },
+    fromWire(functionName, text) {
+      const names = mapped.get(functionName)?.back;
+      if (!names || names.size === 0) return text;
+      try {
+        return JSON.stringify(renamed(JSON.parse(text) as JsonValue, names));
+      } catch {
+        return text;
+      }
+    },
+  };
+}
+
+function mapSchema(schema: JsonObject): Mapped {
+  const there = new Map<string, string>();
+  const renameSchema = (value: JsonValue): JsonValue => {
+    if (Array.isArray(value)) return value.map(renameSchema);
+    if (!isJsonObject(value)) return value;
+    return Object.fromEntries(Object.entries(value).map(([keyword, inner]) => [keyword, renameIn(keyword, inner)]));
+  };
+  const renameIn = (keyword: string, inner: JsonValue): JsonValue => {
+    if (DATA.has(keyword)) return inner;
+    if (keyword === "required" && Array.isArray(inner))
+      return inner.map((name) => (typeof name === "string" ? safeName(name, there) : name));
+    if (keyword === "dependentRequired" && isJsonObject(inner))
+      return renameMembers(inner, (names) => renameIn("required", names));
+    if (keyword === "properties" && isJsonObject(inner)) return renameMembers(inner, renameSchema, withOwnName);
+    if (keyword === "dependentSchemas" && isJsonObject(inner)) return renameMembers(inner, renameSchema);
+    return renameSchema(inner);
+  };
+  const renameMembers = (
+    members: JsonObject,
+    rename: (value: JsonValue) => JsonValue,
+    note: (value: JsonValue, name: string) => JsonValue = (value) => value,
+  ): JsonObject =>
+    Object.fromEntries(
+      Object.entries(members).map(([name, value]) => {
+        const safe = safeName(name, there);
+        return [safe, safe === name ? rename(value) : note(rename(value), name)];
+      }),
+    );
+  const wire = renameSchema(schema) as JsonObject;
+  const back = new Map([...there].map(([name, safe]) => [safe, name]));
+  return { schema: there.size === 0 ? schema : wire, there, back };
+}
+
+/** Keywords whose value is data, never a schema. */
+const DATA = new Set(["enum", "const", "default", "examples"]);
+
+/** A part of the name's digest keeps it apart from other parameters, and from members of objects that are open. */
+function safeName(name: string, there: Map<string, string>): string {
+  if (SAFE.test(name)) return name;
+  const digest = createHash("sha256").update(name).digest("hex").slice(0, 6);
+  const safe = `${name.replaceAll(/[^a-zA-Z0-9_-]/g, "_").slice(0, 50)}_${digest}`;
+  there.set(name, safe);
+  return safe;
+}
+
+/** The model is told what the owner calls it. */
+function withOwnName(schema: JsonValue, name: string): JsonValue {
+  if (!isJsonObject(schema)) return schema;
+  const { description } = schema;
+  const own = `Named ${JSON.stringify(name)}.`;
+  return { ...schema, description: typeof description === "string" ? `${own} ${description}` : own };
+}
+
+function renamed(value: JsonValue, names: ReadonlyMap<string, string>): JsonValue {
+  if (Array.isArray(value)) return value.map((item) => renamed(item, names));
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [names.get(name) ?? name, renamed(member, names)]),
+  );
+}

@@ -1,0 +1,60 @@
+import { expect, test } from "vitest";
+import { wireParameters } from "../../src/models/wire-parameters.ts";
+import type { ModelFunction } from "../../src/ports/model-provider.ts";
+
+const text = { type: "string" };
+const search: ModelFunction = {
+  name: "search",
+  description: "Searches.",
+  effect: "read",
+  inputSchema: {
+    type: "object",
+    properties: {
+      año: { type: "integer", description: "The year." },
+      $top: { type: "integer" },
+      filter: { type: "array", items: { type: "object", properties: { "filter[x]": text }, required: ["filter[x]"] } },
+      tags: { type: "object", additionalProperties: text },
+      plain: { ...text, enum: ["año"] },
+    },
+    required: ["año", "plain"],
+    dependentRequired: { $top: ["año"] },
+  },
+};
+const KEY = /^[a-zA-Z0-9_.-]{1,64}$/;
+
+function keysIn(value: unknown): string[] {
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, inner]) => [key, ...keysIn(inner)]);
+}
+
+test("every property has a name that the wire takes, and the model reads the owner's name", () => {
+  const schema = wireParameters([search]).schemaOf(search);
+  const properties = schema["properties"] as Record<string, { description?: string }>;
+  const [year, top, , , plain] = Object.keys(properties);
+
+  expect(Object.keys(properties).every((key) => KEY.test(key))).toBe(true);
+  expect(properties[year!]!.description).toBe('Named "año". The year.');
+  expect(properties[top!]!.description).toBe('Named "$top".');
+  expect(schema["required"]).toEqual([year, plain]);
+  expect(schema["dependentRequired"]).toEqual({ [top!]: [year] });
+  expect(properties["plain"]).toEqual({ ...text, enum: ["año"] });
+});
+
+test("arguments go there and back, at every depth", () => {
+  const parameters = wireParameters([search]);
+  const args = { año: 2026, $top: 3, filter: [{ "filter[x]": "a" }], tags: { año: "x" }, plain: "año" };
+
+  const wire = parameters.toWire("search", args);
+
+  expect(keysIn(wire).every((key) => KEY.test(key))).toBe(true);
+  expect(JSON.parse(parameters.fromWire("search", JSON.stringify(wire)))).toEqual(args);
+});
+
+test("text that is not JSON, and functions whose names are fine, stay as they are", () => {
+  const fine: ModelFunction = { ...search, name: "fine", inputSchema: { type: "object", properties: { id: text } } };
+  const parameters = wireParameters([search, fine]);
+
+  expect(parameters.fromWire("search", '{"año')).toBe('{"año');
+  expect(parameters.fromWire("fine", '{ "id": "1" }')).toBe('{ "id": "1" }');
+  expect(parameters.schemaOf(fine)).toBe(wireParameters([fine]).schemaOf(fine));
+});
