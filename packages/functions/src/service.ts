@@ -159,6 +159,7 @@ function describeService<C extends Schema | undefined>(
     ...(defaultRole === undefined ? {} : { defaultRole }),
     ...(instructions === undefined ? {} : { instructions }),
     preparesContext: context !== undefined || subject !== undefined || tellModel !== undefined,
+    checksContext: context !== undefined,
     namesSubject: subject !== undefined,
     functions: definitions.map((definition) => definition.manifest),
   };

@@ -91,6 +91,7 @@ describe("a service", () => {
       defaultRole: "support",
       instructions: "Be brief.",
       preparesContext: false,
+      checksContext: false,
       namesSubject: false,
       functions: [refund.manifest],
     });

@@ -56,6 +56,8 @@ export const Manifest = z.object({
   instructions: z.string().optional(),
   /** True when the service checks or reads the context (a schema, a subject, or what the model is told). */
   preparesContext: z.boolean(),
+  /** True when the service has a schema of the context. Runtimes of an earlier version do not send it. */
+  checksContext: z.boolean().optional(),
   /** True when the service says whose data a query is about. Runtimes of an earlier version do not send it. */
   namesSubject: z.boolean().optional(),
   functions: z.array(FunctionManifest).max(LIMITS.functionsPerService),

@@ -1,4 +1,4 @@
-import { MESSAGES, type JsonValue } from "@patchbay/protocol";
+import { type Fault, MESSAGES } from "@patchbay/protocol";
 import type { FunctionSession } from "../ports/function-gateway.ts";
 import type { ChosenModel } from "../ports/model-provider.ts";
 import type { RunRecord } from "../ports/records.ts";
@@ -12,6 +12,7 @@ import { refusedQuery, runEntry } from "./audit.ts";
 import { LEASE_MS, type Executor } from "./executor.ts";
 import { hasPrice, nextHold } from "./hold.ts";
 import { newId } from "./ids.ts";
+import { type Prepared, prepareServices } from "./prepare.ts";
 import { systemText } from "./prompt.ts";
 import { insufficientCredits, RunFailure, sessionNotFound, unpricedModel } from "./run-failure.ts";
 import { tell, type RunDeps } from "./run-to-end.ts";
@@ -29,7 +30,7 @@ export interface AcceptDeps extends RunDeps {
 
 interface Connected {
   session: FunctionSession;
-  prepared: { told: JsonValue; subject?: string };
+  prepared: Prepared;
   role: string | undefined;
 }
 
@@ -43,7 +44,8 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
 
   async function accept(caller: Caller, query: Query): Promise<RunHandle> {
     if (query.threadId !== undefined && !(await deps.threads.exists(caller.agentId, query.threadId))) throw noThread();
-    const early = (await deps.gateway.connected(caller.agentId)) ? await connect(caller, query) : undefined;
+    const isThere = await deps.gateway.connected(caller.agentId);
+    const early = isThere ? { connected: await connect(caller, query) } : undefined;
     await requireRole(caller, query.role);
 
     const agent = await deps.accounts.getAgent(caller.agentId);
@@ -66,7 +68,7 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
     if (started.kind === "busy") return await refuse(run, threadBusy());
     if (started.kind === "joined") return await joined(caller, started);
     deps.observe({ at: deps.clock.now(), kind: "query", runId: run.runId, agentId: run.agentId, ...roleOf(run) });
-    const { manifest } = checked.session;
+    const { manifest } = checked.prepared.set;
     if (started.run.status === "running")
       executor.begin(started.run, { manifest, heldMicros: started.heldMicros, ...(run.newThread && { history: [] }) });
     else executor.awaitTurn(run.threadId);
@@ -74,7 +76,11 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
   }
 
   /** The checks whose failure ends the run instead of refusing the request, in the contract's order. */
-  async function check(caller: Caller, query: Query, early: Connected | undefined): Promise<Checked> {
+  async function check(
+    caller: Caller,
+    query: Query,
+    early: { connected: Connected | undefined } | undefined,
+  ): Promise<Checked> {
     const { provider, model } = query.llm ?? {};
     const chosen = query.trial
       ? trialModel(query.trial)
@@ -86,7 +92,8 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
       const details = [{ path: "llmConfig.model", message: refusal.message }];
       throw new ServiceError("model_not_allowed", `Invalid request: llmConfig.model: ${refusal.message}`, { details });
     }
-    const connected = early ?? (await connect(caller, query));
+    // A service that was asked in vain is not waited for twice.
+    const { connected } = early ?? { connected: await connect(caller, query) };
     if (!connected) throw sessionNotFound();
     if (pays(caller, query) && (await deps.accounts.balance(caller.orgId)) <= 0) throw insufficientCredits();
     return { ...connected, chosen };
@@ -94,34 +101,25 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
 
   const pays = ({ tier }: Caller, { trial }: Query): boolean => !trial && deps.charged(tier);
 
-  /** The functions a run would have, and what their owner's code made of the context. Undefined when nobody is there. */
+  /** The functions a run would have, and what their owner's code made of the context. Undefined when no runtime is there. */
   async function connect(caller: Caller, query: Query): Promise<Connected | undefined> {
-    const session = await deps.gateway.session(caller.agentId, { signal: executor.draining });
-    if (!session) return undefined;
-    const role = effectiveRole(caller, query.role, session.manifest);
-    const prepared = await prepare(caller, query, session, role);
-    return prepared && { session, prepared, role };
+    const signal = executor.draining;
+    // A runtime that leaves in a rollout between the two questions may have left another function set behind.
+    for (let attempt = 0; attempt < 2; attempt++) {
+      const session = await deps.gateway.session(caller.agentId, { signal });
+      if (!session) return undefined;
+      const role = effectiveRole(caller, query.role, session.manifest);
+      const asked = { role, context: query.context ?? {} };
+      const prepared = await prepareServices(caller.agentId, session, asked, deps.gateway, signal);
+      if (prepared && "faults" in prepared) throw await unfitContext(caller, role, prepared.faults);
+      if (prepared) return { session, prepared, role };
+    }
+    return undefined;
   }
 
-  /** Lets the owner's code look at the context, where the service does; its faults are the caller's. */
-  async function prepare(caller: Caller, query: Query, session: FunctionSession, role: string | undefined) {
-    const context = query.context ?? {};
-    if (!session.manifest.preparesContext) return { told: context };
-    const input = { context, ...(role !== undefined && { role }) };
-    const signal = executor.draining;
-    const prepared = await deps.gateway.prepare(caller.agentId, session.manifestHash, input, { signal });
-    if (prepared && !prepared.ok) {
-      await keep(refusedQuery(caller, role, "context"));
-      throw new ServiceError("invalid_request", "The context does not fit the functions service", {
-        details: prepared.faults,
-      });
-    }
-    return (
-      prepared && {
-        told: prepared.told === undefined ? context : prepared.told,
-        ...(prepared.subject !== undefined && { subject: prepared.subject }),
-      }
-    );
+  async function unfitContext(caller: Caller, role: string | undefined, details: Fault[]): Promise<ServiceError> {
+    await keep(refusedQuery(caller, role, "context"));
+    return new ServiceError("invalid_request", "The context does not fit the functions service", { details });
   }
 
   async function requireRole(caller: Caller, role: string | undefined): Promise<void> {
@@ -219,9 +217,9 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
 
 /** The run with everything that its checks settled, frozen from here on. */
 function completed(run: NewRun, checked: Checked, instructions: string, charged: boolean): NewRun {
-  const { chosen, session, prepared, role } = checked;
+  const { chosen, prepared, role } = checked;
   const { role: _, ...request } = run.request;
-  const { manifestHash } = session;
+  const { manifest, manifestHash } = prepared.set;
   const who = role === undefined ? {} : { role };
   const made: NewRun = {
     ...run,
@@ -233,8 +231,9 @@ function completed(run: NewRun, checked: Checked, instructions: string, charged:
       told: prepared.told,
       provider: chosen.provider.name,
       model: chosen.model,
-      system: systemText(instructions, session.manifest.instructions),
+      system: systemText(instructions, manifest.instructions),
       charged,
+      warnings: [...request.warnings, ...prepared.warnings],
     },
   };
   return {
@@ -245,10 +244,10 @@ function completed(run: NewRun, checked: Checked, instructions: string, charged:
 }
 
 /** What the first turn of a run without a history can cost. */
-function firstHold(run: NewRun, { chosen, session }: Checked): number {
+function firstHold(run: NewRun, { chosen, prepared }: Checked): number {
   const state = createState(createProgress(unbegun(run, 0)), {
     model: chosen,
-    manifest: session.manifest,
+    manifest: prepared.set.manifest,
     history: [],
   });
   return nextHold(state)?.micros ?? 0;

@@ -1,0 +1,81 @@
+import type { Fault, JsonObject, JsonValue, PreparedContext } from "@patchbay/protocol";
+import type { FunctionGateway, FunctionSession, FunctionSet, ServiceSet } from "../ports/function-gateway.ts";
+
+/** The functions that a run gets, and what their services made of its context. */
+export interface Prepared {
+  set: FunctionSet;
+  /** What of the context the model is told. */
+  told: JsonValue;
+  /** Whose data the query is about, by every service that says so. */
+  subject?: string;
+  /** Names each service whose functions the run does not get. */
+  warnings: string[];
+}
+
+/**
+ * Lets the code of each service look at the context. Faults where it meets the schema of no service that declares one;
+ * undefined where no runtime answered.
+ */
+export async function prepareServices(
+  agentId: string,
+  session: FunctionSession,
+  { role, context }: { role: string | undefined; context: JsonObject },
+  gateway: Pick<FunctionGateway, "prepare" | "combine">,
+  signal: AbortSignal,
+): Promise<Prepared | { faults: Fault[] } | undefined> {
+  const input = { context, ...(role !== undefined && { role }) };
+  const asked = await Promise.all(
+    session.services.map(async (one): Promise<Asked> => {
+      if (!one.manifest.preparesContext) return { ...one, prepared: { ok: true } };
+      return { ...one, prepared: await gateway.prepare(agentId, one.manifestHash, input, { signal }) };
+    }),
+  );
+  const isAlone = asked.length === 1;
+  const refused = asked.filter(({ prepared }) => prepared?.ok === false);
+  const met = asked.filter((one): one is Met => one.prepared?.ok === true);
+  if (refused.length > 0 && !asked.some((one) => one.prepared?.ok !== false && checksContext(one)))
+    return { faults: refused.flatMap((one) => faultsOf(one, isAlone)) };
+  if (met.length === 0) return undefined;
+  const subject = isAlone ? met[0]!.prepared.subject : subjectOf(met);
+  return {
+    set: met.length === asked.length ? session : await gateway.combine(agentId, met),
+    told: isAlone ? told(met[0]!, context) : toldBy(met, context),
+    ...(subject !== undefined && { subject }),
+    warnings: asked.flatMap(warningOf),
+  };
+}
+
+type Asked = ServiceSet & { prepared: PreparedContext | undefined };
+type Met = ServiceSet & { prepared: Extract<PreparedContext, { ok: true }> };
+
+/** Runtimes of an earlier version do not say whether they have a schema of the context. */
+const checksContext = ({ manifest }: ServiceSet): boolean => manifest.checksContext ?? manifest.preparesContext;
+
+function faultsOf({ service, prepared }: Asked, isAlone: boolean): Fault[] {
+  const faults = prepared?.ok === false ? prepared.faults : [];
+  return isAlone ? faults : faults.map(({ path, message }) => ({ path: `${service}.${path}`, message }));
+}
+
+function warningOf({ service, prepared }: Asked): string[] {
+  if (prepared?.ok) return [];
+  const why = prepared ? `The context does not fit service ${service}` : `Service ${service} did not answer`;
+  return [`${why}: its functions are left out of this query.`];
+}
+
+const told = ({ prepared }: Met, context: JsonObject): JsonValue =>
+  prepared.told === undefined ? context : prepared.told;
+
+/** A service that does not read the context tells nothing of it, so that it cannot tell what another one keeps from the model. */
+function toldBy(met: readonly Met[], context: JsonObject): JsonValue {
+  const readers = met.filter(({ manifest }) => manifest.preparesContext);
+  if (readers.length === 0) return context;
+  return Object.fromEntries(readers.map((one) => [one.service, told(one, context)]));
+}
+
+/** Equal only where the subject of every service is: history under another one is not shown. */
+function subjectOf(met: readonly Met[]): string | undefined {
+  const named = met.filter(({ prepared }) => prepared.subject !== undefined);
+  return named.length === 0
+    ? undefined
+    : JSON.stringify(named.map(({ service, prepared }) => [service, prepared.subject]));
+}

@@ -1,0 +1,119 @@
+import type { Manifest, PreparedContext } from "@patchbay/protocol";
+import { expect, test } from "vitest";
+import type { FunctionSession, ServiceSet } from "../../src/ports/function-gateway.ts";
+import { prepareServices } from "../../src/run/prepare.ts";
+import { manifestOf } from "./fake-gateway.ts";
+
+const signal = new AbortController().signal;
+const context = { customerId: "c1", token: "t1" };
+
+interface Played {
+  /** What the service makes of the context; undefined where no runtime answers. */
+  prepared?: PreparedContext | undefined;
+  manifest?: Partial<Manifest>;
+}
+
+const READS: Partial<Manifest> = { preparesContext: true, checksContext: true };
+
+/** Prepares a query for services that answer as they are told, by name. */
+async function prepare(services: Record<string, Played>) {
+  const sets = Object.entries(services).map(([service, { manifest = READS }]): ServiceSet => ({
+    service,
+    manifestHash: `hash of ${service}`,
+    manifest: manifestOf({ [`call_${service}`]: "everyone" }, { name: service, ...manifest }),
+  }));
+  const session: FunctionSession = { manifest: manifestOf({}), manifestHash: "hash of all", services: sets };
+  const gateway = {
+    prepare: async (_agentId: string, hash: string) => services[hash.replace("hash of ", "")]?.prepared,
+    combine: async (_agentId: string, some: readonly ServiceSet[]) => ({
+      manifest: manifestOf({}),
+      manifestHash: some.map(({ service }) => service).join("+"),
+    }),
+  };
+  return prepareServices("agt_1", session, { role: undefined, context }, gateway, signal);
+}
+
+const faults = { ok: false as const, faults: [{ path: "contextJson.accountId", message: "is missing" }] };
+
+test("one service keeps its own set, its own words on the context and its own subject", async () => {
+  expect(await prepare({ desk: { prepared: { ok: true, subject: "c1", told: { plan: "gold" } } } })).toEqual({
+    set: expect.objectContaining({ manifestHash: "hash of all" }) as unknown,
+    told: { plan: "gold" },
+    subject: "c1",
+    warnings: [],
+  });
+});
+
+test("the faults of one service have the paths that it gave them", async () => {
+  expect(await prepare({ desk: { prepared: faults } })).toEqual({ faults: faults.faults });
+});
+
+test("each service's words on the context are under its name; one that does not read it has none", async () => {
+  const prepared = await prepare({
+    desk: { prepared: { ok: true, told: { customerId: "c1" } } },
+    mail: { prepared: { ok: true } },
+    maps: { manifest: { preparesContext: false } },
+  });
+
+  expect(prepared).toMatchObject({ told: { desk: { customerId: "c1" }, mail: context } });
+  expect(prepared).not.toHaveProperty("told.maps");
+});
+
+test("where no service reads the context the model is told it once", async () => {
+  const plain = { manifest: { preparesContext: false } };
+
+  expect(await prepare({ desk: plain, mail: plain })).toMatchObject({ told: context, warnings: [] });
+});
+
+test("a context that meets one of two schemas leaves the other service out, with a warning that names it", async () => {
+  const prepared = await prepare({ desk: { prepared: { ok: true } }, mail: { prepared: faults } });
+
+  expect(prepared).toMatchObject({
+    set: { manifestHash: "desk" },
+    warnings: ["The context does not fit service mail: its functions are left out of this query."],
+  });
+});
+
+test("a context that meets no schema is at fault, with the service before each path", async () => {
+  const prepared = await prepare({
+    desk: { prepared: faults },
+    mail: { prepared: faults },
+    // It declares no schema, so that it says nothing for the context.
+    maps: { prepared: { ok: true }, manifest: { preparesContext: true, checksContext: false } },
+  });
+
+  expect(prepared).toEqual({
+    faults: ["desk", "mail"].map((service) => ({ path: `${service}.contextJson.accountId`, message: "is missing" })),
+  });
+});
+
+test("subjects are equal only where that of every service is", async () => {
+  const subjectFor = async (desk: string, mail: string) => {
+    const of = (subject: string): Played => ({ prepared: { ok: true, subject } });
+    const prepared = await prepare({ desk: of(desk), mail: of(mail) });
+    return prepared && "subject" in prepared ? prepared.subject : undefined;
+  };
+  const first = await subjectFor("c1", "m1");
+
+  expect(await subjectFor("c1", "m1")).toBe(first);
+  for (const [desk, mail] of [
+    ["c1", "m2"],
+    ["c2", "m1"],
+    ["m1", "c1"],
+  ] as const)
+    expect(await subjectFor(desk, mail)).not.toBe(first);
+});
+
+test("services without a subject have none together", async () => {
+  const prepared = await prepare({ desk: { prepared: { ok: true } }, mail: { prepared: { ok: true } } });
+
+  expect(prepared).not.toHaveProperty("subject");
+});
+
+test("a service that does not answer is left out, with a warning; where none answers there is no session", async () => {
+  expect(await prepare({ desk: { prepared: { ok: true } }, mail: { prepared: undefined } })).toMatchObject({
+    set: { manifestHash: "desk" },
+    warnings: ["Service mail did not answer: its functions are left out of this query."],
+  });
+  expect(await prepare({ desk: { prepared: undefined }, mail: { prepared: undefined } })).toBeUndefined();
+});
