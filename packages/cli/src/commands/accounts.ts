@@ -114,6 +114,23 @@ function addAgents(program: Command): void {
       );
     });
   examples(update, "patchbay agents update agt_... --access-changes confirm");
+  const accept = adminCommand(agents, "accept-access <agent> <set>", "use a function set that widens access")
+    .addHelpText(
+      "after",
+      "\nSET is the set's hash, or at least 8 characters that it begins with. The newest deployment with this set is confirmed.",
+    )
+    .action((agentId: string, set: string, options: AdminOptions) =>
+      administer(
+        options,
+        (admin) => admin.acceptAccess(agentId, set),
+        ({ deployment, service, manifestHash, widenings }) =>
+          [
+            `Confirmed deployment ${deployment} of ${service} (function set ${manifestHash}).`,
+            ...widenings.map(({ text }) => `  ${text}`),
+          ].join("\n"),
+      ),
+    );
+  examples(accept, "patchbay agents accept-access agt_... 3f9a1c2e");
   adminCommand(agents, "delete <id>", "delete an agent; its keys and tokens stop working").action(
     (id: string, options: AdminOptions) =>
       administer(

@@ -1,4 +1,5 @@
 import type { Store } from "../ports/stores.ts";
+import { accessAdmin, type AccessAdmin } from "./admin-access.ts";
 import { accountAdmin, type AccountAdmin } from "./admin-accounts.ts";
 import { credentialAdmin, type CredentialAdmin } from "./admin-credentials.ts";
 import { recordAdmin, type RecordAdmin } from "./admin-records.ts";
@@ -10,6 +11,7 @@ export { AdminError } from "./admin-error.ts";
 
 /** What an administrator can do, straight on a store. Throws `AdminError` for ids that do not exist and values that cannot be. */
 export type Admin = AccountAdmin &
+  AccessAdmin &
   CredentialAdmin &
   RecordAdmin & {
     readonly credentials: Credentials;
@@ -28,6 +30,7 @@ export function createAdmin({ store, tiers = DEFAULT_TIERS, by }: AdminOptions):
   const credentials = createCredentials(store, by);
   return {
     ...accountAdmin(store, { tiers, credentials, by }),
+    ...accessAdmin(store, by),
     ...credentialAdmin(credentials),
     ...recordAdmin(store),
     credentials,

@@ -83,6 +83,7 @@ export const AUDIT_SENTENCES: Readonly<Record<string, Sentence>> = {
   "call.late": (entry) => `The answer of ${called(entry)} came after the call was given up.`,
   "access.widened": (entry) =>
     `Deployment ${detail(entry, "deployment") ?? "unknown"} of service ${detail(entry, "service") ?? "unknown"} allows more than the function set before it.`,
+  "access.confirmed": done((entry) => `confirmed ${deploymentOf(entry)}, which widens access`),
   "access.disagreement": (entry) =>
     `The runtime denied ${called(entry)} ${as(entry)}, which the control plane had let through: ${why(entry)}.`,
 
@@ -106,6 +107,11 @@ export const AUDIT_SENTENCES: Readonly<Record<string, Sentence>> = {
   "member.removed": done((entry) => `removed ${aboutMember(entry)}`),
   "member.password_changed": done(() => "changed their password"),
 };
+
+function deploymentOf(entry: NamedAuditRow): string {
+  const [deployment, service] = [detail(entry, "deployment"), detail(entry, "service")];
+  return deployment === undefined ? "a deployment" : `deployment ${deployment} of ${service ?? "a service"}`;
+}
 
 function usd({ detail }: NamedAuditRow): string {
   const micros = detail?.["micros"];

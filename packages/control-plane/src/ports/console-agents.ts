@@ -2,7 +2,7 @@ import type { Manifest } from "@patchbay/protocol";
 import type { Agent, Credential, FunctionFigures, FunctionHistory, Runtime } from "@patchbay/protocol/console";
 import type { Buckets } from "./console-insight.ts";
 import type { PageAsked, PageOf } from "./console-runs.ts";
-import type { CredentialKind } from "./stores.ts";
+import type { CredentialKind, DeployedSet } from "./stores.ts";
 
 /** Agents as the console shows them; deleted ones are not there. */
 export interface AgentReads {
@@ -59,6 +59,8 @@ export interface FunctionReads {
   set(orgId: string, agentId: string, manifestHash: string | undefined): Promise<StoredFunctionSet | undefined>;
   /** Newest first. */
   sets(orgId: string, agentId: string, asked: PageAsked): Promise<PageOf<StoredFunctionSet>>;
+  /** Sets that widened access, as deployments brought them, newest first. `confirmedBy` is the member's name or address, where known. */
+  widened(orgId: string, agentId: string, asked: PageAsked): Promise<PageOf<Omit<DeployedSet, "position">>>;
   /** By name, of calls that ended between the two. Percentiles are within 5 % and leave denied calls out. */
   figures(orgId: string, agentId: string, range: Range): Promise<ReadonlyMap<string, FunctionFigures>>;
   /** Of one function's calls that ended between the two, by bucket; none is left out. */

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { type Manifest, type Widening, widenings } from "@patchbay/protocol";
+import { type AccessChanges, type Manifest, type Widening, widenings } from "@patchbay/protocol";
 import type { DeployedSet, PlacedSet, RuntimeStore, SetIdentity } from "../ports/stores.ts";
 import { insertAudit } from "./audit.ts";
 import { fromJson, present, toJson } from "./columns.ts";
@@ -105,19 +105,26 @@ const ofDeployment = (engine: Engine, agentId: string, { service, deployment, na
     .where("named", "=", named ? 1 : 0)
     .where("deployment", "=", deployment);
 
-async function nextPosition({ db }: Engine, agentId: string): Promise<{ position: number; orgId: string }> {
+/** What a set is placed by. */
+interface Placing {
+  position: number;
+  orgId: string;
+  accessChanges: AccessChanges;
+}
+
+async function nextPosition({ db }: Engine, agentId: string): Promise<Placing> {
   const agent = await db
     .updateTable("agents")
     .set((eb) => ({ last_set_position: eb("last_set_position", "+", 1) }))
     .where("id", "=", agentId)
-    .returning(["last_set_position as position", "org_id as orgId"])
+    .returning(["last_set_position as position", "org_id as orgId", "access_changes as accessChanges"])
     .executeTakeFirstOrThrow();
   return agent;
 }
 
 async function placeSet(
   trx: Engine,
-  { agentId, position, orgId }: { agentId: string; position: number; orgId: string },
+  { agentId, position, orgId, accessChanges }: Placing & { agentId: string },
   set: SetIdentity,
   manifest: Manifest,
 ): Promise<FunctionSetRow> {
@@ -134,7 +141,7 @@ async function placeSet(
     first_seen_at: trx.dialect.now,
     replaces: isNewest ? (replaced?.manifest_hash ?? null) : null,
     widenings: toJson(found),
-    confirmation: "none" as const,
+    confirmation: found.length > 0 && accessChanges === "confirm" ? ("pending" as const) : ("none" as const),
     confirmed_by: null,
     confirmed_at: null,
   };
@@ -232,7 +239,7 @@ function identityOf(row: FunctionSetRow): SetIdentity {
   };
 }
 
-function toSet(row: FunctionSetRow): Omit<DeployedSet, "position"> {
+export function toSet(row: FunctionSetRow): Omit<DeployedSet, "position"> {
   const { replaces, confirmed_by: confirmedBy, confirmed_at: confirmedAt, confirmation } = row;
   return {
     ...identityOf(row),

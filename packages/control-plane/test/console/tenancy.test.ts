@@ -14,6 +14,7 @@ const BODIES: Record<string, object> = {
   "POST /agents/:agent_id/credentials": { kind: "api" },
   "POST /agents/:agent_id/credentials/:credential_id/rotate": { overlapSeconds: 0 },
   "POST /agents/:agent_id/functions/:function_name/try": { arguments: {} },
+  "POST /agents/:agent_id/access/confirmations": { manifestHash: "0123456789abcdef" },
   "POST /agents/:agent_id/playground": { query: "Hello" },
 };
 

@@ -93,6 +93,27 @@ export const AccessMatrix = z.object({
 });
 export type AccessMatrix = z.infer<typeof AccessMatrix>;
 
+/** A function set that allows what the set before it did not, as a deployment brought it. */
+export const WidenedSet = z.object({
+  service: z.string(),
+  /** The deployment's name, or without one (`named`) the instance id of its runtime. */
+  deployment: z.string(),
+  named: z.boolean(),
+  manifestHash: z.string(),
+  /** The set that was in use before; null where the service was new. */
+  replaces: z.string().nullable(),
+  firstSeenAt: time,
+  /** One sentence each. */
+  widenings: z.array(z.object({ functionName: z.string().nullable(), text: z.string() })),
+  /** `none`: it was used without one. `pending`: the set before it serves until somebody confirms this one. */
+  confirmation: z.enum(["none", "pending", "confirmed"]),
+  /** Name or address of the member; null where a command confirmed it. */
+  confirmedBy: z.string().nullable(),
+  confirmedAt: time.nullable(),
+});
+export type WidenedSet = z.infer<typeof WidenedSet>;
+export const WidenedSetPage = pageOf(WidenedSet);
+
 export const AuditItem = z.object({
   id: z.string(),
   at: time,

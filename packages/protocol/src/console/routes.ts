@@ -171,6 +171,19 @@ export const CONSOLE_ROUTES = {
     query: z.object({ manifestHash: z.string().max(64).optional() }),
     answer: insight.AccessMatrix,
   },
+  "GET /agents/:agent_id/access/widenings": {
+    needs: "viewer",
+    summary: "Function sets that widened access, newest first",
+    query: z.object(paging),
+    answer: insight.WidenedSetPage,
+  },
+  "POST /agents/:agent_id/access/confirmations": {
+    needs: "developer",
+    confirmed: true,
+    summary: "Let the newest deployment that waits with a function set serve",
+    body: z.object({ manifestHash: z.string().min(8).max(64) }),
+    answer: nothing,
+  },
   "GET /audit": {
     needs: "viewer",
     summary: "The audit log, newest first",

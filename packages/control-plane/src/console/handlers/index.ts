@@ -19,6 +19,7 @@ import { sessionHandlers } from "./session.ts";
 import { sessionListHandlers } from "./sessions.ts";
 import { threadHandlers } from "./threads.ts";
 import { trialHandlers } from "./trial.ts";
+import { wideningHandlers } from "./widenings.ts";
 
 /** Every handler of the console's interface, by its route. */
 export function consoleHandlers(deps: ConsoleDeps, signIn: SignIn): ConsoleHandlers {
@@ -41,5 +42,6 @@ export function consoleHandlers(deps: ConsoleDeps, signIn: SignIn): ConsoleHandl
     ...playgroundHandlers(deps),
     ...runtimeHandlers(deps),
     ...trialHandlers(deps),
+    ...wideningHandlers(deps),
   };
 }

@@ -8,6 +8,7 @@ import { connectedNow } from "./connected.ts";
 import { olderThan, pageFrom } from "./keyset.ts";
 import { addToBin, binOf, type Histogram, percentile } from "./percentiles.ts";
 import { inSlices, type Slice } from "./slices.ts";
+import { wideningReads } from "./widenings.ts";
 
 const FIRST_SEEN = sql<number>`coalesce(manifests.first_seen_at, manifests.created_at)`;
 
@@ -15,6 +16,7 @@ const FIRST_SEEN = sql<number>`coalesce(manifests.first_seen_at, manifests.creat
 export function functionReads(engine: Engine): FunctionReads {
   return {
     ...setReads(engine),
+    ...wideningReads(engine),
 
     async figures(orgId, agentId, range) {
       const figures = new Map<string, FunctionFigures>();

@@ -150,6 +150,53 @@ export function functionSetContract(place: MakePlace): void {
     expect(sets.map(({ position }) => position)).toEqual(names.map((_, i) => i + 1));
   });
 
+  test("where the agent confirms changes of access, a set that widens it waits, and the set before it stays in use", async () => {
+    await using world = await openWorld(place);
+    const { accounts, runtimes } = world.store;
+    await accounts.updateAgent(world.agentId, { accessChanges: "confirm" });
+    await note(world, { deployment: "v1", roles: ["a"] });
+
+    const wider = await note(world, { deployment: "v2", roles: ["a", "b"] });
+    const next = await note(world, { deployment: "v3", roles: ["a", "b", "c"] });
+    const narrower = await note(world, { deployment: "v4", roles: [] });
+
+    expect(wider).toMatchObject({ replaces: "desk:a", confirmation: "pending" });
+    // What waits is not in use: the next set is compared with the one before.
+    expect(next).toMatchObject({ replaces: "desk:a", confirmation: "pending" });
+    expect(narrower).toMatchObject({ replaces: "desk:a", confirmation: "none" });
+    expect((await runtimes.setOrder(world.agentId)).map((set) => [set.deployment, set.pending])).toEqual(
+      expect.arrayContaining([
+        ["v4", false],
+        ["v3", true],
+      ]),
+    );
+  });
+
+  test("a confirmation is for the newest deployment that waits with the set, once, and names the member", async () => {
+    await using world = await openWorld(place);
+    const { accounts, console, runtimes } = world.store;
+    const { agentId, orgId, clock } = world;
+    await accounts.updateAgent(agentId, { accessChanges: "confirm" });
+    await note(world, { deployment: "v1", roles: ["a"] });
+    await note(world, { deployment: "v2", roles: ["a", "b"] });
+    await note(world, { deployment: "v3", roles: ["a", "b"] });
+    clock.advance(5);
+
+    expect(await runtimes.confirmSet(agentId, "desk:a", { by: "mem_1" })).toBe(false);
+    expect(await runtimes.confirmSet("agt_none", "desk:a,b", { by: "mem_1" })).toBe(false);
+    expect(await runtimes.confirmSet(agentId, "desk:a,b", { by: "mem_1" })).toBe(true);
+
+    const first = await console.functions.widened(orgId, agentId, { limit: 1 });
+    const rest = await console.functions.widened(orgId, agentId, { limit: 1, cursor: first.nextCursor! });
+    expect(first.items).toMatchObject([
+      { deployment: "v3", confirmation: "confirmed", confirmedBy: "mem_1", confirmedAt: clock.now() },
+    ]);
+    expect(rest).toMatchObject({ items: [{ deployment: "v2", confirmation: "pending" }], nextCursor: null });
+    expect(await console.functions.widened("org_none", agentId, { limit: 9 })).toMatchObject({ items: [] });
+    expect(await runtimes.confirmSet(agentId, "desk:a,b", { by: "mem_2" })).toBe(true);
+    expect(await runtimes.confirmSet(agentId, "desk:a,b", { by: "mem_2" })).toBe(false);
+  });
+
   test("no set is noted for an agent that is not there", async () => {
     await using world = await openWorld(place);
 

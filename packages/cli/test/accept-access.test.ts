@@ -1,0 +1,80 @@
+import { join } from "node:path";
+import { openStore } from "@patchbay/control-plane";
+import type { Manifest } from "@patchbay/protocol";
+import { expect, test } from "vitest";
+import { runCommand, temporaryFolder } from "./support/command.ts";
+
+const HASHES = ["1".repeat(64), `22222222${"a".repeat(56)}`, `22222222${"b".repeat(56)}`];
+
+/** An agent that confirms changes of access, and a service of which two newer deployments let more roles call its function. */
+async function withWaitingSets() {
+  const folder = await temporaryFolder();
+  const run = (...args: string[]) => runCommand([...args, "--data-dir", folder.path]);
+  const { agentId } = JSON.parse((await run("agents", "create", "Desk", "--json")).stdout) as { agentId: string };
+  await run("agents", "update", agentId, "--access-changes", "confirm");
+  const store = await openStore(`sqlite:${join(folder.path, "patchbay.db")}`);
+  for (const [i, manifestHash] of HASHES.entries()) {
+    const manifest = manifestFor(["admin", "support", "guest"].slice(0, i + 1));
+    await store.runtimes.saveManifest(agentId, manifestHash, manifest);
+    const set = { service: "desk", deployment: `v${i}`, named: true, manifestHash };
+    await store.runtimes.noteSet(agentId, set, manifest, { keyId: "rtk_1" });
+  }
+  await store.close();
+  return {
+    agentId,
+    run,
+    accept: (set: string, ...more: string[]) => run("agents", "accept-access", agentId, set, ...more),
+    [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
+  };
+}
+
+function manifestFor(roles: string[]): Manifest {
+  const wipe = {
+    name: "wipe_data",
+    description: "Wipes the data.",
+    inputSchema: { type: "object" },
+    roles,
+    conditional: false,
+    effect: "destructive" as const,
+    idempotent: false,
+    timeoutMs: 1_000,
+  };
+  return { name: "desk", preparesContext: false, functions: [wipe] };
+}
+
+test("a waiting function set is accepted by the beginning of its hash, and the audit log says so", async () => {
+  await using waiting = await withWaitingSets();
+
+  const shown = await waiting.accept(HASHES[1]!.slice(0, 9));
+  const asJson = await waiting.accept(HASHES[2]!, "--json");
+
+  expect(shown.stdout).toContain(`Confirmed deployment v1 of desk (function set ${HASHES[1]}).`);
+  expect(shown.stdout).toContain('  wipe_data: role "support" is added to the roles.');
+  expect(JSON.parse(asJson.stdout)).toMatchObject({
+    agentId: waiting.agentId,
+    manifestHash: HASHES[2],
+    service: "desk",
+    deployment: "v2",
+    widenings: [{ kind: "roles", functionName: "wipe_data" }],
+  });
+  const audit = await waiting.run("audit", "list", "--agent", waiting.agentId, "--json");
+  expect(JSON.parse(audit.stdout).items.slice(0, 2)).toMatchObject([
+    { action: "access.confirmed", manifestHash: HASHES[2] },
+    { action: "access.confirmed", manifestHash: HASHES[1] },
+  ]);
+});
+
+test("a set that is ambiguous, too short, unknown or not waiting is refused with what to do", async () => {
+  await using waiting = await withWaitingSets();
+  const refused = async (set: string): Promise<string> => {
+    const { code, stderr } = await waiting.accept(set);
+    expect(code).toBe(1);
+    return stderr;
+  };
+
+  expect(await refused("2222222")).toContain("give at least 8 characters");
+  expect(await refused("22222222")).toContain("2 function sets begin with 22222222");
+  expect(await refused("33333333")).toContain(`Waiting: ${HASHES[1]} (deployment v1 of desk)`);
+  expect(await refused(HASHES[0]!)).toContain("waits for no confirmation");
+  expect((await waiting.run("agents", "accept-access", "agt_none", HASHES[1]!)).stderr).toContain("no agent agt_none");
+});

@@ -1,0 +1,75 @@
+import type { Widening } from "@patchbay/protocol";
+import type { DeployedSet, Store } from "../ports/stores.ts";
+import { AdminError, found } from "./admin-error.ts";
+
+/** A deployment's function set that was confirmed. */
+export interface AcceptedSet {
+  agentId: string;
+  manifestHash: string;
+  service: string;
+  deployment: string;
+  /** What it allows and the set before it did not. */
+  widenings: Widening[];
+}
+
+/** Decides on function sets that widen access. */
+export interface AccessAdmin {
+  /**
+   * Confirms the newest deployment that waits with a function set, named by its hash or by at least 8 characters that it begins
+   * with. Other deployments with the same set still wait.
+   */
+  acceptAccess(agentId: string, set: string): Promise<AcceptedSet>;
+}
+
+/** Who confirms by a command. */
+export const OPERATOR = "operator";
+
+const PREFIX_UNITS = 8;
+/** Waiting sets that an error lists. */
+const LISTED = 5;
+
+export function accessAdmin({ accounts, runtimes, audit }: Store, by: string | undefined): AccessAdmin {
+  return {
+    async acceptAccess(agentId, set) {
+      const { orgId } = found(await accounts.getAgent(agentId), "agent", agentId, "agents list");
+      const { manifestHash, service, deployment, widenings } = waitingSet(await runtimes.functionSets(agentId), set);
+      if (!(await runtimes.confirmSet(agentId, manifestHash, { by: by ?? OPERATOR })))
+        throw new AdminError(`Function set ${manifestHash} was confirmed a moment ago.`, "conflict");
+      const detail = { service, deployment, count: widenings.length };
+      const who = by === undefined ? {} : { keyId: by };
+      await audit.record([{ orgId, agentId, action: "access.confirmed", manifestHash, detail, ...who }]);
+      return { agentId, manifestHash, service, deployment, widenings };
+    },
+  };
+}
+
+/** The newest deployment that waits with the set that is meant. */
+function waitingSet(sets: readonly DeployedSet[], asked: string): DeployedSet {
+  const meant = sets.filter(({ manifestHash }) => manifestHash.startsWith(asked));
+  if (asked.length < PREFIX_UNITS && !meant.some(({ manifestHash }) => manifestHash === asked))
+    throw new AdminError(`"${asked}" is too short: give at least ${PREFIX_UNITS} characters of the set's hash.`);
+  const hashes = [...new Set(meant.map(({ manifestHash }) => manifestHash))];
+  if (hashes.length > 1)
+    throw new AdminError(
+      `${hashes.length} function sets begin with ${asked}: ${hashes.join(", ")}. Give more characters.`,
+    );
+  const waiting = meant
+    .filter(({ confirmation }) => confirmation === "pending")
+    .toSorted(bySeen)
+    .at(-1);
+  if (waiting) return waiting;
+  const state =
+    hashes.length === 0 ? "This agent has no such function set" : "This function set waits for no confirmation";
+  throw new AdminError(`${state}. ${listWaiting(sets)}`, hashes.length === 0 ? "value" : "conflict");
+}
+
+const bySeen = (a: DeployedSet, b: DeployedSet): number => a.firstSeenAt - b.firstSeenAt || a.position - b.position;
+
+function listWaiting(sets: readonly DeployedSet[]): string {
+  const waiting = sets.filter(({ confirmation }) => confirmation === "pending");
+  if (waiting.length === 0) return "None of its function sets waits for one.";
+  const shown = waiting
+    .slice(-LISTED)
+    .map((one) => `${one.manifestHash} (deployment ${one.deployment} of ${one.service})`);
+  return `Waiting: ${shown.join(", ")}.`;
+}

@@ -1,0 +1,100 @@
+import { createHash } from "node:crypto";
+import type { WidenedSet } from "@patchbay/protocol/console";
+import { expect, test } from "vitest";
+import { manifestOf } from "../run/fake-gateway.ts";
+import { openDesk } from "./support/console-desk.ts";
+import { failureOf } from "./support/open-console.ts";
+
+type Desk = Awaited<ReturnType<typeof openDesk>>;
+
+/** A deployment with one function says hello. Resolves with the hash of its set. */
+async function deploy({ plane, agentId }: Desk, deployment: string, roles: string[]): Promise<string> {
+  const manifest = { ...manifestOf({ wipe_data: roles }), name: "shop" };
+  const manifestHash = createHash("sha256").update(JSON.stringify(manifest)).digest("hex");
+  const { runtimes } = plane.store;
+  await runtimes.saveManifest(agentId, manifestHash, manifest);
+  const set = { service: "shop", deployment, named: true, manifestHash };
+  await runtimes.noteSet(agentId, set, manifest, { keyId: "rtk_1" });
+  return manifestHash;
+}
+
+async function openWidened() {
+  const desk = await openDesk();
+  const developer = await desk.member("developer");
+  await developer.json("PATCH", desk.agent, { body: { accessChanges: "confirm" } });
+  const first = await deploy(desk, "v1", ["admin"]);
+  const wider = await deploy(desk, "v2", ["admin", "guest"]);
+  return {
+    desk,
+    developer,
+    first,
+    wider,
+    list: () =>
+      developer.json<{ items: WidenedSet[]; nextCursor: string | null }>("GET", `${desk.agent}/access/widenings`),
+    [Symbol.asyncDispose]: () => desk[Symbol.asyncDispose](),
+  };
+}
+
+test("a set that widens access is listed with its differences until a developer confirms it", async () => {
+  await using widened = await openWidened();
+  const { desk, developer, first, wider, list } = widened;
+  const pending = {
+    service: "shop",
+    deployment: "v2",
+    named: true,
+    manifestHash: wider,
+    replaces: first,
+    widenings: [{ functionName: "wipe_data", text: 'wipe_data: role "guest" is added to the roles.' }],
+    confirmation: "pending",
+    confirmedBy: null,
+    confirmedAt: null,
+  };
+  expect(await list()).toMatchObject({ items: [pending], nextCursor: null });
+
+  const path = `${desk.agent}/access/confirmations`;
+  const response = await developer.ask("POST", path, { body: { manifestHash: wider.slice(0, 8) } });
+
+  expect(response.status).toBe(204);
+  const { items } = await list();
+  expect(items).toMatchObject([
+    { deployment: "v2", confirmation: "confirmed", confirmedBy: expect.any(String), confirmedAt: expect.any(String) },
+  ]);
+  const audit = await desk.admin.listAudit(desk.agentId, { action: "access.confirmed" });
+  expect(audit.items).toMatchObject([
+    { keyId: developer.memberId, manifestHash: wider, detail: { service: "shop", deployment: "v2", count: 1 } },
+  ]);
+});
+
+test("only a set that waits can be confirmed, and only under a name that fits one set", async () => {
+  await using widened = await openWidened();
+  const { desk, developer, first, wider } = widened;
+  const confirm = async (manifestHash: string) =>
+    failureOf(await developer.ask("POST", `${desk.agent}/access/confirmations`, { body: { manifestHash } }));
+
+  expect(await confirm(first)).toEqual([409, "conflict"]);
+  expect(await confirm(wider.slice(0, 7))).toEqual([400, "invalid_request"]);
+  expect(await confirm("0123456789abcdef")).toEqual([400, "invalid_request"]);
+  await expect(desk.admin.acceptAccess(desk.agentId, wider.slice(0, 7))).rejects.toThrow(/at least 8 characters/);
+  await expect(desk.admin.acceptAccess(desk.agentId, "0123456789abcdef")).rejects.toThrow(`Waiting: ${wider}`);
+
+  await desk.admin.acceptAccess(desk.agentId, wider);
+  await expect(desk.admin.acceptAccess(desk.agentId, wider)).rejects.toThrow(/waits for no confirmation/);
+});
+
+test("a viewer reads widenings and confirms none; another organisation sees neither", async () => {
+  await using widened = await openWidened();
+  const { desk, wider, list } = widened;
+  const viewer = await desk.member("viewer");
+  const org = await desk.admin.createOrg("Other");
+  const stranger = await desk.member("owner", org.orgId);
+  const body = { manifestHash: wider };
+
+  expect((await viewer.ask("GET", `${desk.agent}/access/widenings`)).status).toBe(200);
+  expect(await failureOf(await viewer.ask("POST", `${desk.agent}/access/confirmations`, { body }))).toEqual([
+    403,
+    "console_role_required",
+  ]);
+  expect((await stranger.ask("GET", `${desk.agent}/access/widenings`)).status).toBe(404);
+  expect((await stranger.ask("POST", `${desk.agent}/access/confirmations`, { body })).status).toBe(404);
+  expect((await list()).items).toMatchObject([{ confirmation: "pending" }]);
+});
