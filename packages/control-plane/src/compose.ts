@@ -61,6 +61,8 @@ export interface ControlPlaneOptions {
   retentionDays?: number;
   /** Older entries of the audit log are deleted. Default 365. */
   auditDays?: number;
+  /** Older usage and movements of credits are kept as sums of a day. Default 90. */
+  usageDays?: number;
   tiers?: Tiers;
   /** Limits of the operator; those that are left out keep their defaults. */
   limits?: Partial<OperatorLimits>;
@@ -113,6 +115,7 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
     local = false,
     retentionDays = 30,
     auditDays = 365,
+    usageDays = 90,
     tiers = DEFAULT_TIERS,
   } = options;
   const { runTimeoutMs = 240_000, corsOrigins = [], trustProxy = false, onQueryEvent: observe = () => {} } = options;
@@ -222,13 +225,14 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
       closing: draining.signal,
       retentionDays,
       auditDays,
+      usageDays,
       adminOf: (by) => createAdmin({ store, tiers, by }),
       ...(options.consoleFiles !== undefined && { consoleFiles: options.consoleFiles }),
     });
   const server = createHttpServer({ app, upgrade: gateway.handleUpgrade, log });
   const { port: boundPort } = await server.listen({ host, port });
   await runs.open();
-  opening.use(startSweeping((signal) => store.sweep(retentionDays, { auditDays, signal }), log));
+  opening.use(startSweeping((options) => store.sweep({ days: retentionDays, auditDays, usageDays }, options), log));
 
   const opened = opening.move();
   let closing: Promise<void> | undefined;

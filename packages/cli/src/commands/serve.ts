@@ -27,6 +27,7 @@ interface ServeOptions {
   trustProxy?: true;
   retentionDays: number;
   auditDays: number;
+  usageDays: number;
   tiers?: string;
   limits?: string;
   console: boolean;
@@ -54,6 +55,12 @@ export function addServeCommand(program: Command): void {
     .addOption(flags.option("--trust-proxy", "believe X-Forwarded-* headers of the proxy in front"))
     .addOption(flags.option("--retention-days <days>", "days that ended queries are kept").argParser(days).default(30))
     .addOption(flags.option("--audit-days <days>", "days that the audit log is kept").argParser(days).default(365))
+    .addOption(
+      flags
+        .option("--usage-days <days>", "days that usage and credits are kept turn by turn, then as sums of a day")
+        .argParser(days)
+        .default(90),
+    )
     .addOption(flags.tiersOption())
     .addOption(flags.limitsOption())
     .addOption(flags.option("--no-console", "serve the API alone, without the console"))
@@ -87,6 +94,7 @@ async function serve(options: ServeOptions): Promise<void> {
     trustProxy: options.trustProxy ?? false,
     retentionDays: options.retentionDays,
     auditDays: options.auditDays,
+    usageDays: options.usageDays,
     console: options.console,
     ...consoleFiles(),
     log: createLog(logLevel(environment)),

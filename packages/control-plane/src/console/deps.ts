@@ -21,6 +21,7 @@ export interface ConsoleDeps extends HttpDeps {
   /** Days that ended runs, and entries of the audit log, are kept. */
   retentionDays: number;
   auditDays: number;
+  usageDays: number;
   /** Folder of the built console. Without one its address says how to build it. */
   consoleFiles?: string;
 }

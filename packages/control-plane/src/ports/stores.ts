@@ -215,6 +215,23 @@ export interface AuditStore {
   list(filter: AuditFilter & { limit: number; cursor?: string }): Promise<AuditPage>;
 }
 
+/** How many days rows are kept. */
+export interface Retention {
+  /** Ended runs, and with them threads, sessions, runtimes and function sets that nothing needs any more. */
+  days: number;
+  /** Audit entries. Default 365. */
+  auditDays: number;
+  /** Usage and movements of credits, one by one; older ones stay as sums of a day. Default 90. */
+  usageDays: number;
+}
+
+export interface SweepOptions {
+  /** Ends the sweep between two statements; the rest is left to the next one. */
+  signal?: AbortSignal;
+  /** Called for a part that failed. Without it the first failure is thrown after the last part. */
+  failed?: (part: string, error: unknown) => void;
+}
+
 /** Everything that is kept. Methods throw `StoreUnavailable` when the store cannot be reached or written now. */
 export interface Store {
   runs: RunStore;
@@ -233,8 +250,8 @@ export interface Store {
    * changes nothing of others. Outside of it the store sees all.
    */
   within<T>(orgId: string, work: () => T): T;
-  /** Deletes runs that ended more than `days` ago, and audit entries older than `auditDays` (default 365); returns how many runs went. Stops between two statements when aborted. */
-  sweep(days: number, options?: { auditDays?: number; signal?: AbortSignal }): Promise<number>;
+  /** Deletes what is older than it is kept; returns how many runs went. Each part is tried, whatever becomes of another. */
+  sweep(retention: Partial<Retention> & Pick<Retention, "days">, options?: SweepOptions): Promise<number>;
   /** A consistent copy into a new file, while serving. Embedded store only. */
   backup(file: string): Promise<void>;
   close(): Promise<void>;

@@ -13,6 +13,7 @@ import * as functionSets from "./migrations/0012-function-sets.ts";
 import * as accessChanges from "./migrations/0013-access-changes.ts";
 import * as idempotencyScope from "./migrations/0016-idempotency-scope.ts";
 import * as threadRoles from "./migrations/0018-thread-roles.ts";
+import * as retention from "./migrations/0019-retention.ts";
 import * as linkAuthors from "./migrations/0020-link-authors.ts";
 import type { Schema } from "./schema.ts";
 
@@ -31,6 +32,7 @@ const MIGRATIONS: Record<string, Migration> = {
   "0013-access-changes": accessChanges,
   "0016-idempotency-scope": idempotencyScope,
   "0018-thread-roles": threadRoles,
+  "0019-retention": retention,
   "0020-link-authors": linkAuthors,
 };
 

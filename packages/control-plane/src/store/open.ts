@@ -9,7 +9,7 @@ import { callStore } from "./calls.ts";
 import { consoleStore } from "./console/index.ts";
 import { credits } from "./credits.ts";
 import { sqliteDialect, sqliteFile } from "./dialect/sqlite.ts";
-import { createLogEmptier } from "./empty-log.ts";
+import { NO_FILES, sqliteFiles } from "./database-files.ts";
 import { ping } from "./health.ts";
 import { isPostgresUrl } from "./dialect/postgres-address.ts";
 import { lockSqliteFile } from "./dialect/sqlite-lock.ts";
@@ -21,7 +21,7 @@ import { runReads } from "./runs-read.ts";
 import { runStarts } from "./runs-start.ts";
 import { runtimeStore } from "./runtimes.ts";
 import type { Engine, Schema } from "./schema.ts";
-import { sweep } from "./sweep.ts";
+import { sweep } from "./sweep/sweep.ts";
 import { threadStore } from "./threads.ts";
 
 /**
@@ -35,7 +35,7 @@ export async function openStore(url: string, options: { log?: Log; clock?: Clock
     // Loaded here and not at the top: whoever stays on SQLite has no use for it.
     const { openPostgres } = await import("./open-postgres.ts");
     const { engine, backup } = await openPostgres(url, { log, clock });
-    return { ...assemble({ ...engine, textErased() {}, health: { writable: true } }), backup };
+    return { ...assemble({ ...engine, files: NO_FILES, health: { writable: true } }), backup };
   }
   const dialect = sqliteDialect(sqlitePath(url), { clock });
   const db = new Kysely<Schema>({ dialect: dialect.kysely });
@@ -47,12 +47,19 @@ export async function openStore(url: string, options: { log?: Log; clock?: Clock
   }
   log.info("store opened", { url });
   const reads = dialect.reads ? new Kysely<Schema>({ dialect: dialect.reads }) : db;
-  const emptier = createLogEmptier({ db }, log);
-  const store = assemble({ db, reads, urgent: db, dialect, textErased: emptier.soon, health: { writable: true } });
+  const files = sqliteFiles(db, log);
+  const store = assemble({
+    db,
+    reads,
+    urgent: db,
+    dialect,
+    files,
+    health: { writable: true },
+  });
   return {
     ...store,
     async close() {
-      emptier.close();
+      files[Symbol.dispose]();
       await store.close();
     },
   };
@@ -89,7 +96,7 @@ function assemble(engine: Engine): Store {
       return row.now;
     },
     within: (orgId, work) => engine.dialect.within(orgId, work),
-    sweep: (days, options) => sweep(engine, days, options),
+    sweep: (retention, options) => sweep(engine, retention, options),
     backup: (file) => backup(engine, file),
     close: () => closeEngine(engine),
   };

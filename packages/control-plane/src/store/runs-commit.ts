@@ -186,7 +186,7 @@ async function insertTurn(trx: Engine, run: Owner, turn: NonNullable<RunCommit["
     retries: timing?.retries.length ? toJson(timing.retries) : null,
   });
   const whose = { agent_id: run.agentId, role: run.role ?? null };
-  await usageRow(trx, { ...key, ...spending, ...whose, provider: turn.provider, model: turn.model });
+  await usageRow(trx, { ...key, ...spending, ...whose, provider: turn.provider, model: turn.model, turns: 1 });
 }
 
 const turnRow = statement((row: Omit<Schema["turns"], "created_at">, { db, dialect }) =>

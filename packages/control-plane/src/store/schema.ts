@@ -15,6 +15,7 @@ import type { EarlierAttempt, ModelRetry, RunRequest, TurnTiming } from "../port
 import type { CredentialKind } from "../ports/stores.ts";
 import type { AuditTableRow } from "./audit-row.ts";
 import type { Json } from "./columns.ts";
+import type { DatabaseFiles } from "./database-files.ts";
 import type { StoreDialect } from "./dialect/dialect.ts";
 
 /** What every part of the store works with. */
@@ -25,8 +26,7 @@ export interface Engine {
   /** The same database for what keeps leases and links alive: it does not wait where many queries wait for a connection. */
   urgent: Kysely<Schema>;
   dialect: StoreDialect;
-  /** Says that text was erased, so that no file keeps it for long. */
-  textErased(): void;
+  files: DatabaseFiles;
   /** `writable` is false from a write that the store could not take until the next one that it took. */
   health: { writable: boolean };
   /** That of the transaction `db` is, for statements that are compiled already: the way through `db` costs more than they do. */
@@ -125,6 +125,8 @@ export interface Schema {
     role: string | null;
     provider: string;
     model: string;
+    /** Above 1 in the row of a day: what remains of old usage. */
+    turns: number;
   } & Spending;
   /** The sum of an organisation's entries is its balance, at every moment. */
   ledger: {

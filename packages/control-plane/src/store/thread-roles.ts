@@ -12,7 +12,7 @@ type ThreadSummary = ThreadPage["items"][number];
 type RoleRow = Schema["thread_roles"];
 
 /** Stands for runs without a role, which every key may see. */
-const NO_ROLE = "";
+export const NO_ROLE = "";
 const NEWEST = { at: "updated_at", id: "thread_id" };
 /** Pages of candidates that one page of threads looks at, where newer runs of another visible role move most of them up. */
 const LOOKS = 5;

@@ -56,7 +56,7 @@ export function threadStore(engine: Engine): ThreadStore {
         await trx.db.deleteFrom("threads").where("id", "=", threadId).execute();
         return true;
       });
-      if (erased) engine.textErased();
+      if (erased) engine.files.textErased();
       return erased;
     },
   };

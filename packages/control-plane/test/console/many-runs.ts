@@ -4,6 +4,7 @@ import { silentLog } from "../../src/ports/log.ts";
 import { isPostgresUrl } from "../../src/store/dialect/postgres-address.ts";
 import { postgresDialect } from "../../src/store/dialect/postgres.ts";
 import { sqliteDialect, sqliteFile } from "../../src/store/dialect/sqlite.ts";
+import { NO_FILES } from "../../src/store/database-files.ts";
 import type { Engine, Schema } from "../../src/store/schema.ts";
 import { insertion } from "../../src/store/statement.ts";
 import { grantOf, type Place, type Rows, sampleRun, sessionOf, threadOf } from "./sample-runs.ts";
@@ -43,7 +44,7 @@ export async function fillWithRuns(url: string, options: ManyRuns): Promise<void
     for (let from = 0; from < runs; from += RUNS_AT_ONCE) {
       const to = Math.min(from + RUNS_AT_ONCE, runs);
       await db.transaction().execute(async (trx) => {
-        const engine = { db: trx, reads: trx, urgent: trx, dialect, textErased() {}, health: { writable: true } };
+        const engine = { db: trx, reads: trx, urgent: trx, dialect, files: NO_FILES, health: { writable: true } };
         if (from === 0) await insert(engine, { manifests: [manifestOf(place, startOf(0))] });
         await insert(engine, batch(place, from, to, { startOf, perDay }));
       });

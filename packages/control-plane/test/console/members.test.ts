@@ -165,6 +165,7 @@ test("the organisation is shown with its limits, and renamed by an owner", async
     createdAt: new Date(console.clock.now()).toISOString(),
     retentionDays: 30,
     auditDays: 365,
+    usageDays: 90,
   });
 });
 

@@ -101,6 +101,7 @@ export function sampleRun(place: Place, i: number, at: number): Rows {
       role: plan.role,
       provider: plan.provider,
       model: plan.model,
+      turns: 1,
     })),
     ledger: spent.turns.flatMap((turn, n) => {
       const of = { org_id: ids.org_id, run_id: ids.run_id, step: turn.step };

@@ -18,6 +18,7 @@ import { linkContract } from "./contract/links.ts";
 import { memberContract } from "./contract/members.ts";
 import { momentContract } from "./contract/moments.ts";
 import { raceContract } from "./contract/races.ts";
+import { retentionContract } from "./contract/retention.ts";
 import { runContract } from "./contract/runs.ts";
 import { runtimeContract } from "./contract/runtimes.ts";
 import { textContract } from "./contract/texts.ts";
@@ -50,5 +51,6 @@ export function storeContract(makePlace: MakePlace): void {
   describe("credits over a time", () => consoleCreditContract(makePlace));
   describe("the console's audit log", () => consoleAuditContract(makePlace));
   describe("cursors in the console", () => consoleCursorContract(makePlace));
+  describe("retention", () => retentionContract(makePlace));
   describe("upkeep", () => upkeepContract(makePlace));
 }

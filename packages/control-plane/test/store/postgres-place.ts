@@ -20,6 +20,7 @@ export async function postgresPlace(): Promise<PostgresPlace> {
     database,
     open: (clock) => openStore(database.url, { clock }),
     rows: (query) => database.query(query),
+    execute: async (statement) => void (await database.query(statement)),
     async [Symbol.asyncDispose]() {
       await database.query(EMPTY);
       free.push(database);

@@ -8,6 +8,7 @@ import { BackupFailed } from "../../src/store/backup.ts";
 import { sqliteDialect } from "../../src/store/dialect/sqlite.ts";
 import { ping } from "../../src/store/health.ts";
 import { openStore } from "../../src/store/open.ts";
+import { NO_FILES } from "../../src/store/database-files.ts";
 import type { Schema } from "../../src/store/schema.ts";
 import { transact } from "../../src/store/transact.ts";
 import { event, HandClock, openWorld } from "./contract/world.ts";
@@ -157,7 +158,7 @@ test("a store that could not write fails its ping until it has written again", a
   await store.accounts.createOrg({ orgId: "org_1", name: "Desk", tier: "sandbox" });
   const dialect = sqliteDialect(place.file, { busyTimeoutMs: 20 });
   const db = new Kysely<Schema>({ dialect: dialect.kysely });
-  const engine = { db, reads: db, urgent: db, dialect, textErased() {}, health: { writable: true } };
+  const engine = { db, reads: db, urgent: db, dialect, files: NO_FILES, health: { writable: true } };
   const other = new DatabaseSync(place.file);
   other.exec("begin immediate");
 

@@ -28,6 +28,11 @@ export async function sqlitePlace(): Promise<SqlitePlace> {
       database.close();
       return rows.map((row) => ({ ...row }) as JsonObject);
     },
+    async execute(statement) {
+      const database = new DatabaseSync(file);
+      database.exec(statement);
+      database.close();
+    },
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true }),
   };
 }

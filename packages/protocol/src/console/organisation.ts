@@ -16,6 +16,7 @@ export const Organisation = z.object({
   /** Days that ended runs and audit entries are kept. */
   retentionDays: z.number(),
   auditDays: z.number(),
+  usageDays: z.number(),
 });
 export type Organisation = z.infer<typeof Organisation>;
 

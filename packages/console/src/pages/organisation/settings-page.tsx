@@ -157,7 +157,7 @@ function TierCard({ organisation }: { organisation: Organisation }) {
   );
 }
 
-function Retention({ organisation: { retentionDays, auditDays } }: { organisation: Organisation }) {
+function Retention({ organisation: { retentionDays, auditDays, usageDays } }: { organisation: Organisation }) {
   return (
     <Card title="Retention">
       <div className="grid gap-4">
@@ -165,11 +165,12 @@ function Retention({ organisation: { retentionDays, auditDays } }: { organisatio
           items={[
             ["Ended runs", countOf(retentionDays, "day")],
             ["Audit entries", countOf(auditDays, "day")],
+            ["Usage by turn", countOf(usageDays, "day")],
           ]}
         />
         <Note>
-          A run goes with its messages, events and calls. A thread can be erased earlier on its page. Both times are
-          options of the service.
+          A run is deleted with its messages, events and calls. You can erase a thread earlier on its page. Older usage
+          and credits are kept as sums by day. The operator sets these times.
         </Note>
       </div>
     </Card>

@@ -21,6 +21,7 @@ export function organisationHandlers(deps: ConsoleDeps): HandlersOf<"GET /organi
       createdAt: new Date(createdAt).toISOString(),
       retentionDays: deps.retentionDays,
       auditDays: deps.auditDays,
+      usageDays: deps.usageDays,
     };
   }
 

@@ -69,7 +69,7 @@ function spentOnTurns({ db }: Engine, of: FiguresOf, buckets: Buckets) {
       "model",
       "role",
       bucketIn(buckets).as("bucket"),
-      eb.fn.countAll<number>().as("turns"),
+      sum(eb.ref("turns")).as("turns"),
       sum(eb.ref("input_tokens")).as("inputTokens"),
       sum(eb.ref("cached_input_tokens")).as("cachedInputTokens"),
       sum(eb.ref("output_tokens")).as("outputTokens"),

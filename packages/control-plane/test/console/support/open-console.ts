@@ -51,6 +51,7 @@ export async function openConsole(overrides: Partial<ConsoleDeps> = {}, url = "s
     tiers: DEFAULT_TIERS,
     retentionDays: 30,
     auditDays: 365,
+    usageDays: 90,
     authenticate: unused,
     within: (org, work) => store.within(org, work),
     rateLimit: async () => undefined,

@@ -103,12 +103,12 @@ export function auditContract(place: MakePlace): void {
     world.clock.advance(31 * DAY_MS);
     await world.store.audit.record([{ orgId: world.orgId, agentId: world.agentId, action: "agent.updated" }]);
 
-    await world.store.sweep(30);
+    await world.store.sweep({ days: 30 });
     const swept = [await list(world, {}), await world.store.runtimes.getManifest(world.agentId, "h1")];
-    await world.store.sweep(30, { auditDays: 31 });
+    await world.store.sweep({ days: 30, auditDays: 31 });
     const stillThere = await list(world, {});
     world.clock.advance(1);
-    await world.store.sweep(30, { auditDays: 31 });
+    await world.store.sweep({ days: 30, auditDays: 31 });
 
     expect(swept).toEqual([[expect.anything(), expect.anything()], manifest]);
     expect(stillThere).toHaveLength(2);

@@ -113,7 +113,7 @@ export function memberContract(place: MakePlace): void {
     world.clock.advance(8 * 86_400_000);
     await signIn.openSession({ hash: "new", memberId: "mem_1" });
 
-    await world.store.sweep(30);
+    await world.store.sweep({ days: 30 });
 
     expect(await world.place.rows("select hash from console_sessions")).toEqual([{ hash: "new" }]);
     expect(await world.place.rows("select hash from console_links")).toEqual([]);

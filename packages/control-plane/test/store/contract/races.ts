@@ -176,15 +176,15 @@ export function raceContract(place: MakePlace): void {
     const fresh = await world.start();
 
     const [one, two] = await Promise.all([
-      first!.sweep(1),
-      second!.sweep(1),
+      first!.sweep({ days: 1 }),
+      second!.sweep({ days: 1 }),
       ...threads.slice(0, 10).map(({ threadId }) => third!.threads.erase(world.agentId, threadId)),
       ...threads.slice(20).map(({ threadId }) => third!.threads.get(world.agentId, threadId, {})),
       third!.runs.renew("replica-a", [fresh.runId], LEASE_MS),
     ]);
 
     expect(one + two).toBeLessThanOrEqual(300);
-    await world.store.sweep(1);
+    await world.store.sweep({ days: 1 });
     const { items } = await world.store.threads.list(world.agentId, { limit: 100 });
     expect(items).toMatchObject([{ threadId: fresh.threadId }]);
   });

@@ -45,7 +45,7 @@ export function upkeepContract(place: MakePlace): void {
     await runtimes.saveManifest(world.agentId, "new", manifest);
     const recent = await world.start({ threadId: old.threadId });
 
-    expect(await world.store.sweep(30)).toBe(1);
+    expect(await world.store.sweep({ days: 30 })).toBe(1);
 
     expect(await runs.get(world.agentId, old.runId)).toBeUndefined();
     expect(await runs.events(old.runId, 0, 10)).toEqual([]);
@@ -54,7 +54,7 @@ export function upkeepContract(place: MakePlace): void {
     expect(await threads.exists(world.agentId, old.threadId)).toBe(true);
     expect(await runtimes.getManifest(world.agentId, "old")).toEqual(manifest);
     expect(await world.place.rows("select run_id from usage")).toEqual([{ run_id: old.runId }]);
-    expect(await world.store.sweep(30)).toBe(0);
+    expect(await world.store.sweep({ days: 30 })).toBe(0);
   });
 
   test("a sweep takes threads, sessions, runtimes and function sets that nothing needs any more", async () => {
@@ -67,7 +67,7 @@ export function upkeepContract(place: MakePlace): void {
       await world.store.runs.refuse(world.newRun({ manifestHash: "h1", sessionId: "s1" }), ended);
     world.clock.advance(DAY_MS + 1);
 
-    expect(await world.store.sweep(1)).toBe(205);
+    expect(await world.store.sweep({ days: 1 })).toBe(205);
 
     for (const table of ["threads", "sessions", "runtimes", "manifests", "rate_windows"])
       expect(await world.place.rows(`select * from ${table}`), table).toEqual([]);
@@ -79,7 +79,7 @@ export function upkeepContract(place: MakePlace): void {
     world.clock.advance(30 * DAY_MS);
 
     await world.store.runtimes.saveManifest(world.agentId, "h1", manifest);
-    await world.store.sweep(1);
+    await world.store.sweep({ days: 1 });
 
     expect(await world.store.runtimes.getManifest(world.agentId, "h1")).toEqual(manifest);
   });

@@ -24,6 +24,8 @@ export interface Place extends AsyncDisposable {
   open(clock: Clock): Promise<Store>;
   /** Rows straight from the database, past the store. */
   rows(query: string): Promise<JsonObject[]>;
+  /** Changes the database past the store. */
+  execute(statement: string): Promise<void>;
 }
 
 export type MakePlace = () => Promise<Place>;

@@ -1,0 +1,144 @@
+import type { Engine, Schema } from "../schema.ts";
+import { transact } from "../transact.ts";
+import { ago, BATCH, DAY_MS, eachPage, forEachAgent, forEachOrg, newerThan } from "./batches.ts";
+
+/** The step of a row of usage that stands for the turns of a day. */
+const OF_A_DAY = -1;
+
+const startOfDay = (at: number): number => at - (at % DAY_MS);
+
+/**
+ * Replaces usage older than `days` whose runs are deleted by one row for each day (UTC), role and model of an agent. Costs,
+ * tokens and numbers of turns stay as they were.
+ */
+export async function condenseUsage(engine: Engine, days: number, signal: AbortSignal | undefined): Promise<void> {
+  const cutoff = ago(engine, days * DAY_MS);
+  await forEachAgent(engine, signal, (agent) =>
+    eachPage(signal, async (after) => {
+      const page = await engine.reads
+        .selectFrom("usage")
+        .select(["created_at as at", "run_id as id"])
+        .where("org_id", "=", agent.org_id)
+        .where("agent_id", "=", agent.id)
+        .where("created_at", "<", cutoff)
+        .where("step", "<>", OF_A_DAY)
+        .$if(after !== undefined, (next) => next.where(newerThan(after!, { at: "created_at", id: "run_id" })))
+        .orderBy("created_at")
+        .orderBy("run_id")
+        .limit(BATCH)
+        .execute();
+      const gone = await deletedOf(engine, new Set(page.map(({ id }) => id)));
+      if (gone.length > 0)
+        await transact(engine, async ({ db }) => {
+          const turns = await db
+            .deleteFrom("usage")
+            .where("run_id", "in", gone)
+            .where("created_at", "<", cutoff)
+            .returningAll()
+            .execute();
+          const add = (sum: Usage, turn: Usage): void => {
+            for (const amount of AMOUNTS) sum[amount] += turn[amount];
+          };
+          for (const sum of summed(turns.map(ofDay), ({ run_id }) => run_id, add)) await addToDay({ db }, sum);
+        });
+      return page;
+    }),
+  );
+}
+
+type Usage = Schema["usage"];
+const AMOUNTS = ["turns", "input_tokens", "cached_input_tokens", "output_tokens", "cost_micros"] as const;
+
+/** Of one day, role and model there is one row. */
+function ofDay(turn: Usage): Usage {
+  const at = startOfDay(turn.created_at);
+  const { agent_id, role, provider, model } = turn;
+  return { ...turn, run_id: JSON.stringify([at, agent_id, role, provider, model]), step: OF_A_DAY, created_at: at };
+}
+
+async function addToDay({ db }: Pick<Engine, "db">, sum: Usage): Promise<void> {
+  await db
+    .insertInto("usage")
+    .values(sum)
+    .onConflict((conflict) =>
+      conflict.columns(["run_id", "step"]).doUpdateSet((eb) => ({
+        turns: eb("usage.turns", "+", eb.ref("excluded.turns")),
+        input_tokens: eb("usage.input_tokens", "+", eb.ref("excluded.input_tokens")),
+        cached_input_tokens: eb("usage.cached_input_tokens", "+", eb.ref("excluded.cached_input_tokens")),
+        output_tokens: eb("usage.output_tokens", "+", eb.ref("excluded.output_tokens")),
+        cost_micros: eb("usage.cost_micros", "+", eb.ref("excluded.cost_micros")),
+      })),
+    )
+    .execute();
+}
+
+/**
+ * Replaces movements of credits that are older than `days`, by runs that are deleted, by one for each day (UTC) of an
+ * organisation. Grants stay. The sum of the ledger is the balance at every moment.
+ */
+export async function condenseLedger(engine: Engine, days: number, signal: AbortSignal | undefined): Promise<void> {
+  const cutoff = ago(engine, days * DAY_MS);
+  await forEachOrg(engine, signal, (orgId) =>
+    eachPage(signal, async (after) => {
+      const page = await engine.reads
+        .selectFrom("ledger")
+        .select(["created_at as at", "id", "run_id"])
+        .where("org_id", "=", orgId)
+        .where("created_at", "<", cutoff)
+        .where("run_id", "is not", null)
+        .$if(after !== undefined, (next) => next.where(newerThan(after!, { at: "created_at", id: "id" })))
+        .orderBy("created_at")
+        .orderBy("id")
+        .limit(BATCH)
+        .execute();
+      const gone = new Set(await deletedOf(engine, new Set(page.map(({ run_id }) => run_id!))));
+      const ids = page.filter(({ run_id }) => gone.has(run_id!)).map(({ id }) => id);
+      if (ids.length > 0)
+        await transact(engine, async ({ db }) => {
+          const entries = await db.deleteFrom("ledger").where("id", "in", ids).returningAll().execute();
+          for (const sum of summed(
+            entries.map(settledOnDay),
+            ({ id }) => id,
+            (all, { micros }) => (all.micros += micros),
+          ))
+            await db
+              .insertInto("ledger")
+              .values(sum)
+              .onConflict((conflict) =>
+                conflict
+                  .column("id")
+                  .doUpdateSet((eb) => ({ micros: eb("ledger.micros", "+", eb.ref("excluded.micros")) })),
+              )
+              .execute();
+        });
+      return page;
+    }),
+  );
+}
+
+function settledOnDay(entry: Schema["ledger"]): Schema["ledger"] {
+  const at = startOfDay(entry.created_at);
+  return { ...entry, id: `led_${entry.org_id}_${at}`, run_id: null, step: null, kind: "settle", created_at: at };
+}
+
+/** Which of these runs are there no more. */
+async function deletedOf({ db }: Engine, runIds: ReadonlySet<string>): Promise<string[]> {
+  if (runIds.size === 0) return [];
+  const kept = await db
+    .selectFrom("runs")
+    .select("id")
+    .where("id", "in", [...runIds])
+    .execute();
+  return [...runIds.difference(new Set(kept.map(({ id }) => id)))];
+}
+
+/** Adds up rows of one `key`. */
+function summed<Row>(rows: readonly Row[], key: (row: Row) => string, add: (sum: Row, row: Row) => void): Row[] {
+  const sums = new Map<string, Row>();
+  for (const row of rows) {
+    const sum = sums.get(key(row));
+    if (sum) add(sum, row);
+    else sums.set(key(row), row);
+  }
+  return [...sums.values()];
+}

@@ -1,0 +1,53 @@
+import type { Retention, SweepOptions } from "../../ports/stores.ts";
+import type { Engine } from "../schema.ts";
+import { condenseLedger, condenseUsage } from "./condense.ts";
+import { sweepAudit, sweepRuns, sweepThreads } from "./records.ts";
+import {
+  sweepIdempotencyKeys,
+  sweepManifests,
+  sweepRateWindows,
+  sweepRuntimes,
+  sweepSessions,
+  sweepSignIn,
+} from "./remains.ts";
+
+type Part = (engine: Engine, retention: Retention, signal: AbortSignal | undefined) => Promise<unknown>;
+
+/** In the order in which one part makes the next one's rows superfluous. */
+const PARTS: [name: string, part: Part][] = [
+  ["audit", (engine, { auditDays }, signal) => sweepAudit(engine, auditDays, signal)],
+  ["threads", (engine, { days }, signal) => sweepThreads(engine, days, signal)],
+  ["sessions", (engine, { days }, signal) => sweepSessions(engine, days, signal)],
+  ["runtimes", (engine, { days }, signal) => sweepRuntimes(engine, days, signal)],
+  ["function sets", (engine, { days }, signal) => sweepManifests(engine, days, signal)],
+  ["idempotency keys", (engine, _retention, signal) => sweepIdempotencyKeys(engine, signal)],
+  ["rate windows", (engine, _retention, signal) => sweepRateWindows(engine, signal)],
+  ["sign-in", (engine) => sweepSignIn(engine)],
+  ["usage", (engine, { usageDays }, signal) => condenseUsage(engine, usageDays, signal)],
+  ["ledger", (engine, { usageDays }, signal) => condenseLedger(engine, usageDays, signal)],
+  ["file space", (engine, _retention, signal) => engine.files.giveBack(signal)],
+];
+
+/** As `Store.sweep`: a little at a time, so that others are served in between, and each part whatever becomes of another. */
+export async function sweep(
+  engine: Engine,
+  { days, auditDays = 365, usageDays = 90 }: Partial<Retention> & Pick<Retention, "days">,
+  { signal, failed }: SweepOptions = {},
+): Promise<number> {
+  let runs = 0;
+  let firstError: unknown;
+  const tried = async (name: string, part: () => Promise<unknown>): Promise<void> => {
+    if (signal?.aborted) return;
+    try {
+      await part();
+    } catch (error) {
+      firstError ??= error;
+      failed?.(name, error);
+    }
+  };
+  await tried("runs", async () => (runs = await sweepRuns(engine, days, signal)));
+  for (const [name, part] of PARTS) await tried(name, () => part(engine, { days, auditDays, usageDays }, signal));
+  if (runs > 0) engine.files.textErased();
+  if (firstError !== undefined && !failed) throw firstError;
+  return runs;
+}
