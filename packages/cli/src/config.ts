@@ -1,4 +1,5 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { resolve } from "node:path";
 import type { ProviderSettings } from "@patchbay/control-plane";
 import { MODEL_NAME } from "@patchbay/protocol";
 import type { Command } from "commander";
@@ -9,10 +10,14 @@ export type Environment = Record<string, string | undefined>;
 /** The environment this process was started with, and what `.env` in the working folder adds to it. */
 export function readEnvironment(): Environment {
   if (existsSync(".env")) {
+    if (statSync(".env").isDirectory())
+      throw new CommandFailure(
+        `${resolve(".env")} is a folder, and settings are read from a file of this name. Rename it.`,
+      );
     try {
       process.loadEnvFile(".env");
     } catch (error) {
-      throw new CommandFailure(`.env in this folder cannot be read: ${reasonOf(error)}`);
+      throw new CommandFailure(`${resolve(".env")} cannot be read: ${reasonOf(error)}`);
     }
   }
   return process.env;

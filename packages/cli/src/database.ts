@@ -1,4 +1,6 @@
-import { join } from "node:path";
+import { accessSync, closeSync, constants, existsSync, openSync, readSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { CommandFailure, codeOf } from "./failure.ts";
 
 export interface DatabaseOptions {
   database?: string;
@@ -22,4 +24,65 @@ export function withoutPassword(url: string): string {
   if (parsed.password !== "") parsed.password = "***";
   if (parsed.searchParams.has("password")) parsed.searchParams.set("password", "***");
   return parsed.password === "" && !parsed.searchParams.has("password") ? url : parsed.href;
+}
+
+/** The file of an embedded database; undefined where there is none. */
+export function databaseFile(options: DatabaseOptions): string | undefined {
+  const [, file] = /^sqlite:(?!:memory:)(.+)$/s.exec(databaseUrl(options)) ?? [];
+  return file === undefined ? undefined : resolve(file);
+}
+
+/** Throws with the path, the reason and what to do where an embedded database cannot be opened, or where `file` must be there. */
+export function requireDatabase(options: DatabaseOptions, { mayCreate }: { mayCreate: boolean }): void {
+  const file = databaseFile(options);
+  if (file === undefined) return;
+  const fault = existsSync(file) ? fileFault(file) : undefined;
+  const reason = fault ?? folderFault(dirname(file));
+  if (reason !== undefined) throw new CommandFailure(reason);
+  if (!mayCreate && !existsSync(file))
+    throw new CommandFailure(
+      `There is no database at ${file}. Check --data-dir and --database; \`patchbay serve\`, \`orgs create\` and \`agents create\` make a new one.`,
+    );
+}
+
+const OTHER = "or choose another with --data-dir DIR or --database sqlite:PATH.";
+const MAGIC = "SQLite format 3\0";
+
+function fileFault(file: string): string | undefined {
+  if (statSync(file).isDirectory())
+    return `${file} is a folder, not a database. Name a file with --database sqlite:PATH.`;
+  const denied = deniedCode(file, constants.R_OK | constants.W_OK);
+  if (denied !== undefined)
+    return `The database ${file} cannot be read and written by this user (${denied}). Change its owner, ${OTHER}`;
+  const start = beginningOf(file, MAGIC.length);
+  return start === "" || start === MAGIC ? undefined : `${file} is not a SQLite database. Restore a backup, ${OTHER}`;
+}
+
+/** Why a database cannot be kept in a folder, which may have to be made first. */
+export function folderFault(folder: string): string | undefined {
+  let nearest = folder;
+  while (!existsSync(nearest) && nearest !== dirname(nearest)) nearest = dirname(nearest);
+  if (!statSync(nearest).isDirectory()) return `${nearest} is a file, not a folder. Move it, ${OTHER}`;
+  const denied = deniedCode(nearest, constants.R_OK | constants.W_OK | constants.X_OK);
+  return (
+    denied && `The folder ${nearest} cannot be read and written by this user (${denied}). Change its owner, ${OTHER}`
+  );
+}
+
+function deniedCode(path: string, mode: number): string | undefined {
+  try {
+    accessSync(path, mode);
+    return undefined;
+  } catch (error) {
+    return codeOf(error) ?? "denied";
+  }
+}
+
+function beginningOf(file: string, sizeBytes: number): string {
+  const [opened, bytes] = [openSync(file, "r"), Buffer.alloc(sizeBytes)];
+  try {
+    return bytes.toString("latin1", 0, readSync(opened, bytes, 0, sizeBytes, 0));
+  } finally {
+    closeSync(opened);
+  }
 }

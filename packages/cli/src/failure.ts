@@ -17,3 +17,8 @@ function causeOf(cause: Error): string {
   const message = first instanceof Error ? first.message : "";
   return message ? ` (${message})` : "";
 }
+
+/** The code of a system error, such as `EACCES`. */
+export function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
+}

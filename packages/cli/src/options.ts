@@ -12,9 +12,12 @@ export const databaseOption = () =>
   option("--database <url>", "sqlite:PATH or postgres://... (default: patchbay.db in the data folder)");
 export const natsOption = () =>
   option("--nats <url>", "nats://HOST:PORT, where several replicas share a Postgres database");
-export const hostOption = () => option("--host <host>", "address to listen on").default("127.0.0.1");
+export const hostOption = () =>
+  option("--host <host>", "address to listen on").argParser(parseHost).default("127.0.0.1");
 export const portOption = () =>
   option("--port <port>", "port to listen on, 0 picks a free one").argParser(parsePort).default(8787);
+export const corsOriginOption = () =>
+  option("--cors-origin <origins>", "origins whose pages may ask, by commas").argParser(parseOrigins);
 export const tiersOption = () => option("--tiers <file>", "JSON file with other tiers than the usual ones");
 export const limitsOption = () => option("--limits <file>", "JSON file with limits that replace the defaults");
 export const arrivalOption = () =>
@@ -36,6 +39,30 @@ export function parseUrl(text: string): string {
   if (!url || !/^https?:$/.test(url.protocol))
     throw new InvalidArgumentError("expected an http:// or https:// address");
   return text.replace(/\/+$/, "");
+}
+
+function parseHost(text: string): string {
+  if (!/^[^\s/]+$/.test(text)) throw new InvalidArgumentError("expected an address or a host name, such as 0.0.0.0");
+  return text;
+}
+
+/** An origin exactly as browsers send it, or they would match none: scheme, host and port, in lower case. */
+function parseOrigins(text: string, before: string[] | undefined): string[] {
+  const all = parseList(text, before);
+  const wrong = all.find((origin) => origin !== "*" && !isOrigin(origin));
+  if (wrong === undefined) return all;
+  const { protocol = "", origin } = URL.parse(wrong) ?? {};
+  const meant = /^https?:$/.test(protocol) ? ` Did you mean ${origin}?` : "";
+  throw new InvalidArgumentError(
+    `${wrong} is not an origin: expected scheme, host and port only, such as https://app.example.com.${meant}`,
+  );
+}
+
+/** True also for the origins of desktop and mobile shells, such as capacitor://localhost. */
+function isOrigin(text: string): boolean {
+  const url = URL.parse(text);
+  if (url === null || /^(file|data|blob|javascript|about|mailto):$/.test(url.protocol)) return false;
+  return /^https?:$/.test(url.protocol) ? url.origin === text : /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@A-Z]+$/.test(text);
 }
 
 /** Gathers `--x a,b --x c` into one list. */

@@ -25,7 +25,7 @@ function createProgram(): Command {
   const program = new Command("patchbay")
     .description("Put a language model in front of your functions, without opening a port.")
     .version(version)
-    .helpCommand(false)
+    .helpCommand("help [command]", "show the help of a command")
     .exitOverride()
     .configureOutput({ writeOut: (text) => say(text.trimEnd()), writeErr: (text) => tell(text.trimEnd()) })
     .showHelpAfterError("(add --help for what is possible)");

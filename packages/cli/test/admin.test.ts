@@ -1,7 +1,10 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { runCommand, temporaryFolder } from "./support/command.ts";
+
+/** Each command is a process of its own, and a busy machine starts few of them a second. */
+vi.setConfig({ testTimeout: 180_000 });
 
 /** Runs administration commands on one data folder and gives what they print as JSON. */
 async function administration() {

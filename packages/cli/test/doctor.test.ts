@@ -1,4 +1,5 @@
-import { writeFile } from "node:fs/promises";
+import { chmod, writeFile } from "node:fs/promises";
+import type { ServerResponse } from "node:http";
 import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -48,6 +49,39 @@ test("a broken database, file and variable are all told at once", async () => {
   for (const name of ["database", "provider", "functions"]) expect(found.of(name)).toMatchObject({ status: "fail" });
 });
 
+test("a database or credentials file that others can read is a warning with its mode", async () => {
+  await using folder = await temporaryFolder();
+  await runCommand(["orgs", "create", "A", "--data-dir", folder.path]);
+  await writeFile(join(folder.path, "dev-credentials.json"), "{}", { mode: 0o600 });
+  expect((await doctor(["--data-dir", folder.path])).of("file mode")).toBeUndefined();
+
+  for (const [name, mode] of [
+    ["dev-credentials.json", 0o640],
+    ["patchbay.db", 0o604],
+  ] as const) {
+    const file = join(folder.path, name);
+    await chmod(file, mode);
+    expect((await doctor(["--data-dir", folder.path])).of("file mode")).toEqual({
+      name: "file mode",
+      status: "warn",
+      message: `${file} is open to other users of this machine (mode 0${mode.toString(8)})`,
+      fix: `chmod 600 ${file}`,
+    });
+    await chmod(file, 0o600);
+  }
+});
+
+test("a data folder that is a file is a fault with what to do", async () => {
+  await using folder = await temporaryFolder();
+  await writeFile(join(folder.path, "text"), "");
+  const found = await doctor(["--data-dir", join(folder.path, "text")]);
+  for (const name of ["data folder", "database"])
+    expect(found.of(name)).toMatchObject({
+      status: "fail",
+      message: expect.stringContaining("is a file, not a folder"),
+    });
+});
+
 test("a bus is told of without what opens it", async () => {
   const servers = ["nats://ann:s3cret@127.0.0.1:1", "nats://s3cret@127.0.0.1:2"];
   for (const nats of [...servers, servers.join(",")]) {
@@ -91,8 +125,9 @@ test("a running service is looked at from outside", async () => {
 });
 
 test("a clock that differs is a warning, a swallowed upgrade a fault", async () => {
-  const late = { Date: new Date(Date.now() - 60_000).toUTCString() };
-  await using service = await startFakeService([json(200, {}, late), json(404, {}, late)]);
+  const late = (status: number) => (response: ServerResponse) =>
+    json(status, {}, { Date: new Date(Date.now() - 60_000).toUTCString() })(response);
+  await using service = await startFakeService([late(200), late(404)]);
   const found = await doctor(["--url", service.url]);
   expect(found.of("clock")).toMatchObject({ status: "warn", message: expect.stringMatching(/(59|60|61) s/) });
   expect(found.of("WebSocket")).toMatchObject({ status: "fail", fix: expect.stringContaining("Upgrade") });

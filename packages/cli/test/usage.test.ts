@@ -1,3 +1,5 @@
+import { mkdir, readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { runCommand, temporaryFolder } from "./support/command.ts";
 
@@ -43,11 +45,61 @@ test.each([
   ["an unknown option", ["serve", "--prot", "1"]],
   ["a port that is none", ["serve", "--port", "80x"]],
   ["an address that is none", ["query", "x", "--url", "ftp://x"]],
+  ["an empty host", ["serve", "--host", ""]],
+  ["an agent update without a change", ["agents", "update", "agt_1"]],
+  ["an origin that is none", ["serve", "--cors-origin", "not an origin"]],
+  ["an origin with a path", ["serve", "--cors-origin", "https://a.example,https://b.example/path"]],
+  ["an origin with a slash", ["dev", "--cors-origin", "https://a.example/"]],
+  ["an origin in capitals", ["dev", "--cors-origin", "https://A.example"]],
 ])("%s exits 2 and says why on stderr", async (_what, args) => {
   const { code, stdout, stderr } = await runCommand(args);
   expect(code).toBe(2);
   expect(stdout).toBe("");
   expect(stderr).not.toBe("");
+});
+
+test("a wrong origin is answered with the form that browsers send", async () => {
+  const { code, stderr } = await runCommand(["serve"], { env: { PATCHBAY_CORS_ORIGIN: "https://A.example:443/x" } });
+  expect(code).toBe(2);
+  expect(stderr).toContain("https://A.example:443/x is not an origin: expected scheme, host and port only");
+  expect(stderr).toContain("Did you mean https://a.example?");
+});
+
+test.each([["help"], ["help", "serve"]])("%s %s shows help and exits 0", async (...args) => {
+  const { code, stdout } = await runCommand(args);
+  expect(code).toBe(0);
+  expect(stdout).toContain(args.length === 1 ? "Usage: patchbay [options]" : "Usage: patchbay serve [options]");
+});
+
+test("commands that read, change or revoke make no database", async () => {
+  await using folder = await temporaryFolder();
+  const dataDir = join(folder.path, "mistyped");
+  for (const args of [
+    ["orgs", "list"],
+    ["agents", "list"],
+    ["agents", "update", "agt_1", "--name", "x"],
+    ["keys", "create", "--agent", "agt_1"],
+    ["keys", "revoke", "key_1"],
+    ["members", "list"],
+    ["credits", "show", "--org", "org_1"],
+    ["runs", "list", "--agent", "agt_1"],
+    ["audit", "list", "--agent", "agt_1"],
+    ["backup", join(folder.path, "copy.db")],
+  ]) {
+    const { code, stdout, stderr } = await runCommand([...args, "--data-dir", dataDir]);
+    expect({ args, code, stdout }).toEqual({ args, code: 1, stdout: "" });
+    expect(stderr).toContain(`There is no database at ${join(dataDir, "patchbay.db")}.`);
+  }
+  expect(await readdir(folder.path)).toEqual([]);
+});
+
+test.each(["orgs", "agents"])("%s create may make a database, and says so once", async (kind) => {
+  await using folder = await temporaryFolder();
+  const create = () => runCommand([kind, "create", "A", "--data-dir", folder.path]);
+  const [first, second] = [await create(), await create()];
+  expect([first.code, second.code]).toEqual([0, 0]);
+  expect(first.stderr).toBe(`Made a new database: ${join(folder.path, "patchbay.db")}\n`);
+  expect(second.stderr).toBe("");
 });
 
 const failures: [what: string, args: string[], reason: string, env?: Record<string, string>][] = [
@@ -56,13 +108,37 @@ const failures: [what: string, args: string[], reason: string, env?: Record<stri
   ["a database of no known kind", ["orgs", "list", "--database", "mysql://x"], "sqlite:PATH"],
   ["a file that is not there", ["dev", "nowhere.ts"], "There is no file"],
   ["a folder without functions", ["dev"], "No service.ts or functions.ts in this folder"],
+  ["a folder in place of a file", ["dev", "folder"], "/folder is a folder. Name the file in it"],
+  [
+    "a file as data folder",
+    ["serve", "--data-dir", "text"],
+    "/text is a file, not a folder. Move it, or choose another",
+  ],
+  ["a text as database", ["orgs", "list", "--database", "sqlite:text"], "/text is not a SQLite database. Restore"],
+  [
+    "a folder as database",
+    ["serve", "--database", "sqlite:folder"],
+    "/folder is a folder, not a database. Name a file",
+  ],
   ["a bad variable", ["serve"], "PATCHBAY_PROVIDER must be one of", { PATCHBAY_PROVIDER: "acme" }],
 ];
 
 test.each(failures)("%s exits 1 with a one-line reason", async (_what, args, reason, env = {}) => {
   await using folder = await temporaryFolder();
+  await mkdir(join(folder.path, "folder"));
+  await writeFile(join(folder.path, "text"), "This is text, and long enough to be read as a database.");
   const { code, stdout, stderr } = await runCommand(args, { cwd: folder.path, env });
   expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
   expect(stderr).toContain(reason);
   expect(stderr.trimEnd().split("\n")).toHaveLength(1);
+});
+
+test("a .env that is a folder is a one-line reason with its path", async () => {
+  await using folder = await temporaryFolder();
+  await mkdir(join(folder.path, ".env"));
+  const { code, stderr } = await runCommand(["orgs", "list"], { cwd: folder.path });
+  expect(code).toBe(1);
+  expect(stderr).toMatch(
+    /^error: \S+\/\.env is a folder, and settings are read from a file of this name\. Rename it\.\n$/,
+  );
 });

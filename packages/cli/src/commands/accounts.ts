@@ -34,6 +34,7 @@ function addOrgs(program: Command): void {
             ["organisation", orgId],
             ["tier", tier],
           ]),
+        { mayCreate: true },
       ),
     );
   examples(create, "patchbay orgs create Acme --tier growth", "patchbay credits grant --org org_... 50");
@@ -69,6 +70,7 @@ function addAgents(program: Command): void {
             ["key", made.keyId],
             ["API key", made.apiKey],
           ])}\n${SHOWN_ONCE}`,
+        { mayCreate: true },
       );
     });
   examples(create, 'patchbay agents create "Order desk" --instructions "Answer in one sentence."');
@@ -101,6 +103,8 @@ function addAgents(program: Command): void {
         ...(instructions !== undefined && { instructions }),
         ...(accessChanges !== undefined && { accessChanges }),
       };
+      if (Object.keys(change).length === 0)
+        update.error("error: nothing to change: give --name, --instructions or --access-changes");
       return administer(
         options,
         (admin) => admin.updateAgent(id, change),

@@ -1,8 +1,9 @@
+import { existsSync } from "node:fs";
 import type { Admin, Store } from "@patchbay/control-plane";
 import type { Command } from "commander";
-import { databaseUrl, type DatabaseOptions } from "../database.ts";
+import { databaseFile, databaseUrl, requireDatabase, type DatabaseOptions } from "../database.ts";
 import { databaseOption, dataDirOption, jsonOption } from "../options.ts";
-import { paint, printJson, say } from "../output.ts";
+import { paint, printJson, say, tell } from "../output.ts";
 import { readTiers } from "../tiers-file.ts";
 
 export interface AdminOptions extends DatabaseOptions {
@@ -20,15 +21,23 @@ export function adminCommand(parent: Command, nameAndArguments: string, descript
     .addOption(jsonOption());
 }
 
-/** Opens the database for `work` and prints its result: as JSON, or as `show` puts it for people. */
+/**
+ * Opens the database for `work` and prints its result: as JSON, or as `show` puts it for people. A database that is not there
+ * is made only by commands that begin a new one, which say so.
+ */
 export async function administer<T extends object>(
   options: AdminOptions,
   work: (admin: Admin, store: Store) => Promise<T>,
   show: (result: T) => string,
+  { mayCreate = false }: { mayCreate?: boolean } = {},
 ): Promise<void> {
+  requireDatabase(options, { mayCreate });
+  const file = databaseFile(options);
+  const isNew = file !== undefined && !existsSync(file);
   const { createAdmin, openStore } = await import("@patchbay/control-plane");
   const tiers = options.tiers === undefined ? undefined : await readTiers(options.tiers);
   const store = await openStore(databaseUrl(options));
+  if (isNew) tell(`Made a new database: ${file}`);
   try {
     const result = await work(createAdmin({ store, ...(tiers && { tiers }) }), store);
     if (options.json) printJson(result);

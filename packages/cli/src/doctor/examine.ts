@@ -1,13 +1,14 @@
 import { existsSync } from "node:fs";
 import { readEnvironment } from "../config.ts";
 import { CommandFailure } from "../failure.ts";
-import { paint, printJson, say } from "../output.ts";
+import { keepStdoutForResults, paint, printJson, say } from "../output.ts";
 import { DEFAULT_FILES } from "../service-file.ts";
 import type { Finding } from "./check.ts";
 import {
   checkDatabase,
   checkDataDir,
   checkFile,
+  checkFileModes,
   checkNats,
   checkNode,
   checkPort,
@@ -29,6 +30,7 @@ export interface DoctorOptions {
 
 /** Looks at the set-up, and says what it found. */
 export async function examine(file: string | undefined, options: DoctorOptions): Promise<void> {
+  keepStdoutForResults();
   const findings = [...(await lookHere(file, options)), ...(await lookThere(options))];
   const failed = findings.filter(({ status }) => status === "fail").length;
   if (options.json) printJson({ ok: failed === 0, checks: findings });
@@ -41,6 +43,7 @@ async function lookHere(file: string | undefined, options: DoctorOptions): Promi
   return [
     checkNode(),
     checkDataDir(options.dataDir),
+    ...checkFileModes(options),
     await checkDatabase(options),
     ...(options.nats === undefined ? [] : [await checkNats(options.nats)]),
     await checkPort(options),

@@ -1,8 +1,16 @@
-import { accessSync, constants, existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { createServer } from "node:net";
-import { dirname, resolve } from "node:path";
+import { resolve } from "node:path";
 import { readProviderConfig, type Environment } from "../config.ts";
-import { databaseUrl, isEmbedded, withoutPassword, type DatabaseOptions } from "../database.ts";
+import {
+  databaseFile,
+  databaseUrl,
+  folderFault,
+  isEmbedded,
+  requireDatabase,
+  withoutPassword,
+  type DatabaseOptions,
+} from "../database.ts";
 import { reasonOf } from "../failure.ts";
 import { describeLoadError, findServiceFile, loadService } from "../service-file.ts";
 import { fail, ok, warn, type Finding } from "./check.ts";
@@ -16,28 +24,33 @@ export function checkNode(version = process.versions.node): Finding {
 }
 
 export function checkDataDir(dataDir: string): Finding {
-  let folder = resolve(dataDir);
-  while (!existsSync(folder)) folder = dirname(folder);
-  const made = folder === resolve(dataDir) ? "" : ", to be made at the first start";
-  try {
-    accessSync(folder, constants.W_OK | constants.X_OK);
-    return ok("data folder", `${resolve(dataDir)} can be written${made}`);
-  } catch {
-    return fail(
-      "data folder",
-      `${folder} cannot be written by this user`,
-      "Change its owner, or choose another: --data-dir DIR.",
-    );
-  }
+  const folder = resolve(dataDir);
+  const fault = folderFault(folder);
+  if (fault !== undefined) return fail("data folder", fault, "Then run doctor again.");
+  return ok("data folder", `${folder} can be written${existsSync(folder) ? "" : ", and is made at the first start"}`);
+}
+
+/** Files that hold what nobody else on this machine may read: the database, and the credentials that `dev` keeps. */
+export function checkFileModes(options: DatabaseOptions): Finding[] {
+  const database = databaseFile(options);
+  const files = database === undefined ? [] : [database, `${database}-wal`, `${database}-shm`];
+  const modes = [...files, resolve(options.dataDir, "dev-credentials.json")].flatMap((file) => {
+    const mode = statSync(file, { throwIfNoEntry: false })?.mode ?? 0;
+    return (mode & 0o077) === 0 ? [] : [{ file, mode: (mode & 0o777).toString(8).padStart(4, "0") }];
+  });
+  return modes.map(({ file, mode }) =>
+    warn("file mode", `${file} is open to other users of this machine (mode ${mode})`, `chmod 600 ${file}`),
+  );
 }
 
 export async function checkDatabase(options: DatabaseOptions): Promise<Finding> {
   const url = databaseUrl(options);
-  const file = url.replace(/^sqlite:/, "");
-  if (url.startsWith("sqlite:") && !existsSync(file))
-    return ok("database", `${file} is not there yet; the first start makes it`);
   if (!isEmbedded(options)) return checkPostgres(url);
+  const file = databaseFile(options) ?? url;
   try {
+    requireDatabase(options, { mayCreate: true });
+    if (url.startsWith("sqlite:") && !existsSync(file))
+      return ok("database", `${file} does not exist yet; the first start makes it`);
     const { openStore } = await import("@patchbay/control-plane");
     const store = await openStore(url);
     try {
