@@ -1,8 +1,9 @@
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { Service } from "@patchbay/functions";
 import { CommandFailure } from "./failure.ts";
+import { paintLog, tell } from "./output.ts";
 
 export const DEFAULT_FILES = ["service.ts", "functions.ts"];
 
@@ -15,17 +16,42 @@ export function findServiceFile(named: string | undefined): string {
     );
   const path = resolve(file);
   if (!existsSync(path)) throw new CommandFailure(`There is no file ${path}.`);
+  if (statSync(path).isDirectory())
+    throw new CommandFailure(
+      `${path} is a folder. Name the file in it that default-exports what defineService() returned.`,
+    );
   return path;
 }
 
 /** Loads the file and gives its service. Throws what the file throws, and a CommandFailure where it exports something else. */
 export async function loadService(path: string): Promise<Service> {
   const { isService } = await import("@patchbay/functions");
+  using _guard = refuseExit(path);
   const exports = (await import(pathToFileURL(path).href)) as { default?: unknown };
   if (isService(exports.default)) return exports.default;
   const found = "default" in exports ? "its default export is something else" : "it has no default export";
   throw new CommandFailure(`${path} must \`export default defineService({ ... })\`, but ${found}.`);
 }
+
+/**
+ * Until disposed, a process that ends fails with a reason, whatever code it ends with: a file that calls `process.exit(0)` must
+ * not pass for a check that succeeded.
+ */
+export function refuseExit(path: string): Disposable {
+  const onExit = (code: number): void => {
+    const how =
+      code === UNSETTLED
+        ? "did not finish loading: a top-level await never settles. Await only what settles"
+        : `ended the process (exit code ${code}) before the command was done. Remove process.exit() from it`;
+    tell(`${paintLog("red", "error:")} ${path} ${how}.`);
+    process.exitCode = 1;
+  };
+  process.once("exit", onExit);
+  return { [Symbol.dispose]: () => void process.off("exit", onExit) };
+}
+
+/** Node's exit code for a top-level await that nothing is left to settle. */
+const UNSETTLED = 13;
 
 /** Why a file did not load, for people: the error, and the place in the owner's own code that it came from. */
 export function describeLoadError(error: unknown, path: string): string {

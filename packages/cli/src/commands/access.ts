@@ -4,8 +4,8 @@ import type { Command } from "commander";
 import { lockFileOf, readLock, saveLock } from "../access/lock-file.ts";
 import { CommandFailure } from "../failure.ts";
 import { examples, jsonOption, option } from "../options.ts";
-import { paint, paintLog, printJson, say, tell } from "../output.ts";
-import { describeLoadError, findServiceFile, loadService } from "../service-file.ts";
+import { keepStdoutForResults, paint, paintLog, printJson, say, tell } from "../output.ts";
+import { describeLoadError, findServiceFile, loadService, refuseExit } from "../service-file.ts";
 
 interface AccessOptions {
   markdown?: true;
@@ -55,15 +55,17 @@ export function addAccessCommand(program: Command): void {
 
 async function access(file: string | undefined, options: AccessOptions): Promise<void> {
   const path = findServiceFile(file);
+  keepStdoutForResults();
   const service = await loadService(path).catch((error: unknown) => {
     throw new CommandFailure(describeLoadError(error, path));
   });
-  if (options.explain !== undefined) return explain(service, options.explain, options);
-  if (options.attack) return attack(service, options);
+  using _guard = refuseExit(path);
+  if (options.explain !== undefined) return await explain(service, options.explain, options);
+  if (options.attack) return await attack(service, options);
   const { accessMatrix } = await import("@patchbay/functions/access");
   const matrix = await accessMatrix(service);
-  if (options.check) return check(path, matrix, options);
-  if (options.write) return write(path, matrix, options);
+  if (options.check) return await check(path, matrix, options);
+  if (options.write) return await write(path, matrix, options);
   await show(path, matrix, options);
 }
 

@@ -4,7 +4,7 @@ import { readEnvironment } from "../config.ts";
 import { CommandFailure, reasonOf } from "../failure.ts";
 import { logLevel } from "../log.ts";
 import { agentOption, examples, jsonOption, option, parseCount, parseUrl } from "../options.ts";
-import { printJson } from "../output.ts";
+import { keepStdoutForResults, printJson } from "../output.ts";
 import { describeLoadError, findServiceFile, loadService } from "../service-file.ts";
 import { drain, shutdownRequested } from "../shutdown.ts";
 import { growWithWork } from "../young-generation.ts";
@@ -49,6 +49,7 @@ function parseDeployment(text: string): string {
 
 async function connectFile(file: string, options: ConnectOptions): Promise<void> {
   const path = findServiceFile(file);
+  if (options.json) keepStdoutForResults();
   const service = await loadService(path).catch((error: unknown) => {
     throw new CommandFailure(describeLoadError(error, path));
   });
