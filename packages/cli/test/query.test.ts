@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { runCommand, temporaryFolder } from "./support/command.ts";
+import { runCommand, startCommand, temporaryFolder } from "./support/command.ts";
 import { events, json, startFakeService } from "./support/fake-service.ts";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -195,6 +195,68 @@ test("query without a target asks the service that dev started on the data folde
     path: "/agents/agt_dev/query",
     headers: { "x-api-key": "service_live_dev" },
   });
+});
+
+test("query never sends the development key to another service", async () => {
+  await using dev = await startFakeService([json(200, answer), json(200, answer)]);
+  await using other = await startFakeService([]);
+  await using folder = await temporaryFolder();
+  const kept = { agentId: "agt_dev", apiKey: "service_live_dev", baseUrl: dev.url };
+  await writeFile(join(folder.path, "dev-credentials.json"), JSON.stringify(kept));
+  const ask = (url: string, ...more: string[]) =>
+    runCommand(["query", "Which?", "--data-dir", folder.path, "--url", url, ...more]);
+
+  const refused = await ask(other.url, "--agent", "agt_1");
+
+  expect(refused).toMatchObject({ code: 1, stdout: "" });
+  expect(refused.stderr).toContain(`Missing --key: the credentials in ${folder.path} are for ${dev.url} only.`);
+  expect(other.requests).toEqual([]);
+  expect((await ask(dev.url)).code).toBe(0);
+  expect((await ask(dev.url.replace("127.0.0.1", "localhost"))).code).toBe(0);
+  expect(dev.requests.map(({ headers }) => headers["x-api-key"])).toEqual(["service_live_dev", "service_live_dev"]);
+});
+
+test("Ctrl-C in query --stream says that the query continues, and under which id", async () => {
+  await using service = await startFakeService([
+    (response) => {
+      response.writeHead(200, { "Content-Type": "text/event-stream", "X-Run-Id": "run_1" });
+      response.write('id: 1\ndata: {"type":"thought","content":"Looking."}\n\n');
+    },
+  ]);
+  await using query = startCommand(["query", "Which?", "--stream", ...target(service.url)]);
+  await query.seen("Looking.");
+  query.process.kill("SIGINT");
+
+  const { code, stdout, stderr } = await query.finished;
+
+  expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+  expect(stderr).toContain(
+    "The query continues on the service as run_1; POST /agents/AGENT/runs/run_1/cancel ends it.",
+  );
+});
+
+test("query over plain HTTP to an address that is not of this machine warns once", async () => {
+  await using service = await startFakeService([json(200, answer), json(200, answer)]);
+  const remote = service.url.replace("127.0.0.1", "0.0.0.0");
+
+  const [near, far] = [
+    await runCommand(["query", "Which?", ...target(service.url)]),
+    await runCommand(["query", "Which?", ...target(remote)]),
+  ];
+
+  expect([near.code, far.code]).toEqual([0, 0]);
+  expect(near.stderr).not.toContain("not encrypted");
+  expect(far.stderr.match(new RegExp(`warning ${remote} is not encrypted`, "g"))).toHaveLength(1);
+});
+
+test("query says so when a server does not speak TLS", async () => {
+  await using service = await startFakeService([]);
+  const url = service.url.replace("http:", "https:");
+
+  const { code, stderr } = await runCommand(["query", "Which?", ...target(url)]);
+
+  expect(code).toBe(1);
+  expect(stderr).toBe(`error: The server at ${url} does not speak TLS. Use http://, or the server's https address.\n`);
 });
 
 test("options come from PATCHBAY_ variables and from .env, and the real environment wins", async () => {

@@ -108,6 +108,19 @@ test("serve --no-console serves the API alone", async () => {
   expect(serve.ready).not.toHaveProperty("setupUrl");
 });
 
+test("serve without TLS warns once on an address that others reach, unless a proxy is trusted", async () => {
+  await using folder = await temporaryFolder();
+  const warnings = async (...args: string[]) => {
+    await using serve = await startServe(folder.path, ...args);
+    serve.process.kill("SIGTERM");
+    return (await serve.finished).stderr.match(/listening without TLS/g)?.length ?? 0;
+  };
+
+  expect(await warnings()).toBe(0);
+  expect(await warnings("--host", "0.0.0.0")).toBe(1);
+  expect(await warnings("--host", "0.0.0.0", "--trust-proxy")).toBe(0);
+});
+
 test("a taken port exits 1 with the reason and what to do", async () => {
   await using folder = await temporaryFolder();
   const taken = createServer();

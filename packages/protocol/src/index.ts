@@ -4,6 +4,7 @@ export * from "./exact-numbers.ts";
 export * from "./frames.ts";
 export * from "./json.ts";
 export * from "./limits.ts";
+export * from "./loopback.ts";
 export * from "./manifest.ts";
 export * from "./query.ts";
 export * from "./response.ts";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ErrorBody, type QueryResponse, type RunEvent, type ToolCall } from "@patchbay/protocol";
-import { CommandFailure, reasonOf } from "../failure.ts";
+import { CommandFailure, codeOf, reasonOf } from "../failure.ts";
 import { oneLine } from "../text.ts";
 import { followRun, isConnectionLoss, type AnyEvent } from "./follow.ts";
 
@@ -53,12 +53,18 @@ export function createQueryClient({ url, agent, key }: QueryTarget) {
     },
 
     /** Shows each event as it comes, and gives back the answer in the form that `query` has it. */
-    async stream(body: QueryBody, onEvent: (event: AnyEvent) => void): Promise<QueryResponse> {
+    async stream(
+      body: QueryBody,
+      onEvent: (event: AnyEvent) => void,
+      onStart: (runId: string) => void,
+    ): Promise<QueryResponse> {
       const startedAt = Date.now();
       const accept = { Accept: "text/event-stream" };
       const headers = { ...accept, "Content-Type": "application/json", "Idempotency-Key": randomUUID() };
       const first = await persist(url, () => send("/query-stream", headers, body));
-      const events = `/runs/${first.headers.get("X-Run-Id")}/events`;
+      const runId = first.headers.get("X-Run-Id") ?? "";
+      onStart(runId);
+      const events = `/runs/${runId}/events`;
       const resume = async (lastId: string | undefined) => {
         const response = await send(events, lastId === undefined ? accept : { ...accept, "Last-Event-ID": lastId });
         return response.status === 204 ? undefined : response;
@@ -85,6 +91,10 @@ async function persist<T>(url: string, ask: () => Promise<T>): Promise<T> {
       return await ask();
     } catch (error) {
       const later = error instanceof Refusal && error.status === 503;
+      if (speaksNoTls(error))
+        throw new CommandFailure(
+          `The server at ${url} does not speak TLS. Use http://, or the server's https address.`,
+        );
       if (isConnectionLoss(error) && (tries === MAX_TRIES || (tries === 1 && !brokeOff(error))))
         throw new CommandFailure(`${url} does not answer: ${reasonOf(error)}. Is the service running there?`);
       if (tries === MAX_TRIES || !(later || isConnectionLoss(error))) throw error;
@@ -95,9 +105,15 @@ async function persist<T>(url: string, ask: () => Promise<T>): Promise<T> {
 
 /** True where a connection was there and was lost; false where none came about. */
 function brokeOff(error: unknown): boolean {
-  const cause = error instanceof Error ? error.cause : undefined;
-  const code = typeof cause === "object" && cause !== null && "code" in cause ? String(cause.code) : "";
-  return ["ECONNRESET", "EPIPE", "UND_ERR_SOCKET", "UND_ERR_HEADERS_TIMEOUT"].includes(code);
+  return ["ECONNRESET", "EPIPE", "UND_ERR_SOCKET", "UND_ERR_HEADERS_TIMEOUT"].includes(causeCode(error));
+}
+
+function speaksNoTls(error: unknown): boolean {
+  return /^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST)$/.test(causeCode(error));
+}
+
+function causeCode(error: unknown): string {
+  return (error instanceof Error && codeOf(error.cause)) || "";
 }
 
 async function refusalOf(response: Response): Promise<Refusal> {

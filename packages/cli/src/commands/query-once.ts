@@ -1,4 +1,4 @@
-import type { QueryResponse } from "@patchbay/protocol";
+import { isClearText, isLoopback, type QueryResponse } from "@patchbay/protocol";
 import { createQueryClient, Refusal, type QueryBody, type QueryTarget } from "../client/query-client.ts";
 import type { AnyEvent } from "../client/follow.ts";
 import { CommandFailure } from "../failure.ts";
@@ -32,8 +32,10 @@ export async function query(text: string, options: QueryOptions): Promise<void> 
     ...(options.context !== undefined && { contextJson: options.context }),
     ...(options.thread !== undefined && { threadId: options.thread }),
   };
+  using waiting = sayOnInterrupt();
+  const started = (runId: string) => void (waiting.runId = runId);
   try {
-    const answer = options.stream ? await client.stream(body, showEvent) : await client.query(body);
+    const answer = options.stream ? await client.stream(body, showEvent, started) : await client.query(body);
     if (options.json) printJson(answer);
     else showAnswer(answer);
     if (!answer.success) throw new CommandFailure(oneLine(hintFor(answer)));
@@ -44,14 +46,41 @@ export async function query(text: string, options: QueryOptions): Promise<void> 
 }
 
 function targetOf({ url, agent, key, dataDir }: QueryOptions): QueryTarget {
-  const dev = url === undefined || agent === undefined || key === undefined ? readDevCredentials(dataDir) : undefined;
+  const kept = url === undefined || agent === undefined || key === undefined ? readDevCredentials(dataDir) : undefined;
+  // The development key is for that service alone.
+  const dev = url === undefined || isSameService(url, kept?.baseUrl) ? kept : undefined;
   const target = { url: url ?? dev?.baseUrl, agent: agent ?? dev?.agentId, key: key ?? dev?.apiKey };
   const missing = (["url", "agent", "key"] as const).filter((name) => !target[name]);
   if (missing.length > 0)
     throw new CommandFailure(
-      `Missing ${missing.map((name) => `--${name}`).join(", ")}, and ${dataDir} holds no credentials of \`patchbay dev\`.`,
+      kept && !dev
+        ? `Missing ${missing.map((name) => `--${name}`).join(", ")}: the credentials in ${dataDir} are for ${kept.baseUrl} only.`
+        : `Missing ${missing.map((name) => `--${name}`).join(", ")}, and ${dataDir} holds no credentials of \`patchbay dev\`.`,
+    );
+  if (isClearText(target.url ?? ""))
+    tell(
+      `${paintLog("yellow", "warning")} ${target.url} is not encrypted: the key and the query travel in clear text. Use https://.`,
     );
   return target as QueryTarget;
+}
+
+function isSameService(url: string, other: string | undefined): boolean {
+  const [a, b] = [URL.parse(url), URL.parse(other ?? "")];
+  if (!a || !b || a.protocol !== b.protocol || a.port !== b.port) return false;
+  return a.hostname === b.hostname || (isLoopback(a.hostname) && isLoopback(b.hostname));
+}
+
+/** Until disposed, Ctrl-C says that the query continues: the service does not end a run because its client left. */
+function sayOnInterrupt(): Disposable & { runId?: string } {
+  const waiting: Disposable & { runId?: string } = { [Symbol.dispose]: () => void process.off("SIGINT", onInterrupt) };
+  function onInterrupt(): void {
+    const { runId } = waiting;
+    const how = runId === undefined ? "" : ` as ${runId}; POST /agents/AGENT/runs/${runId}/cancel ends it`;
+    tell(`The query continues on the service${how}.`);
+    process.exit(1);
+  }
+  process.once("SIGINT", onInterrupt);
+  return waiting;
 }
 
 function showAnswer(answer: QueryResponse): void {

@@ -1,10 +1,12 @@
 import type { ControlPlane } from "@patchbay/control-plane";
+import { isLoopback } from "@patchbay/protocol";
 import type { Command } from "commander";
 import { readEnvironment, readProviderConfig } from "../config.ts";
 import { consoleFiles } from "../console-files.ts";
-import { databaseUrl, isEmbedded, withoutPassword } from "../database.ts";
+import { databaseUrl, isEmbedded, requireDatabase, withoutPassword } from "../database.ts";
 import { CommandFailure } from "../failure.ts";
 import { logLevel } from "../log.ts";
+import { countOpenQueries } from "../open-queries.ts";
 import * as flags from "../options.ts";
 import { fields, printJson, say } from "../output.ts";
 import { describeProvider } from "../provider-words.ts";
@@ -48,9 +50,7 @@ export function addServeCommand(program: Command): void {
     .addOption(flags.natsOption())
     .addOption(flags.option("--run-timeout <seconds>", "time a query has").argParser(seconds).default(240))
     .addOption(flags.arrivalOption())
-    .addOption(
-      flags.option("--cors-origin <origins>", "origins whose pages may ask, by commas").argParser(flags.parseList),
-    )
+    .addOption(flags.corsOriginOption())
     .addOption(flags.option("--public-url <url>", "address that clients use").argParser(flags.parseUrl))
     .addOption(flags.option("--trust-proxy", "believe X-Forwarded-* headers of the proxy in front"))
     .addOption(flags.option("--retention-days <days>", "days that ended queries are kept").argParser(days).default(30))
@@ -84,6 +84,9 @@ async function serve(options: ServeOptions): Promise<void> {
   const shutdown = shutdownRequested();
   const { createControlPlane, createLog } = await import("@patchbay/control-plane");
   const { host, port, corsOrigin: corsOrigins, publicUrl, tiers, limits } = options;
+  const log = createLog(logLevel(environment));
+  const queries = countOpenQueries();
+  requireDatabase(options, { mayCreate: true });
   const plane = await createControlPlane({
     database: databaseUrl(options),
     host,
@@ -97,13 +100,19 @@ async function serve(options: ServeOptions): Promise<void> {
     usageDays: options.usageDays,
     console: options.console,
     ...consoleFiles(),
-    log: createLog(logLevel(environment)),
+    log,
+    onQueryEvent: queries.observe,
     ...(options.nats !== undefined && { nats: options.nats }),
     ...(corsOrigins && { corsOrigins }),
     ...(publicUrl !== undefined && { publicUrl }),
     ...(tiers !== undefined && { tiers: await readTiers(tiers) }),
     ...(limits !== undefined && { limits: await readLimits(limits) }),
   });
+  if (!isLoopback(host) && !options.trustProxy)
+    log.warn("listening without TLS: keys and queries travel in clear text", {
+      host,
+      fix: "put a proxy with TLS in front and add --trust-proxy",
+    });
   growWithWork();
   const setupUrl = options.console ? await setUpAddress(plane, options) : undefined;
   if (options.json) printJson({ ready: true, baseUrl: plane.url, ...(setupUrl !== undefined && { setupUrl }) });
@@ -122,6 +131,7 @@ async function serve(options: ServeOptions): Promise<void> {
       say(`\nNobody can sign in yet. The owner sets up the console here, within 24 hours:\n${setupUrl}`);
   }
   await shutdown;
+  if (queries.count() > 0) log.info("draining; a second SIGINT stops at once", { openQueries: queries.count() });
   await drain(() => plane.close({ graceMs: 22_000 }));
 }
 

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { LIMITS, LINK_VERSION, type PlaneFrame, type RuntimeFrame } from "@patchbay/protocol";
+import { isClearText, LIMITS, LINK_VERSION, type PlaneFrame, type RuntimeFrame } from "@patchbay/protocol";
 import { createLog, type Log } from "../log.ts";
 import type { Service } from "../service.ts";
 import { createBackoff, type BackoffOptions } from "./backoff.ts";
@@ -58,6 +58,11 @@ export function connect(service: Service, options: ConnectOptions): Connection {
   const { concurrency = 16, log = createLog(), signal } = options;
   const deployment = checkDeployment(options.deployment);
   const target = parseTarget(options);
+  if (isClearText(target.address))
+    log.warn("connecting without TLS: the runtime key, calls and results travel in clear text", {
+      url: options.url,
+      fix: "use https://",
+    });
   const instanceId = randomUUID();
   let hello = helloFrame(service, { instanceId, concurrency, deployment });
   let phase: "serving" | "draining" | "stopped" = "serving";
