@@ -1,16 +1,27 @@
-import type { ControlPlane } from "@patchbay/control-plane";
+import type { ControlPlane, Observer } from "@patchbay/control-plane";
 import type { Command } from "commander";
 import { readEnvironment, readProviderConfig } from "../config.ts";
 import { consoleFiles } from "../console-files.ts";
-import { databaseUrl } from "../database.ts";
+import { databaseUrl, requireDatabase } from "../database.ts";
 import { ensureDevCredentials, type DevCredentials } from "../dev/credentials.ts";
+import { makeDataFolder } from "../dev/data-folder.ts";
 import type { Link } from "../dev/messages.ts";
 import { tellQueryLine } from "../dev/query-log.ts";
 import { readyBlock } from "../dev/ready-block.ts";
-import { launchRuntime } from "../runtime-child.ts";
+import { countOpenQueries } from "../open-queries.ts";
+import { launchRuntime, type RuntimeChild } from "../runtime-child.ts";
 import { createSupervisor } from "../dev/supervisor.ts";
 import { clock, createHumanLog, logLevel } from "../log.ts";
-import { arrivalOption, dataDirOption, examples, hostOption, jsonOption, option, portOption } from "../options.ts";
+import {
+  arrivalOption,
+  corsOriginOption,
+  dataDirOption,
+  examples,
+  hostOption,
+  jsonOption,
+  option,
+  portOption,
+} from "../options.ts";
 import { paintLog, printJson, say, tell } from "../output.ts";
 import { reachable } from "../reachable.ts";
 import { findServiceFile } from "../service-file.ts";
@@ -21,6 +32,7 @@ interface DevOptions {
   port: number;
   host: string;
   dataDir: string;
+  corsOrigin?: string[];
   arrivalSeconds: number;
   watch: boolean;
   record?: string;
@@ -36,6 +48,7 @@ export function addDevCommand(program: Command): void {
     .addOption(portOption())
     .addOption(hostOption())
     .addOption(dataDirOption())
+    .addOption(corsOriginOption())
     .addOption(arrivalOption())
     .addOption(option("--no-watch", "do not reload the functions when files change"))
     .addOption(
@@ -58,7 +71,8 @@ async function dev(named: string | undefined, options: DevOptions): Promise<void
 
   await using opened = new AsyncDisposableStack();
   opened.defer(() => functions.stop(4_000));
-  const plane = await startPlane(options);
+  const queries = countOpenQueries();
+  const plane = await startPlane(options, queries.observe);
   opened.defer(() => {
     functions.expectLoss();
     return plane.close({ graceMs: 18_000 });
@@ -66,32 +80,30 @@ async function dev(named: string | undefined, options: DevOptions): Promise<void
   const credentials = await ensureDevCredentials(options.dataDir, plane);
   link.resolve({ url: reachable(plane, options.host), agentId: credentials.agentId, key: credentials.runtimeKey });
   const consoleUrl = reachable(plane, options.host) + (await plane.admin.members.signInLink(credentials.orgId)).path;
-  const manifest = await loading;
-  if (options.watch) {
-    const { watchSources } = await import("../dev/watch.ts");
-    const onChange = () => void functions.reload();
-    opened.defer(await watchSources(file, { dataDir: options.dataDir, onChange }));
+  // A file may take for ever to load, and must not keep the service from being stopped.
+  const manifest = await Promise.race([loading, shutdown]);
+  if (manifest) {
+    if (options.watch) {
+      const { watchSources } = await import("../dev/watch.ts");
+      const onChange = () => void functions.reload();
+      opened.defer(await watchSources(file, { dataDir: options.dataDir, onChange }));
+    }
+    growWithWork();
+    const facts = { baseUrl: plane.url, consoleUrl, provider: plane.provider, credentials, manifest, file };
+    if (options.json) printJson(readyLine(plane, credentials, consoleUrl));
+    else say(readyBlock({ ...facts, watching: options.watch }));
+    await shutdown;
   }
-
-  growWithWork();
-  if (options.json) printJson(readyLine(plane, credentials, consoleUrl));
-  else
-    say(
-      readyBlock({
-        baseUrl: plane.url,
-        consoleUrl,
-        provider: plane.provider,
-        credentials,
-        manifest,
-        file,
-        watching: options.watch,
-      }),
-    );
-  await shutdown;
+  const left = queries.count();
+  if (left > 0)
+    tell(`Finishing ${left === 1 ? "1 query" : `${left} queries`}, at most 18 s. Press Ctrl-C again to stop at once.`);
   await drain(() => opened.disposeAsync());
 }
 
-async function startPlane({ host, port, dataDir, arrivalSeconds, record, replay }: DevOptions): Promise<ControlPlane> {
+async function startPlane(options: DevOptions, observe: Observer): Promise<ControlPlane> {
+  const { host, port, dataDir, arrivalSeconds, corsOrigin: corsOrigins, record, replay } = options;
+  requireDatabase({ dataDir }, { mayCreate: true });
+  makeDataFolder(dataDir);
   const environment = readEnvironment();
   const providers = readProviderConfig(environment, { offlineFallback: true });
   const { createControlPlane, recordTo, replayFrom } = await import("@patchbay/control-plane");
@@ -107,14 +119,18 @@ async function startPlane({ host, port, dataDir, arrivalSeconds, record, replay 
     ...consoleFiles(),
     // What it has to say at `info` (functions connected, and so on) is told by the live log already.
     log: createHumanLog(() => logLevel(environment, "warn")),
-    onQueryEvent: tellQueryLine,
+    onQueryEvent(line) {
+      observe(line);
+      tellQueryLine(line);
+    },
+    ...(corsOrigins && { corsOrigins }),
   });
 }
 
 function superviseFunctions(file: string, link: Promise<Link>) {
   let served = false;
   return createSupervisor({
-    launch: () => launchRuntime(file),
+    launch: () => tellOfSlowLoad(launchRuntime(file), file),
     link,
     onServing({ functions }) {
       if (served) tell(`${clock()}  ${paintLog("green", "reload")}  ${countOf(functions)} served`);
@@ -127,6 +143,22 @@ function superviseFunctions(file: string, link: Promise<Link>) {
     onCrash: (how) =>
       tell(`${clock()}  ${paintLog("red", "crash")}  The process of the functions ${how}; starting it again.`),
   });
+}
+
+const SLOW_LOAD_MS = 5_000;
+
+/** Says so when a file takes long to load; nothing else would. */
+function tellOfSlowLoad(child: RuntimeChild, file: string): RuntimeChild {
+  const slow = setTimeout(
+    () =>
+      tell(
+        `${clock()}  ${paintLog("yellow", "loading")}  still loading ${file} after ${SLOW_LOAD_MS / 1000} s; check for a top-level await that never settles. Ctrl-C stops.`,
+      ),
+    SLOW_LOAD_MS,
+  );
+  const done = () => clearTimeout(slow);
+  child.loaded.then(done, done);
+  return child;
 }
 
 const countOf = ({ length }: readonly unknown[]) => (length === 1 ? "1 function is" : `${length} functions are`);
