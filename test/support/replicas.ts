@@ -1,0 +1,65 @@
+import { join } from "node:path";
+import { createControlPlane, type ControlPlane, type ControlPlaneOptions } from "@patchbay/control-plane";
+import { silentLog } from "@patchbay/functions";
+import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
+import { testNats } from "./nats.ts";
+import { testDatabase } from "./postgres.ts";
+import { client } from "./system.ts";
+
+/** Control planes on one database, with an agent and its keys. */
+export interface Replicas extends AsyncDisposable {
+  readonly planes: readonly ControlPlane[];
+  readonly agentId: string;
+  readonly runtimeKey: string;
+  /** An HTTP client of each replica. */
+  readonly clients: readonly ReturnType<typeof client>[];
+  /** Stops every replica and starts it again on its port. */
+  restart(): Promise<void>;
+}
+
+/** One control plane on a SQLite file, or two on Postgres and NATS. Undefined where this machine has no NATS server. */
+export const REPLICAS = {
+  "one control plane on SQLite": onSqlite,
+  "two replicas on Postgres and NATS": onPostgres,
+} satisfies Record<string, (options: Partial<ControlPlaneOptions>) => Promise<Replicas | undefined>>;
+
+async function onSqlite(options: Partial<ControlPlaneOptions>): Promise<Replicas> {
+  const folder = await temporaryFolder();
+  return openReplicas(1, { ...options, database: `sqlite:${join(folder.path, "data.db")}` }, folder);
+}
+
+async function onPostgres(options: Partial<ControlPlaneOptions>): Promise<Replicas | undefined> {
+  const nats = await testNats();
+  if (nats === undefined) return undefined;
+  const database = await testDatabase();
+  return openReplicas(2, { ...options, nats, database: database.url }, database);
+}
+
+async function openReplicas(count: number, options: ControlPlaneOptions, place: AsyncDisposable): Promise<Replicas> {
+  const open = (port: number): Promise<ControlPlane> =>
+    createControlPlane({ providers: { offline: true }, log: silentLog, ...options, port });
+  const closeAll = (): Promise<void[]> => Promise.all(planes.map((plane) => plane.close({ graceMs: 0 })));
+  let planes = await Promise.all(Array.from({ length: count }, () => open(0)));
+  const { admin } = planes[0]!;
+  const { orgId } = await admin.createOrg("Test", "sandbox");
+  const { agentId, apiKey } = await admin.createAgent("Desk", { orgId });
+  const { runtimeKey } = await admin.createRuntimeKey({ agentId });
+  return {
+    get planes() {
+      return planes;
+    },
+    get clients() {
+      return planes.map((plane) => client(plane, { agentId, apiKey, accessToken: "" }));
+    },
+    agentId,
+    runtimeKey,
+    async restart() {
+      await closeAll();
+      planes = await Promise.all(planes.map(({ port }) => open(port)));
+    },
+    async [Symbol.asyncDispose]() {
+      await closeAll();
+      await place[Symbol.asyncDispose]();
+    },
+  };
+}
