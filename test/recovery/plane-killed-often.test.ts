@@ -84,7 +84,7 @@ test("whenever the control plane is killed, nothing is lost and nothing runs twi
     await sleep(dice.between(0, RUN_MS));
     await desk.kill(desk.serve);
     await desk.restart();
-    // A run that is claimed again and again without a step forward is ended as the cause: let this round's go on before the next kill.
+    // Runs in progress at two kills are resumed one at a time: let them end before the next kill.
     if (round % 2 === 1) await Promise.all(readers.map(({ runId }) => followed(desk, runId)));
   }
 

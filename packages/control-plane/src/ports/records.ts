@@ -49,7 +49,9 @@ export interface RunRecord {
   finishedAt?: number;
   deadlineAt: number;
   cancelRequested: boolean;
-  /** Claims since the last commit: a run that kills its process again and again is ended instead of claimed. */
+  /** How often a lease on it ran out: its process ended, or froze, while it worked on the run. */
+  crashes: number;
+  /** Claims in quarantine that no process has survived so far. */
   claims: number;
   /** `seq` of the newest stored event; 0 before the first. */
   lastSeq: number;

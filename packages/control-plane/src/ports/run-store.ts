@@ -19,6 +19,8 @@ export interface NewRun {
   timeoutMs: number;
   /** Key and hash of the body it came with; unique for 24 h per agent and lineage of `keyId`. */
   idempotency?: { key: string; bodyHash: string };
+  /** Stored as queued even where its thread is free: its organisation has as many runs in progress as it may. */
+  mustWait?: boolean;
   /** Owner of the lease, where the run may start at once. */
   owner: string;
   leaseMs: number;
@@ -95,6 +97,9 @@ export interface RunHead {
   ended: boolean;
 }
 
+/** A run that was in progress at so many crashes is a suspect: it is resumed in quarantine, with no other suspect in the same process. */
+export const SUSPECT_CRASHES = 2;
+
 /** Runs, their logs and what the loop needs to go on after a crash. */
 export interface RunStore {
   /** Stores the run with its thread and session in one step. A run on a busy thread is stored as `queued` (4 deep, then `busy`). */
@@ -104,19 +109,38 @@ export interface RunStore {
   refuse(run: NewRun, refusal: { code: RunErrorCode; event: StoredEvent; result: RunRecord["result"] }): Promise<void>;
 
   /**
-   * Takes up to `limit` runs that nobody works on: queued ones whose thread is free (oldest first within a thread), and running ones whose
-   * lease ended. Raises their fence. `threadId` narrows it to one thread, `runId` to one run.
+   * Takes up to `limit` runs without an owner: queued ones whose thread is free (oldest first within a thread), and running ones
+   * that are no suspects. Raises their fence. `orgId` narrows it to one organisation, `threadId` to one thread, `runId` to one run.
    */
   claim(options: {
     owner: string;
     leaseMs: number;
     limit: number;
+    orgId?: string;
     threadId?: string;
     runId?: string;
   }): Promise<RunRecord[]>;
 
-  /** Queued runs past their deadline or asked to be cancelled: claims them even though their thread is busy, so that they can be ended. */
+  /** Takes one suspect into quarantine: the one with the fewest claims there, the oldest of those. Counts the claim. */
+  claimSuspect(options: { owner: string; leaseMs: number }): Promise<RunRecord | undefined>;
+
+  /** Forgets the claims in quarantine of a run that its process has survived. */
+  clearSuspect(lease: Lease): Promise<void>;
+
+  /**
+   * Queued runs and suspects past their deadline or asked to be cancelled: claims them even though their thread is busy or
+   * another suspect is in quarantine, so that they can be ended.
+   */
   claimExpired(options: { owner: string; leaseMs: number; limit: number }): Promise<RunRecord[]>;
+
+  /** Organisations that have runs without an owner, suspects aside. */
+  waiting(): Promise<string[]>;
+
+  /**
+   * Takes the runs from owners that stopped renewing their leases, and counts a crash for each. The runs that `owner` works on
+   * stay with it: its clock may have jumped past their leases.
+   */
+  endLeases(options: { owner: string; working: readonly string[] }): Promise<void>;
 
   /** Extends the leases of `owner`; returns the runs still held, and which of them were asked to be cancelled. */
   renew(
@@ -125,10 +149,10 @@ export interface RunStore {
     leaseMs: number,
   ): Promise<{ runId: string; cancelRequested: boolean }[]>;
 
-  /** Ends the leases of `owner` at once, so that another replica (or the next start) takes the runs up. */
-  release(owner: string, runIds: readonly string[]): Promise<void>;
+  /** Gives the runs of `owner` up at once, so that another replica (or the next start) claims them. `crashed` counts a crash for each. */
+  release(owner: string, runIds: readonly string[], options?: { crashed: boolean }): Promise<void>;
 
-  /** Ends every lease: for a process that knows itself the only one on this store. */
+  /** Lets every lease run out now, for a process that knows that it is the only one on this store. */
   releaseAll(): Promise<void>;
 
   /**
@@ -158,6 +182,9 @@ export interface RunStore {
 
   /** Turns and calls of a run, in order: what the loop rebuilds its state from. */
   checkpoint(runId: string): Promise<{ turns: TurnRecord[]; calls: CallRecord[]; lastSeq: number }>;
+
+  /** The same without anything that grows with the run: its turns without messages, its calls as their number. */
+  outline(runId: string): Promise<{ turns: TurnRecord[]; calls: number }>;
 
   /** Ended runs of a thread under the same role and subject, newest `limit`, oldest first. */
   history(

@@ -2,7 +2,7 @@ import { type Fault, MESSAGES } from "@patchbay/protocol";
 import type { FunctionSession } from "../ports/function-gateway.ts";
 import type { ChosenModel } from "../ports/model-provider.ts";
 import type { RunRecord } from "../ports/records.ts";
-import { type NewRun, StoreUnavailable } from "../ports/run-store.ts";
+import type { NewRun } from "../ports/run-store.ts";
 import { ServiceError } from "../ports/service-error.ts";
 import type { AccountStore, AuditStore, ThreadStore } from "../ports/stores.ts";
 import { effectiveRole, isUnknownRole, mayAct } from "./access.ts";
@@ -60,18 +60,12 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
     warnOfUnknownRole(caller, checked);
     run = completed(run, checked, agent?.instructions ?? "", pays(caller, query));
 
-    const started = await deps.runs.start(run).catch((error: unknown) => {
-      if (error instanceof StoreUnavailable) executor.giveUp(run.runId);
-      throw error;
-    });
+    const { manifest } = checked.prepared.set;
+    const started = await executor.start(run, { manifest, ...(run.newThread && { history: [] }) });
     if (started.kind === "thread_gone") throw noThread();
     if (started.kind === "busy") return await refuse(run, threadBusy());
     if (started.kind === "joined") return await joined(caller, started);
     deps.observe({ at: deps.clock.now(), kind: "query", runId: run.runId, agentId: run.agentId, ...roleOf(run) });
-    const { manifest } = checked.prepared.set;
-    if (started.run.status === "running")
-      executor.begin(started.run, { manifest, heldMicros: started.heldMicros, ...(run.newThread && { history: [] }) });
-    else executor.awaitTurn(run.threadId);
     return run;
   }
 
@@ -262,6 +256,7 @@ function unbegun(run: NewRun, now: number): RunRecord {
     status: "queued",
     fence: 0,
     cancelRequested: false,
+    crashes: 0,
     claims: 0,
     lastSeq: 0,
   };

@@ -1,8 +1,11 @@
+import { isJsonObject } from "@patchbay/protocol";
 import type { Bus } from "../ports/bus.ts";
 import type { RunRecord } from "../ports/records.ts";
-import { LeaseLost } from "../ports/run-store.ts";
+import { LeaseLost, type NewRun, type StartedRun, StoreUnavailable } from "../ports/run-store.ts";
 import { ServiceError } from "../ports/service-error.ts";
 import { patiently } from "./patience.ts";
+import { createPlaces } from "./places.ts";
+import { createQuarantine } from "./quarantine.ts";
 import { cancelled, HandedOver, timedOut } from "./run-failure.ts";
 import { type AtHand, runToEnd, type RunDeps } from "./run-to-end.ts";
 
@@ -12,7 +15,7 @@ const POLL_MS = 1_000;
 /** A replica that could not renew for this long stops its runs itself: another may own them soon. */
 const SELF_ABORT_MS = 10_000;
 const CLAIM_LIMIT = 32;
-/** Claims at one poll: a replica that died may have left hundreds of runs. */
+/** Claims of one organisation at one poll: a replica that died may have left hundreds of runs. */
 const CLAIMS_AT_ONCE = 10;
 /** Who works on so many runs takes up one batch at a poll: replicas with fewer take the rest. */
 const CLAIM_UP_TO = 256;
@@ -22,15 +25,11 @@ const WATCH_MS = 1_000;
 /** Renewals that do not succeed for longer say that the store stands still, and not that this process did. */
 const RENEWAL_MS = 2_000;
 
-/** Owns the runs of this process: begins them, finds those nobody works on, keeps their leases, cancels and hands them over. */
+/** Owns the runs of this process: starts and claims them, keeps their leases, cancels them and hands them over. */
 export interface Executor {
   readonly owner: string;
-  /** Works a run that was stored as leased to `owner`. */
-  begin(run: RunRecord, atHand?: AtHand): void;
-  /** Gives up a run that was perhaps stored although the store could not say so: else nobody works on it while its lease lasts. */
-  giveUp(runId: string): void;
-  /** Has the replica that works on a thread look for runs that wait there when its own has ended. */
-  awaitTurn(threadId: string): void;
+  /** Stores a run, and works on it unless it has to wait. */
+  start(run: NewRun, atHand: AtHand): Promise<StartedRun>;
   /** Ends a run of any replica that was marked as to be cancelled. */
   cancel(runId: string): void;
   /** Aborted once this process gives up following runs; its reason is what a query that comes later is answered. */
@@ -46,12 +45,16 @@ interface Running {
 }
 
 export function createExecutor(owner: string, bus: Bus, deps: RunDeps): Executor {
-  const { runs, clock, log } = deps;
+  const { runs, clock, log, limits } = deps;
   const running = new Map<string, Running>();
-  /** Threads of this process's runs that perhaps have another waiting. What is not known of here, the poll finds. */
+  const places = createPlaces(limits.runsPerOrganisation);
+  /** Organisations whose waiting runs are being claimed; true where another one came meanwhile. */
+  const filling = new Map<string, boolean>();
+  /** Threads of this process's runs that may have another run waiting. The poll finds those that are not known here. */
   const awaited = new Set<string>();
   const stopped = new AbortController();
   const draining = new AbortController();
+  const lease = { owner, leaseMs: LEASE_MS };
   let accepting = true;
   let handedOver = false;
   let polling: Promise<void> = Promise.resolve();
@@ -59,9 +62,21 @@ export function createExecutor(owner: string, bus: Bus, deps: RunDeps): Executor
   /** When the first renewal was tried that none has succeeded since. */
   let renewalSince: number | undefined;
 
-  function begin(run: RunRecord, atHand: AtHand = {}): void {
+  const quarantine = createQuarantine({
+    claim: async () => (accepting ? await runs.claimSuspect(lease) : undefined),
+    work(run) {
+      places.force(run.orgId);
+      return work(run);
+    },
+    clear: (run) => runs.clearSuspect(run),
+    clock,
+    stopped: stopped.signal,
+  });
+
+  /** Works on a run of this process, which has its place already. */
+  function work(run: RunRecord, atHand: AtHand = {}): Promise<void> {
     // Accepted or claimed at the last moment: nobody here would look after it any more.
-    if (handedOver) return void release([run.runId]).catch(releaseFailed);
+    if (handedOver) return release([run.runId]).catch(releaseFailed);
     const abort = new AbortController();
     const leftMs = run.deadlineAt - clock.now();
     const deadline = setTimeout(() => abort.abort(timedOut()), Math.max(0, leftMs));
@@ -75,48 +90,96 @@ export function createExecutor(owner: string, bus: Bus, deps: RunDeps): Executor
       clearTimeout(deadline);
       // After a lease was lost and won back, the same run may be worked on here anew.
       if (running.get(run.runId)?.abort === abort) running.delete(run.runId);
-      if (accepting && awaited.has(run.threadId)) void claimNext(run.threadId);
+      places.leave(run.orgId);
+      void claimAfter(run);
     });
     // Its lease is new; what was known of leases before it says nothing of it.
     if (running.size === 0) renewedAt = performance.now();
     running.set(run.runId, { threadId: run.threadId, abort, ended });
+    return ended;
   }
 
-  /** Perhaps the store had done what it said it could not: what it has of the run is read anew at once, but only once in vain. */
-  async function leave(run: RunRecord, how: Awaited<ReturnType<typeof runToEnd>>): Promise<void> {
-    if (how !== "left" || run.claims > 1) return;
-    await release([run.runId]).catch(releaseFailed);
-    awaited.add(run.threadId);
-  }
-
-  async function claim(which: { threadId?: string; limit: number }): Promise<number> {
+  async function start(run: NewRun, atHand: AtHand): Promise<StartedRun> {
+    const { runId, orgId, threadId } = run;
+    let hasPlace = places.take(orgId);
     try {
-      const claimed = await runs.claim({ owner, leaseMs: LEASE_MS, ...which });
-      for (const run of claimed) begin(run);
-      return claimed.length;
+      const started = await runs.start({ ...run, mustWait: !hasPlace });
+      if (started.kind !== "started") return started;
+      if (started.run.status === "running") {
+        void work(started.run, { ...atHand, heldMicros: started.heldMicros });
+        hasPlace = false;
+      } else if (hasPlace) bus.publish("waiting", { threadId, orgId });
+      else void fill(orgId);
+      return started;
     } catch (error) {
-      log.warn("runs could not be claimed", { cause: error });
-      return 0;
+      // It may have been stored although the store could not say so: else nobody would work on it while its lease lasts.
+      if (error instanceof StoreUnavailable) patiently(() => release([runId]), { clock, log }).catch(releaseFailed);
+      throw error;
+    } finally {
+      if (hasPlace) places.leave(orgId);
     }
   }
 
-  /** More may wait behind the one that is claimed. */
-  async function claimNext(threadId: string): Promise<void> {
-    if ((await claim({ threadId, limit: 1 })) === 0) awaited.delete(threadId);
+  /**
+   * The commit that failed may have been applied: the run is claimed again at once, but only after its first failure. A run that
+   * gave up its lease because the store hung is free for whoever reaches the store first.
+   */
+  async function leave(run: RunRecord, how: Awaited<ReturnType<typeof runToEnd>>): Promise<void> {
+    if (how === "ended" || handedOver || (how === "left" && run.crashes > 0)) return;
+    await runs.release(owner, [run.runId], { crashed: how === "left" }).catch(releaseFailed);
+    awaited.add(run.threadId);
   }
 
+  /** Claims up to `limit` runs that wait, as far as their organisation has places; says whether more may wait. */
+  async function claim(orgId: string, limit: number, threadId?: string): Promise<boolean> {
+    const count = accepting ? places.reserve(orgId, limit) : 0;
+    let claimed: RunRecord[] = [];
+    try {
+      if (count > 0) claimed = await runs.claim({ ...lease, orgId, limit: count, ...(threadId && { threadId }) });
+    } catch (error) {
+      log.warn("runs could not be claimed", { cause: error });
+    }
+    places.leave(orgId, count - claimed.length);
+    for (const run of claimed) void work(run);
+    if (threadId === undefined || count === 0) places.note(orgId, claimed.length === count);
+    return count > 0 && claimed.length === count;
+  }
+
+  /** Gives free places of an organisation to its runs that wait. */
+  async function fill(orgId: string): Promise<void> {
+    if (filling.has(orgId)) return void filling.set(orgId, true);
+    do {
+      filling.set(orgId, false);
+      while (await claim(orgId, CLAIM_LIMIT));
+    } while (filling.get(orgId));
+    filling.delete(orgId);
+  }
+
+  /** What a run that has ended leaves room for: others of its organisation in their order, else the next of its thread. */
+  async function claimAfter({ orgId, threadId }: RunRecord): Promise<void> {
+    if (places.waits(orgId)) return fill(orgId);
+    // More may wait behind the one that is claimed.
+    if (awaited.has(threadId) && !(await claim(orgId, 1, threadId))) awaited.delete(threadId);
+  }
+
+  /** Claims what waits, in turn over the organisations. */
   async function claimAll(): Promise<void> {
-    for (let batch = 0; batch < CLAIMS_AT_ONCE; batch++) {
-      if (!accepting || (batch > 0 && running.size >= CLAIM_UP_TO)) return;
-      if ((await claim({ limit: CLAIM_LIMIT })) < CLAIM_LIMIT) return;
+    let orgs = await runs.waiting();
+    for (let round = 0; round < CLAIMS_AT_ONCE && orgs.length > 0; round++) {
+      if (round > 0 && running.size >= CLAIM_UP_TO) return;
+      const more: string[] = [];
+      for (const orgId of orgs) if (await claim(orgId, CLAIM_LIMIT)) more.push(orgId);
+      orgs = more;
     }
   }
 
   async function endExpired(): Promise<void> {
-    const options = { owner, leaseMs: LEASE_MS, limit: CLAIM_LIMIT };
     for (let batch = 0; batch < CLAIMS_AT_ONCE; batch++) {
-      const expired = await runs.claimExpired(options);
-      for (const run of expired) begin(run);
+      const expired = await runs.claimExpired({ ...lease, limit: CLAIM_LIMIT });
+      for (const run of expired) {
+        places.force(run.orgId);
+        void work(run);
+      }
       if (expired.length < CLAIM_LIMIT) return;
     }
   }
@@ -143,12 +206,13 @@ export function createExecutor(owner: string, bus: Bus, deps: RunDeps): Executor
   async function poll(): Promise<void> {
     for (;;) {
       try {
-        // Before any claim: runs of this process whose leases ended while the store was out of reach are not to be claimed.
         if (performance.now() - renewedAt >= RENEW_MS) await renew();
+        await runs.endLeases({ owner, working: [...running.keys()] });
         await endExpired();
+        void quarantine().catch(quarantineFailed);
         await claimAll();
       } catch (error) {
-        log.warn("looking after runs failed", { cause: error });
+        log.warn("run poll failed", { cause: error });
       }
       await clock.sleep(POLL_MS, { signal: stopped.signal });
     }
@@ -164,6 +228,9 @@ export function createExecutor(owner: string, bus: Bus, deps: RunDeps): Executor
 
   const release = (runIds: string[]): Promise<void> => runs.release(owner, runIds);
   const releaseFailed = (error: unknown): void => log.warn("leases could not be ended", { cause: error });
+  function quarantineFailed(error: unknown): void {
+    if (!stopped.signal.aborted) log.warn("suspect runs could not be claimed", { cause: error });
+  }
 
   const cancellations = bus.subscribe("cancel", (runId) => {
     const mine = typeof runId === "string" ? running.get(runId) : undefined;
@@ -174,26 +241,23 @@ export function createExecutor(owner: string, bus: Bus, deps: RunDeps): Executor
       );
   });
 
-  const waits = bus.subscribe("waiting", (threadId) => {
-    if (typeof threadId !== "string") return;
+  const waits = bus.subscribe("waiting", (body) => {
+    const { threadId, orgId } = isJsonObject(body) ? body : {};
+    if (typeof threadId !== "string" || typeof orgId !== "string") return;
     if (running.values().some((one) => one.threadId === threadId)) awaited.add(threadId);
     // The run that it waited for ended just now.
-    else if (accepting) void claim({ threadId, limit: 1 });
+    else void claim(orgId, 1, threadId);
   });
 
   // A replica that stops has given up its leases: the runs are taken up now instead of at the next poll.
   const handovers = bus.subscribe("released", () => {
-    void claimAll();
+    claimAll().catch((error: unknown) => log.warn("released runs could not be claimed", { cause: error }));
   });
   let leaseWatch: NodeJS.Timeout | undefined;
 
   return {
     owner,
-    begin,
-    giveUp(runId) {
-      patiently(() => release([runId]), { clock, log }).catch(releaseFailed);
-    },
-    awaitTurn: (threadId) => bus.publish("waiting", threadId),
+    start,
     cancel: (runId) => bus.publish("cancel", runId),
     draining: draining.signal,
     async open() {

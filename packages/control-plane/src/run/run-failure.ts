@@ -22,6 +22,11 @@ export const unpricedModel = (model: string): RunFailure =>
     `No price is known for model ${model}, so organisations that pay cannot use it. Name another model, or have the operator add its price (PATCHBAY_PRICES).`,
   );
 export const timedOut = (): RunFailure => new RunFailure("deadline_exceeded", MESSAGES.deadline_exceeded);
+export const crashLoop = (crashes: number): RunFailure =>
+  new RunFailure(
+    "crash_loop",
+    `The run was in progress ${crashes} times when its process ended, the last times with no other suspect run. It is not resumed again.`,
+  );
 export const cancelled = (): RunFailure => new RunFailure("cancelled", MESSAGES.cancelled);
 
 /** This process stops working on the run, which waits for another owner. */

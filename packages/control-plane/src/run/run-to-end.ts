@@ -1,4 +1,4 @@
-import type { Manifest, OperatorLimits } from "@patchbay/protocol";
+import type { Manifest, OperatorLimits, RunErrorCode } from "@patchbay/protocol";
 import type { Clock } from "../ports/clock.ts";
 import { RunMoved, type FunctionGateway } from "../ports/function-gateway.ts";
 import type { Log } from "../ports/log.ts";
@@ -14,7 +14,8 @@ import { createJournal, type JournalEntry } from "./journal.ts";
 import { converse } from "./loop.ts";
 import type { Observer } from "./observer.ts";
 import { patiently } from "./patience.ts";
-import { RunFailure, sessionNotFound } from "./run-failure.ts";
+import { isSuspect, MOST_CLAIMS } from "./quarantine.ts";
+import { crashLoop, RunFailure, sessionNotFound } from "./run-failure.ts";
 import { createProgress, createState, historyOf, type Progress, type RunState } from "./state.ts";
 import { trialModel } from "./trial.ts";
 
@@ -43,11 +44,10 @@ export interface AtHand {
   heldMicros?: number;
 }
 
+const ALARMING: ReadonlySet<RunErrorCode> = new Set(["internal", "crash_loop"]);
+
 /** Earlier runs of the thread that a model may be shown, before the budget of characters. */
 const HISTORY_RUNS = 20;
-
-/** Claims in a row without a stored step, after which a run is taken to be what kills its process. */
-const POISONED = 3;
 
 /**
  * Works a leased run to its last event and stores that. Never rejects: what goes wrong ends the run, but for a lost lease or a
@@ -61,7 +61,7 @@ export async function runToEnd(
 ): Promise<"ended" | "moved" | "left"> {
   using _working = deps.feed.works(run.runId, run.lastSeq);
   const log = deps.log.child({ runId: run.runId, agentId: run.agentId });
-  const resumed = run.fence > 1 ? [runEntry(run, "run.resumed", { detail: { claims: run.claims } })] : [];
+  const resumed = run.fence > 1 ? [runEntry(run, "run.resumed", { detail: { crashes: run.crashes } })] : [];
   const journal = createJournal(run, run.lastSeq, { ...deps, log }, signal, resumed);
   let progress: Progress | undefined;
   // An earlier owner may have asked the model without storing its turn.
@@ -70,9 +70,12 @@ export async function runToEnd(
     let entry: JournalEntry | undefined;
     let ending: Ending;
     try {
-      const known = (progress = await patiently(() => recall(run, deps), { ...deps, log, signal }));
+      // A run that ends processes is not loaded in order to end it.
+      const ended = run.claims > MOST_CLAIMS ? crashLoop(run.crashes) : undefined;
+      const look = isSuspect(run) && (ended || signal.aborted) ? outline : recall;
+      const known = (progress = await patiently(() => look(run, deps), { ...deps, log, signal }));
       signal.throwIfAborted();
-      if (run.claims > POISONED) throw new Error(`claimed ${run.claims} times without a step forward`);
+      if (ended) throw ended;
       const state = await patiently(() => restore(known, atHand, deps), { ...deps, log, signal });
       const answer = await converse(
         state,
@@ -85,7 +88,7 @@ export async function runToEnd(
       const cause = signal.aborted ? signal.reason : error;
       if (cause instanceof RunMoved) return moved(cause, log);
       const failure = cause instanceof RunFailure ? cause : new RunFailure("internal", "Internal error", { cause });
-      log[failure.code === "internal" ? "error" : "info"]("run failed", { code: failure.code, cause: failure.cause });
+      log[ALARMING.has(failure.code) ? "error" : "info"]("run failed", { code: failure.code, cause: failure.cause });
       const known = progress && { state: progress, limits: deps.limits };
       ending = failed(run, failure, elapsed(run, deps.clock), known);
     }
@@ -104,7 +107,13 @@ function moved(cause: RunMoved, log: Log): "moved" {
   return "moved";
 }
 
-/** What earlier owners of the run stored. A run that was never claimed from anyone has nothing to go on from. */
+/** What a run without a known state ends with: its usage, and how many calls it made. */
+async function outline(run: RunRecord, { runs }: RunDeps): Promise<Progress> {
+  const { turns, calls } = await runs.outline(run.runId);
+  return { ...createProgress(run, turns), leftOut: calls };
+}
+
+/** What earlier owners of the run stored; nothing for a run that had none. */
 async function recall(run: RunRecord, { runs }: RunDeps): Promise<Progress> {
   if (run.fence <= 1) return createProgress(run);
   const { turns, calls } = await runs.checkpoint(run.runId);
@@ -129,6 +138,8 @@ function loopDeps(run: RunRecord, deps: RunDeps, journal: ReturnType<typeof crea
   const { runs, gateway, clock, limits, metrics, observe } = deps;
   const provider = run.request.provider;
   const who = { runId: run.runId, agentId: run.agentId, ...(run.role !== undefined && { role: run.role }) };
+  // By a clock that cannot be set: the machine's may jump past the deadline.
+  const endsAt = performance.now() + run.deadlineAt - clock.now();
   return {
     runs,
     gateway,
@@ -136,7 +147,7 @@ function loopDeps(run: RunRecord, deps: RunDeps, journal: ReturnType<typeof crea
     clock,
     limits,
     log,
-    remainingMs: () => run.deadlineAt - clock.now(),
+    remainingMs: () => endsAt - performance.now(),
     ...(deps.providerIdleMs !== undefined && { idleMs: deps.providerIdleMs }),
     onAttempt: (outcome: Parameters<Metrics["modelTurn"]>[1]) => metrics.modelTurn(provider, outcome),
     onTurn: (turn: { usage: Parameters<Metrics["tokensUsed"]>[1] }) => metrics.tokensUsed(provider, turn.usage),

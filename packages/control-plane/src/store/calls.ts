@@ -6,7 +6,8 @@ import type { CallStore } from "../ports/run-store.ts";
 import { insertAudit } from "./audit.ts";
 import { fromJson, present, toJson } from "./columns.ts";
 import { idBatches } from "./in-batches.ts";
-import type { CallRow, Engine } from "./schema.ts";
+import type { CallRow } from "./run-tables.ts";
+import type { Engine } from "./schema.ts";
 import { transact } from "./transact.ts";
 
 /** Calls that one replica asks for and another one sends: each step is one statement, so that whoever comes second changes nothing. */

@@ -11,6 +11,7 @@ import * as runLists from "./migrations/0010-run-lists.ts";
 import * as waterfall from "./migrations/0011-waterfall.ts";
 import * as functionSets from "./migrations/0012-function-sets.ts";
 import * as accessChanges from "./migrations/0013-access-changes.ts";
+import * as crashes from "./migrations/0014-crashes.ts";
 import * as idempotencyScope from "./migrations/0016-idempotency-scope.ts";
 import * as threadRoles from "./migrations/0018-thread-roles.ts";
 import * as retention from "./migrations/0019-retention.ts";
@@ -30,6 +31,7 @@ const MIGRATIONS: Record<string, Migration> = {
   "0011-waterfall": waterfall,
   "0012-function-sets": functionSets,
   "0013-access-changes": accessChanges,
+  "0014-crashes": crashes,
   "0016-idempotency-scope": idempotencyScope,
   "0018-thread-roles": threadRoles,
   "0019-retention": retention,

@@ -1,6 +1,6 @@
 import type { RunRecord } from "../ports/records.ts";
 import { fromJson, present } from "./columns.ts";
-import type { RunRow } from "./schema.ts";
+import type { RunRow } from "./run-tables.ts";
 
 /** The columns a record is made of: all but the history, which is read by other runs alone. */
 export const RUN_COLUMNS = [
@@ -15,6 +15,7 @@ export const RUN_COLUMNS = [
   "status",
   "fence",
   "claims",
+  "crashes",
   "last_seq",
   "manifest_hash",
   "request",
@@ -40,6 +41,7 @@ export function toRunRecord(row: Pick<RunRow, (typeof RUN_COLUMNS)[number]>): Ru
     deadlineAt: row.deadline_at,
     cancelRequested: row.cancel_requested === 1,
     claims: row.claims,
+    crashes: row.crashes,
     lastSeq: row.last_seq,
     ...present({
       sessionId: row.session_id,

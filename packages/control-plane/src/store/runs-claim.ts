@@ -1,6 +1,6 @@
 import { sql, type Expression, type ExpressionBuilder, type SqlBool, type UpdateObject } from "kysely";
 import type { RunRecord } from "../ports/records.ts";
-import type { RunStore } from "../ports/run-store.ts";
+import { type RunStore, SUSPECT_CRASHES } from "../ports/run-store.ts";
 import { idBatches } from "./in-batches.ts";
 import { RUN_COLUMNS, toRunRecord } from "./run-record.ts";
 import type { Engine, Schema } from "./schema.ts";
@@ -13,13 +13,26 @@ interface Claim {
   limit: number;
 }
 
+type Claims = Pick<
+  RunStore,
+  | "claim"
+  | "claimSuspect"
+  | "clearSuspect"
+  | "claimExpired"
+  | "waiting"
+  | "endLeases"
+  | "renew"
+  | "release"
+  | "releaseAll"
+  | "requestCancel"
+>;
+
 /** Who works on which run. */
-export function runClaims(
-  engine: Engine,
-): Pick<RunStore, "claim" | "claimExpired" | "renew" | "release" | "releaseAll" | "requestCancel"> {
+export function runClaims(engine: Engine): Claims {
   const { db, urgent, dialect } = engine;
   const leaseFor = (leaseMs: number) => sql<number>`${dialect.now} + ${leaseMs}`;
-  const noLease = { owner: null, lease_until: 0 };
+  const noOwner = { owner: null, lease_until: 0 };
+  const crashed = { ...noOwner, crashes: sql<number>`crashes + 1` };
   const ofOwner = (owner: string, ids: string[], lease: UpdateObject<Schema, "runs">) =>
     repeat(engine, () =>
       urgent
@@ -32,23 +45,61 @@ export function runClaims(
         .execute(),
     );
   return {
-    async claim({ threadId, runId, ...claim }) {
-      const claimed = await take(engine, claim, { started_at: sql`coalesce(started_at, ${dialect.now})` }, (eb) => {
-        const narrowed: Expression<SqlBool>[] = [eb.or([abandoned(engine)(eb), nextInThread(eb)])];
-        if (threadId !== undefined) narrowed.push(eb("runs.thread_id", "=", threadId));
-        if (runId !== undefined) narrowed.push(eb("runs.id", "=", runId));
-        return eb.and(narrowed);
+    claim({ orgId, threadId, runId, ...claim }) {
+      const started = { started_at: sql<number>`coalesce(started_at, ${dialect.now})` };
+      return take(engine, claim, started, (eb) => {
+        const which = [isTrusted(eb), eb.or([eb("runs.status", "=", "running"), nextInThread(eb)])];
+        if (orgId !== undefined) which.push(eb("runs.org_id", "=", orgId));
+        if (threadId !== undefined) which.push(eb("runs.thread_id", "=", threadId));
+        if (runId !== undefined) which.push(eb("runs.id", "=", runId));
+        return eb.and(which);
       });
-      return claimed;
+    },
+
+    async claimSuspect(claim) {
+      const counted = { claims: sql<number>`claims + 1` };
+      const [run] = await take(engine, { ...claim, limit: 1 }, counted, isSuspect, "runs.claims");
+      return run;
+    },
+
+    async clearSuspect({ runId, fence }) {
+      await urgent.updateTable("runs").set({ claims: 0 }).where("id", "=", runId).where("fence", "=", fence).execute();
     },
 
     claimExpired: (claim) =>
       take(engine, claim, {}, (eb) =>
         eb.and([
-          eb("runs.status", "=", "queued"),
+          eb.or([eb("runs.status", "=", "queued"), isSuspect(eb)]),
           eb.or([eb("runs.deadline_at", "<=", dialect.now), eb("runs.cancel_requested", "=", 1)]),
         ]),
       ),
+
+    async waiting() {
+      const rows = await urgent
+        .selectFrom("runs")
+        .select("org_id")
+        .distinct()
+        .where("finished_at", "is", null)
+        .where("owner", "is", null)
+        .where(isTrusted)
+        .execute();
+      return rows.map((row) => row.org_id);
+    },
+
+    async endLeases({ owner, working }) {
+      const ended = urgent
+        .updateTable("runs")
+        .set(crashed)
+        .where("finished_at", "is", null)
+        .where("status", "=", "running")
+        .where("owner", "is not", null)
+        .where("lease_until", "<=", dialect.now);
+      const known = [...idBatches(working)];
+      const ofOthers = ended.where((eb) =>
+        eb.or([eb("owner", "!=", owner), eb.and(known.map((ids) => eb("id", "not in", ids)))]),
+      );
+      await repeat(engine, () => (known.length > 0 ? ofOthers : ended).execute());
+    },
 
     async renew(owner, runIds, leaseMs) {
       const held: { runId: string; cancelRequested: boolean }[] = [];
@@ -59,14 +110,15 @@ export function runClaims(
       return held;
     },
 
-    async release(owner, runIds) {
-      for (const ids of idBatches(runIds)) await ofOwner(owner, ids, noLease);
+    async release(owner, runIds, options) {
+      const given = options?.crashed ? crashed : { ...noOwner, claims: 0 };
+      for (const ids of idBatches(runIds)) await ofOwner(owner, ids, given);
     },
 
     async releaseAll() {
       const running = db
         .updateTable("runs")
-        .set(noLease)
+        .set({ lease_until: 0 })
         .where("finished_at", "is", null)
         .where("status", "=", "running");
       await repeat(engine, () => running.execute());
@@ -94,20 +146,23 @@ export function runClaims(
 }
 
 /**
- * Claims the oldest runs that `which` describes, in one statement: whoever comes second finds them taken. The candidates are
- * chosen once, apart from the update: a planner that chose them again for each row would claim more than `limit`.
+ * Claims the oldest runs without an owner that `which` describes, in one statement: whoever comes second finds them taken. The
+ * candidates are chosen once, apart from the update: a planner that chose them again for each row would claim more than `limit`.
  */
 async function take(
   { urgent: db, dialect }: Engine,
   { owner, leaseMs, limit }: Claim,
-  alsoSet: { started_at?: Expression<number | null> },
+  alsoSet: { started_at?: Expression<number | null>; claims?: Expression<number> },
   which: RunWhere,
+  first: "runs.claims" | "runs.created_at" = "runs.created_at",
 ): Promise<RunRecord[]> {
   const candidates = db
     .selectFrom("runs")
     .select("runs.id")
     .where("runs.finished_at", "is", null)
+    .where("runs.owner", "is", null)
     .where(which)
+    .orderBy(first)
     .orderBy("runs.created_at")
     .orderBy("runs.id")
     .limit(limit);
@@ -121,7 +176,6 @@ async function take(
       status: "running",
       owner,
       fence: eb("fence", "+", 1),
-      claims: eb("claims", "+", 1),
       lease_until: sql<number>`${dialect.now} + ${leaseMs}`,
       ...alsoSet,
     }))
@@ -131,10 +185,9 @@ async function take(
   return rows.map(toRunRecord).sort((a, b) => a.createdAt - b.createdAt);
 }
 
-/** A run whose owner stopped renewing its lease. */
-function abandoned({ dialect }: Engine): RunWhere {
-  return (eb) => eb.and([eb("runs.status", "=", "running"), eb("runs.lease_until", "<=", dialect.now)]);
-}
+const isTrusted: RunWhere = (eb) => eb("runs.crashes", "<", SUSPECT_CRASHES);
+const isSuspect: RunWhere = (eb) =>
+  eb.and([eb("runs.status", "=", "running"), eb("runs.crashes", ">=", SUSPECT_CRASHES)]);
 
 /** A queued run with nothing running and nothing older waiting in its thread. */
 const nextInThread: RunWhere = (eb) =>

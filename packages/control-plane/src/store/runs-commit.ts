@@ -14,7 +14,8 @@ import { insertAudit } from "./audit.ts";
 import { noteUntaken } from "./calls.ts";
 import { present, toJson } from "./columns.ts";
 import { hold, releaseHolds, settleHold } from "./credits.ts";
-import type { CallRow, Engine, RunRow, Schema } from "./schema.ts";
+import type { CallRow, RunRow } from "./run-tables.ts";
+import type { Engine, Schema } from "./schema.ts";
 import { insertion, statement } from "./statement.ts";
 import { touchRole } from "./thread-roles.ts";
 import { transact } from "./transact.ts";
@@ -123,11 +124,10 @@ async function advance(trx: Engine, { runId, fence }: Lease, { events = [], fini
 
 type Advance = Lease & { events: number };
 
-const goOn = statement((p: Advance, engine) => advanced(engine, p).set({ claims: 0 }));
+const goOn = statement((p: Advance, engine) => advanced(engine, p));
 
 const end = statement((p: Advance & Pick<RunRow, "status" | "result" | "history" | "unanswered">, engine) =>
   advanced(engine, p).set({
-    claims: 0,
     status: p.status,
     finished_at: engine.dialect.now,
     result: p.result,

@@ -4,13 +4,14 @@ import type { RunHead, RunStore } from "../ports/run-store.ts";
 import { fromJson, present } from "./columns.ts";
 import { idBatches } from "./in-batches.ts";
 import { RUN_COLUMNS, toRunRecord } from "./run-record.ts";
-import type { CallRow, Engine, Schema } from "./schema.ts";
+import type { CallRow } from "./run-tables.ts";
+import type { Engine, Schema } from "./schema.ts";
 import { statement } from "./statement.ts";
 
 /** What is known of runs. */
 export function runReads(
   engine: Engine,
-): Pick<RunStore, "get" | "events" | "checkpoint" | "history" | "heads" | "list" | "active"> {
+): Pick<RunStore, "get" | "events" | "checkpoint" | "outline" | "history" | "heads" | "list" | "active"> {
   const { db } = engine;
   return {
     async get(agentId, runId) {
@@ -31,6 +32,21 @@ export function runReads(
         .orderBy("position")
         .execute();
       return { turns: turns.map(toTurnRecord), calls: calls.map(toCallRecord), lastSeq: run?.last_seq ?? 0 };
+    },
+
+    async outline(runId) {
+      const turns = await db
+        .selectFrom("turns")
+        .select(["step", "input_tokens", "cached_input_tokens", "output_tokens", "cost_micros"])
+        .where("run_id", "=", runId)
+        .orderBy("step")
+        .execute();
+      const { calls } = await db
+        .selectFrom("calls")
+        .select((eb) => eb.fn.countAll<number>().as("calls"))
+        .where("run_id", "=", runId)
+        .executeTakeFirstOrThrow();
+      return { turns: turns.map((row) => ({ ...spendingOf(row), messages: [], warnings: [] })), calls: Number(calls) };
     },
 
     async history(threadId, { role, subject, limit }) {
@@ -111,12 +127,19 @@ const eventsAfter = statement((p: { runId: string; after: number; limit: number 
 );
 
 export function toTurnRecord(row: Schema["turns"]): TurnRecord {
+  return { ...spendingOf(row), messages: fromJson(row.messages), warnings: fromJson(row.warnings) };
+}
+
+type SpendingRow = Pick<
+  Schema["turns"],
+  "step" | "input_tokens" | "cached_input_tokens" | "output_tokens" | "cost_micros"
+>;
+
+function spendingOf(row: SpendingRow): Pick<TurnRecord, "step" | "usage" | "costMicros"> {
   return {
     step: row.step,
-    messages: fromJson(row.messages),
     usage: { input: row.input_tokens, cachedInput: row.cached_input_tokens, output: row.output_tokens },
     costMicros: row.cost_micros,
-    warnings: fromJson(row.warnings),
   };
 }
 

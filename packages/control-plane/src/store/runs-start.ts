@@ -6,7 +6,8 @@ import { toJson } from "./columns.ts";
 import { hold } from "./credits.ts";
 import { insertEvents } from "./runs-commit.ts";
 import { toRunRecord } from "./run-record.ts";
-import type { Engine, RunRow, Schema, ThreadRow } from "./schema.ts";
+import type { RunRow } from "./run-tables.ts";
+import type { Engine, Schema, ThreadRow } from "./schema.ts";
 import { statement } from "./statement.ts";
 import { noteRole, roleRowOf } from "./thread-roles.ts";
 import { titleOf } from "./thread-title.ts";
@@ -60,7 +61,8 @@ async function start(trx: Engine, run: NewRun): Promise<StartedRun> {
   if (run.idempotency) await takeIdempotencyKey(trx, run, run.idempotency);
   const position = await placeInThread(trx, run);
   if (position === undefined) throw new NothingStored({ kind: "thread_gone" });
-  const mustWait = !run.newThread && (await othersWait(trx, run.threadId));
+  const behindOthers = !run.newThread && (await isBusy(trx, run.threadId));
+  const mustWait = behindOthers || run.mustWait === true;
   await touchSession(trx, run);
   const row = { ...rowOf(run), position };
   const { runId, orgId, owner, leaseMs, holdMicros = 0 } = run;
@@ -103,22 +105,21 @@ const insertThread = statement((row: Omit<ThreadRow, "created_at" | "updated_at"
   db.insertInto("threads").values({ ...row, created_at: dialect.now, updated_at: dialect.now }),
 );
 
-/** True when the thread is busy; refuses the run when the queue is full. */
-async function othersWait({ db }: Engine, threadId: string): Promise<boolean> {
+/** True when the thread has runs in progress; refuses the run when enough wait behind the first of them. */
+async function isBusy({ db }: Engine, threadId: string): Promise<boolean> {
   const active = await db
     .selectFrom("runs")
-    .select("status")
+    .select("id")
     .where("thread_id", "=", threadId)
     .where("finished_at", "is", null)
     .where("status", "in", ["queued", "running"])
     .execute();
-  const queued = active.filter(({ status }) => status === "queued");
-  if (queued.length >= LIMITS.threadQueueDepth) throw new NothingStored({ kind: "busy" });
+  if (active.length > LIMITS.threadQueueDepth) throw new NothingStored({ kind: "busy" });
   return active.length > 0;
 }
 
 /** What is so of every new run. */
-const NEW = { claims: 0, last_seq: 0, cancel_requested: 0 };
+const NEW = { claims: 0, crashes: 0, last_seq: 0, cancel_requested: 0 };
 
 const rowOf = (run: NewRun) => ({
   id: run.runId,

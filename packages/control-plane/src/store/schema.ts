@@ -1,22 +1,15 @@
-import type { DatabaseConnection, Generated, Kysely, Selectable } from "kysely";
-import type {
-  AccessChanges,
-  JsonValue,
-  CallOutcome,
-  Manifest,
-  QueryResponse,
-  RunStatus,
-  Widening,
-} from "@patchbay/protocol";
+import type { DatabaseConnection, Generated, Kysely } from "kysely";
+import type { AccessChanges, Manifest, Widening } from "@patchbay/protocol";
 import type { ConsoleRole } from "@patchbay/protocol/console";
 import type { LinkKind } from "../ports/console-store.ts";
 import type { Message } from "../ports/model-provider.ts";
-import type { EarlierAttempt, ModelRetry, RunRequest, TurnTiming } from "../ports/records.ts";
+import type { ModelRetry } from "../ports/records.ts";
 import type { CredentialKind } from "../ports/stores.ts";
 import type { AuditTableRow } from "./audit-row.ts";
 import type { Json } from "./columns.ts";
 import type { DatabaseFiles } from "./database-files.ts";
 import type { StoreDialect } from "./dialect/dialect.ts";
+import type { CallTable, RunRow } from "./run-tables.ts";
 
 /** What every part of the store works with. */
 export interface Engine {
@@ -214,37 +207,6 @@ export interface ThreadRow {
   updated_at: number;
 }
 
-export interface RunRow {
-  id: string;
-  org_id: string;
-  agent_id: string;
-  thread_id: string;
-  /** 1, 2, 3 … within the thread: the order in which its runs take their turn. */
-  position: number;
-  session_id: string | null;
-  key_id: string;
-  role: string | null;
-  subject: string | null;
-  status: RunStatus;
-  owner: string | null;
-  fence: number;
-  lease_until: number | null;
-  claims: number;
-  last_seq: number;
-  manifest_hash: string | null;
-  request: Json<RunRequest>;
-  cancel_requested: number;
-  created_at: number;
-  started_at: number | null;
-  /** Null just as long as the run is queued or running: the indexes of such runs go by it, and who looks for them says so. */
-  finished_at: number | null;
-  deadline_at: number;
-  result: Json<QueryResponse> | null;
-  history: Json<Message[]> | null;
-  /** The turn that was asked for when the run ended without it. */
-  unanswered: Json<TurnTiming> | null;
-}
-
 /** A function set in the order of its service: by `place`, then by `position`. */
 export interface FunctionSetRow {
   agent_id: string;
@@ -265,36 +227,4 @@ export interface FunctionSetRow {
   confirmation: "none" | "pending" | "confirmed";
   confirmed_by: string | null;
   confirmed_at: number | null;
-}
-
-export type CallRow = Selectable<CallTable>;
-
-interface CallTable {
-  id: string;
-  run_id: string;
-  org_id: string;
-  agent_id: string | null;
-  role: string | null;
-  step: number;
-  position: number;
-  model_call_id: string;
-  function_name: string;
-  arguments: Json<JsonValue>;
-  instance_id: string | null;
-  attempt: number;
-  /** When the frame of this attempt left; told with the answer, so null until then. */
-  sent_at: number | null;
-  /** Those before this one; null where it is the first. */
-  attempts: Json<EarlierAttempt[]> | null;
-  /** The replica that took this attempt to send it. */
-  accepted_by: string | null;
-  outcome: Json<CallOutcome> | null;
-  /** What the runtime answered, until the run's owner makes it the outcome. */
-  arrived: Json<CallOutcome> | null;
-  /** Null without an outcome. `denied`: the gate refused it; `failed`: anything else that is no result. */
-  state: "succeeded" | "failed" | "denied" | null;
-  /** 1 once the audit log says that an answer came after the call was given up. */
-  late: Generated<number>;
-  created_at: number;
-  finished_at: number | null;
 }

@@ -4,7 +4,8 @@ import { fromJson, isoTime } from "./columns.ts";
 import { releaseHolds } from "./credits.ts";
 import { olderThan } from "./console/keyset.ts";
 import { toCursor } from "./page-cursor.ts";
-import type { Engine, RunRow, ThreadRow } from "./schema.ts";
+import type { RunRow } from "./run-tables.ts";
+import type { Engine, ThreadRow } from "./schema.ts";
 import { ofRoles, summariesOf, threadsOfRoles } from "./thread-roles.ts";
 import { transact } from "./transact.ts";
 

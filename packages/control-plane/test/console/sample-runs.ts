@@ -63,6 +63,7 @@ export function sampleRun(place: Place, i: number, at: number): Rows {
         fence: plan.turns === 0 ? 0 : 1,
         lease_until: null,
         claims: 0,
+        crashes: 0,
         last_seq: events.length,
         manifest_hash: place.manifestHash,
         request: JSON.stringify({

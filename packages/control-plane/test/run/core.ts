@@ -1,5 +1,6 @@
 import { DEFAULT_LIMITS, type OperatorLimits, type RunEvent } from "@patchbay/protocol";
 import { createMemoryBus } from "../../src/bus/memory-bus.ts";
+import type { Clock } from "../../src/ports/clock.ts";
 import { silentLog, type Log } from "../../src/ports/log.ts";
 import { silentMetrics, type Metrics } from "../../src/ports/metrics.ts";
 import type { ModelCatalog } from "../../src/ports/model-provider.ts";
@@ -21,6 +22,7 @@ export interface CoreOptions {
   tier?: string;
   runTimeoutMs?: number;
   limits?: Partial<OperatorLimits>;
+  clock?: Clock;
   log?: Log;
   metrics?: Metrics;
 }
@@ -44,7 +46,7 @@ export async function startCore(options: CoreOptions) {
       gateway,
       models,
       feed: createFeed(bus),
-      clock: systemClock,
+      clock: options.clock ?? systemClock,
       log,
       metrics: options.metrics ?? silentMetrics,
       observe: (line) => lines.push(line),

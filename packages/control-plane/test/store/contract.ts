@@ -21,6 +21,7 @@ import { raceContract } from "./contract/races.ts";
 import { retentionContract } from "./contract/retention.ts";
 import { runContract } from "./contract/runs.ts";
 import { runtimeContract } from "./contract/runtimes.ts";
+import { suspectContract } from "./contract/suspects.ts";
 import { textContract } from "./contract/texts.ts";
 import { threadContract } from "./contract/threads.ts";
 import { upkeepContract } from "./contract/upkeep.ts";
@@ -31,6 +32,7 @@ export function storeContract(makePlace: MakePlace): void {
   describe("runs", () => runContract(makePlace));
   describe("Idempotency-Keys", () => idempotencyContract(makePlace));
   describe("claims", () => claimContract(makePlace));
+  describe("runs that crash", () => suspectContract(makePlace));
   describe("calls between replicas", () => callContract(makePlace));
   describe("moments of calls and turns", () => momentContract(makePlace));
   describe("runtimes", () => runtimeContract(makePlace));

@@ -2,7 +2,8 @@ import type { RunSource, RunSummary } from "@patchbay/protocol/console";
 import { type Expression, type ExpressionBuilder, sql } from "kysely";
 import { fromJson, isoTime } from "../columns.ts";
 import { idBatches } from "../in-batches.ts";
-import type { Engine, RunRow, Schema } from "../schema.ts";
+import type { RunRow } from "../run-tables.ts";
+import type { Engine, Schema } from "../schema.ts";
 import { beginningOf } from "../thread-title.ts";
 
 const QUERY_UNITS = 200;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { LeaseLost } from "../../../src/ports/run-store.ts";
-import { event, openWorld, type MakePlace } from "./world.ts";
+import { event, openWorld, takeOver, type MakePlace } from "./world.ts";
 
 const LEASE_MS = 15_000;
 const claim = { owner: "replica-b", leaseMs: LEASE_MS, limit: 10 };
@@ -11,31 +11,48 @@ export function claimContract(place: MakePlace): void {
     const run = await world.start();
 
     world.clock.advance(LEASE_MS - 1);
-    expect(await world.store.runs.claim(claim)).toEqual([]);
+    expect(await takeOver(world.store, claim)).toEqual([]);
     world.clock.advance(1);
-    const claimed = await world.store.runs.claim(claim);
+    const claimed = await takeOver(world.store, claim);
 
-    expect(claimed).toEqual([{ ...run, fence: 2, claims: 1 }]);
-    expect(await world.store.runs.claim({ ...claim, owner: "replica-c" })).toEqual([]);
+    expect(claimed).toEqual([{ ...run, fence: 2, crashes: 1 }]);
+    expect(await takeOver(world.store, { ...claim, owner: "replica-c" })).toEqual([]);
   });
 
-  test("claims are counted until a step is stored", async () => {
+  test("a run that has to wait for a place is queued, and claimed in its order within its organisation", async () => {
     await using world = await openWorld(place);
-    await world.start();
-    for (const claims of [1, 2, 3]) {
-      world.clock.advance(LEASE_MS);
-      expect(await world.store.runs.claim(claim)).toMatchObject([{ claims }]);
+    const { accounts, runs } = world.store;
+    await accounts.createOrg({ orgId: "org_2", name: "Other", tier: "starter" });
+    await accounts.createAgent({ agentId: "agt_2", orgId: "org_2", name: "Other", instructions: "" });
+    const waiting = [];
+    for (let i = 0; i < 3; i++) {
+      world.clock.advance(1);
+      waiting.push(await world.start({ mustWait: true }));
     }
+    const other = await world.start({ orgId: "org_2", agentId: "agt_2", mustWait: true });
+    await world.start();
 
-    await world.store.runs.commit({ runId: (await only(world)).runId, fence: 4 }, { events: [event(1)] });
+    expect(waiting.map(({ status, fence }) => [status, fence])).toEqual(waiting.map(() => ["queued", 0]));
+    expect((await runs.waiting()).toSorted()).toEqual(["org_1", "org_2"]);
+    const claimed = await runs.claim({ ...claim, orgId: "org_1", limit: 2 });
+    expect(claimed.map(({ runId }) => runId)).toEqual(waiting.slice(0, 2).map(({ runId }) => runId));
+    expect((await runs.claim({ ...claim, orgId: "org_2" })).map(({ runId }) => runId)).toEqual([other.runId]);
+    expect(await runs.waiting()).toEqual(["org_1"]);
+  });
 
-    expect(await only(world)).toMatchObject({ claims: 0, fence: 4 });
+  test("four runs may wait behind one that waits for a place", async () => {
+    await using world = await openWorld(place);
+    const { threadId } = await world.start({ mustWait: true });
+
+    for (let i = 0; i < 4; i++) expect((await world.start({ threadId })).status).toBe("queued");
+
+    expect(await world.store.runs.start(world.newRun({ threadId }))).toEqual({ kind: "busy" });
   });
 
   test("a renewed lease holds, for those that still own it", async () => {
     await using world = await openWorld(place);
     const [mine, lost] = [await world.start(), await world.start()];
-    world.clock.advance(LEASE_MS);
+    await world.store.runs.release("replica-a", [lost.runId]);
     await world.store.runs.claim({ ...claim, runId: lost.runId });
 
     const held = await world.store.runs.renew("replica-a", [mine.runId, lost.runId, "run_none"], LEASE_MS);
@@ -63,7 +80,7 @@ export function claimContract(place: MakePlace): void {
     await world.store.runs.release("replica-a", [first.runId]);
     const afterRelease = await world.store.runs.claim(claim);
     await world.store.runs.releaseAll();
-    const afterAll = await world.store.runs.claim(claim);
+    const afterAll = await takeOver(world.store, { ...claim, owner: "replica-c" });
 
     expect(afterRelease.map(({ runId }) => runId)).toEqual([first.runId]);
     expect(afterAll.map(({ runId }) => runId).toSorted()).toEqual([first.runId, second.runId].toSorted());
@@ -112,6 +129,7 @@ export function claimContract(place: MakePlace): void {
     const storeOf = (i: number) => (i % 2 === 0 ? world.store : other);
     await Promise.all(Array.from({ length: 40 }, () => world.start()));
     world.clock.advance(LEASE_MS);
+    await Promise.all([0, 1].map((i) => storeOf(i).runs.endLeases({ owner: `replica-${i}`, working: [] })));
 
     const claimed = await Promise.all(
       Array.from({ length: 16 }, (_, i) => storeOf(i).runs.claim({ ...claim, owner: `replica-${i % 2}`, limit: 3 })),
@@ -157,17 +175,11 @@ export function claimContract(place: MakePlace): void {
     const frozen = await world.start();
     world.clock.advance(LEASE_MS);
     const other = await world.another();
-    const [taken] = await other.runs.claim(claim);
+    const [taken] = await takeOver(other, claim);
     if (taken) await other.runs.commit(taken, { events: [event(1)] });
 
     await expect(world.store.runs.commit(frozen, { events: [event(2)] })).rejects.toThrow(LeaseLost);
 
     expect(await world.store.runs.events(frozen.runId, 0, 10)).toEqual([event(1)]);
   });
-}
-
-async function only(world: Awaited<ReturnType<typeof openWorld>>) {
-  const [run] = await world.store.runs.list(world.agentId, { limit: 1 });
-  if (!run) throw new Error("there is no run");
-  return run;
 }

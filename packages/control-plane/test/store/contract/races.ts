@@ -64,6 +64,7 @@ export function raceContract(place: MakePlace): void {
     const stores = await threeStores(world);
     for (let i = 0; i < 10; i++) await Promise.all(Array.from({ length: 100 }, () => world.start()));
     world.clock.advance(LEASE_MS);
+    await Promise.all(stores.map((store, i) => store.runs.endLeases({ owner: `replica-${i}`, working: [] })));
     const claimed: string[] = [];
 
     async function claimAll(store: Store, owner: string): Promise<void> {

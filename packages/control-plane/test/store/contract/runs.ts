@@ -1,7 +1,7 @@
 import { LIMITS } from "@patchbay/protocol";
 import { expect, test } from "vitest";
 import { LeaseLost } from "../../../src/ports/run-store.ts";
-import { ending, event, openWorld, sampleCall, sampleRequest, sampleTurn, type MakePlace } from "./world.ts";
+import { ending, event, openWorld, sampleCall, sampleRequest, sampleTurn, type MakePlace, takeOver } from "./world.ts";
 
 export function runContract(place: MakePlace): void {
   test("a run on a new thread starts at once, leased, with its deadline by the database's clock", async () => {
@@ -28,6 +28,7 @@ export function runContract(place: MakePlace): void {
       deadlineAt: createdAt + 240_000,
       cancelRequested: false,
       claims: 0,
+      crashes: 0,
       lastSeq: 0,
     };
     expect(started).toEqual({ kind: "started", run, heldMicros: 0 });
@@ -173,7 +174,7 @@ export function runContract(place: MakePlace): void {
     await using world = await openWorld(place);
     const run = await world.start();
     world.clock.advance(15_000);
-    const [claimed] = await world.store.runs.claim({ owner: "replica-b", leaseMs: 15_000, limit: 1 });
+    const [claimed] = await takeOver(world.store, { owner: "replica-b", leaseMs: 15_000, limit: 1 });
 
     await expect(world.store.runs.commit(run, { events: [event(1)] })).rejects.toThrow(LeaseLost);
 

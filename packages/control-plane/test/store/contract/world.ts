@@ -189,3 +189,9 @@ export function sampleLink(change: Partial<ConnectedRuntime> = {}): ConnectedRun
     ...change,
   };
 }
+
+/** Claims as a replica does that finds other owners gone: leases that ran out end first. */
+export async function takeOver({ runs }: Store, claim: Parameters<Store["runs"]["claim"]>[0]): Promise<RunRecord[]> {
+  await runs.endLeases({ owner: claim.owner, working: [] });
+  return runs.claim(claim);
+}

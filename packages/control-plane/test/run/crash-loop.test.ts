@@ -1,0 +1,180 @@
+import { expect, test } from "vitest";
+import type { Clock } from "../../src/ports/clock.ts";
+import type { Store } from "../../src/ports/stores.ts";
+import type { RunHandle } from "../../src/run/api.ts";
+import { openStore } from "../../src/store/open.ts";
+import { systemClock } from "../../src/system-clock.ts";
+import { startCore, type CoreOptions } from "./core.ts";
+import { fakeGateway, manifestOf, ok } from "./fake-gateway.ts";
+import { scriptedModel } from "./scripted-model.ts";
+
+const { gateway } = fakeGateway(manifestOf({ pay: "everyone" }), () => ok("paid"));
+const never = new Promise<never>(() => {});
+const claim = { owner: "replica-gone", leaseMs: 15_000 };
+
+async function memoryStore() {
+  const store = await openStore("sqlite::memory:");
+  return { ...store, [Symbol.asyncDispose]: () => store.close() };
+}
+
+/** Runs that each paid once, asked their model again, and then lost their process twice. */
+async function suspects(store: Store, queries: string[], options: Partial<CoreOptions> = {}): Promise<RunHandle[]> {
+  const asked = Promise.withResolvers<void>();
+  let waiting = 0;
+  const model = scriptedModel(({ messages }) => {
+    if (messages.length === 1) return { calls: [["pay", {}]] };
+    if (++waiting === queries.length) asked.resolve();
+    return { until: never };
+  });
+  const core = await startCore({ models: model.catalog, gateway, store, ...options });
+  const runs: RunHandle[] = [];
+  for (const query of queries)
+    runs.push(await core.runs.start(core.caller, { query, analysisMode: false, maxTokens: 100 }));
+  await asked.promise;
+  await core[Symbol.asyncDispose]();
+  for (const { runId } of runs)
+    for (let crashes = 0; crashes < 2; crashes++) {
+      await store.runs.claim({ ...claim, limit: 1, runId });
+      await store.runs.release(claim.owner, [runId], { crashed: true });
+    }
+  return runs;
+}
+
+/** A model that answers each query when it is let. */
+function heldModel() {
+  const asked: string[] = [];
+  const holds = new Map<string, PromiseWithResolvers<void>>();
+  const hold = (query: string) => {
+    const held = holds.get(query) ?? Promise.withResolvers<void>();
+    holds.set(query, held);
+    return held;
+  };
+  const { catalog } = scriptedModel(({ messages }) => {
+    const [first] = messages;
+    const query = first?.role === "user" ? first.text : "";
+    asked.push(query);
+    return { text: `Done: ${query}.`, until: hold(query).promise };
+  });
+  return { catalog, asked, answer: (query: string) => hold(query).resolve() };
+}
+
+const resultOf = (core: Awaited<ReturnType<typeof startCore>>, run: RunHandle) =>
+  core.runs.result(run, { signal: AbortSignal.timeout(10_000) });
+
+test("suspects are resumed one at a time, while other runs go on", async () => {
+  await using store = await memoryStore();
+  const [first, second] = await suspects(store, ["first", "second"]);
+  const model = heldModel();
+  await using core = await startCore({ models: model.catalog, gateway, store, owner: "replica-2" });
+  await expect.poll(() => model.asked).toEqual(["first"]);
+
+  model.answer("other");
+  expect(await core.query("other")).toMatchObject({ success: true });
+  expect(model.asked).toEqual(["first", "other"]);
+
+  model.answer("first");
+  model.answer("second");
+  expect(await resultOf(core, first!)).toMatchObject({ success: true, toolInteractions: [{ result: "paid" }] });
+  expect(await resultOf(core, second!)).toMatchObject({ success: true, toolInteractions: [{ result: "paid" }] });
+  expect(model.asked).toEqual(["first", "other", "second"]);
+});
+
+test("a suspect that its process survives for a while makes room for the next one", async () => {
+  await using store = await memoryStore();
+  await suspects(store, ["first", "second"]);
+  const model = heldModel();
+  const survived = Promise.withResolvers<void>();
+  const sleeps: number[] = [];
+  const clock: Clock = {
+    ...systemClock,
+    sleep(ms, options) {
+      if (ms < 3_000) return systemClock.sleep(ms, options);
+      sleeps.push(ms);
+      return sleeps.length === 1 ? survived.promise : systemClock.sleep(ms, options);
+    },
+  };
+  await using core = await startCore({ models: model.catalog, gateway, store, clock, owner: "replica-2" });
+  await expect.poll(() => model.asked).toEqual(["first"]);
+
+  survived.resolve();
+
+  await expect.poll(() => model.asked).toEqual(["first", "second"]);
+  const [second, first] = await core.store.runs.list("agt_1", { limit: 2 });
+  expect([first, second]).toMatchObject([
+    { claims: 0, crashes: 2 },
+    { claims: 1, crashes: 2 },
+  ]);
+});
+
+test("a run whose processes ended in quarantine too ends from counts, without being loaded", async () => {
+  await using store = await memoryStore();
+  const [run] = await suspects(store, ["poison"]);
+  for (let claims = 0; claims < 2; claims++) {
+    await store.runs.claimSuspect(claim);
+    await store.runs.release(claim.owner, [run!.runId], { crashed: true });
+  }
+  const unreadable = { ...store, runs: { ...store.runs, checkpoint: () => never } };
+  const model = scriptedModel([]);
+  await using core = await startCore({ models: model.catalog, gateway, store: unreadable, owner: "replica-2" });
+
+  expect(await resultOf(core, run!)).toMatchObject({
+    success: false,
+    code: "crash_loop",
+    errorMessage: expect.stringContaining("in progress 4 times when its process ended"),
+    toolInteractions: [],
+    warnings: ["The answer leaves out 1 calls of the run. Its events list them."],
+    usage: { inputTokens: 10, outputTokens: 5 },
+  });
+  const events = await core.events(run!.runId);
+  expect(events.at(-1)).toMatchObject({ type: "error", code: "crash_loop" });
+  expect(model.requests).toEqual([]);
+});
+
+test("the deadline ends a suspect that no process could load", async () => {
+  await using store = await memoryStore();
+  const [run] = await suspects(store, ["poison"], { runTimeoutMs: 500 });
+  const unreadable = { ...store, runs: { ...store.runs, checkpoint: () => never } };
+  await expect.poll(async () => (await store.runs.get("agt_1", run!.runId))!.deadlineAt < Date.now()).toBe(true);
+  await using core = await startCore({
+    models: scriptedModel([]).catalog,
+    gateway,
+    store: unreadable,
+    owner: "replica-2",
+  });
+
+  expect(await resultOf(core, run!)).toMatchObject({ code: "deadline_exceeded", errorMessage: "Run timed out" });
+});
+
+test("a process neither claims nor ends its own run when the clock of its store jumps", async () => {
+  let ahead = 0;
+  const clock: Clock = { ...systemClock, now: () => Date.now() + ahead };
+  const store = await openStore("sqlite::memory:", { clock });
+  await using _ = { [Symbol.asyncDispose]: () => store.close() };
+  let polls = 0;
+  const waiting = (): Promise<string[]> => {
+    polls++;
+    return store.runs.waiting();
+  };
+  const polled = { ...store, runs: { ...store.runs, waiting } };
+  const held = Promise.withResolvers<void>();
+  const orders: number[] = [];
+  const slow = fakeGateway(manifestOf({ pay: "everyone" }), async ({ timeoutMs }) => {
+    orders.push(timeoutMs);
+    await held.promise;
+    return ok("paid");
+  });
+  const calling = scriptedModel([{ calls: [["pay", {}]] }, { calls: [["pay", {}]] }, { text: "Done." }]);
+  await using core = await startCore({ models: calling.catalog, gateway: slow.gateway, store: polled, clock });
+  const answer = core.query("Pay");
+  await expect.poll(() => orders).toHaveLength(1);
+
+  ahead = 300_000;
+  // The next poll may have begun before the jump; the one after it has not.
+  const before = polls;
+  await expect.poll(() => polls).toBeGreaterThan(before + 2);
+  held.resolve();
+
+  expect(await answer).toMatchObject({ success: true, response: "Done." });
+  expect(calling.requests).toHaveLength(3);
+  expect(orders[1]).toBeGreaterThan(0);
+});

@@ -1,0 +1,127 @@
+import { expect, test } from "vitest";
+import type { Caller, RunHandle } from "../../src/run/api.ts";
+import { openStore } from "../../src/store/open.ts";
+import { startCore, type CoreOptions } from "./core.ts";
+import { fakeGateway, manifestOf, ok } from "./fake-gateway.ts";
+import { scriptedModel } from "./scripted-model.ts";
+
+const MANIFEST = manifestOf({ open: "everyone" });
+const other = { orgId: "org_2", agentId: "agt_2" };
+
+/** A desk of two organisations, whose model answers each query when it is let. */
+async function desk(options: Partial<CoreOptions> = {}) {
+  const store = options.store ?? (await openStore("sqlite::memory:"));
+  const asked: string[] = [];
+  const answers = new Map<string, () => void>();
+  const { catalog } = scriptedModel(({ messages }) => {
+    const query = messages.findLast(({ role }) => role === "user");
+    const text = query?.role === "user" ? query.text : "";
+    asked.push(text);
+    return { text: `Done: ${text}.`, until: new Promise<void>((resolve) => answers.set(text, resolve)) };
+  });
+  const { gateway } = fakeGateway(MANIFEST, () => ok(1));
+  const core = await startCore({ models: catalog, gateway, limits: { runsPerOrganisation: 2 }, ...options, store });
+  if (!(await store.accounts.getOrg("org_2"))) {
+    await store.accounts.createOrg({ orgId: "org_2", name: "Other", tier: "sandbox" });
+    await store.accounts.createAgent({ agentId: "agt_2", orgId: "org_2", name: "Other", instructions: "" });
+    await store.runtimes.saveManifest("agt_2", "hash", MANIFEST);
+  }
+  return {
+    ...core,
+    asked,
+    start: (query: string, as: Partial<Caller> = {}, more: { threadId?: string } = {}) =>
+      core.runs.start({ ...core.caller, ...as }, { query, analysisMode: false, maxTokens: 100, ...more }),
+    async answer(query: string) {
+      await expect.poll(() => asked).toContain(query);
+      answers.get(query)?.();
+    },
+    result: (run: RunHandle) => core.runs.result(run, { signal: AbortSignal.timeout(10_000) }),
+    statusOf: async ({ agentId, runId }: RunHandle) => (await store.runs.get(agentId, runId))?.status,
+    async [Symbol.asyncDispose]() {
+      await core[Symbol.asyncDispose]();
+      if (!options.store) await store.close();
+    },
+  };
+}
+
+test("runs beyond the limit of an organisation wait in their order; those of others go on", async () => {
+  await using system = await desk();
+  const runs = [];
+  for (const query of ["a1", "a2", "a3", "a4"]) runs.push(await system.start(query));
+  const ofOther = await system.start("b1", other);
+
+  await system.answer("b1");
+  expect(await system.result(ofOther)).toMatchObject({ success: true });
+  expect(await Promise.all(runs.map(system.statusOf))).toEqual(["running", "running", "queued", "queued"]);
+  expect(system.asked).toEqual(["a1", "a2", "b1"]);
+
+  for (const query of ["a2", "a3", "a1", "a4"]) await system.answer(query);
+  for (const run of runs) expect(await system.result(run)).toMatchObject({ success: true });
+  expect(system.asked).toEqual(["a1", "a2", "b1", "a3", "a4"]);
+});
+
+test("many queries at once take no more places than there are", async () => {
+  await using system = await desk();
+
+  const runs = await Promise.all(Array.from({ length: 20 }, (_, n) => system.start(`q${n}`)));
+
+  const statuses = await Promise.all(runs.map(system.statusOf));
+  expect(statuses.filter((status) => status === "running")).toHaveLength(2);
+  for (let done = 0; done < 20; done++) {
+    expect(new Set(system.asked).size).toBeLessThanOrEqual(done + 2);
+    await expect.poll(() => system.asked.length).toBeGreaterThan(done);
+    await system.answer(system.asked[done]!);
+    // Its place is free once its end is stored.
+    await system.result(runs[Number(system.asked[done]!.slice(1))]!);
+  }
+  for (const run of runs) expect(await system.result(run)).toMatchObject({ success: true });
+});
+
+test("a query that comes when a place is free still waits behind those that wait", async () => {
+  await using system = await desk({ limits: { runsPerOrganisation: 1 } });
+  const first = await system.start("first");
+  const [second, third] = [await system.start("second"), await system.start("third")];
+
+  await system.answer("first");
+  await system.result(first);
+  const fourth = await system.start("fourth");
+  for (const query of ["second", "third", "fourth"]) await system.answer(query);
+
+  for (const run of [second, third, fourth]) expect(await system.result(run)).toMatchObject({ success: true });
+  expect(system.asked).toEqual(["first", "second", "third", "fourth"]);
+});
+
+test("the next run of a thread waits for a place too", async () => {
+  await using system = await desk({ limits: { runsPerOrganisation: 1 } });
+  const first = await system.start("first");
+  const waiting = await system.start("waiting");
+  const next = await system.start("next", {}, { threadId: first.threadId });
+
+  for (const query of ["first", "waiting", "next"]) await system.answer(query);
+
+  for (const run of [first, waiting, next]) expect(await system.result(run)).toMatchObject({ success: true });
+  expect(system.asked).toEqual(["first", "waiting", "next"]);
+});
+
+test("a run that waits for a place ends at its deadline", async () => {
+  await using system = await desk({ limits: { runsPerOrganisation: 1 }, runTimeoutMs: 300 });
+  await system.start("first");
+
+  const waiting = await system.start("waiting");
+
+  expect(await system.statusOf(waiting)).toBe("queued");
+  expect(await system.result(waiting)).toMatchObject({ code: "deadline_exceeded" });
+});
+
+test("another replica takes up runs that wait for a place here", async () => {
+  const store = await openStore("sqlite::memory:");
+  await using _ = { [Symbol.asyncDispose]: () => store.close() };
+  await using full = await desk({ store, limits: { runsPerOrganisation: 1 } });
+  await full.start("first");
+  const waiting = await full.start("waiting");
+
+  await using free = await desk({ store, owner: "replica-2" });
+  await free.answer("waiting");
+
+  expect(await free.result(waiting)).toMatchObject({ success: true });
+});

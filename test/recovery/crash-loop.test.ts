@@ -1,0 +1,138 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { connect, defineFunction, defineService, everyone, silentLog } from "@patchbay/functions";
+import type { RunDetail } from "@patchbay/protocol";
+import { expect, test, vi } from "vitest";
+import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
+import { expectSoundRuns } from "../support/invariants.ts";
+import { startDeployment, type Deployment } from "../support/processes.ts";
+import { startStandIn } from "../support/providers/index.ts";
+import { readAlong, type Reader } from "../support/reader.ts";
+
+vi.setConfig({ testTimeout: 240_000 });
+
+const RESULT_BYTES = 250_000;
+
+/** A runtime of this process with one function that answers a large result. */
+async function connectLarge({ url, agentId, runtimeKey: key }: Deployment, onCall: () => void = () => {}) {
+  const large = defineFunction({
+    name: "large",
+    description: "Returns a large text.",
+    input: { type: "object", properties: { n: { type: "number" } } },
+    roles: everyone,
+    handler() {
+      onCall();
+      return "x".repeat(RESULT_BYTES);
+    },
+  });
+  const backoff = { firstMs: 20, baseMs: 50, maxMs: 500 };
+  const service = defineService({ name: "large", functions: [large] });
+  const runtime = connect(service, { url, agentId, key, log: silentLog, backoff, concurrency: 16 });
+  await runtime.ready;
+  return { [Symbol.asyncDispose]: () => runtime.stop({ drainMs: 0 }) };
+}
+
+const calls = (step: number, count: number) =>
+  Array.from({ length: count }, (_, n) => ({ name: "large", arguments: { n: step * count + n } }));
+
+async function ask(desk: Deployment, query: string): Promise<Reader> {
+  return readAlong(await desk.post(`/agents/${desk.agentId}/query-stream`, { query }));
+}
+
+async function detailOf(desk: Deployment, { runId }: { runId: string }): Promise<{ bytes: number; run: RunDetail }> {
+  const response = await desk.get(`/agents/${desk.agentId}/runs/${runId}`);
+  const text = await response.text();
+  return { bytes: Buffer.byteLength(text), run: JSON.parse(text) as RunDetail };
+}
+
+/** Follows the run to its end, across every end of its control plane, which is started again each time. */
+async function restartUntilEnded(desk: Deployment, { runId }: { runId: string }): Promise<number> {
+  for (let ends = 0; ; ends++) {
+    const log = await desk.get(`/agents/${desk.agentId}/runs/${runId}/events`).catch(() => undefined);
+    const reader = log && readAlong(log);
+    if ((await reader?.over) && /"type":"(finalResponse|error)"/.test(reader!.text)) return ends;
+    await desk.serve.finished;
+    await desk.restart();
+  }
+}
+
+test("a run that asks for far more than its limits neither ends its process nor answers more than 9 MiB", async () => {
+  await using standIn = await startStandIn("openai-chat", (_request, turn) =>
+    turn <= 4 ? { calls: calls(turn, 200) } : { text: "Done." },
+  );
+  await using desk = await startDeployment({ env: { ...standIn.env, NODE_OPTIONS: "--max-old-space-size=256" } });
+  let called = 0;
+  await using _runtime = await connectLarge(desk, () => called++);
+
+  const answer = await desk.query("Get it all");
+
+  expect(answer).toMatchObject({ success: true, response: "Done." });
+  expect(answer.toolInteractions).toHaveLength(800);
+  expect(called).toBe(4 * 32);
+  const { bytes, run } = await detailOf(desk, { runId: answer.runId });
+  expect(run.status).toBe("succeeded");
+  expect(bytes).toBeLessThan(9 * 1_048_576);
+  expect(desk.serve.process.exitCode).toBeNull();
+});
+
+test("a run that ends its process is ended, and costs the runs beside it nothing", async () => {
+  const asked: Record<string, number> = { poison: 0, innocent: 0 };
+  let kill = async (): Promise<void> => {};
+  await using standIn = await startStandIn("anthropic", async ({ query, step }) => {
+    asked[query] = (asked[query] ?? 0) + 1;
+    if (query === "poison" && step > 0) {
+      await kill();
+      return new Promise(() => {});
+    }
+    if (step === 0) return { calls: [{ name: "charge", arguments: { id: query } }] };
+    return { text: `Done: ${query}.` };
+  });
+  await using desk = await startDeployment({ env: standIn.env });
+  await using _runtime = await desk.connect();
+  // What a poisoned answer would do to the process: the run stores a step first, and then ends it each time.
+  kill = async () => void desk.serve.process.kill("SIGKILL");
+  const innocents = await Promise.all(["held-1", "held-2", "held-3"].map((query) => ask(desk, query)));
+
+  const poison = await ask(desk, "poison");
+  const ends = await restartUntilEnded(desk, poison);
+
+  expect(ends).toBe(4);
+  expect(await detailOf(desk, poison)).toMatchObject({ run: { status: "failed", result: { code: "crash_loop" } } });
+  for (const id of ["held-1", "held-2", "held-3"]) await desk.open(id);
+  for (const innocent of innocents) {
+    const log = readAlong(await desk.get(`/agents/${desk.agentId}/runs/${innocent.runId}/events`));
+    expect(await log.over).toBe(true);
+    expect(log.text).toContain('"type":"finalResponse"');
+  }
+  expect(
+    desk
+      .functionRuns()
+      .map(({ id }) => id)
+      .toSorted(),
+  ).toEqual(["held-1", "held-2", "held-3", "poison"]);
+  expect(expectSoundRuns(desk.databaseFile)).toEqual({ runs: 4, succeeded: 3 });
+});
+
+test("a run that no process can load in its memory is ended from counts", async () => {
+  await using folder = await temporaryFolder();
+  const limits = join(folder.path, "limits.json");
+  const unlimited = { callsPerTurn: 1_000, callsPerRun: 100_000, runResultBytes: 1_000_000_000 };
+  await writeFile(limits, JSON.stringify(unlimited));
+  await using standIn = await startStandIn("openai-chat", ({ query }, turn) =>
+    query === "Get it all" ? { calls: calls(turn, 60) } : { text: "Still there." },
+  );
+  await using desk = await startDeployment({
+    env: { ...standIn.env, NODE_OPTIONS: "--max-old-space-size=96" },
+    serveArgs: ["--limits", limits],
+  });
+  await using _runtime = await connectLarge(desk);
+
+  const poison = await ask(desk, "Get it all");
+  const ends = await restartUntilEnded(desk, poison);
+
+  expect(ends).toBeGreaterThanOrEqual(4);
+  const { run, bytes } = await detailOf(desk, poison);
+  expect(run).toMatchObject({ status: "failed", result: { code: "crash_loop", toolInteractions: [] } });
+  expect(bytes).toBeLessThan(10_000);
+  expect(await desk.query("Are you there?")).toMatchObject({ success: true, response: "Still there." });
+});
