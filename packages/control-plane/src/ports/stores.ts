@@ -154,6 +154,12 @@ export interface RuntimeStore {
   saveManifest(agentId: string, manifestHash: string, manifest: Manifest): Promise<void>;
   getManifest(agentId: string, manifestHash: string): Promise<Manifest | undefined>;
   /**
+   * Deletes function sets of the agent until `keep` are left, and returns how many went: first those that nothing names, then
+   * those that only the past names, then the newest of a service; the oldest first, and never one of a connected runtime or of
+   * an open run.
+   */
+  trimManifests(agentId: string, keep: number): Promise<number>;
+  /**
    * Gives a set its place in the order of its service, where it has none yet (`fresh`), and compares it with the set in use. What
    * it widens is audited as `access.widened`. Its manifest must be stored. `keyId`: the runtime key that connected it.
    */

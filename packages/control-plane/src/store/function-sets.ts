@@ -89,6 +89,10 @@ function rankedSets(engine: Engine, agentId: string) {
   ]);
 }
 
+/** Hashes of each service's newest set, and of its newest one that waits for a confirmation. */
+export const newestSets = (engine: Engine, agentId: string) =>
+  engine.db.selectFrom(rankedSets(engine, agentId).as("ranked")).select("manifest_hash").where("rank", "=", 1);
+
 /**
  * The row of a set that has its place. A runtime whose deployment has no name counts from the hello that brought the set it has
  * now, so that one which went back to an earlier set is placed again.

@@ -1,54 +1,17 @@
 import { sql } from "kysely";
 import type { ConnectedRuntime, RuntimeStore } from "../ports/stores.ts";
-import { fromJson, toJson } from "./columns.ts";
 import { functionSetStore } from "./function-sets.ts";
 import { idBatches } from "./in-batches.ts";
+import { manifestStore } from "./manifests.ts";
 import type { Engine } from "./schema.ts";
 import { repeat } from "./transact.ts";
 
 const SEEN_MS = 30_000;
-const HOUR_MS = 3_600_000;
 
 type LinkMethod = "linkOpened" | "linksAlive" | "linkDraining" | "linkClosed" | "links" | "lastSeenAgoMs";
 
 export function runtimeStore(engine: Engine): RuntimeStore {
-  return { ...manifests(engine), ...functionSetStore(engine), ...links(engine) };
-}
-
-function manifests({ db, dialect }: Engine): Pick<RuntimeStore, "saveManifest" | "getManifest"> {
-  const { now } = dialect;
-  return {
-    async saveManifest(agentId, manifestHash, manifest) {
-      await db
-        .insertInto("manifests")
-        .values((eb) => ({
-          agent_id: agentId,
-          hash: manifestHash,
-          org_id: eb.selectFrom("agents").select("org_id").where("id", "=", agentId),
-          body: toJson(manifest),
-          created_at: now,
-          first_seen_at: now,
-        }))
-        .onConflict((conflict) =>
-          conflict
-            .columns(["agent_id", "hash"])
-            // A sweep must not take an old one between this and the link that names it.
-            .doUpdateSet({ created_at: now })
-            .where("manifests.created_at", "<", sql<number>`${now} - ${sql.lit(HOUR_MS)}`),
-        )
-        .execute();
-    },
-
-    async getManifest(agentId, manifestHash) {
-      const row = await db
-        .selectFrom("manifests")
-        .select("body")
-        .where("agent_id", "=", agentId)
-        .where("hash", "=", manifestHash)
-        .executeTakeFirst();
-      return row && fromJson(row.body);
-    },
-  };
+  return { ...manifestStore(engine), ...functionSetStore(engine), ...links(engine) };
 }
 
 /** A runtime has one row: its link's id says whether what is told of a link still concerns it. */

@@ -15,6 +15,7 @@ import { creditContract } from "./contract/credits.ts";
 import { functionSetContract } from "./contract/function-sets.ts";
 import { idempotencyContract } from "./contract/idempotency.ts";
 import { linkContract } from "./contract/links.ts";
+import { manifestContract } from "./contract/manifests.ts";
 import { memberContract } from "./contract/members.ts";
 import { momentContract } from "./contract/moments.ts";
 import { raceContract } from "./contract/races.ts";
@@ -36,6 +37,7 @@ export function storeContract(makePlace: MakePlace): void {
   describe("calls between replicas", () => callContract(makePlace));
   describe("moments of calls and turns", () => momentContract(makePlace));
   describe("runtimes", () => runtimeContract(makePlace));
+  describe("stored function sets", () => manifestContract(makePlace));
   describe("the order of function sets", () => functionSetContract(makePlace));
   describe("credits", () => creditContract(makePlace));
   describe("threads", () => threadContract(makePlace));

@@ -6,18 +6,6 @@ const DAY_MS = 86_400_000;
 const manifest: Manifest = { name: "desk", preparesContext: false, functions: [] };
 
 export function upkeepContract(place: MakePlace): void {
-  test("manifests are kept by agent and hash", async () => {
-    await using world = await openWorld(place);
-    const { runtimes } = world.store;
-
-    await runtimes.saveManifest(world.agentId, "h1", manifest);
-    await runtimes.saveManifest(world.agentId, "h1", { ...manifest, name: "a hash never changes its meaning" });
-
-    expect(await runtimes.getManifest(world.agentId, "h1")).toEqual(manifest);
-    expect(await runtimes.getManifest(world.agentId, "h2")).toBeUndefined();
-    expect(await runtimes.getManifest("agt_2", "h1")).toBeUndefined();
-  });
-
   test("it is known how long ago any runtime of an agent was there", async () => {
     await using world = await openWorld(place);
     const { runtimes } = world.store;

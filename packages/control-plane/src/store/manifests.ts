@@ -1,0 +1,102 @@
+import { sql, type SqlBool } from "kysely";
+import type { RuntimeStore } from "../ports/stores.ts";
+import { fromJson, toJson } from "./columns.ts";
+import { connectedNow } from "./console/connected.ts";
+import { newestSets } from "./function-sets.ts";
+import type { Engine } from "./schema.ts";
+import { repeat } from "./transact.ts";
+
+const MINUTE_MS = 60_000;
+
+type ManifestMethod = "saveManifest" | "getManifest" | "trimManifests";
+
+/** The function sets that runtimes offered, once for each agent and hash. */
+export function manifestStore(engine: Engine): Pick<RuntimeStore, ManifestMethod> {
+  const { db, dialect } = engine;
+  const { now } = dialect;
+  return {
+    async saveManifest(agentId, manifestHash, manifest) {
+      await db
+        .insertInto("manifests")
+        .values((eb) => ({
+          agent_id: agentId,
+          hash: manifestHash,
+          org_id: eb.selectFrom("agents").select("org_id").where("id", "=", agentId),
+          body: toJson(manifest),
+          created_at: now,
+          first_seen_at: now,
+        }))
+        .onConflict((conflict) =>
+          conflict
+            .columns(["agent_id", "hash"])
+            // The oldest go first: not one that is offered again, between this and the link that names it.
+            .doUpdateSet({ created_at: now })
+            .where("manifests.created_at", "<", sql<number>`${now} - ${sql.lit(MINUTE_MS)}`),
+        )
+        .execute();
+    },
+
+    async getManifest(agentId, manifestHash) {
+      const row = await db
+        .selectFrom("manifests")
+        .select("body")
+        .where("agent_id", "=", agentId)
+        .where("hash", "=", manifestHash)
+        .executeTakeFirst();
+      return row && fromJson(row.body);
+    },
+
+    async trimManifests(agentId, keep) {
+      const { count } = await db
+        .selectFrom("manifests")
+        .select((eb) => eb.fn.countAll<number>().as("count"))
+        .where("agent_id", "=", agentId)
+        .executeTakeFirstOrThrow();
+      if (count <= keep) return 0;
+      const surplus = idleSets(engine, agentId)
+        .select("manifests.hash")
+        .orderBy(importance(engine, agentId))
+        .orderBy("manifests.created_at")
+        .limit(count - keep);
+      const deleted = db
+        .deleteFrom("manifests")
+        .where("agent_id", "=", agentId)
+        .where("hash", "in", surplus)
+        .returning("hash");
+      return (await repeat(engine, () => deleted.execute())).length;
+    },
+  };
+}
+
+/** Sets that neither a connected runtime nor an open run needs. */
+const idleSets = (engine: Engine, agentId: string) =>
+  engine.db
+    .selectFrom("manifests")
+    .where("manifests.agent_id", "=", agentId)
+    .where("manifests.hash", "not in", (eb) =>
+      eb
+        .selectFrom("runtimes")
+        .select("runtimes.manifest_hash")
+        .where("runtimes.agent_id", "=", agentId)
+        .where(connectedNow(engine, "runtimes")),
+    )
+    .where("manifests.hash", "not in", (eb) =>
+      eb
+        .selectFrom("runs")
+        .select("runs.manifest_hash")
+        .$narrowType<{ manifest_hash: string }>()
+        .where("runs.agent_id", "=", agentId)
+        .where("runs.finished_at", "is", null)
+        .where("runs.manifest_hash", "is not", null),
+    );
+
+/** 0: nothing names the set. 1: something of the past does. 2: it is the newest of its service, with which new ones are compared. */
+const importance = (engine: Engine, agentId: string) => sql<number>`case
+  when manifests.hash in (${newestSets(engine, agentId)}) then 2
+  when ${namedIn("runs")} or ${namedIn("runtimes")} or ${namedIn("audit")} then 1
+  else 0 end`;
+
+const namedIn = (table: "runs" | "runtimes" | "audit") => sql<SqlBool>`exists (select 1 from ${sql.table(table)}
+  where ${sql.ref(`${table}.agent_id`)} = manifests.agent_id
+  and ${sql.ref(`${table}.manifest_hash`)} = manifests.hash
+  and ${sql.ref(`${table}.manifest_hash`)} is not null)`;
