@@ -53,7 +53,8 @@ test("malformed frames by the ten thousand break neither parser", () => {
 });
 
 test("connections with any bytes, and links with bad frames, are closed, and honest runtimes stay", async () => {
-  await using system = await startSystem({ service: handService() });
+  const limits = { hellosPerMinute: 2 * LINKS };
+  await using system = await startSystem({ service: handService(), limits });
   const { port } = system.plane;
   const headers = { Authorization: `Bearer ${system.runtimeKey}` };
   const [starts, before] = [["", "GET /functions/connect HTTP/1.1\r\n", "GET / HTTP/1.1\r\nHost: h\r\n"], rss()];

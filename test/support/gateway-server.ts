@@ -1,4 +1,4 @@
-import { DEFAULT_LIMITS } from "@patchbay/protocol";
+import { DEFAULT_LIMITS, type OperatorLimits } from "@patchbay/protocol";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
@@ -66,7 +66,7 @@ export interface GatewayServer extends AsyncDisposable {
 
 /** A real gateway behind a real HTTP server on loopback. */
 export async function startGateway(
-  options: Partial<FunctionGatewayOptions> & { port?: number } = {},
+  options: Omit<Partial<FunctionGatewayOptions>, "limits"> & { port?: number; limits?: Partial<OperatorLimits> } = {},
 ): Promise<GatewayServer> {
   const store = await noteTakingStore();
   await addAgents(store.all);
@@ -79,10 +79,10 @@ export async function startGateway(
     authenticate: async (secret) => keys.get(secret),
     validCredentials: async () => new Set([...keys.values()].map(({ keyId }) => keyId)),
     replicaId: "replica-1",
-    limits: DEFAULT_LIMITS,
     clock: systemClock,
     log: silentLog,
     ...options,
+    limits: { ...DEFAULT_LIMITS, ...options.limits },
   });
   const server = createServer((_, response) => response.end());
   const open = new Set<Socket>();

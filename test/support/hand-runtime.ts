@@ -11,6 +11,8 @@ export interface HandRuntime {
   readonly socket: WebSocket;
   readonly inbox: Inbox<PlaneFrame>;
   readonly closed: Promise<{ code: number; reason: string }>;
+  /** The status of the refusal, where the upgrade is refused. */
+  readonly refused: Promise<number | undefined>;
   send(frame: object | string): void;
   /** Resolves when the gateway has read everything sent before. */
   read(): Promise<void>;
@@ -28,10 +30,17 @@ export function dialGateway(port: number, headers: Record<string, string> = {}):
   const closed = new Promise<{ code: number; reason: string }>((resolve) => {
     socket.on("close", (code, reason) => resolve({ code, reason: reason.toString() }));
   });
+  const refused = new Promise<number | undefined>((resolve) => {
+    socket.on("unexpected-response", (request, { statusCode }) => {
+      resolve(statusCode);
+      request.destroy();
+    });
+  });
   return {
     socket,
     inbox,
     closed,
+    refused,
     send: (frame) => socket.send(typeof frame === "string" ? frame : JSON.stringify(frame)),
     async read() {
       const pong = once(socket, "pong");

@@ -69,6 +69,17 @@ export function createMetrics(): Metrics & MetricsPage {
     registers,
   });
   const runtimes = new Gauge({ name: "patchbay_runtimes_connected", help: "Connected runtimes", registers });
+  const refusals = new Counter({
+    name: "patchbay_runtimes_refused_total",
+    help: "Connections of runtimes that were refused or closed, by the limit or the fault",
+    labelNames: ["reason"],
+    registers,
+  });
+  const droppedFrames = new Counter({
+    name: "patchbay_runtime_frames_dropped_total",
+    help: "Frames of runtimes beyond the limit of their connection",
+    registers,
+  });
 
   return {
     runEnded(outcome, durationMs) {
@@ -86,6 +97,8 @@ export function createMetrics(): Metrics & MetricsPage {
     },
     runtimeConnected: () => runtimes.inc(),
     runtimeDisconnected: () => runtimes.dec(),
+    runtimeRefused: (reason) => refusals.inc({ reason }),
+    frameDropped: () => droppedFrames.inc(),
     queryAnswered: (endpoint, outcome) => queries.inc({ endpoint, outcome }),
     streamOpened: () => counted(streams),
     streamRefused: (limit) => streamsRefused.inc({ limit }),

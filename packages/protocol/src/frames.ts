@@ -71,7 +71,14 @@ export type RuntimeFrame = z.infer<typeof RuntimeFrame>;
 
 /** Frames a control plane sends. The first one is `welcome`; a refusal is a WebSocket close with a reason. */
 export const PlaneFrame = z.discriminatedUnion("type", [
-  z.object({ type: z.literal("welcome"), connectionId: id, agentId: z.string(), heartbeatMs: z.int().positive() }),
+  z.object({
+    type: z.literal("welcome"),
+    connectionId: id,
+    agentId: z.string(),
+    heartbeatMs: z.int().positive(),
+    /** Frames a second that the runtime may send without being asked for them; more are dropped. */
+    framesPerSecond: z.int().positive().optional(),
+  }),
   z.object({
     type: z.literal("call"),
     callId: id,
@@ -109,5 +116,6 @@ export const LINK_CLOSE = {
   helloTimeout: 4408,
   replaced: 4409,
   keyRevoked: 4401,
+  tooManyFrames: 4429,
   goingAway: 1001,
 } as const;

@@ -17,6 +17,7 @@ import { createDeliveries } from "./delivery.ts";
 import { createDirectory } from "./directory.ts";
 import { createHolder } from "./holder.ts";
 import { hearHolders } from "./inbox.ts";
+import { createKeyQuota } from "./key-quota.ts";
 import { createLateResults } from "./late-results.ts";
 import { openFunctionSets } from "./function-sets.ts";
 import { closeSocket, type Link } from "./link.ts";
@@ -45,7 +46,10 @@ export interface FunctionGatewayOptions {
   limits: OperatorLimits;
   clock: Clock;
   log: Log;
-  metrics?: Pick<Metrics, "runtimeConnected" | "runtimeDisconnected" | "accessWidened">;
+  metrics?: Pick<
+    Metrics,
+    "runtimeConnected" | "runtimeDisconnected" | "runtimeRefused" | "frameDropped" | "accessWidened"
+  >;
   /** Pings each way; two silent ones end a link. Default 5 s. */
   heartbeatMs?: number;
   /** How long a runtime has for its first frame. Default 5 s. */
@@ -79,7 +83,7 @@ export interface RuntimeGateway extends FunctionGateway {
 }
 
 export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeGateway {
-  const { store, calls, within, bus, replicaId, clock, metrics = silentMetrics } = options;
+  const { store, calls, within, bus, replicaId, limits, clock, metrics = silentMetrics } = options;
   const { heartbeatMs = 5_000, helloMs = 5_000, callCheckMs = 2_000, stopGraceMs = 2_000 } = options;
   const log = options.log.child({ replicaId });
   const registry = createRegistry();
@@ -108,6 +112,7 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
     forgottenMs: 4 * callCheckMs,
     storing: late.has,
   });
+  const quota = createKeyQuota(limits);
   const sockets = new Set<WebSocket>();
   const access = createAccessWatch({
     valid: { credential: options.validCredentials },
@@ -121,6 +126,8 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
   const handleUpgrade = createUpgrade({
     authenticate: options.authenticate,
     accepts: () => !leaving,
+    quota,
+    metrics,
     log,
     accepted: (socket, transport, key) => {
       const { agentId } = key;
@@ -134,16 +141,9 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
       });
       socket.on("error", (error) => log.debug("a runtime's socket failed", { agentId, error }));
       const events = { welcomed, frame, ended };
-      receiveRuntime(socket, transport, key, {
-        store,
-        join: sets.join,
-        within,
-        replicaId,
-        heartbeatMs,
-        helloMs,
-        log,
-        events,
-      }).catch((error: unknown) => {
+      const { join } = sets;
+      const deps = { store, join, within, replicaId, limits, heartbeatMs, helloMs, log, metrics, events };
+      receiveRuntime(socket, transport, key, deps).catch((error: unknown) => {
         log.error("a runtime could not be welcomed", { agentId, error });
         socket.terminate();
       });
@@ -197,7 +197,6 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
         return undefined;
       }
       case "progress":
-        if (!link.takesProgress(clock.now())) return undefined;
         holder.progress(link, frame);
         return deliveries.progress(link, frame);
       case "callState":
@@ -206,6 +205,7 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
       case "prepared":
         return link.prepared(frame.id, frame.prepared);
       case "draining":
+        if (link.draining) return undefined;
         link.draining = true;
         deliveries.linkDraining(link);
         holder.drain(link);
@@ -239,6 +239,7 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
   function housekeeping(): void {
     announcer.tellLoads(registry.all());
     holder.tidy();
+    quota.tidy();
     if (lifeUnsaid) note(sayAlive());
   }
 

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { LINK_CLOSE } from "@patchbay/protocol";
+import { LINK_CLOSE, type OperatorLimits } from "@patchbay/protocol";
 import type { WebSocket } from "ws";
 import type { Log } from "../ports/log.ts";
+import type { Metrics } from "../ports/metrics.ts";
 import type { RuntimeStore, Store } from "../ports/stores.ts";
 import { parseRuntimeFrame } from "./frames.ts";
 import type { Joining } from "./joining.ts";
@@ -25,11 +26,14 @@ export async function greet(
     within: Store["within"];
     replicaId: string;
     helloMs: number;
+    limits: OperatorLimits;
     log: Log;
+    metrics: Pick<Metrics, "runtimeRefused">;
   },
 ): Promise<LinkIdentity | undefined> {
-  const { store, join, within, replicaId, helloMs, log } = deps;
+  const { store, join, within, replicaId, helloMs, limits, log, metrics } = deps;
   const refuse = (fault: keyof typeof LINK_CLOSE, reason: string): undefined => {
+    metrics.runtimeRefused(fault);
     // Two services that exclude each other stay a mistake until somebody moves a function.
     const level = fault === "serviceConflict" ? "error" : "warn";
     log[level]("refused a runtime", { agentId: key.agentId, fault, reason });
@@ -43,7 +47,7 @@ export async function greet(
   if (parsed.frame.type !== "hello") return refuse("badFrame", "the first frame must be hello");
 
   const { instanceId, deployment, manifest, concurrency, sdk } = parsed.frame;
-  const fault = manifestFault(manifest);
+  const fault = manifestFault(manifest, limits);
   if (fault !== undefined) return refuse("manifestRefused", fault);
   const { keyId, agentId, orgId } = key;
   const manifestHash = hashManifest(manifest);
@@ -54,6 +58,7 @@ export async function greet(
     await within(orgId, async () => {
       conflict = await join(identity, manifest, keyId);
       if (conflict === undefined) await store.linkOpened({ ...identity, replicaId, draining: false, sdk });
+      await store.trimManifests(agentId, limits.functionSetsPerAgent);
     });
   } catch (error) {
     log.error("a function set could not be stored", { agentId, error });

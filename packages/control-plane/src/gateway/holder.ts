@@ -129,7 +129,7 @@ export function createHolder(options: {
       call.phase = "sent";
       link.adopt(call);
     }
-    link.send({ type: "callQuery", callId, attempt });
+    link.askAbout(callId, attempt);
     return { asked: true };
   }
 

@@ -95,7 +95,7 @@ export function createLateResults(options: {
       else if (late.outcome) begin(late, late.outcome);
       else {
         drop(late);
-        late.link.send({ type: "callQuery", callId: late.callId, attempt: late.attempt });
+        late.link.askAbout(late.callId, late.attempt);
       }
     }
   }

@@ -29,6 +29,7 @@ export function isSameSet(a: SetIdentity, b: SetIdentity): boolean {
 
 /** A call frame that waits for a free place on a link. */
 export interface Waiting {
+  readonly callId: string;
   readonly text: string;
   /** Called when the frame was handed to the runtime; a repetition changes nothing. */
   sent(): void;

@@ -1,7 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { LIMITS, type LINK_CLOSE, type Manifest, type PlaneFrame, type PreparedContext } from "@patchbay/protocol";
+import {
+  LIMITS,
+  type LINK_CLOSE,
+  type Manifest,
+  type PlaneFrame,
+  type PreparedContext,
+  type RuntimeFrame,
+} from "@patchbay/protocol";
 import { WebSocket } from "ws";
 import { Reservations } from "./reservations.ts";
 import type { CancelReason, Line, LineCall, LineIdentity, PrepareInput, Waiting } from "./line.ts";
@@ -19,7 +26,8 @@ const CAP_BYTES = 4 * LIMITS.frameBytes;
 /** Calls that may wait for a free place. */
 const MAX_WAITING = 1_000;
 const SILENT_TICKS = 2;
-const PROGRESS_PER_SECOND = 200;
+/** Calls whose answers are awaited; of more, the oldest count as unasked. */
+const MAX_AWAITED = 10_000;
 /** What nobody waits for goes with the next frame, or by itself after so long. */
 const UNHURRIED_MS = 10;
 
@@ -39,7 +47,10 @@ export class Link implements Line {
   readonly #questions = new Map<string, (prepared: PreparedContext | undefined) => void>();
   #silentTicks = 0;
   #bytesSeen = 0;
-  #progress = { second: 0, count: 0 };
+  /** Calls that were sent or asked about here, until their result. */
+  readonly #results = new Set<string>();
+  /** The same, until the runtime says where it stands with them. */
+  readonly #states = new Set<string>();
   #gathering = false;
   #unhurried: string[] = [];
   #unhurriedTimer: NodeJS.Timeout | undefined;
@@ -120,7 +131,37 @@ export class Link implements Line {
 
   ask(call: LineCall): void {
     this.adopt(call);
-    this.send({ type: "callQuery", callId: call.order.callId, attempt: call.order.attempt });
+    this.askAbout(call.callId, call.order.attempt);
+  }
+
+  /** Asks the runtime for a call's state and, where it has ended, for its result. */
+  askAbout(callId: string, attempt: number): void {
+    this.#await(callId);
+    this.send({ type: "callQuery", callId, attempt });
+  }
+
+  #await(callId: string): void {
+    for (const awaited of [this.#results, this.#states]) {
+      awaited.add(callId);
+      if (awaited.size > MAX_AWAITED) awaited.delete(awaited.keys().next().value ?? callId);
+    }
+  }
+
+  /** True for what the runtime owes to something sent over this link, once for each; the rest is of its own accord. */
+  answers(frame: RuntimeFrame): boolean {
+    switch (frame.type) {
+      case "result":
+        this.#states.delete(frame.callId);
+        return this.#results.delete(frame.callId);
+      case "callState":
+        return this.#states.delete(frame.callId);
+      case "prepared":
+        return this.#questions.has(frame.id);
+      case "draining":
+        return !this.draining;
+      default:
+        return false;
+    }
   }
 
   cancel(call: LineCall, reason: CancelReason): void {
@@ -139,6 +180,7 @@ export class Link implements Line {
         return;
       this.#queue.delete(call);
       this.#onWire.add(call);
+      this.#await(call.callId);
       this.#write(call.text, this.#flushed);
       call.sent();
     }
@@ -164,19 +206,13 @@ export class Link implements Line {
   /** The runtime's answer to `prepare`. */
   prepared(id: string, prepared: PreparedContext): void {
     this.#questions.get(id)?.(prepared);
+    this.#questions.delete(id);
   }
 
   /** The link is no longer used: nobody waits for its answers. */
   left(): void {
     this.#sendUnhurried();
     for (const answer of this.#questions.values()) answer(undefined);
-  }
-
-  /** False when this second has had its share of progress: it is shown live and never kept, so it may be dropped. */
-  takesProgress(nowMs: number): boolean {
-    const second = Math.floor(nowMs / 1_000);
-    if (this.#progress.second !== second) this.#progress = { second, count: 0 };
-    return this.#progress.count++ < PROGRESS_PER_SECOND;
   }
 
   /**

@@ -69,6 +69,10 @@ export class PendingCall implements LineCall {
     this.#expiresAt = performance.now() + input.order.timeoutMs;
   }
 
+  get callId(): string {
+    return this.order.callId;
+  }
+
   start(line: Line): void {
     this.#line = line;
     if (!line.enqueue(this)) this.settle({ kind: "undelivered" });

@@ -4,6 +4,8 @@ import type { Duplex } from "node:stream";
 import { type ErrorBody, type HttpErrorCode, LIMITS, MESSAGES } from "@patchbay/protocol";
 import { type WebSocket, WebSocketServer } from "ws";
 import type { Log } from "../ports/log.ts";
+import type { Metrics } from "../ports/metrics.ts";
+import type { KeyQuota } from "./key-quota.ts";
 
 /** A runtime key that was let in. */
 export interface RuntimeKey {
@@ -20,11 +22,13 @@ export interface UpgradeOptions {
   /** False while the control plane is stopping. */
   accepts: () => boolean;
   accepted: (socket: WebSocket, transport: Duplex, key: RuntimeKey) => void;
+  quota: KeyQuota;
+  metrics: Pick<Metrics, "runtimeRefused">;
   log: Log;
 }
 
 /** Answers upgrade requests: a refusal is an HTTP error, before there is a WebSocket. */
-export function createUpgrade({ authenticate, accepts, accepted, log }: UpgradeOptions) {
+export function createUpgrade({ authenticate, accepts, accepted, quota, metrics, log }: UpgradeOptions) {
   const server = new WebSocketServer({
     noServer: true,
     clientTracking: false,
@@ -48,6 +52,16 @@ export function createUpgrade({ authenticate, accepts, accepted, log }: UpgradeO
     return key;
   }
 
+  /** Asked in the same turn in which the socket is accepted: of connections that come at once, none slips through. */
+  function overQuota({ keyId, agentId }: RuntimeKey): Refusal | undefined {
+    const over = quota.refuse(keyId);
+    if (!over) return undefined;
+    const { limit, message, retryAfterSeconds, first } = over;
+    metrics.runtimeRefused(limit);
+    if (first) log.warn("refused a runtime", { agentId, keyId, fault: limit, reason: message });
+    return { ...refusal(429, "rate_limited", message), retryAfterSeconds };
+  }
+
   return function handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     const dead = (): void => void socket.destroy();
     socket.on("error", dead);
@@ -59,8 +73,13 @@ export function createUpgrade({ authenticate, accepts, accepted, log }: UpgradeO
       .then((answer) => {
         if ("status" in answer) return refuse(request, socket, answer);
         if (socket.destroyed) return undefined;
+        const over = overQuota(answer);
+        if (over) return refuse(request, socket, over);
         socket.off("error", dead);
-        return server.handleUpgrade(request, socket, head, (webSocket) => accepted(webSocket, socket, answer));
+        return server.handleUpgrade(request, socket, head, (webSocket) => {
+          quota.add(answer.keyId, webSocket);
+          accepted(webSocket, socket, answer);
+        });
       })
       .catch((error: unknown) => {
         log.error("an upgrade failed", { error });
@@ -73,20 +92,26 @@ interface Refusal {
   status: number;
   code: HttpErrorCode;
   errorMessage: string;
+  retryAfterSeconds?: number;
 }
 
 function refusal(status: number, code: HttpErrorCode, errorMessage: string): Refusal {
-  return { status, code, errorMessage };
+  return { status, code, errorMessage, ...(status === 503 && { retryAfterSeconds: 1 }) };
 }
 
 const REASONS: Record<number, string> = {
   401: "Unauthorized",
   403: "Forbidden",
   404: "Not Found",
+  429: "Too Many Requests",
   503: "Service Unavailable",
 };
 
-function refuse(request: IncomingMessage, socket: Duplex, { status, code, errorMessage }: Refusal): void {
+function refuse(
+  request: IncomingMessage,
+  socket: Duplex,
+  { status, code, errorMessage, retryAfterSeconds }: Refusal,
+): void {
   const own = String(request.headers["x-request-id"] ?? "");
   const requestId = /^[A-Za-z0-9._-]{1,128}$/.test(own) ? own : randomUUID();
   const body = JSON.stringify({ success: false, errorMessage, code, requestId } satisfies ErrorBody);
@@ -95,7 +120,7 @@ function refuse(request: IncomingMessage, socket: Duplex, { status, code, errorM
     "Content-Type: application/json",
     `Content-Length: ${Buffer.byteLength(body)}`,
     `X-Request-Id: ${requestId}`,
-    ...(status === 503 ? ["Retry-After: 1"] : []),
+    ...(retryAfterSeconds === undefined ? [] : [`Retry-After: ${retryAfterSeconds}`]),
     "Connection: close",
   ];
   socket.once("finish", () => socket.destroy());

@@ -1,4 +1,4 @@
-import type { CallErrorCode, HttpErrorCode, OperatorLimits, RunErrorCode } from "@patchbay/protocol";
+import type { CallErrorCode, HttpErrorCode, LINK_CLOSE, OperatorLimits, RunErrorCode } from "@patchbay/protocol";
 import type { ModelErrorKind, TokenUsage } from "./model-provider.ts";
 
 /** The way a query came in: endpoint 1, 2 or 3. */
@@ -6,6 +6,11 @@ export type QueryEndpoint = "query" | "query-stream" | "local";
 
 /** The limits on open event streams. */
 export type StreamLimit = keyof Pick<OperatorLimits, "streamsPerKey" | "streamsPerRun" | "streamsPerOrganisation">;
+
+/** Why a connection of a runtime was refused or closed: a limit of its key, or the reason of the close. */
+export type RuntimeRefusal =
+  | keyof typeof LINK_CLOSE
+  | keyof Pick<OperatorLimits, "connectionsPerKey" | "hellosPerMinute">;
 
 /** Counts what happens. Labels are closed sets, never a user's text; recording never throws. */
 export interface Metrics {
@@ -23,6 +28,10 @@ export interface Metrics {
   tokensUsed(provider: string, usage: TokenUsage): void;
   runtimeConnected(): void;
   runtimeDisconnected(): void;
+  /** A connection of a runtime was refused or closed: for a limit, by its name, or for the reason with which it was closed. */
+  runtimeRefused(reason: RuntimeRefusal): void;
+  /** A frame of a runtime was dropped: its connection had sent more than its limit. */
+  frameDropped(): void;
   /** A request of a query endpoint was accepted, or refused with a 4xx or 5xx. */
   queryAnswered(endpoint: QueryEndpoint, outcome: "accepted" | "joined" | HttpErrorCode): void;
   /** `disposed` when the stream has ended for whatever reason. */
@@ -43,6 +52,8 @@ export const silentMetrics: Metrics = {
   tokensUsed() {},
   runtimeConnected() {},
   runtimeDisconnected() {},
+  runtimeRefused() {},
+  frameDropped() {},
   queryAnswered() {},
   streamOpened: () => ({ [Symbol.dispose]() {} }),
   streamRefused() {},

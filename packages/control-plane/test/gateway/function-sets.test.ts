@@ -1,5 +1,6 @@
 import { LINK_CLOSE, LINK_VERSION, type FunctionManifest, type Manifest } from "@patchbay/protocol";
 import { afterEach, expect, test } from "vitest";
+import { silentMetrics } from "../../src/ports/metrics.ts";
 import { startGateway, type GatewayServer } from "../../../../test/support/gateway-server.ts";
 import { dialGateway, greetGateway, type HandRuntime } from "../../../../test/support/hand-runtime.ts";
 import { handManifest } from "../../../../test/support/hand-service.ts";
@@ -84,7 +85,7 @@ test("a restarted process of an older deployment stays old", async () => {
 test("without a deployment a new process counts as new, and what it widens is logged and counted", async () => {
   const log = recordingLog();
   let widened = 0;
-  const metrics = { runtimeConnected() {}, runtimeDisconnected() {}, accessWidened: () => void widened++ };
+  const metrics = { ...silentMetrics, accessWidened: () => void widened++ };
   server = await startGateway({ log, metrics });
   await connect("old", everyone);
   await connect("new", admins);

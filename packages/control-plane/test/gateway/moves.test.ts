@@ -1,3 +1,4 @@
+import { DEFAULT_LIMITS } from "@patchbay/protocol";
 import { afterEach, expect, test } from "vitest";
 import { gated } from "../../../../test/support/hand-service.ts";
 import { until } from "../../../../test/support/inbox.ts";
@@ -10,8 +11,8 @@ afterEach(() => cluster[Symbol.asyncDispose]());
 
 const echoed = { kind: "outcome", outcome: { ok: true, value: { text: "hello" } } };
 
-async function start(names: string[]): Promise<Replica[]> {
-  cluster = await startCluster(names);
+async function start(names: string[], options?: Parameters<typeof startCluster>[1]): Promise<Replica[]> {
+  cluster = await startCluster(names, options);
   return cluster.replicas;
 }
 
@@ -189,7 +190,8 @@ test("a call offered to a silent holder is undelivered in time, and not taken wh
 });
 
 test("runtimes that connect together are announced in few messages", async () => {
-  const [x] = await start(["x", "y"]);
+  const limits = { ...DEFAULT_LIMITS, connectionsPerKey: 200 };
+  const [x] = await start(["x", "y"], { limits });
   const count = 200;
   await Promise.all(Array.from({ length: count }, () => cluster.connectRuntime(x!)));
 

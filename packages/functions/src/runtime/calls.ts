@@ -6,6 +6,7 @@ import { encodeFrame, encodeResult } from "./frames.ts";
 import { createLedger } from "./ledger.ts";
 import type { Link } from "./link.ts";
 
+const RESEND_EVERY_MS = 1_000;
 /** A handler that returns within this time of its abort is not worth a line of the log. */
 const OVERRUN_MS = 1_000;
 
@@ -27,7 +28,7 @@ export interface Calls {
   query(frame: Extract<PlaneFrame, { type: "callQuery" }>, link: Link): void;
   cancel(callId: string, reason: string): void;
   acknowledge(callId: string): void;
-  /** Gives results whose link is gone to `link`. */
+  /** Gives results whose link is gone to `link`, at a quarter of the frames that it takes unasked. */
   resend(link: Link): void;
   /** Takes no further calls; resolves when none is held and every result is acknowledged. */
   drain(): Promise<void>;
@@ -154,6 +155,21 @@ export function createCalls(options: {
     else call.link.sendIfIdle(frame);
   }
 
+  function resend(link: Link): void {
+    if (!link.open) return;
+    let left = Math.ceil(link.framesPerSecond / 4);
+    for (const result of ledger.unacknowledged()) {
+      if (result.sender?.open) continue;
+      if (left-- === 0) {
+        // Of a call that it asks about, the control plane gets the result at once.
+        setTimeout(() => resend(link), RESEND_EVERY_MS).unref();
+        return;
+      }
+      result.sender = link;
+      link.send(result.frame);
+    }
+  }
+
   function settleDrain(): void {
     if (held.size === 0 && ledger.unacknowledgedCount === 0) drained?.resolve();
   }
@@ -178,13 +194,7 @@ export function createCalls(options: {
       ledger.acknowledge(callId);
       settleDrain();
     },
-    resend(link) {
-      for (const result of ledger.unacknowledged()) {
-        if (result.sender?.open) continue;
-        result.sender = link;
-        link.send(result.frame);
-      }
-    },
+    resend,
     drain() {
       draining = true;
       drained ??= Promise.withResolvers();

@@ -73,8 +73,8 @@ export function keepLinked(options: {
     if (!needed) return;
     // While it was open, attempts to replace it may have failed for long: their next one would come late.
     if (end.openMs > 0) soon();
-    const { level, message } = explainEnd(end);
-    const waitMs = backoff.nextMs({ lasting: level === "error" });
+    const { level, message, lasting } = explainEnd(end);
+    const waitMs = backoff.nextMs({ lasting });
     const retryInMs = Math.round(waitMs + (end.retryAfterMs ?? 0));
     log[level](message, { ...end, openMs: Math.round(end.openMs), retryInMs });
     retry ??= setTimeout(dial, retryInMs);

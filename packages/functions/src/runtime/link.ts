@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
-import { ErrorBody, LIMITS, parseJson, type PlaneFrame } from "@patchbay/protocol";
+import { DEFAULT_LIMITS, ErrorBody, LIMITS, parseJson, type PlaneFrame } from "@patchbay/protocol";
 import { WebSocket } from "ws";
 import type { Log } from "../log.ts";
 import { parsePlaneFrame } from "./frames.ts";
@@ -10,9 +10,11 @@ import type { Target } from "./target.ts";
 export interface Link {
   /** True from the control plane's welcome until either side closes. */
   readonly open: boolean;
+  /** Frames a second that the control plane takes unasked; it drops more. */
+  readonly framesPerSecond: number;
   /** Does nothing on a link that is not open. */
   send(text: string): void;
-  /** As `send`, but drops what would pile up behind a slow network. */
+  /** As `send`, but drops what would pile up behind a slow network, or what is more than half of `framesPerSecond`. */
   sendIfIdle(text: string): void;
   close(): void;
 }
@@ -50,6 +52,8 @@ export function openLink(target: Target, hello: string, events: LinkEvents, log:
   let transport: Socket | undefined;
   let beat: NodeJS.Timeout | undefined;
   let gathering = false;
+  let framesPerSecond = DEFAULT_LIMITS.framesPerSecond;
+  let unasked = { second: 0, count: 0 };
   let welcomedAt: number | undefined;
   let refusal: Pick<LinkEnd, "status" | "retryAfterMs"> = {};
   let failure = "";
@@ -64,8 +68,13 @@ export function openLink(target: Target, hello: string, events: LinkEvents, log:
       gather();
       socket.send(text);
     },
+    get framesPerSecond() {
+      return framesPerSecond;
+    },
     sendIfIdle(text) {
-      if (socket.bufferedAmount < IDLE_BYTES) link.send(text);
+      const second = Math.floor(performance.now() / 1_000);
+      if (unasked.second !== second) unasked = { second, count: 0 };
+      if (socket.bufferedAmount < IDLE_BYTES && unasked.count++ < framesPerSecond / 2) link.send(text);
     },
     close() {
       if (socket.readyState === WebSocket.OPEN) socket.close(1000);
@@ -88,6 +97,7 @@ export function openLink(target: Target, hello: string, events: LinkEvents, log:
     if (welcomedAt !== undefined) return;
     clearTimeout(impatience);
     welcomedAt = performance.now();
+    framesPerSecond = frame.framesPerSecond ?? framesPerSecond;
     beat = startHeartbeat(socket, () => transport?.bytesRead, frame.heartbeatMs, log);
     events.welcomed(link, frame.agentId);
   }

@@ -95,7 +95,13 @@ test("a refusal covers its attempt and older ones, and never shrinks", () => {
 
 test("a call that may have been forgotten is answered as unknown, so that it is not delivered again", async () => {
   const sent: string[] = [];
-  const link = { open: true, send: (text: string) => void sent.push(text), sendIfIdle() {}, close() {} };
+  const link = {
+    open: true,
+    send: (text: string) => void sent.push(text),
+    sendIfIdle() {},
+    close() {},
+    framesPerSecond: 200,
+  };
   const service = handService();
   const calls = createCalls({ service: () => service, concurrency: 16, log: silentLog, currentLink: () => link });
   const idAt = (time: number) => `call_${String(time).padStart(12, "0")}`;

@@ -3,6 +3,7 @@ import { LINK_CLOSE } from "@patchbay/protocol";
 import { expect, test } from "vitest";
 import { handService } from "../../../../test/support/hand-service.ts";
 import { until } from "../../../../test/support/inbox.ts";
+import { explainEnd } from "../../src/runtime/explain-end.ts";
 import { plane, runtimeOf } from "./hand-plane.ts";
 
 /** A log that keeps its errors. */
@@ -50,6 +51,15 @@ test.each([
 
   await link();
   expect(errors[0]).toContain(words);
+});
+
+test.each([
+  ["manifestRefused", true],
+  ["serviceConflict", false],
+  ["tooManyFrames", false],
+  ["goingAway", false],
+] as const)("whether a connection closed as %s may be refused for long is known: %s", (reason, lasting) => {
+  expect(explainEnd({ code: LINK_CLOSE[reason], reason: "", openMs: 0 })).toMatchObject({ lasting });
 });
 
 /** Pauses of this back-off are over at once as long as the runtime begins its series again; later ones outlast a test. */

@@ -27,7 +27,7 @@ export function manifestContract(place: MakePlace): void {
     await link(world, "connected");
     await world.store.runtimes.linkClosed(await link(world, "of a runtime that left"));
     const newest = { service: "desk", deployment: "v1", named: true, manifestHash: "the newest of a service" };
-    await world.store.runtimes.noteSet(world.agentId, newest, manifest);
+    await world.store.runtimes.noteSet(world.agentId, newest, manifest, { keyId: "key_1" });
 
     const gone: string[][] = [];
     for (let keep = 7; keep >= 0; keep--) {

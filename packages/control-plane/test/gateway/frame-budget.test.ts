@@ -1,0 +1,34 @@
+import { expect, test } from "vitest";
+import { FrameBudget } from "../../src/gateway/frame-budget.ts";
+
+function budgetAt(limits: { framesPerSecond: number; frameBurst: number }) {
+  const time = { now: 0 };
+  const budget = new FrameBudget(limits, () => time.now);
+  /** How many of so many frames pass. */
+  const passed = (count: number) => Array.from({ length: count }, () => budget.take()).filter((over) => !over).length;
+  return { time, budget, passed };
+}
+
+test("a burst passes at once, and then so many frames a second", () => {
+  const { time, passed } = budgetAt({ framesPerSecond: 200, frameBurst: 1_000 });
+
+  expect(passed(1_500)).toBe(1_000);
+  time.now = 500;
+  expect(passed(500)).toBe(100);
+  time.now = 60_000;
+  expect(passed(1_500)).toBe(1_000);
+});
+
+test("an excess goes on until the connection was quiet for as long as a burst takes to refill", () => {
+  const { time, budget, passed } = budgetAt({ framesPerSecond: 10, frameBurst: 20 });
+  passed(20);
+  expect(budget.take()).toEqual({ dropped: 1, forMs: 0 });
+
+  time.now = 1_900;
+  expect(passed(20)).toBe(19);
+  expect(budget.take()).toEqual({ dropped: 3, forMs: 1_900 });
+  time.now = 3_900;
+  passed(20);
+
+  expect(budget.take()).toEqual({ dropped: 1, forMs: 0 });
+});

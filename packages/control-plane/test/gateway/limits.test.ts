@@ -1,0 +1,232 @@
+import { LINK_CLOSE, type OperatorLimits } from "@patchbay/protocol";
+import { afterEach, expect, test, vi } from "vitest";
+import { silentMetrics } from "../../src/ports/metrics.ts";
+import { orderFor, startGateway, type GatewayServer } from "../../../../test/support/gateway-server.ts";
+import { dialGateway, greetGateway, helloFrom } from "../../../../test/support/hand-runtime.ts";
+import { until } from "../../../../test/support/inbox.ts";
+
+let server: GatewayServer;
+const counted = { refused: [] as string[], dropped: 0 };
+
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await server[Symbol.asyncDispose]();
+});
+
+async function start(limits: Partial<OperatorLimits> = {}): Promise<void> {
+  counted.refused = [];
+  counted.dropped = 0;
+  const metrics = {
+    ...silentMetrics,
+    runtimeRefused: (reason: string) => void counted.refused.push(reason),
+    frameDropped: () => void counted.dropped++,
+  };
+  server = await startGateway({ limits, metrics });
+}
+
+const greet = (instanceId: string) => greetGateway(server.port, helloFrom(instanceId));
+
+test("64 connections of a key that come at once are welcomed, and the next one is refused with 429", async () => {
+  await start();
+  const runtimes = await Promise.all(Array.from({ length: 64 }, (_, index) => greet(`instance-${index}`)));
+
+  expect(await dialGateway(server.port).refused).toBe(429);
+  expect(counted.refused).toEqual(["connectionsPerKey"]);
+  await greetGateway(server.port, helloFrom("another"), { Authorization: "Bearer other-key-of-a" });
+
+  runtimes[0]!.socket.close();
+  await runtimes[0]!.closed;
+  await greet("in its place");
+});
+
+test("of connections that come at once no more than the limit are welcomed", async () => {
+  await start({ connectionsPerKey: 5 });
+  const dialled = Array.from({ length: 20 }, () => dialGateway(server.port));
+
+  const answers = await Promise.all(
+    dialled.map(({ socket, refused }) => Promise.race([refused, new Promise((open) => socket.once("open", open))])),
+  );
+
+  expect(answers.filter((answer) => answer === 429)).toHaveLength(15);
+});
+
+test("connections of a key beyond those of a minute are refused with 429", async () => {
+  await start({ hellosPerMinute: 3 });
+  for (let i = 0; i < 3; i++) {
+    const runtime = await greet("instance-1");
+    runtime.socket.close();
+    await runtime.closed;
+  }
+
+  expect(await dialGateway(server.port).refused).toBe(429);
+  expect(counted.refused).toEqual(["hellosPerMinute"]);
+});
+
+const names = (count: number) => Array.from({ length: count }, (_, index) => `role-${index}`);
+const { manifest } = helloFrom("x");
+const [echo] = manifest.functions;
+const withRoles = (count: number, own: string[] = []) => ({
+  ...manifest,
+  roles: own,
+  functions: Array.from({ length: Math.ceil(count / 100) }, (_, index) => ({
+    ...echo,
+    name: `echo_${index}`,
+    roles: names(count).slice(index * 100, (index + 1) * 100),
+  })),
+});
+
+test("a function set with 200 roles is taken, and one with 100 roles of one function", async () => {
+  await start();
+  await greetGateway(server.port, { ...helloFrom("instance-1"), manifest: withRoles(200, names(50)) });
+  const [own] = withRoles(100).functions;
+  await greetGateway(server.port, { ...helloFrom("instance-1"), manifest: { ...manifest, functions: [own] } });
+
+  expect(counted.refused).toEqual([]);
+});
+
+const longText = { ...manifest, functions: [{ ...echo, description: "x".repeat(524_288) }] };
+
+test.each([
+  ["more roles than a service may have", withRoles(200, ["one-more"]), "201 roles exceed rolesPerService (200)"],
+  [
+    "a default role beyond them",
+    { ...withRoles(200), defaultRole: "one-more" },
+    "201 roles exceed rolesPerService (200)",
+  ],
+  [
+    "more roles than a function may have",
+    { ...manifest, functions: [{ ...echo, roles: names(101) }] },
+    "101 roles of echo exceed rolesPerFunction (100)",
+  ],
+  ["more bytes than a function set may have", longText, "bytes exceed manifestBytes (524288)"],
+] as const)("a function set with %s is refused with what to do", async (_, set, words) => {
+  await start();
+  const runtime = dialGateway(server.port);
+  runtime.socket.once("open", () => runtime.send({ ...helloFrom("instance-1"), manifest: set }));
+
+  const { code, reason } = await runtime.closed;
+
+  expect(code).toBe(LINK_CLOSE.manifestRefused);
+  expect(reason).toContain(words);
+  expect(reason).toMatch(/\)\. [A-Z].*\.$/);
+  expect(counted.refused).toEqual(["manifestRefused"]);
+  expect(server.store.opened).toEqual([]);
+});
+
+test("the operator's limits replace the defaults", async () => {
+  await start({ rolesPerService: 300, rolesPerFunction: 300, manifestBytes: 1_000_000 });
+
+  await greetGateway(server.port, { ...helloFrom("instance-1"), manifest: withRoles(250) });
+  await greetGateway(server.port, { ...helloFrom("instance-1"), manifest: longText });
+
+  expect(counted.refused).toEqual([]);
+});
+
+test("of function sets beyond the limit the oldest are deleted, and those of connected runtimes stay", async () => {
+  await start({ functionSetsPerAgent: 3 });
+  await greetGateway(server.port, helloFrom("connected", ["connected"]));
+  for (let i = 0; i < 5; i++) {
+    const runtime = await greetGateway(server.port, helloFrom(`instance-${i}`, [`function_${i}`]));
+    runtime.socket.close();
+    await until(() => server.store.closed.length === i + 1, "the end of the connection");
+  }
+  await greetGateway(server.port, helloFrom("last", ["last"]));
+
+  const { items } = await server.store.all.console.functions.sets("org", "agent-a", { limit: 10 });
+  const names = items.map(({ manifest: stored }) => stored.functions[0]!.name);
+  expect(names.toSorted()).toEqual(["connected", "function_4", "last"]);
+});
+
+const result = (callId: string) => ({ type: "result", callId, attempt: 1, outcome: { ok: true, value: 1 } });
+
+test("frames of a runtime's own accord beyond the burst are dropped and counted", async () => {
+  await start({ framesPerSecond: 1, frameBurst: 10 });
+  const arrived = vi.spyOn(server.store.all.calls, "arrive");
+  const runtime = await greet("instance-1");
+
+  for (let i = 0; i < 25; i++) runtime.send(result(`unknown-${i}`));
+  await until(() => counted.dropped === 15, "15 dropped frames");
+  await until(() => arrived.mock.calls.length === 10, "10 stored results");
+
+  expect(server.gateway.connectionCount()).toBe(1);
+});
+
+test("results of calls that were sent to the runtime, and answers to questions, do not count", async () => {
+  await start({ framesPerSecond: 1, frameBurst: 1 });
+  const runtime = await greetGateway(server.port, helloFrom("instance-1", ["echo"], 100));
+  runtime.send(result("unknown"));
+  const { signal } = new AbortController();
+  const orders = Array.from({ length: 50 }, () => orderFor("instance-1"));
+
+  const deliveries = Promise.all(orders.map((order) => server.gateway.deliver(order, { signal })));
+  for (const _ of orders) runtime.send(result((await runtime.next("call")).callId));
+
+  expect(await deliveries).toEqual(orders.map(() => ({ kind: "outcome", outcome: { ok: true, value: 1 } })));
+  const asked = orderFor("instance-1");
+  const recovered = server.gateway.recover(asked, { signal });
+  const { callId } = await runtime.next("callQuery");
+  runtime.send({ type: "callState", callId, attempt: 1, state: "running" });
+  runtime.send(result(callId));
+  expect(await recovered).toMatchObject({ kind: "outcome", outcome: { ok: true } });
+  expect(counted.dropped).toBe(0);
+});
+
+test("a second result of a call counts, and so does a second announcement that the runtime drains", async () => {
+  await start({ framesPerSecond: 1, frameBurst: 3 });
+  const runtime = await greet("instance-1");
+  const { signal } = new AbortController();
+  const order = orderFor("instance-1");
+  const delivery = server.gateway.deliver(order, { signal });
+  await runtime.next("call");
+  const drained = vi.spyOn(server.store, "linkDraining");
+
+  for (let i = 0; i < 3; i++) runtime.send(result(order.callId));
+  for (let i = 0; i < 3; i++) runtime.send({ type: "draining" });
+
+  await delivery;
+  await until(() => counted.dropped === 1, "the dropped frame");
+  expect(drained).toHaveBeenCalledTimes(1);
+});
+
+test("progress beyond the limit is dropped, and its call ends as ever", async () => {
+  await start({ framesPerSecond: 1, frameBurst: 3 });
+  const runtime = await greet("instance-1");
+  const { signal } = new AbortController();
+  const shown: unknown[] = [];
+  const order = orderFor("instance-1");
+  const delivery = server.gateway.deliver(order, { signal, onProgress: (data) => shown.push(data) });
+  await runtime.next("call");
+
+  for (let i = 0; i < 10; i++) runtime.send({ type: "progress", callId: order.callId, data: i });
+  runtime.send(result(order.callId));
+
+  expect(await delivery).toMatchObject({ kind: "outcome", outcome: { ok: true } });
+  expect(shown).toEqual([0, 1, 2]);
+  expect(counted.dropped).toBe(7);
+});
+
+test("a connection that goes on beyond its limit for ten seconds is closed, and says why", async () => {
+  await start({ framesPerSecond: 1, frameBurst: 20 });
+  const runtime = await greet("instance-1");
+  const flood = (count: number) => {
+    for (let i = 0; i < count; i++) runtime.send(result("unknown"));
+  };
+  flood(21);
+  await until(() => counted.dropped === 1, "the first dropped frame");
+
+  const now = performance.now.bind(performance);
+  vi.spyOn(performance, "now").mockImplementation(() => now() + 10_000);
+  flood(20);
+
+  expect(await runtime.closed).toEqual({ code: LINK_CLOSE.tooManyFrames, reason: "over 1 frames a second for 10 s" });
+  expect(counted.refused).toEqual(["tooManyFrames"]);
+});
+
+test("pings count: their answers would pile up where nobody reads them", async () => {
+  await start({ framesPerSecond: 1, frameBurst: 5 });
+  const runtime = await greet("instance-1");
+
+  for (let i = 0; i < 8; i++) runtime.socket.ping();
+
+  await until(() => counted.dropped === 3, "three pings beyond the limit");
+});
