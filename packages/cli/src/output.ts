@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { styleText } from "node:util";
-import { columnsOf, escapeControls, oneLine, padColumns } from "./text.ts";
+import { escapeControls } from "@patchbay/protocol";
+import { columnsOf, oneLine, padColumns } from "./text.ts";
 
 type Style = Parameters<typeof styleText>[0];
 
@@ -11,7 +12,7 @@ const OWN = `\u0000${randomUUID()}`;
 
 /** The one way to the terminal: control characters that are not of our own styles are escaped. */
 function printable(text: string): string {
-  return `${text.split(OWN).map(escapeControls).join(ESCAPE)}\n`;
+  return `${text.replaceAll("\r\n", "\n").split(OWN).map(escapeControls).join(ESCAPE)}\n`;
 }
 
 /** Writes a result to stdout. */

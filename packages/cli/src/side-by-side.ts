@@ -1,5 +1,6 @@
+import { escapeControls } from "@patchbay/protocol";
 import { paint, terminalWidth } from "./output.ts";
-import { charactersOf, columnsOf, escapeControls, padColumns } from "./text.ts";
+import { charactersOf, columnsOf, padColumns } from "./text.ts";
 
 const WIDEST = 100;
 const GAP = "  ";
@@ -46,7 +47,7 @@ function wrapRow(cells: readonly string[], widths: readonly number[]): string[] 
 
 /** Lines of at most `width` columns, broken between words where that is possible. */
 export function wrap(text: string, width: number): string[] {
-  return escapeControls(text)
+  return escapeControls(text.replaceAll("\r\n", "\n"))
     .trim()
     .split("\n")
     .flatMap((line) => wrapLine(line, width));

@@ -1,21 +1,9 @@
-/**
- * Control characters that text from outside must not send to a terminal: C0 but tab and newline, DEL, C1, line and
- * paragraph separators, and the marks that turn the direction of text.
- */
-// oxlint-disable-next-line no-control-regex
-const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+import { escapeControls } from "@patchbay/protocol";
 
-/** Text with its control characters written as `\u001b`, which JSON reads back. Newlines and tabs stay. */
-export function escapeControls(text: string): string {
-  return text.replaceAll("\r\n", "\n").replace(CONTROL, escaped);
-}
-
-/** As `escapeControls`, on one line: for text that must not begin a line of its own. */
+/** Text from outside on one line, with its control characters escaped: for what must not begin a line of its own. */
 export function oneLine(text: string): string {
-  return escapeControls(text).replace(/[\n\t]/g, (character) => (character === "\n" ? "\\n" : " "));
+  return escapeControls(text.replaceAll("\r\n", "\n")).replaceAll("\n", "\\n").replaceAll("\t", " ");
 }
-
-const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
 const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 

@@ -1,8 +1,9 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { escapeControls } from "@patchbay/protocol";
 import { expect, test } from "vitest";
 import { table } from "../src/output.ts";
-import { columnsOf, escapeControls, oneLine } from "../src/text.ts";
+import { columnsOf, oneLine } from "../src/text.ts";
 import { runCommand, startCommand, temporaryFolder } from "./support/command.ts";
 import { events, json, startFakeService } from "./support/fake-service.ts";
 import { serviceSource } from "./support/service-source.ts";
@@ -13,8 +14,8 @@ const EVIL = "x\u001b]0;owned\u0007\u009b2J\u001b[2J\u202e\n09:00:00  done    ru
 const CONTROL = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/;
 
 test("control characters are escaped so that JSON reads them back, newlines stay", () => {
-  expect(escapeControls("a\u001b[31m\r\nb\rc\u009b\u202e")).toBe("a\\u001b[31m\nb\\u000dc\\u009b\\u202e");
-  expect(oneLine("a\nb\tc")).toBe("a\\nb c");
+  expect(escapeControls("a\u001b[31m\nb\rc\u009b\u202e")).toBe("a\\u001b[31m\nb\\u000dc\\u009b\\u202e");
+  expect(oneLine("a\r\nb\tc")).toBe("a\\nb c");
   expect(JSON.parse(`"${escapeControls("\u009b\u007f")}"`)).toBe("\u009b\u007f");
 });
 

@@ -1,4 +1,5 @@
 import { writeSync } from "node:fs";
+import { escapeControls } from "@patchbay/protocol";
 import type { Log, LogFields } from "./ports/log.ts";
 
 const LEVELS = ["debug", "info", "warn", "error"] as const;
@@ -28,7 +29,7 @@ function logOf(least: number, bound: LogFields): Log {
 /** A log must not be what ends the service: what JSON cannot carry is left out, and a reader that went away is not missed. */
 function write(text: string): void {
   try {
-    writeSync(2, `${text}\n`);
+    writeSync(2, `${escapeControls(text)}\n`);
   } catch {
     // Nobody reads it any more.
   }

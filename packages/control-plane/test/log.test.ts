@@ -45,3 +45,12 @@ test("what JSON cannot carry costs the line its fields, not the service its life
 
   expect(lines.map(({ message }) => message)).toEqual(["odd", "next"]);
 });
+
+test("control characters that JSON leaves as they are reach no terminal", () => {
+  const module = new URL("../src/log.ts", import.meta.url).href;
+  const script = `import { createLog } from ${JSON.stringify(module)}; createLog().info("met", { role: "\\u009b2J\\u007f\\u202e" });`;
+  const { stderr } = spawnSync(process.execPath, ["--input-type=module", "--eval", script], { encoding: "utf8" });
+
+  expect(stderr).toContain('"role":"\\u009b2J\\u007f\\u202e"');
+  expect(JSON.parse(stderr)).toMatchObject({ role: "\u009b2J\u007f\u202e" });
+});

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { escapeControls } from "@patchbay/protocol";
 
 /** What a line says beside its message; never keys, queries, arguments or results. */
 export type LogFields = Record<string, unknown>;
@@ -31,7 +32,7 @@ export function createLog(options: { level?: LogLevel; fields?: LogFields; write
   const { level: lowest = "info", fields: common = {}, write = writeToStandardError } = options;
   const line = (level: LogLevel) => (message: string, fields?: LogFields) => {
     if (LEVELS.indexOf(level) < LEVELS.indexOf(lowest)) return;
-    write(`${toText({ time: new Date().toISOString(), level, message, ...common, ...fields })}\n`);
+    write(`${escapeControls(toText({ time: new Date().toISOString(), level, message, ...common, ...fields }))}\n`);
   };
   return {
     debug: line("debug"),

@@ -51,3 +51,12 @@ test("fields that JSON cannot carry do not stop a line", () => {
   expect(written((log) => log.info("odd", { big: 1n }))).toEqual([expect.objectContaining({ big: "1" })]);
   expect(written((log) => log.info("odd", { loop }))).toEqual([expect.objectContaining({ message: "odd" })]);
 });
+
+test("control characters that JSON leaves as they are reach no terminal", () => {
+  const lines: string[] = [];
+
+  createLog({ write: (line) => lines.push(line) }).info("met", { role: "\u009b2J\u007f\u202e" });
+
+  expect(lines[0]).toContain('"role":"\\u009b2J\\u007f\\u202e"');
+  expect(JSON.parse(lines[0] ?? "")).toMatchObject({ role: "\u009b2J\u007f\u202e" });
+});

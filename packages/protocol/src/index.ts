@@ -1,4 +1,5 @@
 export * from "./codes.ts";
+export * from "./escape-controls.ts";
 export * from "./events.ts";
 export * from "./exact-numbers.ts";
 export * from "./frames.ts";
