@@ -5,6 +5,7 @@ import { addAccountCommands } from "./commands/accounts.ts";
 import { addAuditCommand } from "./commands/audit.ts";
 import { addConnectCommand } from "./commands/connect.ts";
 import { addCredentialCommands } from "./commands/credentials.ts";
+import { addDatabaseCommands } from "./commands/db.ts";
 import { addDevCommand } from "./commands/dev.ts";
 import { addDoctorCommand } from "./commands/doctor.ts";
 import { addMemberCommands } from "./commands/members.ts";
@@ -42,6 +43,7 @@ function createProgram(): Command {
   addMemberCommands(program);
   addRecordCommands(program);
   addAuditCommand(program);
+  addDatabaseCommands(program);
   examples(
     program,
     "patchbay dev service.ts                 # everything in one process, for development",

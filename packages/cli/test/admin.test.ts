@@ -202,6 +202,22 @@ test("backup writes a copy that can be administered, and overwrites nothing", as
   expect((await admin.run("backup", file)).stderr).toContain("overwrites nothing");
 });
 
+test("db restore puts a backup back, and tells how many runs it ended", async () => {
+  await using admin = await administration();
+  const backup = join(admin.folder, "backup.db");
+  await admin.json("orgs", "create", "Acme");
+  await admin.json("backup", backup);
+  await admin.json("orgs", "create", "Later");
+
+  const refused = await admin.run("db", "restore", backup);
+  const restored = await admin.json("db", "restore", backup, "--force");
+
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("Add --force to replace it") });
+  expect(restored).toEqual({ file: backup, database: join(admin.folder, "patchbay.db"), endedRuns: 0 });
+  expect((await admin.json("orgs", "list")).items).toMatchObject([{ name: "Acme" }]);
+  expect((await admin.run("db", "end-runs")).stdout).toBe("Ended 0 runs that were in progress.\n");
+});
+
 test("members are invited, given another link, listed and removed, but not the last owner", async () => {
   await using admin = await administration();
   await admin.json("orgs", "create", "Acme");

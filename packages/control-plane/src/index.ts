@@ -26,4 +26,5 @@ export { ModelError } from "./ports/model-provider.ts";
 export type { Store } from "./ports/stores.ts";
 export type { Observer, QueryLine } from "./run/observer.ts";
 export { exportRun, type ExportedQuery, type ExportedRun } from "./run-export.ts";
+export { endOpenRuns, restoreBackup, type Restored } from "./restore.ts";
 export { inspectPostgres, openStore } from "./store/open.ts";

@@ -29,6 +29,7 @@ export const RUN_ERROR_CODES = [
   "cancelled",
   "thread_busy",
   "crash_loop",
+  "restored",
   "internal",
 ] as const;
 

@@ -71,12 +71,17 @@ export async function inspectPostgres(url: string): Promise<boolean> {
   return isPostgresUpToDate(url);
 }
 
+/** The file of an embedded database; undefined for one in memory or on a server. */
+export function embeddedFile(url: string): string | undefined {
+  return isPostgresUrl(url) ? undefined : sqliteFile(sqliteUrl(url));
+}
+
 /**
  * Keeps other servers off an embedded store until disposed. Throws `StoreInUse` when one is there. Tools that only open the
  * store do not ask for it; a store in memory needs none, and one on Postgres is there for several servers.
  */
 export async function lockStore(url: string): Promise<AsyncDisposable> {
-  const file = isPostgresUrl(url) ? undefined : sqliteFile(sqliteUrl(url));
+  const file = embeddedFile(url);
   return file === undefined ? { async [Symbol.asyncDispose]() {} } : lockSqliteFile(file);
 }
 
