@@ -1,6 +1,7 @@
 import type { LiveEvent, RunEvent } from "@patchbay/protocol";
 import { describe, expect, test } from "vitest";
 import { callsOf, exchangesOf, NOTHING_TOLD, shownTitle, tell } from "../../src/pages/conversation/exchange.ts";
+import { joined } from "../../src/pages/conversation/thread-parts.ts";
 import { runSummary } from "./parts.ts";
 
 type AnyEvent = RunEvent | LiveEvent;
@@ -107,11 +108,6 @@ describe("a thread", () => {
 
   test("pairs queries with their answers, and leaves those open that failed", () => {
     const exchanges = exchangesOf({
-      threadId: "thr_1",
-      sessionId: null,
-      title: "t",
-      createdAt: "2026-01-01T00:00:00.000Z",
-      updatedAt: "2026-01-01T00:00:00.000Z",
       messages: [message("user", "run_1"), message("assistant", "run_1"), message("user", "run_2")],
       runs: [runSummary({ runId: "run_1" }), runSummary({ runId: "run_2", status: "failed" })],
     });
@@ -120,6 +116,25 @@ describe("a thread", () => {
       ["user run_1", "assistant run_1", "succeeded"],
       ["user run_2", undefined, "failed"],
     ]);
+  });
+
+  test("is one conversation, oldest query first, whatever parts it was read in", () => {
+    const part = (name: string) => ({
+      threadId: "thr_1",
+      sessionId: null,
+      title: "t",
+      createdAt: "2026-01-01T00:00:00.000Z",
+      updatedAt: "2026-01-01T00:00:00.000Z",
+      messages: [message("user", `${name}_1`), message("user", `${name}_2`)],
+      runs: [runSummary({ runId: `${name}_1` }), runSummary({ runId: `${name}_2` })],
+      figures: { queries: 4, inputTokens: 0, outputTokens: 0, costUsd: 0 },
+      nextCursor: null,
+    });
+
+    const thread = joined([part("new"), part("old")]);
+
+    expect(exchangesOf(thread!).map(({ run }) => run.runId)).toEqual(["old_1", "old_2", "new_1", "new_2"]);
+    expect(joined([])).toBeUndefined();
   });
 
   test("shows that its title was cut", () => {

@@ -1,6 +1,13 @@
 import type { JsonValue } from "@patchbay/protocol";
 
-const SHOWN_BYTES = 32 * 1024;
+const MOST_BYTES = 32 * 1024;
+const LEAST_BYTES = 1024;
+const BYTES_OF_TRACE = 1_048_576;
+
+/** How much is shown of each payload of a trace, so that a run with hundreds of calls is not an answer of many megabytes. */
+export function shownBytes(payloads: number): number {
+  return Math.min(MOST_BYTES, Math.max(LEAST_BYTES, Math.floor(BYTES_OF_TRACE / payloads)));
+}
 
 /** A payload as a span shows it: whole, or the beginning of its text. The log of a run has all of it. */
 export interface Payload {
@@ -8,11 +15,11 @@ export interface Payload {
   truncated: boolean;
 }
 
-export function payloadOf(value: JsonValue): Payload {
+export function payloadOf(value: JsonValue, mostBytes: number): Payload {
   const text = typeof value === "string" ? value : JSON.stringify(value);
-  if (text.length * 3 <= SHOWN_BYTES) return { value, truncated: false };
+  if (text.length * 3 <= mostBytes) return { value, truncated: false };
   const bytes = Buffer.from(text);
-  if (bytes.length <= SHOWN_BYTES) return { value, truncated: false };
+  if (bytes.length <= mostBytes) return { value, truncated: false };
   // As part of a stream, a character that is cut in two is left out.
-  return { value: new TextDecoder().decode(bytes.subarray(0, SHOWN_BYTES), { stream: true }), truncated: true };
+  return { value: new TextDecoder().decode(bytes.subarray(0, mostBytes), { stream: true }), truncated: true };
 }

@@ -22,17 +22,24 @@ const SAME_MOMENT_MS = 1;
 
 export type Ending = Pick<Span, "state"> & Partial<Pick<Span, "rule" | "why" | "code" | "errorMessage">>;
 
+/** A run with the bytes that are shown of each payload. */
+export interface ShownParts extends RunParts {
+  shownBytes: number;
+}
+
 interface Bar extends Stretch, Pick<Span, "id" | "parentId" | "kind" | "name"> {
   ending: Ending;
   /** Where the waiting at its beginning was over. */
   waitedUntil?: number | undefined;
   input?: JsonValue | undefined;
   output?: JsonValue | undefined;
+  /** Given where there are payloads. */
+  shownBytes?: number;
   attributes?: Span["attributes"];
 }
 
 /** The whole of the run. */
-export function querySpan({ run, resumedAt }: RunParts): Span {
+export function querySpan({ run, resumedAt, shownBytes }: ShownParts): Span {
   const { query, context, analysisMode, maxTokens, temperature } = run.request;
   return spanOf(run.createdAt, {
     id: run.runId,
@@ -43,6 +50,7 @@ export function querySpan({ run, resumedAt }: RunParts): Span {
     to: run.finishedAt,
     ending: runEnding(run),
     input: { query, context },
+    shownBytes,
     output: run.result?.success ? run.result.response : undefined,
     attributes: {
       ...(run.role !== undefined && { role: run.role }),
@@ -70,13 +78,14 @@ export function queueSpan({ run }: RunParts): Span | undefined {
   });
 }
 
-export function turnSpan(parts: RunParts, turn: TimedTurn, stretch: Stretch, ending: Ending): Span {
+export function turnSpan(parts: ShownParts, turn: TimedTurn, stretch: Stretch, ending: Ending): Span {
   const { usage, costMicros, provider, model, warnings, step } = turn;
   const said = turn.messages.find((message) => message.role === "assistant");
   const calls = said?.calls.map(({ name, arguments: input }) => ({ name, arguments: input })) ?? [];
   return spanOf(parts.run.createdAt, {
     ...turnBar(parts, step, model, stretch),
     ending,
+    shownBytes: parts.shownBytes,
     output: { ...(said && said.text !== "" && { text: said.text }), ...(calls.length > 0 && { calls }) },
     attributes: {
       step,
@@ -118,7 +127,7 @@ const turnId = (runId: string, step: number): string => `${runId}:turn:${step}`;
 /** A plan is followed by the word to go ahead. */
 export const isPlan = ({ messages }: TimedTurn): boolean => messages.length > 1;
 
-export function callSpan(parts: RunParts, call: TimedCall, manifest: Manifest | undefined): Span {
+export function callSpan(parts: ShownParts, call: TimedCall, manifest: Manifest | undefined): Span {
   const { run } = parts;
   const { outcome, attempt, instanceId, callId, functionName } = call;
   const stretch = { from: call.createdAt, to: call.finishedAt ?? run.finishedAt };
@@ -132,6 +141,7 @@ export function callSpan(parts: RunParts, call: TimedCall, manifest: Manifest | 
     ending: callEnding(parts, call, manifest),
     waitedUntil: firstSentAt(call),
     input: call.arguments,
+    shownBytes: parts.shownBytes,
     output: outcome?.ok ? outcome.value : undefined,
     attributes: {
       ...(instanceId !== undefined && { runtime: instanceId }),
@@ -177,11 +187,11 @@ function resumedIn({ resumedAt }: RunParts, { from, to }: Stretch): { resumed?: 
 /** A bar of the waterfall: its times counted from the run's acceptance, its payloads cut. */
 export function spanOf(
   acceptedAt: number,
-  { from, to, ending, waitedUntil, input, output, attributes, ...bar }: Bar,
+  { from, to, ending, waitedUntil, input, output, shownBytes = 0, attributes, ...bar }: Bar,
 ): Span {
   const shown = {
-    input: input === undefined ? undefined : payloadOf(input),
-    output: output === undefined ? undefined : payloadOf(output),
+    input: input === undefined ? undefined : payloadOf(input, shownBytes),
+    output: output === undefined ? undefined : payloadOf(output, shownBytes),
   };
   const truncated = [shown.input, shown.output].some((payload) => payload?.truncated);
   const startMs = Math.max(0, from - acceptedAt);

@@ -3,7 +3,18 @@ import type { RunTrace, Span } from "@patchbay/protocol/console";
 import type { RunParts, TimedTurn } from "../ports/console-runs.ts";
 import { visibleFunctions } from "../run/access.ts";
 import { callAttempts, turnAttempts } from "./attempts.ts";
-import { askedSpan, callSpan, isPlan, queueSpan, querySpan, runEnding, turnSpan, within } from "./spans.ts";
+import { shownBytes } from "./payload.ts";
+import {
+  askedSpan,
+  callSpan,
+  isPlan,
+  queueSpan,
+  querySpan,
+  runEnding,
+  type ShownParts,
+  turnSpan,
+  within,
+} from "./spans.ts";
 
 /** A run with the bars of its waterfall, told from what is stored. `manifest`: the function set it began with, where that is kept. */
 export function traceOf(parts: RunParts, manifest: Manifest | undefined): RunTrace {
@@ -22,14 +33,15 @@ export function traceOf(parts: RunParts, manifest: Manifest | undefined): RunTra
     analysisMode: request.analysisMode,
     manifestHash: manifestHash ?? null,
     deadlineAt: new Date(run.deadlineAt).toISOString(),
-    spans: spansOf(parts, manifest),
+    // The query and each call have an input and an output, a turn has an output.
+    spans: spansOf({ ...parts, shownBytes: shownBytes(2 + turns.length + 2 * parts.calls.length) }, manifest),
     visible: visible.map(({ name }) => name).toSorted(),
     hidden: hidden.map(({ name }) => name).toSorted(),
   };
 }
 
 /** Parents before children, in the order in which they began. */
-function spansOf(parts: RunParts, manifest: Manifest | undefined): Span[] {
+function spansOf(parts: ShownParts, manifest: Manifest | undefined): Span[] {
   const { run, turns, calls } = parts;
   const queue = queueSpan(parts);
   const spans = [querySpan(parts), ...(queue ? [queue] : [])];

@@ -1,6 +1,13 @@
 import type { RunStatus } from "@patchbay/protocol";
-import type { ConsoleSession, ConsoleThread, LogEvent, RunSource, RunSummary } from "@patchbay/protocol/console";
-import type { CallRecord, RunRecord, TurnRecord, TurnTiming } from "./records.ts";
+import type {
+  ConsoleSession,
+  ConsoleThread,
+  ConsoleThreadDetail,
+  LogEvent,
+  RunSource,
+  RunSummary,
+} from "@patchbay/protocol/console";
+import type { CallRecord, RunEnding, RunRecord, TurnRecord, TurnTiming } from "./records.ts";
 
 /** Where a list is read, and how much of it. */
 export interface PageAsked {
@@ -53,7 +60,7 @@ export interface TimedCall extends CallRecord {
 /** All that is stored of a run but its events, at one moment of the database's clock. */
 export interface RunParts {
   now: number;
-  run: RunRecord;
+  run: Omit<RunRecord, "result"> & { result?: RunEnding };
   summary: RunSummary;
   turns: TimedTurn[];
   calls: TimedCall[];
@@ -66,8 +73,6 @@ export interface RunParts {
 export interface RunReads {
   /** Newest first. */
   list(orgId: string, agentId: string, asked: RunFilter & PageAsked): Promise<PageOf<RunSummary>>;
-  /** In the order of the thread. */
-  ofThread(orgId: string, agentId: string, threadId: string): Promise<RunSummary[]>;
   parts(orgId: string, agentId: string, runId: string): Promise<RunParts | undefined>;
   /** Stored events, oldest first, about a megabyte of them at most. Undefined when there is no such run. */
   log(orgId: string, agentId: string, runId: string, asked: PageAsked): Promise<PageOf<LogEvent> | undefined>;
@@ -80,6 +85,11 @@ export interface ThreadReads {
     agentId: string,
     asked: { sessionId?: string | undefined; q?: string | undefined } & PageAsked,
   ): Promise<PageOf<ConsoleThread>>;
+  /**
+   * The newest queries of a thread, in its order; `nextCursor` leads to earlier ones. Undefined when the organisation's agent has
+   * no such thread.
+   */
+  get(orgId: string, agentId: string, threadId: string, asked: PageAsked): Promise<ConsoleThreadDetail | undefined>;
   /** Whether the organisation's agent has such a thread. */
   exists(orgId: string, agentId: string, threadId: string): Promise<boolean>;
 }

@@ -58,6 +58,9 @@ export interface RunRecord {
   result?: QueryResponse;
 }
 
+/** How a run ended: its result without its function calls, which may be megabytes. */
+export type RunEnding = Omit<QueryResponse, "toolInteractions">;
+
 /** One stored model turn: what the loop needs to go on after a crash. */
 export interface TurnRecord {
   step: number;

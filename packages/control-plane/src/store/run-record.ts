@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import type { RunRecord } from "../ports/records.ts";
 import { fromJson, present } from "./columns.ts";
 import type { RunRow } from "./run-tables.ts";
@@ -26,6 +27,9 @@ export const RUN_COLUMNS = [
   "deadline_at",
   "result",
 ] as const satisfies readonly (keyof RunRow)[];
+
+/** How a run ended. The result of an earlier run has the same members, and its calls. */
+export const ENDING = sql<RunRow["ending"]>`coalesce(runs.ending, runs.result)`;
 
 export function toRunRecord(row: Pick<RunRow, (typeof RUN_COLUMNS)[number]>): RunRecord {
   return {

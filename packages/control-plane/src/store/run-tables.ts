@@ -1,7 +1,7 @@
 import type { CallOutcome, JsonValue, QueryResponse, RunStatus } from "@patchbay/protocol";
 import type { Generated, Selectable } from "kysely";
 import type { Message } from "../ports/model-provider.ts";
-import type { EarlierAttempt, RunRequest, TurnTiming } from "../ports/records.ts";
+import type { EarlierAttempt, RunEnding, RunRequest, TurnTiming } from "../ports/records.ts";
 import type { Json } from "./columns.ts";
 
 /** One query. Times are milliseconds of the database's clock. */
@@ -32,6 +32,8 @@ export interface RunRow {
   finished_at: number | null;
   deadline_at: number;
   result: Json<QueryResponse> | null;
+  /** The result without its function calls. Null for runs that ended before there was such a column, or as they began. */
+  ending: Json<RunEnding> | null;
   history: Json<Message[]> | null;
   /** The turn that was asked for when the run ended without it. */
   unanswered: Json<TurnTiming> | null;

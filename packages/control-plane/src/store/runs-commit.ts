@@ -1,6 +1,6 @@
-import type { CallOutcome } from "@patchbay/protocol";
+import type { CallOutcome, QueryResponse } from "@patchbay/protocol";
 import { type RawBuilder, sql } from "kysely";
-import type { CallRecord } from "../ports/records.ts";
+import type { CallRecord, RunEnding } from "../ports/records.ts";
 import {
   LeaseLost,
   StoreUnavailable,
@@ -113,6 +113,7 @@ async function advance(trx: Engine, { runId, fence }: Lease, { events = [], fini
         ...by,
         status: finish.status,
         result: finish.result ? toJson(finish.result) : null,
+        ending: finish.result ? toJson(endingOf(finish.result)) : null,
         history: toJson(finish.history),
         unanswered: finish.unanswered ? toJson(finish.unanswered) : null,
       })
@@ -122,15 +123,20 @@ async function advance(trx: Engine, { runId, fence }: Lease, { events = [], fini
   return { runId, orgId: row.org_id, agentId: row.agent_id, keyId: row.key_id, ...present({ role: row.role }) };
 }
 
+function endingOf({ toolInteractions: _calls, ...ending }: QueryResponse): RunEnding {
+  return ending;
+}
+
 type Advance = Lease & { events: number };
 
 const goOn = statement((p: Advance, engine) => advanced(engine, p));
 
-const end = statement((p: Advance & Pick<RunRow, "status" | "result" | "history" | "unanswered">, engine) =>
+const end = statement((p: Advance & Pick<RunRow, "status" | "result" | "ending" | "history" | "unanswered">, engine) =>
   advanced(engine, p).set({
     status: p.status,
     finished_at: engine.dialect.now,
     result: p.result,
+    ending: p.ending,
     history: p.history,
     unanswered: p.unanswered,
     owner: null,

@@ -143,7 +143,24 @@ function spendingOf(row: SpendingRow): Pick<TurnRecord, "step" | "usage" | "cost
   };
 }
 
-export function toCallRecord(row: CallRow): CallRecord {
+/** What shows a call needs: not the answer that waits to become its outcome, which may be as large. */
+export const CALL_COLUMNS = [
+  "id",
+  "step",
+  "position",
+  "model_call_id",
+  "function_name",
+  "arguments",
+  "instance_id",
+  "attempt",
+  "sent_at",
+  "attempts",
+  "outcome",
+  "created_at",
+  "finished_at",
+] as const satisfies readonly (keyof CallRow)[];
+
+export function toCallRecord(row: Pick<CallRow, (typeof CALL_COLUMNS)[number]>): CallRecord {
   return {
     callId: row.id,
     step: row.step,

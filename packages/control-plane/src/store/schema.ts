@@ -1,12 +1,11 @@
 import type { DatabaseConnection, Generated, Kysely } from "kysely";
 import type { AccessChanges, Manifest, Widening } from "@patchbay/protocol";
-import type { ConsoleRole } from "@patchbay/protocol/console";
-import type { LinkKind } from "../ports/console-store.ts";
 import type { Message } from "../ports/model-provider.ts";
 import type { ModelRetry } from "../ports/records.ts";
 import type { CredentialKind } from "../ports/stores.ts";
 import type { AuditTableRow } from "./audit-row.ts";
 import type { Json } from "./columns.ts";
+import type { LinkTableRow, MemberTableRow, SessionTableRow } from "./console/member-rows.ts";
 import type { DatabaseFiles } from "./database-files.ts";
 import type { StoreDialect } from "./dialect/dialect.ts";
 import type { CallTable, RunRow } from "./run-tables.ts";
@@ -133,41 +132,8 @@ export interface Schema {
   };
   audit: AuditTableRow;
   members: MemberTableRow;
-  /** Open sessions of the console. Their secrets, and those of links, are stored as hashes alone. */
-  console_sessions: {
-    hash: string;
-    org_id: string;
-    member_id: string;
-    created_at: number;
-    last_seen_at: number;
-    confirmed_until: number;
-    expires_at: number;
-  };
-  console_links: {
-    hash: string;
-    kind: LinkKind;
-    /** These are null for setting up. */
-    org_id: string | null;
-    member_id: string | null;
-    /** The member who made it; null for links made by a command. */
-    created_by: string | null;
-    created_at: number;
-    expires_at: number;
-    used_at: number | null;
-  };
-}
-
-/** Someone who may sign in to the console, until removed. */
-export interface MemberTableRow {
-  id: string;
-  org_id: string;
-  email: string | null;
-  name: string;
-  role: ConsoleRole;
-  password_hash: string | null;
-  created_at: number;
-  last_seen_at: number | null;
-  removed_at: number | null;
+  console_sessions: SessionTableRow;
+  console_links: LinkTableRow;
 }
 
 interface Spending {

@@ -4,6 +4,7 @@ import { fromJson, isoTime } from "./columns.ts";
 import { releaseHolds } from "./credits.ts";
 import { olderThan } from "./console/keyset.ts";
 import { toCursor } from "./page-cursor.ts";
+import { ENDING } from "./run-record.ts";
 import type { RunRow } from "./run-tables.ts";
 import type { Engine, ThreadRow } from "./schema.ts";
 import { ofRoles, summariesOf, threadsOfRoles } from "./thread-roles.ts";
@@ -42,7 +43,7 @@ export function threadStore(engine: Engine): ThreadStore {
       if (!summary) return undefined;
       const runs = await db
         .selectFrom("runs")
-        .select(["id", "status", "request", "result", "created_at", "finished_at"])
+        .select(["id", "status", "request", ENDING.as("ending"), "created_at", "finished_at"])
         .where("thread_id", "=", threadId)
         .$if(roles !== undefined, (pinned) => pinned.where((eb) => ofRoles(eb, roles!)))
         .orderBy("position")
@@ -97,7 +98,7 @@ async function lockUnfinished({ db }: Engine, threadId: string): Promise<{ runId
   return runs.map((run) => ({ runId: run.id, orgId: run.org_id }));
 }
 
-function toSummary(row: ThreadRow): ThreadSummary {
+export function toSummary(row: ThreadRow): ThreadSummary {
   return {
     threadId: row.id,
     sessionId: row.session_id,
@@ -107,12 +108,12 @@ function toSummary(row: ThreadRow): ThreadSummary {
   };
 }
 
-function toMessages(
-  run: Pick<RunRow, "id" | "status" | "request" | "result" | "created_at" | "finished_at">,
+export function toMessages(
+  run: Pick<RunRow, "id" | "status" | "request" | "ending" | "created_at" | "finished_at">,
 ): ThreadDetail["messages"] {
   const { query } = fromJson(run.request);
   const asked = { role: "user" as const, content: query, runId: run.id, createdAt: isoTime(run.created_at) };
-  if (run.status !== "succeeded" || run.result === null || run.finished_at === null) return [asked];
-  const { response } = fromJson(run.result);
+  if (run.status !== "succeeded" || run.ending === null || run.finished_at === null) return [asked];
+  const { response } = fromJson(run.ending);
   return [asked, { role: "assistant", content: response, runId: run.id, createdAt: isoTime(run.finished_at) }];
 }

@@ -233,6 +233,22 @@ test("the bar that another replica ended says that the run was resumed", async (
   expect(spanOf(trace, "turn").attributes["resumed"]).toBeUndefined();
 });
 
+test("the bars of a run with 256 large results are about a megabyte, each cut alike", async () => {
+  const result = "x".repeat(30_000);
+  const turns = Array.from({ length: 8 }, (_, turn) => ({
+    calls: Array.from({ length: 32 }, (_call, i): [string, object] => ["look_up", { order: turn * 32 + i }]),
+  }));
+  await using desk = await startDesk([...turns, { text: "Done." }], () => ok(result));
+
+  const trace = await desk.trace((await desk.query("Hi")).runId);
+
+  const calls = trace.spans.filter(({ kind }) => kind === "call");
+  expect(calls).toHaveLength(256);
+  expect(calls.every(({ attributes }) => attributes["truncated"] === true)).toBe(true);
+  expect(new Set(calls.map(({ output }) => String(output).length)).size).toBe(1);
+  expect(JSON.stringify(trace).length).toBeLessThan(1.25 * 1_048_576);
+});
+
 test("a large payload is cut between characters, and the bar says so", async () => {
   const large = `${"a".repeat(32 * 1024 - 1)}ééé`;
   await using desk = await startDesk([{ calls: [["look_up", {}]] }, { text: "Done." }], () => ok({ large }));

@@ -9,6 +9,7 @@ import { consoleFunctionContract } from "./contract/console-functions.ts";
 import { consoleAuditContract } from "./contract/console-audit.ts";
 import { consoleCreditContract } from "./contract/console-credits.ts";
 import { figureContract } from "./contract/console-figures.ts";
+import { consoleRunPartsContract } from "./contract/console-run.ts";
 import { consoleRunContract } from "./contract/console-runs.ts";
 import { consoleThreadContract } from "./contract/console-threads.ts";
 import { creditContract } from "./contract/credits.ts";
@@ -50,6 +51,7 @@ export function storeContract(makePlace: MakePlace): void {
   describe("agents in the console", () => consoleAgentContract(makePlace));
   describe("functions in the console", () => consoleFunctionContract(makePlace));
   describe("runs in the console", () => consoleRunContract(makePlace));
+  describe("one run in the console", () => consoleRunPartsContract(makePlace));
   describe("threads and sessions in the console", () => consoleThreadContract(makePlace));
   describe("figures over a time", () => figureContract(makePlace));
   describe("credits over a time", () => consoleCreditContract(makePlace));

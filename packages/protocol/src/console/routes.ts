@@ -138,7 +138,8 @@ export const CONSOLE_ROUTES = {
   },
   "GET /agents/:agent_id/threads/:thread_id": {
     needs: "viewer",
-    summary: "A thread with its messages and runs",
+    summary: "A thread with its messages and runs, the newest part first",
+    query: z.object(paging),
     answer: runs.ConsoleThreadDetail,
   },
   "DELETE /agents/:agent_id/threads/:thread_id": {

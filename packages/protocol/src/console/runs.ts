@@ -119,7 +119,18 @@ export const ConsoleThread = z.object({
 export type ConsoleThread = z.infer<typeof ConsoleThread>;
 export const ConsoleThreadPage = pageOf(ConsoleThread);
 
-export const ConsoleThreadDetail = ThreadDetail.extend({ runs: z.array(RunSummary) });
+/** Part of a thread, its newest queries first: messages and runs are in the thread's order, and `nextCursor` leads to earlier ones. */
+export const ConsoleThreadDetail = ThreadDetail.extend({
+  runs: z.array(RunSummary),
+  /** Of all its queries. */
+  figures: z.object({
+    queries: z.number(),
+    inputTokens: z.number(),
+    outputTokens: z.number(),
+    costUsd: z.number(),
+  }),
+  nextCursor: z.string().nullable(),
+});
 export type ConsoleThreadDetail = z.infer<typeof ConsoleThreadDetail>;
 
 export const ConsoleSession = z.object({

@@ -126,7 +126,7 @@ export interface PastExchange {
 }
 
 /** The exchanges of a thread, oldest first. */
-export function exchangesOf({ messages, runs }: ConsoleThreadDetail): PastExchange[] {
+export function exchangesOf({ messages, runs }: Pick<ConsoleThreadDetail, "messages" | "runs">): PastExchange[] {
   const byId = new Map(runs.map((run) => [run.runId, run]));
   const answers = new Map(
     messages.flatMap(({ role, runId, content }) => (role === "assistant" ? [[runId, content]] : [])),

@@ -1,10 +1,10 @@
-import { useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import { api } from "../../api/api.ts";
-import { resource } from "../../api/queries.ts";
 import { useSignal } from "../../state/signal.ts";
 import { exchangesOf, type PastExchange } from "../conversation/exchange.ts";
+import { threadParts } from "../conversation/thread-parts.ts";
 import { createLane, isRunning, type Lane, type LiveExchange } from "./lane.ts";
 
 const route = getRouteApi("/shell/agents/$agentId/playground");
@@ -30,12 +30,7 @@ export function useLane(agentId: string, param: "thread" | "thread2"): ShownLane
   const navigate = route.useNavigate();
   const [lane] = useState(() => createLane({ agentId, cancel: (runId) => cancelRun(agentId, runId) }, inUrl));
   const { threadId, exchanges } = useSignal(lane.state);
-  const thread = useQuery({
-    ...resource("/agents/:agent_id/threads/:thread_id", {
-      params: { agent_id: agentId, thread_id: threadId ?? "" },
-    }),
-    enabled: threadId !== undefined,
-  });
+  const thread = useInfiniteQuery({ ...threadParts(agentId, threadId ?? ""), enabled: threadId !== undefined });
   const followed = new Set(exchanges.map(({ runId }) => runId));
   const past = thread.data ? exchangesOf(thread.data).filter(({ run }) => !followed.has(run.runId)) : [];
   const running = past.filter(({ run }) => run.finishedAt === null);

@@ -17,7 +17,7 @@ interface EraseThreadProps {
 }
 
 /** Asks before what cannot be undone. */
-export function EraseThread({ agentId, thread: { threadId, title, runs }, onClose }: EraseThreadProps) {
+export function EraseThread({ agentId, thread: { threadId, title, runs, figures }, onClose }: EraseThreadProps) {
   const navigate = useNavigate();
   const queries = useQueryClient();
   const erase = useMutation({
@@ -48,7 +48,7 @@ export function EraseThread({ agentId, thread: { threadId, title, runs }, onClos
       <div className="grid gap-3">
         <p>
           “<span className="font-medium">{shownTitle(title)}</span>” and{" "}
-          {runs.length === 1 ? "its query" : `all ${runs.length} queries in it`}
+          {figures.queries === 1 ? "its query" : `all ${figures.queries} queries in it`}
           go, with all messages, events and calls. This cannot be undone. What they cost stays in the ledger; the audit
           log keeps that the thread was erased.
         </p>

@@ -1,17 +1,18 @@
 import type { ConsoleThreadDetail } from "@patchbay/protocol/console";
-import { useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { lazy, Suspense, useState, type ReactNode } from "react";
-import { resource } from "../../api/queries.ts";
+import { Button } from "../../ui/button.tsx";
 import { Card } from "../../ui/card.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
 import { Count, Money, Time } from "../../ui/figures.tsx";
 import { GuardedButton, GuardedLink } from "../../ui/guarded-button.tsx";
 import { PageHeader } from "../../ui/page-header.tsx";
-import { ErrorState, Loading, Skeleton } from "../../ui/states.tsx";
+import { ErrorState, Fault, Loading, Skeleton } from "../../ui/states.tsx";
 import { Asked } from "../conversation/asked.tsx";
 import { exchangesOf, shownTitle } from "../conversation/exchange.ts";
 import { PastAnswer } from "../conversation/past-exchange.tsx";
+import { threadParts } from "../conversation/thread-parts.ts";
 
 const EraseThread = lazy(async () => ({ default: (await import("./erase-thread.tsx")).EraseThread }));
 
@@ -21,9 +22,7 @@ const route = getRouteApi("/shell/agents/$agentId/threads/$threadId");
 export function ThreadPage() {
   const { agentId, threadId } = route.useParams();
   const [erasing, setErasing] = useState(false);
-  const thread = useQuery(
-    resource("/agents/:agent_id/threads/:thread_id", { params: { agent_id: agentId, thread_id: threadId } }),
-  );
+  const thread = useInfiniteQuery(threadParts(agentId, threadId));
   if (thread.error && !thread.data)
     return (
       <>
@@ -59,7 +58,19 @@ export function ThreadPage() {
         }
       />
       <div className="grid min-w-0 items-start gap-5 xl:grid-cols-[minmax(0,1fr)_22rem]">
-        <Conversation thread={thread.data} />
+        <div className="grid min-w-0 gap-6">
+          {thread.hasNextPage && (
+            <Button
+              className="justify-self-center"
+              busy={thread.isFetchingNextPage}
+              onClick={() => void thread.fetchNextPage()}
+            >
+              Show earlier queries
+            </Button>
+          )}
+          <Fault error={thread.isFetchNextPageError ? thread.error : null} />
+          <Conversation thread={thread.data} />
+        </div>
         <div className="min-w-0 max-xl:order-first xl:sticky xl:top-17">
           <About agentId={agentId} threadId={threadId} thread={thread.data} />
         </div>
@@ -112,8 +123,7 @@ function About({
   threadId: string;
   thread: ConsoleThreadDetail | undefined;
 }) {
-  const sum = (figure: "inputTokens" | "outputTokens" | "costUsd") =>
-    thread ? thread.runs.reduce((total, run) => total + run[figure], 0) : null;
+  const figures = thread?.figures;
   const waiting = <Skeleton className="h-4 w-24" />;
   const facts: [name: string, value: ReactNode][] = [
     [
@@ -133,15 +143,15 @@ function About({
           search={{ threadId }}
           className="text-accent underline underline-offset-2"
         >
-          <Count value={thread.runs.length} />
+          <Count value={thread.figures.queries} />
         </Link>
       ) : (
         waiting
       ),
     ],
-    ["Cost", <Money key="cost" usd={sum("costUsd")} />],
-    ["Input tokens", <Count key="input" value={sum("inputTokens")} />],
-    ["Output tokens", <Count key="output" value={sum("outputTokens")} />],
+    ["Cost", <Money key="cost" usd={figures?.costUsd ?? null} />],
+    ["Input tokens", <Count key="input" value={figures?.inputTokens ?? null} />],
+    ["Output tokens", <Count key="output" value={figures?.outputTokens ?? null} />],
     ["Begun", thread ? <Time key="begun" at={thread.createdAt} /> : waiting],
     ["Changed", thread ? <Time key="changed" at={thread.updatedAt} /> : waiting],
   ];

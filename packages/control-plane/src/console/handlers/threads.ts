@@ -17,11 +17,11 @@ export function threadHandlers({ store, runs }: ConsoleDeps): HandlersOf<ThreadR
       return store.console.threads.list(by.orgId, agentId, paged(query));
     },
 
-    async "GET /agents/:agent_id/threads/:thread_id"({ params, by }) {
+    async "GET /agents/:agent_id/threads/:thread_id"({ params, query, by }) {
       const { agentId } = await agentOf(store, by.orgId, params.agent_id);
-      const thread = await store.threads.get(agentId, params.thread_id, {});
+      const thread = await store.console.threads.get(by.orgId, agentId, params.thread_id, paged(query));
       if (!thread) throw notFound("thread");
-      return { ...thread, runs: await store.console.runs.ofThread(by.orgId, agentId, thread.threadId) };
+      return thread;
     },
 
     async "DELETE /agents/:agent_id/threads/:thread_id"({ params, by }) {

@@ -1,7 +1,8 @@
 import type { MemberChanged, MemberRecord, MemberStore, NewMember } from "../../ports/console-store.ts";
 import { parseCursor, toCursor } from "../page-cursor.ts";
-import type { Engine, MemberTableRow } from "../schema.ts";
+import type { Engine } from "../schema.ts";
 import { transact } from "../transact.ts";
+import type { MemberTableRow } from "./member-rows.ts";
 
 export function memberStore(engine: Engine): MemberStore {
   const { db } = engine;

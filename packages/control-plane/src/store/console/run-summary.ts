@@ -2,6 +2,7 @@ import type { RunSource, RunSummary } from "@patchbay/protocol/console";
 import { type Expression, type ExpressionBuilder, sql } from "kysely";
 import { fromJson, isoTime } from "../columns.ts";
 import { idBatches } from "../in-batches.ts";
+import { ENDING } from "../run-record.ts";
 import type { RunRow } from "../run-tables.ts";
 import type { Engine, Schema } from "../schema.ts";
 import { beginningOf } from "../thread-title.ts";
@@ -28,17 +29,17 @@ type ColumnName<Name> = Name extends `runs.${infer Column extends keyof RunRow}`
 
 export type SummarisedRun = Pick<RunRow, ColumnName<(typeof COLUMNS)[number]>> & {
   now: number;
-  failure: RunRow["result"];
+  failure: RunRow["ending"];
 };
 
-/** The columns of a summary. The result of a run may be large, and is needed of failed ones alone. */
+/** The columns of a summary. How a run ended matters only where it failed. */
 export function summarised({ db, dialect }: Engine) {
   return db
     .selectFrom("runs")
     .select(COLUMNS)
     .select((eb) => [
       dialect.now.as("now"),
-      eb.case().when("runs.status", "in", ["failed", "cancelled"]).then(eb.ref("runs.result")).end().as("failure"),
+      eb.case().when("runs.status", "in", ["failed", "cancelled"]).then(ENDING).end().as("failure"),
     ]);
 }
 

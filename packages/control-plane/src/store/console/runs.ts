@@ -3,8 +3,8 @@ import { sql } from "kysely";
 import type { PageAsked, PageOf, RunFilter, RunParts, RunReads } from "../../ports/console-runs.ts";
 import { fromJson, isoTime, present } from "../columns.ts";
 import { parseCursor, toCursor } from "../page-cursor.ts";
-import { RUN_COLUMNS, toRunRecord } from "../run-record.ts";
-import { toCallRecord, toTurnRecord } from "../runs-read.ts";
+import { ENDING, RUN_COLUMNS, toRunRecord } from "../run-record.ts";
+import { CALL_COLUMNS, toCallRecord, toTurnRecord } from "../runs-read.ts";
 import type { Engine } from "../schema.ts";
 import { pageFrom } from "./keyset.ts";
 import { indexed, looked, orderOf, searches } from "./run-filter.ts";
@@ -19,14 +19,6 @@ const LOG_UNITS = 1_048_576;
 export function runReads(engine: Engine): RunReads {
   return {
     list: (orgId, agentId, asked) => list(engine, orgId, agentId, asked),
-
-    async ofThread(orgId, agentId, threadId) {
-      const rows = await summarised(engine)
-        .where((eb) => indexed(eb, orgId, agentId, { threadId }))
-        .orderBy("runs.position")
-        .execute();
-      return toSummaries(engine, rows);
-    },
 
     parts: (orgId, agentId, runId) => parts(engine, orgId, agentId, runId),
 
@@ -91,8 +83,8 @@ async function exists({ db }: Engine, orgId: string, agentId: string, runId: str
 async function parts(engine: Engine, orgId: string, agentId: string, runId: string): Promise<RunParts | undefined> {
   const { db } = engine;
   const row = await summarised(engine)
-    .select(RUN_COLUMNS)
-    .select("runs.unanswered")
+    .select(RUN_COLUMNS.filter((column) => column !== "result"))
+    .select(["runs.unanswered", ENDING.as("ending")])
     .where("runs.id", "=", runId)
     .where((eb) => indexed(eb, orgId, agentId, {}))
     .executeTakeFirst();
@@ -109,7 +101,13 @@ async function parts(engine: Engine, orgId: string, agentId: string, runId: stri
       .where("turns.run_id", "=", runId)
       .orderBy("turns.step")
       .execute(),
-    db.selectFrom("calls").selectAll().where("run_id", "=", runId).orderBy("step").orderBy("position").execute(),
+    db
+      .selectFrom("calls")
+      .select(CALL_COLUMNS)
+      .where("run_id", "=", runId)
+      .orderBy("step")
+      .orderBy("position")
+      .execute(),
     db
       .selectFrom("audit")
       .select("created_at")
@@ -120,7 +118,7 @@ async function parts(engine: Engine, orgId: string, agentId: string, runId: stri
   ]);
   return {
     now: row.now,
-    run: toRunRecord(row),
+    run: { ...toRunRecord({ ...row, result: null }), ...(row.ending !== null && { result: fromJson(row.ending) }) },
     summary: summaries[0]!,
     turns: turns.map((turn) => ({
       ...toTurnRecord(turn),

@@ -5,6 +5,7 @@ import type { Engine, Schema } from "../schema.ts";
 import { olderThan, pageFrom } from "./keyset.ts";
 import { likeLiteral } from "./run-filter.ts";
 import { sum } from "./run-summary.ts";
+import { threadPage } from "./thread-page.ts";
 
 const ORDER = { at: "threads.updated_at", id: "threads.id" };
 /** Threads that one page of a search looks at. */
@@ -13,7 +14,8 @@ const LOOKED_AT = 10_000;
 type Asked = Parameters<ThreadReads["list"]>[2];
 
 /** Threads as the console shows them, whatever roles their runs had. */
-export function threadReads({ db }: Engine): ThreadReads {
+export function threadReads(engine: Engine): ThreadReads {
+  const { db } = engine;
   /** What an index finds. */
   const listed = (orgId: string, agentId: string, { sessionId, cursor }: Asked) =>
     db
@@ -55,6 +57,8 @@ export function threadReads({ db }: Engine): ThreadReads {
       });
       return { items, nextCursor: page.nextCursor };
     },
+
+    get: (orgId, agentId, threadId, asked) => threadPage(engine, { orgId, agentId, threadId }, asked),
 
     async exists(orgId, agentId, threadId) {
       const row = await db

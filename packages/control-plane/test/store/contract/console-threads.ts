@@ -39,8 +39,42 @@ export function consoleThreadContract(place: MakePlace): void {
         updatedAt: "2030-01-01T00:00:00.010Z",
       },
     ]);
-    const runs = await world.store.console.runs.ofThread(world.orgId, world.agentId, "thr_1");
-    expect(runs.map(({ runId }) => runId)).toEqual([first.runId, second.runId]);
+    const thread = await world.store.console.threads.get(world.orgId, world.agentId, "thr_1", { limit: 5 });
+    expect(thread).toMatchObject({
+      threadId: "thr_1",
+      title: "Who is late?",
+      figures: { queries: 2, costUsd: 0.5 },
+      nextCursor: null,
+    });
+    expect(thread?.runs.map(({ runId }) => runId)).toEqual([first.runId, second.runId]);
+  });
+
+  test("a thread is read from its end, part by part, each part in its order and with the figures of all", async () => {
+    await using world = await openWorld(place);
+    const { threads } = world.store.console;
+    const texts = ["1", "2", "3", "4", "5"];
+    for (const [i, text] of texts.entries()) {
+      const run = await world.start({ threadId: "thr_1", newThread: i === 0, ...asking(text) });
+      if (text !== "4") await world.finish(run, {}, `answer ${text}`);
+      else await world.finish(run, { finish: { ...ending(run).finish!, status: "failed" } });
+    }
+    const parts: string[][] = [];
+
+    for (let cursor: string | undefined | null; cursor !== null;) {
+      const page = await threads.get(world.orgId, world.agentId, "thr_1", { limit: 2, cursor });
+      expect(page).toMatchObject({ title: "1", figures: { queries: 5 } });
+      expect(page!.runs.map(({ query }) => query)).toEqual(
+        page!.messages.filter(({ role }) => role === "user").map(({ content }) => content),
+      );
+      parts.push(page!.messages.map(({ content }) => content));
+      cursor = page!.nextCursor;
+    }
+
+    expect(parts).toEqual([
+      ["4", "5", "answer 5"],
+      ["2", "answer 2", "3", "answer 3"],
+      ["1", "answer 1"],
+    ]);
   });
 
   test("threads are found by any session of their runs, by words of the title and by the beginning of the id", async () => {
