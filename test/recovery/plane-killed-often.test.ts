@@ -8,7 +8,7 @@ import { startDeployment, type Deployment } from "../support/processes.ts";
 import { startStandIn, type Script } from "../support/providers/index.ts";
 import { readAlong, type Reader } from "../support/reader.ts";
 
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 180_000 });
 
 const ROUNDS = 12;
 const RUNS_A_ROUND = 8;

@@ -25,7 +25,7 @@ export function createRuns(options: { owner: string; bus: Bus }, deps: AcceptDep
   const watch = createWatch(deps);
   const closing = new AbortController();
   let watching: Promise<void> = Promise.resolve();
-  const readers = createReaders((run) => void requestCancel(run.agentId, run.runId).catch(warn));
+  const readers = createReaders(options.bus, (run) => void requestCancel(run.agentId, run.runId).catch(warn));
 
   function warn(error: unknown): void {
     deps.log.warn("a run could not be cancelled", { cause: error });
@@ -100,6 +100,7 @@ export function createRuns(options: { owner: string; bus: Bus }, deps: AcceptDep
     },
     async drain(graceMs, followMs = 0) {
       await executor.drain(graceMs, followMs);
+      readers[Symbol.dispose]();
       closing.abort();
       await watching;
     },
