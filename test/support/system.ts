@@ -30,7 +30,7 @@ export async function startSystem(options: SystemOptions = {}) {
   const connections: Connection[] = [];
   if (service) await attach(service);
 
-  async function attach(owner: Service, more: { concurrency?: number } = {}): Promise<Connection> {
+  async function attach(owner: Service, more: { concurrency?: number; deployment?: string } = {}): Promise<Connection> {
     const connection = connect(owner, { url: plane.url, agentId, key: runtimeKey, log: silentLog, ...more });
     connections.push(connection);
     await connection.ready;

@@ -8,6 +8,7 @@ test("what was recorded is read in Prometheus's form", async () => {
   metrics.runEnded("succeeded", 1500);
   metrics.runEnded("insufficient_credits", 2);
   metrics.callEnded("denied");
+  metrics.accessWidened();
   metrics.modelTurn("openai", "rate_limited");
   metrics.tokensUsed("openai", { input: 10, cachedInput: 4, output: 3 });
   metrics.runtimeConnected();
@@ -31,6 +32,7 @@ test("what was recorded is read in Prometheus's form", async () => {
       'patchbay_function_calls_total{outcome="denied"} 1',
       'patchbay_model_turns_total{provider="openai",outcome="rate_limited"} 1',
       'patchbay_tokens_total{provider="openai",kind="cached_input"} 4',
+      "patchbay_access_widened_total 1",
       "patchbay_runtimes_connected 1",
       "patchbay_streams_open 1",
       'patchbay_streams_refused_total{limit="streamsPerRun"} 1',

@@ -15,6 +15,8 @@ const PATHS: Record<Topic, PathOf<"GET">[]> = {
     "/agents/:agent_id/functions",
     "/agents/:agent_id/function-sets",
     "/agents/:agent_id/access",
+    "/agents/:agent_id/access/services",
+    "/agents/:agent_id/access/widenings",
   ],
   runs: [
     "/agents",

@@ -93,6 +93,20 @@ export const AccessMatrix = z.object({
 });
 export type AccessMatrix = z.infer<typeof AccessMatrix>;
 
+/** A service with a connected runtime, and which of its deployments new runs get. */
+export const ServingService = z.discriminatedUnion("serves", [
+  z.object({
+    service: z.string(),
+    serves: z.literal(true),
+    deployment: z.string(),
+    manifestHash: z.string(),
+    /** True for an older set that serves because no runtime of the newest one is connected. */
+    standsIn: z.boolean(),
+  }),
+  z.object({ service: z.string(), serves: z.literal(false), reason: z.string() }),
+]);
+export type ServingService = z.infer<typeof ServingService>;
+
 /** A function set that allows what the set before it did not, as a deployment brought it. */
 export const WidenedSet = z.object({
   service: z.string(),

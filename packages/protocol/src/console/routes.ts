@@ -172,6 +172,11 @@ export const CONSOLE_ROUTES = {
     query: z.object({ manifestHash: z.string().max(64).optional() }),
     answer: insight.AccessMatrix,
   },
+  "GET /agents/:agent_id/access/services": {
+    needs: "viewer",
+    summary: "Connected services, and why one does not serve",
+    answer: z.object({ services: z.array(insight.ServingService) }),
+  },
   "GET /agents/:agent_id/access/widenings": {
     needs: "viewer",
     summary: "Function sets that widened access, newest first",

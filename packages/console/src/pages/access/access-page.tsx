@@ -31,6 +31,8 @@ import {
   rowsOf,
   VERDICTS,
 } from "./matrix-model.ts";
+import { WidenedSets } from "./widened-sets.tsx";
+import { WithheldServices } from "./withheld-services.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/access");
 
@@ -49,6 +51,7 @@ export function AccessPage() {
         description="Which role may call which function, and why"
         actions={access.data && <Export matrix={access.data} />}
       />
+      <WithheldServices agentId={agentId} />
       {access.data ? (
         <LoadedMatrix matrix={access.data} />
       ) : access.error instanceof ApiError && access.error.code === "not_found" ? (
@@ -119,6 +122,7 @@ function LoadedMatrix({ matrix }: { matrix: AccessMatrix }) {
           </EmptyState>
         )}
       </Card>
+      <WidenedSets agentId={agentId} />
       <Legend matrix={matrix} />
       {found && <CellPanel agentId={agentId} found={found} onClose={() => change({ cell: undefined })} />}
     </div>

@@ -28,8 +28,10 @@ const FACTS = [
   "idempotent",
   "timeoutMs",
   "protectedMembers",
+  "redactions",
   "description",
   "inputSchema",
+  "outputSchema",
 ] as const satisfies (keyof ConsoleFunction)[];
 
 /** What became different from one function set to another. */

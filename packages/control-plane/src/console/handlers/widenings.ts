@@ -6,14 +6,24 @@ import type { HandlersOf } from "../handler.ts";
 import { paged } from "../page-size.ts";
 import { agentOf } from "./agent-of.ts";
 
-type WideningRoutes = "GET /agents/:agent_id/access/widenings" | "POST /agents/:agent_id/access/confirmations";
+type WideningRoutes =
+  | "GET /agents/:agent_id/access/services"
+  | "GET /agents/:agent_id/access/widenings"
+  | "POST /agents/:agent_id/access/confirmations";
 
-/** Function sets that widened access, and their confirmation. */
+/** Which services serve, the function sets that widened access, and their confirmation. */
 export function wideningHandlers({
   store,
   adminOf,
-}: Pick<ConsoleDeps, "store" | "adminOf">): HandlersOf<WideningRoutes> {
+  gateway,
+}: Pick<ConsoleDeps, "store" | "adminOf" | "gateway">): HandlersOf<WideningRoutes> {
   return {
+    async "GET /agents/:agent_id/access/services"({ by, params }) {
+      const { agentId } = await agentOf(store, by.orgId, params.agent_id);
+      const { services } = await gateway.serving(agentId);
+      return { services };
+    },
+
     async "GET /agents/:agent_id/access/widenings"({ by, params, query }) {
       const { agentId } = await agentOf(store, by.orgId, params.agent_id);
       const { items, nextCursor } = await store.console.functions.widened(by.orgId, agentId, paged(query));

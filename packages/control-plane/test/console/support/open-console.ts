@@ -46,7 +46,10 @@ export async function openConsole(overrides: Partial<ConsoleDeps> = {}, url = "s
     adminOf: (by) => createAdmin({ store, by }),
     runs: createFakeRuns(),
     threads: store.threads,
-    gateway: { connected: async () => false } as unknown as ConsoleDeps["gateway"],
+    gateway: {
+      connected: async () => false,
+      serving: async () => ({ services: [] }),
+    } as unknown as ConsoleDeps["gateway"],
     models: { choose: () => ({ missing: "none" }) },
     tiers: DEFAULT_TIERS,
     retentionDays: 30,
