@@ -56,6 +56,19 @@ describe("GET /agents/{agent_id}/threads", () => {
     expect(page.nextCursor).toEqual(expect.any(String));
   });
 
+  test("?sessionId= shows only threads of that session", async () => {
+    await using system = await startDesk(answering);
+    const mine = await system.query("hi", { sessionId: "s 1" });
+    await system.query("hi", { sessionId: "s-2" });
+    await system.query("hi");
+    const list = async (query: string) =>
+      (await read<ThreadPage>(system.get(`${threadsOf(system)}?${query}`))).items.map(({ threadId }) => threadId);
+
+    expect(await list("sessionId=s%201")).toEqual([mine.threadId]);
+    expect(await list("sessionId=s-3")).toEqual([]);
+    expect(await list("sessionId=")).toHaveLength(3);
+  });
+
   test("shows only threads of the agent in the path", async () => {
     await using system = await startDesk(answering);
     const other = await system.plane.admin.createAgent("Other", { orgId: system.orgId });
@@ -86,7 +99,31 @@ describe("GET /agents/{agent_id}/threads/{thread_id}", () => {
         { role: "user", content: "and then?", runId: next.runId, createdAt: ISO },
         { role: "assistant", content: "Hello.", runId: next.runId, createdAt: ISO },
       ],
+      nextCursor: null,
     });
+  });
+
+  test("messages: ?limit= 1..100, default 100, and ?cursor=, oldest first, with nextCursor", async () => {
+    await using system = await startDesk(answering);
+    const { threadId } = await system.query("q0");
+    for (let i = 1; i < 3; i++) await system.query(`q${i}`, { threadId });
+    const path = `${threadsOf(system)}/${threadId}`;
+
+    const pages: string[][] = [];
+    let cursor: string | null = "";
+    while (cursor !== null) {
+      const page: ThreadDetail = await read(system.get(`${path}?limit=4&cursor=${cursor}`));
+      expect(page).toMatchObject({ threadId, title: "q0" });
+      pages.push(page.messages.map(({ content }) => content));
+      cursor = page.nextCursor;
+    }
+
+    expect(pages).toEqual([
+      ["q0", "Hello.", "q1", "Hello."],
+      ["q2", "Hello."],
+    ]);
+    for (const query of ["limit=0", "limit=101", "limit=1e1", "cursor=nonsense"])
+      expect((await system.get(`${path}?${query}`)).status).toBe(400);
   });
 
   test("404 for a foreign one; a pinned key sees only its roles", async () => {

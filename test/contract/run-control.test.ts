@@ -151,7 +151,7 @@ describe("every run ends by its deadline", () => {
   });
 });
 
-test("GET /agents/{agent_id}/runs/{run_id} -> { runId, threadId, status, startedAt, finishedAt, result? }", async () => {
+test("GET /agents/{agent_id}/runs/{run_id} -> { runId, threadId, status, startedAt, finishedAt, requestId, usage, result? }", async () => {
   await using system = await startDesk(callThenAnswer([{ name: "wait", arguments: { id: "a" } }]));
   const stream = await begin(system, "a");
   await system.desk.begun("a");
@@ -164,8 +164,13 @@ test("GET /agents/{agent_id}/runs/{run_id} -> { runId, threadId, status, started
     status: "queued",
     startedAt: null,
     finishedAt: null,
+    requestId: queued.headers.get("X-Request-Id"),
+    usage: { inputTokens: 0, outputTokens: 0, cachedInputTokens: 0, costUsd: 0 },
   });
-  expect(await runOf(system, stream.runId)).toMatchObject({ status: "running", finishedAt: null });
+  const running = await runOf(system, stream.runId);
+  expect(running).toMatchObject({ status: "running", finishedAt: null });
+  // The turn that called is paid for already.
+  expect(running.usage.inputTokens).toBeGreaterThan(0);
   system.desk.letGo("a");
   const final = (await stream.until(typed("finalResponse"))).data as { type: string };
   const { type: _, ...rest } = final;
@@ -177,6 +182,8 @@ test("GET /agents/{agent_id}/runs/{run_id} -> { runId, threadId, status, started
     status: "succeeded",
     startedAt: expect.stringMatching(/^\d{4}-.*Z$/),
     finishedAt: expect.stringMatching(/^\d{4}-.*Z$/),
+    requestId: stream.headers.get("X-Request-Id"),
+    usage: (final as { usage?: unknown }).usage,
     result: { ...rest, success: true, errorMessage: "" },
   });
   await queued.until(typed("finalResponse"));

@@ -73,21 +73,27 @@ export type ThreadSummary = z.infer<typeof ThreadSummary>;
 export const ThreadPage = z.object({ items: z.array(ThreadSummary), nextCursor: z.string().nullable() });
 export type ThreadPage = z.infer<typeof ThreadPage>;
 
-/** A thread with its messages, oldest first; a run that did not succeed has no assistant message. */
+/** A thread with one page of its messages, oldest first; `nextCursor` is null on the last. A run that did not succeed has no assistant message. */
 export const ThreadDetail = ThreadSummary.extend({
   messages: z.array(
     z.object({ role: z.enum(["user", "assistant"]), content: z.string(), runId: z.string(), createdAt: z.string() }),
   ),
+  nextCursor: z.string().nullable(),
 });
 export type ThreadDetail = z.infer<typeof ThreadDetail>;
 
-/** A run as it stands. Times are ISO 8601, null until reached; `result` is absent before the end. */
+/**
+ * A run at this moment. Times are ISO 8601, null until reached; `result` is absent before the end. `requestId` is that of the
+ * request that began the run; it is absent for runs of versions that did not keep it. `usage` sums the turns so far.
+ */
 export const RunDetail = z.object({
   runId: z.string(),
   threadId: z.string(),
   status: RunStatus,
   startedAt: z.string().nullable(),
   finishedAt: z.string().nullable(),
+  requestId: z.string().optional(),
+  usage: Usage,
   result: QueryResponse.optional(),
 });
 export type RunDetail = z.infer<typeof RunDetail>;

@@ -35,6 +35,10 @@ const header = (name: string, description: string, schema: Schema = { type: "str
   schema,
 });
 const inQuery = (name: string, schema: Schema): Schema => ({ name, in: "query", schema });
+const pageOf = (preset: number): Schema[] => [
+  inQuery("limit", { type: "integer", minimum: 1, maximum: 100, default: preset }),
+  inQuery("cursor", { type: "string" }),
+];
 
 const IDEMPOTENCY = header(
   "Idempotency-Key",
@@ -94,12 +98,13 @@ const DESCRIBED: Record<RouteId, Described> = {
   listThreads: {
     answers: { "200": { description: "One page", json: ref("ThreadPage") } },
     failures: OF_RESOURCES,
-    parameters: [
-      inQuery("limit", { type: "integer", minimum: 1, maximum: 100, default: 50 }),
-      inQuery("cursor", { type: "string" }),
-    ],
+    parameters: [...pageOf(50), inQuery("sessionId", { type: "string" })],
   },
-  getThread: { answers: { "200": { description: "The thread", json: ref("ThreadDetail") } }, failures: OF_RESOURCES },
+  getThread: {
+    answers: { "200": { description: "The thread with one page of its messages", json: ref("ThreadDetail") } },
+    failures: OF_RESOURCES,
+    parameters: pageOf(100),
+  },
   deleteThread: { answers: { "204": { description: "Erased" } }, failures: OF_RESOURCES },
   connect: { answers: { "101": { description: "The link is open" } }, failures: ["400", "401", "503"] },
   healthz: { answers: { "200": { description: "Alive", json: { type: "object" } } }, failures: [] },

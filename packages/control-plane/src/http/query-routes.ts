@@ -23,7 +23,7 @@ export function queryRoutes(deps: HttpDeps): Record<"query" | "queryStream" | "l
     query: (exchange) =>
       counted(deps, "query", (begun) =>
         asApiCaller(exchange, deps, async (caller) => {
-          const run = begun(await begin(deps, caller, await receive(deps, exchange, caller)));
+          const run = begun(await begin(deps, exchange, caller, await receive(deps, exchange, caller)));
           using _reader = runs.attach(run, { cancelWhenGone: cancelsWhenGone(exchange) });
           nameRun(exchange, run);
           const response = await runs.result(run, { signal: exchange.c.req.raw.signal });
@@ -66,7 +66,7 @@ function streamQuery(
   const { known, deltas } = received;
   const wanted = { owner: ownerOf(caller), wait: waitsForPlace(caller), ...(known && { runId: known.runId }) };
   return onPlace(deps, exchange, wanted, async (place) => {
-    const run = begun(await begin(deps, caller, received));
+    const run = begun(await begin(deps, exchange, caller, received));
     if (!known) place.follow(run.runId);
     return streamRun(deps, exchange, run, { ...view, after: 0, deltas }, place);
   });
@@ -98,8 +98,14 @@ interface Begun {
   joined: boolean;
 }
 
-async function begin({ runs }: HttpDeps, caller: Caller, { known, query }: Received): Promise<Begun> {
-  return known ? { run: known, joined: true } : { run: await runs.start(caller, query), joined: false };
+async function begin(
+  { runs }: HttpDeps,
+  { requestId }: Exchange,
+  caller: Caller,
+  { known, query }: Received,
+): Promise<Begun> {
+  if (known) return { run: known, joined: true };
+  return { run: await runs.start(caller, { ...query, requestId }), joined: false };
 }
 
 export function faultsOfKey(key: string): Fault[] {

@@ -5,8 +5,9 @@ import type { Exchange, Handler, HttpDeps } from "./deps.ts";
 import { invalid } from "./query-body.ts";
 import { json, noContent } from "./reply.ts";
 
-const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 100;
+const THREADS = 50;
+const MESSAGES = 100;
 const LONGEST_CURSOR = 500;
 
 /** An agent's threads, as far as the key may see them. */
@@ -15,13 +16,15 @@ export function threadRoutes(deps: HttpDeps): Record<"listThreads" | "getThread"
   return {
     listThreads: (exchange) =>
       asApiCaller(exchange, deps, async ({ agentId, roles }) => {
-        const page = await threads.list(agentId, { ...pageOf(exchange), ...(roles && { roles }) });
-        return json(exchange, 200, page);
+        const { sessionId } = exchange.c.req.query();
+        const asked = { ...pageOf(exchange, THREADS), ...(sessionId && { sessionId }), ...(roles && { roles }) };
+        return json(exchange, 200, await threads.list(agentId, asked));
       }),
 
     getThread: (exchange) =>
       asApiCaller(exchange, deps, async ({ agentId, roles }) => {
-        const thread = await threads.get(agentId, threadId(exchange), { ...(roles && { roles }) });
+        const asked = { ...pageOf(exchange, MESSAGES), ...(roles && { roles }) };
+        const thread = await threads.get(agentId, threadId(exchange), asked);
         if (!thread) throw unknownThread();
         return json(exchange, 200, thread);
       }),
@@ -34,9 +37,9 @@ export function threadRoutes(deps: HttpDeps): Record<"listThreads" | "getThread"
   };
 }
 
-function pageOf({ c }: Exchange): { limit: number; cursor?: string } {
+function pageOf({ c }: Exchange, preset: number): { limit: number; cursor?: string } {
   const { limit: asked, cursor } = c.req.query();
-  const limit = asked === undefined || asked === "" ? DEFAULT_LIMIT : Number(asked);
+  const limit = asked === undefined || asked === "" ? preset : Number(asked);
   const faults: Fault[] = [];
   // Digits only: Number also reads 0x10 and 1e1.
   if ((asked && !/^\d+$/.test(asked)) || limit < 1 || limit > MAX_LIMIT)

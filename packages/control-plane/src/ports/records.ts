@@ -36,6 +36,8 @@ export interface RunRecord {
   sessionId?: string;
   /** The API key or access token that asked. */
   keyId: string;
+  /** Of the request that began the run; absent for runs of earlier versions. */
+  requestId?: string;
   role?: string;
   /** Whose data the query is about, where the service names it. */
   subject?: string;

@@ -8,6 +8,8 @@ export interface NewRun {
   orgId: string;
   agentId: string;
   keyId: string;
+  /** Of the request that begins it. */
+  requestId?: string;
   /** An existing thread of the agent, or a new one to be made. */
   threadId: string;
   newThread: boolean;
@@ -100,6 +102,9 @@ export interface RunHead {
 /** A run that was in progress at so many crashes is a suspect: it is resumed in quarantine, with no other suspect in the same process. */
 export const SUSPECT_CRASHES = 2;
 
+/** Who may see a run, and how far it is. */
+export type RunFacts = Pick<RunRecord, "runId" | "agentId" | "threadId" | "role" | "status" | "lastSeq" | "finishedAt">;
+
 /** Runs, their logs and what the loop needs to go on after a crash. */
 export interface RunStore {
   /** Stores the run with its thread and session in one step. A run on a busy thread is stored as `queued` (4 deep, then `busy`). */
@@ -171,6 +176,8 @@ export interface RunStore {
   requestCancel(agentId: string, runId: string): Promise<RunStatus | undefined>;
 
   get(agentId: string, runId: string): Promise<RunRecord | undefined>;
+  /** Reads neither what the run was asked nor what it returned, which may be large. */
+  facts(agentId: string, runId: string): Promise<RunFacts | undefined>;
   /** The run that this credential began with an Idempotency-Key, or one of its lineage: those that replace it by rotation. */
   findByIdempotencyKey(
     user: { agentId: string; keyId: string },

@@ -93,8 +93,19 @@ export interface AccountStore {
 /** Conversations as clients list them. `roles` narrows what is shown to turns of those roles or of no role. */
 export interface ThreadStore {
   exists(agentId: string, threadId: string): Promise<boolean>;
-  list(agentId: string, options: { limit: number; cursor?: string; roles?: readonly string[] }): Promise<ThreadPage>;
-  get(agentId: string, threadId: string, options: { roles?: readonly string[] }): Promise<ThreadDetail | undefined>;
+  /** `sessionId` narrows the list to threads with a run of that session. */
+  list(
+    agentId: string,
+    options: { limit: number; cursor?: string; sessionId?: string; roles?: readonly string[] },
+  ): Promise<ThreadPage>;
+  /** The thread with one page of its messages, oldest first. Throws `invalid_request` for a cursor that no page gave. */
+  get(
+    agentId: string,
+    threadId: string,
+    options: { limit: number; cursor?: string; roles?: readonly string[] },
+  ): Promise<ThreadDetail | undefined>;
+  /** How many of a thread's turns these roles may see; `none` also where there is no such thread. */
+  readable(agentId: string, threadId: string, roles: readonly string[] | undefined): Promise<"all" | "some" | "none">;
   /** Erases the thread with its runs, events, turns and calls. */
   erase(agentId: string, threadId: string): Promise<boolean>;
 }

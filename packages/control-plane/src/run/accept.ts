@@ -144,7 +144,7 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
 
   async function joined(caller: Caller, { runId, sameBody }: { runId: string; sameBody: boolean }): Promise<RunHandle> {
     if (!sameBody) throw new ServiceError("idempotency_mismatch", "This Idempotency-Key was used with another body");
-    const run = await deps.runs.get(caller.agentId, runId);
+    const run = await deps.runs.facts(caller.agentId, runId);
     if (!run) throw new ServiceError("not_found", "Run not found");
     await requireRole(caller, run.role);
     return run;
@@ -167,6 +167,7 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
       idempotency,
       llm,
       trial,
+      requestId,
     } = query;
     return {
       runId: newId("run"),
@@ -193,6 +194,7 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
         ...(llm?.temperature !== undefined && { temperature: llm.temperature }),
         ...(trial && { trial }),
       },
+      ...(requestId !== undefined && { requestId }),
       ...(sessionId !== undefined && { sessionId }),
       ...(idempotency && { idempotency }),
     };

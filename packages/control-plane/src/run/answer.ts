@@ -1,5 +1,5 @@
 import type { OperatorLimits, QueryResponse, RunEvent, ToolCall, Usage } from "@patchbay/protocol";
-import type { CallRecord, RunRecord } from "../ports/records.ts";
+import type { CallRecord, RunRecord, TurnRecord } from "../ports/records.ts";
 import type { RunFailure } from "./run-failure.ts";
 import type { Progress } from "./state.ts";
 
@@ -69,7 +69,7 @@ function common(run: RunRecord, executionTimeMs: number, state: Progress | undef
     ...(run.sessionId !== undefined && { sessionId: run.sessionId }),
     executionTimeMs,
     toolInteractions,
-    usage: usageOf(state),
+    usage: usageOf(state?.turns ?? []),
     ...(warnings.length > 0 && { warnings }),
   };
 }
@@ -98,10 +98,9 @@ export function outcomeMembers(call: CallRecord): Pick<ToolCall, "success" | "re
   return { success: false, errorMessage: outcome.message, code: outcome.code };
 }
 
-function usageOf(state: Progress | undefined): Usage {
-  const turns = state?.turns ?? [];
-  const sum = (pick: (turn: (typeof turns)[number]) => number): number =>
-    turns.reduce((all, turn) => all + pick(turn), 0);
+/** What these turns used together. */
+export function usageOf(turns: readonly TurnRecord[]): Usage {
+  const sum = (pick: (turn: TurnRecord) => number): number => turns.reduce((all, turn) => all + pick(turn), 0);
   return {
     inputTokens: sum((turn) => turn.usage.input),
     outputTokens: sum((turn) => turn.usage.output),

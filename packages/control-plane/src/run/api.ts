@@ -24,6 +24,8 @@ export interface Query {
   /** Ask for exactly this call instead of asking a model. No query endpoint sets it. */
   trial?: TrialCall;
   idempotency?: { key: string; bodyHash: string };
+  /** Id of the request that asks. */
+  requestId?: string;
 }
 
 /** Ids of a run that was accepted or joined. */

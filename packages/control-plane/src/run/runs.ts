@@ -1,10 +1,11 @@
-import { MESSAGES, type QueryResponse, type RunDetail, type RunStatus } from "@patchbay/protocol";
+import { MESSAGES, type QueryResponse, type RunDetail, type RunStatus, type Usage } from "@patchbay/protocol";
 import type { Bus } from "../ports/bus.ts";
 import type { RunRecord } from "../ports/records.ts";
+import type { RunFacts } from "../ports/run-store.ts";
 import { ServiceError } from "../ports/service-error.ts";
 import { createAcceptance, type AcceptDeps } from "./accept.ts";
 import { mayAct } from "./access.ts";
-import { answerIn } from "./answer.ts";
+import { answerIn, usageOf } from "./answer.ts";
 import type { Caller, RunHandle, Runs } from "./api.ts";
 import { joining } from "./either-signal.ts";
 import { createExecutor } from "./executor.ts";
@@ -38,8 +39,8 @@ export function createRuns(options: { owner: string; bus: Bus }, deps: AcceptDep
   }
 
   /** A pinned key sees runs of its roles and of no role. */
-  async function seen(caller: Caller, runId: string): Promise<RunRecord | undefined> {
-    const run = await deps.runs.get(caller.agentId, runId);
+  async function seen(caller: Caller, runId: string): Promise<RunFacts | undefined> {
+    const run = await deps.runs.facts(caller.agentId, runId);
     return run && mayAct(caller, run.role) ? run : undefined;
   }
 
@@ -75,8 +76,9 @@ export function createRuns(options: { owner: string; bus: Bus }, deps: AcceptDep
       return { runId, threadId, agentId, status, lastEventId: lastSeq, ...ago };
     },
     async detail(caller, runId) {
-      const run = await seen(caller, runId);
-      return run && detailOf(run);
+      if (!(await seen(caller, runId))) return undefined;
+      const run = await deps.runs.get(caller.agentId, runId);
+      return run && detailOf(run, run.result?.usage ?? usageOf((await deps.runs.outline(runId)).turns));
     },
     async cancel(caller, runId) {
       if (!(await seen(caller, runId))) return undefined;
@@ -84,11 +86,9 @@ export function createRuns(options: { owner: string; bus: Bus }, deps: AcceptDep
       return status && { success: true, runId, status };
     },
     async eraseThread(caller, threadId) {
-      const seen = await deps.threads.get(caller.agentId, threadId, caller.roles ? { roles: caller.roles } : {});
-      if (!seen) return false;
-      const whole = caller.roles ? await deps.threads.get(caller.agentId, threadId, {}) : seen;
-      if (whole && whole.messages.length > seen.messages.length)
-        throw new ServiceError("role_not_allowed", MESSAGES.role_not_allowed);
+      const readable = await deps.threads.readable(caller.agentId, threadId, caller.roles);
+      if (readable === "none") return false;
+      if (readable === "some") throw new ServiceError("role_not_allowed", MESSAGES.role_not_allowed);
       const active = await deps.runs.active(threadId);
       await Promise.all(active.map((runId) => requestCancel(caller.agentId, runId)));
       await Promise.all(active.map((runId) => lastEvent({ runId }, AbortSignal.timeout(ERASE_WAIT_MS))));
@@ -109,14 +109,16 @@ export function createRuns(options: { owner: string; bus: Bus }, deps: AcceptDep
 
 const iso = (at: number | undefined): string | null => (at === undefined ? null : new Date(at).toISOString());
 
-function detailOf(run: RunRecord): RunDetail {
-  const { runId, threadId, status, startedAt, finishedAt, result } = run;
+function detailOf(run: RunRecord, usage: Usage): RunDetail {
+  const { runId, threadId, status, startedAt, finishedAt, requestId, result } = run;
   return {
     runId,
     threadId,
     status,
     startedAt: iso(startedAt),
     finishedAt: iso(finishedAt),
+    usage,
+    ...(requestId !== undefined && { requestId }),
     ...(result && { result }),
   };
 }

@@ -13,6 +13,7 @@ import * as functionSets from "./migrations/0012-function-sets.ts";
 import * as accessChanges from "./migrations/0013-access-changes.ts";
 import * as crashes from "./migrations/0014-crashes.ts";
 import * as idempotencyScope from "./migrations/0016-idempotency-scope.ts";
+import * as requestIds from "./migrations/0017-request-ids.ts";
 import * as threadRoles from "./migrations/0018-thread-roles.ts";
 import * as retention from "./migrations/0019-retention.ts";
 import * as linkAuthors from "./migrations/0020-link-authors.ts";
@@ -34,6 +35,7 @@ const MIGRATIONS: Record<string, Migration> = {
   "0013-access-changes": accessChanges,
   "0014-crashes": crashes,
   "0016-idempotency-scope": idempotencyScope,
+  "0017-request-ids": requestIds,
   "0018-thread-roles": threadRoles,
   "0019-retention": retention,
   "0020-link-authors": linkAuthors,

@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { RunRecord } from "../ports/records.ts";
+import type { RunFacts } from "../ports/run-store.ts";
 import { fromJson, present } from "./columns.ts";
 import type { RunRow } from "./run-tables.ts";
 
@@ -11,6 +12,7 @@ export const RUN_COLUMNS = [
   "thread_id",
   "session_id",
   "key_id",
+  "request_id",
   "role",
   "subject",
   "status",
@@ -49,6 +51,7 @@ export function toRunRecord(row: Pick<RunRow, (typeof RUN_COLUMNS)[number]>): Ru
     lastSeq: row.last_seq,
     ...present({
       sessionId: row.session_id,
+      requestId: row.request_id,
       role: row.role,
       subject: row.subject,
       manifestHash: row.manifest_hash,
@@ -56,5 +59,27 @@ export function toRunRecord(row: Pick<RunRow, (typeof RUN_COLUMNS)[number]>): Ru
       finishedAt: row.finished_at,
       result: row.result === null ? null : fromJson(row.result),
     }),
+  };
+}
+
+/** Columns that say who may see a run and how far it is. */
+export const FACT_COLUMNS = [
+  "id",
+  "agent_id",
+  "thread_id",
+  "role",
+  "status",
+  "last_seq",
+  "finished_at",
+] as const satisfies readonly (keyof RunRow)[];
+
+export function toRunFacts(row: Pick<RunRow, (typeof FACT_COLUMNS)[number]>): RunFacts {
+  return {
+    runId: row.id,
+    agentId: row.agent_id,
+    threadId: row.thread_id,
+    status: row.status,
+    lastSeq: row.last_seq,
+    ...present({ role: row.role, finishedAt: row.finished_at }),
   };
 }

@@ -35,6 +35,8 @@ export interface RunRow {
   /** The result without its function calls. Null for runs that ended before there was such a column, or as they began. */
   ending: Json<RunEnding> | null;
   history: Json<Message[]> | null;
+  /** Of the request that began the run; null for runs of earlier versions. */
+  request_id: string | null;
   /** The turn that was asked for when the run ended without it. */
   unanswered: Json<TurnTiming> | null;
 }

@@ -3,7 +3,7 @@ import type { CallRecord, TurnRecord } from "../ports/records.ts";
 import type { RunHead, RunStore } from "../ports/run-store.ts";
 import { fromJson, present } from "./columns.ts";
 import { idBatches } from "./in-batches.ts";
-import { RUN_COLUMNS, toRunRecord } from "./run-record.ts";
+import { FACT_COLUMNS, RUN_COLUMNS, toRunFacts, toRunRecord } from "./run-record.ts";
 import type { CallRow } from "./run-tables.ts";
 import type { Engine, Schema } from "./schema.ts";
 import { statement } from "./statement.ts";
@@ -11,12 +11,17 @@ import { statement } from "./statement.ts";
 /** What is known of runs. */
 export function runReads(
   engine: Engine,
-): Pick<RunStore, "get" | "events" | "checkpoint" | "outline" | "history" | "heads" | "list" | "active"> {
+): Pick<RunStore, "get" | "facts" | "events" | "checkpoint" | "outline" | "history" | "heads" | "list" | "active"> {
   const { db } = engine;
   return {
     async get(agentId, runId) {
       const [row] = await runById(engine, { agentId, runId });
       return row && toRunRecord(row);
+    },
+
+    async facts(agentId, runId) {
+      const [row] = await factsById(engine, { agentId, runId });
+      return row && toRunFacts(row);
     },
 
     events: (runId, after, limit) => eventsAfter(engine, { runId, after, limit }),
@@ -114,6 +119,10 @@ export function runReads(
 
 const runById = statement((p: { agentId: string; runId: string }, { db }) =>
   db.selectFrom("runs").select(RUN_COLUMNS).where("id", "=", p.runId).where("agent_id", "=", p.agentId),
+);
+
+const factsById = statement((p: { agentId: string; runId: string }, { db }) =>
+  db.selectFrom("runs").select(FACT_COLUMNS).where("id", "=", p.runId).where("agent_id", "=", p.agentId),
 );
 
 const eventsAfter = statement((p: { runId: string; after: number; limit: number }, { db }) =>

@@ -128,6 +128,7 @@ const rowOf = (run: NewRun) => ({
   thread_id: run.threadId,
   session_id: run.sessionId ?? null,
   key_id: run.keyId,
+  request_id: run.requestId ?? null,
   role: run.request.role ?? null,
   subject: run.subject ?? null,
   manifest_hash: run.manifestHash ?? null,

@@ -53,6 +53,13 @@ export const touchRole = statement((p: { runId: string }, { db, dialect }) => {
     );
 });
 
+interface Asked {
+  roles: readonly string[];
+  limit: number;
+  cursor?: string;
+  sessionId?: string;
+}
+
 /**
  * A page of the threads with runs of these roles or of no role, by the last change of those. A page may be short, even empty,
  * and yet have a next one.
@@ -60,15 +67,16 @@ export const touchRole = statement((p: { runId: string }, { db, dialect }) => {
 export async function threadsOfRoles(
   engine: Engine,
   agentId: string,
-  { limit, cursor, roles }: { limit: number; cursor?: string; roles: readonly string[] },
+  { cursor, ...asked }: Asked,
 ): Promise<ThreadPage> {
+  const { limit, roles } = asked;
   const found: ThreadSummary[] = [];
   const wanted = limit + 1;
   let next = cursor;
   let more = true;
   for (let look = 0; more && look < LOOKS && found.length < wanted; look++) {
     const candidates = await newest(engine, agentId, {
-      roles,
+      ...asked,
       limit: wanted,
       ...(next !== undefined && { cursor: next }),
     });
@@ -96,13 +104,20 @@ const byUpdate = (a: ThreadSummary, b: ThreadSummary): number =>
 async function newest(
   { reads: db }: Engine,
   agentId: string,
-  { roles, limit, cursor }: { roles: readonly string[]; limit: number; cursor?: string },
+  { roles, limit, cursor, sessionId }: Asked,
 ): Promise<PageEnd[]> {
   const older = cursor === undefined ? sql`` : sql`and ${olderThan(cursor, NEWEST)}`;
+  // Which sessions a thread had is not known by role: its runs tell.
+  const visible = sql`(role is null or role in (${sql.join([NO_ROLE, ...roles])}))`;
+  const inSession =
+    sessionId === undefined
+      ? sql``
+      : sql`and thread_id in
+          (select thread_id from runs where agent_id = ${agentId} and session_id = ${sessionId} and ${visible})`;
   const newestFirst = sql`order by updated_at desc, thread_id desc limit ${limit}`;
   const ofRole = [NO_ROLE, ...roles].map(
     (role) => sql`select * from (select updated_at as at, thread_id as id from thread_roles
-      where agent_id = ${agentId} and role = ${role} ${older} ${newestFirst}) as of_role`,
+      where agent_id = ${agentId} and role = ${role} ${inSession} ${older} ${newestFirst}) as of_role`,
   );
   const all = sql<PageEnd>`${sql.join(ofRole, sql` union all `)} order by at desc, id desc limit ${limit}`;
   return (await all.execute(db)).rows;

@@ -1,12 +1,12 @@
-import type { ThreadDetail, ThreadSummary } from "@patchbay/protocol";
+import type { ThreadSummary } from "@patchbay/protocol";
+import type { ExpressionBuilder } from "kysely";
 import type { ThreadStore } from "../ports/stores.ts";
-import { fromJson, isoTime } from "./columns.ts";
-import { releaseHolds } from "./credits.ts";
+import { isoTime } from "./columns.ts";
 import { olderThan } from "./console/keyset.ts";
+import { releaseHolds } from "./credits.ts";
 import { toCursor } from "./page-cursor.ts";
-import { ENDING } from "./run-record.ts";
-import type { RunRow } from "./run-tables.ts";
-import type { Engine, ThreadRow } from "./schema.ts";
+import type { Engine, Schema, ThreadRow } from "./schema.ts";
+import { messagesOf } from "./thread-messages.ts";
 import { ofRoles, summariesOf, threadsOfRoles } from "./thread-roles.ts";
 import { transact } from "./transact.ts";
 
@@ -17,13 +17,14 @@ export function threadStore(engine: Engine): ThreadStore {
       return (await findThread(engine, agentId, threadId)) !== undefined;
     },
 
-    async list(agentId, { limit, cursor, roles }) {
-      const from = { limit, ...(cursor !== undefined && { cursor }) };
-      if (roles) return threadsOfRoles(engine, agentId, { ...from, roles });
+    async list(agentId, { roles, ...asked }) {
+      if (roles) return threadsOfRoles(engine, agentId, { ...asked, roles });
+      const { limit, cursor, sessionId } = asked;
       const rows = await engine.reads
         .selectFrom("threads")
         .selectAll()
         .where("agent_id", "=", agentId)
+        .$if(sessionId !== undefined, (narrowed) => narrowed.where((eb) => ofSession(eb, agentId, sessionId!)))
         .$if(cursor !== undefined, (narrowed) => narrowed.where(olderThan(cursor!, { at: "updated_at", id: "id" })))
         .orderBy("updated_at", "desc")
         .orderBy("id", "desc")
@@ -35,20 +36,24 @@ export function threadStore(engine: Engine): ThreadStore {
       return { items, nextCursor: rows.length > limit && last ? toCursor({ at: last.updated_at, id: last.id }) : null };
     },
 
-    async get(agentId, threadId, { roles }) {
+    async get(agentId, threadId, page) {
+      const { roles } = page;
       const thread = await findThread(engine, agentId, threadId);
       if (!thread) return undefined;
       // A key pinned to roles sees neither sessions nor times of others.
       const [summary] = roles ? await summariesOf(engine, [threadId], roles) : [toSummary(thread)];
       if (!summary) return undefined;
-      const runs = await db
-        .selectFrom("runs")
-        .select(["id", "status", "request", ENDING.as("ending"), "created_at", "finished_at"])
-        .where("thread_id", "=", threadId)
-        .$if(roles !== undefined, (pinned) => pinned.where((eb) => ofRoles(eb, roles!)))
-        .orderBy("position")
-        .execute();
-      return { ...summary, messages: runs.flatMap(toMessages) };
+      return { ...summary, ...(await messagesOf(engine, threadId, page)) };
+    },
+
+    async readable(agentId, threadId, roles) {
+      if (!(await findThread(engine, agentId, threadId))) return "none";
+      if (!roles) return "all";
+      const one = db.selectFrom("runs").select("id").where("thread_id", "=", threadId).limit(1);
+      const seen = await one.where((eb) => ofRoles(eb, roles)).executeTakeFirst();
+      if (!seen) return "none";
+      const hidden = await one.where((eb) => eb.not(ofRoles(eb, roles))).executeTakeFirst();
+      return hidden ? "some" : "all";
     },
 
     async erase(agentId, threadId) {
@@ -108,12 +113,14 @@ export function toSummary(row: ThreadRow): ThreadSummary {
   };
 }
 
-export function toMessages(
-  run: Pick<RunRow, "id" | "status" | "request" | "ending" | "created_at" | "finished_at">,
-): ThreadDetail["messages"] {
-  const { query } = fromJson(run.request);
-  const asked = { role: "user" as const, content: query, runId: run.id, createdAt: isoTime(run.created_at) };
-  if (run.status !== "succeeded" || run.ending === null || run.finished_at === null) return [asked];
-  const { response } = fromJson(run.ending);
-  return [asked, { role: "assistant", content: response, runId: run.id, createdAt: isoTime(run.finished_at) }];
-}
+/** A thread with a run of the session: later runs may have been of others. */
+export const ofSession = (eb: ExpressionBuilder<Schema, "threads">, agentId: string, sessionId: string) =>
+  eb(
+    "threads.id",
+    "in",
+    eb
+      .selectFrom("runs")
+      .select("runs.thread_id")
+      .where("runs.agent_id", "=", agentId)
+      .where("runs.session_id", "=", sessionId),
+  );

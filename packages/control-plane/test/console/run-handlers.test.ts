@@ -1,3 +1,4 @@
+import { DEFAULT_LIMITS } from "@patchbay/protocol";
 import { Hono } from "hono";
 import { expect, test, vi } from "vitest";
 import type { ConsoleDeps } from "../../src/console/deps.ts";
@@ -6,6 +7,7 @@ import { runHandlers } from "../../src/console/handlers/runs.ts";
 import { sessionListHandlers } from "../../src/console/handlers/sessions.ts";
 import { threadHandlers } from "../../src/console/handlers/threads.ts";
 import type { HttpEnv } from "../../src/http/deps.ts";
+import { createOpenStreams } from "../../src/http/open-streams.ts";
 import { silentLog } from "../../src/ports/log.ts";
 import { silentMetrics } from "../../src/ports/metrics.ts";
 import { systemClock } from "../../src/system-clock.ts";
@@ -26,8 +28,9 @@ async function startDesk(turns: ScriptedTurn[]) {
   const gateway = fakeGateway(manifestOf({ look_up: "everyone" }), () => ok("fine"));
   const core = await startCore({ models: scriptedModel(turns).catalog, gateway: gateway.gateway });
   const { store, runs } = core;
-  const metrics = { ...silentMetrics, contentType: "", read: async () => "" };
-  const deps = { store, runs, metrics, log: silentLog, clock: systemClock } as unknown as ConsoleDeps;
+  const access = { hold: () => ({ [Symbol.dispose]() {} }) };
+  const streams = createOpenStreams({ limits: DEFAULT_LIMITS, access, metrics: silentMetrics });
+  const deps = { store, runs, streams, log: silentLog, clock: systemClock } as unknown as ConsoleDeps;
   const handlers = { ...runHandlers(deps), ...threadHandlers(deps), ...sessionListHandlers(deps) };
 
   function ask<N extends Name>(name: N, params: object, asked: { query?: object; by?: SignedIn } = {}) {

@@ -116,7 +116,7 @@ async function everythingOf(
     keys: await admin.listKeys(agent_id),
     members: await admin.members.list(orgId),
     run: await store.runs.get(agent_id, run_id),
-    thread: await store.threads.get(agent_id, thread_id, {}),
+    thread: await store.threads.get(agent_id, thread_id, { limit: 100 }),
     audit: (await store.audit.list({ agentId: agent_id, limit: 100 })).items.length,
   };
 }

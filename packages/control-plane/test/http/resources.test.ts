@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { answerOf } from "./support/fake-runs.ts";
+import { answerOf, USAGE } from "./support/fake-runs.ts";
 import { StoreUnavailable } from "../../src/ports/run-store.ts";
 import {
   API_KEY,
@@ -61,7 +61,7 @@ describe("GET /agents/{agent_id}/runs/{run_id}", () => {
     const { result, event } = answerOf(run);
     run.end(result, event);
     const after: unknown = await (await http.get(path)).json();
-    expect(before).toEqual({ runId, threadId, status: "running", startedAt: null, finishedAt: null });
+    expect(before).toEqual({ runId, threadId, status: "running", startedAt: null, finishedAt: null, usage: USAGE });
     expect(after).toMatchObject({ status: "succeeded", result });
   });
 
@@ -74,7 +74,7 @@ describe("GET /agents/{agent_id}/runs/{run_id}", () => {
 describe("threads", () => {
   test("are listed with items and nextCursor", async () => {
     await using http = await startHttp();
-    const { messages: _messages, ...summary } = THREAD;
+    const { messages: _messages, nextCursor: _nextCursor, ...summary } = THREAD;
     expect(await (await http.get(THREADS)).json()).toEqual({ items: [summary], nextCursor: null });
   });
 

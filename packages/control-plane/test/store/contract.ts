@@ -25,6 +25,7 @@ import { runContract } from "./contract/runs.ts";
 import { runtimeContract } from "./contract/runtimes.ts";
 import { suspectContract } from "./contract/suspects.ts";
 import { textContract } from "./contract/texts.ts";
+import { threadPageContract } from "./contract/thread-pages.ts";
 import { threadContract } from "./contract/threads.ts";
 import { upkeepContract } from "./contract/upkeep.ts";
 import type { MakePlace } from "./contract/world.ts";
@@ -42,6 +43,7 @@ export function storeContract(makePlace: MakePlace): void {
   describe("the order of function sets", () => functionSetContract(makePlace));
   describe("credits", () => creditContract(makePlace));
   describe("threads", () => threadContract(makePlace));
+  describe("pages of threads", () => threadPageContract(makePlace));
   describe("accounts", () => accountContract(makePlace));
   describe("members of the console", () => memberContract(makePlace));
   describe("one-time links of members", () => linkContract(makePlace));

@@ -53,6 +53,9 @@ for (const [engine, open] of Object.entries(ENGINES))
     expect((await credits.ledger("org_1", { limit: 9 })).items).toMatchObject([{ kind: "grant", micros: 100 }]);
     expect(await agents.get("org_1", "agt_1")).toMatchObject({ queries: 1, functions: null });
     expect((await store.runs.get("agt_1", "run_1"))?.status).toBe("succeeded");
+    expect(await store.threads.get("agt_1", "thr_1", { limit: 9 })).toMatchObject({
+      messages: [{ content: "Hi" }, { role: "assistant", content: "Two are late." }],
+    });
     const byKey = (keyId: string) => store.runs.findByIdempotencyKey({ agentId: "agt_1", keyId }, "order-7");
     expect(await byKey("key_1")).toMatchObject({ runId: "run_1" });
     expect(await byKey("key_2")).toBeUndefined();
@@ -78,8 +81,8 @@ function rowsAt(at: number): string[] {
     `insert into manifests (agent_id, hash, org_id, body, created_at) values ('agt_1', 'set_1', 'org_1', '${manifest}', ${at})`,
     `insert into threads (id, org_id, agent_id, title, last_position, created_at, updated_at)
      values ('thr_1', 'org_1', 'agt_1', 'Hi', 1, ${at}, ${at})`,
-    `insert into runs (id, org_id, agent_id, thread_id, position, key_id, role, status, fence, request, created_at, started_at, finished_at, deadline_at)
-     values ('run_1', 'org_1', 'agt_1', 'thr_1', 1, 'key_1', 'clerk', 'succeeded', 1, '${request}', ${at}, ${at}, ${at + 10}, ${at})`,
+    `insert into runs (id, org_id, agent_id, thread_id, position, key_id, role, status, fence, request, result, created_at, started_at, finished_at, deadline_at)
+     values ('run_1', 'org_1', 'agt_1', 'thr_1', 1, 'key_1', 'clerk', 'succeeded', 1, '${request}', '{"response":"Two are late."}', ${at}, ${at}, ${at + 10}, ${at})`,
     `insert into idempotency_keys (agent_id, key, run_id, body_hash, created_at)
      values ('agt_1', 'order-7', 'run_1', 'hash', ${at})`,
     `insert into usage (run_id, step, org_id, agent_id, provider, model, input_tokens, cached_input_tokens, output_tokens, cost_micros, created_at)

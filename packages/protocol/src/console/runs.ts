@@ -129,7 +129,6 @@ export const ConsoleThreadDetail = ThreadDetail.extend({
     outputTokens: z.number(),
     costUsd: z.number(),
   }),
-  nextCursor: z.string().nullable(),
 });
 export type ConsoleThreadDetail = z.infer<typeof ConsoleThreadDetail>;
 

@@ -23,7 +23,8 @@ export function playgroundHandlers(deps: ConsoleDeps): HandlersOf<"POST /agents/
       if (!known) await countQuery(exchange, caller, deps.rateLimit);
       const wanted = { owner: ownerOf(by), wait: waitsForPlace(caller), ...(known && { runId: known.runId }) };
       return onPlace(deps, exchange, wanted, async (place) => {
-        const run = known ?? (await deps.runs.start(caller, { ...query, ...(idempotency && { idempotency }) }));
+        const asked = { ...query, requestId: exchange.requestId, ...(idempotency && { idempotency }) };
+        const run = known ?? (await deps.runs.start(caller, asked));
         if (!known) place.follow(run.runId);
         const view = { after: 0, deltas: true, cancelWhenGone: cancelsWhenGone(exchange) };
         return streamRun(deps, exchange, run, view, place);

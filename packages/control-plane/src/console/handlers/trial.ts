@@ -38,6 +38,7 @@ export function trialHandlers({
         analysisMode: false,
         maxTokens: LIMITS.defaultMaxTokens,
         trial: { functionName, arguments: input },
+        requestId: exchange.requestId,
       });
       const result = await runs.result(run, { signal });
       if (!result) throw movedOn(run.runId);

@@ -2,6 +2,7 @@ import { type ExpressionBuilder, sql, type SqlBool } from "kysely";
 import type { ThreadReads } from "../../ports/console-runs.ts";
 import { isoTime } from "../columns.ts";
 import type { Engine, Schema } from "../schema.ts";
+import { ofSession } from "../threads.ts";
 import { olderThan, pageFrom } from "./keyset.ts";
 import { likeLiteral } from "./run-filter.ts";
 import { sum } from "./run-summary.ts";
@@ -74,18 +75,6 @@ export function threadReads(engine: Engine): ThreadReads {
 }
 
 type Threads = ExpressionBuilder<Schema, "threads">;
-
-/** A thread with a run of the session: later runs may have been of others. */
-const ofSession = (eb: Threads, agentId: string, sessionId: string) =>
-  eb(
-    "threads.id",
-    "in",
-    eb
-      .selectFrom("runs")
-      .select("runs.thread_id")
-      .where("runs.agent_id", "=", agentId)
-      .where("runs.session_id", "=", sessionId),
-  );
 
 function called(eb: Threads, q: string) {
   if (q.startsWith("thr_")) return sql<SqlBool>`substr(${eb.ref("threads.id")}, 1, ${sql.lit(q.length)}) = ${q}`;

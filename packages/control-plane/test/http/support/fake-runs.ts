@@ -135,6 +135,7 @@ export function createFakeRuns(): FakeRuns {
         status: run.status,
         startedAt: null,
         finishedAt: null,
+        usage: USAGE,
         ...(run.result && { result: run.result }),
       };
     },

@@ -34,6 +34,7 @@ export const THREAD: ThreadDetail = {
   createdAt: "2026-01-01T00:00:00.000Z",
   updatedAt: "2026-01-01T00:00:00.000Z",
   messages: [],
+  nextCursor: null,
 };
 
 export interface Line {
@@ -72,7 +73,7 @@ export async function startHttp(
     threads: {
       async list(agentId, options) {
         listed.push({ agentId, ...options });
-        const { messages: _messages, ...summary } = THREAD;
+        const { messages: _messages, nextCursor: _nextCursor, ...summary } = THREAD;
         return { items: [summary], nextCursor: null };
       },
       get: async (agentId, threadId) => (agentId === "agent-1" && threadId === "thr_known" ? THREAD : undefined),

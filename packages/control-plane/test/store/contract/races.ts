@@ -180,7 +180,7 @@ export function raceContract(place: MakePlace): void {
       first!.sweep({ days: 1 }),
       second!.sweep({ days: 1 }),
       ...threads.slice(0, 10).map(({ threadId }) => third!.threads.erase(world.agentId, threadId)),
-      ...threads.slice(20).map(({ threadId }) => third!.threads.get(world.agentId, threadId, {})),
+      ...threads.slice(20).map(({ threadId }) => third!.threads.get(world.agentId, threadId, { limit: 100 })),
       third!.runs.renew("replica-a", [fresh.runId], LEASE_MS),
     ]);
 

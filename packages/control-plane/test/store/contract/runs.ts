@@ -264,4 +264,29 @@ export function runContract(place: MakePlace): void {
     expect(listed.map(({ runId }) => runId)).toEqual([second.runId, first.runId]);
     expect(await world.store.runs.list(world.agentId, { limit: 1 })).toHaveLength(1);
   });
+
+  test("a run keeps the id of its request", async () => {
+    await using world = await openWorld(place);
+    const { runId } = await world.start({ requestId: "req_7" });
+
+    expect(await world.store.runs.get(world.agentId, runId)).toMatchObject({ requestId: "req_7" });
+  });
+
+  test("the facts of a run are read without its request and result", async () => {
+    await using world = await openWorld(place);
+    const run = await world.start({ request: sampleRequest({ role: "clerk" }) });
+    await world.finish(run);
+
+    const { runId, agentId, threadId } = run;
+    expect(await world.store.runs.facts(agentId, runId)).toEqual({
+      runId,
+      agentId,
+      threadId,
+      role: "clerk",
+      status: "succeeded",
+      lastSeq: 1,
+      finishedAt: world.clock.now(),
+    });
+    expect(await world.store.runs.facts("agt_2", runId)).toBeUndefined();
+  });
 }

@@ -56,7 +56,9 @@ export function textContract(place: MakePlace): void {
     await runs.commit(run, { finish: { ...ENDED_WELL, history: [{ role: "user", text: ODD }] } });
     const scope = { role: ODD, subject: ODD, limit: 9 };
     expect(await runs.history(`thr_${ODD}`, scope)).toMatchObject([{ messages: [{ text: ODD }] }]);
-    expect(await threads.get(world.agentId, `thr_${ODD}`, { roles: [ODD] })).toMatchObject({ title: likeOdd() });
+    expect(await threads.get(world.agentId, `thr_${ODD}`, { limit: 100, roles: [ODD] })).toMatchObject({
+      title: likeOdd(),
+    });
     expect((await world.store.audit.list({ runId: run.runId, action: ODD, limit: 9 })).items).toMatchObject([
       { action: likeOdd(), functionName: likeOdd(), detail: { [ODD]: ODD } },
     ]);

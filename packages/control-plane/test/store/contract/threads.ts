@@ -1,16 +1,7 @@
 import { expect, test } from "vitest";
 import { LeaseLost } from "../../../src/ports/run-store.ts";
 import { ServiceError } from "../../../src/ports/service-error.ts";
-import {
-  ending,
-  event,
-  openWorld,
-  sampleCall,
-  sampleRequest,
-  sampleTurn,
-  type MakePlace,
-  type World,
-} from "./world.ts";
+import { event, failing, openWorld, sampleCall, sampleRequest, sampleTurn, type MakePlace } from "./world.ts";
 
 export function threadContract(place: MakePlace): void {
   test("threads are listed by their last change, page by page, each once", async () => {
@@ -55,9 +46,9 @@ export function threadContract(place: MakePlace): void {
     world.clock.advance(1000);
     await world.finish(first, {}, "Two are late.");
     const second = await world.start({ threadId: first.threadId, request: sampleRequest({ query: "Which?" }) });
-    await fail(world, second);
+    await world.finish(second, failing(second));
 
-    const thread = await world.store.threads.get(world.agentId, first.threadId, {});
+    const thread = await world.store.threads.get(world.agentId, first.threadId, { limit: 100 });
 
     const created = new Date(first.createdAt).toISOString();
     const later = new Date(first.createdAt + 1000).toISOString();
@@ -72,9 +63,22 @@ export function threadContract(place: MakePlace): void {
         { role: "assistant", content: "Two are late.", runId: first.runId, createdAt: later },
         { role: "user", content: "Which?", runId: second.runId, createdAt: later },
       ],
+      nextCursor: null,
     });
-    expect(await world.store.threads.get("agt_2", first.threadId, {})).toBeUndefined();
+    expect(await world.store.threads.get("agt_2", first.threadId, { limit: 100 })).toBeUndefined();
     expect(await world.store.threads.exists("agt_2", first.threadId)).toBe(false);
+  });
+
+  test("roles may see all of a thread, some or none", async () => {
+    await using world = await openWorld(place);
+    const { threadId } = await world.start({ request: sampleRequest({ role: "clerk" }) });
+    await world.start({ threadId });
+    const readable = (roles?: string[]) => world.store.threads.readable(world.agentId, threadId, roles);
+
+    expect([await readable(), await readable(["clerk"]), await readable(["manager"])]).toEqual(["all", "all", "some"]);
+    const other = await world.start({ request: sampleRequest({ role: "clerk" }) });
+    expect(await world.store.threads.readable(world.agentId, other.threadId, ["manager"])).toBe("none");
+    expect(await world.store.threads.readable("agt_2", threadId, undefined)).toBe("none");
   });
 
   test("a key pinned to roles sees turns of its roles and of no role", async () => {
@@ -87,8 +91,8 @@ export function threadContract(place: MakePlace): void {
     const nobody = await world.start({ threadId });
     const { threads } = world.store;
 
-    const seen = await threads.get(world.agentId, threadId, { roles: ["customer"] });
-    const open = await threads.get(world.agentId, threadId, { roles: [] });
+    const seen = await threads.get(world.agentId, threadId, { limit: 100, roles: ["customer"] });
+    const open = await threads.get(world.agentId, threadId, { limit: 100, roles: [] });
 
     expect(seen?.messages.map(({ runId }) => runId)).toEqual([customer.runId, customer.runId, nobody.runId]);
     expect(open?.messages.map(({ runId }) => runId)).toEqual([nobody.runId]);
@@ -102,7 +106,7 @@ export function threadContract(place: MakePlace): void {
     const { threads } = world.store;
 
     expect(await threads.list(world.agentId, { limit: 5, roles: ["customer"] })).toMatchObject({ items: [] });
-    expect(await threads.get(world.agentId, threadId, { roles: ["customer"] })).toBeUndefined();
+    expect(await threads.get(world.agentId, threadId, { limit: 100, roles: ["customer"] })).toBeUndefined();
     expect(await threads.list(world.agentId, { limit: 5, roles: ["manager"] })).toMatchObject({
       items: [{ threadId }],
     });
@@ -151,7 +155,7 @@ export function threadContract(place: MakePlace): void {
     await world.finish(other);
 
     const { items } = await store.threads.list(agentId, { limit: 9, roles: ["clerk"] });
-    const detail = await store.threads.get(agentId, threadId, { roles: ["clerk"] });
+    const detail = await store.threads.get(agentId, threadId, { limit: 100, roles: ["clerk"] });
 
     const summary = { threadId, sessionId: "s-own", title: "mine", createdAt: seenAt, updatedAt: seenAt };
     expect(items).toEqual([summary]);
@@ -210,22 +214,17 @@ export function threadContract(place: MakePlace): void {
     await using world = await openWorld(place);
     const idle = await world.start();
     const { threadId } = idle;
-    await fail(world, idle);
+    await world.finish(idle, failing(idle));
     const intended = await world.start({ threadId });
     await world.store.runs.commit(intended, { calls: [sampleCall("c1")] });
-    await fail(world, intended);
+    await world.finish(intended, failing(intended));
     const acted = await world.start({ threadId });
     await world.store.runs.commit(acted, { calls: [sampleCall("c2", { outcome: { ok: true, value: 1 } })] });
-    await fail(world, acted);
+    await world.finish(acted, failing(acted));
     await world.start({ threadId });
 
     const history = await world.store.runs.history(threadId, { role: undefined, subject: undefined, limit: 10 });
 
     expect(history.map(({ runId }) => runId)).toEqual([acted.runId]);
   });
-}
-
-async function fail(world: World, run: Parameters<World["finish"]>[0]): Promise<void> {
-  const { finish } = ending(run);
-  await world.finish(run, finish && { events: [event(1, "error")], finish: { ...finish, status: "failed" } });
 }

@@ -132,6 +132,12 @@ export function ending(run: Pick<RunRecord, "runId" | "threadId" | "lastSeq">, r
   };
 }
 
+/** The commit that ends a run with an error, next in its log. */
+export function failing(run: Parameters<typeof ending>[0]): RunCommit {
+  const { finish } = ending(run);
+  return { events: [event(run.lastSeq + 1, "error")], ...(finish && { finish: { ...finish, status: "failed" } }) };
+}
+
 export function sampleResult(run: Pick<RunRecord, "runId" | "threadId">, response: string): QueryResponse {
   return {
     success: true,
