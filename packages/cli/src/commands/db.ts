@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { databaseUrl } from "../database.ts";
+import { databaseUrl, requireDatabase } from "../database.ts";
 import { examples, option } from "../options.ts";
 import { printJson, say } from "../output.ts";
 import { adminCommand, type AdminOptions } from "./administer.ts";
@@ -18,6 +18,7 @@ export function addDatabaseCommands(program: Command): void {
   examples(restore, "patchbay db restore backups/2026-11-21.db --data-dir /var/lib/patchbay --force");
   const description = "end the open runs of a restored database, so that none goes on from an earlier state";
   const end = adminCommand(db, "end-runs", description).action(async (options: AdminOptions) => {
+    requireDatabase(options, { mayCreate: false });
     const { endOpenRuns } = await import("@patchbay/control-plane");
     const ended = await endOpenRuns(databaseUrl(options));
     if (options.json) printJson({ endedRuns: ended });

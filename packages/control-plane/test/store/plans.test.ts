@@ -1,0 +1,156 @@
+import { CompiledQuery, Kysely, sql } from "kysely";
+import { describe, expect, test } from "vitest";
+import { silentLog } from "../../src/ports/log.ts";
+import { auditStore } from "../../src/store/audit.ts";
+import { consoleStore } from "../../src/store/console/index.ts";
+import type { StoreDialect } from "../../src/store/dialect/dialect.ts";
+import { postgresDialect } from "../../src/store/dialect/postgres.ts";
+import { sqliteDialect } from "../../src/store/dialect/sqlite.ts";
+import { toCursor } from "../../src/store/page-cursor.ts";
+import { NO_FILES } from "../../src/store/database-files.ts";
+import type { Engine, Schema } from "../../src/store/schema.ts";
+import { sweep } from "../../src/store/sweep/sweep.ts";
+import { threadStore } from "../../src/store/threads.ts";
+import { HandClock, type Place } from "./contract/world.ts";
+import { postgresPlace } from "./postgres-place.ts";
+import { sqlitePlace } from "./sqlite-place.ts";
+
+/** A store's engine that notes how the database would find the rows of each statement. */
+interface Planned extends AsyncDisposable {
+  engine: Engine;
+  /** Plans of the statements that `work` gives, one text each. */
+  plansOf(work: () => Promise<unknown>): Promise<string[]>;
+}
+
+async function planned(
+  place: Place,
+  dialect: StoreDialect,
+  explain: (db: Kysely<Schema>, query: CompiledQuery) => Promise<string>,
+): Promise<Planned> {
+  await (await place.open(new HandClock())).close();
+  const given: CompiledQuery[] = [];
+  const log = ({ query }: { query: CompiledQuery }) => void given.push(query);
+  const db = new Kysely<Schema>({ dialect: dialect.kysely, log });
+  await sql`insert into orgs (id, name, tier, balance_micros, created_at) values ('org_1', 'Desk', 'starter', 0, 0)`.execute(
+    db,
+  );
+  await sql`insert into agents (id, org_id, name, instructions, created_at) values ('agt_1', 'org_1', 'Clerk', '', 0)`.execute(
+    db,
+  );
+  return {
+    engine: { db, reads: db, urgent: db, dialect, files: NO_FILES, health: { writable: true } },
+    async plansOf(work) {
+      given.length = 0;
+      await work();
+      const plans: string[] = [];
+      for (const query of [...given].filter(({ sql }) => /^(select|delete|with|insert|update)/.test(sql)))
+        plans.push(await explain(db, query));
+      return plans;
+    },
+    async [Symbol.asyncDispose]() {
+      await db.destroy();
+      await place[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** What a plan reads from end to end. The agents and the organisations of a service are few. */
+const ENGINES: Record<string, { open(): Promise<Planned>; unbounded(plan: string): string[] }> = {
+  SQLite: {
+    async open() {
+      const place = await sqlitePlace();
+      return planned(place, sqliteDialect(place.file), async (db, { sql: text, parameters }) => {
+        const { rows } = await db.executeQuery<{ detail: string }>(
+          CompiledQuery.raw(`explain query plan ${text}`, [...parameters]),
+        );
+        return rows.map(({ detail }) => detail).join("\n");
+      });
+    },
+    unbounded: (plan) =>
+      (plan.match(/^SCAN .*/gm) ?? []).filter(
+        (line) => !/^SCAN (\(|agents|orgs|of_role|chosen|ended|CONSTANT ROW)/.test(line),
+      ),
+  },
+  Postgres: {
+    async open() {
+      const place = await postgresPlace();
+      const dialect = await postgresDialect(place.database.url, { log: silentLog });
+      return planned(place, dialect, (db, { sql: text, parameters }) =>
+        db.connection().execute(async (one) => {
+          // Empty tables are read whole, whatever their indexes.
+          await one.executeQuery(CompiledQuery.raw("set enable_seqscan = off"));
+          await one.executeQuery(CompiledQuery.raw("set enable_bitmapscan = off"));
+          const { rows } = await one.executeQuery<Record<string, string>>(
+            CompiledQuery.raw(`explain ${text}`, [...parameters]),
+          );
+          return rows.map((row) => Object.values(row).join()).join("\n");
+        }),
+      );
+    },
+    unbounded(plan) {
+      const nodes = plan.split(/\n(?=.*\(cost)/);
+      return nodes.filter((node) => {
+        const [, table] = /Scan (?:Backward )?(?:using \S+ )?on (\w+)/.exec(node) ?? [];
+        return table !== undefined && !/^(agents|orgs|ended|chosen)$/.test(table) && !node.includes("Index Cond");
+      });
+    },
+  },
+};
+
+for (const [name, { open, unbounded }] of Object.entries(ENGINES))
+  describe(name, () => {
+    const bounded = (plans: string[]): string[] => plans.flatMap(unbounded);
+
+    test("a page of the threads of a pinned key is found by an index", async () => {
+      await using planned = await open();
+      const { list } = threadStore(planned.engine);
+      const cursor = toCursor({ at: 5, id: "thr_5" });
+
+      const plans = await planned.plansOf(() => list("agt_1", { limit: 5, cursor, roles: ["clerk", "guest"] }));
+
+      expect(plans.join("\n")).toMatch(/thread_roles_by_update/);
+      expect(bounded(plans)).toEqual([]);
+    });
+
+    test("a search of the audit log begins at its newest entries, and reads no further than so many", async () => {
+      await using planned = await open();
+      const { audit } = consoleStore(planned.engine);
+      const commands = auditStore(planned.engine);
+
+      for (const filter of [
+        { role: "x" },
+        { functionName: "f" },
+        { action: "run.succeeded" },
+        { action: "call.denied" },
+      ]) {
+        const plans = await planned.plansOf(() => audit.list("org_1", { limit: 5, ...filter }));
+        expect(plans[0]).toMatch(/audit_(by_time|unusual)/);
+        expect(bounded(plans)).toEqual([]);
+        expect(bounded(await planned.plansOf(() => commands.list({ agentId: "agt_1", limit: 5, ...filter })))).toEqual(
+          [],
+        );
+        expect(bounded(await planned.plansOf(() => commands.list({ orgId: "org_1", limit: 5, ...filter })))).toEqual(
+          [],
+        );
+      }
+    });
+
+    test("what is too old is found by an index in every table that grows with queries", async () => {
+      await using planned = await open();
+
+      const plans = await planned.plansOf(() => sweep(planned.engine, { days: 30 }));
+
+      const ofFewRows = /console_(sessions|links)/;
+      expect(bounded(plans).filter((scan) => !ofFewRows.test(scan))).toEqual([]);
+      for (const index of [
+        "runs_ended",
+        "audit_by_agent",
+        "threads_by_update",
+        "sessions_by_use",
+        "idempotency_keys_by_time",
+        "usage_by_agent",
+        "ledger_by_time",
+      ])
+        expect(plans.join("\n"), index).toContain(index);
+    });
+  });
