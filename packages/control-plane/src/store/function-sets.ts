@@ -6,8 +6,15 @@ import { fromJson, present, toJson } from "./columns.ts";
 import type { Engine, FunctionSetRow } from "./schema.ts";
 import { transact } from "./transact.ts";
 
-/** Widenings in one entry of the audit log; all of them stay with the set. */
-const AUDITED = 100;
+/** Widenings that are kept with a set, and in its entry of the audit log. */
+const KEPT_WIDENINGS = 200;
+const AUDITED_WIDENINGS = 50;
+/**
+ * Sets of an agent after which an older one is forgotten: a runtime with it counts as new when it comes back. The newest set of
+ * a service is kept for longer. Sets of connected runtimes are not forgotten.
+ */
+const KEPT_SETS = 1_000;
+const KEPT_SERVICES = 10_000;
 
 type SetMethod = "noteSet" | "setOrder" | "functionSets" | "confirmSet";
 
@@ -24,22 +31,21 @@ export function functionSetStore(engine: Engine): Pick<RuntimeStore, SetMethod> 
         const noted = await findSet(trx, agentId, set);
         if (noted) return { ...toSet(noted), fresh: false };
         const placed = toSet(await placeSet(trx, { agentId, ...counted }, set, manifest));
+        await forgetOld(trx, agentId, counted.position);
         if (placed.widenings.length > 0) await insertAudit(trx, [widened(agentId, counted.orgId, keyId, placed)]);
         return { ...placed, fresh: true };
       });
     },
 
     async setOrder(agentId) {
-      const rows = await db
-        .selectFrom(rankedSets(engine, agentId).as("ranked"))
-        .selectAll()
-        .where((eb) => eb.or([eb("rank", "=", 1), eb("connected", "=", 1)]))
-        .execute();
-      return rows.map((row): PlacedSet => ({
+      const agent = await db.selectFrom("agents").select("access_changes").where("id", "=", agentId).executeTakeFirst();
+      const rows = [...(await newestSets(engine, agentId)), ...(await connectedSets(engine, agentId).execute())];
+      const byPosition = new Map(rows.map((row) => [row.position, row]));
+      return [...byPosition.values()].map((row): PlacedSet => ({
         ...identityOf(row),
         place: row.place,
         position: row.position,
-        pending: row.confirmation === "pending",
+        pending: row.confirmation === "pending" && agent?.access_changes === "confirm",
       }));
     },
 
@@ -75,19 +81,33 @@ export function functionSetStore(engine: Engine): Pick<RuntimeStore, SetMethod> 
 const setsOf = ({ db }: Engine, agentId: string) =>
   db.selectFrom("function_sets").selectAll().where("agent_id", "=", agentId);
 
-/** Sets with their rank from the newest one, counted apart where they wait for a confirmation, and whether a runtime has them. */
-function rankedSets(engine: Engine, agentId: string) {
-  return setsOf(engine, agentId).select([
+/** Sets with their rank from the newest one of their service, counted apart where they wait for a confirmation. */
+const rankedSets = (engine: Engine, agentId: string) =>
+  setsOf(engine, agentId).select(
     sql<number>`row_number() over (partition by service, case when confirmation = 'pending' then 1 else 0 end
       order by place desc, position desc)`.as("rank"),
-    sql<number>`case when exists (select 1 from runtimes where runtimes.agent_id = function_sets.agent_id
-      and runtimes.connected = 1 and runtimes.service = function_sets.service
-      and runtimes.manifest_hash = function_sets.manifest_hash
-      and coalesce(runtimes.deployment, runtimes.instance_id) = function_sets.deployment) then 1 else 0 end`.as(
-      "connected",
-    ),
-  ]);
-}
+  );
+
+/** The newest set of each service, and the newest one of those that wait for a confirmation. */
+const newestSets = (engine: Engine, agentId: string): Promise<FunctionSetRow[]> =>
+  engine.db.selectFrom(rankedSets(engine, agentId).as("ranked")).selectAll().where("rank", "=", 1).execute();
+
+/** The sets of connected runtimes. From the runtimes on, since an agent may have many more sets. */
+const connectedSets = ({ db }: Engine, agentId: string) =>
+  db
+    .selectFrom("runtimes")
+    .innerJoin("function_sets as sets", (join) =>
+      join
+        .onRef("sets.agent_id", "=", "runtimes.agent_id")
+        .onRef("sets.service", "=", "runtimes.service")
+        .on("sets.named", "=", sql<number>`case when runtimes.deployment is null then 0 else 1 end`)
+        .on("sets.deployment", "=", sql<string>`coalesce(runtimes.deployment, runtimes.instance_id)`)
+        .onRef("sets.manifest_hash", "=", "runtimes.manifest_hash"),
+    )
+    .selectAll("sets")
+    .distinct()
+    .where("runtimes.agent_id", "=", agentId)
+    .where("runtimes.connected", "=", 1);
 
 /** Hashes of each service's newest set, and of its newest one that waits for a confirmation. */
 export const newestSets = (engine: Engine, agentId: string) =>
@@ -144,7 +164,7 @@ async function placeSet(
     position,
     first_seen_at: trx.dialect.now,
     replaces: isNewest ? (replaced?.manifest_hash ?? null) : null,
-    widenings: toJson(found),
+    widenings: toJson(found.slice(0, KEPT_WIDENINGS)),
     confirmation: found.length > 0 && accessChanges === "confirm" ? ("pending" as const) : ("none" as const),
     confirmed_by: null,
     confirmed_at: null,
@@ -168,7 +188,7 @@ async function placeSet(
 
 function widened(agentId: string, orgId: string, keyId: string, set: Omit<DeployedSet, "position">) {
   const { service, deployment, manifestHash, replaces, confirmation } = set;
-  const texts = set.widenings.slice(0, AUDITED).map(({ text }) => text);
+  const texts = set.widenings.slice(0, AUDITED_WIDENINGS).map(({ text }) => text);
   return {
     action: "access.widened",
     orgId,
@@ -186,14 +206,29 @@ function widened(agentId: string, orgId: string, keyId: string, set: Omit<Deploy
   };
 }
 
+async function forgetOld(trx: Engine, agentId: string, position: number): Promise<void> {
+  if (position <= KEPT_SETS) return;
+  const old = trx.db
+    .selectFrom(rankedSets(trx, agentId).as("ranked"))
+    .select("ranked.position")
+    .where((eb) =>
+      eb.or([
+        eb.and([eb("rank", ">", 1), eb("position", "<=", position - KEPT_SETS)]),
+        eb("position", "<=", position - KEPT_SERVICES),
+      ]),
+    );
+  const connected = trx.db.selectFrom(connectedSets(trx, agentId).as("connected")).select("connected.position");
+  await trx.db
+    .deleteFrom("function_sets")
+    .where("agent_id", "=", agentId)
+    .where("position", "in", old)
+    .where("position", "not in", connected)
+    .execute();
+}
+
 /** The newest set of each service that needs no confirmation, or has it. */
 async function setsInUse(engine: Engine, agentId: string): Promise<FunctionSetRow[]> {
-  return engine.db
-    .selectFrom(rankedSets(engine, agentId).as("ranked"))
-    .selectAll()
-    .where("rank", "=", 1)
-    .where("confirmation", "!=", "pending")
-    .execute();
+  return (await newestSets(engine, agentId)).filter(({ confirmation }) => confirmation !== "pending");
 }
 
 /**
@@ -208,8 +243,9 @@ async function compareSet(
 ): Promise<Widening[]> {
   const own = inUse.filter(({ service }) => service === manifest.name);
   const before = await readManifests(engine, agentId, own.length > 0 ? own : inUse);
+  // A set that is no longer stored counts as one that allowed nothing.
+  if (own.length > 0) return widenings(before[0] ?? { ...manifest, functions: [] }, manifest);
   if (before.length === 0) return [];
-  if (own.length > 0) return widenings(before[0]!, manifest);
   const functions = before.flatMap((one) => one.functions);
   const names = new Set(functions.map(({ name }) => name));
   const defaultRole = before.find((one) => one.defaultRole !== undefined)?.defaultRole;

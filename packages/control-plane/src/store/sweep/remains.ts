@@ -49,12 +49,12 @@ export async function sweepRuntimes(engine: Engine, days: number, signal: AbortS
   );
 }
 
-/** Function sets that no run, runtime or audit entry names. An agent has some tens of sets. */
+/** Function sets that no run, runtime, deployment or audit entry names. An agent has some tens of sets. */
 export async function sweepManifests(engine: Engine, days: number, signal: AbortSignal | undefined): Promise<void> {
   const cutoff = ago(engine, days * DAY_MS);
   await forEachAgent(engine, signal, async ({ id }) => {
     const old = engine.db.deleteFrom("manifests").where("agent_id", "=", id).where("created_at", "<", cutoff);
-    const unused = (["runs", "runtimes", "audit"] as const).reduce(
+    const unused = (["runs", "runtimes", "function_sets", "audit"] as const).reduce(
       (query, table) =>
         query.where(({ not, exists, selectFrom }) =>
           not(

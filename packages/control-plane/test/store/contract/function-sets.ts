@@ -197,6 +197,48 @@ export function functionSetContract(place: MakePlace): void {
     expect(await runtimes.confirmSet(agentId, "desk:a,b", { by: "mem_2" })).toBe(false);
   });
 
+  test("a set that waits for a confirmation is used once the agent asks for none", async () => {
+    await using world = await openWorld(place);
+    const { accounts, runtimes } = world.store;
+    const pending = async () => (await runtimes.setOrder(world.agentId)).map((set) => set.pending).toSorted();
+    await accounts.updateAgent(world.agentId, { accessChanges: "confirm" });
+    await note(world, { deployment: "v1", roles: ["a"] });
+    await note(world, { deployment: "v2", roles: ["a", "b"] });
+    expect(await pending()).toEqual([false, true]);
+
+    await accounts.updateAgent(world.agentId, { accessChanges: "follow" });
+
+    expect(await pending()).toEqual([false, false]);
+  });
+
+  test("a set whose predecessor is no longer stored widens all that it allows", async () => {
+    await using world = await openWorld(place);
+    const { agentId, store } = world;
+    await note(world, { deployment: "v1", roles: ["a"] });
+    const set = { service: "desk", deployment: "v2", named: true, manifestHash: "not stored" };
+    await store.runtimes.noteSet(agentId, set, manifestOf("desk", "wipe", []), { keyId: "key_1" });
+
+    const next = await note(world, { deployment: "v3", roles: ["a"] });
+
+    expect(next.widenings).toMatchObject([{ functionName: "wipe" }]);
+  });
+
+  test("the oldest sets are forgotten after 1,000 further ones, but not those that are connected or the newest of a service", async () => {
+    await using world = await openWorld(place);
+    const { runtimes } = world.store;
+    await note(world, { service: "mail", deployment: "only", functionName: "send", roles: ["a"] });
+    await note(world, { deployment: "connected", roles: ["a"] });
+    await runtimes.linkOpened(sampleLink({ deployment: "connected", manifestHash: "desk:a" }));
+    await note(world, { deployment: "gone", roles: ["a"] });
+
+    await world.place.rows("update agents set last_set_position = 1003 returning id");
+
+    await note(world, { deployment: "new", roles: ["a"] });
+
+    const kept = (await runtimes.functionSets(world.agentId)).map(({ deployment }) => deployment);
+    expect(kept).toEqual(["connected", "new", "only"]);
+  });
+
   test("no set is noted for an agent that is not there", async () => {
     await using world = await openWorld(place);
 
