@@ -39,7 +39,8 @@ export function functionSetStore(engine: Engine): Pick<RuntimeStore, SetMethod> 
 
     async setOrder(agentId) {
       const agent = await db.selectFrom("agents").select("access_changes").where("id", "=", agentId).executeTakeFirst();
-      const rows = [...(await newestSets(engine, agentId)), ...(await connectedSets(engine, agentId).execute())];
+      const newest = await newestSets(engine, agentId).selectAll().execute();
+      const rows = [...newest, ...(await connectedSets(engine, agentId).execute())];
       const byPosition = new Map(rows.map((row) => [row.position, row]));
       return [...byPosition.values()].map((row): PlacedSet => ({
         ...identityOf(row),
@@ -89,8 +90,8 @@ const rankedSets = (engine: Engine, agentId: string) =>
   );
 
 /** The newest set of each service, and the newest one of those that wait for a confirmation. */
-const newestSets = (engine: Engine, agentId: string): Promise<FunctionSetRow[]> =>
-  engine.db.selectFrom(rankedSets(engine, agentId).as("ranked")).selectAll().where("rank", "=", 1).execute();
+export const newestSets = (engine: Engine, agentId: string) =>
+  engine.db.selectFrom(rankedSets(engine, agentId).as("ranked")).where("rank", "=", 1);
 
 /** The sets of connected runtimes. From the runtimes on, since an agent may have many more sets. */
 const connectedSets = ({ db }: Engine, agentId: string) =>
@@ -108,10 +109,6 @@ const connectedSets = ({ db }: Engine, agentId: string) =>
     .distinct()
     .where("runtimes.agent_id", "=", agentId)
     .where("runtimes.connected", "=", 1);
-
-/** Hashes of each service's newest set, and of its newest one that waits for a confirmation. */
-export const newestSets = (engine: Engine, agentId: string) =>
-  engine.db.selectFrom(rankedSets(engine, agentId).as("ranked")).select("manifest_hash").where("rank", "=", 1);
 
 /**
  * The row of a set that has its place. A runtime whose deployment has no name counts from the hello that brought the set it has
@@ -228,7 +225,7 @@ async function forgetOld(trx: Engine, agentId: string, position: number): Promis
 
 /** The newest set of each service that needs no confirmation, or has it. */
 async function setsInUse(engine: Engine, agentId: string): Promise<FunctionSetRow[]> {
-  return (await newestSets(engine, agentId)).filter(({ confirmation }) => confirmation !== "pending");
+  return newestSets(engine, agentId).selectAll().where("confirmation", "!=", "pending").execute();
 }
 
 /**

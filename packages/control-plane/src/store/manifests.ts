@@ -92,7 +92,7 @@ const idleSets = (engine: Engine, agentId: string) =>
 
 /** 0: nothing names the set. 1: something of the past does. 2: it is the newest of its service, with which new ones are compared. */
 const importance = (engine: Engine, agentId: string) => sql<number>`case
-  when manifests.hash in (${newestSets(engine, agentId)}) then 2
+  when manifests.hash in (${newestSets(engine, agentId).select("manifest_hash")}) then 2
   when ${namedIn("runs")} or ${namedIn("runtimes")} or ${namedIn("audit")} then 1
   else 0 end`;
 

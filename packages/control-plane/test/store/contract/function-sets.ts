@@ -231,7 +231,7 @@ export function functionSetContract(place: MakePlace): void {
     await runtimes.linkOpened(sampleLink({ deployment: "connected", manifestHash: "desk:a" }));
     await note(world, { deployment: "gone", roles: ["a"] });
 
-    await world.place.rows("update agents set last_set_position = 1003 returning id");
+    await world.place.execute("update agents set last_set_position = 1003");
 
     await note(world, { deployment: "new", roles: ["a"] });
 
