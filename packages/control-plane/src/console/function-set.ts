@@ -1,15 +1,23 @@
 import type { Manifest } from "@patchbay/protocol";
 import type { StoredFunctionSet } from "../ports/console-agents.ts";
 import { ServiceError } from "../ports/service-error.ts";
-import type { Store } from "../ports/stores.ts";
+import type { ConsoleDeps } from "./deps.ts";
 
-/** The function set asked for, or the one that new runs get. Throws `not_found` for an unknown one and where there is none yet. */
+/**
+ * The function set asked for, or the one that new runs get; where no set serves, the one connected last. Throws `not_found` for
+ * an unknown one and where there is none yet.
+ */
 export async function functionSetOf(
-  store: Store,
+  { store, gateway }: Pick<ConsoleDeps, "store" | "gateway">,
   { orgId, agentId }: { orgId: string; agentId: string },
   manifestHash: string | undefined,
 ): Promise<StoredFunctionSet> {
-  const set = await store.console.functions.set(orgId, agentId, manifestHash);
+  const sets = store.console.functions;
+  const serving = manifestHash === undefined ? (await gateway.serving(agentId)).set?.manifestHash : undefined;
+  const served = serving === undefined ? undefined : await sets.set(orgId, agentId, serving);
+  // No runtime has the combined set of several services, but all of its parts are connected.
+  if (served) return { ...served, connected: true };
+  const set = await sets.set(orgId, agentId, manifestHash);
   if (set) return set;
   const none = "No functions were connected to this agent yet. Start a runtime with one of its runtime keys.";
   throw new ServiceError("not_found", manifestHash === undefined ? none : "This agent had no such function set.");

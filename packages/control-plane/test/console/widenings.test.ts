@@ -1,6 +1,8 @@
 import { createHash } from "node:crypto";
-import type { WidenedSet } from "@patchbay/protocol/console";
+import { defineFunction, defineService } from "@patchbay/functions";
+import type { AccessMatrix, WidenedSet } from "@patchbay/protocol/console";
 import { expect, test } from "vitest";
+import { z } from "zod";
 import { manifestOf } from "../run/fake-gateway.ts";
 import { openDesk } from "./support/console-desk.ts";
 import { failureOf } from "./support/open-console.ts";
@@ -17,6 +19,21 @@ async function deploy({ plane, agentId }: Desk, deployment: string, roles: strin
   await runtimes.noteSet(agentId, set, manifest, { keyId: "rtk_1" });
   return manifestHash;
 }
+
+const shop = (roles: string[]) =>
+  defineService({
+    name: "shop",
+    defaultRole: "customer",
+    functions: [
+      defineFunction({
+        name: "wipe_data",
+        description: "Wipes the data.",
+        input: z.object({}),
+        roles,
+        handler: async () => "wiped",
+      }),
+    ],
+  });
 
 async function openWidened() {
   const desk = await openDesk();
@@ -63,6 +80,32 @@ test("a set that widens access is listed with its differences until a developer 
   expect(audit.items).toMatchObject([
     { keyId: developer.memberId, manifestHash: wider, detail: { service: "shop", deployment: "v2", count: 1 } },
   ]);
+});
+
+test("the matrix shows the set that serves, and not one that waits", async () => {
+  await using desk = await openDesk();
+  const developer = await desk.member("developer");
+  await developer.json("PATCH", desk.agent, { body: { accessChanges: "confirm" } });
+  const rolesOfWipe = async () => {
+    const { functions, roles, connected } = await developer.json<AccessMatrix>("GET", `${desk.agent}/access`);
+    const wipe = functions.find(({ name }) => name === "wipe_data");
+    return { connected, named: wipe && wipe.roles !== "everyone" && wipe.roles.map((index) => roles[index]) };
+  };
+  await desk.connect(shop(["admin"]), { deployment: "v1" });
+  expect(await rolesOfWipe()).toEqual({ connected: true, named: ["admin"] });
+
+  await desk.connect(shop(["admin", "guest"]), { deployment: "v2" });
+  expect(await rolesOfWipe()).toEqual({ connected: true, named: ["admin"] });
+  const { services } = await developer.json<{ services: unknown[] }>("GET", `${desk.agent}/access/services`);
+  expect(services).toMatchObject([
+    { service: "desk", serves: true },
+    { service: "shop", serves: true, deployment: "v1", standsIn: false },
+  ]);
+
+  const { items } = await developer.json<{ items: WidenedSet[] }>("GET", `${desk.agent}/access/widenings`);
+  const body = { manifestHash: items[0]!.manifestHash };
+  await developer.ask("POST", `${desk.agent}/access/confirmations`, { body });
+  await expect.poll(rolesOfWipe, { timeout: 15_000 }).toEqual({ connected: true, named: ["admin", "guest"] });
 });
 
 test("only a set that waits can be confirmed, and only under a name that fits one set", async () => {

@@ -15,12 +15,13 @@ type Row = AccessMatrix["functions"][number];
 /** Who may call what, as the function set says: the owner's code is not asked. */
 export function accessHandlers({
   store,
+  gateway,
   limits,
-}: Pick<ConsoleDeps, "store" | "limits">): HandlersOf<"GET /agents/:agent_id/access"> {
+}: Pick<ConsoleDeps, "store" | "gateway" | "limits">): HandlersOf<"GET /agents/:agent_id/access"> {
   return {
     async "GET /agents/:agent_id/access"({ by, params, query }) {
       const agent = await agentOf(store, by.orgId, params.agent_id);
-      const { manifestHash, manifest, connected } = await functionSetOf(store, agent, query.manifestHash);
+      const { manifestHash, manifest, connected } = await functionSetOf({ store, gateway }, agent, query.manifestHash);
       const named = rolesOf(manifest, limits.rolesPerService);
       const roles = [null, ...named.roles];
       const now = await store.now();

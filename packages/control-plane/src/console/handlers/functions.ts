@@ -13,12 +13,20 @@ type FunctionRoutes =
   | "GET /agents/:agent_id/functions/:function_name/history"
   | "GET /agents/:agent_id/function-sets";
 
-export function functionHandlers({ store, limits }: Pick<ConsoleDeps, "store" | "limits">): HandlersOf<FunctionRoutes> {
+export function functionHandlers({
+  store,
+  gateway,
+  limits,
+}: Pick<ConsoleDeps, "store" | "gateway" | "limits">): HandlersOf<FunctionRoutes> {
   const reads = store.console.functions;
   return {
     async "GET /agents/:agent_id/functions"({ by, params, query }) {
       const agent = await agentOf(store, by.orgId, params.agent_id);
-      const { manifestHash, manifest, firstSeenAt, connected } = await functionSetOf(store, agent, query.manifestHash);
+      const { manifestHash, manifest, firstSeenAt, connected } = await functionSetOf(
+        { store, gateway },
+        agent,
+        query.manifestHash,
+      );
       const figures = await reads.figures(by.orgId, agent.agentId, rangeOf(query, await store.now()));
       return {
         manifestHash,
