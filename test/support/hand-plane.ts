@@ -28,7 +28,7 @@ export interface HandPlane extends AsyncDisposable {
   /** The next link a runtime opens, before its hello was answered. */
   link(): Promise<HandLink>;
   /** The next link, after hello and welcome. */
-  welcome(): Promise<HandLink>;
+  welcome(more?: { framesPerSecond?: number }): Promise<HandLink>;
 }
 
 export async function startHandPlane(options: { heartbeatMs?: number; port?: number } = {}): Promise<HandPlane> {
@@ -61,10 +61,10 @@ export async function startHandPlane(options: { heartbeatMs?: number; port?: num
       return refused;
     },
     link: () => links.next((link): link is HandLink => link !== undefined),
-    async welcome() {
+    async welcome(more) {
       const link = await plane.link();
       await link.next("hello");
-      link.send({ type: "welcome", connectionId: "connection", agentId: "agent-a", heartbeatMs });
+      link.send({ type: "welcome", connectionId: "connection", agentId: "agent-a", heartbeatMs, ...more });
       return link;
     },
     async [Symbol.asyncDispose]() {

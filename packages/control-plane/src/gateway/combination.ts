@@ -5,8 +5,8 @@ import { hashManifest } from "./manifest.ts";
 import type { Manifests } from "./manifests.ts";
 
 const KEEP_COUNT = 200;
-/** The store deletes sets that nothing names and nobody saved for long: a combination in use is saved again. */
-const SAVE_AGAIN_MS = 3_600_000;
+/** The store deletes the oldest of too many sets: a combination in use is saved again, and counts as new. */
+const SAVE_AGAIN_MS = 60_000;
 
 /** Makes one function set out of those of several services. */
 export interface Combinations {

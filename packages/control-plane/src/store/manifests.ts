@@ -1,7 +1,7 @@
 import { sql, type SqlBool } from "kysely";
 import type { RuntimeStore } from "../ports/stores.ts";
 import { fromJson, toJson } from "./columns.ts";
-import { connectedNow } from "./console/connected.ts";
+import { ago, connectedNow } from "./console/connected.ts";
 import { newestSets } from "./function-sets.ts";
 import type { Engine } from "./schema.ts";
 import { repeat } from "./transact.ts";
@@ -31,7 +31,7 @@ export function manifestStore(engine: Engine): Pick<RuntimeStore, ManifestMethod
             .columns(["agent_id", "hash"])
             // The oldest go first: not one that is offered again, between this and the link that names it.
             .doUpdateSet({ created_at: now })
-            .where("manifests.created_at", "<", sql<number>`${now} - ${sql.lit(MINUTE_MS)}`),
+            .where("manifests.created_at", "<", ago(engine, MINUTE_MS)),
         )
         .execute();
     },
@@ -90,9 +90,13 @@ const idleSets = (engine: Engine, agentId: string) =>
         .where("runs.manifest_hash", "is not", null),
     );
 
-/** 0: nothing names the set. 1: something of the past does. 2: it is the newest of its service, with which new ones are compared. */
+/**
+ * 0: nothing names the set. 1: something of the past does, or it was offered a moment ago and a run may be about to begin with it.
+ * 2: it is the newest of its service, with which new ones are compared.
+ */
 const importance = (engine: Engine, agentId: string) => sql<number>`case
   when manifests.hash in (${newestSets(engine, agentId).select("manifest_hash")}) then 2
+  when manifests.created_at > ${ago(engine, MINUTE_MS)} then 1
   when ${namedIn("runs")} or ${namedIn("runtimes")} or ${namedIn("audit")} then 1
   else 0 end`;
 

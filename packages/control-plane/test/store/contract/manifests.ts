@@ -22,6 +22,7 @@ export function manifestContract(place: MakePlace): void {
     await using world = await openWorld(place);
     await offer(world, "of an open run", "connected", "the newest of a service", "of an ended run", "unnamed old");
     await offer(world, "of a runtime that left", "unnamed new");
+    world.clock.advance(2 * MINUTE_MS);
     await world.start({ manifestHash: "of an open run" });
     await world.finish(await world.start({ manifestHash: "of an ended run" }));
     await link(world, "connected");
@@ -57,6 +58,17 @@ export function manifestContract(place: MakePlace): void {
     expect(await world.store.runtimes.trimManifests(world.agentId, 2)).toBe(1);
 
     expect(await stored(world)).toEqual(["first", "third"]);
+  });
+
+  test("a function set that was offered a moment ago goes after those that nothing names", async () => {
+    await using world = await openWorld(place);
+    await offer(world, "of a run");
+    await world.finish(await world.start({ manifestHash: "of a run" }));
+    await offer(world, "just offered");
+
+    await world.store.runtimes.trimManifests(world.agentId, 1);
+
+    expect(await stored(world)).toEqual(["just offered"]);
   });
 
   test("function sets of other agents neither count nor go", async () => {

@@ -1,0 +1,63 @@
+import { DEFAULT_LIMITS } from "@patchbay/protocol";
+import { silentLog } from "@patchbay/functions";
+import { afterEach, expect, test, vi } from "vitest";
+import { callFrame } from "../../../../test/support/hand-plane.ts";
+import { handService } from "../../../../test/support/hand-service.ts";
+import { until } from "../../../../test/support/inbox.ts";
+import { createCalls } from "../../src/runtime/calls.ts";
+import { plane, runtimeOf } from "./hand-plane.ts";
+
+afterEach(() => void vi.restoreAllMocks());
+
+/** A service whose function reports progress so many times, at one moment. */
+function reporting(count: number) {
+  vi.spyOn(performance, "now").mockReturnValue(1_000);
+  return handService({
+    async answer(_, { onProgress }) {
+      for (let i = 0; i < count; i++) onProgress?.(i);
+      return { ok: true, value: "done" };
+    },
+  });
+}
+
+test.each([
+  [{ framesPerSecond: 20 }, 10],
+  [{}, DEFAULT_LIMITS.framesPerSecond / 2],
+])(
+  "of progress only half of the frames are sent that the control plane takes in a second (%j)",
+  async (welcome, sent) => {
+    const started = await plane();
+    runtimeOf(started.url, reporting(300));
+    const link = await started.welcome(welcome);
+
+    link.send(callFrame("c1"));
+    await link.next("result");
+
+    expect(link.inbox.rest).toHaveLength(sent);
+  },
+);
+
+test("results whose connection was lost are sent again at a quarter of those frames, and at once when asked for", async () => {
+  const lost = { open: true, framesPerSecond: 200, send() {}, sendIfIdle() {}, close() {} };
+  const sent: string[] = [];
+  const next = { ...lost, send: (text: string) => void sent.push(text), framesPerSecond: 8 };
+  const calls = createCalls({ service: () => handService(), concurrency: 16, log: silentLog, currentLink: () => lost });
+  const ended = vi.spyOn(lost, "send");
+  for (let i = 0; i < 5; i++) calls.receive(callFrame(`c${i}`), lost);
+  await until(() => ended.mock.calls.length === 5, "the results");
+  lost.open = false;
+
+  calls.resend(next);
+  expect(sent).toHaveLength(2);
+  calls.query({ type: "callQuery", callId: "c4", attempt: 1 }, next);
+  await until(() => sent.length === 6, "the rest");
+
+  const frames = sent.map((text) => JSON.parse(text) as { type: string; callId: string });
+  expect(frames.filter(({ type }) => type === "result").map(({ callId }) => callId)).toEqual([
+    "c0",
+    "c1",
+    "c4",
+    "c2",
+    "c3",
+  ]);
+});
