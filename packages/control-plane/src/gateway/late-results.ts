@@ -8,6 +8,8 @@ import { type HolderNews, INLINE_OUTCOME, replicaSubject } from "./messages.ts";
 
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 2_000;
+/** Results that are being stored: more would keep everybody else waiting for the store. */
+const AT_ONCE = 32;
 /** What is kept here while the store is out of reach; beyond it the runtime is asked for its answer again. */
 const KEEP_COUNT = 10_000;
 const KEEP_BYTES = 33_554_432;
@@ -52,6 +54,8 @@ export function createLateResults(options: {
   let keptBytes = 0;
   let retryMs = FIRST_RETRY_MS;
   let timer: NodeJS.Timeout | undefined;
+  /** True from a failure of the store until the next attempt. */
+  let failing = false;
   let closed = false;
 
   const keyOf = (link: Link, callId: string): string => `${link.identity.connectionId} ${callId}`;
@@ -76,28 +80,40 @@ export function createLateResults(options: {
       if (!over && owner !== undefined) bus.publish(replicaSubject(owner), arrivedNews(callId, outcome) as JsonValue);
     } catch (error) {
       late.busy = false;
+      failing = true;
       log.debug("a result could not be stored yet", { agentId, callId, error });
       if (!closed) timer ??= setTimeout(retry, retryMs);
     }
   }
 
   function begin(late: Late, outcome: CallOutcome): void {
-    const stored = store(late, outcome).finally(() => storing.delete(stored));
+    const stored = store(late, outcome).finally(() => {
+      storing.delete(stored);
+      storeNext();
+    });
     storing.add(stored);
+  }
+
+  function storeNext(): void {
+    if (failing || closed) return;
+    for (const late of waiting.values()) {
+      if (storing.size >= AT_ONCE) return;
+      if (!late.busy && late.outcome) begin(late, late.outcome);
+    }
   }
 
   function retry(): void {
     timer = undefined;
+    failing = false;
     retryMs = Math.min(LAST_RETRY_MS, retryMs * 2);
     for (const late of waiting.values()) {
       if (!late.link.open) drop(late);
-      else if (late.busy) continue;
-      else if (late.outcome) begin(late, late.outcome);
-      else {
+      else if (!late.busy && !late.outcome) {
         drop(late);
         late.link.askAbout(late.callId, late.attempt);
       }
     }
+    storeNext();
   }
 
   return {
@@ -109,7 +125,7 @@ export function createLateResults(options: {
       const late: Late = { link, callId, attempt, outcome: kept, sentAt, sizeBytes, busy: false };
       waiting.set(keyOf(link, callId), late);
       keptBytes += sizeBytes;
-      if (fits) begin(late, outcome);
+      if (fits) storeNext();
       else timer ??= setTimeout(retry, retryMs);
     },
     has: (link, callId) => waiting.has(keyOf(link, callId)),

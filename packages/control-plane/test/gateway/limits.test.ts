@@ -151,6 +151,24 @@ test("frames of a runtime's own accord beyond the burst are dropped and counted"
   expect(server.gateway.connectionCount()).toBe(1);
 });
 
+test("results that nobody waits for are stored a few at a time", async () => {
+  await start();
+  const runtime = await greet("instance-1");
+  const release = Promise.withResolvers<void>();
+  const { arrive } = server.store.all.calls;
+  const arrived = vi.spyOn(server.store.all.calls, "arrive").mockImplementation(async (...input) => {
+    await release.promise;
+    return arrive(...input);
+  });
+  for (let i = 0; i < 200; i++) runtime.send(result(`unknown-${i}`));
+  await runtime.read();
+  expect(arrived).toHaveBeenCalledTimes(32);
+
+  release.resolve();
+
+  for (let i = 0; i < 200; i++) await runtime.next("resultAck");
+});
+
 test("results of calls that were sent to the runtime, and answers to questions, do not count", async () => {
   await start({ framesPerSecond: 1, frameBurst: 1 });
   const runtime = await greetGateway(server.port, helloFrom("instance-1", ["echo"], 100));
