@@ -234,6 +234,34 @@ describe("GET", () => {
     expect(text).not.toMatch(/private|secret-7/);
   });
 
+  test("/metrics at a port of their own are refused at the public one, where /readyz stays", async () => {
+    await using system = await startDesk(answering, { metricsPort: 0 });
+    const apart = new URL(system.plane.metricsUrl);
+    const statusOf = async (url: string) => (await fetch(url)).status;
+
+    expect(apart.origin).not.toBe(system.url);
+    expect(await (await fetch(apart)).text()).toContain("patchbay_runs_total");
+    expect([await statusOf(`${system.url}/metrics`), await statusOf(`${system.url}/readyz`)]).toEqual([404, 200]);
+    for (const path of ["/readyz", "/healthz", "/openapi.json", threadsOf(system), "/console"])
+      expect(await statusOf(apart.origin + path)).toBe(404);
+    const { paths } = await read<{ paths: object }>(fetch(`${system.url}/openapi.json`));
+    expect(Object.keys(paths)).not.toContain("/metrics");
+    await system.plane.close({ graceMs: 0 });
+    await expect(fetch(apart)).rejects.toThrow();
+  });
+
+  test.each([{}, { metricsPort: 0 }])("/metrics ask for their token where there is one (%j)", async (options) => {
+    await using system = await startDesk(answering, { metricsToken: "t0ken", ...options });
+    const ask = async (headers: Record<string, string>) => {
+      const response = await fetch(system.plane.metricsUrl, { headers });
+      return [response.status, (await response.text()).includes("patchbay_runs_total")];
+    };
+
+    expect(await ask({ authorization: "Bearer t0ken" })).toEqual([200, true]);
+    for (const wrong of [{}, { authorization: "Bearer t0ke" }, { "x-api-key": system.apiKey }])
+      expect(await ask(wrong as Record<string, string>)).toEqual([401, false]);
+  });
+
   test("/openapi.json (3.1)", async () => {
     await using system = await startDesk(answering);
     const document = await read<{ openapi: string; paths: object }>(fetch(`${system.url}/openapi.json`));

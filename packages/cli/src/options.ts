@@ -30,6 +30,13 @@ export function parsePort(text: string): number {
   return parseWithin(text, 0, 65_535, "a port is a whole number from 0 to 65535");
 }
 
+/** A token that fits an Authorization header. */
+export function parseToken(text: string): string {
+  if (!/^[\x21-\x2b\x2d-\x7e]{1,200}$/.test(text))
+    throw new InvalidArgumentError("expected 1 to 200 characters of ASCII without spaces and commas");
+  return text;
+}
+
 export function parseCount(text: string): number {
   return parseWithin(text, 1, 10_000, "expected a whole number from 1 to 10000");
 }

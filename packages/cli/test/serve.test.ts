@@ -9,7 +9,11 @@ const offline = { PATCHBAY_PROVIDER: "offline" };
 
 async function startServe(folder: string, ...args: string[]) {
   const running = startCommand(["serve", "--port", "0", "--data-dir", folder, "--json", ...args], { env: offline });
-  const ready = JSON.parse(await running.seen(/^\{"ready".*\}$/m)) as { baseUrl: string; setupUrl?: string };
+  const ready = JSON.parse(await running.seen(/^\{"ready".*\}$/m)) as {
+    baseUrl: string;
+    metricsUrl?: string;
+    setupUrl?: string;
+  };
   return { ...running, ready };
 }
 
@@ -162,4 +166,17 @@ test("connect refuses a file whose default export is no service", async () => {
   );
   expect(code).toBe(1);
   expect(stderr).toContain("export default defineService");
+});
+
+test("serve --metrics-port and --metrics-token keep the metrics apart", async () => {
+  await using folder = await temporaryFolder();
+  await using serve = await startServe(folder.path, "--metrics-port", "0", "--metrics-token", "t0ken");
+  const { baseUrl, metricsUrl = "" } = serve.ready;
+
+  const headers = { authorization: "Bearer t0ken" };
+  expect((await fetch(metricsUrl, { headers })).status).toBe(200);
+  expect((await fetch(metricsUrl)).status).toBe(401);
+  expect((await fetch(`${baseUrl}/metrics`, { headers })).status).toBe(404);
+  const refused = await runCommand(["serve", "--port", "0", "--data-dir", folder.path, "--metrics-token", "a b"]);
+  expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("without spaces") });
 });

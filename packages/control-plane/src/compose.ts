@@ -8,6 +8,7 @@ import { DEFAULT_TIERS, tierNamed, type Tiers } from "./accounts/tiers.ts";
 import { mountConsole } from "./console/app.ts";
 import { createFunctionGateway } from "./gateway/gateway.ts";
 import { createHttpApp } from "./http/app.ts";
+import { serveMetrics } from "./http/metrics-server.ts";
 import { createOpenStreams } from "./http/open-streams.ts";
 import { createHttpServer } from "./http/server.ts";
 import { openGround } from "./ground.ts";
@@ -66,6 +67,10 @@ export interface ControlPlaneOptions {
   tiers?: Tiers;
   /** Limits of the operator; those that are left out keep their defaults. */
   limits?: Partial<OperatorLimits>;
+  /** Port of the metrics, on the same host; 0 picks a free one. The public port then refuses them. Default: the public port. */
+  metricsPort?: number;
+  /** Bearer token that `GET /metrics` asks for. Default: none. */
+  metricsToken?: string;
   /** Serve the console and its interface. Default true. */
   console?: boolean;
   /** Folder of the built console. Default: the one in this package, where it was built. */
@@ -84,6 +89,8 @@ export interface ControlPlane {
   /** Base address, for example `http://127.0.0.1:8787`. */
   readonly url: string;
   readonly port: number;
+  /** Address of the metrics. */
+  readonly metricsUrl: string;
   readonly admin: Admin;
   readonly store: Store;
   /** Name of the default provider, `none` when there is none. */
@@ -210,6 +217,8 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
     host,
     trustProxy,
     maxStreamAgeMs: runTimeoutMs + 30_000,
+    metricsApart: options.metricsPort !== undefined,
+    ...(options.metricsToken !== undefined && { metricsToken: options.metricsToken }),
     ...(options.publicUrl !== undefined && { publicUrl: options.publicUrl }),
   };
   const admin = createAdmin({ store, tiers });
@@ -230,6 +239,10 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
       ...(options.consoleFiles !== undefined && { consoleFiles: options.consoleFiles }),
     });
   const server = createHttpServer({ app, upgrade: gateway.handleUpgrade, log });
+  const { metricsPort } = options;
+  const metricsServer =
+    metricsPort === undefined ? undefined : await serveMetrics(httpDeps, { host, port: metricsPort });
+  if (metricsServer) opening.use(metricsServer);
   const { port: boundPort } = await server.listen({ host, port });
   await runs.open();
   opening.use(startSweeping((options) => store.sweep({ days: retentionDays, auditDays, usageDays }, options), log));
@@ -249,9 +262,11 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
     await opened.disposeAsync();
   }
   const defaultModel = models.choose();
+  const urlOf = (at: number) => `http://${host.includes(":") ? `[${host}]` : host}:${at}`;
   return {
-    url: `http://${host.includes(":") ? `[${host}]` : host}:${boundPort}`,
+    url: urlOf(boundPort),
     port: boundPort,
+    metricsUrl: `${urlOf(metricsServer?.port ?? boundPort)}/metrics`,
     admin,
     store,
     provider: "missing" in defaultModel ? "none" : defaultModel.provider.name,

@@ -32,6 +32,8 @@ interface ServeOptions {
   usageDays: number;
   tiers?: string;
   limits?: string;
+  metricsPort?: number;
+  metricsToken?: string;
   console: boolean;
   json?: true;
 }
@@ -63,6 +65,16 @@ export function addServeCommand(program: Command): void {
     )
     .addOption(flags.tiersOption())
     .addOption(flags.limitsOption())
+    .addOption(
+      flags
+        .option("--metrics-port <port>", "port for GET /metrics only, 0 picks a free one (default: the public port)")
+        .argParser(flags.parsePort),
+    )
+    .addOption(
+      flags
+        .option("--metrics-token <token>", "token that GET /metrics asks for, as Authorization: Bearer")
+        .argParser(flags.parseToken),
+    )
     .addOption(flags.option("--no-console", "serve the API alone, without the console"))
     .addOption(flags.jsonOption())
     .action(serve);
@@ -83,7 +95,7 @@ async function serve(options: ServeOptions): Promise<void> {
   const providers = readProviderConfig(environment);
   const shutdown = shutdownRequested();
   const { createControlPlane, createLog } = await import("@patchbay/control-plane");
-  const { host, port, corsOrigin: corsOrigins, publicUrl, tiers, limits } = options;
+  const { host, port, corsOrigin: corsOrigins, publicUrl, tiers, limits, metricsPort, metricsToken } = options;
   const log = createLog(logLevel(environment));
   const queries = countOpenQueries();
   requireDatabase(options, { mayCreate: true });
@@ -107,6 +119,8 @@ async function serve(options: ServeOptions): Promise<void> {
     ...(publicUrl !== undefined && { publicUrl }),
     ...(tiers !== undefined && { tiers: await readTiers(tiers) }),
     ...(limits !== undefined && { limits: await readLimits(limits) }),
+    ...(metricsPort !== undefined && { metricsPort }),
+    ...(metricsToken !== undefined && { metricsToken }),
   });
   if (!isLoopback(host) && !options.trustProxy)
     log.warn("listening without TLS: keys and queries travel in clear text", {
@@ -115,7 +129,9 @@ async function serve(options: ServeOptions): Promise<void> {
     });
   growWithWork();
   const setupUrl = options.console ? await setUpAddress(plane, options) : undefined;
-  if (options.json) printJson({ ready: true, baseUrl: plane.url, ...(setupUrl !== undefined && { setupUrl }) });
+  const metricsUrl = metricsPort === undefined ? undefined : plane.metricsUrl;
+  if (options.json)
+    printJson({ ready: true, baseUrl: plane.url, ...(metricsUrl && { metricsUrl }), ...(setupUrl && { setupUrl }) });
   else {
     say(`Patchbay serves at ${plane.url}`);
     say(
@@ -125,6 +141,7 @@ async function serve(options: ServeOptions): Promise<void> {
         ...(options.console
           ? [["console", `${publicUrl ?? reachable(plane, host)}/console`] satisfies [string, string]]
           : []),
+        ...(metricsUrl === undefined ? [] : [["metrics", metricsUrl] satisfies [string, string]]),
       ]),
     );
     if (setupUrl !== undefined)

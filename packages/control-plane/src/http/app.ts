@@ -11,11 +11,19 @@ import { runRoutes } from "./run-routes.ts";
 import { serviceRoutes } from "./service-routes.ts";
 import { threadRoutes } from "./thread-routes.ts";
 
+const METRICS: RouteId = "metrics";
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
+/** The routes of the public port. */
+export function publicRoutes({ local, metricsApart }: Pick<HttpDeps, "local" | "metricsApart">): RouteSpec[] {
+  return ROUTES.filter((route) => (local || !route.local) && !(metricsApart && route.id === METRICS));
+}
+
+/** The routes of the port for metrics, where they have one of their own. */
+export const METRICS_ROUTES: readonly RouteSpec[] = ROUTES.filter(({ id }) => id === METRICS);
+
 /** The HTTP interface as one Hono app. It holds no state of its own but open streams. */
-export function createHttpApp(deps: HttpDeps): Hono<HttpEnv> {
-  const served = ROUTES.filter((route) => deps.local || !route.local);
+export function createHttpApp(deps: HttpDeps, served: readonly RouteSpec[] = publicRoutes(deps)): Hono<HttpEnv> {
   const handlers: Record<RouteId, Handler> = {
     ...queryRoutes(deps),
     ...runRoutes(deps),

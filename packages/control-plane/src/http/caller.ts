@@ -1,3 +1,4 @@
+import { createHash, timingSafeEqual } from "node:crypto";
 import { MESSAGES } from "@patchbay/protocol";
 import { ServiceError } from "../ports/service-error.ts";
 import type { Credential } from "../ports/stores.ts";
@@ -36,6 +37,17 @@ export async function asLocalCaller<T>(
 export async function requireRuntimeKey({ c }: Exchange, authenticate: Authenticate): Promise<void> {
   await check(authenticate, "runtime", bearer(c.req.header("Authorization")));
 }
+
+/** Refuses requests without the operator's metrics token, where there is one. */
+export function requireMetricsToken({ c }: Exchange, { metricsToken }: Pick<HttpDeps, "metricsToken">): void {
+  if (metricsToken === undefined) return;
+  const given = bearer(c.req.header("Authorization"));
+  if (given !== undefined && timingSafeEqual(digest(given), digest(metricsToken))) return;
+  throw new ServiceError("authentication_failed", MESSAGES.authentication_failed);
+}
+
+/** Of equal length, as a comparison in constant time wants it. */
+const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
 
 async function check(
   authenticate: Authenticate,

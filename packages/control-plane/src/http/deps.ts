@@ -44,6 +44,10 @@ export interface HttpDeps {
   host?: string;
   /** True when a proxy in front sets the X-Forwarded headers. */
   trustProxy: boolean;
+  /** True where metrics are served at a port of their own. */
+  metricsApart?: boolean;
+  /** Without it anybody who reaches the port may read the metrics. */
+  metricsToken?: string;
   /** Longest silence of a stream, in milliseconds. */
   keepaliveMs?: number;
   /** Oldest age of a stream, in milliseconds: a run's time-out and 30 s. */

@@ -109,7 +109,7 @@ const DESCRIBED: Record<RouteId, Described> = {
   connect: { answers: { "101": { description: "The link is open" } }, failures: ["400", "401", "503"] },
   healthz: { answers: { "200": { description: "Alive", json: { type: "object" } } }, failures: [] },
   readyz: { answers: { "200": { description: "Ready", json: { type: "object" } } }, failures: ["503"] },
-  metrics: { answers: { "200": { description: "Figures", mediaType: "text/plain" } }, failures: [] },
+  metrics: { answers: { "200": { description: "Figures", mediaType: "text/plain" } }, failures: ["401"] },
   openapi: { answers: { "200": { description: "This document", json: { type: "object" } } }, failures: [] },
 };
 

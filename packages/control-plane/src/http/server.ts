@@ -13,8 +13,8 @@ import { errorBody, STATUS_OF, traceOf } from "./reply.ts";
 export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 
 export interface HttpServer {
-  /** Starts listening; port 0 picks a free one. Rejects with advice when the address cannot be had. */
-  listen(options: { port: number; host: string }): Promise<{ port: number }>;
+  /** Starts listening; port 0 picks a free one. `portOption` is the option that names the port, default `--port`. Rejects with advice when the address cannot be had. */
+  listen(options: { port: number; host: string; portOption?: string }): Promise<{ port: number }>;
   /**
    * Takes no new connections, lets requests under way end for `graceMs` (0 when absent), then cuts what is left. Upgraded
    * connections are their handler's to close.
@@ -63,9 +63,9 @@ export function createHttpServer(options: { app: Hono<HttpEnv>; upgrade: Upgrade
   });
 
   return {
-    listen({ port, host }) {
+    listen({ port, host, portOption = "--port" }) {
       const { promise, resolve, reject } = Promise.withResolvers<{ port: number }>();
-      const failed = (error: NodeJS.ErrnoException) => reject(unlistenable(error, port, host));
+      const failed = (error: NodeJS.ErrnoException) => reject(unlistenable(error, { port, host, portOption }));
       server.once("error", failed);
       server.listen(port, host, () => {
         server.off("error", failed);
@@ -133,10 +133,13 @@ function ownRequestId({ headers }: IncomingMessage): string {
   return requestIdOf(typeof given === "string" ? given : undefined);
 }
 
-function unlistenable(error: NodeJS.ErrnoException, port: number, host: string): Error {
+function unlistenable(
+  error: NodeJS.ErrnoException,
+  { port, host, portOption }: { port: number; host: string; portOption: string },
+): Error {
   const why: Record<string, string> = {
-    EADDRINUSE: `Port ${port} on ${host} is taken by another process. Stop it, or choose another port with --port (0 picks a free one).`,
-    EACCES: `Port ${port} on ${host} may not be opened by this user. Choose a port above 1023 with --port.`,
+    EADDRINUSE: `Port ${port} on ${host} is taken by another process. Stop it, or choose another port with ${portOption} (0 picks a free one).`,
+    EACCES: `Port ${port} on ${host} may not be opened by this user. Choose a port above 1023 with ${portOption}.`,
     EADDRNOTAVAIL: `${host} is no address of this machine. Choose another with --host.`,
     ENOTFOUND: `${host} is no address of this machine. Choose another with --host.`,
   };

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { ServiceError } from "../ports/service-error.ts";
-import { requireRuntimeKey } from "./caller.ts";
+import { requireMetricsToken, requireRuntimeKey } from "./caller.ts";
 import type { Exchange, Handler, HttpDeps } from "./deps.ts";
 import { openApiDocument } from "./openapi.ts";
 import { json, text } from "./reply.ts";
@@ -34,7 +34,10 @@ export function serviceRoutes(
       );
     },
 
-    metrics: async (exchange) => text(exchange, await deps.metrics.read(), deps.metrics.contentType),
+    async metrics(exchange) {
+      requireMetricsToken(exchange, deps);
+      return text(exchange, await deps.metrics.read(), deps.metrics.contentType);
+    },
 
     openapi: (exchange) =>
       json(
