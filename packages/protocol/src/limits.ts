@@ -67,9 +67,18 @@ export const OperatorLimits = z.strictObject({
     1_000,
     "Frames that one runtime connection may send at once, unasked, before `framesPerSecond` applies.",
   ),
-  streamsPerKey: count(1_000, "Open event streams of one API key."),
-  streamsPerRun: count(100, "Open event streams of one API key on the same run."),
-  streamsPerOrganisation: count(5_000, "Open event streams of one organisation."),
+  streamsPerKey: count(
+    1_000,
+    "Open event streams of one API key on a replica. Beyond it resumes and followers answer 429, and a query in the sandbox waits for a place.",
+  ),
+  streamsPerRun: count(
+    100,
+    "Open event streams of one API key on the same run, on a replica. Further ones answer 429.",
+  ),
+  streamsPerOrganisation: count(
+    5_000,
+    "Open event streams of one organisation on a replica. Beyond it resumes and followers answer 429, and a query in the sandbox waits for a place.",
+  ),
   runsPerOrganisation: count(
     256,
     "Runs of one organisation that a replica works on at the same time. Further ones wait in order.",

@@ -1,3 +1,4 @@
+import { DEFAULT_LIMITS, OperatorLimits } from "@patchbay/protocol";
 import { componentSchemas, ref, type SchemaName } from "./openapi-schemas.ts";
 import type { Access, RouteId, RouteSpec } from "./routes.ts";
 
@@ -20,13 +21,15 @@ const FAILURES: Record<string, string> = {
   "413": "The body is too large",
   "415": "The body is not JSON",
   "422": "The Idempotency-Key was used with another body",
-  "429": "The rate limit of the organisation's tier is used up",
+  "429":
+    "The rate limit of the organisation's tier is used up, or a limit on open event streams is reached; see Retry-After",
   "500": "Server error",
   "503": "Out of service for a moment; see Retry-After",
 };
 
 const OF_QUERIES = ["400", "401", "403", "413", "415", "422", "429", "500", "503"];
 const OF_RESOURCES = ["400", "401", "403", "404", "500", "503"];
+const OF_FOLLOWERS = ["400", "401", "403", "404", "429", "500", "503"];
 
 const header = (name: string, description: string, schema: Schema = { type: "string" }): Schema => ({
   name,
@@ -79,12 +82,12 @@ const DESCRIBED: Record<RouteId, Described> = {
   },
   runEvents: {
     answers: { "200": stream, "204": drained },
-    failures: OF_RESOURCES,
+    failures: OF_FOLLOWERS,
     parameters: [LAST_EVENT_ID, inQuery("includeDeltas", { type: "boolean" })],
   },
   localRunEvents: {
     answers: { "200": localStream, "204": drained },
-    failures: ["400", "401", "404", "500", "503"],
+    failures: ["400", "401", "404", "429", "500", "503"],
     parameters: [LAST_EVENT_ID, inQuery("include_deltas", { type: "boolean" })],
   },
   cancelRun: {
@@ -121,7 +124,12 @@ const SECURITY: Record<Access, Schema[]> = {
 };
 
 /** The service as an OpenAPI 3.1 document, made from the route table and the wire's schemas. */
-export function openApiDocument(options: { version: string; serverUrl: string; routes: readonly RouteSpec[] }): Schema {
+export function openApiDocument(options: {
+  version: string;
+  serverUrl: string;
+  routes: readonly RouteSpec[];
+  limits: OperatorLimits;
+}): Schema {
   const paths: Record<string, Record<string, Schema>> = {};
   for (const route of options.routes) {
     const path = route.path.replace(/:(\w+)/g, "{$1}");
@@ -132,6 +140,7 @@ export function openApiDocument(options: { version: string; serverUrl: string; r
     info: { title: "Patchbay", version: options.version, license: { name: "MIT", identifier: "MIT" } },
     servers: [{ url: options.serverUrl }],
     paths,
+    "x-limits": limitsAt(options.limits),
     components: {
       schemas: componentSchemas(),
       securitySchemes: {
@@ -141,6 +150,17 @@ export function openApiDocument(options: { version: string; serverUrl: string; r
       },
     },
   };
+}
+
+/** Every limit of the operator: what it limits, its default, and its value here. */
+function limitsAt(limits: OperatorLimits): Schema {
+  const names = Object.keys(DEFAULT_LIMITS) as (keyof OperatorLimits)[];
+  return Object.fromEntries(
+    names.map((name) => [
+      name,
+      { description: OperatorLimits.shape[name].description, default: DEFAULT_LIMITS[name], value: limits[name] },
+    ]),
+  );
 }
 
 function operation(route: RouteSpec, path: string): Schema {

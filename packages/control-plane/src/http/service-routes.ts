@@ -43,7 +43,12 @@ export function serviceRoutes(
       json(
         exchange,
         200,
-        openApiDocument({ version: deps.version, serverUrl: baseUrl(exchange, deps), routes: served }),
+        openApiDocument({
+          version: deps.version,
+          serverUrl: baseUrl(exchange, deps),
+          routes: served,
+          limits: deps.limits,
+        }),
       ),
   };
 }

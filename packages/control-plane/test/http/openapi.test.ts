@@ -1,3 +1,4 @@
+import { DEFAULT_LIMITS } from "@patchbay/protocol";
 import { describe, expect, test } from "vitest";
 import { ROUTES } from "../../src/http/routes.ts";
 import { startHttp } from "./support/start-http.ts";
@@ -5,7 +6,13 @@ import { startHttp } from "./support/start-http.ts";
 interface Json {
   [name: string]: Json;
 }
-type Document = { openapi: string; servers: { url: string }[]; paths: Record<string, Json>; components: Json };
+type Document = {
+  openapi: string;
+  servers: { url: string }[];
+  paths: Record<string, Json>;
+  components: Json;
+  "x-limits": Json;
+};
 
 async function read(
   overrides: Parameters<typeof startHttp>[0] = {},
@@ -50,6 +57,32 @@ describe("GET /openapi.json", () => {
       ]),
     );
     expect(schemas["QueryRequest"]!["properties"]!["contextJson"]).toMatchObject({ type: "string" });
+  });
+
+  test("states every limit of the operator with its default, its value and what it limits", async () => {
+    const limits = (await read({ limits: { ...DEFAULT_LIMITS, streamsPerKey: 7 } }))["x-limits"];
+    expect(Object.keys(limits)).toEqual(Object.keys(DEFAULT_LIMITS));
+    expect(limits["streamsPerKey"]).toMatchObject({ default: 1_000, value: 7 });
+    for (const [name, limit] of Object.entries(limits))
+      expect(limit, name).toMatchObject({ default: expect.any(Number), description: expect.stringMatching(/\w{4}/) });
+  });
+
+  test("names the members and parameters of threads and runs", async () => {
+    const { paths, components } = await read();
+    const parametersOf = (path: string) =>
+      (paths[path]!["get"]!["parameters"] as unknown as { name: string }[]).map(({ name }) => name);
+    expect(parametersOf("/agents/{agent_id}/threads")).toEqual(["agent_id", "limit", "cursor", "sessionId"]);
+    expect(parametersOf("/agents/{agent_id}/threads/{thread_id}")).toEqual([
+      "agent_id",
+      "thread_id",
+      "limit",
+      "cursor",
+    ]);
+    const schemas = components["schemas"]!;
+    expect(schemas["ThreadDetail"]!["required"]).toContain("nextCursor");
+    expect(schemas["RunDetail"]!["properties"]).toMatchObject({ requestId: {}, usage: {} });
+    expect(schemas["QueryRequest"]!["properties"]!["query"]).toMatchObject({ maxLength: 100_000 });
+    expect(paths["/agents/{agent_id}/runs/{run_id}/events"]!["get"]!["responses"]).toHaveProperty("429");
   });
 
   test("gives streams as text/event-stream with the events' schema", async () => {
