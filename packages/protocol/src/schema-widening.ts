@@ -17,7 +17,7 @@ export interface Wider {
   reason: string;
 }
 
-/** What a comparison may cost, in places that it looks at. Recursive definitions could otherwise take exponential time. */
+/** What a comparison may cost, in values that it looks at. Recursive definitions could otherwise take exponential time. */
 export interface Budget {
   steps: number;
 }
@@ -30,10 +30,10 @@ export interface Budget {
 export function widerPlaces(
   before: JsonObject,
   after: JsonObject,
-  { results = false, budget = { steps: 100_000 } }: { results?: boolean; budget?: Budget } = {},
+  { results = false, budget = { steps: 200_000 } }: { results?: boolean; budget?: Budget } = {},
 ): Wider[] {
   const roots = { before: withoutAnnotations(before), after: withoutAnnotations(after) };
-  const spend = () => --budget.steps > 0;
+  const spend = (steps = 1) => (budget.steps -= steps) > 0;
   const [alternativesBefore, alternativesAfter] = [
     alternativesIn(roots.before, spend),
     alternativesIn(roots.after, spend),
@@ -73,7 +73,7 @@ export function widerPlaces(
   };
 
   const compareTyped = (was: Typed, is: Typed, path: string): Wider[] => {
-    if (!spend()) return [{ path, reason: INCOMPARABLE }];
+    if (!spend(ALTERNATIVE_STEPS)) return [{ path, reason: INCOMPARABLE }];
     const own = ownDifferences(was, is).map((reason) => ({ path, reason }));
     if (is.kind === "object") return [...own, ...compareObjects(was.schema, is.schema, path)];
     return is.kind === "array" ? [...own, ...compareItems(was.schema, is.schema, path)] : own;
@@ -112,6 +112,9 @@ export function widerPlaces(
   const unchanged = isSame(roots.before, roots.after, () => true, { whole: true });
   return unchanged ? [] : compare(roots.before, roots.after, "");
 }
+
+/** Comparing two alternatives costs about as much as looking at so many values. */
+const ALTERNATIVE_STEPS = 20;
 
 /** References can nest deeper than any written schema. */
 const DEPTH = 100;

@@ -36,7 +36,7 @@ export interface Widening {
  */
 export function widenings(before: Manifest, after: Manifest): Widening[] {
   const known = new Map(before.functions.map((one) => [one.name, one]));
-  const budget: Budget = { steps: 1_000_000 };
+  const budget: Budget = { steps: 400_000 };
   return [
     ...compareDefaultRole(before, after),
     ...compareSubject(before, after),
