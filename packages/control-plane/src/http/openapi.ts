@@ -109,7 +109,10 @@ const DESCRIBED: Record<RouteId, Described> = {
     parameters: pageOf(100),
   },
   deleteThread: { answers: { "204": { description: "Erased" } }, failures: OF_RESOURCES },
-  connect: { answers: { "101": { description: "The link is open" } }, failures: ["400", "401", "503"] },
+  connect: {
+    answers: { "101": { description: "The connection is open" } },
+    failures: ["400", "401", "403", "429", "503"],
+  },
   healthz: { answers: { "200": { description: "Alive", json: { type: "object" } } }, failures: [] },
   readyz: { answers: { "200": { description: "Ready", json: { type: "object" } } }, failures: ["503"] },
   metrics: { answers: { "200": { description: "Figures", mediaType: "text/plain" } }, failures: ["401"] },

@@ -41,6 +41,13 @@ describe("GET /openapi.json", () => {
     expect(Object.keys(paths).filter((path) => path.startsWith("/agent/"))).toEqual([]);
   });
 
+  test("names the refusals of a runtime's connection, that for a limit too", async () => {
+    const { paths } = await read();
+    expect(Object.keys(paths["/functions/connect"]!["get"]!["responses"]!)).toEqual(
+      expect.arrayContaining(["401", "403", "429", "503"]),
+    );
+  });
+
   test("requires what the service document requires", async () => {
     const schemas = (await read()).components["schemas"]!;
     expect(schemas["ToolCall"]!["required"]).toEqual(["toolName", "parameters", "success"]);
