@@ -60,12 +60,16 @@ function fileFault(file: string): string | undefined {
 
 /** Why a database cannot be kept in a folder, which may have to be made first. */
 export function folderFault(folder: string): string | undefined {
-  let nearest = folder;
-  while (!existsSync(nearest) && nearest !== dirname(nearest)) nearest = dirname(nearest);
-  if (!statSync(nearest).isDirectory()) return `${nearest} is a file, not a folder. Move it, ${OTHER}`;
-  const denied = deniedCode(nearest, constants.R_OK | constants.W_OK | constants.X_OK);
+  try {
+    if (!statSync(folder).isDirectory()) return `${folder} is a file, not a folder. Move it, ${OTHER}`;
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === "ENOENT" || code === "ENOTDIR") return folderFault(dirname(folder));
+    return `${folder} cannot be reached by this user (${code}). Change who may enter the folders above it, ${OTHER}`;
+  }
+  const denied = deniedCode(folder, constants.R_OK | constants.W_OK | constants.X_OK);
   return (
-    denied && `The folder ${nearest} cannot be read and written by this user (${denied}). Change its owner, ${OTHER}`
+    denied && `The folder ${folder} cannot be read and written by this user (${denied}). Change its owner, ${OTHER}`
   );
 }
 
@@ -78,6 +82,7 @@ function deniedCode(path: string, mode: number): string | undefined {
   }
 }
 
+/** Only for a database that this process has not opened yet: to close a file drops the process's locks on it. */
 function beginningOf(file: string, sizeBytes: number): string {
   const [opened, bytes] = [openSync(file, "r"), Buffer.alloc(sizeBytes)];
   try {

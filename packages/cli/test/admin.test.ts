@@ -140,6 +140,7 @@ test("credits are granted in dollars and shown", async () => {
 
 test("an id that does not exist exits 1 and says where ids are listed", async () => {
   await using admin = await administration();
+  await admin.json("orgs", "create", "Acme");
   const { code, stderr } = await admin.run("keys", "revoke", "key_none");
   expect(code).toBe(1);
   expect(stderr).toContain("patchbay keys list");

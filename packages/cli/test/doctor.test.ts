@@ -2,13 +2,16 @@ import { chmod, writeFile } from "node:fs/promises";
 import type { ServerResponse } from "node:http";
 import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { Finding } from "../src/doctor/check.ts";
 import { withoutPassword } from "../src/database.ts";
 import { checkNats, checkNode } from "../src/doctor/local-checks.ts";
 import { runCommand, startCommand, temporaryFolder } from "./support/command.ts";
 import { json, startFakeService } from "./support/fake-service.ts";
 import { serviceSource } from "./support/service-source.ts";
+
+/** Each command is a process of its own, and a busy machine starts few of them a second. */
+vi.setConfig({ testTimeout: 180_000 });
 
 async function doctor(args: string[], options?: Parameters<typeof runCommand>[1]) {
   const { code, stdout } = await runCommand(["doctor", "--port", "0", "--json", ...args], options);

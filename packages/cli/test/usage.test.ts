@@ -1,7 +1,10 @@
-import { mkdir, readdir, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { runCommand, temporaryFolder } from "./support/command.ts";
+
+/** Each command is a process of its own, and a busy machine starts few of them a second. */
+vi.setConfig({ testTimeout: 180_000 });
 
 test("--help names every command and exits 0", async () => {
   const { code, stdout } = await runCommand(["--help"]);
@@ -131,6 +134,29 @@ test.each(failures)("%s exits 1 with a one-line reason", async (_what, args, rea
   expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
   expect(stderr).toContain(reason);
   expect(stderr.trimEnd().split("\n")).toHaveLength(1);
+});
+
+test("a folder that this user may not enter is named, with the reason", async () => {
+  await using folder = await temporaryFolder();
+  await chmod(folder.path, 0o000);
+  // Modes do not bind root, so that the command runs as a user who owns nothing.
+  const user = process.getuid?.() === 0 ? { uid: 65_534 } : {};
+  for (const args of [
+    ["orgs", "list"],
+    ["orgs", "create", "A"],
+    ["serve", "--port", "0"],
+  ]) {
+    const { code, stdout, stderr } = await runCommand([...args, "--data-dir", folder.path], user);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr).toContain(`The folder ${folder.path} cannot be read and written by this user (EACCES). Change its`);
+    const below = await runCommand([...args, "--data-dir", join(folder.path, "below")], user);
+    expect(below.stderr).toContain(`${join(folder.path, "below")} cannot be reached by this user (EACCES). Change who`);
+  }
+  const doctor = await runCommand(["doctor", "--port", "0", "--data-dir", folder.path], user);
+  expect(doctor.code).toBe(1);
+  expect(doctor.stdout).toMatch(/^fail {2}data folder {2}The folder .* cannot be read and written/m);
+  expect(doctor.stdout).toMatch(/^fail {2}database {5}The folder .* cannot be read and written/m);
+  await chmod(folder.path, 0o700);
 });
 
 test("a .env that is a folder is a one-line reason with its path", async () => {

@@ -35,12 +35,21 @@ export function checkFileModes(options: DatabaseOptions): Finding[] {
   const database = databaseFile(options);
   const files = database === undefined ? [] : [database, `${database}-wal`, `${database}-shm`];
   const modes = [...files, resolve(options.dataDir, "dev-credentials.json")].flatMap((file) => {
-    const mode = statSync(file, { throwIfNoEntry: false })?.mode ?? 0;
+    const mode = modeOf(file);
     return (mode & 0o077) === 0 ? [] : [{ file, mode: (mode & 0o777).toString(8).padStart(4, "0") }];
   });
   return modes.map(({ file, mode }) =>
     warn("file mode", `${file} is open to other users of this machine (mode ${mode})`, `chmod 600 ${file}`),
   );
+}
+
+/** 0 where there is no file, or none that this user can reach. */
+function modeOf(file: string): number {
+  try {
+    return statSync(file).mode;
+  } catch {
+    return 0;
+  }
 }
 
 export async function checkDatabase(options: DatabaseOptions): Promise<Finding> {

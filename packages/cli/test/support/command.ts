@@ -1,14 +1,21 @@
 import { spawn, type ChildProcess } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+
+/** Where commands run that are given no folder. Not the shared /tmp, which may hold a `.patchbay` of someone else. */
+const emptyFolder = mkdtempSync(join(tmpdir(), "patchbay-cwd-"));
+process.on("exit", () => rmSync(emptyFolder, { recursive: true, force: true }));
 
 const source = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 
 export interface CommandOptions {
   cwd?: string;
   env?: Record<string, string>;
+  /** The user that the process runs as. */
+  uid?: number;
   /** The command's file. Default: its source. */
   main?: string;
 }
@@ -30,12 +37,13 @@ export interface Running extends AsyncDisposable {
 /** Starts the real command. The environment holds nothing of the caller's but PATH, so that no key of theirs is used. */
 export function startCommand(
   args: string[],
-  { cwd = tmpdir(), env = {}, main = source }: CommandOptions = {},
+  { cwd = emptyFolder, env = {}, uid, main = source }: CommandOptions = {},
 ): Running {
   const child = spawn(process.execPath, [main, ...args], {
     cwd,
     env: { PATH: process.env["PATH"], HOME: process.env["HOME"], NO_COLOR: "1", ...env },
     stdio: ["ignore", "pipe", "pipe"],
+    ...(uid !== undefined && { uid }),
   });
   const output = { stdout: "", stderr: "" };
   const waiting = new Set<() => void>();
