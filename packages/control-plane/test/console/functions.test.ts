@@ -1,7 +1,32 @@
 import type { AccessMatrix, FunctionHistory, FunctionSet, TrialResult } from "@patchbay/protocol/console";
+import { defineFunction, defineService } from "@patchbay/functions";
 import { expect, test } from "vitest";
+import { z } from "zod";
 import { openDesk } from "./support/console-desk.ts";
 import { failureOf } from "./support/open-console.ts";
+
+test("the functions of several services are shown together, each with its service", async () => {
+  await using desk = await openDesk();
+  const send = defineFunction({
+    name: "send_mail",
+    description: "Sends mail.",
+    input: z.object({}),
+    roles: ["clerk"],
+    handler: async () => "sent",
+  });
+  await desk.connect(defineService({ name: "mail", functions: [send] }));
+  const developer = await desk.member("developer");
+
+  const set = await developer.json<FunctionSet>("GET", `${desk.agent}/functions`);
+  const access = await developer.json<AccessMatrix>("GET", `${desk.agent}/access`);
+
+  expect(set).toMatchObject({ service: "desk, mail", connected: true, roles: expect.arrayContaining(["clerk"]) });
+  expect(set.functions.at(-1)).toMatchObject({ name: "send_mail", origin: { service: "mail" } });
+  expect(access.functions.map(({ name }) => name)).toEqual(set.functions.map(({ name }) => name));
+  expect(
+    await developer.json("POST", `${desk.agent}/functions/send_mail/try`, { body: { role: "clerk", arguments: {} } }),
+  ).toMatchObject({ ok: true, value: "sent" });
+});
 
 test("an agent's functions are shown with their schemas and with how they were called", async () => {
   await using desk = await openDesk();
