@@ -38,7 +38,6 @@ export function functionSetStore(engine: Engine): Pick<RuntimeStore, SetMethod> 
     },
 
     async setOrder(agentId) {
-      const agent = await db.selectFrom("agents").select("access_changes").where("id", "=", agentId).executeTakeFirst();
       const newest = await newestSets(engine, agentId).selectAll().execute();
       const rows = [...newest, ...(await connectedSets(engine, agentId).execute())];
       const byPosition = new Map(rows.map((row) => [row.position, row]));
@@ -46,7 +45,7 @@ export function functionSetStore(engine: Engine): Pick<RuntimeStore, SetMethod> 
         ...identityOf(row),
         place: row.place,
         position: row.position,
-        pending: row.confirmation === "pending" && agent?.access_changes === "confirm",
+        pending: row.confirmation === "pending",
       }));
     },
 
