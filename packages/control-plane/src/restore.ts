@@ -63,9 +63,12 @@ export async function restoreBackup(url: string, file: string, { force = false }
 export async function endOpenRuns(url: string): Promise<number> {
   const store = await openStore(url);
   try {
+    const claim = { owner: "restore", leaseMs: LEASE_MS };
     await store.runs.releaseAll();
+    await store.runs.endLeases({ owner: claim.owner, working: [] });
     for (let ended = 0; ;) {
-      const runs = await store.runs.claim({ owner: "restore", leaseMs: LEASE_MS, limit: AT_ONCE });
+      const suspect = await store.runs.claimSuspect(claim);
+      const runs = suspect ? [suspect] : await store.runs.claim({ ...claim, limit: AT_ONCE });
       if (runs.length === 0) return ended;
       for (const run of runs) await end(store, run);
       ended += runs.length;

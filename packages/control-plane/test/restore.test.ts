@@ -2,11 +2,12 @@ import { readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { AdminError } from "../src/accounts/admin-error.ts";
-import { restoreBackup } from "../src/restore.ts";
+import { endOpenRuns, restoreBackup } from "../src/restore.ts";
 import { BackupFailed } from "../src/store/backup.ts";
 import { StoreInUse } from "../src/store/dialect/sqlite-lock.ts";
 import { lockStore, openStore } from "../src/store/open.ts";
 import { event, sampleCall, sampleRun, sampleTurn } from "./store/contract/world.ts";
+import { postgresPlace } from "./store/postgres-place.ts";
 import { sqlitePlace } from "./store/sqlite-place.ts";
 
 const owned = { orgId: "org_1", agentId: "agt_1" };
@@ -54,6 +55,25 @@ test("a restore ends the runs that were open in the backup, the ones that wait i
   const files = (await readdir(place.folder)).filter((file) => file.startsWith("patchbay.db")).toSorted();
   expect(files.filter((file) => !file.includes(".lock"))).toEqual(["patchbay.db"]);
   expect((await stat(place.file)).mode & 0o777).toBe(0o600);
+});
+
+test("open runs of a Postgres database are ended after its restore, suspects and waiting ones too", async () => {
+  await using place = await postgresPlace();
+  const { url } = place.database;
+  const store = await openStore(url);
+  await store.accounts.createOrg({ orgId: owned.orgId, name: "Desk", tier: "starter" });
+  await store.accounts.createAgent({ ...owned, name: "Clerk", instructions: "" });
+  const run = sampleRun(owned);
+  await store.runs.start(run);
+  await store.runs.start(sampleRun({ ...owned, threadId: run.threadId, newThread: false }));
+  await store.runs.start(sampleRun(owned));
+  await place.execute(`update runs set crashes = 99 where id = '${run.runId}'`);
+  await store.close();
+
+  expect(await endOpenRuns(url)).toBe(3);
+
+  expect(await endOpenRuns(url)).toBe(0);
+  expect(await place.rows("select distinct status from runs")).toEqual([{ status: "failed" }]);
 });
 
 test("a database that is there is kept, unless the restore is forced, and while a server uses it", async () => {
