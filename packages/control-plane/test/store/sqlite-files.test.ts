@@ -66,6 +66,29 @@ test("the text of an erased thread goes once a reader of an older state has ende
   await vi.waitFor(async () => expect(await filesWith(place.folder, CANARY)).toEqual([]), 20_000);
 });
 
+test("a file gives back the space of deleted rows, also one that an earlier version made", async () => {
+  await using place = await sqlitePlace();
+  const old = new DatabaseSync(place.file);
+  old.exec("pragma journal_mode = wal; create table notes (text text)");
+  old.close();
+  const store = await openStore(place.url);
+  await store.sweep({ days: 1 });
+  const execute = (statement: string) => place.execute(statement);
+  await execute(
+    "with recursive n(i) as (select 1 union all select i + 1 from n where i < 4000) insert into notes select hex(randomblob(4000)) from n",
+  );
+  const pages = async () => (await place.rows("pragma page_count"))[0]!["page_count"] as number;
+  const full = await pages();
+  await execute("delete from notes");
+
+  await store.sweep({ days: 1 });
+
+  expect(full).toBeGreaterThan(8_000);
+  expect(await pages()).toBeLessThan(2_000);
+  expect(await place.rows("pragma integrity_check")).toEqual([{ integrity_check: "ok" }]);
+  await store.close();
+});
+
 test("a long read holds up neither writes nor other statements", async () => {
   await using place = await sqlitePlace();
   const dialect = sqliteDialect(place.file);

@@ -7,8 +7,8 @@ const FREE_PART = 0.1;
 const FREE_PAGES = 1024;
 /** Pages that one transaction moves: some milliseconds. */
 const PAGES_AT_ONCE = 64;
-/** A file of an earlier version up to this size, 64 MiB, is written again for it, which stops the store for less than a second. */
-const SMALL_PAGES = 16_384;
+/** A file of an earlier version up to this size, 16 MiB, is written again at once: that stops the store for half a second. */
+const SMALL_PAGES = 4096;
 
 const INCREMENTAL = 2;
 

@@ -5,7 +5,7 @@ import type { Engine } from "../schema.ts";
 export const DAY_MS = 86_400_000;
 
 /** Rows of one statement: a write that takes longer would hold up the commits of queries. */
-export const BATCH = 500;
+export const BATCH = 200;
 
 /** Deletes batch after batch until one is not full, or aborted; how many rows went. */
 export async function inFull(

@@ -4,7 +4,7 @@ import { repeat } from "../transact.ts";
 import { ago, BATCH, DAY_MS, eachPage, forEachAgent, forEachOrg, inFull, newerThan } from "./batches.ts";
 
 /** A run takes its events, turns and calls with it, some tens of rows. */
-const RUNS_AT_ONCE = 50;
+const RUNS_AT_ONCE = 20;
 
 /** Runs that ended more than `days` ago. */
 export function sweepRuns(engine: Engine, days: number, signal: AbortSignal | undefined): Promise<number> {
