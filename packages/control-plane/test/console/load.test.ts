@@ -22,7 +22,11 @@ test("over 10,000 runs the first page of every list is there in under 100 ms", {
   await fillWithRuns(place.url, { ...of, runs: RUNS, newestAt: console.clock.now() - 1 });
   const { browser } = await console.member("owner");
   const [run] = await console.store.runs.list(agentId, { limit: 1 });
-  const ids: Record<string, string> = { agent_id: agentId, run_id: run?.runId ?? "" };
+  const ids: Record<string, string> = {
+    agent_id: agentId,
+    run_id: run?.runId ?? "",
+    thread_id: run?.threadId ?? "",
+  };
 
   const medians: Record<string, string> = {};
   const slow: string[] = [];

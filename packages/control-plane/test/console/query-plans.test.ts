@@ -1,6 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { CONSOLE_ROUTES } from "@patchbay/protocol/console";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { openStore } from "../../src/store/open.ts";
 import { sqlitePlace, type SqlitePlace } from "../store/sqlite-place.ts";
 import { openConsole } from "./support/open-console.ts";
 
@@ -10,8 +11,8 @@ const GROWING = /^SCAN (runs|run_events|turns|calls|usage|ledger|audit|sessions|
 const FEW = "USING INDEX runs_open";
 
 test("no page of the console, and no look for changes, reads through a table that grows", async () => {
-  await using place = await sqlitePlace();
-  await using console = await openConsole({}, place.url);
+  await using place = await migratedPlace();
+  await using console = await openConsole();
   const { agentId } = await console.admin.createAgent("Clerk", { orgId: console.orgId });
   const { browser } = await console.member("owner");
   const asked = statementsOf();
@@ -27,14 +28,21 @@ test("no page of the console, and no look for changes, reads through a table tha
 });
 
 test("calls in flight are looked for among the runs that go on", async () => {
-  await using place = await sqlitePlace();
-  await using console = await openConsole({}, place.url);
+  await using place = await migratedPlace();
+  await using console = await openConsole();
   const asked = statementsOf();
 
   await console.store.console.runtimes.list("org_1", "agt_1", { limit: 50 });
 
   expect(plansOf(place, asked).filter((step) => / runs\b/.test(step))).toEqual([`SCAN runs ${FEW}`]);
 });
+
+/** A file with the tables of the store. Statements are asked of a store in memory, which reads on this thread. */
+async function migratedPlace(): Promise<SqlitePlace> {
+  const place = await sqlitePlace();
+  await (await openStore(place.url)).close();
+  return place;
+}
 
 /** Statements that are prepared from here on. */
 function statementsOf(): Set<string> {
