@@ -108,6 +108,22 @@ test("the matrix shows the set that serves, and not one that waits", async () =>
   await expect.poll(rolesOfWipe, { timeout: 15_000 }).toEqual({ connected: true, named: ["admin", "guest"] });
 });
 
+test("of a set that widens access in very many places, 50 are listed and the others counted", async () => {
+  await using desk = await openDesk();
+  const viewer = await desk.member("viewer");
+  const names = Array.from({ length: 60 }, (_, i) => `wipe_${i}`);
+  await deploy(desk, "v1", ["admin"]);
+  const manifest = { ...manifestOf(Object.fromEntries(names.map((name) => [name, ["admin"]]))), name: "shop" };
+  await desk.plane.store.runtimes.saveManifest(desk.agentId, "large", manifest);
+  const set = { service: "shop", deployment: "v2", named: true, manifestHash: "large" };
+  await desk.plane.store.runtimes.noteSet(desk.agentId, set, manifest, { keyId: "rtk_1" });
+
+  const { items } = await viewer.json<{ items: WidenedSet[] }>("GET", `${desk.agent}/access/widenings`);
+
+  expect(items[0]!.widenings).toHaveLength(50);
+  expect(items[0]).toMatchObject({ deployment: "v2", omitted: 10, confirmation: "none" });
+});
+
 test("only a set that waits can be confirmed, and only under a name that fits one set", async () => {
   await using widened = await openWidened();
   const { desk, developer, first, wider } = widened;

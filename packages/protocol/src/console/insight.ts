@@ -117,8 +117,10 @@ export const WidenedSet = z.object({
   /** The set that was in use before; null where the service was new. */
   replaces: z.string().nullable(),
   firstSeenAt: time,
-  /** One sentence each. */
+  /** One sentence each, at most 50. */
   widenings: z.array(z.object({ functionName: z.string().nullable(), text: z.string() })),
+  /** Widenings that are not listed. */
+  omitted: z.number(),
   /** `none`: it was used without one. `pending`: the set before it serves until somebody confirms this one. */
   confirmation: z.enum(["none", "pending", "confirmed"]),
   /** Name or address of the member; null where a command confirmed it. */

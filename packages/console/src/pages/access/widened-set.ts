@@ -5,6 +5,12 @@ export function nameOfDeployment({ service, deployment, named }: WidenedSet): st
   return named ? `deployment ${deployment} of ${service}` : `${service} of runtime ${deployment}`;
 }
 
+/** What it allows more, one sentence each. */
+export function textsOf({ widenings, omitted }: WidenedSet): string[] {
+  const texts = widenings.map(({ text }) => text);
+  return omitted === 0 ? texts : [...texts, `${omitted} more widenings are not listed.`];
+}
+
 /**
  * True for the newest deployment that waits with its function set: a confirmation goes to that one. `all` has the newest sets
  * first.

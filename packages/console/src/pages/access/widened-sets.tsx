@@ -12,7 +12,7 @@ import { Time } from "../../ui/figures.tsx";
 import { GuardedButton } from "../../ui/guarded-button.tsx";
 import { Fault } from "../../ui/states.tsx";
 import { Badge } from "../../ui/status.tsx";
-import { isConfirmable, nameOfDeployment } from "./widened-set.ts";
+import { isConfirmable, nameOfDeployment, textsOf } from "./widened-set.ts";
 
 /** Function sets that let somebody do or see more than the ones before, with the confirmation of those that wait. */
 export function WidenedSets({ agentId }: { agentId: string }) {
@@ -81,7 +81,7 @@ function Confirmation({ agentId, set, onClose }: { agentId: string; set: Widened
     >
       <div className="grid gap-3">
         <p className="text-pretty">New queries get its functions. Compared with those before, they allow more:</p>
-        <Differences texts={set.widenings.map(({ text }) => text)} />
+        <Differences texts={textsOf(set)} />
         <Fault error={confirm.error} />
       </div>
     </Dialog>
@@ -100,8 +100,8 @@ function Differences({ texts }: { texts: readonly string[] }) {
 
 const SHOWN = 3;
 
-function Summary({ widenings }: WidenedSet) {
-  const texts = widenings.map(({ text }) => text);
+function Summary(set: WidenedSet) {
+  const texts = textsOf(set);
   if (texts.length <= SHOWN) return <Differences texts={texts} />;
   return (
     <>

@@ -37,6 +37,9 @@ export function wideningHandlers({
   };
 }
 
+/** Sentences of one set: a large set may widen in thousands of places. */
+const LISTED = 50;
+
 function shown(set: Omit<DeployedSet, "position">): WidenedSet {
   const { service, deployment, named, manifestHash, replaces, firstSeenAt, confirmation } = set;
   return {
@@ -46,7 +49,10 @@ function shown(set: Omit<DeployedSet, "position">): WidenedSet {
     manifestHash,
     replaces: replaces ?? null,
     firstSeenAt: new Date(firstSeenAt).toISOString(),
-    widenings: set.widenings.map(({ functionName, text }) => ({ functionName: functionName ?? null, text })),
+    widenings: set.widenings
+      .slice(0, LISTED)
+      .map(({ functionName, text }) => ({ functionName: functionName ?? null, text })),
+    omitted: Math.max(0, set.widenings.length - LISTED),
     confirmation,
     confirmedBy: set.confirmedBy === OPERATOR ? null : (set.confirmedBy ?? null),
     confirmedAt: set.confirmedAt === undefined ? null : new Date(set.confirmedAt).toISOString(),
