@@ -109,7 +109,7 @@ test("a query that waits for a place is refused when its key is revoked", async 
   system.desk.letGo("a");
 });
 
-describe("an open stream ends after a complete event, with retry, once its access is taken away; its run goes on", () => {
+describe("an open stream ends after a complete event, with retry, once its access is revoked; its run continues", () => {
   const ENDED = /\n\nretry: 1000\n\n$/;
 
   test("an API key, of which other streams stay open", async () => {

@@ -46,7 +46,7 @@ export interface HttpDeps {
   trustProxy: boolean;
   /** True where metrics are served at a port of their own. */
   metricsApart?: boolean;
-  /** Without it anybody who reaches the port may read the metrics. */
+  /** Bearer token that the metrics ask for. Without one they are open to every client of the port. */
   metricsToken?: string;
   /** Longest silence of a stream, in milliseconds. */
   keepaliveMs?: number;

@@ -141,10 +141,7 @@ const OPEN_OF: Record<StreamLimit, (count: number) => string> = {
 };
 
 function refused(limit: StreamLimit, count: number): ServiceError {
-  return new ServiceError(
-    "rate_limited",
-    `${OPEN_OF[limit](count)}, which is the limit. Close streams that nobody reads, then try again.`,
-  );
+  return new ServiceError("rate_limited", `${OPEN_OF[limit](count)}, which is the limit. Close some, then try again.`);
 }
 
 function noAccess(): ServiceError {

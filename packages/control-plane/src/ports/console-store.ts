@@ -119,7 +119,7 @@ export interface SignInStore {
   /** Opens it with the password just given (or the link just followed). */
   openSession(session: { hash: string; memberId: string }): Promise<void>;
   session(hash: string): Promise<SessionRecord | undefined>;
-  /** Which of these sessions go on. */
+  /** Which of these sessions are still open. */
   validSessions(hashes: readonly string[]): Promise<ReadonlySet<string>>;
   /** Notes that the session, and so its member, was seen now. */
   touchSession(hash: string): Promise<void>;

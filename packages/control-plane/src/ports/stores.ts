@@ -104,7 +104,7 @@ export interface ThreadStore {
     threadId: string,
     options: { limit: number; cursor?: string; roles?: readonly string[] },
   ): Promise<ThreadDetail | undefined>;
-  /** How many of a thread's turns these roles may see; `none` also where there is no such thread. */
+  /** How many of a thread's turns these roles may see; `none` also for a thread that does not exist. */
   readable(agentId: string, threadId: string, roles: readonly string[] | undefined): Promise<"all" | "some" | "none">;
   /** Erases the thread with its runs, events, turns and calls. */
   erase(agentId: string, threadId: string): Promise<boolean>;

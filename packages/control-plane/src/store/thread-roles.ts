@@ -107,7 +107,7 @@ async function newest(
   { roles, limit, cursor, sessionId }: Asked,
 ): Promise<PageEnd[]> {
   const older = cursor === undefined ? sql`` : sql`and ${olderThan(cursor, NEWEST)}`;
-  // Which sessions a thread had is not known by role: its runs tell.
+  // A row keeps only the newest session of its role; the runs have all of them.
   const visible = sql`(role is null or role in (${sql.join([NO_ROLE, ...roles])}))`;
   const inSession =
     sessionId === undefined

@@ -2,8 +2,8 @@ import { type Kysely, sql } from "kysely";
 
 /**
  * An Idempotency-Key belongs to the credential that used it, and to those that replace it by rotation. Such credentials share
- * the id of the first of them as their `lineage`, which is null for the first itself. SQLite cannot
- * change a primary key, so the table is made again; it holds 24 hours.
+ * the id of the first of them as their `lineage`, which is null for the first itself. SQLite cannot change a primary key, so
+ * the migration replaces the table.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   const { schema } = db;
