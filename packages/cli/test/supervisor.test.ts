@@ -3,7 +3,12 @@ import { expect, test } from "vitest";
 import type { RuntimeChild } from "../src/runtime-child.ts";
 import { createSupervisor, type SupervisorOptions } from "../src/dev/supervisor.ts";
 
-const manifest = (name: string): Manifest => ({ name, preparesContext: false, functions: [] });
+const manifest = (version: string, name = "desk"): Manifest => ({
+  name,
+  instructions: version,
+  preparesContext: false,
+  functions: [],
+});
 
 /** A child driven by hand: it loads and connects when told to, and ends when told to or killed. */
 function fakeChild(order: string[], name: string) {
@@ -30,8 +35,8 @@ function fakeChild(order: string[], name: string) {
   };
   return {
     child,
-    serve() {
-      loaded.resolve(manifest(name));
+    serve(service?: string) {
+      loaded.resolve(manifest(name, service));
       connected.resolve();
     },
     fail: (reason: string) => loaded.reject(new Error(reason)),
@@ -52,7 +57,7 @@ function startSupervisor(overrides: Partial<SupervisorOptions> = {}) {
       return next.child;
     },
     link: Promise.resolve({ url: "http://127.0.0.1:1", agentId: "a", key: "k" }),
-    onServing: ({ name }) => order.push(`serving ${name}`),
+    onServing: ({ instructions }) => order.push(`serving ${instructions}`),
     onFailure: (reason, serving) => order.push(`failed ${reason} ${serving}`),
     onCrash: (how) => order.push(`crash ${how}`),
     retryMs: 1,
@@ -73,6 +78,19 @@ test("a reload stops the old process only when the new one is connected", async 
   await reloaded;
 
   expect(order).toEqual(["serving a", "serving b", "stop a"]);
+});
+
+test("a service under another name replaces a process that left before it", async () => {
+  const { supervisor, order, children } = startSupervisor();
+  const started = supervisor.start();
+  children[0]?.serve();
+  await started;
+
+  const reloaded = supervisor.reload();
+  children[1]?.serve("shop");
+  await reloaded;
+
+  expect(order).toEqual(["serving a", "stop a", "serving b"]);
 });
 
 test("a file that does not load leaves the old process serving", async () => {

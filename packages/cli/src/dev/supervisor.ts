@@ -38,6 +38,8 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
   const stopping = new AbortController();
   let serving: RuntimeChild | undefined;
   let coming: RuntimeChild | undefined;
+  /** Name of the service that the serving process has. */
+  let service: string | undefined;
   let servingSince = 0;
   let failures = 0;
   let told: string | undefined;
@@ -54,9 +56,11 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     });
     try {
       const manifest = await child.loaded;
+      if (coming === child) leaveTo(manifest);
       await child.connect(await link);
       if (coming !== child) return undefined;
       const old = serving;
+      service = manifest.name;
       [serving, coming, servingSince] = [child, undefined, performance.now()];
       told = undefined;
       onServing(manifest);
@@ -68,6 +72,14 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
       coming = undefined;
       throw error;
     }
+  }
+
+  /** Two services with a function of the same name refuse each other: under another name the old process leaves first. */
+  function leaveTo(next: Manifest): void {
+    if (!serving || service === next.name) return;
+    const old = serving;
+    serving = undefined;
+    old.stop();
   }
 
   const pause = (ms: number) => sleep(ms, undefined, { signal: stopping.signal }).catch(() => {});

@@ -32,6 +32,7 @@ export function consoleAgentContract(place: MakePlace): void {
         agentId: "agt_2",
         name: "Buyer",
         instructions: "Buy.",
+        accessChanges: "follow",
         createdAt: iso(world.clock.now()),
         runtimes: 0,
         functions: null,
