@@ -1,8 +1,12 @@
 import type { OperatorLimits } from "@patchbay/protocol";
 
-/** Frames beyond the limit, from the first one until the connection has been quiet for as long as a whole burst takes to refill. */
+/** An excess is over when no frame had to be dropped for so long: longer than a connection is left unread. */
+const QUIET_MS = 3_000;
+
+/** Frames beyond the limit, from the first one to the last. */
 interface Excess {
   since: number;
+  lastAt: number;
   dropped: number;
 }
 
@@ -31,12 +35,14 @@ export class FrameBudget {
     const now = this.#now();
     this.#tokens = Math.min(this.#burst, this.#tokens + ((now - this.#at) / 1_000) * this.#rate);
     this.#at = now;
-    if (this.#tokens >= this.#burst) this.#excess = undefined;
     if (this.#tokens >= 1) {
       this.#tokens--;
       return undefined;
     }
-    this.#excess ??= { since: now, dropped: 0 };
-    return { dropped: ++this.#excess.dropped, forMs: now - this.#excess.since };
+    const last = this.#excess;
+    const excess = last && now - last.lastAt <= QUIET_MS ? last : { since: now, lastAt: now, dropped: 0 };
+    this.#excess = excess;
+    excess.lastAt = now;
+    return { dropped: ++excess.dropped, forMs: now - excess.since };
   }
 }

@@ -95,9 +95,9 @@ function limitFrames(
   const budget = new FrameBudget(limits);
   let pauseMs = FIRST_PAUSE_MS;
 
-  function pause(): void {
+  function pause(longestMs: number): void {
     socket.pause();
-    setTimeout(() => link.open && socket.resume(), pauseMs).unref();
+    setTimeout(() => link.open && socket.resume(), Math.min(pauseMs, longestMs)).unref();
     pauseMs = Math.min(LONGEST_PAUSE_MS, 2 * pauseMs);
   }
 
@@ -114,7 +114,7 @@ function limitFrames(
       metrics.runtimeRefused("tooManyFrames");
       log.warn("refused a runtime", { agentId, instanceId, keyId, fault: "tooManyFrames", dropped: excess.dropped });
       link.close(LINK_CLOSE.tooManyFrames, `over ${framesPerSecond} frames a second for ${EXCESS_MS / 1_000} s`);
-    } else if (!socket.isPaused) pause();
+    } else if (!socket.isPaused) pause(EXCESS_MS - excess.forMs);
     return false;
   };
 }
