@@ -1,8 +1,9 @@
 import { isJsonObject } from "@patchbay/protocol";
 import type { Bus } from "../ports/bus.ts";
 import type { RunRecord } from "../ports/records.ts";
-import { LeaseLost, type NewRun, type StartedRun, StoreUnavailable } from "../ports/run-store.ts";
+import { type NewRun, type StartedRun, StoreUnavailable } from "../ports/run-store.ts";
 import { ServiceError } from "../ports/service-error.ts";
+import { createLeases } from "./leases.ts";
 import { patiently } from "./patience.ts";
 import { createPlaces } from "./places.ts";
 import { createQuarantine } from "./quarantine.ts";
@@ -10,10 +11,7 @@ import { cancelled, HandedOver, timedOut } from "./run-failure.ts";
 import { type AtHand, runToEnd, type RunDeps } from "./run-to-end.ts";
 
 export const LEASE_MS = 15_000;
-const RENEW_MS = 5_000;
 const POLL_MS = 1_000;
-/** A replica that could not renew for this long stops its runs itself: another may own them soon. */
-const SELF_ABORT_MS = 10_000;
 const CLAIM_LIMIT = 32;
 /** Claims of one organisation at one poll: a replica that died may have left hundreds of runs. */
 const CLAIMS_AT_ONCE = 10;
@@ -22,8 +20,6 @@ const CLAIM_UP_TO = 256;
 /** How long giving up what runs here may take: followers must be told before the process ends. */
 const HAND_OVER_MS = 1_000;
 const WATCH_MS = 1_000;
-/** Renewals that do not succeed for longer say that the store stands still, and not that this process did. */
-const RENEWAL_MS = 2_000;
 
 /** Owns the runs of this process: starts and claims them, keeps their leases, cancels them and hands them over. */
 export interface Executor {
@@ -58,9 +54,7 @@ export function createExecutor(owner: string, bus: Bus, deps: RunDeps): Executor
   let accepting = true;
   let handedOver = false;
   let polling: Promise<void> = Promise.resolve();
-  let renewedAt = 0;
-  /** When the first renewal was tried that none has succeeded since. */
-  let renewalSince: number | undefined;
+  const leases = createLeases({ owner, leaseMs: LEASE_MS, running, runs });
 
   const quarantine = createQuarantine({
     claim: async () => (accepting ? await runs.claimSuspect(lease) : undefined),
@@ -90,11 +84,10 @@ export function createExecutor(owner: string, bus: Bus, deps: RunDeps): Executor
       clearTimeout(deadline);
       // After a lease was lost and won back, the same run may be worked on here anew.
       if (running.get(run.runId)?.abort === abort) running.delete(run.runId);
-      places.leave(run.orgId);
-      void claimAfter(run);
+      leavePlace(run.orgId);
+      if (awaited.has(run.threadId)) void claimNext(run);
     });
-    // Its lease is new; what was known of leases before it says nothing of it.
-    if (running.size === 0) renewedAt = performance.now();
+    leases.begin();
     running.set(run.runId, { threadId: run.threadId, abort, ended });
     return ended;
   }
@@ -116,7 +109,7 @@ export function createExecutor(owner: string, bus: Bus, deps: RunDeps): Executor
       if (error instanceof StoreUnavailable) patiently(() => release([runId]), { clock, log }).catch(releaseFailed);
       throw error;
     } finally {
-      if (hasPlace) places.leave(orgId);
+      if (hasPlace) leavePlace(orgId);
     }
   }
 
@@ -145,6 +138,11 @@ export function createExecutor(owner: string, bus: Bus, deps: RunDeps): Executor
     return count > 0 && claimed.length === count;
   }
 
+  function leavePlace(orgId: string): void {
+    places.leave(orgId);
+    if (places.waits(orgId)) void fill(orgId);
+  }
+
   /** Gives free places of an organisation to its runs that wait. */
   async function fill(orgId: string): Promise<void> {
     if (filling.has(orgId)) return void filling.set(orgId, true);
@@ -155,11 +153,9 @@ export function createExecutor(owner: string, bus: Bus, deps: RunDeps): Executor
     filling.delete(orgId);
   }
 
-  /** What a run that has ended leaves room for: others of its organisation in their order, else the next of its thread. */
-  async function claimAfter({ orgId, threadId }: RunRecord): Promise<void> {
-    if (places.waits(orgId)) return fill(orgId);
-    // More may wait behind the one that is claimed.
-    if (awaited.has(threadId) && !(await claim(orgId, 1, threadId))) awaited.delete(threadId);
+  /** More may wait behind the one that is claimed. */
+  async function claimNext({ orgId, threadId }: RunRecord): Promise<void> {
+    if (!(await claim(orgId, 1, threadId))) awaited.delete(threadId);
   }
 
   /** Claims what waits, in turn over the organisations. */
@@ -184,29 +180,10 @@ export function createExecutor(owner: string, bus: Bus, deps: RunDeps): Executor
     }
   }
 
-  async function renew(): Promise<void> {
-    if (running.size === 0) {
-      renewedAt = performance.now();
-      return;
-    }
-    const mine = [...running.keys()];
-    const began = performance.now();
-    renewalSince ??= began;
-    const held = new Map((await runs.renew(owner, mine, LEASE_MS)).map((run) => [run.runId, run]));
-    renewedAt = began;
-    renewalSince = undefined;
-    for (const id of mine) {
-      const lease = held.get(id);
-      if (!lease) running.get(id)?.abort.abort(new LeaseLost("lease ended"));
-      // Told by the bus as a rule; it may have been told before the run was begun here, or not at all.
-      else if (lease.cancelRequested) running.get(id)?.abort.abort(cancelled());
-    }
-  }
-
   async function poll(): Promise<void> {
     for (;;) {
       try {
-        if (performance.now() - renewedAt >= RENEW_MS) await renew();
+        await leases.renew();
         await runs.endLeases({ owner, working: [...running.keys()] });
         await endExpired();
         void quarantine().catch(quarantineFailed);
@@ -216,14 +193,6 @@ export function createExecutor(owner: string, bus: Bus, deps: RunDeps): Executor
       }
       await clock.sleep(POLL_MS, { signal: stopped.signal });
     }
-  }
-
-  /** A store that stands still answers no renewal: what may be another's soon is given up here in time, beside the poll that waits. */
-  function giveUpUnrenewed(): void {
-    const now = performance.now();
-    const standsStill = renewalSince !== undefined && now - renewalSince > RENEWAL_MS;
-    if (!standsStill || now - renewedAt <= SELF_ABORT_MS) return;
-    for (const one of running.values()) one.abort.abort(new LeaseLost("lease could not be renewed"));
   }
 
   const release = (runIds: string[]): Promise<void> => runs.release(owner, runIds);
@@ -261,9 +230,9 @@ export function createExecutor(owner: string, bus: Bus, deps: RunDeps): Executor
     cancel: (runId) => bus.publish("cancel", runId),
     draining: draining.signal,
     async open() {
-      renewedAt = performance.now();
+      leases.begin();
       polling = poll().catch(() => {});
-      leaseWatch = setInterval(giveUpUnrenewed, WATCH_MS);
+      leaseWatch = setInterval(leases.giveUpUnrenewed, WATCH_MS);
     },
     async drain(graceMs, followMs) {
       accepting = false;
