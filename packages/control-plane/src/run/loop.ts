@@ -111,8 +111,8 @@ function planEntry(state: RunState, turn: ModelTurn, deps: LoopDeps): JournalEnt
   const { echo, calls, ...plan } = turn;
   const entry = entryOf(state, { ...plan, calls: [], ...(echo && calls.length === 0 && { echo }) }, deps);
   const { messages } = entry.turn;
-  // Only a plan with words can be said again: no wire takes an assistant's message without content.
-  if (turn.text === "" && calls.length > 0) messages.length = 0;
+  // No wire takes an assistant's message without content.
+  if (turn.text === "") messages.length = 0;
   else {
     messages.unshift({ role: "user", text: PLAN_REQUEST });
     messages.push({ role: "user", text: PLAN_GO_AHEAD });
