@@ -58,7 +58,7 @@ async function admin(...args: string[]): Promise<Record<string, string>> {
   return JSON.parse(stdout) as Record<string, string>;
 }
 
-test("the published command serves, connects, answers a query and makes a backup", async () => {
+test("the published command serves, connects, answers a query, lists its thread and makes a backup", async () => {
   const { agentId = "", apiKey = "" } = await admin("agents", "create", "Desk");
   const { runtimeKey = "" } = await admin("runtime-keys", "create", "--agent", agentId);
   await using serve = startCommand(["serve", "--port", "0", "--json"], options({ PATCHBAY_PROVIDER: "offline" }));
@@ -72,6 +72,9 @@ test("the published command serves, connects, answers a query and makes a backup
 
   expect(answered.code, answered.stderr).toBe(0);
   expect(JSON.parse(answered.stdout)).toMatchObject({ toolInteractions: [{ success: true, result: "Hello, Ann!" }] });
+  // Lists are read by a thread that has a file of its own.
+  const threads = await fetch(`${baseUrl}/agents/${agentId}/threads`, { headers: { "X-API-Key": apiKey } });
+  expect(await threads.json()).toMatchObject({ items: [{ title: 'Greet "Ann"' }] });
   expect(await admin("backup", "copy.db")).toMatchObject({ file: "copy.db" });
 });
 
