@@ -146,9 +146,11 @@ export function threadContract(place: MakePlace): void {
   test("a pinned key sees no session and no time of another role's runs", async () => {
     await using world = await openWorld(place);
     const { store, clock, agentId } = world;
+    const createdAt = new Date(clock.now()).toISOString();
     const own = await world.start({ sessionId: "s-own", request: sampleRequest({ role: "clerk", query: "mine" }) });
+    clock.advance(1_000);
     await world.finish(own);
-    const seenAt = new Date(clock.now()).toISOString();
+    const updatedAt = new Date(clock.now()).toISOString();
     clock.advance(60_000);
     const { threadId } = own;
     const other = await world.start({ threadId, sessionId: "s-other", request: sampleRequest({ role: "manager" }) });
@@ -157,7 +159,7 @@ export function threadContract(place: MakePlace): void {
     const { items } = await store.threads.list(agentId, { limit: 9, roles: ["clerk"] });
     const detail = await store.threads.get(agentId, threadId, { limit: 100, roles: ["clerk"] });
 
-    const summary = { threadId, sessionId: "s-own", title: "mine", createdAt: seenAt, updatedAt: seenAt };
+    const summary = { threadId, sessionId: "s-own", title: "mine", createdAt, updatedAt };
     expect(items).toEqual([summary]);
     expect(detail).toMatchObject(summary);
     expect((await store.threads.list(agentId, { limit: 9 })).items).toMatchObject([{ sessionId: "s-other" }]);
