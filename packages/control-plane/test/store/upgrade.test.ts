@@ -53,6 +53,23 @@ for (const [engine, open] of Object.entries(ENGINES))
     expect((await credits.ledger("org_1", { limit: 9 })).items).toMatchObject([{ kind: "grant", micros: 100 }]);
     expect(await agents.get("org_1", "agt_1")).toMatchObject({ queries: 1, functions: null });
     expect((await store.runs.get("agt_1", "run_1"))?.status).toBe("succeeded");
+    // The runtime that was there first stays the older one, however late it connects to this version.
+    const sets = await store.runtimes.functionSets("agt_2");
+    expect(sets.map(({ service, deployment, named }) => [service, deployment, named])).toEqual([
+      ["desk", "rt_old", false],
+      ["desk", "rt_new", false],
+    ]);
+    const next = { service: "desk", deployment: "rt_3", named: false, manifestHash: "set_1" };
+    await store.runtimes.noteSet(
+      "agt_2",
+      next,
+      { name: "desk", preparesContext: false, functions: [] },
+      { keyId: "k" },
+    );
+    expect((await store.runtimes.functionSets("agt_2")).at(-1)).toMatchObject({
+      deployment: "rt_3",
+      replaces: "set_1",
+    });
     expect(await store.threads.get("agt_1", "thr_1", { limit: 9 })).toMatchObject({
       messages: [{ content: "Hi" }, { role: "assistant", content: "Two are late." }],
     });
@@ -79,6 +96,18 @@ function rowsAt(at: number): string[] {
     `insert into orgs (id, name, tier, balance_micros, created_at) values ('org_1', 'Desk', 'starter', 100, ${at})`,
     `insert into agents (id, org_id, name, instructions, created_at) values ('agt_1', 'org_1', 'Clerk', '', ${at})`,
     `insert into manifests (agent_id, hash, org_id, body, created_at) values ('agt_1', 'set_1', 'org_1', '${manifest}', ${at})`,
+    `insert into agents (id, org_id, name, instructions, created_at) values ('agt_2', 'org_1', 'Buyer', '', ${at})`,
+    `insert into manifests (agent_id, hash, org_id, body, created_at) values ('agt_2', 'set_1', 'org_1', '${manifest}', ${at})`,
+    ...[
+      ["rt_new", 9],
+      ["rt_old", 5],
+    ].map(
+      ([
+        id,
+        ms,
+      ]) => `insert into runtimes (agent_id, instance_id, org_id, manifest_hash, connected, first_seen_at, last_seen_at)
+        values ('agt_2', '${id}', 'org_1', 'set_1', 1, ${at + Number(ms)}, ${at + 50})`,
+    ),
     `insert into threads (id, org_id, agent_id, title, last_position, created_at, updated_at)
      values ('thr_1', 'org_1', 'agt_1', 'Hi', 1, ${at}, ${at})`,
     `insert into runs (id, org_id, agent_id, thread_id, position, key_id, role, status, fence, request, result, created_at, started_at, finished_at, deadline_at)
