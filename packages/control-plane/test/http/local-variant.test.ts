@@ -116,6 +116,7 @@ describe("endpoint 3", () => {
       context: { a: 1 },
       maxTokens: 5,
       llm,
+      requestId: expect.any(String),
     });
   });
 

@@ -6,6 +6,9 @@ import { API_KEY, QUERY, startHttp, STREAM } from "./support/start-http.ts";
 const faultsOf = async (response: Response): Promise<{ path: string; message: string }[]> =>
   ((await response.json()) as { details: { path: string; message: string }[] }).details;
 
+/** A query without optional members, as the core gets it. */
+const BARE = { query: "hi", analysisMode: false, maxTokens: 8192 };
+
 describe("a QueryRequest", () => {
   test("reaches the core trimmed, with its members under the core's names", async () => {
     await using http = await startHttp();
@@ -31,6 +34,7 @@ describe("a QueryRequest", () => {
       analysisMode: true,
       maxTokens: 100,
       llm: body.llmConfig,
+      requestId: response.headers.get("X-Request-Id"),
     });
   });
 
@@ -38,7 +42,7 @@ describe("a QueryRequest", () => {
     await using http = await startHttp();
     await http.post(QUERY, { query: "hi" });
     await http.post(QUERY, { query: "hi", llmConfig: { provider: "gemini" } });
-    expect(http.runs.starts[0]?.query).toEqual({ query: "hi", analysisMode: false, maxTokens: 8192 });
+    expect(http.runs.starts[0]?.query).toEqual({ ...BARE, requestId: expect.any(String) });
     expect(http.runs.starts[1]?.query.maxTokens).toBe(8192);
   });
 
@@ -49,7 +53,7 @@ describe("a QueryRequest", () => {
       '{"query":"hi","colour":"red","__proto__":{"role":"admin"},"constructor":1}',
     );
     expect(response.status).toBe(200);
-    expect(http.runs.starts[0]?.query).toEqual({ query: "hi", analysisMode: false, maxTokens: 8192 });
+    expect(http.runs.starts[0]?.query).toEqual({ ...BARE, requestId: expect.any(String) });
   });
 
   test("counts null for an optional member and the empty string for an optional text as absent", async () => {
@@ -57,7 +61,7 @@ describe("a QueryRequest", () => {
     const absent = { threadId: null, sessionId: "", role: "", contextJson: "", analysisMode: null, llmConfig: null };
     const response = await http.post(QUERY, { query: "hi", ...absent });
     expect(response.status).toBe(200);
-    expect(http.runs.starts[0]?.query).toEqual({ query: "hi", analysisMode: false, maxTokens: 8192 });
+    expect(http.runs.starts[0]?.query).toEqual({ ...BARE, requestId: expect.any(String) });
   });
 
   test.each([1, LIMITS.queryUnits])("may have a query of %i UTF-16 units after trimming", async (units) => {
