@@ -1,3 +1,4 @@
+import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { widerPlaces, type JsonObject, type JsonValue } from "../src/index.ts";
 
@@ -181,4 +182,35 @@ describe("a schema that is made to cost time", () => {
     for (const $ref of ["#/$defs/a", "#/$defs/none", "#/%", "https://example.com/a"])
       expect(placesOf(text, { $ref }, [{}, { a: { $ref: "#/$defs/a" } }])).toEqual([`a: ${INCOMPARABLE}`]);
   });
+});
+
+test("whatever a runtime sends as a schema is compared without an exception", () => {
+  const keyword = fc.constantFrom("type", "enum", "const", "anyOf", "oneOf", "$ref", "$defs", "properties", "required");
+  const more = fc.constantFrom("items", "prefixItems", "additionalProperties", "propertyNames", "minimum", "__proto__");
+  const { any } = fc.letrec<{ any: JsonValue }>((tie) => ({
+    any: fc.oneof(
+      { maxDepth: 4 },
+      fc.constantFrom<JsonValue>(
+        null,
+        true,
+        -1,
+        Infinity,
+        "object",
+        "array",
+        "#",
+        "#/$defs/a",
+        "#/properties/__proto__",
+      ),
+      fc.array(tie("any"), { maxLength: 3 }),
+      fc.dictionary(fc.oneof(keyword, more), tie("any"), { maxKeys: 4 }),
+    ),
+  }));
+  const root = any.filter((one): one is JsonObject => typeof one === "object" && one !== null && !Array.isArray(one));
+
+  fc.assert(
+    fc.property(root, root, (before, after) => {
+      expect(Array.isArray(widerPlaces(before, after))).toBe(true);
+    }),
+    { numRuns: 2_000 },
+  );
 });
