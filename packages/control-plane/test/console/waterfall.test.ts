@@ -211,9 +211,9 @@ test("a turn that never came tells its attempts, and begins when the model was a
 });
 
 test("a turn during whose pause the run was cancelled ends with it", async () => {
-  const fail = new ModelError("rate_limited", "slow down", { retryAfterMs: 60_000 });
+  const fail = new ModelError("rate_limited", "slow down", { retryAfterMs: 30_000 });
   const model = scriptedModel([{ fail }]);
-  await using desk = await startDesk([], undefined, { models: model.catalog });
+  await using desk = await startDesk([], undefined, { models: model.catalog, runTimeoutMs: 240_000 });
   const runId = await desk.begin("Hi");
   await vi.waitFor(() => expect(model.requests).toHaveLength(1));
   await aWhile();
