@@ -71,7 +71,12 @@ test(
     await using folder = await temporaryFolder();
     await using standIn = await startStandIn("openai-chat", script);
     const database = `sqlite:${join(folder.path, "data.db")}`;
-    await using system = await startSystem({ database, providers: standIn.config, service: bigResults });
+    await using system = await startSystem({
+      database,
+      providers: standIn.config,
+      service: bigResults,
+      limits: { runResultBytes: 1_000_000_000, repeatedCalls: 1_000, repeatedReadCalls: 1_000 },
+    });
     const alone = await system.query("Export");
     const idle = heapBytes();
 

@@ -86,6 +86,7 @@ test("readers that were stopped with their process hold up neither a run of 50 M
     database: `sqlite:${join(folder.path, "data.db")}`,
     model: exporting(),
     service,
+    limits: { runResultBytes: 1_000_000_000, repeatedCalls: 1_000, repeatedReadCalls: 1_000 },
   });
   const path = `/agents/${system.agentId}`;
 
@@ -155,7 +156,12 @@ test("1,000 streams whose clients die at once leave nothing behind", async () =>
       }),
     ],
   });
-  await using system = await startSystem({ model: callsOnce("hold"), service: holding, runTimeoutMs: 60_000 });
+  await using system = await startSystem({
+    model: callsOnce("hold"),
+    service: holding,
+    runTimeoutMs: 240_000,
+    limits: { streamsPerRun: 2_000, streamsPerKey: 2_000 },
+  });
   const response = await system.post(`/agents/${system.agentId}/query-stream`, { query: "hi" });
   const runId = response.headers.get("x-run-id");
   const path = `/agents/${system.agentId}/runs/${runId}/events`;
