@@ -20,6 +20,7 @@ async function connectLarge({ url, agentId, runtimeKey: key }: Deployment, onCal
     description: "Returns a large text.",
     input: { type: "object", properties: { n: { type: "number" } } },
     roles: everyone,
+    idempotent: true,
     handler() {
       onCall();
       return "x".repeat(RESULT_BYTES);
@@ -118,8 +119,9 @@ test("a run that no process can load in its memory is ended from counts", async 
   const limits = join(folder.path, "limits.json");
   const unlimited = { callsPerTurn: 1_000, callsPerRun: 100_000, runResultBytes: 1_000_000_000 };
   await writeFile(limits, JSON.stringify(unlimited));
-  await using standIn = await startStandIn("openai-chat", ({ query }, turn) =>
-    query === "Get it all" ? { calls: calls(turn, 60) } : { text: "Still there." },
+  let poisons = true;
+  await using standIn = await startStandIn("openai-chat", (_request, turn) =>
+    poisons ? { calls: calls(turn, 60) } : { text: "Still there." },
   );
   await using desk = await startDeployment({
     env: { ...standIn.env, NODE_OPTIONS: "--max-old-space-size=96" },
@@ -130,9 +132,10 @@ test("a run that no process can load in its memory is ended from counts", async 
   const poison = await ask(desk, "Get it all");
   const ends = await restartUntilEnded(desk, poison);
 
-  expect(ends).toBeGreaterThanOrEqual(4);
   const { run, bytes } = await detailOf(desk, poison);
   expect(run).toMatchObject({ status: "failed", result: { code: "crash_loop", toolInteractions: [] } });
+  expect(ends).toBeGreaterThanOrEqual(4);
   expect(bytes).toBeLessThan(10_000);
+  poisons = false;
   expect(await desk.query("Are you there?")).toMatchObject({ success: true, response: "Still there." });
 });
