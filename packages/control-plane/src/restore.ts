@@ -13,7 +13,7 @@ import { copyBackup } from "./store/backup.ts";
 const AT_ONCE = 100;
 const LEASE_MS = 60_000;
 const RESTORED =
-  "The database was restored from a backup made while this run was in progress. What the run did after the backup is not known.";
+  "Run cancelled: the database was restored from a backup made while this run was in progress. What the run did after the backup is not known.";
 
 export interface Restored {
   /** The database file. */
@@ -79,10 +79,10 @@ export async function endOpenRuns(url: string): Promise<number> {
 }
 
 async function end({ runs }: Store, run: RunRecord): Promise<void> {
-  const { result, event } = failed(run, new RunFailure("restored", RESTORED), 0);
+  const { result, event } = failed(run, new RunFailure("cancelled", RESTORED), 0);
   await runs.commit(run, {
     events: [{ seq: run.lastSeq + 1, body: JSON.stringify(event) }],
-    finish: { status: "failed", result, history: [], releaseIdempotencyKey: false },
+    finish: { status: "cancelled", result, history: [], releaseIdempotencyKey: false },
     audit: [runEntry(run, "run.failed", { rule: "restored" })],
   });
 }

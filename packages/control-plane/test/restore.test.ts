@@ -41,12 +41,12 @@ test("a restore ends the runs that were open in the backup, the ones that wait i
   const restored = await openStore(place.url);
   expect(await restored.runs.claim({ owner: "x", leaseMs: 1000, limit: 9 })).toEqual([]);
   expect(await restored.runs.get(owned.agentId, run.runId)).toMatchObject({
-    status: "failed",
+    status: "cancelled",
     lastSeq: 2,
-    result: { success: false, code: "restored", errorMessage: expect.stringContaining("restored from a backup") },
+    result: { success: false, code: "cancelled", errorMessage: expect.stringContaining("restored from a backup") },
   });
   const [, last] = await restored.runs.events(run.runId, 0, 9);
-  expect(JSON.parse(last!.body)).toMatchObject({ type: "error", code: "restored" });
+  expect(JSON.parse(last!.body)).toMatchObject({ type: "error", code: "cancelled" });
   await expect(restored.runs.commit(lease, { events: [event(2)] })).rejects.toThrow("no longer owned");
   expect(await restored.accounts.balance(owned.orgId)).toBe(1_000);
   const again = await restored.runs.start(sampleRun({ ...owned, idempotency: { key: "order-7", bodyHash: "b" } }));
@@ -73,7 +73,7 @@ test("open runs of a Postgres database are ended after its restore, suspects and
   expect(await endOpenRuns(url)).toBe(3);
 
   expect(await endOpenRuns(url)).toBe(0);
-  expect(await place.rows("select distinct status from runs")).toEqual([{ status: "failed" }]);
+  expect(await place.rows("select distinct status from runs")).toEqual([{ status: "cancelled" }]);
 });
 
 test("a database that is there is kept, unless the restore is forced, and while a server uses it", async () => {

@@ -29,7 +29,6 @@ export const RUN_ERROR_CODES = [
   "cancelled",
   "thread_busy",
   "crash_loop",
-  "restored",
   "internal",
 ] as const;
 

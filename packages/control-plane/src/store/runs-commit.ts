@@ -50,13 +50,14 @@ async function step(trx: Engine, lease: Lease, change: RunCommit): Promise<{ hel
     await touchRole(trx, { runId: lease.runId });
   }
   const run = await advance(trx, lease, change);
+  // Before its turn and calls: what says that the run was resumed is not later than the call that it was resumed for.
+  if (audit?.length) await insertAudit(trx, audit, run);
   if (events?.length) await insertEvents(trx, run, events);
   if (turn) await insertTurn(trx, run, turn);
   if (calls?.length) {
     await noteUntaken(trx, run, calls);
     await putCalls(trx, run, calls);
   }
-  if (audit?.length) await insertAudit(trx, audit, run);
   if (finish?.releaseIdempotencyKey) await freeIdempotencyKey(trx, { runId: lease.runId });
   return { heldMicros: await moveCredits(trx, run, change) };
 }
