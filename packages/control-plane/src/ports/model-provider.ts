@@ -127,6 +127,7 @@ export type ModelErrorKind =
   | "context_window"
   | "network"
   | "truncated"
+  | "malformed"
   | "server";
 
 /** A failed attempt at a turn. `message` is for the log; clients are told the kind alone. */

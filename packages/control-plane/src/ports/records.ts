@@ -77,8 +77,8 @@ export interface TurnRecord {
 export interface ModelRetry {
   /** When it had failed. */
   at: number;
-  /** `empty`: an answer without text or calls; `malformed`: one with a call that could not be read. */
-  code: ModelErrorKind | "empty" | "malformed";
+  /** `empty`: an answer without text or calls. */
+  code: ModelErrorKind | "empty";
   /** The pause before the model was asked again. */
   waitedMs: number;
 }

@@ -1,4 +1,4 @@
-import { LIMITS, type OperatorLimits, type RunEvent } from "@patchbay/protocol";
+import { LIMITS, parseJson, type OperatorLimits, type RunEvent } from "@patchbay/protocol";
 import type { FunctionGateway } from "../ports/function-gateway.ts";
 import { ModelError, PLAN_GO_AHEAD, PLAN_REQUEST, type ModelTurn } from "../ports/model-provider.ts";
 import type { CallRecord, TurnRecord } from "../ports/records.ts";
@@ -33,6 +33,7 @@ export interface Answer {
 export async function converse(state: RunState, deps: LoopDeps, signal: AbortSignal): Promise<Answer> {
   await settlePending(state, deps, signal);
   for (;;) {
+    if (endsInMalformedCalls(state)) throw providerFailure(state.model, new ModelError("malformed", "malformed calls"));
     const asking = askingOf(state);
     const { planning, lastChance } = asking;
     const turn = await respond(state, asking, deps, signal);
@@ -49,10 +50,23 @@ export async function converse(state: RunState, deps: LoopDeps, signal: AbortSig
   }
 }
 
+/** A model that cannot write its calls gets two more tries; after that it would go on until the limit of steps, turn after turn. */
+const MALFORMED_IN_A_ROW = 3;
+
+function endsInMalformedCalls({ turns }: RunState): boolean {
+  const messages = turns.flatMap((turn) => turn.messages);
+  const calls = messages.flatMap((message) => (message.role === "assistant" ? message.calls : []));
+  const last = calls.slice(-MALFORMED_IN_A_ROW);
+  return (
+    last.length === MALFORMED_IN_A_ROW &&
+    last.every((call) => call.arguments.trim() !== "" && !parseJson(call.arguments).ok)
+  );
+}
+
 /** Why nothing can be done with a turn; it was paid for all the same. */
 function unusable(state: RunState, turn: ModelTurn, planning: boolean, lastChance: boolean): RunFailure | undefined {
   if (turn.stop === "refused") return refused(turn);
-  if (turn.stop === "malformed") return providerFailure(state.model, new ModelError("truncated", "unreadable call"));
+  if (turn.stop === "malformed") return providerFailure(state.model, new ModelError("malformed", "unreadable call"));
   if (turn.stop === "context_window") return providerFailure(state.model, new ModelError("context_window", "too long"));
   if (turn.stop === "length" && (turn.cutCall || turn.calls.length > 0 || isEmpty(turn)))
     return new RunFailure("output_limit", "The model's output was cut by maxTokens before it could be used");

@@ -159,6 +159,7 @@ const REASONS: Record<ModelError["kind"], string> = {
   context_window: "the conversation is too long for the model",
   network: "the connection could not be made, or was lost in its answer",
   truncated: "its answer was cut off",
+  malformed: "it wrote function calls that cannot be read",
   server: "it had an internal error; try again later",
 };
 

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { ModelError, PLAN_GO_AHEAD, PLAN_REQUEST } from "../../src/ports/model-provider.ts";
 import { startCore } from "./core.ts";
 import { fakeGateway, manifestOf, ok } from "./fake-gateway.ts";
@@ -264,4 +264,35 @@ test("each of the thousands of calls of a turn is answered", async () => {
 
   expect(answer).toMatchObject({ success: true, response: "All done." });
   expect(answer.toolInteractions.map(({ parameters }) => parameters)).toEqual(calls.map(([, input]) => input));
+});
+
+describe("calls with arguments that are not JSON", () => {
+  const broken = ["open", '{"a": '] as const;
+  const fine = ["open", { a: 1 }] as const;
+
+  test.each([
+    ["over three turns", [[broken], [broken], [broken]]],
+    ["of one turn", [[broken, broken, broken]]],
+  ])("end the run when three come in a row, %s", async (_, turns) => {
+    await using system = await desk([...turns.map((calls) => ({ calls })), { text: "Never asked for." }]);
+
+    const answer = await system.query("Open it");
+
+    expect(answer).toMatchObject({
+      success: false,
+      code: "provider_error",
+      errorMessage: "Provider scripted failed: it wrote function calls that cannot be read",
+    });
+    expect(answer.toolInteractions.map(({ code }) => code)).toEqual(Array(3).fill("invalid_arguments"));
+  });
+
+  test("do not end the run when a call between them can be read", async () => {
+    await using system = await desk([
+      { calls: [broken, broken] },
+      { calls: [fine, broken, broken] },
+      { text: "Done." },
+    ]);
+
+    expect(await system.query("Open it")).toMatchObject({ success: true, response: "Done." });
+  });
 });
