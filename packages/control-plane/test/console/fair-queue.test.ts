@@ -50,6 +50,17 @@ test("in a queue full of single pieces the newest one is refused", async () => {
   expect(done).toEqual(["c busy", "a", "b"]);
 });
 
+test("a known client is not refused while a stranger waits", async () => {
+  const { add, done, release } = openQueue(2);
+  const all = ["a", "b"].map((name) => add(name, client(name)));
+  all.push(add("c1", client("c", true)), add("c2", client("c", true)), add("c3", client("c", true)));
+
+  await release();
+  await Promise.all(all);
+
+  expect(done.toSorted()).toEqual(["a busy", "b busy", "c1", "c2", "c3 busy"]);
+});
+
 test("work that fails does not hold the queue up", async () => {
   const queue = createFairQueue({ atOnce: 1, waiting: 1, busy: () => new Error("busy") });
   const failed = queue.run(client("a"), async () => {

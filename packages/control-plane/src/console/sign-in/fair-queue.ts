@@ -12,7 +12,8 @@ interface Waiting {
 
 /**
  * Does `atOnce` pieces of work at a time. Clients take turns, so that one with many pieces does not delay the others. Beyond
- * `waiting` pieces the client with the most of them is refused one, with the error of `busy`.
+ * `waiting` pieces the client with the most of them is refused one, with the error of `busy`. A known client is refused only when
+ * all that wait are known.
  */
 export function createFairQueue({
   atOnce,
@@ -41,12 +42,14 @@ export function createFairQueue({
 
   function makeRoom(client: Client): void {
     const own = others.get(client.key)?.length ?? 0;
-    let longest: Waiting[] = [];
-    for (const line of others.values()) if (line.length > longest.length) longest = line;
-    // A client with a single piece is not refused for another one that came later.
-    if (longest.length < 2 || (!client.known && longest.length <= own + 1)) throw busy();
+    let longest: [string, Waiting[]] = ["", []];
+    for (const one of others) if (one[1].length > longest[1].length) longest = one;
+    const [key, line] = longest;
+    // A client with a single piece is not refused for a stranger that came later.
+    if (line.length < (client.known ? 1 : Math.max(2, own + 2))) throw busy();
     waiting--;
-    longest.pop()?.refuse();
+    line.pop()?.refuse();
+    if (line.length === 0) others.delete(key);
   }
 
   function place(client: Client): Promise<void> {
