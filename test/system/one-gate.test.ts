@@ -206,7 +206,7 @@ describe("in the source", () => {
         "control-plane/src/console/handlers/playground.ts",
         "control-plane/src/console/handlers/trial.ts",
         "control-plane/src/http/query-routes.ts",
-        "control-plane/src/run/accept.ts",
+        "control-plane/src/run/executor.ts",
       ],
     ],
   ] as const)("%s in known places alone", ([, pattern, places]) => {

@@ -17,7 +17,9 @@ export const hostOption = () =>
 export const portOption = () =>
   option("--port <port>", "port to listen on, 0 picks a free one").argParser(parsePort).default(8787);
 export const corsOriginOption = () =>
-  option("--cors-origin <origins>", "origins whose pages may ask, by commas").argParser(parseOrigins);
+  option("--cors-origin <origins>", "origins whose pages may call the service, separated by commas").argParser(
+    parseOrigins,
+  );
 export const tiersOption = () => option("--tiers <file>", "JSON file with other tiers than the usual ones");
 export const limitsOption = () => option("--limits <file>", "JSON file with limits that replace the defaults");
 export const arrivalOption = () =>

@@ -75,6 +75,6 @@ test("a set that is ambiguous, too short, unknown or not waiting is refused with
   expect(await refused("2222222")).toContain("give at least 8 characters");
   expect(await refused("22222222")).toContain("2 function sets begin with 22222222");
   expect(await refused("33333333")).toContain(`Waiting: ${HASHES[1]} (deployment v1 of desk)`);
-  expect(await refused(HASHES[0]!)).toContain("waits for no confirmation");
+  expect(await refused(HASHES[0]!)).toContain("is not waiting for a confirmation");
   expect((await waiting.run("agents", "accept-access", "agt_none", HASHES[1]!)).stderr).toContain("no agent agt_none");
 });

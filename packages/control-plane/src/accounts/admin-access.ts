@@ -59,7 +59,7 @@ function waitingSet(sets: readonly DeployedSet[], asked: string): DeployedSet {
     .at(-1);
   if (waiting) return waiting;
   const state =
-    hashes.length === 0 ? "This agent has no such function set" : "This function set waits for no confirmation";
+    hashes.length === 0 ? "This agent has no such function set" : "This function set is not waiting for a confirmation";
   throw new AdminError(`${state}. ${listWaiting(sets)}`, hashes.length === 0 ? "value" : "conflict");
 }
 
@@ -67,7 +67,7 @@ const bySeen = (a: DeployedSet, b: DeployedSet): number => a.firstSeenAt - b.fir
 
 function listWaiting(sets: readonly DeployedSet[]): string {
   const waiting = sets.filter(({ confirmation }) => confirmation === "pending");
-  if (waiting.length === 0) return "None of its function sets waits for one.";
+  if (waiting.length === 0) return "The agent has no function set that is waiting for one.";
   const shown = waiting
     .slice(-LISTED)
     .map((one) => `${one.manifestHash} (deployment ${one.deployment} of ${one.service})`);

@@ -140,7 +140,10 @@ export function createMembers({ console, accounts, audit }: Store, by?: string):
     async withdrawLink(orgId, memberId) {
       const member = await memberOf(orgId, memberId);
       if (!(await signIn.withdrawLink(orgId, memberId)))
-        throw new AdminError(`No link for ${member.email ?? memberId} is pending.`, "conflict");
+        throw new AdminError(
+          `There is no pending link for ${member.email ?? memberId}: it was used, withdrawn or has expired. Make a new link if one is needed.`,
+          "conflict",
+        );
       await record("member.link_withdrawn", member);
       return { memberId };
     },

@@ -137,7 +137,7 @@ test("only a set that waits can be confirmed, and only under a name that fits on
   await expect(desk.admin.acceptAccess(desk.agentId, "0123456789abcdef")).rejects.toThrow(`Waiting: ${wider}`);
 
   await desk.admin.acceptAccess(desk.agentId, wider);
-  await expect(desk.admin.acceptAccess(desk.agentId, wider)).rejects.toThrow(/waits for no confirmation/);
+  await expect(desk.admin.acceptAccess(desk.agentId, wider)).rejects.toThrow(/is not waiting for a confirmation/);
 });
 
 test("a viewer reads widenings and confirms none; another organisation sees neither", async () => {

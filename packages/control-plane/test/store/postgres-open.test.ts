@@ -23,7 +23,9 @@ test("eight processes that open a new database at once all succeed", { timeout: 
   expect(await Promise.all(children.map(({ exit }) => exit))).toEqual(Array(8).fill(0));
   const applied = await database.query("select name from kysely_migration");
   const files = await readdir(new URL("../../src/store/migrations/", import.meta.url));
-  expect(applied.map(({ name }) => `${name as string}.ts`).toSorted()).toEqual(files.toSorted());
+  // A file that ends in -postgres takes the place of the migration that it is named after.
+  const names = files.filter((file) => !file.endsWith("-postgres.ts"));
+  expect(applied.map(({ name }) => `${name as string}.ts`).toSorted()).toEqual(names.toSorted());
 });
 
 test("a database that is not there is named, with the command that makes it", async () => {
