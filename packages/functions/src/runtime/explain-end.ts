@@ -20,7 +20,10 @@ export function explainEnd({ status, code }: LinkEnd): EndWords {
   // The name or the role may move from one service to the other in a rollout.
   if (closed) return { level: "error", message: closed, lasting: code !== LINK_CLOSE.serviceConflict };
   if (code === LINK_CLOSE.tooManyFrames)
-    return passing("warn", "the control plane closed the connection over too many frames; report less progress");
+    return passing(
+      "warn",
+      "this runtime sent too many frames that the control plane did not ask for, of progress or of any other kind, so the control plane closed the connection; report less progress, and update this package",
+    );
   if (code === LINK_CLOSE.goingAway) return passing("info", "the control plane went away; reconnecting");
   return passing("warn", "no connection to the control plane; reconnecting");
 }

@@ -62,6 +62,11 @@ test.each([
   expect(explainEnd({ code: LINK_CLOSE[reason], reason: "", openMs: 0 })).toMatchObject({ lasting });
 });
 
+test("a connection closed over too many frames blames every frame that was not asked for", () => {
+  const { message } = explainEnd({ code: LINK_CLOSE.tooManyFrames, reason: "", openMs: 0 });
+  expect(message).toContain("frames that the control plane did not ask for");
+});
+
 /** Pauses of this back-off are over at once as long as the runtime begins its series again; later ones outlast a test. */
 const SLOW_AFTER_FIRST = { firstMs: 10, baseMs: 600_000, recentMaxMs: 600_000, maxMs: 600_000 };
 
