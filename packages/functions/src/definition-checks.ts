@@ -92,8 +92,11 @@ export function checkRole(role: unknown, where: string): string {
 /** Checks the service's own members, without its functions. Returns how messages name the service. */
 export function checkServiceOptions(options: object): string {
   const { name, context, subject, tellModel, instructions, functions } = options as Options;
-  if (!isText(name) || name.length > LIMITS.labelUnits)
-    throw new DefinitionError(`A service needs a name of 1 to ${LIMITS.labelUnits} characters.`);
+  if (!isText(name)) throw new DefinitionError(`A service needs a name of 1 to ${LIMITS.labelUnits} characters.`);
+  if (name.length > LIMITS.labelUnits)
+    throw new DefinitionError(
+      `A service name of ${name.length} characters exceeds the limit of ${LIMITS.labelUnits}. Shorten it.`,
+    );
   const where = `Service "${name}"`;
   refuseUnknownMembers(options, SERVICE_MEMBERS, where);
   const must = (holds: boolean, text: string) => {

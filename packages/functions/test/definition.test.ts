@@ -131,6 +131,7 @@ describe("a service", () => {
     ],
     ["a function made for another context", { functions: [other] }, /was made for another context/],
     ["no name", { name: "" }, /needs a name/],
+    ["a name of 201 characters", { name: "x".repeat(201) }, /201 characters exceeds the limit of 200. Shorten it/],
     ["functions that are no list", { functions: { refund } }, /functions must be a list/],
     ["a misspelt member", { function: [] }, /there is no member function/],
     ["a subject that is no function", { subject: "customerId" }, /subject must be a function/],

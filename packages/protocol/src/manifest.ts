@@ -49,7 +49,11 @@ export interface FunctionOrigin {
 
 /** What a runtime offers, as it tells the control plane on connecting. */
 export const Manifest = z.object({
-  name: z.string(),
+  name: z
+    .string()
+    .min(1, "a service needs a name")
+    // Part of a primary key: PostgreSQL refuses index rows of more than about 2.7 KB.
+    .max(LIMITS.labelUnits, `a service name has at most ${LIMITS.labelUnits} characters; shorten it`),
   /** Roles that the service names beside those of its functions. */
   roles: z.array(z.string()).optional(),
   defaultRole: z.string().optional(),

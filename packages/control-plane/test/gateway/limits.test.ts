@@ -114,6 +114,30 @@ test.each([
   expect(server.store.opened).toEqual([]);
 });
 
+test.each([
+  ["without a name", "", "manifest.name: a service needs a name"],
+  ["with a name of 201 characters", "x".repeat(201), "manifest.name: a service name has at most 200 characters"],
+])("a service %s is refused", async (_, name, words) => {
+  await start();
+  const runtime = dialGateway(server.port);
+  runtime.socket.once("open", () => runtime.send({ ...helloFrom("instance-1"), manifest: { ...manifest, name } }));
+
+  const { code, reason } = await runtime.closed;
+
+  expect(code).toBe(LINK_CLOSE.manifestRefused);
+  expect(reason).toContain(words);
+  expect(server.store.opened).toEqual([]);
+});
+
+test("a service with a name of 200 characters is taken", async () => {
+  await start();
+  const named = { ...manifest, name: "x".repeat(200) };
+
+  await greetGateway(server.port, { ...helloFrom("instance-1"), manifest: named });
+
+  expect(server.store.opened).toHaveLength(1);
+});
+
 test("the operator's limits replace the defaults", async () => {
   await start({ rolesPerService: 300, rolesPerFunction: 300, manifestBytes: 1_000_000 });
 
