@@ -80,6 +80,17 @@ test("a context that fits one of two services leaves the other one out, with a w
   expect(warnings).toEqual(["The context does not fit service billing: its functions are left out of this query."]);
 });
 
+test("a query waits for a service that was stopped a moment ago, then goes on without it and says so", async () => {
+  await using system = await startSystem({ model: caller(), arrivalMs: 200, service: desk });
+  const stopped = await system.connect(billing);
+  await stopped.stop({ drainMs: 0 });
+
+  const { toolInteractions, warnings } = await system.query("All of it", { contextJson: JSON.stringify(both) });
+
+  expect(toolInteractions).toMatchObject([{ toolName: "find_order", success: true }]);
+  expect(warnings).toEqual(["Service billing is not connected: its functions are left out of this query."]);
+});
+
 test("a context that fits no service is refused, with the service before each path", async () => {
   await using system = await startServices(desk, billing);
 

@@ -1,6 +1,6 @@
 import type { FunctionOrigin } from "@patchbay/protocol";
 import type { Clock } from "../ports/clock.ts";
-import type { FunctionGateway, ServiceSet, ServiceState } from "../ports/function-gateway.ts";
+import type { FunctionGateway, ServiceState } from "../ports/function-gateway.ts";
 import { StoreUnavailable } from "../ports/run-store.ts";
 import type { RuntimeStore } from "../ports/stores.ts";
 import type { Combinations } from "./combination.ts";
@@ -8,10 +8,9 @@ import type { Comparison } from "./comparison.ts";
 import type { Directory } from "./directory.ts";
 import type { Line } from "./line.ts";
 import type { Manifests } from "./manifests.ts";
-import type { Serving } from "./serving.ts";
+import { createMissingServices, RECENT_MS, unservedSets } from "./missing-services.ts";
+import type { ServedSet, Serving } from "./serving.ts";
 
-/** An agent whose runtime was seen this recently is likely to have it back soon. */
-const RECENT_MS = 60_000;
 /** Between two runtimes that were asked in vain. */
 const NEXT_MS = 100;
 
@@ -38,6 +37,7 @@ export function createChoice(options: {
 }): Choice {
   const { directory, manifests, comparison, serving, combinations } = options;
   const { store, clock, arrivalMs, prepareMs, closed } = options;
+  const missingServices = createMissingServices({ store, manifests });
   let turn = 0;
 
   const availableOf = (agentId: string): Line[] => directory.of(agentId).filter((line) => line.available);
@@ -113,16 +113,26 @@ export function createChoice(options: {
 
   return {
     async session(agentId, { signal }) {
-      let services: ServiceSet[] = [];
+      let complete: ServedSet[] | undefined;
       let awaited: readonly string[] | undefined;
+      // A service that was missed once is missed until it serves, even if it was seen too long ago meanwhile.
+      const missed = new Set<string>();
       const choose: Choose = async (lines) => {
-        const { served, withheld } = await serving.of(agentId, lines);
-        awaited = withheld.flatMap((one) => one.awaited?.manifestHash ?? []);
-        services = served.map(({ service, manifest, manifestHash }) => ({ service, manifest, manifestHash }));
+        const now = await serving.of(agentId, lines);
+        const { served } = now;
+        awaited = unservedSets(now).map(({ manifestHash }) => manifestHash);
+        if (served.length === 0) return undefined;
+        for (const service of await missingServices(agentId, now)) missed.add(service);
+        if (!serveAll(served, missed)) return undefined;
+        complete = served;
         return served[0]?.lines[0];
       };
-      if (!(await awaitLine(agentId, choose, signal, () => awaited))) return undefined;
-      return { ...(await combinations.of(agentId, services)), services };
+      await awaitLine(agentId, choose, signal, () => awaited);
+      const { served } = complete ? { served: complete } : await serving.of(agentId, availableOf(agentId));
+      if (served.length === 0) return undefined;
+      const services = served.map(({ service, manifest, manifestHash }) => ({ service, manifest, manifestHash }));
+      const missing = [...missed].filter((service) => !serves(served, service));
+      return { ...(await combinations.of(agentId, services)), services, missing };
     },
 
     combine: (agentId, services) => combinations.of(agentId, services),
@@ -204,6 +214,11 @@ export function createChoice(options: {
     },
   };
 }
+
+const serves = (served: readonly ServedSet[], name: string): boolean => served.some(({ service }) => service === name);
+
+const serveAll = (served: readonly ServedSet[], names: ReadonlySet<string>): boolean =>
+  [...names].every((name) => serves(served, name));
 
 const ofSet = (lines: readonly Line[], manifestHash: string): Line[] =>
   lines.filter(({ identity }) => identity.manifestHash === manifestHash);

@@ -28,6 +28,8 @@ export interface WithheldService {
 export interface Served {
   served: ServedSet[];
   withheld: WithheldService[];
+  /** Of each service that has no connected runtime, the set that would serve. */
+  absent: SetIdentity[];
 }
 
 /** Decides which function set of each service serves new runs. */
@@ -108,7 +110,7 @@ export function createServing(options: {
 
   return {
     async of(agentId, lines) {
-      if (lines.length === 0) return { served: [], withheld: [] };
+      if (lines.length === 0) return { served: [], withheld: [], absent: [] };
       const order = await orderFor(agentId, lines);
       const ofServices = Map.groupBy(lines, ({ identity }) => identity.service);
       const each = await Promise.all([...ofServices].map(([service, some]) => serve(agentId, service, order, some)));
@@ -122,7 +124,8 @@ export function createServing(options: {
       }
       for (const one of withheld) note(agentId, one);
       for (const { service } of served) logged.delete(JSON.stringify([agentId, service]));
-      return { served: served.toSorted((a, b) => (a.service < b.service ? -1 : 1)), withheld };
+      const absent = newestOf(order.sets.filter(({ service, pending }) => !pending && !ofServices.has(service)));
+      return { served: served.toSorted((a, b) => (a.service < b.service ? -1 : 1)), withheld, absent };
     },
 
     async standIns(agentId, lines, own, fits) {
@@ -154,6 +157,9 @@ function lastOf(sets: readonly PlacedSet[]): PlacedSet | undefined {
     if (set.place > last!.place || (set.place === last!.place && set.position > last!.position)) last = set;
   return last;
 }
+
+const newestOf = (sets: readonly PlacedSet[]): PlacedSet[] =>
+  [...Map.groupBy(sets, ({ service }) => service).values()].flatMap((some) => lastOf(some) ?? []);
 
 const bySeniority = (a: ServedSet, b: ServedSet): number =>
   Number(a.standsIn) - Number(b.standsIn) || a.place - b.place;

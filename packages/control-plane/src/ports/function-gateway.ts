@@ -15,6 +15,8 @@ export interface ServiceSet extends FunctionSet {
 export interface FunctionSession extends FunctionSet {
   /** By name. */
   services: ServiceSet[];
+  /** Names the services that had a runtime in the last minute and did not come back in time: the set is without them. */
+  missing: string[];
 }
 
 /** A connected service, and why new runs do not get its functions where they do not. */
@@ -76,8 +78,8 @@ export interface DeliveryOptions {
 export interface FunctionGateway {
   /**
    * The functions that new runs get: of each connected service its newest set, or an older one that widens nothing against it.
-   * When none is connected but a runtime with one was seen in the last minute, waits up to 15 s (`arrivalMs`) for it; undefined
-   * then, and at once otherwise.
+   * Waits up to 15 s (`arrivalMs`) for each service that has no connected set but had a runtime with one in the last minute,
+   * then goes on with the other services. Undefined when no service is connected.
    */
   session(agentId: string, options: { signal: AbortSignal }): Promise<FunctionSession | undefined>;
 

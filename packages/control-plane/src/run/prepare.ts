@@ -41,7 +41,7 @@ export async function prepareServices(
     set: met.length === asked.length ? session : await gateway.combine(agentId, met),
     told: isAlone ? told(met[0]!, context) : toldBy(met, context),
     ...(subject !== undefined && { subject }),
-    warnings: asked.flatMap(warningOf),
+    warnings: [...session.missing.map(missingWarning), ...asked.flatMap(warningOf)],
   };
 }
 
@@ -61,6 +61,9 @@ function warningOf({ service, prepared }: Asked): string[] {
   const why = prepared ? `The context does not fit service ${service}` : `Service ${service} did not answer`;
   return [`${why}: its functions are left out of this query.`];
 }
+
+const missingWarning = (service: string): string =>
+  `Service ${service} is not connected: its functions are left out of this query.`;
 
 const told = ({ prepared }: Met, context: JsonObject): JsonValue =>
   prepared.told === undefined ? context : prepared.told;

@@ -50,7 +50,8 @@ export function fakeGateway(manifest: Manifest, answer: Answer, recovered: Answe
     return await Promise.race([reply(order, signal), gone]);
   };
   const gateway: FunctionGateway = {
-    session: async () => (fake.connected ? { ...set, services: [{ service: manifest.name, ...set }] } : undefined),
+    session: async () =>
+      fake.connected ? { ...set, services: [{ service: manifest.name, ...set }], missing: [] } : undefined,
     combine: async () => set,
     serving: async () => ({ services: [] }),
     prepare: async () => fake.prepared,

@@ -22,7 +22,8 @@ async function prepare(services: Record<string, Played>) {
     manifestHash: `hash of ${service}`,
     manifest: manifestOf({ [`call_${service}`]: "everyone" }, { name: service, ...manifest }),
   }));
-  const session: FunctionSession = { manifest: manifestOf({}), manifestHash: "hash of all", services: sets };
+  const all = { manifest: manifestOf({}), manifestHash: "hash of all" };
+  const session: FunctionSession = { ...all, services: sets, missing: [] };
   const gateway = {
     prepare: async (_agentId: string, hash: string) => services[hash.replace("hash of ", "")]?.prepared,
     combine: async (_agentId: string, some: readonly ServiceSet[]) => ({
