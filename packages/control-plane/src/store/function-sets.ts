@@ -1,9 +1,10 @@
 import { sql } from "kysely";
-import { type AccessChanges, type Manifest, type Widening, widenings } from "@patchbay/protocol";
+import type { AccessChanges, Manifest } from "@patchbay/protocol";
 import type { DeployedSet, PlacedSet, RuntimeStore, SetIdentity } from "../ports/stores.ts";
 import { insertAudit } from "./audit.ts";
 import { fromJson, present, toJson } from "./columns.ts";
 import type { Engine, FunctionSetRow } from "./schema.ts";
+import { compareSet } from "./set-comparison.ts";
 import { transact } from "./transact.ts";
 
 /** Widenings that are kept with a set, and in its entry of the audit log. */
@@ -225,45 +226,6 @@ async function forgetOld(trx: Engine, agentId: string, position: number): Promis
 /** The newest set of each service that needs no confirmation, or has it. */
 async function setsInUse(engine: Engine, agentId: string): Promise<FunctionSetRow[]> {
   return newestSets(engine, agentId).selectAll().where("confirmation", "!=", "pending").execute();
-}
-
-/**
- * Compares a set with the one in use of its service. A service that is new to the agent is compared with what the agent's other
- * services allow of the same functions, so that another name for a service hides no widening.
- */
-async function compareSet(
-  engine: Engine,
-  agentId: string,
-  inUse: readonly FunctionSetRow[],
-  manifest: Manifest,
-): Promise<Widening[]> {
-  const own = inUse.filter(({ service }) => service === manifest.name);
-  const before = await readManifests(engine, agentId, own.length > 0 ? own : inUse);
-  // A set that is no longer stored counts as one that allowed nothing.
-  if (own.length > 0) return widenings(before[0] ?? { ...manifest, functions: [] }, manifest);
-  if (before.length === 0) return [];
-  const functions = before.flatMap((one) => one.functions);
-  const names = new Set(functions.map(({ name }) => name));
-  const defaultRole = before.find((one) => one.defaultRole !== undefined)?.defaultRole;
-  return widenings(
-    { name: manifest.name, preparesContext: false, functions, ...(defaultRole !== undefined && { defaultRole }) },
-    { ...manifest, functions: manifest.functions.filter(({ name }) => names.has(name)) },
-  );
-}
-
-async function readManifests(engine: Engine, agentId: string, rows: readonly FunctionSetRow[]): Promise<Manifest[]> {
-  if (rows.length === 0) return [];
-  const stored = await engine.db
-    .selectFrom("manifests")
-    .select("body")
-    .where("agent_id", "=", agentId)
-    .where(
-      "hash",
-      "in",
-      rows.map((row) => row.manifest_hash),
-    )
-    .execute();
-  return stored.map(({ body }) => fromJson(body));
 }
 
 function identityOf(row: FunctionSetRow): SetIdentity {

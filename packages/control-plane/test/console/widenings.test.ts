@@ -38,8 +38,8 @@ const shop = (roles: string[]) =>
 async function openWidened() {
   const desk = await openDesk();
   const developer = await desk.member("developer");
-  await developer.json("PATCH", desk.agent, { body: { accessChanges: "confirm" } });
   const first = await deploy(desk, "v1", ["admin"]);
+  await developer.json("PATCH", desk.agent, { body: { accessChanges: "confirm" } });
   const wider = await deploy(desk, "v2", ["admin", "guest"]);
   return {
     desk,
@@ -66,7 +66,9 @@ test("a set that widens access is listed with its differences until a developer 
     confirmedBy: null,
     confirmedAt: null,
   };
-  expect(await list()).toMatchObject({ items: [pending], nextCursor: null });
+  // The agent has another service, so the first set of this one is listed too.
+  const before = { deployment: "v1", replaces: null, confirmation: "none" };
+  expect(await list()).toMatchObject({ items: [pending, before], nextCursor: null });
 
   const path = `${desk.agent}/access/confirmations`;
   const response = await developer.ask("POST", path, { body: { manifestHash: wider.slice(0, 8) } });
@@ -75,6 +77,7 @@ test("a set that widens access is listed with its differences until a developer 
   const { items } = await list();
   expect(items).toMatchObject([
     { deployment: "v2", confirmation: "confirmed", confirmedBy: expect.any(String), confirmedAt: expect.any(String) },
+    before,
   ]);
   const audit = await desk.admin.listAudit(desk.agentId, { action: "access.confirmed" });
   expect(audit.items).toMatchObject([
@@ -85,7 +88,6 @@ test("a set that widens access is listed with its differences until a developer 
 test("the matrix shows the set that serves, and not one that waits", async () => {
   await using desk = await openDesk();
   const developer = await desk.member("developer");
-  await developer.json("PATCH", desk.agent, { body: { accessChanges: "confirm" } });
   const rolesOfWipe = async () => {
     const { functions, roles, connected } = await developer.json<AccessMatrix>("GET", `${desk.agent}/access`);
     const wipe = functions.find(({ name }) => name === "wipe_data");
@@ -94,6 +96,7 @@ test("the matrix shows the set that serves, and not one that waits", async () =>
   await desk.connect(shop(["admin"]), { deployment: "v1" });
   expect(await rolesOfWipe()).toEqual({ connected: true, named: ["admin"] });
 
+  await developer.json("PATCH", desk.agent, { body: { accessChanges: "confirm" } });
   await desk.connect(shop(["admin", "guest"]), { deployment: "v2" });
   expect(await rolesOfWipe()).toEqual({ connected: true, named: ["admin"] });
   const { services } = await developer.json<{ services: unknown[] }>("GET", `${desk.agent}/access/services`);
@@ -155,5 +158,5 @@ test("a viewer reads widenings and confirms none; another organisation sees neit
   ]);
   expect((await stranger.ask("GET", `${desk.agent}/access/widenings`)).status).toBe(404);
   expect((await stranger.ask("POST", `${desk.agent}/access/confirmations`, { body })).status).toBe(404);
-  expect((await list()).items).toMatchObject([{ confirmation: "pending" }]);
+  expect((await list()).items).toMatchObject([{ confirmation: "pending" }, { confirmation: "none" }]);
 });

@@ -91,15 +91,60 @@ export function functionSetContract(place: MakePlace): void {
     ]);
   });
 
-  test("a service under a new name is compared with what the others allow of the same functions", async () => {
+  test("the functions of a new service are new functions of the agent, and wait where changes are confirmed", async () => {
     await using world = await openWorld(place);
-    await note(world, { service: "desk", deployment: "v1", roles: ["admin"] });
+    await world.store.accounts.updateAgent(world.agentId, { accessChanges: "confirm" });
+    const first = await note(world, { service: "desk", deployment: "v1", roles: ["admin"] });
 
-    const renamed = await note(world, { service: "shop", deployment: "v1", roles: ["admin", "guest"] });
+    const renamed = await note(world, { service: "shop", deployment: "v1", roles: ["admin"] });
     const other = await note(world, { service: "mail", deployment: "v1", functionName: "send", roles: ["guest"] });
+    const closed = await note(world, { service: "maps", deployment: "v1", functionName: "find", roles: [] });
 
-    expect(renamed.widenings).toMatchObject([{ functionName: "wipe" }]);
-    expect(other.widenings).toEqual([]);
+    expect(first).toMatchObject({ widenings: [], confirmation: "none" });
+    expect(renamed).toMatchObject({ widenings: [{ kind: "function", functionName: "wipe" }], confirmation: "pending" });
+    expect(other).toMatchObject({ widenings: [{ kind: "function", functionName: "send" }], confirmation: "pending" });
+    expect(closed).toMatchObject({ widenings: [], confirmation: "none" });
+  });
+
+  test("a default role widens access where it opens a function of another service", async () => {
+    await using world = await openWorld(place);
+    await world.store.accounts.updateAgent(world.agentId, { accessChanges: "confirm" });
+    await note(world, { service: "crm", deployment: "v1", functionName: "delete_user", roles: ["admin"] });
+    const mail = { service: "mail", functionName: "send", roles: [] };
+    await note(world, { ...mail, deployment: "v1" });
+    const text = 'A query without a role now has the role "admin", which may do more with delete_user of crm.';
+
+    const redeployed = await note(world, { ...mail, deployment: "v2", defaultRole: "admin" });
+    const added = await note(world, { ...mail, service: "maps", deployment: "v1", defaultRole: "admin" });
+    const harmless = await note(world, { ...mail, deployment: "v3", defaultRole: "guest" });
+
+    for (const wider of [redeployed, added])
+      expect(wider).toMatchObject({ widenings: [{ kind: "defaultRole", text }], confirmation: "pending" });
+    expect(harmless).toMatchObject({ widenings: [], confirmation: "none" });
+  });
+
+  test("a default role that another service already has widens nothing", async () => {
+    await using world = await openWorld(place);
+    const { agentId, store } = world;
+    await note(world, {
+      service: "crm",
+      deployment: "v1",
+      functionName: "list",
+      roles: ["guest"],
+      defaultRole: "guest",
+    });
+    await note(world, { service: "mail", deployment: "v1", functionName: "send", roles: ["guest"] });
+
+    const same = await note(world, {
+      service: "mail",
+      deployment: "v2",
+      functionName: "send",
+      roles: ["guest"],
+      defaultRole: "guest",
+    });
+
+    expect(same).toMatchObject({ fresh: true, widenings: [] });
+    expect(await store.runtimes.functionSets(agentId)).toHaveLength(3);
   });
 
   test("each service has an order of its own", async () => {
@@ -256,12 +301,16 @@ interface Noted {
   instance?: string;
   functionName?: string;
   roles: Roles;
+  defaultRole?: string;
 }
 
 async function note({ store, agentId }: Pick<World, "store" | "agentId">, noted: Noted) {
-  const { service = "desk", deployment, instance = "", functionName = "wipe", roles } = noted;
-  const manifest = manifestOf(service, functionName, roles);
-  const manifestHash = `${service}:${String(roles)}`;
+  const { service = "desk", deployment, instance = "", functionName = "wipe", roles, defaultRole } = noted;
+  const manifest: Manifest = {
+    ...manifestOf(service, functionName, roles),
+    ...(defaultRole !== undefined && { defaultRole }),
+  };
+  const manifestHash = `${service}:${String(roles)}${defaultRole === undefined ? "" : ` by default ${defaultRole}`}`;
   await store.runtimes.saveManifest(agentId, manifestHash, manifest);
   const named = deployment !== undefined;
   const set = { service, deployment: deployment ?? instance, named, manifestHash };
