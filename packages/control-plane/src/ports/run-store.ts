@@ -193,7 +193,7 @@ export interface RunStore {
   /** The same without anything that grows with the run: its turns without messages, its calls as their number. */
   outline(runId: string): Promise<{ turns: TurnRecord[]; calls: number }>;
 
-  /** Ended runs of a thread under the same role and subject, newest `limit`, oldest first. */
+  /** Ended runs of a thread under the same role and subject (in any of its forms), newest `limit`, oldest first. */
   history(
     threadId: string,
     scope: { role: string | undefined; subject: string | undefined; limit: number },

@@ -1,12 +1,13 @@
 import type { Fault, JsonObject, JsonValue, PreparedContext } from "@patchbay/protocol";
 import type { FunctionGateway, FunctionSession, FunctionSet, ServiceSet } from "../ports/function-gateway.ts";
+import { writeSubject } from "../ports/subject.ts";
 
 /** The functions that a run gets, and what their services made of its context. */
 export interface Prepared {
   set: FunctionSet;
   /** What of the context the model is told. */
   told: JsonValue;
-  /** Whose data the query is about, by every service that says so. */
+  /** Whose data the query is about, as `writeSubject` writes it. */
   subject?: string;
   /** Names each service whose functions the run does not get. */
   warnings: string[];
@@ -36,7 +37,7 @@ export async function prepareServices(
   if (refused.length > 0 && !asked.some((one) => one.prepared?.ok !== false && checksContext(one)))
     return { faults: refused.flatMap((one) => faultsOf(one, isAlone)) };
   if (met.length === 0) return undefined;
-  const subject = isAlone ? met[0]!.prepared.subject : subjectOf(met);
+  const subject = subjectOf(met);
   return {
     set: met.length === asked.length ? session : await gateway.combine(agentId, met),
     told: isAlone ? told(met[0]!, context) : toldBy(met, context),
@@ -75,10 +76,9 @@ function toldBy(met: readonly Met[], context: JsonObject): JsonValue {
   return Object.fromEntries(readers.map((one) => [one.service, told(one, context)]));
 }
 
-/** Equal only where the subject of every service is: history under another one is not shown. */
+/** Of the same form for one service and for several, so that history does not depend on which others are connected. */
 function subjectOf(met: readonly Met[]): string | undefined {
-  const named = met.filter(({ prepared }) => prepared.subject !== undefined);
-  return named.length === 0
-    ? undefined
-    : JSON.stringify(named.map(({ service, prepared }) => [service, prepared.subject]));
+  return writeSubject(
+    met.flatMap(({ service, prepared: { subject } }) => (subject === undefined ? [] : [[service, subject] as const])),
+  );
 }

@@ -1,6 +1,7 @@
 import type { NotNull } from "kysely";
 import type { CallRecord, TurnRecord } from "../ports/records.ts";
 import type { RunHead, RunStore } from "../ports/run-store.ts";
+import { formsOf } from "../ports/subject.ts";
 import { fromJson, present } from "./columns.ts";
 import { idBatches } from "./in-batches.ts";
 import { FACT_COLUMNS, RUN_COLUMNS, toRunFacts, toRunRecord } from "./run-record.ts";
@@ -62,7 +63,9 @@ export function runReads(
         .where("thread_id", "=", threadId)
         .where("history", "is not", null)
         .where(role === undefined ? (eb) => eb("role", "is", null) : (eb) => eb("role", "=", role))
-        .where(subject === undefined ? (eb) => eb("subject", "is", null) : (eb) => eb("subject", "=", subject))
+        .where(
+          subject === undefined ? (eb) => eb("subject", "is", null) : (eb) => eb("subject", "in", formsOf(subject)),
+        )
         .where((eb) =>
           eb.or([
             eb("status", "=", "succeeded"),

@@ -36,11 +36,11 @@ async function prepare(services: Record<string, Played>) {
 
 const faults = { ok: false as const, faults: [{ path: "contextJson.accountId", message: "is missing" }] };
 
-test("one service keeps its own set, its own words on the context and its own subject", async () => {
+test("one service keeps its own set and its own words on the context", async () => {
   expect(await prepare({ desk: { prepared: { ok: true, subject: "c1", told: { plan: "gold" } } } })).toEqual({
     set: expect.objectContaining({ manifestHash: "hash of all" }) as unknown,
     told: { plan: "gold" },
-    subject: "c1",
+    subject: '[["desk","c1"]]',
     warnings: [],
   });
 });
@@ -103,6 +103,20 @@ test("subjects are equal only where that of every service is", async () => {
     ["m1", "c1"],
   ] as const)
     expect(await subjectFor(desk, mail)).not.toBe(first);
+});
+
+test("a service that names no subject does not change that of the others, whether it is connected or not", async () => {
+  const desk: Played = { prepared: { ok: true, subject: "c1" } };
+  const mail: Played = { prepared: { ok: true } };
+
+  for (const services of [{ desk }, { desk, mail }, { desk, maps: { manifest: { preparesContext: false } } }])
+    expect(await prepare(services)).toMatchObject({ subject: '[["desk","c1"]]' });
+});
+
+test("equal subjects of two services are different subjects", async () => {
+  const one: Played = { prepared: { ok: true, subject: "c1" } };
+
+  expect(await prepare({ mail: one })).toMatchObject({ subject: '[["mail","c1"]]' });
 });
 
 test("services without a subject have none together", async () => {

@@ -212,6 +212,27 @@ export function threadContract(place: MakePlace): void {
     expect(await told(undefined, undefined)).toEqual([]);
   });
 
+  test("the subject of a single service also finds what was stored without the service, that of several does not", async () => {
+    await using world = await openWorld(place);
+    const stored = ["42", '[["crm","42"]]', '[["mail","42"]]', '[["crm","42"],["mail","7"]]'];
+    const first = await world.start({ subject: "another" });
+    const { threadId } = first;
+    await world.finish(first);
+    for (const subject of stored) await world.finish(await world.start({ threadId, subject }), {}, subject);
+
+    const shown = async (subject: string) =>
+      (await world.store.runs.history(threadId, { role: undefined, subject, limit: 9 })).map(({ messages }) => {
+        const last = messages.at(-1);
+        return last && "text" in last && last.text;
+      });
+
+    expect(await shown('[["crm","42"]]')).toEqual(["42", '[["crm","42"]]']);
+    expect(await shown('[["crm","42"],["mail","7"]]')).toEqual(['[["crm","42"],["mail","7"]]']);
+    expect(await shown("42")).toEqual(["42"]);
+    // A service may name a text that looks like the subject of another one.
+    expect(await shown(JSON.stringify([["desk", '[["crm","42"]]']]))).toEqual([]);
+  });
+
   test("a failed run is history only when a call of it has an outcome", async () => {
     await using world = await openWorld(place);
     const idle = await world.start();
