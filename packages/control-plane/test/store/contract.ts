@@ -28,6 +28,7 @@ import { textContract } from "./contract/texts.ts";
 import { threadPageContract } from "./contract/thread-pages.ts";
 import { threadContract } from "./contract/threads.ts";
 import { upkeepContract } from "./contract/upkeep.ts";
+import { widenedSetContract } from "./contract/widened-sets.ts";
 import type { MakePlace } from "./contract/world.ts";
 
 /** What every store must do, whatever database it stands on. */
@@ -41,6 +42,7 @@ export function storeContract(makePlace: MakePlace): void {
   describe("runtimes", () => runtimeContract(makePlace));
   describe("stored function sets", () => manifestContract(makePlace));
   describe("the order of function sets", () => functionSetContract(makePlace));
+  describe("function sets that widen access", () => widenedSetContract(makePlace));
   describe("credits", () => creditContract(makePlace));
   describe("threads", () => threadContract(makePlace));
   describe("pages of threads", () => threadPageContract(makePlace));

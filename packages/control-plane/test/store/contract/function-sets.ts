@@ -1,6 +1,6 @@
-import type { FunctionManifest, Manifest, Roles } from "@patchbay/protocol";
 import { expect, test } from "vitest";
 import type { Store } from "../../../src/ports/stores.ts";
+import { note } from "./noted-sets.ts";
 import { openWorld, sampleLink, type MakePlace, type World } from "./world.ts";
 
 export function functionSetContract(place: MakePlace): void {
@@ -62,91 +62,6 @@ export function functionSetContract(place: MakePlace): void {
     expect(await world.store.runtimes.functionSets(world.agentId)).toMatchObject([{ named: true }, { named: false }]);
   });
 
-  test("a set that widens access is stored with what it replaces and what it allows", async () => {
-    await using world = await openWorld(place);
-    const first = await note(world, { deployment: "v1", roles: ["admin"] });
-    world.clock.advance(5);
-
-    const second = await note(world, { deployment: "v2", roles: ["admin", "guest"] });
-    const third = await note(world, { deployment: "v3", roles: ["admin"] });
-
-    expect(first).toMatchObject({ fresh: true, widenings: [], confirmation: "none" });
-    expect(first).not.toHaveProperty("replaces");
-    expect(second).toMatchObject({ fresh: true, replaces: "desk:admin", confirmation: "none" });
-    expect(second.widenings).toMatchObject([{ functionName: "wipe" }]);
-    expect(third).toMatchObject({ replaces: "desk:admin,guest", widenings: [] });
-    expect((await world.store.audit.list({ action: "access", limit: 9 })).items).toMatchObject([
-      {
-        action: "access.widened",
-        agentId: world.agentId,
-        keyId: "key_1",
-        manifestHash: "desk:admin,guest",
-        detail: { service: "desk", deployment: "v2", replaces: "desk:admin", count: 1 },
-      },
-    ]);
-    expect(await world.store.runtimes.functionSets(world.agentId)).toMatchObject([
-      { deployment: "v1", position: 1 },
-      { deployment: "v2", position: 2, firstSeenAt: world.clock.now(), widenings: second.widenings },
-      { deployment: "v3", position: 3 },
-    ]);
-  });
-
-  test("the functions of a new service are new functions of the agent, and wait where changes are confirmed", async () => {
-    await using world = await openWorld(place);
-    await world.store.accounts.updateAgent(world.agentId, { accessChanges: "confirm" });
-    const first = await note(world, { service: "desk", deployment: "v1", roles: ["admin"] });
-
-    const renamed = await note(world, { service: "shop", deployment: "v1", roles: ["admin"] });
-    const other = await note(world, { service: "mail", deployment: "v1", functionName: "send", roles: ["guest"] });
-    const closed = await note(world, { service: "maps", deployment: "v1", functionName: "find", roles: [] });
-
-    expect(first).toMatchObject({ widenings: [], confirmation: "none" });
-    expect(renamed).toMatchObject({ widenings: [{ kind: "function", functionName: "wipe" }], confirmation: "pending" });
-    expect(other).toMatchObject({ widenings: [{ kind: "function", functionName: "send" }], confirmation: "pending" });
-    expect(closed).toMatchObject({ widenings: [], confirmation: "none" });
-  });
-
-  test("a default role widens access where it opens a function of another service", async () => {
-    await using world = await openWorld(place);
-    await world.store.accounts.updateAgent(world.agentId, { accessChanges: "confirm" });
-    await note(world, { service: "crm", deployment: "v1", functionName: "delete_user", roles: ["admin"] });
-    const mail = { service: "mail", functionName: "send", roles: [] };
-    await note(world, { ...mail, deployment: "v1" });
-    const text = 'A query without a role now has the role "admin", which may do more with delete_user of crm.';
-
-    const redeployed = await note(world, { ...mail, deployment: "v2", defaultRole: "admin" });
-    const added = await note(world, { ...mail, service: "maps", deployment: "v1", defaultRole: "admin" });
-    const harmless = await note(world, { ...mail, deployment: "v3", defaultRole: "guest" });
-
-    for (const wider of [redeployed, added])
-      expect(wider).toMatchObject({ widenings: [{ kind: "defaultRole", text }], confirmation: "pending" });
-    expect(harmless).toMatchObject({ widenings: [], confirmation: "none" });
-  });
-
-  test("a default role that another service already has widens nothing", async () => {
-    await using world = await openWorld(place);
-    const { agentId, store } = world;
-    await note(world, {
-      service: "crm",
-      deployment: "v1",
-      functionName: "list",
-      roles: ["guest"],
-      defaultRole: "guest",
-    });
-    await note(world, { service: "mail", deployment: "v1", functionName: "send", roles: ["guest"] });
-
-    const same = await note(world, {
-      service: "mail",
-      deployment: "v2",
-      functionName: "send",
-      roles: ["guest"],
-      defaultRole: "guest",
-    });
-
-    expect(same).toMatchObject({ fresh: true, widenings: [] });
-    expect(await store.runtimes.functionSets(agentId)).toHaveLength(3);
-  });
-
   test("each service has an order of its own", async () => {
     await using world = await openWorld(place);
     await note(world, { service: "desk", deployment: "v1", roles: ["a"] });
@@ -195,83 +110,6 @@ export function functionSetContract(place: MakePlace): void {
     expect(sets.map(({ position }) => position)).toEqual(names.map((_, i) => i + 1));
   });
 
-  test("where the agent confirms changes of access, a set that widens it waits, and the set before it stays in use", async () => {
-    await using world = await openWorld(place);
-    const { accounts, runtimes } = world.store;
-    await accounts.updateAgent(world.agentId, { accessChanges: "confirm" });
-    await note(world, { deployment: "v1", roles: ["a"] });
-
-    const wider = await note(world, { deployment: "v2", roles: ["a", "b"] });
-    const next = await note(world, { deployment: "v3", roles: ["a", "b", "c"] });
-    const narrower = await note(world, { deployment: "v4", roles: [] });
-
-    expect(wider).toMatchObject({ replaces: "desk:a", confirmation: "pending" });
-    // What waits is not in use: the next set is compared with the one before.
-    expect(next).toMatchObject({ replaces: "desk:a", confirmation: "pending" });
-    expect(narrower).toMatchObject({ replaces: "desk:a", confirmation: "none" });
-    expect((await runtimes.setOrder(world.agentId)).map((set) => [set.deployment, set.pending])).toEqual(
-      expect.arrayContaining([
-        ["v4", false],
-        ["v3", true],
-      ]),
-    );
-  });
-
-  test("a confirmation is for the newest deployment that waits with the set, once, and names the member", async () => {
-    await using world = await openWorld(place);
-    const { accounts, console, runtimes } = world.store;
-    const { agentId, orgId, clock } = world;
-    await accounts.updateAgent(agentId, { accessChanges: "confirm" });
-    await note(world, { deployment: "v1", roles: ["a"] });
-    await note(world, { deployment: "v2", roles: ["a", "b"] });
-    await note(world, { deployment: "v3", roles: ["a", "b"] });
-    clock.advance(5);
-
-    expect(await runtimes.confirmSet(agentId, "desk:a", { by: "mem_1" })).toBe(false);
-    expect(await runtimes.confirmSet("agt_none", "desk:a,b", { by: "mem_1" })).toBe(false);
-    expect(await runtimes.confirmSet(agentId, "desk:a,b", { by: "mem_1" })).toBe(true);
-
-    const first = await console.functions.widened(orgId, agentId, { limit: 1 });
-    const rest = await console.functions.widened(orgId, agentId, { limit: 1, cursor: first.nextCursor! });
-    expect(first.items).toMatchObject([
-      { deployment: "v3", confirmation: "confirmed", confirmedBy: "mem_1", confirmedAt: clock.now() },
-    ]);
-    expect(rest).toMatchObject({ items: [{ deployment: "v2", confirmation: "pending" }], nextCursor: null });
-    expect(await console.functions.widened("org_none", agentId, { limit: 9 })).toMatchObject({ items: [] });
-    expect(await runtimes.confirmSet(agentId, "desk:a,b", { by: "mem_2" })).toBe(true);
-    expect(await runtimes.confirmSet(agentId, "desk:a,b", { by: "mem_2" })).toBe(false);
-  });
-
-  test("a set that waits for a confirmation waits on where the agent asks for none any more", async () => {
-    await using world = await openWorld(place);
-    const { accounts, runtimes } = world.store;
-    await accounts.updateAgent(world.agentId, { accessChanges: "confirm" });
-    await note(world, { deployment: "v1", roles: ["a"] });
-    await note(world, { deployment: "v2", roles: ["a", "b"] });
-
-    await accounts.updateAgent(world.agentId, { accessChanges: "follow" });
-
-    const order = await runtimes.setOrder(world.agentId);
-    expect(order.map((set) => [set.deployment, set.pending])).toEqual(
-      expect.arrayContaining([
-        ["v1", false],
-        ["v2", true],
-      ]),
-    );
-  });
-
-  test("a set whose predecessor is no longer stored widens all that it allows", async () => {
-    await using world = await openWorld(place);
-    const { agentId, store } = world;
-    await note(world, { deployment: "v1", roles: ["a"] });
-    const set = { service: "desk", deployment: "v2", named: true, manifestHash: "not stored" };
-    await store.runtimes.noteSet(agentId, set, manifestOf("desk", "wipe", []), { keyId: "key_1" });
-
-    const next = await note(world, { deployment: "v3", roles: ["a"] });
-
-    expect(next.widenings).toMatchObject([{ functionName: "wipe" }]);
-  });
-
   test("the oldest sets are forgotten after 1,000 further ones, but not those that are connected or the newest of a service", async () => {
     await using world = await openWorld(place);
     const { runtimes } = world.store;
@@ -293,42 +131,6 @@ export function functionSetContract(place: MakePlace): void {
 
     await expect(note({ ...world, agentId: "agt_none" }, { deployment: "v1", roles: ["a"] })).rejects.toThrow();
   });
-}
-
-interface Noted {
-  service?: string;
-  deployment?: string;
-  instance?: string;
-  functionName?: string;
-  roles: Roles;
-  defaultRole?: string;
-}
-
-async function note({ store, agentId }: Pick<World, "store" | "agentId">, noted: Noted) {
-  const { service = "desk", deployment, instance = "", functionName = "wipe", roles, defaultRole } = noted;
-  const manifest: Manifest = {
-    ...manifestOf(service, functionName, roles),
-    ...(defaultRole !== undefined && { defaultRole }),
-  };
-  const manifestHash = `${service}:${String(roles)}${defaultRole === undefined ? "" : ` by default ${defaultRole}`}`;
-  await store.runtimes.saveManifest(agentId, manifestHash, manifest);
-  const named = deployment !== undefined;
-  const set = { service, deployment: deployment ?? instance, named, manifestHash };
-  return store.runtimes.noteSet(agentId, set, manifest, { keyId: "key_1" });
-}
-
-function manifestOf(name: string, functionName: string, roles: Roles): Manifest {
-  const one: FunctionManifest = {
-    name: functionName,
-    description: "",
-    inputSchema: { type: "object" },
-    roles,
-    conditional: false,
-    effect: "write",
-    idempotent: false,
-    timeoutMs: 1_000,
-  };
-  return { name, preparesContext: false, functions: [one] };
 }
 
 async function order({ runtimes }: Store, { agentId }: World): Promise<string[]> {
