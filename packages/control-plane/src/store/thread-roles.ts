@@ -1,12 +1,13 @@
 import type { ThreadPage } from "@patchbay/protocol";
 import { type Expression, type ExpressionBuilder, sql, type SqlBool } from "kysely";
 import type { NewRun } from "../ports/run-store.ts";
-import { fromJson, isoTime } from "./columns.ts";
+import { isoTime } from "./columns.ts";
 import { olderThan } from "./console/keyset.ts";
 import { type PageEnd, toCursor } from "./page-cursor.ts";
+import type { StoreDialect } from "./dialect/dialect.ts";
 import type { Engine, Schema } from "./schema.ts";
 import { statement } from "./statement.ts";
-import { titleOf } from "./thread-title.ts";
+import { QUERY_MEMBER, TITLED_CHARS, titleIn } from "./thread-title.ts";
 
 type ThreadSummary = ThreadPage["items"][number];
 type RoleRow = Schema["thread_roles"];
@@ -128,7 +129,7 @@ async function newest(
  * they may see are left out.
  */
 export async function summariesOf(
-  { reads: db }: Engine,
+  { reads: db, dialect }: Engine,
   threadIds: readonly string[],
   roles: readonly string[],
 ): Promise<ThreadSummary[]> {
@@ -143,7 +144,7 @@ export async function summariesOf(
   const named = await db
     .selectFrom("threads")
     .select("id")
-    .select((eb) => firstQuery(eb, roles).as("request"))
+    .select((eb) => firstQuery(eb, dialect, roles).as("request"))
     .where("id", "in", threadIds)
     .execute();
   return named.flatMap(({ id, request }) => {
@@ -153,7 +154,7 @@ export async function summariesOf(
     return {
       threadId: id,
       sessionId: ofThread.find(({ session_id }) => session_id !== null)?.session_id ?? null,
-      title: titleOf(fromJson(request)),
+      title: titleIn(request),
       createdAt: isoTime(Math.min(...ofThread.map(({ created_at }) => created_at))),
       updatedAt: isoTime(newest.updated_at),
     };
@@ -161,7 +162,7 @@ export async function summariesOf(
 }
 
 /** Of the first run that these roles may see; the lookup begins there, and goes on only where that was deleted. */
-function firstQuery(eb: ExpressionBuilder<Schema, "threads">, roles: readonly string[]) {
+function firstQuery(eb: ExpressionBuilder<Schema, "threads">, { indexOf }: StoreDialect, roles: readonly string[]) {
   const first = eb
     .selectFrom("thread_roles")
     .select((inner) => inner.fn.min("thread_roles.first_position").as("first"))
@@ -169,7 +170,11 @@ function firstQuery(eb: ExpressionBuilder<Schema, "threads">, roles: readonly st
     .where("thread_roles.role", "in", [NO_ROLE, ...roles]);
   return eb
     .selectFrom("runs")
-    .select("runs.request")
+    .select((inner) => {
+      const request = inner.ref("runs.request");
+      const start = indexOf(request, QUERY_MEMBER);
+      return sql<string>`substr(${request}, ${start}, ${sql.lit(TITLED_CHARS)})`.as("request");
+    })
     .whereRef("runs.thread_id", "=", "threads.id")
     .where("runs.position", ">=", first)
     .where((inner) => ofRoles(inner, roles))

@@ -1,6 +1,7 @@
 import type { RunSource } from "@patchbay/protocol/console";
 import { type Expression, type ExpressionBuilder, sql, type SqlBool } from "kysely";
 import type { PageAsked, RunFilter } from "../../ports/console-runs.ts";
+import { QUERY_MEMBER } from "../thread-title.ts";
 import type { StoreDialect } from "../dialect/dialect.ts";
 import type { Schema } from "../schema.ts";
 import { olderThan } from "./keyset.ts";
@@ -83,7 +84,7 @@ function from(eb: Runs, source: RunSource): Where {
  */
 export function asks(eb: Runs, { indexOf }: StoreDialect, q: string): Where {
   const request = eb.ref("runs.request");
-  const start = sql<number>`(${indexOf(request, '"query":"')} + 9)`;
+  const start = sql<number>`(${indexOf(request, QUERY_MEMBER)} + 9)`;
   const end = indexOf(request, '","context":');
   const text = sql`case when ${end} > ${start} then substr(${request}, ${start}, ${end} - ${start}) else '' end`;
   return sql<SqlBool>`lower(${text}) like lower(cast(${`%${likeLiteral(asInJson(q))}%`} as text)) escape '\\'`;
