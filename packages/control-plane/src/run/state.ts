@@ -58,11 +58,12 @@ export function createState(
 ): RunState {
   const { run } = progress;
   const visible = visibleFunctions(manifest, run.role);
+  const functions = new Map(visible.map((one) => [one.name, one]));
   return {
     ...progress,
     model,
-    functions: new Map(visible.map((one) => [one.name, one])),
-    hidden: new Set(manifest.functions.filter((one) => !visible.includes(one)).map((one) => one.name)),
+    functions,
+    hidden: new Set(manifest.functions.map((one) => one.name).filter((name) => !functions.has(name))),
     shown: visible.map(shownOf),
     history,
     budget: CONVERSATION_CHARS,
