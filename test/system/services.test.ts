@@ -127,7 +127,7 @@ test("a runtime whose service has a function of another one is refused, and retr
   await until(() => errors.length > 1, "a second refusal");
   expect(errors[0]).toMatchObject({
     code: LINK_CLOSE.serviceConflict,
-    reason: "service desk already serves find_order, which service archive has too",
+    reason: "services desk and archive both have find_order",
   });
 
   await first.stop({ drainMs: 0 });

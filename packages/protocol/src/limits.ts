@@ -47,9 +47,15 @@ export const OperatorLimits = z.strictObject({
     8_388_608,
     "Function results that one run stores and answers. From the first result beyond it, results are refused with `result_too_large`.",
   ),
-  rolesPerService: count(200, "Roles of a service, its own and those of its functions together."),
+  rolesPerService: count(
+    200,
+    "Roles of a service, its own and those of its functions together. Connected services of one agent share it.",
+  ),
   rolesPerFunction: count(100, "Roles in the list of one function."),
-  manifestBytes: count(524_288, "Size of the function set that a runtime offers. Frames hold at most 1 MiB."),
+  manifestBytes: count(
+    524_288,
+    "Size of the function set that a runtime offers. Connected services of one agent share it. Frames hold at most 1 MiB.",
+  ),
   connectionsPerKey: count(
     64,
     "Open connections of one runtime key to one replica. The next one is refused at the handshake.",

@@ -1,4 +1,4 @@
-import type { FunctionOrigin } from "@patchbay/protocol";
+import type { FunctionOrigin, OperatorLimits } from "@patchbay/protocol";
 import type { Clock } from "../ports/clock.ts";
 import type { FunctionGateway, ServiceState } from "../ports/function-gateway.ts";
 import { StoreUnavailable } from "../ports/run-store.ts";
@@ -27,6 +27,7 @@ export function createChoice(options: {
   serving: Serving;
   combinations: Combinations;
   store: RuntimeStore;
+  limits: OperatorLimits;
   clock: Clock;
   /** How long a runtime is waited for. */
   arrivalMs: number;
@@ -37,7 +38,7 @@ export function createChoice(options: {
 }): Choice {
   const { directory, manifests, comparison, serving, combinations } = options;
   const { store, clock, arrivalMs, prepareMs, closed } = options;
-  const missingServices = createMissingServices({ store, manifests });
+  const missingServices = createMissingServices({ store, manifests, limits: options.limits });
   let turn = 0;
 
   const availableOf = (agentId: string): Line[] => directory.of(agentId).filter((line) => line.available);

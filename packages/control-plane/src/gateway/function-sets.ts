@@ -1,3 +1,4 @@
+import type { OperatorLimits } from "@patchbay/protocol";
 import type { Log } from "../ports/log.ts";
 import type { Metrics } from "../ports/metrics.ts";
 import type { RuntimeStore } from "../ports/stores.ts";
@@ -20,14 +21,15 @@ export interface FunctionSets extends Joining {
 export function openFunctionSets(options: {
   store: RuntimeStore;
   directory: Directory;
+  limits: OperatorLimits;
   log: Log;
   metrics: Pick<Metrics, "accessWidened">;
 }): FunctionSets {
-  const { store, log } = options;
+  const { store, limits, log } = options;
   const manifests = createManifests(store);
   const orders = createSetOrders({ store, log });
   const comparison = createComparison();
-  const serving = createServing({ orders, manifests, comparison, log });
+  const serving = createServing({ orders, manifests, comparison, limits, log });
   const combinations = createCombinations({ store, manifests });
   return { manifests, comparison, serving, combinations, ...createJoining({ ...options, orders, serving }) };
 }

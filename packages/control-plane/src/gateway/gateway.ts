@@ -97,8 +97,8 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
   const { pending, arrived, seek, lost } = deliveries;
   const opened = deliveries.lineOpened;
   const directory = createDirectory({ registry, store, bus, ways, log, opened, replaced });
-  const sets = openFunctionSets({ store, directory, log, metrics });
-  const choice = createChoice({ directory, ...sets, store, clock, arrivalMs, prepareMs, closed });
+  const sets = openFunctionSets({ store, directory, limits, log, metrics });
+  const choice = createChoice({ directory, ...sets, store, limits, clock, arrivalMs, prepareMs, closed });
   const late = createLateResults({ calls, within, bus, log });
   const announcer = createAnnouncer({ bus, replicaId });
   const graceMs = 2 * stopGraceMs;

@@ -1,9 +1,9 @@
-import type { Manifest } from "@patchbay/protocol";
+import type { Manifest, OperatorLimits } from "@patchbay/protocol";
 import type { Log } from "../ports/log.ts";
 import type { Metrics } from "../ports/metrics.ts";
 import type { DeployedSet, RuntimeStore, SetIdentity } from "../ports/stores.ts";
 import type { Directory } from "./directory.ts";
-import { conflictOf } from "./conflict.ts";
+import { Compatible } from "./conflict.ts";
 import { isSameSet, type LineIdentity, setOf } from "./line.ts";
 import type { Serving } from "./serving.ts";
 import type { SetOrders } from "./set-order.ts";
@@ -13,7 +13,7 @@ const LOGGED = 20;
 
 /** Takes the function sets of hellos into the order of their services. */
 export interface Joining {
-  /** Why the set is refused: other connected services serve what cannot be combined with it. Undefined when it has its place. */
+  /** Why the set is refused: it cannot be combined with those of other connected services. Undefined when it has its place. */
   join(line: LineIdentity, manifest: Manifest, keyId: string): Promise<string | undefined>;
 }
 
@@ -22,16 +22,17 @@ export function createJoining(options: {
   directory: Directory;
   orders: Pick<SetOrders, "expire">;
   serving: Serving;
+  limits: OperatorLimits;
   log: Log;
   metrics: Pick<Metrics, "accessWidened">;
 }): Joining {
-  const { store, directory, orders, serving, log, metrics } = options;
+  const { store, directory, orders, serving, limits, log, metrics } = options;
 
   async function conflict({ agentId, service }: LineIdentity, set: SetIdentity, manifest: Manifest) {
     await directory.freshen(agentId);
     const others = directory.of(agentId).filter((line) => line.available && line.identity.service !== service);
     const { served } = await serving.of(agentId, others);
-    const reason = conflictOf({ service, manifest, manifestHash: set.manifestHash }, served);
+    const reason = new Compatible(limits, served).add({ service, manifest, manifestHash: set.manifestHash });
     return reason !== undefined && (await isReplaced(agentId, set)) ? undefined : reason;
   }
 

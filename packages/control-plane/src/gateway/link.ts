@@ -11,6 +11,7 @@ import {
 } from "@patchbay/protocol";
 import { WebSocket } from "ws";
 import { Reservations } from "./reservations.ts";
+import { REASON_BYTES, shorten } from "./shorten.ts";
 import type { CancelReason, Line, LineCall, LineIdentity, PrepareInput, Waiting } from "./line.ts";
 
 /** What a link's hello and key say of it. */
@@ -233,15 +234,9 @@ export class Link implements Line {
   }
 }
 
-/** A peer that does not answer the close is cut off after a second. WebSocket reasons hold 123 bytes. */
+/** A peer that does not answer the close is cut off after a second. */
 export function closeSocket(socket: WebSocket, code: number, reason: string): void {
-  socket.close(
-    code,
-    Buffer.from(reason)
-      .subarray(0, 120)
-      .toString()
-      .replace(/\uFFFD$/, ""),
-  );
+  socket.close(code, shorten(reason, REASON_BYTES));
   const cut = setTimeout(() => socket.terminate(), 1_000);
   socket.once("close", () => clearTimeout(cut));
 }

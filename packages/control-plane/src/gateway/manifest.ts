@@ -14,23 +14,39 @@ export function manifestFault(manifest: Manifest, limits: OperatorLimits): strin
   return roleFault(manifest, limits) ?? sizeFault(manifest, limits);
 }
 
-function roleFault({ roles = [], defaultRole, functions }: Manifest, limits: OperatorLimits): string | undefined {
+function roleFault(manifest: Manifest, limits: OperatorLimits): string | undefined {
+  for (const { name, roles } of manifest.functions)
+    if (roles !== "everyone" && roles.length > limits.rolesPerFunction)
+      return `${roles.length} roles of ${name} exceed rolesPerFunction (${limits.rolesPerFunction}). Use authorize().`;
+  const { size } = rolesOf(manifest);
+  if (size <= limits.rolesPerService) return undefined;
+  return `${size} roles exceed rolesPerService (${limits.rolesPerService}). Use fewer roles, and authorize().`;
+}
+
+/** The roles of a service, its own and those of its functions. */
+export function rolesOf({ roles = [], defaultRole, functions }: Manifest): Set<string> {
   const all = new Set(roles);
   if (defaultRole !== undefined) all.add(defaultRole);
-  for (const { name, roles: own } of functions) {
-    if (own === "everyone") continue;
-    if (own.length > limits.rolesPerFunction)
-      return `${own.length} roles of ${name} exceed rolesPerFunction (${limits.rolesPerFunction}). Use authorize().`;
-    for (const role of own) all.add(role);
-  }
-  if (all.size <= limits.rolesPerService) return undefined;
-  return `${all.size} roles exceed rolesPerService (${limits.rolesPerService}). Use fewer roles, and authorize().`;
+  for (const one of functions) if (one.roles !== "everyone") for (const role of one.roles) all.add(role);
+  return all;
 }
 
 function sizeFault(manifest: Manifest, { manifestBytes }: OperatorLimits): string | undefined {
-  const sizeBytes = Buffer.byteLength(JSON.stringify(manifest));
+  const sizeBytes = sizeBytesOf(manifest);
   if (sizeBytes <= manifestBytes) return undefined;
   return `${sizeBytes} bytes exceed manifestBytes (${manifestBytes}). Shorten texts, or split the service.`;
+}
+
+const sizes = new WeakMap<Manifest, number>();
+
+/** The size of a function set in JSON, measured once: every query asks for it. */
+export function sizeBytesOf(manifest: Manifest): number {
+  let sizeBytes = sizes.get(manifest);
+  if (sizeBytes === undefined) {
+    sizeBytes = Buffer.byteLength(JSON.stringify(manifest));
+    sizes.set(manifest, sizeBytes);
+  }
+  return sizeBytes;
 }
 
 /** The same for every runtime with the same function set, in whatever order its members were written. */

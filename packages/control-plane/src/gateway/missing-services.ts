@@ -1,6 +1,7 @@
+import type { OperatorLimits } from "@patchbay/protocol";
 import { StoreUnavailable } from "../ports/run-store.ts";
 import type { RuntimeStore, SetIdentity } from "../ports/stores.ts";
-import { conflictOf } from "./conflict.ts";
+import { Compatible } from "./conflict.ts";
 import type { Manifests } from "./manifests.ts";
 import type { Served } from "./serving.ts";
 
@@ -22,9 +23,11 @@ export const unservedSets = ({ withheld, absent }: Served): SetIdentity[] => [
 export function createMissingServices({
   store,
   manifests,
+  limits,
 }: {
   store: Pick<RuntimeStore, "lastSeenAgoMs">;
   manifests: Manifests;
+  limits: OperatorLimits;
 }): MissingServices {
   const answers = new Map<string, { recent: Promise<SetIdentity[]>; readAt: number }>();
 
@@ -65,9 +68,10 @@ export function createMissingServices({
     const missing: string[] = [];
     for (const { service, manifestHash } of await recentOf(agentId, sets)) {
       const manifest = await manifests.get(agentId, manifestHash);
+      const served = new Compatible(limits, now.served);
       // A service whose functions another one has taken over is refused when it comes back.
-      const isReplaced = manifest && conflictOf({ service, manifestHash, manifest }, now.served) !== undefined;
-      if (!isReplaced) missing.push(service);
+      const isRefused = manifest && served.add({ service, manifestHash, manifest }) !== undefined;
+      if (!isRefused) missing.push(service);
     }
     return missing;
   };

@@ -1,11 +1,11 @@
-import type { Manifest } from "@patchbay/protocol";
+import type { Manifest, OperatorLimits } from "@patchbay/protocol";
 import type { ServiceSet } from "../ports/function-gateway.ts";
 import type { Log } from "../ports/log.ts";
 import type { PlacedSet, SetIdentity } from "../ports/stores.ts";
 import type { Comparison } from "./comparison.ts";
 import type { Line, LineIdentity } from "./line.ts";
 import type { Manifests } from "./manifests.ts";
-import { conflictOf } from "./conflict.ts";
+import { Compatible } from "./conflict.ts";
 import type { SetOrder, SetOrders } from "./set-order.ts";
 
 /** A service's function set that new runs get, and the runtimes that have it. */
@@ -50,9 +50,10 @@ export function createServing(options: {
   orders: SetOrders;
   manifests: Manifests;
   comparison: Comparison;
+  limits: OperatorLimits;
   log: Log;
 }): Serving {
-  const { orders, manifests, comparison, log } = options;
+  const { orders, manifests, comparison, limits, log } = options;
   const logged = new Map<string, string>();
 
   /** With the places of all the lines: a set without one was noted a moment ago, perhaps by another replica. */
@@ -116,9 +117,10 @@ export function createServing(options: {
       const each = await Promise.all([...ofServices].map(([service, some]) => serve(agentId, service, order, some)));
       const withheld = each.filter((one) => one !== undefined && "reason" in one);
       const served: ServedSet[] = [];
+      const compatible = new Compatible(limits);
       // Sets that cannot be combined are refused at connect, but two replicas may accept them at once, or an older set stands in.
       for (const one of each.filter((one) => one !== undefined && "lines" in one).toSorted(bySeniority)) {
-        const reason = conflictOf(one, served);
+        const reason = compatible.add(one);
         if (reason === undefined) served.push(one);
         else withheld.push({ service: one.service, reason, awaited: undefined });
       }

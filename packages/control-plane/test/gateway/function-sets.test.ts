@@ -207,7 +207,7 @@ test("a service with a function that another connected service serves is refused
   const { code, reason } = await refused("mail-1", { service: "mail", functions: ["send", "read"] });
 
   expect(code).toBe(LINK_CLOSE.serviceConflict);
-  expect(reason).toBe("service desk already serves read, which service mail has too");
+  expect(reason).toBe("services desk and mail both have read");
   expect(log.lines.find((line) => line.startsWith("error refused a runtime"))).toContain(reason);
   expect((await server.store.functionSets("agent-a")).map(({ service }) => service)).toEqual(["desk"]);
   // The name moves in a rollout: the newer set of the first service no longer has it.
@@ -228,8 +228,51 @@ test("services with different default roles refuse each other; one without a def
   const { code, reason } = await refused("shop-1", { service: "shop", functions: ["buy"], defaultRole: "clerk" });
 
   expect(code).toBe(LINK_CLOSE.serviceConflict);
-  expect(reason).toBe("service desk has the defaultRole guest, service shop has clerk");
+  expect(reason).toBe("services desk and shop differ in defaultRole: guest and clerk");
   expect((await session())!.manifest.defaultRole).toBe("guest");
+});
+
+const numbered = (prefix: string, count: number) => Array.from({ length: count }, (_, index) => `${prefix}_${index}`);
+
+test.each([
+  [
+    "functions",
+    { functions: numbered("desk", 150) },
+    { functions: numbered("mail", 51) },
+    "51 functions of service mail and 150 of the others exceed the limit of 200. Use another agent.",
+  ],
+  [
+    "roles",
+    { functions: ["wipe"], change: { roles: ["a", "b"] } },
+    { functions: ["send"], change: { roles: ["b", "c", "d"] } },
+    "3 roles of service mail and 2 of the others exceed rolesPerService (3). Use another agent.",
+  ],
+  [
+    "bytes",
+    { functions: ["wipe"], change: { description: "x".repeat(20_000) } },
+    { functions: ["send"], change: { description: "x".repeat(20_000) } },
+    /^20\d{3} bytes of service mail and 20\d{3} of the others exceed manifestBytes \(40000\)\. Use another agent\.$/,
+  ],
+] as const)("services of one agent have no more %s together than a function set", async (_, first, second, words) => {
+  server = await startGateway({ limits: { rolesPerService: 3, manifestBytes: 40_000 } });
+  const change = { roles: "everyone" as const };
+  const offer = (service: string, more: Pick<Offer, "functions" | "change">): Offer => ({
+    service,
+    ...more,
+    change: { ...change, ...more.change },
+  });
+  const desk = offer("desk", first as Offer);
+  const connected = await connect("desk-1", desk);
+
+  const { code, reason } = await refused("mail-1", offer("mail", second as Offer));
+
+  expect(code).toBe(LINK_CLOSE.serviceConflict);
+  expect(reason).toMatch(words);
+  expect((await session())!.services.map(({ service }) => service)).toEqual(["desk"]);
+  // A service does not count against its own next deployment.
+  await leave(await connect("desk-2", desk));
+  await leave(connected);
+  await connect("mail-1", offer("mail", second as Offer));
 });
 
 test("an older set that stands in gives way to a newer service with one of its functions", async () => {
@@ -241,6 +284,6 @@ test("an older set that stands in gives way to a newer service with one of its f
   await leave(desk);
 
   expect((await session())!.services.map(({ service }) => service)).toEqual(["mail"]);
-  const reason = "service mail already serves wipe, which service desk has too";
+  const reason = "services mail and desk both have wipe";
   expect((await server.gateway.serving("agent-a")).services).toContainEqual({ service: "desk", serves: false, reason });
 });

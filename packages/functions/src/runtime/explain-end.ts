@@ -43,7 +43,7 @@ const CLOSES: Record<number, string> = {
   [LINK_CLOSE.manifestRefused]:
     "the control plane refused the function set; the reason names the fault and what to do; trying again",
   [LINK_CLOSE.serviceConflict]:
-    "the control plane refused this service next to another one of the agent, which the reason names; move the function or align the default roles; trying again",
+    "the control plane refused this service next to another one of the agent, and the reason says why; move functions, align the default roles or use another agent; trying again",
   [LINK_CLOSE.helloTimeout]: "the control plane saw no hello in time; this process or the network is too slow",
   [LINK_CLOSE.keyRevoked]:
     "the runtime key was revoked; make a new one with `patchbay runtime-keys create --agent ID` and restart with it",
