@@ -196,7 +196,7 @@ export interface RuntimeStore {
   linkClosed(connectionId: string): Promise<void>;
   /** The agent's open links that were seen less than 30 s ago, the one that opened first first. */
   links(agentId: string): Promise<ConnectedRuntime[]>;
-  /** Milliseconds since a runtime of the agent, with one of these function sets where some are given, was last seen; undefined when never. */
+  /** Milliseconds since a runtime of the agent, with one of these function sets where some are given, was last seen, or such a set was placed; undefined when never. */
   lastSeenAgoMs(agentId: string, manifestHashes?: readonly string[]): Promise<number | undefined>;
 }
 

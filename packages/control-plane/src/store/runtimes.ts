@@ -99,10 +99,20 @@ function links(engine: Engine): Pick<RuntimeStore, LinkMethod> {
 
     async lastSeenAgoMs(agentId, manifestHashes) {
       if (manifestHashes?.length === 0) return undefined;
-      const row = await db
+      // A set has its place before its runtime is noted, so a set that was placed a moment ago has a runtime at once.
+      const seen = db
         .selectFrom("runtimes")
-        .select((eb) => sql<number | null>`${now} - ${eb.fn.max("last_seen_at")}`.as("ago"))
+        .select(["manifest_hash", "last_seen_at as at"])
         .where("agent_id", "=", agentId)
+        .unionAll(
+          db
+            .selectFrom("function_sets")
+            .select(["manifest_hash", "first_seen_at as at"])
+            .where("agent_id", "=", agentId),
+        );
+      const row = await db
+        .selectFrom(seen.as("seen"))
+        .select((eb) => sql<number | null>`${now} - ${eb.fn.max("at")}`.as("ago"))
         .$if(manifestHashes !== undefined, (some) => some.where("manifest_hash", "in", manifestHashes!))
         .executeTakeFirst();
       return row?.ago ?? undefined;
