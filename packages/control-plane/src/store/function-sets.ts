@@ -11,11 +11,12 @@ import { transact } from "./transact.ts";
 const KEPT_WIDENINGS = 200;
 const AUDITED_WIDENINGS = 50;
 /**
- * Sets of an agent after which an older one is forgotten: a runtime with it counts as new when it comes back. The newest set of
- * a service is kept for longer. Sets of connected runtimes are not forgotten.
+ * Deployments of a service, and sets of a deployment, that are kept: a runtime of an older one counts as new when it comes back.
+ * Named and unnamed deployments are counted apart, so that restarts of unnamed processes do not end the place of a name.
  */
 const KEPT_SETS = 1_000;
-const KEPT_SERVICES = 10_000;
+/** Sets of all services, named and unnamed ones counted apart. */
+const KEPT_IN_ALL = 10_000;
 
 type SetMethod = "noteSet" | "setOrder" | "functionSets" | "confirmSet";
 
@@ -203,24 +204,32 @@ function widened(agentId: string, orgId: string, keyId: string, set: Omit<Deploy
   };
 }
 
+/** Keeps the newest set of each service for longer, and those of connected runtimes. */
 async function forgetOld(trx: Engine, agentId: string, position: number): Promise<void> {
   if (position <= KEPT_SETS) return;
-  const old = trx.db
-    .selectFrom(rankedSets(trx, agentId).as("ranked"))
-    .select("ranked.position")
+  const counted = rankedSets(trx, agentId).select([
+    // An unnamed set has a place of its own, so each one counts as a deployment.
+    sql<number>`dense_rank() over (partition by service, named order by place desc)`.as("deployments"),
+    sql<number>`row_number() over (partition by service, named, deployment order by position desc)`.as("sets"),
+    sql<number>`row_number() over (partition by named order by position desc)`.as("in_all"),
+  ]);
+  const connected = trx.db.selectFrom(connectedSets(trx, agentId).as("connected")).select("connected.position");
+  const old = await trx.db
+    .selectFrom(counted.as("counted"))
+    .select("position")
     .where((eb) =>
       eb.or([
-        eb.and([eb("rank", ">", 1), eb("position", "<=", position - KEPT_SETS)]),
-        eb("position", "<=", position - KEPT_SERVICES),
+        eb.and([eb("rank", ">", 1), eb.or([eb("deployments", ">", KEPT_SETS), eb("sets", ">", KEPT_SETS)])]),
+        eb("in_all", ">", KEPT_IN_ALL),
       ]),
-    );
-  const connected = trx.db.selectFrom(connectedSets(trx, agentId).as("connected")).select("connected.position");
-  await trx.db
-    .deleteFrom("function_sets")
-    .where("agent_id", "=", agentId)
-    .where("position", "in", old)
+    )
     .where("position", "not in", connected)
+    .limit(KEPT_IN_ALL)
     .execute();
+  if (old.length === 0) return;
+  // In a statement of its own: Postgres may count the sets again for each row that a single one deletes.
+  const positions = old.map((row) => row.position);
+  await trx.db.deleteFrom("function_sets").where("agent_id", "=", agentId).where("position", "in", positions).execute();
 }
 
 /** The newest set of each service that needs no confirmation, or has it. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Store } from "../../../src/ports/stores.ts";
-import { note } from "./noted-sets.ts";
+import { note, startMany } from "./noted-sets.ts";
 import { openWorld, sampleLink, type MakePlace, type World } from "./world.ts";
 
 export function functionSetContract(place: MakePlace): void {
@@ -110,20 +110,52 @@ export function functionSetContract(place: MakePlace): void {
     expect(sets.map(({ position }) => position)).toEqual(names.map((_, i) => i + 1));
   });
 
-  test("the oldest sets are forgotten after 1,000 further ones, but not those that are connected or the newest of a service", async () => {
+  test("the oldest sets of a service are forgotten after 1,000 further ones, but not those that are connected or in use", async () => {
     await using world = await openWorld(place);
     const { runtimes } = world.store;
-    await note(world, { service: "mail", deployment: "only", functionName: "send", roles: ["a"] });
-    await note(world, { deployment: "connected", roles: ["a"] });
-    await runtimes.linkOpened(sampleLink({ deployment: "connected", manifestHash: "desk:a" }));
-    await note(world, { deployment: "gone", roles: ["a"] });
+    await note(world, { service: "mail", instance: "only", functionName: "send", roles: [] });
+    await note(world, { instance: "connected", roles: ["a"] });
+    await runtimes.linkOpened(sampleLink({ instanceId: "connected", manifestHash: "desk:a" }));
+    await note(world, { instance: "gone", roles: ["a"] });
+    await note(world, { instance: "kept", roles: ["a"] });
+    await startMany(world, 998);
 
-    await world.place.execute("update agents set last_set_position = 1003");
-
-    await note(world, { deployment: "new", roles: ["a"] });
+    await note(world, { instance: "new", roles: ["a"] });
 
     const kept = (await runtimes.functionSets(world.agentId)).map(({ deployment }) => deployment);
-    expect(kept).toEqual(["connected", "new", "only"]);
+    expect(kept.filter((deployment) => !deployment.startsWith("start"))).toEqual(["connected", "kept", "new", "only"]);
+    expect(kept).toHaveLength(998 + 4);
+  });
+
+  test("starts of unnamed processes end the place of no named deployment, whichever service they are of", async () => {
+    await using world = await openWorld(place);
+    const mail = { service: "mail", functionName: "send" };
+    const named = [
+      { ...mail, deployment: "v1", roles: ["admin", "guest"] },
+      { ...mail, deployment: "v2", roles: ["admin"] },
+      { deployment: "v1", roles: ["a"] },
+    ];
+    for (const one of named) await note(world, one);
+    await startMany(world, 10_500);
+
+    await note(world, { instance: "new", roles: ["a"] });
+
+    const sets = await world.store.runtimes.functionSets(world.agentId);
+    expect(sets).toHaveLength(1_000 + named.length);
+    for (const one of named) expect(await note(world, one)).toMatchObject({ fresh: false });
+  });
+
+  test("a set that was just placed counts as seen before its runtime is noted", async () => {
+    await using world = await openWorld(place);
+    const { agentId, clock, store } = world;
+    await note(world, { deployment: "v1", roles: "everyone" });
+    clock.advance(70_000);
+    await note(world, { deployment: "v2", roles: ["admin"] });
+    clock.advance(10);
+
+    expect(await store.runtimes.lastSeenAgoMs(agentId, ["desk:admin"])).toBe(10);
+    expect(await store.runtimes.lastSeenAgoMs(agentId, ["desk:everyone"])).toBe(70_010);
+    expect(await store.runtimes.lastSeenAgoMs(agentId)).toBe(10);
   });
 
   test("no set is noted for an agent that is not there", async () => {

@@ -1,6 +1,16 @@
 import type { FunctionManifest, Manifest, Roles } from "@patchbay/protocol";
 import type { World } from "./world.ts";
 
+/** Unnamed processes of the service desk say hello, one after the other. */
+export async function startMany({ place, orgId, agentId }: World, count: number): Promise<void> {
+  await place.execute(`insert into function_sets (agent_id, service, deployment, named, manifest_hash, org_id, place,
+      position, first_seen_at, widenings, confirmation)
+    with recursive starts (n) as (select 1 union all select n + 1 from starts where n < ${count})
+    select '${agentId}', 'desk', 'start ' || n, 0, 'desk:a', '${orgId}', last_set_position + n,
+      last_set_position + n, 0, '[]', 'none' from starts, agents where id = '${agentId}'`);
+  await place.execute(`update agents set last_set_position = last_set_position + ${count} where id = '${agentId}'`);
+}
+
 export interface Noted {
   service?: string;
   deployment?: string;
