@@ -1,6 +1,6 @@
 /** How many runs of each organisation this process works on, and which organisations have more waiting. */
 export interface Places {
-  /** Takes a place for a new run. False where the organisation has none left: the run then waits for one. */
+  /** Takes a place for a new run. False where the organisation has none left, or has runs that wait: the run then waits too. */
   take(orgId: string): boolean;
   /** Takes up to `limit` free places for runs that waited; says how many. */
   reserve(orgId: string, limit: number): number;
@@ -27,7 +27,8 @@ export function createPlaces(most: number): Places {
   }
   return {
     take(orgId) {
-      if (reserve(orgId, 1) > 0) return true;
+      // A place may be free while the runs that wait for it are being claimed.
+      if (!waiting.has(orgId) && reserve(orgId, 1) > 0) return true;
       waiting.add(orgId);
       return false;
     },

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { Caller, RunHandle } from "../../src/run/api.ts";
 import { openStore } from "../../src/store/open.ts";
 import { startCore, type CoreOptions } from "./core.ts";
@@ -89,6 +89,33 @@ test("a query that comes when a place is free still waits behind those that wait
 
   for (const run of [second, third, fourth]) expect(await system.result(run)).toMatchObject({ success: true });
   expect(system.asked).toEqual(["first", "second", "third", "fourth"]);
+});
+
+test("a query that comes while waiting runs are being claimed overtakes none of them", async () => {
+  const store = await openStore("sqlite::memory:");
+  await using _ = { [Symbol.asyncDispose]: () => store.close() };
+  await using system = await desk({ store });
+  const runs = [];
+  for (const query of ["a1", "a2", "a3", "a4"]) runs.push(await system.start(query));
+  const claims = Promise.withResolvers<void>();
+  const { claim } = store.runs;
+  const claimed = vi.spyOn(store.runs, "claim").mockImplementation(async (options) => {
+    await claims.promise;
+    return claim(options);
+  });
+
+  await system.answer("a1");
+  await system.result(runs[0]!);
+  await expect.poll(() => claimed).toHaveBeenCalled();
+  await system.answer("a2");
+  await system.result(runs[1]!);
+  const late = await system.start("a5");
+  expect(await system.statusOf(late)).toBe("queued");
+  claims.resolve();
+  for (const query of ["a3", "a4", "a5"]) await system.answer(query);
+
+  for (const run of [...runs, late]) expect(await system.result(run)).toMatchObject({ success: true });
+  expect(system.asked.indexOf("a5")).toBe(4);
 });
 
 test("the next run of a thread waits for a place too", async () => {
