@@ -1,4 +1,4 @@
-import type { FunctionManifest, Manifest } from "@patchbay/protocol";
+import type { FunctionManifest, Manifest, OperatorLimits } from "@patchbay/protocol";
 import type { FunctionSet, ServiceSet } from "../ports/function-gateway.ts";
 import type { RuntimeStore } from "../ports/stores.ts";
 import { hashManifest } from "./manifest.ts";
@@ -14,12 +14,19 @@ export interface Combinations {
   of(agentId: string, services: readonly ServiceSet[]): Promise<FunctionSet>;
 }
 
-export function createCombinations({ store, manifests }: { store: RuntimeStore; manifests: Manifests }): Combinations {
+export function createCombinations(options: {
+  store: RuntimeStore;
+  manifests: Manifests;
+  limits: OperatorLimits;
+}): Combinations {
+  const { store, manifests, limits } = options;
   const saved = new Map<string, { set: FunctionSet; savedAt: number }>();
 
   async function save(agentId: string, services: readonly ServiceSet[]): Promise<FunctionSet> {
     const manifest = combine(services);
     const set = { manifest, manifestHash: hashManifest(manifest) };
+    // Trimmed first: the new set is not named by a run yet, and could be deleted.
+    await store.trimManifests(agentId, limits.functionSetsPerAgent - 1);
     await store.saveManifest(agentId, set.manifestHash, manifest);
     manifests.keep(agentId, set.manifestHash, manifest);
     return set;

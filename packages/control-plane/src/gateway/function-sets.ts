@@ -30,6 +30,6 @@ export function openFunctionSets(options: {
   const orders = createSetOrders({ store, log });
   const comparison = createComparison();
   const serving = createServing({ orders, manifests, comparison, limits, log });
-  const combinations = createCombinations({ store, manifests });
+  const combinations = createCombinations({ store, manifests, limits });
   return { manifests, comparison, serving, combinations, ...createJoining({ ...options, orders, serving }) };
 }
