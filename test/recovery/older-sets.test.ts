@@ -61,7 +61,7 @@ async function openDesk(replicas: Replicas, deployments: { old?: string; new?: s
     return Promise.all(
       replicas.clients.map(async (client) => {
         const { success, errorMessage, toolInteractions } = await client.query("Wipe the data", { role });
-        const calls = toolInteractions.map((call) => (call.success ? call.result : call.code));
+        const calls = toolInteractions.map((call) => (call.success ? JSON.stringify(call.result) : call.code));
         return success ? `calls: ${calls.join()}` : errorMessage;
       }),
     );
@@ -86,7 +86,7 @@ async function openDesk(replicas: Replicas, deployments: { old?: string; new?: s
   };
 }
 
-const REFUSED = { guest: "calls: ", admin: "calls: wiped by new" };
+const REFUSED = { guest: "calls: ", admin: 'calls: "wiped by new"' };
 const NO_SESSION = "Agent session not found";
 
 for (const [where, open] of Object.entries(REPLICAS)) {

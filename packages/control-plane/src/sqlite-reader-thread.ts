@@ -1,5 +1,5 @@
 /* oxlint-disable unicorn/require-post-message-target-origin -- threads have no origins */
-import { DatabaseSync, type SQLInputValue } from "node:sqlite";
+import { DatabaseSync } from "node:sqlite";
 import { parentPort, workerData } from "node:worker_threads";
 import { adaptSqlite } from "./store/dialect/sqlite-database.ts";
 import type { ReaderAnswer, ReaderRequest, ReaderSetUp } from "./store/dialect/sqlite-reader.ts";
@@ -19,7 +19,7 @@ function answer(request: Exclude<ReaderRequest, "close">): ReaderAnswer {
   const { id, sql, parameters } = request;
   now = request.now ?? 0;
   try {
-    return { id, rows: database.prepare(sql).all(parameters as SQLInputValue[]) };
+    return { id, rows: database.prepare(sql).all(parameters) };
   } catch (error) {
     const { message, errcode } = error as Error & { errcode?: number };
     return { id, error: { message, ...(errcode !== undefined && { errcode }) } };

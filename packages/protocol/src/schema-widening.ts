@@ -160,7 +160,7 @@ function newValues(before: readonly Alternative[], values: readonly Scalar[], pa
 /** Patterns and formats are not run here, so a value of such an alternative counts as not taken. */
 function takes(alternative: Typed, value: Scalar): boolean {
   if (!isOfType(value, alternative.kind)) return false;
-  const lengthUnits = [...String(value)].length;
+  const lengthUnits = Array.from(String(value)).length;
   const exactly: JsonObject =
     typeof value === "number" ? { minimum: value, maximum: value } : { minLength: lengthUnits, maxLength: lengthUnits };
   return ownDifferences(alternative, { ...alternative, schema: exactly }).length === 0;

@@ -38,7 +38,7 @@ function readError(text: string): { error?: GeminiErrorBody; text: string } {
   try {
     const body: unknown = JSON.parse(text);
     const first: unknown = Array.isArray(body) ? body[0] : body;
-    if (isJsonObject(first) && isJsonObject(first["error"])) return { error: first["error"] as GeminiErrorBody, text };
+    if (isJsonObject(first) && isJsonObject(first["error"])) return { error: first["error"], text };
   } catch {
     // Not JSON: its text is the reason.
   }

@@ -52,7 +52,7 @@ export function runReads(
         .select((eb) => eb.fn.countAll<number>().as("calls"))
         .where("run_id", "=", runId)
         .executeTakeFirstOrThrow();
-      return { turns: turns.map((row) => ({ ...spendingOf(row), messages: [], warnings: [] })), calls: Number(calls) };
+      return { turns: turns.map((row) => ({ ...spendingOf(row), messages: [], warnings: [] })), calls };
     },
 
     async history(threadId, { role, subject, limit }) {

@@ -235,7 +235,7 @@ function liveKey({ db, dialect }: Engine, { agentId, keyId }: Pick<NewRun, "agen
 
 /** The lineage of a credential. A member, who has none, is a scope of its own. */
 function scopeOf(keyId: string) {
-  const eb = expressionBuilder<Schema, never>();
+  const eb = expressionBuilder<Schema>();
   const lineage = eb
     .selectFrom("credentials")
     .select((of) => of.fn.coalesce("lineage", "id").as("scope"))

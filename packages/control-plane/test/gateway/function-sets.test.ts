@@ -135,7 +135,7 @@ test("a second runtime of the same set serves with the first", async () => {
   await connect("two", admins);
   const { manifestHash } = (await session())!;
 
-  expect([await assign(manifestHash), await assign(manifestHash)].toSorted()).toEqual(["one", "two"]);
+  expect(new Set([await assign(manifestHash), await assign(manifestHash)])).toEqual(new Set(["one", "two"]));
 });
 
 test("a run keeps to the runtimes of its own set", async () => {

@@ -99,7 +99,7 @@ test("a chunk with an error ends the turn, also where the server puts a status i
   );
 });
 
-const part = (part: object): GeminiChunk => ({ candidates: [{ content: { parts: [part as never] } }] });
+const part = (part: object): GeminiChunk => ({ candidates: [{ content: { parts: [part] } }] });
 
 test.each([
   ["MALFORMED_FUNCTION_CALL", "malformed"],

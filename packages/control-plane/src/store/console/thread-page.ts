@@ -71,9 +71,9 @@ async function figuresOf({ db }: Engine, threadId: string): Promise<ConsoleThrea
       .executeTakeFirstOrThrow(),
   ]);
   return {
-    queries: Number(counted.queries),
-    inputTokens: Number(spent.input),
-    outputTokens: Number(spent.output),
-    costUsd: Number(spent.micros) / 1_000_000,
+    queries: counted.queries,
+    inputTokens: spent.input,
+    outputTokens: spent.output,
+    costUsd: spent.micros / 1_000_000,
   };
 }

@@ -30,9 +30,9 @@ export function sqliteReader(file: string, now: (() => number) | undefined): Dia
     async init() {},
     async acquireConnection() {
       return {
-        async executeQuery<Row>({ sql, parameters }: { sql: string; parameters: readonly unknown[] }) {
+        async executeQuery({ sql, parameters }: { sql: string; parameters: readonly unknown[] }) {
           const rows = await thread.read({ sql, parameters, ...(now && { now: now() }) });
-          return { rows: rows as Row[] };
+          return { rows: rows as never[] };
         },
         // oxlint-disable-next-line require-yield -- there is nothing to yield
         async *streamQuery() {

@@ -42,7 +42,7 @@ export function consoleRunPartsContract(place: MakePlace): void {
     });
 
     const [stored] = await world.place.rows("select ending from runs");
-    expect(JSON.parse(String(stored?.["ending"]))).toEqual(withoutCalls);
+    expect(JSON.parse(stored?.["ending"] as string)).toEqual(withoutCalls);
     expect(await read()).toEqual({ run: withoutCalls, codes: ["step_limit"] });
 
     // Like a run that ended before this was stored apart, one that is refused at its start has its result only.

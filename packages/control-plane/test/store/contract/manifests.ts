@@ -100,5 +100,5 @@ async function link({ store }: World, manifestHash: string): Promise<string> {
 }
 
 async function stored({ place }: World): Promise<string[]> {
-  return (await place.rows("select hash from manifests order by hash")).map(({ hash }) => String(hash));
+  return (await place.rows("select hash from manifests order by hash")).map(({ hash }) => hash as string);
 }
