@@ -136,7 +136,7 @@ export interface Schema {
   console_links: LinkTableRow;
 }
 
-interface Spending {
+export interface Spending {
   input_tokens: number;
   cached_input_tokens: number;
   output_tokens: number;
