@@ -11,6 +11,8 @@ import { createHttpApp } from "./http/app.ts";
 import { serveMetrics } from "./http/metrics-server.ts";
 import { createOpenStreams } from "./http/open-streams.ts";
 import { createHttpServer } from "./http/server.ts";
+import { createFairQueue } from "./http/fair-queue.ts";
+import { ServiceError } from "./ports/service-error.ts";
 import { openGround } from "./ground.ts";
 import { createLog } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
@@ -103,6 +105,8 @@ export interface ControlPlane {
   close(options?: { graceMs?: number }): Promise<void>;
 }
 
+/** Lists and details at a time: an embedded database has one thread for them, and the process one for their answers. */
+const READS = { atOnce: 6, embedded: 2, waiting: 10_000 };
 const FAREWELL_MS = 2_000;
 /** Streams whose key was revoked, or whose session is over, end within this time and what the store takes to say so. */
 const ACCESS_CHECK_MS = 2_000;
@@ -212,6 +216,7 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
     clock,
     version: "0.1.0",
     limits,
+    reads: createFairQueue({ ...READS, atOnce: ground.alone ? READS.embedded : READS.atOnce, busy: tooManyReads }),
     corsOrigins,
     local,
     host,
@@ -284,3 +289,6 @@ function catalogOf({ providers = {}, model, wrapModel }: ControlPlaneOptions): M
     : createModelCatalog({ ...accounts, ...(offline && { offline: createOfflineProvider() }) });
   return wrapModel ? wrappedModels(configured, wrapModel) : configured;
 }
+
+const tooManyReads = (): ServiceError =>
+  new ServiceError("unavailable", "Too many lists and details are waiting to be read. Try again in a moment.");

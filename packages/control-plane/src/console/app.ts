@@ -3,6 +3,7 @@ import type { Context, Hono } from "hono";
 import type { z } from "zod";
 import { requestIdOf } from "../http/app.ts";
 import type { Exchange, HttpEnv } from "../http/deps.ts";
+import { asStranger } from "../http/fair-queue.ts";
 import { invalid } from "../http/query-body.ts";
 import { json, noContent } from "../http/reply.ts";
 import { parseBody, readBody, requireJsonType } from "../http/request-body.ts";
@@ -62,13 +63,15 @@ interface Served {
 
 async function handled(
   exchange: ConsoleExchange,
-  { route, handle }: Served,
+  { deps, route, handle }: Served,
   by: SignedIn | undefined,
 ): Promise<Response> {
   const { c } = exchange;
   const query = route.query && parsed(route.query, c.req.query());
   const body = route.body && parsed(route.body, await bodyOf(exchange));
-  const answered = await handle({ params: c.req.param(), query, body, by, exchange, signal: c.req.raw.signal });
+  const work = () => handle({ params: c.req.param(), query, body, by, exchange, signal: c.req.raw.signal });
+  const inTurn = by && !isUnsafe(exchange) && route.answer !== "events";
+  const answered = await (inTurn ? deps.reads.run(asStranger(by.orgId), work) : work());
   if (answered instanceof Response) return answered;
   return route.answer === "nothing" ? noContent(exchange) : json(exchange, route.status ?? 200, answered);
 }

@@ -6,6 +6,7 @@ import type { Log } from "../ports/log.ts";
 import type { Metrics, MetricsPage } from "../ports/metrics.ts";
 import type { Credential, CredentialKind, Store, ThreadStore } from "../ports/stores.ts";
 import type { Runs } from "../run/api.ts";
+import type { FairQueue } from "./fair-queue.ts";
 import type { OpenStreams } from "./open-streams.ts";
 
 /** What is left of an organisation's allowance after this query was counted. */
@@ -35,6 +36,8 @@ export interface HttpDeps {
   clock: Clock;
   version: string;
   limits: OperatorLimits;
+  /** Lists and details, in turn over the organisations: one that asks for many must not delay the others, nor queries. */
+  reads: FairQueue;
   /** Origins whose pages may call the service; `*` for any. */
   corsOrigins: readonly string[];
   publicUrl?: string;

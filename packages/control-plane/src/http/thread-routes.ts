@@ -2,6 +2,7 @@ import type { Fault } from "@patchbay/protocol";
 import { ServiceError } from "../ports/service-error.ts";
 import { asApiCaller } from "./caller.ts";
 import type { Exchange, Handler, HttpDeps } from "./deps.ts";
+import { asStranger } from "./fair-queue.ts";
 import { invalid } from "./query-body.ts";
 import { json, noContent } from "./reply.ts";
 
@@ -12,19 +13,19 @@ const LONGEST_CURSOR = 500;
 
 /** An agent's threads, as far as the key may see them. */
 export function threadRoutes(deps: HttpDeps): Record<"listThreads" | "getThread" | "deleteThread", Handler> {
-  const { runs, threads } = deps;
+  const { runs, threads, reads } = deps;
   return {
     listThreads: (exchange) =>
-      asApiCaller(exchange, deps, async ({ agentId, roles }) => {
+      asApiCaller(exchange, deps, async ({ agentId, orgId, roles }) => {
         const { sessionId } = exchange.c.req.query();
         const asked = { ...pageOf(exchange, THREADS), ...(sessionId && { sessionId }), ...(roles && { roles }) };
-        return json(exchange, 200, await threads.list(agentId, asked));
+        return json(exchange, 200, await reads.run(asStranger(orgId), () => threads.list(agentId, asked)));
       }),
 
     getThread: (exchange) =>
-      asApiCaller(exchange, deps, async ({ agentId, roles }) => {
+      asApiCaller(exchange, deps, async ({ agentId, orgId, roles }) => {
         const asked = { ...pageOf(exchange, MESSAGES), ...(roles && { roles }) };
-        const thread = await threads.get(agentId, threadId(exchange), asked);
+        const thread = await reads.run(asStranger(orgId), () => threads.get(agentId, threadId(exchange), asked));
         if (!thread) throw unknownThread();
         return json(exchange, 200, thread);
       }),

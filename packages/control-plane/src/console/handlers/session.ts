@@ -4,7 +4,7 @@ import type { MemberRecord, SessionRecord } from "../../ports/console-store.ts";
 import { ServiceError } from "../../ports/service-error.ts";
 import type { ConsoleDeps } from "../deps.ts";
 import type { HandlersOf } from "../handler.ts";
-import type { Client } from "../sign-in/fair-queue.ts";
+import type { Client } from "../../http/fair-queue.ts";
 import type { SignIn } from "../sign-in/sign-in.ts";
 import { requireTransport, transportOf } from "../sign-in/transport.ts";
 

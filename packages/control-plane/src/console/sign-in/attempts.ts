@@ -1,7 +1,7 @@
 import { RateLimiterMemory } from "rate-limiter-flexible";
 import type { Exchange, HttpDeps } from "../../http/deps.ts";
 import { ServiceError } from "../../ports/service-error.ts";
-import type { Client } from "./fair-queue.ts";
+import type { Client } from "../../http/fair-queue.ts";
 import { networksOf } from "./transport.ts";
 
 const WINDOW_SECONDS = 15 * 60;

@@ -1,6 +1,6 @@
 import * as crypto from "node:crypto";
 import { ServiceError } from "../../ports/service-error.ts";
-import { type Client, createFairQueue } from "./fair-queue.ts";
+import { type Client, createFairQueue } from "../../http/fair-queue.ts";
 
 /** argon2id, version 1.3: 19 MiB, two passes, one lane. Written into each hash, so that they can be raised later. */
 const COST = { memory: 19_456, passes: 2, parallelism: 1 };

@@ -71,6 +71,7 @@ export async function openConsole(overrides: Partial<ConsoleDeps> = {}, url = "s
     clock: { now: () => clock.now(), sleep: async (ms) => clock.advance(ms) },
     version: "0.0.0",
     limits: DEFAULT_LIMITS,
+    reads: { run: (_client, work) => work() },
     corsOrigins: [],
     local: true,
     trustProxy: false,

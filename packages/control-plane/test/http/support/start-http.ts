@@ -80,6 +80,7 @@ export async function startHttp(
     },
     authenticate: async (kind, secret) => credentialOf(kind, secret),
     within: (_orgId, work) => work(),
+    reads: { run: (_client, work) => work() },
     rateLimit: async () => undefined,
     ready: async () => true,
     streams: createOpenStreams({

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createFairQueue } from "../../src/console/sign-in/fair-queue.ts";
+import { createFairQueue } from "../../src/http/fair-queue.ts";
 
 const client = (key: string, known = false) => ({ key, known });
 

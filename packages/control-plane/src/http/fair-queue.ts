@@ -5,6 +5,9 @@ export interface Client {
   known: boolean;
 }
 
+/** A client of no standing: an organisation, say, among others. */
+export const asStranger = (key: string): Client => ({ key, known: false });
+
 interface Waiting {
   begin: () => void;
   refuse: () => void;
@@ -76,3 +79,6 @@ export function createFairQueue({
     },
   };
 }
+
+/** Pieces of work in fair order. */
+export type FairQueue = ReturnType<typeof createFairQueue>;
