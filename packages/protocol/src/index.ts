@@ -1,3 +1,4 @@
+export * from "./agent-settings.ts";
 export * from "./codes.ts";
 export * from "./escape-controls.ts";
 export * from "./events.ts";

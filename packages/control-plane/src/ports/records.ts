@@ -19,6 +19,16 @@ export interface RunRequest {
   model: string;
   maxTokens: number;
   temperature?: number;
+  /** Turns with function calls before the model must answer. Default `LIMITS.steps`. */
+  steps?: number;
+  /** Models that are tried in this order when the one before fails. */
+  fallback?: readonly { provider: string; model: string }[];
+  /** Tokens of earlier runs that the model is sent. Default: half of the model's context window. */
+  historyTokens?: number;
+  /** The JSON Schema that the answer meets. */
+  responseSchema?: JsonObject;
+  /** Micro-USD after which the run asks its model no further. */
+  maxCostMicros?: number;
   system: string;
   /** False for organisations that are not charged (sandbox). */
   charged: boolean;
