@@ -23,6 +23,7 @@ export function handService(
       invoked.push(invocation);
       return answer(invocation, options);
     },
+    runHook: async () => ({ verdict: "passed" }),
     check: async () => ({ ok: true }),
     access: new Map(),
   };

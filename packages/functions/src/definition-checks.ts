@@ -22,6 +22,8 @@ const SERVICE_MEMBERS = [
   "context",
   "subject",
   "tellModel",
+  "beforeQuery",
+  "beforeAnswer",
   "instructions",
   "functions",
 ];
@@ -91,7 +93,7 @@ export function checkRole(role: unknown, where: string): string {
 
 /** Checks the service's own members, without its functions. Returns how messages name the service. */
 export function checkServiceOptions(options: object): string {
-  const { name, context, subject, tellModel, instructions, functions } = options as Options;
+  const { name, context, subject, tellModel, beforeQuery, beforeAnswer, instructions, functions } = options as Options;
   if (!isText(name)) throw new DefinitionError(`A service needs a name of 1 to ${LIMITS.labelUnits} characters.`);
   if (name.length > LIMITS.labelUnits)
     throw new DefinitionError(
@@ -105,6 +107,14 @@ export function checkServiceOptions(options: object): string {
   must(context === undefined || isSchema(context), "context must be a schema, or be left out.");
   must(subject === undefined || typeof subject === "function", "subject must be a function, or be left out.");
   must(tellModel === undefined || typeof tellModel === "function", "tellModel must be a function, or be left out.");
+  must(
+    beforeQuery === undefined || typeof beforeQuery === "function",
+    "beforeQuery must be a function, or be left out.",
+  );
+  must(
+    beforeAnswer === undefined || typeof beforeAnswer === "function",
+    "beforeAnswer must be a function, or be left out.",
+  );
   must(instructions === undefined || typeof instructions === "string", "instructions must be a text, or be left out.");
   must(Array.isArray(functions), "functions must be a list of what defineFunction returned.");
   return where;

@@ -1,5 +1,15 @@
 /** Functions with roles, and the runtime that connects them. */
-export type { CallOutcome, Effect, JsonObject, JsonValue, Manifest, PreparedContext, Roles } from "@patchbay/protocol";
+export type {
+  CallOutcome,
+  Effect,
+  HookCall,
+  HookVerdict,
+  JsonObject,
+  JsonValue,
+  Manifest,
+  PreparedContext,
+  Roles,
+} from "@patchbay/protocol";
 export type { AccessRequest, Refusal, Rule } from "./admission.ts";
 export type { CheckedCase, FunctionCase } from "./cases.ts";
 export { DefinitionError, FunctionError } from "./errors.ts";
@@ -12,6 +22,7 @@ export {
   type FunctionDefinition,
   type FunctionOptions,
 } from "./function.ts";
+export type { AnswerHook, AnswerReview, QueryHook, QueryReview, Refused, Replaced } from "./hooks.ts";
 export type { CallContext, Invocation, InvokeOptions } from "./invocation.ts";
 export { createLog, silentLog, type Log, type LogFields, type LogLevel } from "./log.ts";
 export type { BackoffOptions } from "./runtime/backoff.ts";

@@ -3,6 +3,8 @@ import {
   LIMITS,
   type CallOutcome,
   type FunctionManifest,
+  type HookCall,
+  type HookVerdict,
   type JsonObject,
   type Manifest,
   type PreparedContext,
@@ -13,6 +15,7 @@ import { checkRole, checkRoles, checkServiceOptions } from "./definition-checks.
 import { DefinitionError } from "./errors.ts";
 import type { FunctionDefinition } from "./function.ts";
 import { createGate } from "./gate.ts";
+import { type AnswerHook, type QueryHook, runHook } from "./hooks.ts";
 import type { Invocation, InvokeOptions } from "./invocation.ts";
 import { createLog, silentLog, type Log } from "./log.ts";
 import { createParser } from "./schema/parser.ts";
@@ -23,6 +26,8 @@ export interface Service {
   readonly manifest: Manifest;
   /** Checks and reads the context of a query. Faults carry paths such as `contextJson.customerId`. */
   prepare(query: { role?: string; context: JsonObject }, options?: { log?: Log }): Promise<PreparedContext>;
+  /** Runs a hook on a query or on a text of the model. Never rejects. Without such a hook the verdict is `failed`. */
+  runHook(call: HookCall, options: { signal: AbortSignal; timeoutMs?: number; log?: Log }): Promise<HookVerdict>;
   /** Runs one call through every check. Never rejects: failures are outcomes. */
   invoke(invocation: Invocation, options: InvokeOptions): Promise<CallOutcome>;
   /**
@@ -53,6 +58,13 @@ export interface ServiceOptions<C extends Schema | undefined> {
   subject?: (context: ContextOf<C>) => string | undefined | Promise<string | undefined>;
   /** What of the context the model is told; all of it unless given, nothing where it returns undefined. */
   tellModel?: (context: ContextOf<C>) => unknown;
+  /** Sees each query before a model does, and may refuse it with `{ refuse: text }`. */
+  beforeQuery?: QueryHook<ContextOf<C>>;
+  /**
+   * Sees each text of the model before anyone else does, and may refuse it with `{ refuse: text }` or replace it with
+   * `{ replace: text }`. The texts are then not shown while the model writes them.
+   */
+  beforeAnswer?: AnswerHook<ContextOf<C>>;
   /** Told to the model after the agent's own. */
   instructions?: string;
   /** At most 200, each name once. */
@@ -62,17 +74,20 @@ export interface ServiceOptions<C extends Schema | undefined> {
 /** Puts functions behind one gate. Throws DefinitionError for mistakes that would show only in a query. */
 export function defineService<C extends Schema | undefined = undefined>(options: ServiceOptions<C>): Service {
   const where = checkServiceOptions(options);
-  const { context, subject, tellModel } = options;
+  const { context, subject, tellModel, beforeQuery, beforeAnswer } = options;
   const functions = indexFunctions(options.functions, context, where);
   const manifest = describeService(options, functions, where);
   const parseContext = context === undefined ? undefined : createParser(context, "input", `${where}: context`);
   const reader = { parse: parseContext, subject, tellModel };
+  const hooks = { parse: parseContext, beforeQuery, beforeAnswer };
   const access = new Map([...functions].map(([name, { cases, protection }]) => [name, { cases, protection }]));
   const build = (behind: ReadonlyMap<string, FunctionDefinition<never>>): Service => {
     const { invoke, check } = createGate({ functions: behind, parseContext });
     const service: Service = {
       manifest,
       prepare: (query, { log = createLog() } = {}) => prepareContext(reader, query.context, log),
+      runHook: (call, { signal, timeoutMs = LIMITS.hookTimeoutMs, log = createLog() }) =>
+        runHook(hooks, call, { signal, timeoutMs, log }),
       invoke,
       check: (request, { log = silentLog } = {}) => check(request, { log }),
       access,
@@ -137,7 +152,7 @@ function describeService<C extends Schema | undefined>(
   functions: ReadonlyMap<string, FunctionDefinition<never>>,
   where: string,
 ): Manifest {
-  const { name, defaultRole, instructions, context, subject, tellModel } = options;
+  const { name, defaultRole, instructions, context, subject, tellModel, beforeQuery, beforeAnswer } = options;
   const roles = options.roles === undefined ? undefined : checkRoles(options.roles, where);
   if (roles === "everyone") throw new DefinitionError(`${where}: roles must be a list of all roles.`);
   if (defaultRole !== undefined) checkKnown(roles, checkRole(defaultRole, where), `${where}: defaultRole`);
@@ -161,6 +176,8 @@ function describeService<C extends Schema | undefined>(
     preparesContext: context !== undefined || subject !== undefined || tellModel !== undefined,
     checksContext: context !== undefined,
     namesSubject: subject !== undefined,
+    ...(beforeQuery && { beforeQuery: true }),
+    ...(beforeAnswer && { beforeAnswer: true }),
     functions: definitions.map((definition) => definition.manifest),
   };
   if (sizeOf(manifest) <= DEFAULT_LIMITS.manifestBytes) return manifest;

@@ -25,6 +25,7 @@ export const RUN_ERROR_CODES = [
   "model_refused",
   "output_limit",
   "step_limit",
+  "refused",
   "deadline_exceeded",
   "cancelled",
   "thread_busy",

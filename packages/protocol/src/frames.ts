@@ -39,6 +39,27 @@ export const PreparedContext = z.discriminatedUnion("ok", [
 ]);
 export type PreparedContext = z.infer<typeof PreparedContext>;
 
+const ofQuery = { role: z.string().optional(), context: jsonObject };
+
+/**
+ * What a hook decides on: a query, or a text of the model. `part` is `answer` for the text that answers the query, `thought` for
+ * its reasoning, its plan and what it writes next to function calls.
+ */
+export const HookCall = z.discriminatedUnion("hook", [
+  z.object({ hook: z.literal("beforeQuery"), query: z.string(), ...ofQuery }),
+  z.object({ hook: z.literal("beforeAnswer"), answer: z.string(), part: z.enum(["answer", "thought"]), ...ofQuery }),
+]);
+export type HookCall = z.infer<typeof HookCall>;
+
+/** What a hook decided. `failed`: it threw, was late or returned something else; the reference is in the log of the runtime. */
+export const HookVerdict = z.discriminatedUnion("verdict", [
+  z.object({ verdict: z.literal("passed") }),
+  z.object({ verdict: z.literal("replaced"), text: z.string() }),
+  z.object({ verdict: z.literal("refused"), text: z.string().min(1) }),
+  z.object({ verdict: z.literal("failed"), reference: z.string() }),
+]);
+export type HookVerdict = z.infer<typeof HookVerdict>;
+
 /** Frames a runtime sends. The first one must be `hello`. */
 export const RuntimeFrame = z.discriminatedUnion("type", [
   z.object({
@@ -64,6 +85,7 @@ export const RuntimeFrame = z.discriminatedUnion("type", [
     state: z.enum(["running", "done", "unseen"]),
   }),
   z.object({ type: z.literal("prepared"), id, prepared: PreparedContext }),
+  z.object({ type: z.literal("hookResult"), id, result: HookVerdict }),
   /** The runtime takes no further calls and will leave when those it holds are done. */
   z.object({ type: z.literal("draining") }),
 ]);
@@ -98,7 +120,9 @@ export const PlaneFrame = z.discriminatedUnion("type", [
   z.object({ type: z.literal("callQuery"), callId: id, attempt: z.int().positive() }),
   /** The result is stored: the runtime may forget it. */
   z.object({ type: z.literal("resultAck"), callId: id }),
-  z.object({ type: z.literal("prepare"), id, role: z.string().optional(), context: jsonObject }),
+  z.object({ type: z.literal("prepare"), id, ...ofQuery }),
+  /** Sent only to runtimes whose function set has the hook. `timeoutMs`: time left for it when the frame was sent. */
+  z.object({ type: z.literal("hook"), id, call: HookCall, timeoutMs: z.int().nonnegative() }),
   /** The control plane is about to stop: connect anew (elsewhere, where there is a choice) and keep serving meanwhile. */
   z.object({ type: z.literal("goingAway") }),
 ]);

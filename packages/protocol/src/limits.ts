@@ -21,6 +21,12 @@ export const LIMITS = {
   functionTimeoutMaxMs: 240_000,
   /** Longest pause between two attempts of a runtime whose connection was lost a moment ago. */
   runtimeReturnMs: 2_500,
+  /** Time of one hook of a service. */
+  hookTimeoutMs: 10_000,
+  /** JSON of a text that a hook sees or returns. With the context of its query it fits a message between replicas. */
+  hookTextBytes: 163_840,
+  /** Text with which a hook refuses. */
+  refusalUnits: 10_000,
   threadQueueDepth: 4,
   steps: 25,
 } as const;

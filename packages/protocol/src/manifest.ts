@@ -64,9 +64,22 @@ export const Manifest = z.object({
   checksContext: z.boolean().optional(),
   /** True when the service says whose data a query is about. Runtimes of an earlier version do not send it. */
   namesSubject: z.boolean().optional(),
+  /** True when the service has a `beforeQuery` hook. Runtimes of an earlier version do not send it. */
+  beforeQuery: z.boolean().optional(),
+  /** True when the service has a `beforeAnswer` hook. Runtimes of an earlier version do not send it. */
+  beforeAnswer: z.boolean().optional(),
   functions: z.array(FunctionManifest).max(LIMITS.functionsPerService),
 });
-export type Manifest = Omit<z.infer<typeof Manifest>, "functions"> & { functions: FunctionManifest[] };
+export type Manifest = Omit<z.infer<typeof Manifest>, "functions"> & {
+  functions: FunctionManifest[];
+  hooks?: ServiceHooks[];
+};
+
+/** The hooks of one service of a combined set. The control plane sets them; what a runtime sends is dropped. */
+export interface ServiceHooks extends FunctionOrigin {
+  beforeQuery: boolean;
+  beforeAnswer: boolean;
+}
 
 /** True when the role list lets `role` call. No role (undefined) may call only what is open to everyone. */
 export function rolesAllow(roles: Roles, role: string | undefined): boolean {

@@ -19,7 +19,8 @@ export type WideningKind =
   | "input"
   | "output"
   | "defaultRole"
-  | "subject";
+  | "subject"
+  | "hook";
 
 /** One way in which a function set lets somebody do or see more than the set before it. */
 export interface Widening {
@@ -40,6 +41,7 @@ export function widenings(before: Manifest, after: Manifest): Widening[] {
   return [
     ...compareDefaultRole(before, after),
     ...compareSubject(before, after),
+    ...compareHooks(before, after),
     ...after.functions.flatMap((one) => {
       const was = known.get(one.name);
       return was === undefined ? newFunction(one) : compareFunction(was, one, budget);
@@ -68,6 +70,16 @@ function compareSubject(before: Manifest, after: Manifest): Widening[] {
   const text =
     "The service no longer names a subject, so earlier turns about one subject are shown in queries about another.";
   return [{ kind: "subject", text }];
+}
+
+function compareHooks(before: Manifest, after: Manifest): Widening[] {
+  const gone = (hook: "beforeQuery" | "beforeAnswer") => before[hook] === true && after[hook] !== true;
+  return [
+    ...(gone("beforeQuery") ? ["The service no longer has a beforeQuery hook, so it refuses no queries."] : []),
+    ...(gone("beforeAnswer")
+      ? ["The service no longer has a beforeAnswer hook, so answers are shown as the model writes them."]
+      : []),
+  ].map((text) => ({ kind: "hook", text }));
 }
 
 function newFunction({ name, roles }: FunctionManifest): Widening[] {

@@ -74,6 +74,17 @@ describe("a widening", () => {
       expect(widenings(desk(), desk({}, { namesSubject }))).toMatchObject([{ kind: "subject" }]);
   });
 
+  test.each(["beforeQuery", "beforeAnswer"] as const)("a service that no longer has %s is named", (hook) => {
+    const before = desk({}, { [hook]: true });
+
+    for (const after of [desk(), desk({}, { [hook]: false })])
+      expect(widenings(before, after)).toEqual([
+        { kind: "hook", text: expect.stringContaining(`The service no longer has a ${hook} hook`) },
+      ]);
+    expect(widenings(desk(), before)).toEqual([]);
+    expect(widenings(before, before)).toEqual([]);
+  });
+
   test("a protected member is compared by its name where the earlier runtime sends no places", () => {
     const before = desk({ redactions: undefined });
 

@@ -17,6 +17,7 @@ export function compareAccess(locked: AccessLock, matrix: AccessMatrix): AccessC
   const names = [...new Set([...Object.keys(locked.functions), ...Object.keys(now.functions)])].sort(compareTexts);
   return [
     ...compareDefaultRole(locked.defaultRole, now.defaultRole),
+    ...compareHooks(locked.hooks, now.hooks),
     ...compareRoles(locked, now),
     ...names.flatMap((name) => compareFunction(name, own(locked.functions, name), own(now.functions, name))),
   ];
@@ -29,6 +30,17 @@ function compareDefaultRole(before: string | undefined, after: string | undefine
   if (before === after) return [];
   if (after === undefined) return [narrowing(`a query without a role no longer counts as ${before}`)];
   return [widening(`a query without a role now counts as ${after}`)];
+}
+
+function compareHooks(before: AccessLock["hooks"] = {}, after: AccessLock["hooks"] = {}): AccessChange[] {
+  return [
+    ...Object.keys(before)
+      .filter((hook) => !Object.hasOwn(after, hook))
+      .map((hook) => widening(`hook ${hook} is gone`)),
+    ...Object.keys(after)
+      .filter((hook) => !Object.hasOwn(before, hook))
+      .map((hook) => narrowing(`hook ${hook} is new`)),
+  ];
 }
 
 function compareRoles(locked: AccessLock, now: AccessLock): AccessChange[] {

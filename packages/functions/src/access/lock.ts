@@ -19,6 +19,7 @@ export type LockedCell = z.infer<typeof LockedCell>;
 const AccessLock = z.strictObject({
   version: z.literal(1),
   defaultRole: z.string().optional(),
+  hooks: z.partialRecord(z.enum(["beforeQuery", "beforeAnswer"]), z.literal("runs")).optional(),
   functions: z.record(z.string(), z.record(z.string(), LockedCell)),
 });
 
@@ -27,10 +28,11 @@ export type AccessLock = z.infer<typeof AccessLock>;
 
 /** What of a matrix is kept: the same for the same access, in whatever order the code names things. */
 export function lockOf(matrix: AccessMatrix): AccessLock {
-  const { defaultRole, functions } = matrix;
+  const { defaultRole, hooks, functions } = matrix;
   return {
     version: 1,
     ...(defaultRole !== undefined && { defaultRole }),
+    ...(hooks.length > 0 && { hooks: Object.fromEntries(hooks.map((hook) => [hook, "runs"])) }),
     functions: sorted(functions.map(({ name, cells }) => [name, sorted(Object.entries(cells).map(lockCell))])),
   };
 }

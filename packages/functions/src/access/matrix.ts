@@ -14,9 +14,15 @@ export interface AccessMatrix {
   defaultRole?: string;
   /** `none`, then the roles of the service in its order, then those that only functions name. */
   roles: string[];
+  /** Hooks of the service: what they decide is not in the matrix. */
+  hooks: HookName[];
   /** By name. */
   functions: FunctionRow[];
 }
+
+const HOOKS = ["beforeQuery", "beforeAnswer"] as const;
+/** A hook that a service may have. */
+export type HookName = (typeof HOOKS)[number];
 
 /** Who gets what of one function. */
 export interface FunctionRow {
@@ -75,6 +81,7 @@ export async function accessMatrix(service: Service): Promise<AccessMatrix> {
     service: name,
     ...(defaultRole !== undefined && { defaultRole }),
     roles,
+    hooks: HOOKS.filter((hook) => service.manifest[hook] === true),
     functions: (await Promise.all(rows)).sort((a, b) => compareTexts(a.name, b.name)),
   };
 }

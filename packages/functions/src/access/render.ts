@@ -64,7 +64,7 @@ function markdownTable(roles: readonly string[], lines: readonly Line[]): string
   ].join("\n");
 }
 
-function remarksOn({ functions, defaultRole }: AccessMatrix): string[] {
+function remarksOn({ functions, defaultRole, hooks }: AccessMatrix): string[] {
   const unwatched = functions
     .filter(({ cells }) => Object.values(cells).some((cell) => cell.access === "conditional"))
     .filter(({ cells }) => Object.values(cells).every((cell) => Object.keys(casesOf(cell)).length === 0))
@@ -80,6 +80,7 @@ function remarksOn({ functions, defaultRole }: AccessMatrix): string[] {
     ...(defaultRole === undefined
       ? []
       : [`A query without a role counts as ${defaultRole}; ${NO_ROLE} is for roles that are unknown.`]),
+    ...(hooks.length === 0 ? [] : [`Hooks of the service: ${hooks.join(", ")}.`]),
     ...(unwatched.length === 0 ? [] : [`Conditional, and without cases that show how: ${unwatched.join(", ")}.`]),
     ...notes,
   ];

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { isClearText, LIMITS, LINK_VERSION, type PlaneFrame, type RuntimeFrame } from "@patchbay/protocol";
-import { createLog, type Log } from "../log.ts";
+import { createLog, createReference, type Log } from "../log.ts";
 import type { Service } from "../service.ts";
 import { createBackoff, type BackoffOptions } from "./backoff.ts";
 import { createCalls } from "./calls.ts";
@@ -67,6 +67,7 @@ export function connect(service: Service, options: ConnectOptions): Connection {
   let hello = helloFrame(service, { instanceId, concurrency, deployment });
   let phase: "serving" | "draining" | "stopped" = "serving";
   let stopping: Promise<void> | undefined;
+  const stopped = new AbortController();
   const timeIsUp = Promise.withResolvers<void>();
   const ready = Promise.withResolvers<void>();
   ready.promise.catch(() => {}); // whoever does not wait for it must not crash by it
@@ -96,6 +97,7 @@ export function connect(service: Service, options: ConnectOptions): Connection {
     else if (frame.type === "cancel") calls.cancel(frame.callId, frame.reason);
     else if (frame.type === "callQuery") calls.query(frame, link);
     else if (frame.type === "prepare") void prepare(frame, link);
+    else if (frame.type === "hook") void runHook(frame, link);
     else if (frame.type === "goingAway" && link === keeper.current) keeper.replace();
   }
 
@@ -110,12 +112,22 @@ export function connect(service: Service, options: ConnectOptions): Connection {
     else link.send(text);
   }
 
+  async function runHook({ id, call, timeoutMs }: Extract<PlaneFrame, { type: "hook" }>, link: Link): Promise<void> {
+    const result = await service.runHook(call, { signal: stopped.signal, timeoutMs, log }).catch((error: unknown) => {
+      const reference = createReference();
+      log.error("a hook broke outside its function", { hook: call.hook, reference, error });
+      return { verdict: "failed" as const, reference };
+    });
+    link.send(JSON.stringify({ type: "hookResult", id, result } satisfies RuntimeFrame));
+  }
+
   async function drainAndEnd(): Promise<void> {
     phase = "draining";
     for (const link of keeper.open) link.send(DRAINING);
     await Promise.race([calls.drain(), timeIsUp.promise]);
     phase = "stopped";
     calls.abortAll();
+    stopped.abort(new DOMException("the runtime stops", "AbortError"));
     ready.reject(new Error("The runtime was stopped before it was connected."));
     await keeper.end();
     signal?.removeEventListener("abort", stopAtOnce);

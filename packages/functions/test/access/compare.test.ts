@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { accessMatrix, compareAccess, lockOf, parseLock, writeLock } from "../../src/access/index.ts";
+import { accessMatrix, compareAccess, lockOf, parseLock, renderMatrix, writeLock } from "../../src/access/index.ts";
 import { defineFunction, defineService, visibleTo, type FunctionOptions, type JsonObject } from "../../src/index.ts";
 import { deskService, type DeskChanges } from "./desk.ts";
 
@@ -64,6 +64,21 @@ test("marks on a function that nothing decides call by call are compared too", a
   expect(compareAccess(parseLock(writeLock(locked)), await accessMatrix(service(["boss", "agent"])))).toEqual([
     { kind: "widening", sentence: "agent now sees email of users" },
   ]);
+});
+
+test("a hook that is gone widens access, a new one narrows it", async () => {
+  const service = (hooks: object) => defineService({ name: "desk", functions: [probe({})], ...hooks });
+  const [without, checked] = [service({}), service({ beforeAnswer: () => undefined })];
+  const lock = async (one: typeof without) => parseLock(writeLock(lockOf(await accessMatrix(one))));
+
+  expect(compareAccess(await lock(checked), await accessMatrix(without))).toEqual([
+    { kind: "widening", sentence: "hook beforeAnswer is gone" },
+  ]);
+  expect(compareAccess(await lock(without), await accessMatrix(checked))).toEqual([
+    { kind: "narrowing", sentence: "hook beforeAnswer is new" },
+  ]);
+  expect(compareAccess(await lock(checked), await accessMatrix(checked))).toEqual([]);
+  expect(renderMatrix(await accessMatrix(checked))).toContain("- Hooks of the service: beforeAnswer.");
 });
 
 test("functions that came and went are named with whom they are open to", async () => {

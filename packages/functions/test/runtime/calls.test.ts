@@ -212,6 +212,32 @@ test("a service that throws where it promised not to gives a failed call", async
   expect(outcome).toEqual({ ok: false, code: "function_failed", message: "The function failed." });
 });
 
+test("a hook is run by the service, and stops with the runtime", async () => {
+  const stopped = Promise.withResolvers<unknown>();
+  const service: Service = {
+    ...handService(),
+    runHook(call, { signal, timeoutMs }) {
+      signal.addEventListener("abort", () => stopped.resolve(signal.reason));
+      if (call.hook === "beforeAnswer") return Promise.reject(new Error("broken"));
+      return Promise.resolve({ verdict: "refused", text: `${call.query} ${timeoutMs}` });
+    },
+  };
+  const { link, runtime } = await connected(service);
+
+  link.send({ type: "hook", id: "h1", call: { hook: "beforeQuery", query: "Why?", context: {} }, timeoutMs: 7 });
+  expect(await link.next("hookResult")).toEqual({
+    type: "hookResult",
+    id: "h1",
+    result: { verdict: "refused", text: "Why? 7" },
+  });
+  const call = { hook: "beforeAnswer", answer: "So.", part: "answer", context: {} };
+  link.send({ type: "hook", id: "h2", call, timeoutMs: 7 });
+  expect(await link.next("hookResult")).toMatchObject({ id: "h2", result: { verdict: "failed" } });
+
+  void runtime.stop({ drainMs: 0 });
+  expect(await stopped.promise).toMatchObject({ name: "AbortError" });
+});
+
 test("the context is prepared by the service", async () => {
   const { link } = await connected(handService({ prepare: async () => ({ ok: true, subject: "customer-7" }) }));
 
