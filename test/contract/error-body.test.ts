@@ -160,7 +160,7 @@ describe("codes (closed set)", () => {
     expect([...RUN_ERROR_CODES].sort()).toEqual(
       (
         "agent_session_not_found insufficient_credits provider_not_configured provider_error model_not_allowed model_refused " +
-        "output_limit step_limit deadline_exceeded cancelled thread_busy crash_loop internal"
+        "output_limit output_invalid step_limit deadline_exceeded cancelled thread_busy crash_loop internal"
       )
         .split(" ")
         .sort(),

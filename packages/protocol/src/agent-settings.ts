@@ -1,7 +1,6 @@
 import { z } from "zod";
-import { isJsonObject, type JsonObject } from "./json.ts";
 import { LIMITS } from "./limits.ts";
-import { MODEL_NAME, PROVIDER_NAMES } from "./query.ts";
+import { MODEL_NAME, PROVIDER_NAMES, ResponseSchema } from "./query.ts";
 
 const modelName = z.string().regex(MODEL_NAME, "must be a model name");
 
@@ -25,7 +24,7 @@ export const AgentSettings = z.strictObject({
   /** Tokens of a thread's earlier runs that the model is sent. */
   historyTokens: z.int().min(1_000).max(1_000_000).optional(),
   /** A JSON Schema that every answer meets. */
-  responseSchema: z.custom<JsonObject>(isJsonObject, "must be a JSON object").optional(),
+  responseSchema: ResponseSchema.optional(),
   maxCostUsd: z.number().positive().max(10_000).optional(),
   /** Members that a query may not set. */
   locked: z.array(z.enum(OVERRIDES)).optional(),

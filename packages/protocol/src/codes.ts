@@ -24,6 +24,7 @@ export const RUN_ERROR_CODES = [
   "model_not_allowed",
   "model_refused",
   "output_limit",
+  "output_invalid",
   "step_limit",
   "refused",
   "deadline_exceeded",

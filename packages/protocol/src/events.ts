@@ -21,6 +21,7 @@ export const RunEvent = z.discriminatedUnion("type", [
   z.object({
     type: z.literal("finalResponse"),
     response: z.string(),
+    structured: json.optional(),
     threadId: z.string(),
     runId: z.string(),
     sessionId: z.string().optional(),
@@ -72,6 +73,7 @@ export const LocalEvent = z.discriminatedUnion("type", [
     type: z.literal("final_response"),
     data: z.object({
       response: z.string(),
+      structured: json.optional(),
       thread_id: z.string(),
       run_id: z.string(),
       session_id: z.string().optional(),

@@ -10,6 +10,8 @@ export * from "./loopback.ts";
 export * from "./manifest.ts";
 export * from "./query.ts";
 export * from "./response.ts";
+export { checkResponseSchema } from "./response-schema/check.ts";
+export { validateAnswer } from "./response-schema/validate.ts";
 export * from "./schema-widening.ts";
 export * from "./subschemas.ts";
 export * from "./widening.ts";

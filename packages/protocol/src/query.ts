@@ -2,6 +2,7 @@ import { z } from "zod";
 import { inexactNumber } from "./exact-numbers.ts";
 import { isJsonObject, type JsonObject } from "./json.ts";
 import { LIMITS } from "./limits.ts";
+import { checkResponseSchema } from "./response-schema/check.ts";
 import { textUpTo } from "./text.ts";
 
 /** `null` and the empty string count as absent, as the contract says of optional members. */
@@ -70,6 +71,12 @@ export function inexactMessage(number: string): string {
   return `holds the number ${number}, which JSON readers cannot keep exactly. Send it as a string`;
 }
 
+/** The JSON Schema of an answer, as far as `checkResponseSchema` takes it. */
+export const ResponseSchema = z.custom<JsonObject>().superRefine((schema, context) => {
+  for (const { path, message } of checkResponseSchema(schema))
+    context.addIssue({ code: "custom", path: [...path], message });
+});
+
 /** Body of the two query endpoints. Unknown members are ignored. */
 export const QueryRequest = z.object({
   query: queryText,
@@ -79,6 +86,7 @@ export const QueryRequest = z.object({
   contextJson: optional(contextText),
   analysisMode: optional(z.boolean()),
   llmConfig: optional(LlmConfig),
+  responseSchema: optional(ResponseSchema),
   includeDeltas: optional(z.boolean()),
 });
 export type QueryRequest = z.infer<typeof QueryRequest>;
@@ -93,6 +101,7 @@ export const LocalQueryRequest = z.object({
   session_id: label,
   context: optional(z.custom<JsonObject>(isJsonObject, "must be a JSON object")),
   llm_config: optional(LlmConfig),
+  response_schema: optional(ResponseSchema),
   include_deltas: optional(z.boolean()),
 });
 export type LocalQueryRequest = z.infer<typeof LocalQueryRequest>;

@@ -28,6 +28,8 @@ export type Usage = z.infer<typeof Usage>;
 export const QueryResponse = z.object({
   success: z.boolean(),
   response: z.string(),
+  /** The answer as a value that meets the schema asked for. */
+  structured: json.optional(),
   threadId: z.string(),
   executionTimeMs: z.number(),
   toolInteractions: z.array(ToolCall),

@@ -1,0 +1,235 @@
+/** A budget of steps that everything checked for one answer shares. */
+export interface Steps {
+  left: number;
+}
+
+/** Thrown when a check needs more steps than it is given. */
+export class TooManySteps extends Error {
+  override readonly name = "TooManySteps";
+}
+
+/** A regular expression that takes time in proportion to its size times the length of the text. */
+export interface Pattern {
+  test(text: string, steps: Steps): boolean;
+}
+
+export function takeSteps(steps: Steps, count = 1): void {
+  steps.left -= count;
+  if (steps.left < 0) throw new TooManySteps("the check needs too many steps");
+}
+
+/** Parts of a pattern, with the copies that counts such as `{1,2000}` make. */
+const MOST_PARTS = 10_000;
+const MOST_NESTED_GROUPS = 50;
+
+type Node =
+  | { kind: "character"; takes: (codePoint: number) => boolean; next: number }
+  | { kind: "split"; next: number; other: number }
+  | { kind: "assertion"; sign: "^" | "$" | "\\b" | "\\B"; next: number }
+  | { kind: "lookahead"; negated: boolean; inner: number; next: number }
+  | { kind: "match" };
+
+/**
+ * Compiles a pattern of JSON Schema (ECMAScript with the flag `u`) for an engine that never backtracks: patterns come from callers,
+ * and one such as `(a+)+$` keeps the built-in engine busy for years. Throws with a reason for what is no pattern, and for what
+ * such an engine cannot match: back references, look-behind, modifiers.
+ */
+export function compilePattern(source: string): Pattern {
+  try {
+    RegExp(source, "u");
+  } catch {
+    throw new Error("is not a valid regular expression (ECMAScript, flag u)");
+  }
+  const program: Program = { nodes: [], parts: 0 };
+  const start = build(parse(source), program, add(program, { kind: "match" }));
+  const { nodes } = program;
+  return { test: (text, steps) => search(nodes, start, text, steps) };
+}
+
+type Tree =
+  | { kind: "character"; takes: (codePoint: number) => boolean }
+  | { kind: "assertion"; sign: "^" | "$" | "\\b" | "\\B" }
+  | { kind: "lookahead"; negated: boolean; inner: Tree }
+  | { kind: "sequence"; parts: Tree[] }
+  | { kind: "choice"; options: Tree[] }
+  | { kind: "repeat"; inner: Tree; min: number; max: number };
+
+const ATOM =
+  /\\u\{[0-9a-f]+\}|\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}|\\u[0-9a-f]{4}|\\x[0-9a-f]{2}|\\c[a-z]|\\p\{[^}]*\}|\\[^1-9kbpuxc]|\[(?:\\.|[^\]\\])*\]|[^\\^$*+?()[\]{}|]/isuy;
+const QUANTIFIER = /([*+?]|\{(\d+)(,(\d*))?\})\??/uy;
+const GROUP = /\((?:\?(?:(:)|(=)|(!)|<[^=!][^>]*>))?/uy;
+
+/** Reads a pattern that is known to be valid. */
+function parse(source: string): Tree {
+  let at = 0;
+  const take = (expression: RegExp): RegExpExecArray | null => {
+    expression.lastIndex = at;
+    const found = expression.exec(source);
+    if (found) at += found[0].length;
+    return found;
+  };
+
+  function choice(depth: number): Tree {
+    if (depth > MOST_NESTED_GROUPS) throw new Error(`nests more than ${MOST_NESTED_GROUPS} groups`);
+    const options = [sequence(depth)];
+    while (source[at] === "|") {
+      at++;
+      options.push(sequence(depth));
+    }
+    return options.length === 1 ? options[0]! : { kind: "choice", options };
+  }
+
+  function sequence(depth: number): Tree {
+    const parts: Tree[] = [];
+    while (at < source.length && source[at] !== "|" && source[at] !== ")") parts.push(quantified(term(depth)));
+    return { kind: "sequence", parts };
+  }
+
+  function quantified(inner: Tree): Tree {
+    const found = take(QUANTIFIER);
+    if (!found) return inner;
+    const [, sign, least = "0", range, most = ""] = found;
+    if (sign === "*") return { kind: "repeat", inner, min: 0, max: Infinity };
+    if (sign === "+") return { kind: "repeat", inner, min: 1, max: Infinity };
+    if (sign === "?") return { kind: "repeat", inner, min: 0, max: 1 };
+    const min = Number(least);
+    return { kind: "repeat", inner, min, max: range === undefined ? min : most === "" ? Infinity : Number(most) };
+  }
+
+  function term(depth: number): Tree {
+    const sign = source[at]!;
+    if (sign === "^" || sign === "$") {
+      at++;
+      return { kind: "assertion", sign };
+    }
+    const boundary = source.slice(at, at + 2);
+    if (boundary === "\\b" || boundary === "\\B") {
+      at += 2;
+      return { kind: "assertion", sign: boundary };
+    }
+    if (sign === "(") return group(depth);
+    const atom = take(ATOM)?.[0];
+    if (atom === undefined) throw new Error("holds a back reference, which cannot be matched in bounded time");
+    return { kind: "character", takes: characterTest(atom) };
+  }
+
+  function group(depth: number): Tree {
+    const found = take(GROUP);
+    if (!found || source[at] === "?")
+      throw new Error("holds a look-behind or a modifier, which cannot be matched in bounded time");
+    const inner = choice(depth + 1);
+    at++;
+    const negated = found[3] !== undefined;
+    return found[2] !== undefined || negated ? { kind: "lookahead", negated, inner } : inner;
+  }
+
+  return choice(0);
+}
+
+/** The built-in engine judges single characters: it knows every class, and cannot backtrack on them. */
+function characterTest(atom: string): (codePoint: number) => boolean {
+  const expression = new RegExp(`^${atom}$`, "u");
+  const ascii: (boolean | undefined)[] = [];
+  return (codePoint) => {
+    if (codePoint >= 128) return expression.test(String.fromCodePoint(codePoint));
+    return (ascii[codePoint] ??= expression.test(String.fromCodePoint(codePoint)));
+  };
+}
+
+interface Program {
+  nodes: Node[];
+  /** Parts built so far: an empty group makes no node, and can be repeated as often as any other. */
+  parts: number;
+}
+
+const add = ({ nodes }: Program, node: Node): number => nodes.push(node) - 1;
+
+/** Adds the nodes of `tree`, which go on at `next`, and gives the first of them. */
+function build(tree: Tree, program: Program, next: number): number {
+  if (++program.parts > MOST_PARTS) throw new Error("is too large; use smaller counts, or maxLength");
+  switch (tree.kind) {
+    case "character":
+    case "assertion":
+      return add(program, { ...tree, next });
+    case "lookahead":
+      return add(program, { ...tree, inner: build(tree.inner, program, add(program, { kind: "match" })), next });
+    case "sequence":
+      return tree.parts.reduceRight((after, part) => build(part, program, after), next);
+    case "choice":
+      return tree.options
+        .map((option) => build(option, program, next))
+        .reduceRight((other, first) => add(program, { kind: "split", next: first, other }));
+    case "repeat":
+      return repeat(tree, program, next);
+  }
+}
+
+function repeat({ inner, min, max }: Extract<Tree, { kind: "repeat" }>, program: Program, next: number): number {
+  let start = next;
+  if (max === Infinity) {
+    const loop = { kind: "split" as const, next, other: next };
+    start = add(program, loop);
+    loop.next = build(inner, program, start);
+  } else {
+    for (let i = min; i < max; i++)
+      start = add(program, { kind: "split", next: build(inner, program, start), other: next });
+  }
+  for (let i = 0; i < min; i++) start = build(inner, program, start);
+  return start;
+}
+
+const isWord = (codePoint: number | undefined): boolean =>
+  codePoint !== undefined && /^\w$/u.test(String.fromCodePoint(codePoint));
+
+/** Whether a match begins anywhere in `text`. */
+function search(nodes: readonly Node[], start: number, text: string, steps: Steps): boolean {
+  const lookaheads = new Map<string, boolean>();
+
+  /** Follows all ways at once; each node is entered once for each place of the text. */
+  function run(first: number, from: number, anchored: boolean): boolean {
+    let current: number[] = [];
+    takeSteps(steps, 1 + nodes.length / 16);
+    const entered = new Int32Array(nodes.length).fill(-1);
+    for (let at = from; ;) {
+      const waiting = at === from || !anchored ? [...current, first] : current;
+      const characters: number[] = [];
+      while (waiting.length > 0) {
+        const index = waiting.pop()!;
+        if (entered[index] === at) continue;
+        entered[index] = at;
+        takeSteps(steps);
+        const node = nodes[index]!;
+        if (node.kind === "match") return true;
+        if (node.kind === "character") characters.push(index);
+        else if (node.kind === "split") waiting.push(node.other, node.next);
+        else if (node.kind === "assertion" ? holds(node.sign, at) : looks(node, at) !== node.negated)
+          waiting.push(node.next);
+      }
+      const codePoint = text.codePointAt(at);
+      if (codePoint === undefined || (anchored && characters.length === 0)) return false;
+      current = [];
+      for (const index of characters) {
+        const node = nodes[index]!;
+        if (node.kind === "character" && node.takes(codePoint)) current.push(node.next);
+      }
+      at += codePoint > 0xffff ? 2 : 1;
+    }
+  }
+
+  function looks({ inner }: Extract<Node, { kind: "lookahead" }>, at: number): boolean {
+    const key = `${inner} ${at}`;
+    let found = lookaheads.get(key);
+    if (found === undefined) lookaheads.set(key, (found = run(inner, at, true)));
+    return found;
+  }
+
+  function holds(sign: "^" | "$" | "\\b" | "\\B", at: number): boolean {
+    if (sign === "^") return at === 0;
+    if (sign === "$") return at === text.length;
+    const before = at === 0 ? undefined : text.charCodeAt(at - 1);
+    const boundary = isWord(before) !== isWord(text.codePointAt(at));
+    return boundary === (sign === "\\b");
+  }
+
+  return run(start, 0, false);
+}

@@ -1,0 +1,176 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { compilePattern } from "../src/response-schema/pattern.ts";
+import { type JsonObject, type JsonValue, validateAnswer } from "../src/index.ts";
+
+const faults = (schema: JsonObject, value: JsonValue): string[] =>
+  validateAnswer(schema, value).map(({ path, message }) => `${path}: ${message}`);
+
+const member = (schema: JsonValue): JsonObject => ({ type: "object", properties: { v: schema } });
+const meets = (schema: JsonValue, value: JsonValue): boolean => faults(member(schema), { v: value }).length === 0;
+
+test("each fault is told with its place and the values", () => {
+  const schema = {
+    type: "object",
+    properties: {
+      orders: {
+        type: "array",
+        items: { type: "object", properties: { total: { type: "number", minimum: 0 } } },
+        minItems: 2,
+      },
+      status: { enum: ["open", "closed"] },
+    },
+    required: ["summary", "status"],
+    additionalProperties: false,
+  };
+  expect(faults(schema, { orders: [{ total: -1 }], status: "late", extra: 1 })).toEqual([
+    "summary: is required",
+    "orders: must have at least 2 items, but has 1",
+    "orders.0.total: must be at least 0",
+    'status: must be one of "open", "closed"',
+    "extra: is not a member of the schema",
+  ]);
+});
+
+test.each<[string, JsonValue, JsonValue[], JsonValue[]]>([
+  ["types", { type: ["integer", "null"] }, [1, 1.0, null], [1.5, "1", true, {}]],
+  ["const, whatever the order of members", { const: { a: 1, b: [2] } }, [{ b: [2], a: 1 }], [{ a: 1 }, 1]],
+  ["multiples of fractions", { multipleOf: 0.1 }, [0.3, 1.1, 0], [0.35]],
+  ["lengths in characters", { minLength: 2, maxLength: 2 }, ["💡💡", "ab"], ["💡", "abc"]],
+  ["tuples", { prefixItems: [{ type: "string" }], items: { type: "number" } }, [["a", 1], []], [[1], ["a", "b"]]],
+  ["contains", { contains: { const: 1 }, maxContains: 1 }, [[1, 2]], [[2], [1, 1]]],
+  [
+    "unique items",
+    { uniqueItems: true },
+    [[1, "1", { a: 1 }]],
+    [
+      [
+        { a: 1, b: 2 },
+        { b: 2, a: 1 },
+      ],
+    ],
+  ],
+  ["one of", { oneOf: [{ type: "integer" }, { minimum: 2 }] }, [1, 2.5], [3, 1.5]],
+  ["not", { not: { type: "string" } }, [1], ["a"]],
+  [
+    "conditions",
+    JSON.parse(
+      '{ "if": { "required": ["a"] }, "then": { "required": ["b"] }, "else": { "required": ["c"] } }',
+    ) as JsonValue,
+    [{ a: 1, b: 1 }, { c: 1 }],
+    [{ a: 1 }, {}],
+  ],
+  [
+    "dependents",
+    { dependentRequired: { a: ["b"] }, dependentSchemas: { c: { required: ["d"] } } },
+    [{ a: 1, b: 1 }, {}],
+    [{ a: 1 }, { c: 1 }],
+  ],
+  [
+    "patterns of names",
+    { patternProperties: { "^x-": { type: "number" } }, additionalProperties: false },
+    [{ "x-a": 1 }],
+    [{ "x-a": "1" }, { y: 1 }],
+  ],
+  ["names", { propertyNames: { maxLength: 2 } }, [{ ab: 1 }], [{ abc: 1 }]],
+  [
+    "what no part looked at",
+    { allOf: [{ properties: { a: true } }], unevaluatedProperties: false },
+    [{ a: 1 }],
+    [{ a: 1, b: 1 }],
+  ],
+  [
+    "names that every object inherits",
+    { properties: { toString: { type: "string" } }, required: ["toString"] },
+    [{ toString: "a" }],
+    [{}],
+  ],
+])("checks %s", (_, schema, valid, invalid) => {
+  for (const value of valid) expect([value, meets(schema, value)]).toEqual([value, true]);
+  for (const value of invalid) expect([value, meets(schema, value)]).toEqual([value, false]);
+});
+
+test("references are followed, to themselves too", () => {
+  const schema = {
+    type: "object",
+    properties: { tree: { $ref: "#/$defs/node" } },
+    $defs: { node: { type: "object", properties: { next: { $ref: "#/$defs/node" }, n: { type: "number" } } } },
+  };
+  expect(faults(schema, { tree: { next: { next: { n: 1 } } } })).toEqual([]);
+  expect(faults(schema, { tree: { next: { next: { n: "1" } } } })).toEqual([
+    "tree.next.next.n: must be number, but is string",
+  ]);
+});
+
+test("of a choice the faults of the one option of the value's type are told", () => {
+  const schema = member({ anyOf: [{ type: "null" }, { type: "object", required: ["id"] }] });
+  expect(faults(schema, { v: {} })).toEqual(["v.id: is required"]);
+});
+
+test("a schema whose choices multiply is given up after a number of steps", () => {
+  const $defs = Object.fromEntries(
+    Array.from({ length: 40 }, (_, i): [string, JsonObject] => [
+      `a${i}`,
+      i === 39 ? { type: "string" } : { anyOf: [{ $ref: `#/$defs/a${i + 1}` }, { $ref: `#/$defs/a${i + 1}` }] },
+    ]),
+  );
+  expect(faults({ ...member({ $ref: "#/$defs/a0" }), $defs }, { v: 1 })).toEqual([
+    ": cannot be checked within 500350 steps. Write a shorter or simpler value.",
+  ]);
+});
+
+test("a pattern that keeps a backtracking engine busy for years is answered", () => {
+  expect(meets({ pattern: "^(a+)+$" }, `${"a".repeat(5_000)}!`)).toBe(false);
+  expect(meets({ pattern: "^(a|a)*$" }, "a".repeat(5_000))).toBe(true);
+  expect(meets({ pattern: "^(?!.*\\.\\.)([a-z.]+)+@x$" }, `${"a.".repeat(2_000)}@x`)).toBe(true);
+});
+
+const PIECES = [
+  "a",
+  "b",
+  "[ab]",
+  "[^a]",
+  ".",
+  "\\w",
+  "\\d",
+  "\\u{61}",
+  "\\x62",
+  "\\p{L}",
+  "\\P{L}",
+  "é",
+  "💡",
+  "\\.",
+  "^",
+  "$",
+  "\\b",
+  "\\B",
+];
+const COUNTS = ["", "*", "+", "?", "{2}", "{1,}", "{0,2}", "*?"];
+
+const pattern = fc.letrec<{ tree: string }>((tie) => ({
+  tree: fc.oneof(
+    { maxDepth: 4, withCrossShrink: true },
+    fc.constantFrom(...PIECES),
+    fc.tuple(tie("tree"), fc.constantFrom(...COUNTS)).map(([inner, count]) => `(?:${inner})${count}`),
+    fc.tuple(tie("tree"), tie("tree")).map(([a, b]) => `${a}${b}`),
+    fc.tuple(tie("tree"), tie("tree")).map(([a, b]) => `(${a}|${b})`),
+    fc.tuple(fc.constantFrom("=", "!"), tie("tree")).map(([sign, inner]) => `(?${sign}${inner})`),
+    fc.tuple(fc.string({ unit: fc.constantFrom("x", "y") }), tie("tree")).map(([, inner]) => `(?<n>${inner})`),
+  ),
+})).tree;
+
+test("patterns match what the built-in engine matches", () => {
+  const texts = fc.string({ unit: fc.constantFrom("a", "b", "1", ".", " ", "\n", "é", "💡"), maxLength: 8 });
+  fc.assert(
+    fc.property(pattern, texts, (source, text) => {
+      let builtIn: RegExp;
+      try {
+        builtIn = new RegExp(source, "u");
+      } catch {
+        return; // two groups of one name
+      }
+      expect(compilePattern(source).test(text, { left: 1_000_000 })).toBe(builtIn.test(text));
+    }),
+    { numRuns: 2_000 },
+  );
+});
