@@ -32,10 +32,10 @@ export const anthropicWire: WireFormat = {
     for (const { block } of drafted) if (block["type"] === "tool_use") issued.set(str(block["id"]), content);
     const last = drafted.at(-1);
     if (turn.stop === "length" && last) last.json = last.json.slice(0, last.json.length / 2);
-    const { input, cachedInput, output } = { ...USAGE, ...turn.usage };
+    const { input, cachedInput, cacheWriteInput, output } = { ...USAGE, ...turn.usage };
     const usage = {
-      input_tokens: input - cachedInput,
-      cache_creation_input_tokens: 0,
+      input_tokens: input - cachedInput - cacheWriteInput,
+      cache_creation_input_tokens: cacheWriteInput,
       cache_read_input_tokens: cachedInput,
       output_tokens: 1,
     };

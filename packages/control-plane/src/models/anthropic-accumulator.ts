@@ -11,6 +11,8 @@ import type { WireParameters } from "./wire-parameters.ts";
 interface AnthropicUsage {
   input_tokens?: number | null;
   cache_creation_input_tokens?: number | null;
+  /** Parts of `cache_creation_input_tokens`. */
+  cache_creation?: { ephemeral_1h_input_tokens?: number } | null;
   cache_read_input_tokens?: number | null;
   output_tokens?: number | null;
 }
@@ -141,16 +143,19 @@ function append(block: JsonObject, member: string, text: string | undefined): vo
 
 /** Later counts replace earlier ones: they are cumulative. */
 function note(usage: AnthropicUsage, seen: AnthropicUsage | undefined): void {
-  for (const [name, count] of Object.entries(seen ?? {}))
-    if (typeof count === "number" || typeof count === "string") usage[name as keyof AnthropicUsage] = count as number;
+  for (const [name, count] of Object.entries(seen ?? {})) if (count !== null) Object.assign(usage, { [name]: count });
 }
 
 function total(usage: AnthropicUsage, warnings: string[]): TokenUsage {
   const count = (value: unknown): number => tokenCount(value, warnings);
   const cachedInput = count(usage.cache_read_input_tokens);
+  const cacheWriteInput = count(usage.cache_creation_input_tokens);
+  const hourCacheWriteInput = count(usage.cache_creation?.ephemeral_1h_input_tokens);
   return {
-    input: count(usage.input_tokens) + count(usage.cache_creation_input_tokens) + cachedInput,
+    input: count(usage.input_tokens) + cacheWriteInput + cachedInput,
     cachedInput,
+    cacheWriteInput,
+    ...(hourCacheWriteInput > 0 && { hourCacheWriteInput }),
     output: count(usage.output_tokens),
   };
 }

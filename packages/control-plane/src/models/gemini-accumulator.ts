@@ -161,6 +161,8 @@ function usageOf(usage: GeminiChunk["usageMetadata"], warnings: string[]): Token
   return {
     input: count(usage?.promptTokenCount) + count(usage?.toolUsePromptTokenCount),
     cachedInput: count(usage?.cachedContentTokenCount),
+    // Gemini caches on its own, charges nothing for it and reports no writes.
+    cacheWriteInput: 0,
     output: count(usage?.candidatesTokenCount) + count(usage?.thoughtsTokenCount),
   };
 }

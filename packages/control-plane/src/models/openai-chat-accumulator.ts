@@ -29,7 +29,7 @@ export interface ChatChunk {
   choices?: { index?: number; delta?: Delta | null; finish_reason?: string | null }[] | null;
   usage?: {
     prompt_tokens?: number;
-    prompt_tokens_details?: { cached_tokens?: number } | null;
+    prompt_tokens_details?: { cached_tokens?: number; cache_write_tokens?: number } | null;
     completion_tokens?: number;
   } | null;
   error?: { code?: string | number | null; type?: string; message?: string } | string | null;
@@ -63,7 +63,7 @@ export function chatAccumulator(options: {
   let [text, refusal, thought, model] = ["", "", "", options.model];
   let thoughtMember: "reasoning_content" | "reasoning" = "reasoning_content";
   let finish: string | undefined;
-  const usage = { input: 0, cachedInput: 0, output: 0 };
+  const usage = { input: 0, cachedInput: 0, cacheWriteInput: 0, output: 0 };
 
   function takeCall(delta: CallDelta): void {
     const { index = calls.length, id, function: part, type: _type, ...extra } = delta;
@@ -100,6 +100,7 @@ export function chatAccumulator(options: {
         const { prompt_tokens: input, prompt_tokens_details: details, completion_tokens: output } = chunk.usage;
         usage.input = tokenCount(input, options.warnings);
         usage.cachedInput = tokenCount(details?.cached_tokens, options.warnings);
+        usage.cacheWriteInput = tokenCount(details?.cache_write_tokens, options.warnings);
         usage.output = tokenCount(output, options.warnings);
       }
       const choice = chunk.choices?.[0];

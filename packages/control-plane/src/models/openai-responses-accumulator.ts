@@ -30,7 +30,7 @@ interface ResponseBody {
   incomplete_details?: { reason?: string } | null;
   usage?: {
     input_tokens?: number;
-    input_tokens_details?: { cached_tokens?: number } | null;
+    input_tokens_details?: { cached_tokens?: number; cache_write_tokens?: number } | null;
     output_tokens?: number;
   } | null;
 }
@@ -164,6 +164,7 @@ function usageOf({ usage }: ResponseBody, warnings: string[]): TokenUsage {
   return {
     input: tokenCount(usage?.input_tokens, warnings),
     cachedInput: tokenCount(usage?.input_tokens_details?.cached_tokens, warnings),
+    cacheWriteInput: tokenCount(usage?.input_tokens_details?.cache_write_tokens, warnings),
     output: tokenCount(usage?.output_tokens, warnings),
   };
 }

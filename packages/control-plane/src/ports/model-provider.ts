@@ -64,10 +64,15 @@ export interface ModelRequest {
  */
 export type ModelStop = "stop" | "calls" | "length" | "refused" | "pause" | "context_window" | "malformed";
 
-/** Tokens as the provider bills them; `input` includes `cachedInput`, `output` includes reasoning. */
+/** Tokens as the provider bills them; `input` includes `cachedInput` and `cacheWriteInput`, `output` includes reasoning. */
 export interface TokenUsage {
   input: number;
+  /** Read from the provider's cache. */
   cachedInput: number;
+  /** Written to the provider's cache. Absent where the provider reports no writes. */
+  cacheWriteInput?: number;
+  /** The part of `cacheWriteInput` that Claude keeps for an hour instead of 5 minutes. */
+  hourCacheWriteInput?: number;
   output: number;
 }
 

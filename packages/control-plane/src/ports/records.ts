@@ -1,5 +1,5 @@
 import type { CallOutcome, JsonObject, JsonValue, QueryResponse, RunStatus } from "@patchbay/protocol";
-import type { Message, ModelErrorKind } from "./model-provider.ts";
+import type { Message, ModelErrorKind, TokenUsage } from "./model-provider.ts";
 
 /** One function call that is wanted as it is, without a model. */
 export interface TrialCall {
@@ -78,7 +78,7 @@ export interface TurnRecord {
   step: number;
   /** The assistant message and, for a plan, the user message that follows it. */
   messages: Message[];
-  usage: { input: number; cachedInput: number; output: number };
+  usage: TokenUsage;
   costMicros: number;
   warnings: string[];
 }

@@ -9,10 +9,23 @@ export function nextHold(state: RunState): RunCommit["hold"] {
   return { step: state.turns.length, micros: mostOf(state, nextRequest(state, askingOf(state))) };
 }
 
-/** The most that a turn can cost, in micro-USD; 0 for those who do not pay. The rest goes back when the turn is stored. */
-export function mostOf({ run, model }: RunState, request: ModelRequest): number {
-  if (!run.request.charged) return 0;
-  return model.cost({ input: promptTokens(request), cachedInput: 0, output: request.maxTokens }) ?? 0;
+/** What is to be held for a turn, in micro-USD; 0 for those who do not pay. The rest goes back when the turn is stored. */
+export const mostOf = ({ run, model }: RunState, request: ModelRequest): number =>
+  run.request.charged ? (mostExpensive(model, request)?.micros ?? 0) : 0;
+
+/**
+ * The most that a turn can cost, in micro-USD; undefined for a model without a price. A provider may write the whole input to
+ * its cache or nothing of it, and an operator's price file may make either the dearer one.
+ */
+export function mostExpensive(
+  model: ChosenModel,
+  request: ModelRequest,
+): { micros: number; inputTokens: number } | undefined {
+  const inputTokens = promptTokens(request);
+  const usage = { input: inputTokens, cachedInput: 0, output: request.maxTokens };
+  const plain = model.cost(usage);
+  const written = model.cost({ ...usage, cacheWriteInput: inputTokens });
+  return plain === undefined || written === undefined ? undefined : { micros: Math.max(plain, written), inputTokens };
 }
 
 /** False for a model that an organisation which pays cannot use: its turns could not be charged. */

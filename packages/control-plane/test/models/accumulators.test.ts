@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { anthropicAccumulator, type AnthropicEvent } from "../../src/models/anthropic-accumulator.ts";
+import { createPrices } from "../../src/models/prices.ts";
 import { geminiAccumulator, type GeminiChunk } from "../../src/models/gemini-accumulator.ts";
 import { chatAccumulator, type ChatChunk } from "../../src/models/openai-chat-accumulator.ts";
 import { responsesAccumulator, type ResponsesEvent } from "../../src/models/openai-responses-accumulator.ts";
@@ -50,7 +51,7 @@ test("a compatible server may end a turn that calls with stop, send no usage and
     finish("stop"),
   );
 
-  expect(turn).toMatchObject({ stop: "calls", usage: { input: 0, cachedInput: 0, output: 0 } });
+  expect(turn).toMatchObject({ stop: "calls", usage: { input: 0, cachedInput: 0, cacheWriteInput: 0, output: 0 } });
 });
 
 test("what a gateway says beside a call goes back with it", () => {
@@ -82,12 +83,76 @@ test("odd counts of tokens become whole numbers, and a warning says so", () => {
   const counts = { prompt_tokens: "12", completion_tokens: -5, prompt_tokens_details: { cached_tokens: 1.4 } };
   const turn = chat({ ...finish("stop"), usage: counts as unknown as NonNullable<ChatChunk["usage"]> });
 
-  expect(turn?.usage).toEqual({ input: 12, cachedInput: 1, output: 0 });
+  expect(turn?.usage).toEqual({ input: 12, cachedInput: 1, cacheWriteInput: 0, output: 0 });
   expect(turn?.warnings).toEqual([
     'The provider reported "12" as a number of tokens, which was counted as 12.',
     "The provider reported 1.4 as a number of tokens, which was counted as 1.",
     "The provider reported -5 as a number of tokens, which was counted as 0.",
   ]);
+});
+
+/** Counts of a stream of claude-sonnet-5 with a prompt cache, recorded in July 2026. Only its first event splits the writes. */
+const CLAUDE_RECORDING: AnthropicEvent[] = [
+  {
+    type: "message_start",
+    message: {
+      model: "claude-sonnet-5",
+      usage: {
+        input_tokens: 2,
+        cache_creation_input_tokens: 3057,
+        cache_read_input_tokens: 0,
+        cache_creation: { ephemeral_1h_input_tokens: 0 },
+        output_tokens: 71,
+      },
+    },
+  },
+  { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
+  { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "The sum is **650**." } },
+  { type: "content_block_stop", index: 0 },
+  {
+    type: "message_delta",
+    delta: { stop_reason: "end_turn" },
+    usage: {
+      input_tokens: 6,
+      cache_creation_input_tokens: 3326,
+      cache_read_input_tokens: 6267,
+      output_tokens: 198,
+    },
+  },
+  { type: "message_stop" },
+];
+
+test("Claude's writes to its cache are counted and charged apart from what it reads", () => {
+  const usage = claude(...CLAUDE_RECORDING)!.usage;
+
+  expect(usage).toEqual({ input: 9599, cachedInput: 6267, cacheWriteInput: 3326, output: 198 });
+  expect(createPrices().cost("claude-sonnet-5", usage)).toBe(Math.ceil(6 * 2 + 6267 * 0.2 + 3326 * 2.5 + 198 * 10));
+});
+
+test("what Claude writes to its cache for an hour is counted apart", () => {
+  const writes = { cache_creation_input_tokens: 1200, cache_creation: { ephemeral_1h_input_tokens: 1000 } };
+  const turn = claude(
+    { type: "message_start", message: { usage: { input_tokens: 100, ...writes } } },
+    { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 50 } },
+    { type: "message_stop" },
+  );
+
+  expect(turn?.usage).toEqual({
+    input: 1300,
+    cachedInput: 0,
+    cacheWriteInput: 1200,
+    hourCacheWriteInput: 1000,
+    output: 50,
+  });
+});
+
+/** Counts of gpt-5.6-sol, first call of a prompt of 3,210 tokens, recorded in July 2026. */
+test("OpenAI's writes to its cache are counted and charged", () => {
+  const recorded = { input_tokens: 3210, input_tokens_details: { cached_tokens: 0, cache_write_tokens: 3207 } };
+  const { turn } = responses({ type: "response.completed", response: { usage: { ...recorded, output_tokens: 40 } } });
+
+  expect(turn?.usage).toEqual({ input: 3210, cachedInput: 0, cacheWriteInput: 3207, output: 40 });
+  expect(createPrices().cost("gpt-5.6-sol", turn!.usage)).toBe(Math.ceil(3 * 4 + 3207 * 5 + 40 * 20));
 });
 
 test("a chunk with an error ends the turn, also where the server puts a status into it", () => {

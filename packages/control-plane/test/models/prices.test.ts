@@ -12,6 +12,39 @@ test("cached input costs as much as fresh where no price is known for it", () =>
   expect(createPrices().cost("claude-haiku-5-5", usage)).toBe(150);
 });
 
+test.each([
+  ["claude-sonnet-5-5", 2 * 1.25],
+  ["anthropic/claude-opus-5-5", 4 * 1.25],
+  ["gpt-6.1-terra", 1 * 1.25],
+  ["gpt-5.6-sol", 4 * 1.25],
+  ["claude-3-haiku", 0.3],
+  ["gpt-5.5", 5],
+  ["gpt-4.1-mini", 0.4],
+  ["gemini-3.8-flash", 0.75],
+])("input that %s writes to its cache costs %d USD per million tokens", (model, dollars) => {
+  const written = { input: 1_000_000 / 8, cachedInput: 0, cacheWriteInput: 1_000_000 / 8, output: 0 };
+
+  expect(createPrices().cost(model, written)).toBe((dollars * 1_000_000) / 8);
+});
+
+test("what Claude keeps for an hour costs twice the input, and the rest of the writes a quarter more", () => {
+  const written = { input: 1000, cachedInput: 0, cacheWriteInput: 1000, hourCacheWriteInput: 400, output: 0 };
+
+  expect(createPrices().cost("claude-opus-5-5", written)).toBe(600 * 5 + 400 * 8);
+});
+
+test("a write to the cache of a long input has the price of long input", () => {
+  const written = { input: 300_000, cachedInput: 0, cacheWriteInput: 300_000, output: 0 };
+
+  expect(createPrices().cost("gpt-6.1-terra", written)).toBe(300_000 * 2 * 1.25);
+});
+
+test("parts that exceed the input are cut to it", () => {
+  const odd = { input: 100, cachedInput: 80, cacheWriteInput: 80, hourCacheWriteInput: 90, output: 0 };
+
+  expect(createPrices().cost("claude-opus-5-5", odd)).toBe(Math.ceil(80 * 0.2 + 20 * 8));
+});
+
 test("a long input has its own price for the whole turn", () => {
   const long = { input: 300_000, cachedInput: 0, output: 100 };
 
@@ -67,11 +100,15 @@ test("a file in litellm's form is taken too", () => {
       input_cost_per_token: 1e-6,
       output_cost_per_token: 2e-6,
       cache_read_input_token_cost: 5e-7,
+      cache_creation_input_token_cost: 3e-6,
+      cache_creation_input_token_cost_above_1hr: 4e-6,
       mode: "chat",
     },
   });
 
   expect(prices.cost("llama-4", usage)).toBe(600 + 200 + 200);
+  const written = { input: 100, cachedInput: 0, cacheWriteInput: 100, hourCacheWriteInput: 50, output: 0 };
+  expect(prices.cost("llama-4", written)).toBe(50 * 3 + 50 * 4);
 });
 
 test("a file in no known form is refused with what it needs", () => {
