@@ -77,6 +77,7 @@ describe("data members", () => {
             inputTokens: expect.any(Number),
             outputTokens: expect.any(Number),
             cachedInputTokens: expect.any(Number),
+            cacheWriteInputTokens: expect.any(Number),
             costUsd: expect.any(Number),
           },
         },

@@ -36,7 +36,7 @@ test("threadId is always a thread that can be continued, also after a run that w
 
 test("extensions: runId, sessionId (when sent), code (when success is false), warnings (when there are any), usage", async () => {
   await using system = await startDesk(
-    scriptFor({ text: "Hello.", usage: { input: 100, cachedInput: 40, output: 9 } }),
+    scriptFor({ text: "Hello.", usage: { input: 100, cachedInput: 40, cacheWriteInput: 50, output: 9 } }),
   );
 
   const plain = await system.query("hi");
@@ -51,6 +51,7 @@ test("extensions: runId, sessionId (when sent), code (when success is false), wa
     inputTokens: 100,
     outputTokens: 9,
     cachedInputTokens: 40,
+    cacheWriteInputTokens: 50,
     costUsd: expect.any(Number),
   });
   expect(plain.usage.costUsd).toBeGreaterThan(0);
@@ -62,9 +63,14 @@ test("extensions: runId, sessionId (when sent), code (when success is false), wa
 test("usage is the sum over the run's turns", async () => {
   await using system = await startDesk((request) => ({
     ...(request.step === 0 ? { calls: [{ name: "look_up", arguments: { id: "1" } }] } : { text: "Done." }),
-    usage: { input: 10, cachedInput: 4, output: 3 },
+    usage: { input: 10, cachedInput: 4, cacheWriteInput: 5, output: 3 },
   }));
-  expect((await system.query("hi")).usage).toMatchObject({ inputTokens: 20, cachedInputTokens: 8, outputTokens: 6 });
+  expect((await system.query("hi")).usage).toMatchObject({
+    inputTokens: 20,
+    cachedInputTokens: 8,
+    cacheWriteInputTokens: 10,
+    outputTokens: 6,
+  });
 });
 
 describe("toolInteractions", () => {

@@ -165,7 +165,7 @@ test("GET /agents/{agent_id}/runs/{run_id} -> { runId, threadId, status, started
     startedAt: null,
     finishedAt: null,
     requestId: queued.headers.get("X-Request-Id"),
-    usage: { inputTokens: 0, outputTokens: 0, cachedInputTokens: 0, costUsd: 0 },
+    usage: { inputTokens: 0, outputTokens: 0, cachedInputTokens: 0, cacheWriteInputTokens: 0, costUsd: 0 },
   });
   const running = await runOf(system, stream.runId);
   expect(running).toMatchObject({ status: "running", finishedAt: null });

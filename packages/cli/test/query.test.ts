@@ -4,7 +4,7 @@ import { events, json, startFakeService } from "./support/fake-service.ts";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-const usage = { inputTokens: 1, outputTokens: 2, cachedInputTokens: 0, costUsd: 0 };
+const usage = { inputTokens: 1, outputTokens: 2, cachedInputTokens: 0, cacheWriteInputTokens: 0, costUsd: 0 };
 const answer = {
   success: true,
   response: "Two orders are late.",

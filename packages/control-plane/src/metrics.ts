@@ -52,7 +52,7 @@ export function createMetrics(): Metrics & MetricsPage {
   });
   const tokens = new Counter({
     name: "patchbay_tokens_total",
-    help: "Tokens billed by providers; input includes cached_input",
+    help: "Tokens billed by providers; input includes cached_input and cache_write_input",
     labelNames: ["provider", "kind"],
     registers,
   });
@@ -90,9 +90,10 @@ export function createMetrics(): Metrics & MetricsPage {
     accessDisagreed: () => disagreements.inc(),
     accessWidened: () => widenings.inc(),
     modelTurn: (provider, outcome) => turns.inc({ provider, outcome }),
-    tokensUsed(provider, { input, cachedInput, output }) {
+    tokensUsed(provider, { input, cachedInput, cacheWriteInput = 0, output }) {
       tokens.inc({ provider, kind: "input" }, input);
       tokens.inc({ provider, kind: "cached_input" }, cachedInput);
+      tokens.inc({ provider, kind: "cache_write_input" }, cacheWriteInput);
       tokens.inc({ provider, kind: "output" }, output);
     },
     runtimeConnected: () => runtimes.inc(),

@@ -10,7 +10,7 @@ test("what was recorded is read in Prometheus's form", async () => {
   metrics.callEnded("denied");
   metrics.accessWidened();
   metrics.modelTurn("openai", "rate_limited");
-  metrics.tokensUsed("openai", { input: 10, cachedInput: 4, output: 3 });
+  metrics.tokensUsed("openai", { input: 10, cachedInput: 4, cacheWriteInput: 2, output: 3 });
   metrics.runtimeConnected();
   metrics.runtimeConnected();
   metrics.runtimeDisconnected();
@@ -32,6 +32,7 @@ test("what was recorded is read in Prometheus's form", async () => {
       'patchbay_function_calls_total{outcome="denied"} 1',
       'patchbay_model_turns_total{provider="openai",outcome="rate_limited"} 1',
       'patchbay_tokens_total{provider="openai",kind="cached_input"} 4',
+      'patchbay_tokens_total{provider="openai",kind="cache_write_input"} 2',
       "patchbay_access_widened_total 1",
       "patchbay_runtimes_connected 1",
       "patchbay_streams_open 1",

@@ -15,11 +15,14 @@ export const ToolCall = z.object({
 });
 export type ToolCall = z.infer<typeof ToolCall>;
 
-/** Sums over the model turns of one run. `inputTokens` include the cached ones. */
+/** Sums over the model turns of one run. `inputTokens` counts all input, also what is read from and written to a cache. */
 export const Usage = z.object({
   inputTokens: z.number(),
   outputTokens: z.number(),
+  /** The part of `inputTokens` that the provider read from its cache. */
   cachedInputTokens: z.number(),
+  /** The part of `inputTokens` that the provider wrote to its cache. Answers of earlier versions do not have it. */
+  cacheWriteInputTokens: z.number().default(0),
   costUsd: z.number(),
 });
 export type Usage = z.infer<typeof Usage>;

@@ -143,6 +143,6 @@ function failureOf(
   toolInteractions: ToolCall[],
   executionTimeMs: number,
 ): QueryResponse {
-  const usage = { inputTokens: 0, outputTokens: 0, cachedInputTokens: 0, costUsd: 0 };
+  const usage = { inputTokens: 0, outputTokens: 0, cachedInputTokens: 0, cacheWriteInputTokens: 0, costUsd: 0 };
   return { success: false, response: "", executionTimeMs, toolInteractions, ...failure, usage };
 }

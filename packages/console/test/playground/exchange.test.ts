@@ -9,7 +9,7 @@ type AnyEvent = RunEvent | LiveEvent;
 const told = (...events: AnyEvent[]) =>
   events.reduce((before, event, at) => tell(before, { event, seq: at, raw: `data: ${at}`, atMs: at }), NOTHING_TOLD);
 
-const usage = { inputTokens: 3, outputTokens: 4, cachedInputTokens: 0, costUsd: 0.5 };
+const usage = { inputTokens: 3, outputTokens: 4, cachedInputTokens: 0, cacheWriteInputTokens: 0, costUsd: 0.5 };
 const ids = { threadId: "thr_1", runId: "run_1" };
 const toolCall: AnyEvent = { type: "toolCall", toolName: "find", toolCallId: "c1", parameters: { id: 1 } };
 

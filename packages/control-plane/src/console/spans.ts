@@ -93,6 +93,7 @@ export function turnSpan(parts: ShownParts, turn: TimedTurn, stretch: Stretch, e
       model,
       inputTokens: usage.input,
       cachedInputTokens: usage.cachedInput,
+      cacheWriteInputTokens: usage.cacheWriteInput ?? 0,
       outputTokens: usage.output,
       costUsd: costMicros / 1_000_000,
       ...(isPlan(turn) && { plan: true }),

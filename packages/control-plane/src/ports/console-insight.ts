@@ -38,6 +38,7 @@ export interface ModelFigures {
   turns: number;
   inputTokens: number;
   cachedInputTokens: number;
+  cacheWriteInputTokens: number;
   outputTokens: number;
   costMicros: number;
   /** Cost in each bucket. */

@@ -105,6 +105,7 @@ export function usageOf(turns: readonly TurnRecord[]): Usage {
     inputTokens: sum((turn) => turn.usage.input),
     outputTokens: sum((turn) => turn.usage.output),
     cachedInputTokens: sum((turn) => turn.usage.cachedInput),
+    cacheWriteInputTokens: sum((turn) => turn.usage.cacheWriteInput ?? 0),
     costUsd: sum((turn) => turn.costMicros) / 1_000_000,
   };
 }

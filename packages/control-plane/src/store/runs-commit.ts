@@ -180,6 +180,7 @@ async function insertTurn(trx: Engine, run: Owner, turn: NonNullable<RunCommit["
   const spending = {
     input_tokens: turn.usage.input,
     cached_input_tokens: turn.usage.cachedInput,
+    cache_write_input_tokens: turn.usage.cacheWriteInput ?? 0,
     output_tokens: turn.usage.output,
     cost_micros: turn.costMicros,
   };

@@ -43,7 +43,7 @@ export function runReads(
     async outline(runId) {
       const turns = await db
         .selectFrom("turns")
-        .select(["step", "input_tokens", "cached_input_tokens", "output_tokens", "cost_micros"])
+        .select(SPENDING_COLUMNS)
         .where("run_id", "=", runId)
         .orderBy("step")
         .execute();
@@ -142,15 +142,26 @@ export function toTurnRecord(row: Schema["turns"]): TurnRecord {
   return { ...spendingOf(row), messages: fromJson(row.messages), warnings: fromJson(row.warnings) };
 }
 
-type SpendingRow = Pick<
-  Schema["turns"],
-  "step" | "input_tokens" | "cached_input_tokens" | "output_tokens" | "cost_micros"
->;
+const SPENDING_COLUMNS = [
+  "step",
+  "input_tokens",
+  "cached_input_tokens",
+  "cache_write_input_tokens",
+  "output_tokens",
+  "cost_micros",
+] as const satisfies readonly (keyof Schema["turns"])[];
+
+type SpendingRow = Pick<Schema["turns"], (typeof SPENDING_COLUMNS)[number]>;
 
 function spendingOf(row: SpendingRow): Pick<TurnRecord, "step" | "usage" | "costMicros"> {
   return {
     step: row.step,
-    usage: { input: row.input_tokens, cachedInput: row.cached_input_tokens, output: row.output_tokens },
+    usage: {
+      input: row.input_tokens,
+      cachedInput: row.cached_input_tokens,
+      cacheWriteInput: row.cache_write_input_tokens,
+      output: row.output_tokens,
+    },
     costMicros: row.cost_micros,
   };
 }

@@ -139,6 +139,8 @@ export interface Schema {
 export interface Spending {
   input_tokens: number;
   cached_input_tokens: number;
+  /** 0 also for turns of versions that did not note it. */
+  cache_write_input_tokens: number;
   output_tokens: number;
   cost_micros: number;
   created_at: number;

@@ -164,6 +164,7 @@ function resultOf(ids: Ids, plan: Plan, spent: ReturnType<typeof steps>, executi
       inputTokens: sum((turn) => turn.input_tokens),
       outputTokens: sum((turn) => turn.output_tokens),
       cachedInputTokens: sum((turn) => turn.cached_input_tokens),
+      cacheWriteInputTokens: sum((turn) => turn.cache_write_input_tokens),
       costUsd: sum((turn) => turn.cost_micros) / 1_000_000,
     },
   };

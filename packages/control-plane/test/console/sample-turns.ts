@@ -88,6 +88,7 @@ export function steps(ids: Ids, plan: Plan, draw: () => number, i: number, at: n
       warnings: "[]",
       input_tokens: input,
       cached_input_tokens: step * 1_000,
+      cache_write_input_tokens: 500,
       output_tokens: 60 + Math.floor(draw() * 200),
       cost_micros: plan.provider === "trial" ? 0 : 900 + Math.floor(draw() * 4_000),
       created_at: made.end,

@@ -45,6 +45,7 @@ for (const [engine, open] of Object.entries(ENGINES))
     const ofRole = await analytics.queries({ orgId: "org_1", role: "clerk", ...range }, buckets);
     expect(ofRole).toMatchObject({
       totals: { succeeded: 1, inputTokens: 7, costMicros: 5 },
+      models: [{ inputTokens: 7, cacheWriteInputTokens: 0 }],
       functions: [{ calls: 3 }],
     });
     expect((await functions.sets("org_1", "agt_1", { limit: 9 })).items).toMatchObject([

@@ -29,6 +29,7 @@ export const Analytics = z.object({
       turns: z.number(),
       inputTokens: z.number(),
       cachedInputTokens: z.number(),
+      cacheWriteInputTokens: z.number(),
       outputTokens: z.number(),
       costUsd: z.number(),
       /** Cost in each bucket. */

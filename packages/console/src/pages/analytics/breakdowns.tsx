@@ -102,6 +102,12 @@ const MODEL_COLUMNS: Column<Model>[] = [
     from: "md",
     cell: ({ cachedInputTokens, inputTokens }) => formatShare(cachedInputTokens, inputTokens),
   },
+  {
+    head: "To cache",
+    align: "end",
+    from: "md",
+    cell: ({ cacheWriteInputTokens, inputTokens }) => formatShare(cacheWriteInputTokens, inputTokens),
+  },
   { head: "Tokens out", align: "end", from: "md", cell: ({ outputTokens }) => <Count value={outputTokens} short /> },
   { head: "Cost", align: "end", cell: ({ costUsd }) => <Money usd={costUsd} /> },
 ];

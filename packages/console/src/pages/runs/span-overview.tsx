@@ -62,8 +62,7 @@ function Refusal({ span: { state, rule, why, code, errorMessage } }: { span: Spa
 
 /** Of the attributes those that people ask for; the rest stand in their own tab. */
 function attributeFacts({ attributes }: Span): Fact[] {
-  const { role, provider, model, inputTokens, cachedInputTokens, outputTokens, costUsd, runtime, attempts, withheld } =
-    attributes;
+  const { role, provider, model, inputTokens, outputTokens, costUsd, runtime, attempts, withheld } = attributes;
   const facts: Fact[] = [];
   const add = (name: string, known: boolean, value: ReactNode) => known && facts.push([name, value]);
   add("Role", typeof role === "string", role);
@@ -73,13 +72,8 @@ function attributeFacts({ attributes }: Span): Fact[] {
       "Tokens",
       <>
         <Count value={inputTokens} /> in
-        {typeof cachedInputTokens === "number" && cachedInputTokens > 0 && (
-          <>
-            {" "}
-            (<Count value={cachedInputTokens} /> cached)
-          </>
-        )}
-        , <Count value={outputTokens} /> out
+        <PartOfInput tokens={attributes["cachedInputTokens"]} what="from cache" />
+        <PartOfInput tokens={attributes["cacheWriteInputTokens"]} what="to cache" />, <Count value={outputTokens} /> out
       </>,
     ]);
   if (typeof costUsd === "number") facts.push(["Cost", <Money usd={costUsd} />]);
@@ -87,6 +81,16 @@ function attributeFacts({ attributes }: Span): Fact[] {
   add("Attempts", typeof attempts === "number", attempts);
   add("Withheld", Array.isArray(withheld), <span className="font-mono text-xs">{[withheld].flat().join(", ")}</span>);
   return facts;
+}
+
+function PartOfInput({ tokens, what }: { tokens: unknown; what: string }) {
+  if (typeof tokens !== "number" || tokens === 0) return null;
+  return (
+    <>
+      {" "}
+      (<Count value={tokens} /> {what})
+    </>
+  );
 }
 
 /** What a turn wrote, and what it asked for. */

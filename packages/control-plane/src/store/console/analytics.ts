@@ -72,6 +72,7 @@ function spentOnTurns({ db }: Engine, of: FiguresOf, buckets: Buckets) {
       sum(eb.ref("turns")).as("turns"),
       sum(eb.ref("input_tokens")).as("inputTokens"),
       sum(eb.ref("cached_input_tokens")).as("cachedInputTokens"),
+      sum(eb.ref("cache_write_input_tokens")).as("cacheWriteInputTokens"),
       sum(eb.ref("output_tokens")).as("outputTokens"),
       sum(eb.ref("cost_micros")).as("costMicros"),
     ])

@@ -39,6 +39,7 @@ export function createTally(buckets: number) {
     }
     ofModel.turns += row.turns;
     ofModel.cachedInputTokens += row.cachedInputTokens;
+    ofModel.cacheWriteInputTokens += row.cacheWriteInputTokens;
     ofModel.costsMicros[bucket]! += costMicros;
     made(roles, role, () => newRole(role)).costMicros += costMicros;
   }
@@ -79,6 +80,7 @@ const newModel = (provider: string, model: string, buckets: number): ModelFigure
   turns: 0,
   inputTokens: 0,
   cachedInputTokens: 0,
+  cacheWriteInputTokens: 0,
   outputTokens: 0,
   costMicros: 0,
   costsMicros: Array.from({ length: buckets }, () => 0),

@@ -47,7 +47,14 @@ export async function condenseUsage(engine: Engine, days: number, signal: AbortS
 }
 
 type Usage = Schema["usage"];
-const AMOUNTS = ["turns", "input_tokens", "cached_input_tokens", "output_tokens", "cost_micros"] as const;
+const AMOUNTS = [
+  "turns",
+  "input_tokens",
+  "cached_input_tokens",
+  "cache_write_input_tokens",
+  "output_tokens",
+  "cost_micros",
+] as const;
 
 /** Of one day, role and model there is one row. */
 function ofDay(turn: Usage): Usage {
@@ -65,6 +72,11 @@ async function addToDay({ db }: Pick<Engine, "db">, sum: Usage): Promise<void> {
         turns: eb("usage.turns", "+", eb.ref("excluded.turns")),
         input_tokens: eb("usage.input_tokens", "+", eb.ref("excluded.input_tokens")),
         cached_input_tokens: eb("usage.cached_input_tokens", "+", eb.ref("excluded.cached_input_tokens")),
+        cache_write_input_tokens: eb(
+          "usage.cache_write_input_tokens",
+          "+",
+          eb.ref("excluded.cache_write_input_tokens"),
+        ),
         output_tokens: eb("usage.output_tokens", "+", eb.ref("excluded.output_tokens")),
         cost_micros: eb("usage.cost_micros", "+", eb.ref("excluded.cost_micros")),
       })),

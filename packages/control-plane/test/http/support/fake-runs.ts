@@ -23,7 +23,7 @@ export interface FakeRun {
   until(condition: (run: FakeRun) => boolean): Promise<void>;
 }
 
-export const USAGE = { inputTokens: 1, outputTokens: 2, cachedInputTokens: 0, costUsd: 0 };
+export const USAGE = { inputTokens: 1, outputTokens: 2, cachedInputTokens: 0, cacheWriteInputTokens: 0, costUsd: 0 };
 
 export interface FakeRuns extends Runs {
   runs: Map<string, FakeRun>;

@@ -49,7 +49,7 @@ export function figureContract(place: MakePlace): void {
   test("tokens and cost are summed by model, by bucket and by role", async () => {
     await using world = await openWorld(place);
     const range = openRange(world);
-    const usage = { input: 100, cachedInput: 20, output: 10 };
+    const usage = { input: 100, cachedInput: 20, cacheWriteInput: 30, output: 10 };
     const clerk = await world.start({ request: sampleRequest({ role: "clerk" }) });
     const dear = { provider: "openai", model: "large", usage, costMicros: 500 };
     await world.store.runs.commit(clerk, { turn: sampleTurn(0, dear) });
@@ -70,6 +70,7 @@ export function figureContract(place: MakePlace): void {
         turns: 2,
         inputTokens: 200,
         cachedInputTokens: 40,
+        cacheWriteInputTokens: 60,
         outputTokens: 20,
         costMicros: 1_000,
         costsMicros: [500, 500],

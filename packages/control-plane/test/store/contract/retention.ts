@@ -41,7 +41,9 @@ export function retentionContract(place: MakePlace): void {
     await world.store.sweep({ days: 30, usageDays: 90 });
 
     expect(half).toEqual([{ turns: 2 }, { turns: 1 }, { turns: 1 }]);
-    expect(await world.place.rows("select turns, input_tokens from usage")).toEqual([{ turns: 4, input_tokens: 400 }]);
+    expect(await world.place.rows("select turns, input_tokens, cache_write_input_tokens from usage")).toEqual([
+      { turns: 4, input_tokens: 400, cache_write_input_tokens: 120 },
+    ]);
   });
 
   test("usage and credits of a run that is kept stay as they are, however old", async () => {

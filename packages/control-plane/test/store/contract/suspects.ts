@@ -103,7 +103,13 @@ export function suspectContract(place: MakePlace): void {
 
     expect(await world.store.runs.outline(run.runId)).toEqual({
       turns: [
-        { step: 0, messages: [], warnings: [], usage: { input: 100, cachedInput: 20, output: 10 }, costMicros: 7 },
+        {
+          step: 0,
+          messages: [],
+          warnings: [],
+          usage: { input: 100, cachedInput: 20, cacheWriteInput: 30, output: 10 },
+          costMicros: 7,
+        },
       ],
       calls: 2,
     });

@@ -147,7 +147,7 @@ export function sampleResult(run: Pick<RunRecord, "runId" | "threadId">, respons
     toolInteractions: [],
     errorMessage: "",
     runId: run.runId,
-    usage: { inputTokens: 1, outputTokens: 1, cachedInputTokens: 0, costUsd: 0 },
+    usage: { inputTokens: 1, outputTokens: 1, cachedInputTokens: 0, cacheWriteInputTokens: 0, costUsd: 0 },
   };
 }
 
@@ -158,7 +158,7 @@ export function sampleTurn(
   return {
     step,
     messages: [{ role: "assistant", text: "", calls: [{ id: "m1", name: "list_orders", arguments: "{}" }] }],
-    usage: { input: 100, cachedInput: 20, output: 10 },
+    usage: { input: 100, cachedInput: 20, cacheWriteInput: 30, output: 10 },
     costMicros: 0,
     warnings: [],
     provider: "offline",
