@@ -1,6 +1,7 @@
 import type { JsonValue, Manifest } from "@patchbay/protocol";
 import type { Span } from "@patchbay/protocol/console";
 import type { RunParts, TimedCall, TimedTurn } from "../ports/console-runs.ts";
+import { PLAN_REQUEST } from "../ports/model-provider.ts";
 import { refusalOf } from "../ports/refusal.ts";
 import { outcomeMembers } from "../run/answer.ts";
 import { payloadOf } from "./payload.ts";
@@ -126,7 +127,8 @@ const turnBar = ({ run }: RunParts, step: number, model: string, stretch: Stretc
 const turnId = (runId: string, step: number): string => `${runId}:turn:${step}`;
 
 /** A plan is followed by the word to go ahead. */
-export const isPlan = ({ messages }: TimedTurn): boolean => messages.length > 1;
+export const isPlan = ({ messages }: TimedTurn): boolean =>
+  messages[0]?.role === "user" && messages[0].text === PLAN_REQUEST;
 
 export function callSpan(parts: ShownParts, call: TimedCall, manifest: Manifest | undefined): Span {
   const { run } = parts;

@@ -75,6 +75,7 @@ function spansOf(parts: ShownParts, manifest: Manifest | undefined): Span[] {
 const UNUSABLE: ReadonlySet<RunErrorCode | undefined> = new Set<RunErrorCode>([
   "model_refused",
   "output_limit",
+  "output_invalid",
   "step_limit",
   "provider_error",
 ]);

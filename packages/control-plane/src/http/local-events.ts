@@ -58,6 +58,7 @@ function functionResult(event: Extract<RunEvent, { type: "toolResult" }>): Of<"f
 function finalResponse(event: Extract<RunEvent, { type: "finalResponse" }>): Of<"final_response"> {
   return {
     response: event.response,
+    ...(event.structured !== undefined && { structured: event.structured }),
     thread_id: event.threadId,
     run_id: event.runId,
     ...(event.sessionId !== undefined && { session_id: event.sessionId }),

@@ -16,14 +16,14 @@ export function parseQuery(body: unknown, alreadyWrong: readonly Fault[] = []): 
 
 /** What a body asks for that was read already. */
 export function askedBy(asked: QueryRequest): Asked {
-  const { query, threadId, sessionId, role, contextJson, analysisMode = false, llmConfig } = asked;
+  const { query, threadId, sessionId, role, contextJson, analysisMode = false, llmConfig, responseSchema } = asked;
   const maxTokens = llmConfig?.maxTokens ?? LIMITS.defaultMaxTokens;
   return {
     query: {
       query,
       analysisMode,
       maxTokens,
-      ...present({ threadId, sessionId, role, context: contextJson, llm: llmConfig }),
+      ...present({ threadId, sessionId, role, context: contextJson, llm: llmConfig, responseSchema }),
     },
     deltas: asked.includeDeltas ?? false,
   };
@@ -32,7 +32,16 @@ export function askedBy(asked: QueryRequest): Asked {
 /** Reads the body of the local variant, with the defaults of its reference client. */
 export function parseLocalQuery(body: unknown): Asked {
   const asked = parse(LocalQueryRequest, body, []);
-  const { query, thread_id, session_id, role = "user", context, analysis_mode = false, llm_config } = asked;
+  const {
+    query,
+    thread_id,
+    session_id,
+    role = "user",
+    context,
+    analysis_mode = false,
+    llm_config,
+    response_schema,
+  } = asked;
   const maxTokens = asked.max_tokens ?? llm_config?.maxTokens ?? LIMITS.localDefaultMaxTokens;
   if (context) requireSmall(context);
   return {
@@ -41,7 +50,13 @@ export function parseLocalQuery(body: unknown): Asked {
       analysisMode: analysis_mode,
       maxTokens,
       role,
-      ...present({ threadId: thread_id, sessionId: session_id, context, llm: llm_config }),
+      ...present({
+        threadId: thread_id,
+        sessionId: session_id,
+        context,
+        llm: llm_config,
+        responseSchema: response_schema,
+      }),
     },
     deltas: asked.include_deltas ?? false,
   };

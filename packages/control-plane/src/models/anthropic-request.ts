@@ -25,7 +25,7 @@ export interface AnthropicRequest {
 }
 
 export function anthropicRequest(request: ModelRequest): AnthropicRequest {
-  const { model, system, functions, maxTokens, toolChoice } = request;
+  const { model, system, functions, maxTokens } = request;
   const names = wireNames(functions);
   const parameters = wireParameters(functions);
   const can = anthropicCapabilities(model);
@@ -34,16 +34,21 @@ export function anthropicRequest(request: ModelRequest): AnthropicRequest {
   if (system !== "") body["system"] = system;
   if (functions.length > 0) {
     body["tools"] = tools(functions, names);
-    // Models that think refuse a forced choice, so these two are all there is.
-    body["tool_choice"] = { type: toolChoice };
   }
   // Thinking and a temperature exclude each other; who asked for a temperature gets it.
   if (temperature === undefined) Object.assign(body, thinking(can.thinking, maxTokens));
   else body["temperature"] = temperature;
+  if (functions.length > 0) body["tool_choice"] = choiceOf(request, names, "thinking" in body);
   body["messages"] = messages(request, names, parameters) as unknown as JsonObject[];
   const headers: Record<string, string> =
     temperature === undefined ? {} : { "anthropic-version": VERSION_WITH_TEMPERATURE };
   return { body, headers, warnings, names, parameters };
+}
+
+/** A request that asks for thinking and forces a call is refused. */
+function choiceOf({ toolChoice, respond }: ModelRequest, names: WireNames, thinks: boolean): JsonObject {
+  if (toolChoice !== "respond") return { type: toolChoice };
+  return respond && !thinks ? { type: "tool", name: names.toWire(respond.name) } : { type: "auto" };
 }
 
 function thinking(kind: "adaptive" | "budget" | "none", maxTokens: number): JsonObject {

@@ -32,7 +32,7 @@ export interface GeminiRequest {
 }
 
 export function geminiRequest(request: ModelRequest): GeminiRequest {
-  const { model, system, functions, maxTokens, toolChoice } = request;
+  const { model, system, functions, maxTokens } = request;
   const names = wireNames(functions);
   const can = geminiCapabilities(model);
   const { temperature, warnings } = settleTemperature(request, { takes: can.temperature, max: 2 });
@@ -46,9 +46,14 @@ export function geminiRequest(request: ModelRequest): GeminiRequest {
   if (system !== "") body.systemInstruction = { role: "system", parts: [{ text: system }] };
   if (functions.length > 0) {
     body.tools = [{ functionDeclarations: declarations(functions, names) }];
-    body.toolConfig = { functionCallingConfig: { mode: toolChoice === "none" ? "NONE" : "AUTO" } };
+    body.toolConfig = { functionCallingConfig: callingConfig(request, names) };
   }
   return { body, warnings, names };
+}
+
+function callingConfig({ toolChoice, respond }: ModelRequest, names: WireNames): JsonObject {
+  if (toolChoice === "respond" && respond) return { mode: "ANY", allowedFunctionNames: [names.toWire(respond.name)] };
+  return { mode: toolChoice === "none" ? "NONE" : "AUTO" };
 }
 
 const knownDeclarations = new WeakMap<readonly ModelFunction[], JsonObject[]>();

@@ -1,4 +1,4 @@
-import type { JsonObject } from "@patchbay/protocol";
+import type { JsonObject, JsonValue } from "@patchbay/protocol";
 import type { Message, ModelFunction, ModelRequest } from "../ports/model-provider.ts";
 import { openaiCapabilities } from "./capabilities.ts";
 import { argumentsText, fittingEcho, settleTemperature, userText } from "./neutral-request.ts";
@@ -16,7 +16,7 @@ export interface ChatRequest {
 }
 
 export function chatRequest(request: ModelRequest): ChatRequest {
-  const { model, system, functions, maxTokens, toolChoice, cacheKey } = request;
+  const { model, system, functions, maxTokens, cacheKey } = request;
   const names = wireNames(functions);
   const can = openaiCapabilities(model, "chat");
   const idle = can.chatWithoutReasoning && functions.length > 0;
@@ -33,13 +33,19 @@ export function chatRequest(request: ModelRequest): ChatRequest {
   };
   if (functions.length > 0) {
     body["tools"] = tools(functions, names);
-    body["tool_choice"] = toolChoice;
+    body["tool_choice"] = choiceOf(request, names, can.own);
   }
   if (idle) body["reasoning_effort"] = "none";
   // Compatible servers may refuse members they do not know.
   if (can.own) body["prompt_cache_key"] = cacheKey;
   if (temperature !== undefined) body["temperature"] = temperature;
   return { body, warnings, names };
+}
+
+/** Of the compatible servers, some refuse the choice of one function and some never end under it. */
+function choiceOf({ toolChoice, respond }: ModelRequest, names: WireNames, own: boolean): JsonValue {
+  if (toolChoice !== "respond") return toolChoice;
+  return own && respond ? { type: "function", function: { name: names.toWire(respond.name) } } : "auto";
 }
 
 const knownTools = new WeakMap<readonly ModelFunction[], JsonObject[]>();

@@ -18,7 +18,7 @@ export interface ResponsesRequest {
 }
 
 export function responsesRequest(request: ModelRequest): ResponsesRequest {
-  const { model, system, functions, maxTokens, toolChoice, cacheKey } = request;
+  const { model, system, functions, maxTokens, toolChoice, respond, cacheKey } = request;
   const names = wireNames(functions);
   const can = openaiCapabilities(model, "responses");
   const { temperature, warnings } = settleTemperature(request, { takes: can.temperature, max: 2 });
@@ -38,7 +38,8 @@ export function responsesRequest(request: ModelRequest): ResponsesRequest {
   if (system !== "") body["instructions"] = system;
   if (functions.length > 0) {
     body["tools"] = tools(functions, names);
-    body["tool_choice"] = toolChoice;
+    body["tool_choice"] =
+      toolChoice !== "respond" || !respond ? toolChoice : { type: "function", name: names.toWire(respond.name) };
   }
   if (can.reasoning) {
     body["reasoning"] = { summary: "auto" };

@@ -52,8 +52,13 @@ export interface ModelRequest {
   messages: readonly Message[];
   maxTokens: number;
   temperature?: number;
-  /** `none`: the functions stay declared (so that caches and thinking hold), but the model must answer in text. */
-  toolChoice: "auto" | "none";
+  /** The last of `functions`, whose call is the answer; absent where the answer is a text. */
+  respond?: ModelFunction;
+  /**
+   * `none`: the functions stay declared (so that caches and thinking hold), but the model must answer in text. `respond`: it must
+   * call `respond`; a wire that cannot force a call leaves the choice to the model.
+   */
+  toolChoice: "auto" | "none" | "respond";
   /** The same for all turns of a thread: a hint for prompt caches. */
   cacheKey: string;
 }

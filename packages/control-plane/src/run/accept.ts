@@ -5,7 +5,7 @@ import type { RunRecord } from "../ports/records.ts";
 import type { NewRun } from "../ports/run-store.ts";
 import { ServiceError } from "../ports/service-error.ts";
 import type { AccountStore, AuditStore, ThreadStore } from "../ports/stores.ts";
-import { effectiveRole, isUnknownRole, mayAct } from "./access.ts";
+import { effectiveRole, isUnknownRole, mayAct, visibleFunctions } from "./access.ts";
 import { failed } from "./answer.ts";
 import type { Caller, Query, RunHandle } from "./api.ts";
 import { refusedQuery, runEntry } from "./audit.ts";
@@ -17,6 +17,7 @@ import { systemText } from "./prompt.ts";
 import { insufficientCredits, RunFailure, sessionNotFound, unpricedModel } from "./run-failure.ts";
 import { tell, type RunDeps } from "./run-to-end.ts";
 import { createProgress, createState } from "./state.ts";
+import { respondName } from "./structured.ts";
 import { TRIAL, trialModel } from "./trial.ts";
 
 export interface AcceptDeps extends RunDeps {
@@ -168,6 +169,7 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
       llm,
       trial,
       requestId,
+      responseSchema,
     } = query;
     return {
       runId: newId("run"),
@@ -193,6 +195,7 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
         ...(role !== undefined && { role }),
         ...(llm?.temperature !== undefined && { temperature: llm.temperature }),
         ...(trial && { trial }),
+        ...(responseSchema && { responseSchema }),
       },
       ...(requestId !== undefined && { requestId }),
       ...(sessionId !== undefined && { sessionId }),
@@ -227,7 +230,11 @@ function completed(run: NewRun, checked: Checked, instructions: string, charged:
       told: prepared.told,
       provider: chosen.provider.name,
       model: chosen.model,
-      system: systemText(instructions, manifest.instructions),
+      system: systemText(
+        instructions,
+        manifest.instructions,
+        request.responseSchema && respondName(visibleFunctions(manifest, role)),
+      ),
       charged,
       warnings: [...request.warnings, ...prepared.warnings],
     },

@@ -1,4 +1,4 @@
-import type { OperatorLimits, QueryResponse, RunEvent, ToolCall, Usage } from "@patchbay/protocol";
+import type { JsonValue, OperatorLimits, QueryResponse, RunEvent, ToolCall, Usage } from "@patchbay/protocol";
 import type { CallRecord, RunRecord, TurnRecord } from "../ports/records.ts";
 import type { RunFailure } from "./run-failure.ts";
 import type { Progress } from "./state.ts";
@@ -14,15 +14,16 @@ const ANSWER_ROOM_BYTES = 524_288;
 
 export function answered(
   state: Progress,
-  response: string,
+  { text: response, structured }: { text: string; structured?: JsonValue },
   executionTimeMs: number,
   { runResultBytes }: Pick<OperatorLimits, "runResultBytes">,
 ): Ending {
   const { run } = state;
-  const roomBytes = runResultBytes + ANSWER_ROOM_BYTES - bytesOf(response);
+  const roomBytes = runResultBytes + ANSWER_ROOM_BYTES - bytesOf([response, structured]);
   const result: QueryResponse = {
     success: true,
     response,
+    ...(structured !== undefined && { structured }),
     errorMessage: "",
     ...common(run, executionTimeMs, state, roomBytes),
   };
@@ -43,12 +44,12 @@ export function failed(
   executionTimeMs: number,
   known?: { state: Progress; limits: Pick<OperatorLimits, "runResultBytes"> },
 ): Ending {
-  const { code, message } = failure;
+  const { code, message, response } = failure;
   const roomBytes = ANSWER_ROOM_BYTES + (known?.limits.runResultBytes ?? 0);
   return {
     result: {
       success: false,
-      response: "",
+      response,
       errorMessage: message,
       code,
       ...common(run, executionTimeMs, known?.state, roomBytes),

@@ -21,6 +21,8 @@ export interface Query {
   analysisMode: boolean;
   maxTokens: number;
   llm?: LlmConfig;
+  /** The JSON Schema that the answer meets, as `checkResponseSchema` takes it. */
+  responseSchema?: JsonObject;
   /** Ask for exactly this call instead of asking a model. No query endpoint sets it. */
   trial?: TrialCall;
   idempotency?: { key: string; bodyHash: string };

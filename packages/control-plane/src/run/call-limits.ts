@@ -9,7 +9,7 @@ const UNCOUNTED: ReadonlySet<CallErrorCode> = new Set(["denied", "invalid_argume
 /** Codes that only the control plane gives. */
 const OWN: ReadonlySet<CallErrorCode> = new Set(["call_limit", "repeated_call"]);
 /** Rules of failures that only the control plane gives; like any rule they are stored with the outcome. */
-export const NOT_RUN = { noRuntime: "no_runtime", notTaken: "not_taken" } as const;
+export const NOT_RUN = { noRuntime: "no_runtime", notTaken: "not_taken", answered: "answered" } as const;
 const NOT_RUN_RULES: ReadonlySet<string | undefined> = new Set(Object.values(NOT_RUN));
 const RUN_RESULTS = "run_results";
 

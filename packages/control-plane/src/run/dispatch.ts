@@ -61,6 +61,31 @@ export async function plan(
   { gateway, limits }: { gateway: FunctionGateway; limits: OperatorLimits },
   signal: AbortSignal,
 ): Promise<CallRecord[]> {
+  const records = checkCalls(state, step, calls, limits);
+  // Side by side: where no runtime is connected they wait for one together.
+  const allowed = records.filter(({ outcome }) => !outcome);
+  await Promise.all(allowed.map((record) => place(record, state.run, gateway, signal)));
+  return records;
+}
+
+const ANSWERED: CallOutcome = {
+  ok: false,
+  code: "cancelled",
+  message: "The function was not run: the model gave its answer in the same turn.",
+  rule: NOT_RUN.answered,
+};
+
+/** Calls next to the answer: recorded like any other, never run. */
+export function planNone(
+  state: RunState,
+  step: number,
+  calls: readonly ModelCall[],
+  limits: OperatorLimits,
+): CallRecord[] {
+  return checkCalls(state, step, calls, limits).map((record) => ({ outcome: ANSWERED, ...record }));
+}
+
+function checkCalls(state: RunState, step: number, calls: readonly ModelCall[], limits: OperatorLimits): CallRecord[] {
   const records: CallRecord[] = [];
   const counter = createCallCounter(state, limits);
   for (const [position, call] of calls.entries()) {
@@ -79,9 +104,6 @@ export async function plan(
     counter.add(record);
     records.push(record);
   }
-  // Side by side: where no runtime is connected they wait for one together.
-  const allowed = records.filter(({ outcome }) => !outcome);
-  await Promise.all(allowed.map((record) => place(record, state.run, gateway, signal)));
   return records;
 }
 

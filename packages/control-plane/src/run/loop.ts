@@ -1,15 +1,16 @@
-import { LIMITS, parseJson, type OperatorLimits, type RunEvent } from "@patchbay/protocol";
+import { LIMITS, parseJson, type JsonValue, type OperatorLimits, type RunEvent } from "@patchbay/protocol";
 import type { FunctionGateway } from "../ports/function-gateway.ts";
-import { ModelError, PLAN_GO_AHEAD, PLAN_REQUEST, type ModelTurn } from "../ports/model-provider.ts";
+import { ModelError, PLAN_GO_AHEAD, PLAN_REQUEST, type ModelCall, type ModelTurn } from "../ports/model-provider.ts";
 import type { CallRecord, TurnRecord } from "../ports/records.ts";
 import { callEntries } from "./audit.ts";
-import { calledEvents, plan, settle } from "./dispatch.ts";
+import { calledEvents, plan, planNone, settle } from "./dispatch.ts";
 import type { Journal, JournalEntry } from "./journal.ts";
 import { isEmpty, providerFailure } from "./model-turn.ts";
 import { askingOf } from "./request.ts";
 import { respond, type RespondDeps } from "./respond.ts";
 import { RunFailure } from "./run-failure.ts";
 import { callsOf, type RunState } from "./state.ts";
+import { fenced, judge, lastCallOf, type Verdict } from "./structured.ts";
 
 export interface LoopDeps extends RespondDeps {
   gateway: FunctionGateway;
@@ -23,6 +24,8 @@ export interface LoopDeps extends RespondDeps {
 /** What a run ends with: the answer's text, and its last turn, to be stored together with the end. */
 export interface Answer {
   text: string;
+  /** The value that meets the schema of the answer, where there is one. */
+  structured?: JsonValue;
   last: JournalEntry;
 }
 
@@ -43,8 +46,16 @@ export async function converse(state: RunState, deps: LoopDeps, signal: AbortSig
       await deps.journal.write(entryOf(state, { ...turn, calls: [] }, deps));
       throw failure;
     }
+    const verdict: Verdict = planning ? { kind: "other" } : judge(state, turn, asking);
     if (planning) await deps.journal.write(planEntry(state, turn, deps));
-    else if (turn.calls.length > 0) await runCalls(state, turn, deps, signal);
+    else if (verdict.kind === "answer")
+      return { text: fenced(verdict.value), structured: verdict.value, last: answerEntry(state, turn, verdict, deps) };
+    else if (verdict.kind === "again")
+      await deps.journal.write(againEntry(state, turn, { ...verdict, lastChance }, deps));
+    else if (verdict.kind === "failed") {
+      await deps.journal.write(answerEntry(state, turn, verdict, deps));
+      throw verdict.failure;
+    } else if (turn.calls.length > 0) await runCalls(state, turn, deps, signal);
     else if (turn.stop === "pause" && !lastChance) await deps.journal.write(entryOf(state, turn, deps));
     else return { text: turn.text, last: entryOf(state, turn, deps) };
   }
@@ -68,9 +79,10 @@ function unusable(state: RunState, turn: ModelTurn, planning: boolean, lastChanc
   if (turn.stop === "refused") return refused(turn);
   if (turn.stop === "malformed") return providerFailure(state.model, new ModelError("malformed", "unreadable call"));
   if (turn.stop === "context_window") return providerFailure(state.model, new ModelError("context_window", "too long"));
-  if (turn.stop === "length" && (turn.cutCall || turn.calls.length > 0 || isEmpty(turn)))
+  const unanswered = state.respond !== undefined && !planning;
+  if (turn.stop === "length" && (turn.cutCall || turn.calls.length > 0 || isEmpty(turn) || unanswered))
     return new RunFailure("output_limit", "The model's output was cut by maxTokens before it could be used");
-  if (turn.calls.length > 0 && lastChance && !planning)
+  if (turn.calls.length > 0 && lastChance && !planning && !answers(state, turn))
     return new RunFailure("step_limit", `The model still called functions after ${LIMITS.steps} steps`);
   if (!planning && isEmpty(turn) && (turn.stop !== "pause" || lastChance))
     return new RunFailure(
@@ -80,6 +92,9 @@ function unusable(state: RunState, turn: ModelTurn, planning: boolean, lastChanc
   if (turn.stop === "length" && !planning) state.warnings.add("The answer was cut by maxTokens");
   return undefined;
 }
+
+const answers = ({ respond }: RunState, { calls }: ModelTurn): boolean =>
+  calls.some(({ name }) => name === respond?.name);
 
 /** Longest reason of a refusal that a caller reads. */
 const REFUSAL_CHARS = 500;
@@ -107,7 +122,7 @@ function settleTurn(
 
 async function runCalls(state: RunState, turn: ModelTurn, deps: LoopDeps, signal: AbortSignal): Promise<void> {
   // Followers were shown this text as the beginning of an answer; with calls next to it, it is a thought.
-  if (turn.text !== "") deps.journal.live({ type: "deltaReset" });
+  if (turn.text !== "" && !state.respond) deps.journal.live({ type: "deltaReset" });
   const calls = await plan(state, state.turns.length, turn.calls, deps, signal);
   const entry = entryOf(state, turn, deps);
   state.calls.push(...calls);
@@ -132,6 +147,41 @@ function planEntry(state: RunState, turn: ModelTurn, deps: LoopDeps): JournalEnt
     messages.push({ role: "user", text: PLAN_GO_AHEAD });
   }
   return { ...entry, events: [...entry.events, ...spoken(turn)] };
+}
+
+/** A turn that gives its answer by a call: its text is a step of the reasoning, and calls next to the answer are not run. */
+function answerEntry(
+  state: RunState,
+  turn: ModelTurn,
+  { kind, besides }: { kind: string; besides: readonly ModelCall[] },
+  deps: LoopDeps,
+): JournalEntry {
+  const calls = planNone(state, state.turns.length, besides, deps.limits);
+  const names = [...new Set(calls.map(({ functionName }) => functionName))].join(", ");
+  const ignored = `The model answered in the turn in which it called ${names}. These calls were not run.`;
+  const warnings = [...(turn.warnings ?? []), ...(kind === "answer" && calls.length > 0 ? [ignored] : [])];
+  const entry = entryOf(state, { ...turn, warnings }, deps);
+  state.calls.push(...calls);
+  return {
+    ...entry,
+    events: [...entry.events, ...spoken(turn), ...calledEvents(calls)],
+    calls,
+    audit: calls.flatMap((call) => callEntries(state.run, call)),
+  };
+}
+
+/** A turn whose answer is asked for again: what it is asked with is stored with it. */
+function againEntry(
+  state: RunState,
+  turn: ModelTurn,
+  { lastChance, ...verdict }: Extract<Verdict, { kind: "again" }> & { lastChance: boolean },
+  deps: LoopDeps,
+): JournalEntry {
+  const entry = answerEntry(state, turn, verdict, deps);
+  const { messages } = state.turns.at(-1)!;
+  if (lastChance && state.respond) messages.unshift({ role: "user", text: lastCallOf(state.respond.name) });
+  messages.push(verdict.reply);
+  return entry;
 }
 
 /** What a model says beside its calls, or as its plan, is a step of its reasoning. */

@@ -2,6 +2,7 @@ import { LIMITS } from "@patchbay/protocol";
 import { PLAN_REQUEST, type Message, type ModelRequest } from "../ports/model-provider.ts";
 import { fit, sizeOf, withoutEcho } from "./compact.ts";
 import { ownMessages, type RunState } from "./state.ts";
+import { lastCallOf } from "./structured.ts";
 
 /** How a run's next turn is asked for. */
 export interface Asking {
@@ -21,8 +22,12 @@ export function askingOf(state: RunState): Asking {
 /** What a run's model is sent next. */
 export function nextRequest(state: RunState, { planning, lastChance }: Asking): ModelRequest {
   const messages = conversation(state);
+  const { respond } = state;
   if (planning) messages.push({ role: "user", text: PLAN_REQUEST });
-  return requestOf(state, messages, planning || lastChance ? "none" : "auto");
+  else if (lastChance && respond) messages.push({ role: "user", text: lastCallOf(respond.name) });
+  if (planning) return requestOf(state, messages, "none");
+  if (respond) return requestOf(state, messages, lastChance || state.shown.length === 1 ? "respond" : "auto");
+  return requestOf(state, messages, lastChance ? "none" : "auto");
 }
 
 /** The conversation so far, without echoes once anything before them was left out. */
@@ -44,7 +49,7 @@ export function shrink(state: RunState, messages: readonly Message[]): boolean {
   return true;
 }
 
-function requestOf(state: RunState, messages: Message[], toolChoice: "auto" | "none"): ModelRequest {
+function requestOf(state: RunState, messages: Message[], toolChoice: ModelRequest["toolChoice"]): ModelRequest {
   const { request, threadId } = state.run;
   return {
     model: request.model,
@@ -52,6 +57,7 @@ function requestOf(state: RunState, messages: Message[], toolChoice: "auto" | "n
     functions: state.shown,
     messages,
     maxTokens: request.maxTokens,
+    ...(state.respond && { respond: state.respond }),
     toolChoice,
     cacheKey: threadId,
     ...(request.temperature !== undefined && { temperature: request.temperature }),

@@ -40,7 +40,7 @@ export async function respond(
     try {
       const { journal } = deps;
       const onText = (content: string): void =>
-        journal.live({ type: asking.planning ? "thoughtDelta" : "responseDelta", content });
+        journal.live({ type: asking.planning || state.respond ? "thoughtDelta" : "responseDelta", content });
       const onThought = (content: string): void => journal.live({ type: "thoughtDelta", content });
       const onReset = (): void => journal.live({ type: "deltaReset" });
       deps.onAsking();

@@ -5,10 +5,13 @@ import { RunMoved } from "../ports/function-gateway.ts";
 export class RunFailure extends Error {
   override readonly name = "RunFailure";
   readonly code: RunErrorCode;
+  /** What the model wrote, where the caller reads it all the same. */
+  readonly response: string;
 
-  constructor(code: RunErrorCode, message: string, options?: ErrorOptions) {
+  constructor(code: RunErrorCode, message: string, options?: ErrorOptions & { response?: string }) {
     super(message, options);
     this.code = code;
+    this.response = options?.response ?? "";
   }
 }
 

@@ -83,7 +83,7 @@ export async function runToEnd(
         signal,
       );
       entry = answer.last;
-      ending = answered(state, answer.text, elapsed(run, deps.clock), deps.limits);
+      ending = answered(state, answer, elapsed(run, deps.clock), deps.limits);
     } catch (error) {
       const cause = signal.aborted ? signal.reason : error;
       if (cause instanceof RunMoved) return moved(cause, log);
@@ -194,6 +194,7 @@ function finish(
       releaseIdempotencyKey: !result.success && neverAsked,
     },
     audit: [
+      ...(last.audit ?? []),
       ...open.flatMap((call) => callEntries(run, call)),
       result.success
         ? runEntry(run, "run.succeeded")

@@ -6,6 +6,7 @@ import { visibleFunctions } from "./access.ts";
 import { storedResultBytes } from "./call-limits.ts";
 import { sizeOf } from "./compact.ts";
 import { preface, resultText } from "./prompt.ts";
+import { respondFunction } from "./structured.ts";
 
 /** What a run did so far, as the store has it: an ending tells of it, however early it comes. */
 export interface Progress {
@@ -26,6 +27,8 @@ export interface RunState extends Progress {
   /** Names that exist but not for this role: only the audit log tells them from names that do not exist. */
   readonly hidden: ReadonlySet<string>;
   readonly shown: readonly ModelFunction[];
+  /** The last of `shown`, whose call is the answer; absent where the answer is a text. */
+  readonly respond?: ModelFunction;
   readonly history: readonly HistoryEntry[];
   /** Characters of conversation the model is given; shrinks when a model says that it was too much. */
   budget: number;
@@ -59,12 +62,15 @@ export function createState(
   const { run } = progress;
   const visible = visibleFunctions(manifest, run.role);
   const functions = new Map(visible.map((one) => [one.name, one]));
+  const { responseSchema } = run.request;
+  const respond = responseSchema && respondFunction(responseSchema, visible);
   return {
     ...progress,
     model,
     functions,
     hidden: new Set(manifest.functions.map((one) => one.name).filter((name) => !functions.has(name))),
-    shown: visible.map(shownOf),
+    shown: [...visible.map(shownOf), ...(respond ? [respond] : [])],
+    ...(respond && { respond }),
     history,
     budget: CONVERSATION_CHARS,
     dropped: 0,
@@ -98,12 +104,18 @@ export function ownMessages(state: RunState): Message[] {
   const { request } = state.run;
   const told = preface(request, state.dropped > 0);
   const messages: Message[] = [{ role: "user", text: request.query, ...(told !== undefined && { preface: told }) }];
-  for (const turn of state.turns) {
-    messages.push(...turn.messages);
-    const calls = callsOf(state, turn.step);
-    if (calls.length > 0) messages.push({ role: "results", results: calls.map(resultOf) });
-  }
+  for (const turn of state.turns) messages.push(...messagesOf(turn, callsOf(state, turn.step)));
   return messages;
+}
+
+/** A turn with the results of its calls in the order asked: wires pair them by place. Some results are stored with the turn. */
+function messagesOf({ messages }: TurnRecord, calls: readonly CallRecord[]): Message[] {
+  const stored = messages.flatMap((message) => (message.role === "results" ? message.results : []));
+  if (calls.length === 0) return messages;
+  if (stored.length === 0) return [...messages, { role: "results", results: calls.map(resultOf) }];
+  const ids = messages.flatMap((message) => (message.role === "assistant" ? message.calls.map(({ id }) => id) : []));
+  const results = [...stored, ...calls.map(resultOf)].toSorted((a, b) => ids.indexOf(a.callId) - ids.indexOf(b.callId));
+  return [...messages.filter(({ role }) => role !== "results"), { role: "results", results }];
 }
 
 export function callsOf(state: Progress, step: number): CallRecord[] {
@@ -125,8 +137,15 @@ export function historyOf(state: Progress, answer: string): Message[] {
   for (const turn of state.turns) {
     const calls = callsOf(state, turn.step);
     if (calls.length === 0) continue;
+    // The call that was the answer has no result: a provider refuses a conversation with a call left open.
+    const answered = new Set(calls.map(({ modelCallId }) => modelCallId));
     for (const message of turn.messages)
-      if (message.role === "assistant") messages.push({ role: "assistant", text: message.text, calls: message.calls });
+      if (message.role === "assistant")
+        messages.push({
+          role: "assistant",
+          text: message.text,
+          calls: message.calls.filter(({ id }) => answered.has(id)),
+        });
     messages.push({ role: "results", results: calls.map(resultOf) });
   }
   const last: Message = { role: "assistant", text: answer, calls: [] };

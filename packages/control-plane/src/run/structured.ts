@@ -1,0 +1,120 @@
+import { parseJson, validateAnswer, type Fault, type JsonObject, type JsonValue } from "@patchbay/protocol";
+import type { Message, ModelCall, ModelFunction, ModelResult, ModelTurn } from "../ports/model-provider.ts";
+import { resultText } from "./prompt.ts";
+import { RunFailure } from "./run-failure.ts";
+import type { RunState } from "./state.ts";
+
+/** Invalid values of one run that the model may correct. */
+const REPAIRS = 2;
+/** Faults of the last value that the caller reads. */
+const FAULTS_SHOWN = 3;
+
+/**
+ * The function whose call is the answer. It is declared from the first turn on, so that prompt caches hold, and its name is like no
+ * other that the role sees: a hidden function must not show in it.
+ */
+export function respondFunction(schema: JsonObject, visible: readonly { name: string }[]): ModelFunction {
+  return {
+    name: respondName(visible),
+    description:
+      "Gives the final answer. Call it once, with the whole answer as its arguments, when no other function is needed any more. Other functions called in the same turn are not run.",
+    inputSchema: schema,
+    effect: "read",
+  };
+}
+
+export function respondName(visible: readonly { name: string }[]): string {
+  const taken = new Set(visible.map(({ name }) => name));
+  let name = "respond";
+  for (let n = 2; taken.has(name); n++) name = `respond_${n}`;
+  return name;
+}
+
+/** What a turn is to a run whose answer meets a schema. */
+export type Verdict =
+  /** Nothing of the answer yet: the turn is like that of any run. */
+  | { kind: "other" }
+  /** The answer. `besides`: calls of the same turn, which are not run. */
+  | { kind: "answer"; value: JsonValue; besides: ModelCall[] }
+  /** The model is asked for the answer again, with `reply`. */
+  | { kind: "again"; reply: Message; besides: ModelCall[] }
+  | { kind: "failed"; failure: RunFailure; besides: ModelCall[] };
+
+/** Counts on the stored turns only, so that a run that goes on after a crash has no more attempts than any other. */
+export function judge(state: RunState, turn: ModelTurn, { lastChance }: { lastChance: boolean }): Verdict {
+  const { respond } = state;
+  if (!respond) return { kind: "other" };
+  const given = turn.calls.filter((call) => call.name === respond.name);
+  const besides = turn.calls.filter((call) => call.name !== respond.name);
+  if (given.length === 0) {
+    const goesOn = besides.length > 0 || (turn.stop === "pause" && !lastChance);
+    return goesOn ? { kind: "other" } : judgeText(state, respond.name, turn.text);
+  }
+  const read = given.map((call) => ({ call, ...readValue(respond.inputSchema, call.arguments) }));
+  const valid = read.find(({ faults }) => faults.length === 0);
+  if (valid) return { kind: "answer", value: valid.value, besides };
+  const last = read.at(-1)!;
+  if (repairsOf(state) >= REPAIRS)
+    return { kind: "failed", failure: invalid(last.faults, last.call.arguments), besides };
+  const results = read.map(({ call, faults }) => correction(call, faults));
+  return { kind: "again", reply: { role: "results", results }, besides };
+}
+
+function judgeText(state: RunState, name: string, text: string): Verdict {
+  const reminder = reminderOf(name);
+  const reminded = state.turns.some(({ messages }) =>
+    messages.some((message) => message.role === "user" && message.text === reminder),
+  );
+  if (!reminded) return { kind: "again", reply: { role: "user", text: reminder }, besides: [] };
+  return {
+    kind: "failed",
+    besides: [],
+    failure: new RunFailure(
+      "output_invalid",
+      "The model answered in text and not with the value that responseSchema describes. It was reminded once.",
+      { response: text },
+    ),
+  };
+}
+
+const reminderOf = (name: string): string =>
+  `Give the answer by calling the function ${name}. Text is not read as an answer.`;
+
+/** The user's message of a turn after which no other function may be called. */
+export const lastCallOf = (name: string): string =>
+  `The limit of steps is reached. Call the function ${name} now, with what is known. No other function is run.`;
+
+/** Each stored turn with results of its own had its value refused. */
+const repairsOf = ({ turns }: RunState): number =>
+  turns.filter(({ messages }) => messages.some(({ role }) => role === "results")).length;
+
+function readValue(schema: JsonObject, text: string): { value: JsonValue; faults: Fault[] } {
+  const parsed = text.trim() === "" ? { ok: true as const, value: {} } : parseJson(text);
+  if (!parsed.ok) return { value: null, faults: [{ path: "", message: parsed.message }] };
+  const value = parsed.value as JsonValue;
+  return { value, faults: validateAnswer(schema, value) };
+}
+
+function correction({ id, name }: ModelCall, faults: readonly Fault[]): ModelResult {
+  const message = [
+    `The arguments do not meet the schema of ${name}:`,
+    ...faults.map((fault) => `- ${described(fault)}`),
+    `Call ${name} again with the whole answer, corrected.`,
+  ].join("\n");
+  return { callId: id, name, ...resultText({ ok: false, code: "invalid_arguments", message }) };
+}
+
+const described = ({ path, message }: Fault): string => `${path === "" ? "the value" : path} ${message}`;
+
+function invalid(faults: readonly Fault[], text: string): RunFailure {
+  const more = faults.length > FAULTS_SHOWN ? `; and ${faults.length - FAULTS_SHOWN} more` : "";
+  const shown = faults.slice(0, FAULTS_SHOWN).map(described).join("; ").slice(0, 1_000);
+  return new RunFailure(
+    "output_invalid",
+    `The model's answer does not meet responseSchema after ${REPAIRS} corrections: ${shown}${more}`,
+    { response: text },
+  );
+}
+
+/** A value as the text of an answer. */
+export const fenced = (value: JsonValue): string => `\`\`\`json\n${JSON.stringify(value, undefined, 2)}\n\`\`\``;

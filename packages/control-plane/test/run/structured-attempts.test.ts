@@ -1,0 +1,198 @@
+import { expect, test } from "vitest";
+import { openStore } from "../../src/store/open.ts";
+import { startCore } from "./core.ts";
+import { fakeGateway, manifestOf, ok } from "./fake-gateway.ts";
+import { scriptedModel, type ScriptedTurn } from "./scripted-model.ts";
+import { responds, SCHEMA, structuredDesk as desk } from "./structured-desk.ts";
+
+const typesOf = (events: readonly { type: string }[]) => events.map(({ type }) => type);
+
+test("an invalid value is corrected with its faults, twice at most", async () => {
+  await using system = await desk([responds({ total: "7" }), responds('{"total": '), responds({ total: 7 })]);
+
+  const answer = await system.ask();
+
+  expect(answer).toMatchObject({ success: true, structured: { total: 7 }, toolInteractions: [] });
+  expect(typesOf(await system.events(answer.runId))).toEqual(["finalResponse"]);
+  const [, second, third] = system.model.requests;
+  expect(second?.messages.slice(-2)).toEqual([
+    { role: "assistant", text: "", calls: [{ id: "m0-0", name: "respond", arguments: '{"total":"7"}' }] },
+    {
+      role: "results",
+      results: [
+        {
+          callId: "m0-0",
+          name: "respond",
+          isError: true,
+          content:
+            "The arguments do not meet the schema of respond:\n- total must be number, but is string\nCall respond again with the whole answer, corrected.",
+        },
+      ],
+    },
+  ]);
+  expect(third?.messages.at(-1)).toMatchObject({
+    results: [{ content: expect.stringContaining("the value is not valid JSON") }],
+  });
+});
+
+test("a third invalid value ends the run with what the model wrote", async () => {
+  await using system = await desk(() => responds({ total: "many" }));
+
+  const answer = await system.ask();
+
+  expect(answer).toMatchObject({
+    success: false,
+    code: "output_invalid",
+    errorMessage:
+      "The model's answer does not meet responseSchema after 2 corrections: total must be number, but is string",
+    response: '{"total":"many"}',
+    toolInteractions: [],
+  });
+  expect(answer).not.toHaveProperty("structured");
+  expect(system.model.requests).toHaveLength(3);
+  expect(await system.events(answer.runId)).toEqual([
+    {
+      type: "error",
+      code: "output_invalid",
+      errorMessage: answer.errorMessage,
+      threadId: answer.threadId,
+      runId: answer.runId,
+    },
+  ]);
+});
+
+test("three malformed values end as an invalid answer", async () => {
+  await using system = await desk(() => responds('{"total": '));
+
+  expect(await system.ask()).toMatchObject({ code: "output_invalid", response: '{"total": ' });
+});
+
+test("a text instead of the call brings one reminder, then the end", async () => {
+  await using reminded = await desk([{ text: "Seven." }, responds({ total: 7 })]);
+  await using stubborn = await desk([{ text: "Seven." }, { calls: [["open", {}]] }, { text: "Still seven." }]);
+
+  expect(await reminded.ask()).toMatchObject({ success: true, structured: { total: 7 } });
+  expect(reminded.model.requests[1]?.messages.slice(-2)).toMatchObject([
+    { role: "assistant", text: "Seven." },
+    { role: "user", text: "Give the answer by calling the function respond. Text is not read as an answer." },
+  ]);
+  const answer = await stubborn.ask();
+  expect(answer).toMatchObject({ success: false, code: "output_invalid", response: "Still seven." });
+  expect(answer.errorMessage).toBe(
+    "The model answered in text and not with the value that responseSchema describes. It was reminded once.",
+  );
+  expect(answer.toolInteractions).toHaveLength(1);
+});
+
+test("calls next to an invalid answer are not run either, and each has its result in the order asked", async () => {
+  await using system = await desk([
+    {
+      calls: [
+        ["open", {}],
+        ["respond", {}],
+        ["open", { again: true }],
+      ],
+    },
+    { calls: [["open", {}]] },
+    responds({ total: 1 }),
+  ]);
+
+  const answer = await system.ask();
+
+  expect(answer).toMatchObject({ success: true, structured: { total: 1 } });
+  expect(answer.toolInteractions.map(({ success }) => success)).toEqual([false, false, true]);
+  expect(answer).not.toHaveProperty("warnings");
+  expect(system.model.requests[1]?.messages.at(-1)).toMatchObject({
+    role: "results",
+    results: [
+      { callId: "m0-0", name: "open", content: expect.stringContaining("was not run") },
+      { callId: "m0-1", name: "respond", content: expect.stringContaining("total is required") },
+      { callId: "m0-2", name: "open" },
+    ],
+  });
+});
+
+test("of two answers in one turn the valid one counts", async () => {
+  await using system = await desk([
+    {
+      calls: [
+        ["respond", {}],
+        ["respond", { total: 2 }],
+      ],
+    },
+  ]);
+
+  expect(await system.ask()).toMatchObject({ success: true, structured: { total: 2 } });
+});
+
+test("after the last step only respond may be called, and may still be corrected", async () => {
+  const turns = (value: unknown) => (request: { toolChoice: string }, index: number) =>
+    request.toolChoice === "respond"
+      ? index % 2 === 1
+        ? responds({})
+        : responds(value)
+      : { calls: [["open", { index }] as const] };
+  await using corrected = await desk(turns({ total: 1 }));
+  await using tireless = await desk((_, index) => ({ calls: [["open", { index }]] }));
+
+  expect(await corrected.ask()).toMatchObject({ success: true, structured: { total: 1 } });
+  const last = corrected.model.requests.at(-1)!;
+  const notices = last.messages.filter(
+    (message) => message.role === "user" && message.text.startsWith("The limit of steps"),
+  );
+  expect(notices).toHaveLength(2);
+  expect(last.messages.at(-1)).toBe(notices.at(-1));
+  expect(await tireless.ask()).toMatchObject({ success: false, code: "step_limit" });
+});
+
+/** A run that an owner left after `stored` turns, taken up by another whose model plays `then`. */
+async function takenOver(stored: ScriptedTurn[], then: Parameters<typeof scriptedModel>[0]) {
+  const store = await openStore("sqlite::memory:");
+  const left = Promise.withResolvers<void>();
+  const first = scriptedModel((_, index) => {
+    if (index === stored.length) left.resolve();
+    return stored[index] ?? { until: new Promise(() => {}) };
+  });
+  const { gateway } = fakeGateway(manifestOf({ open: "everyone" }), () => ok("done"));
+  const owner = await startCore({ models: first.catalog, gateway, store });
+  const asked = { query: "How much?", analysisMode: false, maxTokens: 100, responseSchema: SCHEMA };
+  const run = await owner.runs.start(owner.caller, asked);
+  await left.promise;
+  await owner.runs.drain(0);
+
+  const second = scriptedModel(then);
+  const next = await startCore({ models: second.catalog, gateway, store, owner: "replica-2" });
+  const result = await next.runs.result(run, { signal: AbortSignal.timeout(10_000) });
+  return {
+    result,
+    before: first.requests.at(-1)!,
+    after: second.requests,
+    async [Symbol.asyncDispose]() {
+      await next[Symbol.asyncDispose]();
+      await store.close();
+    },
+  };
+}
+
+test("a run that changes its owner between two corrections goes on with the same conversation", async () => {
+  const beside: ScriptedTurn = {
+    calls: [
+      ["open", {}],
+      ["respond", { total: "7" }],
+    ],
+  };
+  await using run = await takenOver([beside], [responds({ total: 7 })]);
+
+  expect(run.result).toMatchObject({ success: true, structured: { total: 7 } });
+  expect(run.after[0]).toEqual(run.before);
+});
+
+test("attempts of an earlier owner count", async () => {
+  await using corrected = await takenOver([responds({}), responds({})], () => responds({}));
+  await using reminded = await takenOver([{ text: "Seven." }], () => ({ text: "Seven!" }));
+
+  expect(corrected.result).toMatchObject({ code: "output_invalid", response: "{}" });
+  expect(corrected.after).toHaveLength(1);
+  expect(reminded.result).toMatchObject({ code: "output_invalid", response: "Seven!" });
+  expect(reminded.after).toHaveLength(1);
+});

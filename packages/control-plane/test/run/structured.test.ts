@@ -1,0 +1,177 @@
+import { expect, test } from "vitest";
+import { PLAN_GO_AHEAD, PLAN_REQUEST } from "../../src/ports/model-provider.ts";
+import { responds, SCHEMA, structuredDesk as desk } from "./structured-desk.ts";
+
+const typesOf = (events: readonly { type: string }[]) => events.map(({ type }) => type);
+
+test("the arguments of respond are the answer, which is in no event and no call", async () => {
+  await using system = await desk([{ ...responds({ total: 7 }), text: "Adding up." }]);
+
+  const answer = await system.ask();
+
+  expect(answer).toMatchObject({ success: true, structured: { total: 7 }, toolInteractions: [] });
+  expect(answer.response).toBe('```json\n{\n  "total": 7\n}\n```');
+  const events = await system.events(answer.runId);
+  expect(events).toMatchObject([
+    { type: "thought", content: "Adding up." },
+    { type: "finalResponse", structured: { total: 7 }, response: answer.response, toolInteractions: [] },
+  ]);
+});
+
+test("respond is declared last and unchanged from the first turn on, and named in the system text", async () => {
+  await using system = await desk([{ calls: [["open", {}]] }, responds({ total: 1 })]);
+
+  await system.ask();
+
+  const [first, second] = system.model.requests;
+  expect(first?.functions.map(({ name }) => name)).toEqual(["open", "respond"]);
+  expect(first?.functions.at(-1)).toMatchObject({ inputSchema: SCHEMA, effect: "read" });
+  expect(first?.respond).toBe(first?.functions.at(-1));
+  expect(first?.system).toContain("by calling the function respond");
+  expect(second).toMatchObject({ functions: first?.functions, system: first?.system, toolChoice: "auto" });
+});
+
+test("without a schema no function is added, and the system text asks for Markdown", async () => {
+  await using system = await desk([{ text: "Seven." }]);
+
+  const answer = await system.query("How much?");
+
+  expect(answer).not.toHaveProperty("structured");
+  expect(system.model.requests[0]?.functions.map(({ name }) => name)).toEqual(["open"]);
+  expect(system.model.requests[0]?.system).toContain("in Markdown");
+});
+
+test("the name of respond avoids the functions that the role sees, and says nothing of the hidden ones", async () => {
+  await using open = await desk([{ calls: [["respond_2", { total: 1 }]] }], { respond: "everyone" });
+  await using hidden = await desk([responds({ total: 1 })], { respond: ["agent"], open: "everyone" });
+
+  expect(await open.ask()).toMatchObject({ structured: { total: 1 }, toolInteractions: [] });
+  expect(await hidden.ask()).toMatchObject({ structured: { total: 1 }, toolInteractions: [] });
+  expect(hidden.model.requests[0]?.functions.map(({ name }) => name)).toEqual(["open", "respond"]);
+});
+
+test("a role without functions is made to answer at once", async () => {
+  await using system = await desk([responds({ total: 1 })], { staff: ["agent"] });
+
+  expect(await system.ask()).toMatchObject({ success: true, structured: { total: 1 } });
+  expect(system.model.requests[0]?.toolChoice).toBe("respond");
+});
+
+test("calls next to a valid answer are recorded and not run, and the caller is warned", async () => {
+  await using system = await desk([
+    {
+      calls: [
+        ["open", { n: 1 }],
+        ["respond", { total: 1 }],
+        ["staff", {}],
+      ],
+    },
+  ]);
+
+  const answer = await system.ask();
+
+  expect(answer).toMatchObject({ success: true, structured: { total: 1 } });
+  expect(answer.toolInteractions.map(({ toolName, success, code }) => [toolName, success, code])).toEqual([
+    ["open", false, "cancelled"],
+    ["staff", false, "unknown_function"],
+  ]);
+  expect(answer.warnings).toEqual([
+    "The model answered in the turn in which it called open, staff. These calls were not run.",
+  ]);
+  expect(system.runtime.orders).toEqual([]);
+  expect(typesOf(await system.events(answer.runId))).toEqual([
+    "toolCall",
+    "toolCall",
+    "toolResult",
+    "toolResult",
+    "finalResponse",
+  ]);
+  const audited = await system.store.audit.list({ agentId: "agt_1", runId: answer.runId, limit: 10 });
+  expect(audited.items.map(({ action }) => action).toSorted()).toEqual([
+    "call.denied",
+    "call.failed",
+    "run.started",
+    "run.succeeded",
+  ]);
+});
+
+test("the next query of the thread sees the answer as text and no open call", async () => {
+  await using system = await desk((request) => {
+    if (request.messages.at(-1)?.role === "results") return responds({ total: 3 });
+    return request.respond
+      ? {
+          calls: [
+            ["open", {}],
+            ["respond", { total: "3" }],
+          ],
+        }
+      : { text: "Again." };
+  });
+  const first = await system.ask();
+
+  await system.query("And now?", { threadId: first.threadId });
+
+  expect(system.model.requests.at(-1)?.messages).toMatchObject([
+    { role: "user", text: "How much?" },
+    { role: "assistant", calls: [{ name: "open" }] },
+    { role: "results", results: [{ name: "open" }] },
+    { role: "assistant", text: first.response, calls: [] },
+    { role: "user", text: "And now?" },
+  ]);
+});
+
+test("an answer cut by maxTokens is no answer", async () => {
+  await using inside = await desk([{ ...responds('{"total": 1'), stop: "length", cutCall: true }]);
+  await using inText = await desk([{ text: "The total is", stop: "length" }]);
+
+  for (const system of [inside, inText]) {
+    const answer = await system.ask();
+    expect(answer).toMatchObject({ success: false, code: "output_limit", response: "" });
+    expect(system.model.requests).toHaveLength(1);
+  }
+});
+
+test("a plan comes first where one is asked for", async () => {
+  await using system = await desk([{ text: "1. Look." }, responds({ total: 1 })]);
+
+  const answer = await system.ask("How much?", { analysisMode: true });
+
+  expect(answer).toMatchObject({ success: true, structured: { total: 1 } });
+  expect(system.model.requests.map(({ toolChoice }) => toolChoice)).toEqual(["none", "auto"]);
+  expect(system.model.requests[1]?.messages.slice(1)).toMatchObject([
+    { text: PLAN_REQUEST },
+    { text: "1. Look." },
+    { text: PLAN_GO_AHEAD },
+  ]);
+});
+
+test("no text of such a run is shown as a part of the response", async () => {
+  const following = Promise.withResolvers<void>();
+  await using system = await desk((_, index) => {
+    if (index === 0) return { calls: [["open", {}]] };
+    if (index === 1) return { until: following.promise, text: "Well, seven." };
+    return { ...responds({ total: 7 }), text: "So be it." };
+  });
+  const asked = { query: "How much?", analysisMode: false, maxTokens: 100, responseSchema: SCHEMA };
+  const run = await system.runs.start(system.caller, asked);
+  const seen: string[] = [];
+  const signal = AbortSignal.timeout(10_000);
+  for await (const { id, body } of system.runs.follow(run, { after: 0, deltas: true, signal })) {
+    const { type, content = "" } = JSON.parse(body) as { type: string; content?: string };
+    seen.push([id === undefined ? "live" : "", type, content].join(" ").trim());
+    if (seen.length === 2) following.resolve();
+  }
+
+  expect(seen).toEqual([
+    "toolCall",
+    "toolResult",
+    "live thoughtDelta Well,",
+    "live thoughtDelta seven.",
+    "thought Well, seven.",
+    "live thoughtDelta So",
+    "live thoughtDelta be",
+    "live thoughtDelta it.",
+    "thought So be it.",
+    "finalResponse",
+  ]);
+});
