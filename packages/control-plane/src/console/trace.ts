@@ -91,8 +91,12 @@ function isLast({ turns, calls }: RunParts, turn: TimedTurn | undefined): boolea
   return turn !== undefined && turn === turns.at(-1) && !isPlan(turn) && calls.every(({ step }) => step !== turn.step);
 }
 
-const failedWith = (parts: RunParts, turn: TimedTurn): boolean =>
-  UNUSABLE.has(parts.run.result?.code) && isLast(parts, turn);
+function failedWith(parts: RunParts, turn: TimedTurn): boolean {
+  const { result } = parts.run;
+  if (!result || result.success || !isLast(parts, turn)) return false;
+  // A turn that says nothing is what was billed for attempts that do not count.
+  return UNUSABLE.has(result.code) || turn.messages.every((said) => said.role === "assistant" && said.text === "");
+}
 
 /** Whether the model is being asked, or was when the run ended: nothing else was under way. */
 function asks(parts: RunParts): boolean {

@@ -9,6 +9,7 @@ import { isEmpty, providerFailure } from "./model-turn.ts";
 import { askingOf } from "./request.ts";
 import { respond, type RespondDeps } from "./respond.ts";
 import { RunFailure } from "./run-failure.ts";
+import { spentWith } from "./spent.ts";
 import { callsOf, type RunState } from "./state.ts";
 import { fenced, judge, lastCallOf, type Verdict } from "./structured.ts";
 
@@ -187,17 +188,23 @@ function againEntry(
 /** What a model says beside its calls, or as its plan, is a step of its reasoning. */
 const spoken = (turn: ModelTurn): RunEvent[] => (turn.text === "" ? [] : [{ type: "thought", content: turn.text }]);
 
+/** The entry of a turn that did not come about, for what attempts at it cost; undefined where no attempt was billed. */
+export function unfinishedEntry(state: RunState, deps: Pick<LoopDeps, "onTurn">): JournalEntry | undefined {
+  if (!state.asking.discarded) return undefined;
+  const usage = { input: 0, cachedInput: 0, output: 0 };
+  return entryOf(state, { text: "", thoughts: [], calls: [], stop: "stop", usage, model: state.model.model }, deps);
+}
+
 /** Adds a turn to the state and gives the entry that stores it: its reasoning, its use of tokens, its cost. */
-function entryOf(state: RunState, turn: ModelTurn, deps: LoopDeps) {
+function entryOf(state: RunState, turn: ModelTurn, deps: Pick<LoopDeps, "onTurn">) {
   const { model } = state;
-  const price = model.cost(turn.usage);
   const warnings = [...(turn.warnings ?? [])];
-  if (price === undefined) warnings.push(`No price is known for model ${model.model}: its cost counts as 0`);
+  if (model.cost(turn.usage) === undefined)
+    warnings.push(`No price is known for model ${model.model}: its cost counts as 0`);
   const record: TurnRecord = {
     step: state.turns.length,
     messages: [{ role: "assistant", text: turn.text, calls: turn.calls, ...(turn.echo && { echo: turn.echo }) }],
-    usage: turn.usage,
-    costMicros: price ?? 0,
+    ...spentWith(state, turn),
     warnings,
   };
   state.turns.push(record);
@@ -207,6 +214,7 @@ function entryOf(state: RunState, turn: ModelTurn, deps: LoopDeps) {
   state.heldMicros = 0;
   const timing = state.asking.turn;
   delete state.asking.turn;
+  delete state.asking.discarded;
   return {
     turn: {
       ...record,

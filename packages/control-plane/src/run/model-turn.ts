@@ -28,14 +28,15 @@ export interface TurnDeps {
   onThought(text: string): void;
   /** Called when an attempt whose text was shown does not count. */
   onReset(): void;
+  /** Called with a whole attempt that does not count, which the provider bills all the same. May throw to end the attempts. */
+  onDiscard(turn: ModelTurn): void;
   onAttempt(outcome: "succeeded" | ModelErrorKind): void;
   /** Called when the model is to be asked once more, after a pause. */
   onRetry(code: ModelRetry["code"], waitMs: number): void;
 }
 
 /**
- * Asks the model for one turn, again where another attempt may help. Nothing of a failed attempt is kept but the tokens that a
- * whole one cost. Throws `RunFailure` `provider_error` when the attempts are used up, or when the provider asks for a longer wait
+ * Asks the model for one turn, again where another attempt may help. Nothing of a failed attempt is kept. Throws `RunFailure` `provider_error` when the attempts are used up, or when the provider asks for a longer wait
  * than the run can give; `ModelError` `context_window` as it is, and `signal.reason` when aborted.
  */
 export async function takeTurn(
@@ -45,15 +46,16 @@ export async function takeTurn(
   signal: AbortSignal,
 ): Promise<ModelTurn> {
   const preview = previewOf(deps);
-  let hollow: ModelTurn | undefined;
+  let hollow = false;
   for (let attempt = 0; ; attempt++) {
     try {
       const turn = await attemptTurn(model, request, { ...deps, ...preview }, signal);
       deps.onAttempt("succeeded");
       // A call its own wire could not read, or nothing at all: models do better when asked once more.
-      if (!isHollow(turn) || hollow || attempt >= RETRIES) return paidWith(turn, hollow);
-      hollow = turn;
+      if (!isHollow(turn) || hollow || attempt >= RETRIES) return turn;
+      hollow = true;
       preview.discard();
+      deps.onDiscard(turn);
       deps.onRetry(turn.stop === "malformed" ? "malformed" : "empty", 0);
     } catch (error) {
       signal.throwIfAborted();
@@ -80,15 +82,6 @@ export async function takeTurn(
 export const isEmpty = ({ text, calls }: ModelTurn): boolean => text.trim() === "" && calls.length === 0;
 
 const isHollow = (turn: ModelTurn): boolean => turn.stop === "malformed" || (turn.stop === "stop" && isEmpty(turn));
-
-/** The provider bills both attempts. */
-function paidWith(turn: ModelTurn, hollow: ModelTurn | undefined): ModelTurn {
-  if (!hollow) return turn;
-  const { usage: a } = turn;
-  const { usage: b } = hollow;
-  const usage = { input: a.input + b.input, cachedInput: a.cachedInput + b.cachedInput, output: a.output + b.output };
-  return { ...turn, usage };
-}
 
 /** What followers are shown of an attempt while it is made; `discard` takes it back. */
 function previewOf({ onText, onThought, onReset }: TurnDeps) {

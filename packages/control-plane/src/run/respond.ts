@@ -8,6 +8,7 @@ import { providerFailure, takeTurn, type TurnDeps } from "./model-turn.ts";
 import { patiently } from "./patience.ts";
 import { type Asking, nextRequest, shrink } from "./request.ts";
 import { insufficientCredits } from "./run-failure.ts";
+import { discard } from "./spent.ts";
 import type { RunState } from "./state.ts";
 
 export interface RespondDeps {
@@ -43,9 +44,12 @@ export async function respond(
         journal.live({ type: asking.planning || state.respond ? "thoughtDelta" : "responseDelta", content });
       const onThought = (content: string): void => journal.live({ type: "thoughtDelta", content });
       const onReset = (): void => journal.live({ type: "deltaReset" });
+      const onDiscard = (turn: ModelTurn): void => discard(state, turn);
       deps.onAsking();
-      const turn = await takeTurn(state.model, request, { ...deps, onRetry, onText, onThought, onReset }, signal);
+      const on = { onRetry, onText, onThought, onReset, onDiscard };
+      const turn = await takeTurn(state.model, request, { ...deps, ...on }, signal);
       if (turn.stop !== "context_window" || !shrink(state, messages)) return turn;
+      discard(state, turn);
     } catch (error) {
       if (!(error instanceof ModelError) || !shrink(state, messages)) throw asFailure(state, error);
     }

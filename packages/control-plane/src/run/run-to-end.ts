@@ -11,7 +11,7 @@ import { answered, failed, type Ending } from "./answer.ts";
 import type { Feed } from "./feed.ts";
 import { callEntries, runEntry } from "./audit.ts";
 import { createJournal, type JournalEntry } from "./journal.ts";
-import { converse } from "./loop.ts";
+import { converse, unfinishedEntry } from "./loop.ts";
 import type { Observer } from "./observer.ts";
 import { patiently } from "./patience.ts";
 import { isSuspect, MOST_CLAIMS } from "./quarantine.ts";
@@ -69,6 +69,8 @@ export async function runToEnd(
   try {
     let entry: JournalEntry | undefined;
     let ending: Ending;
+    let begun: RunState | undefined;
+    const onLoop = loopDeps(run, deps, journal, log);
     try {
       // A run that ends processes is not loaded in order to end it.
       const ended = run.claims > MOST_CLAIMS ? crashLoop(run.crashes) : undefined;
@@ -77,11 +79,8 @@ export async function runToEnd(
       signal.throwIfAborted();
       if (ended) throw ended;
       const state = await patiently(() => restore(known, atHand, deps), { ...deps, log, signal });
-      const answer = await converse(
-        state,
-        { ...loopDeps(run, deps, journal, log), onAsking: () => (asked = true) },
-        signal,
-      );
+      begun = state;
+      const answer = await converse(state, { ...onLoop, onAsking: () => (asked = true) }, signal);
       entry = answer.last;
       ending = answered(state, answer, elapsed(run, deps.clock), deps.limits);
     } catch (error) {
@@ -89,6 +88,7 @@ export async function runToEnd(
       if (cause instanceof RunMoved) return moved(cause, log);
       const failure = cause instanceof RunFailure ? cause : new RunFailure("internal", "Internal error", { cause });
       log[ALARMING.has(failure.code) ? "error" : "info"]("run failed", { code: failure.code, cause: failure.cause });
+      entry ??= begun && unfinishedEntry(begun, onLoop);
       const known = progress && { state: progress, limits: deps.limits };
       ending = failed(run, failure, elapsed(run, deps.clock), known);
     }

@@ -6,6 +6,7 @@ import { visibleFunctions } from "./access.ts";
 import { storedResultBytes } from "./call-limits.ts";
 import { sizeOf } from "./compact.ts";
 import { preface, resultText } from "./prompt.ts";
+import type { Spent } from "./spent.ts";
 import { respondFunction } from "./structured.ts";
 
 /** What a run did so far, as the store has it: an ending tells of it, however early it comes. */
@@ -14,8 +15,8 @@ export interface Progress {
   readonly turns: TurnRecord[];
   readonly calls: CallRecord[];
   readonly warnings: Set<string>;
-  /** The turn that the model is being asked for. */
-  readonly asking: { turn?: TurnTiming };
+  /** The turn that the model is being asked for, and what attempts at it cost that do not count. */
+  readonly asking: { turn?: TurnTiming; discarded?: Spent };
   /** Calls of the run that were not loaded. */
   readonly leftOut?: number;
 }

@@ -152,6 +152,19 @@ test("a run that waits for others of its thread has a queue alone, and keeps it 
   expect(spanOf(done, "turn").startMs).toBeGreaterThanOrEqual(spanOf(done, "queue").endMs!);
 });
 
+test("a turn whose billed attempt does not count ends with its run", async () => {
+  await using desk = await startDesk([{ text: "" }, { until: never }]);
+  const runId = await desk.begin("Where is it?");
+  await vi.waitFor(() => expect(desk.attempts()).toBe(2));
+  await desk.runs.cancel(desk.caller, runId);
+  await vi.waitFor(async () => expect((await desk.trace(runId)).status).toBe("cancelled"));
+
+  const trace = await desk.trace(runId);
+
+  expect(briefly(trace)[1]).toBe("turn scripted-1 cancelled");
+  expect(spanOf(trace, "turn").attributes).toMatchObject({ inputTokens: 10, costUsd: 0.00002 });
+});
+
 test("a turn that never came ends with its run, and says why", async () => {
   const fail = new ModelError("authentication", "no");
   await using desk = await startDesk([{ calls: [["look_up", {}]] }, { fail }]);

@@ -47,6 +47,7 @@ function provided(...attempts: Attempt[]) {
     onText: (text) => reports.push(`shows ${text}`),
     onThought: (text) => reports.push(`thinks ${text}`),
     onReset: () => reports.push("reset"),
+    onDiscard: ({ usage: { input } }) => reports.push(`discards ${input}`),
     onAttempt: (outcome) => reports.push(outcome),
     onRetry: (code) => reports.push(`retries after ${code}`),
   };
@@ -157,13 +158,14 @@ describe("an answer without text", () => {
     ["nothing", { text: "" }],
     ["blanks", { text: " \n" }],
     ["a call that its wire could not read", { text: "", stop: "malformed" as const }],
-  ])("is asked for once more, and both attempts are paid: %s", async (_, empty) => {
-    const { take } = provided(
-      () => giving(end(empty)),
+  ])("is asked for once more, and the first attempt is given up as billed: %s", async (_, empty) => {
+    const { take, reports } = provided(
+      () => giving(end({ ...empty, usage: { ...usage, input: 90 } })),
       () => giving(end()),
     );
 
-    expect(await take()).toEqual(turn({ usage: { input: 20, cachedInput: 8, output: 4 } }));
+    expect(await take()).toEqual(turn());
+    expect(reports).toContain("discards 90");
   });
 
   test("is asked for once more also after a failed attempt", async () => {

@@ -15,8 +15,9 @@ export async function startDesk(
   answer: Answer = () => ok("fine"),
   options: Partial<CoreOptions> = {},
 ) {
+  const { catalog, requests } = scriptedModel(turns);
   const core = await startCore({
-    models: scriptedModel(turns).catalog,
+    models: catalog,
     gateway: fakeGateway(MANIFEST, answer).gateway,
     ...options,
   });
@@ -27,7 +28,13 @@ export async function startDesk(
   async function begin(text: string): Promise<string> {
     return (await core.runs.start(core.caller, { query: text, analysisMode: false, maxTokens: 100 })).runId;
   }
-  return { ...core, trace, begin, [Symbol.asyncDispose]: () => core[Symbol.asyncDispose]() };
+  return {
+    ...core,
+    trace,
+    begin,
+    attempts: () => requests.length,
+    [Symbol.asyncDispose]: () => core[Symbol.asyncDispose](),
+  };
 }
 
 export const briefly = ({ spans }: RunTrace): string[] =>
