@@ -159,8 +159,8 @@ describe("codes (closed set)", () => {
   test("in a response", () => {
     expect([...RUN_ERROR_CODES].sort()).toEqual(
       (
-        "agent_session_not_found insufficient_credits provider_not_configured provider_error model_not_allowed model_refused " +
-        "output_limit output_invalid step_limit deadline_exceeded cancelled thread_busy crash_loop internal"
+        "agent_session_not_found insufficient_credits budget_exceeded provider_not_configured provider_error model_not_allowed model_refused " +
+        "output_limit output_invalid step_limit refused deadline_exceeded cancelled thread_busy crash_loop internal"
       )
         .split(" ")
         .sort(),

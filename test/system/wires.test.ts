@@ -168,6 +168,37 @@ test.each(WIRES)("parameters with names that a provider refuses reach their func
   ]);
 });
 
+/** What 20,000 tokens of input and 2,000 of output cost with the default model of each wire, in micro-USD. */
+const TURN_MICROS = { anthropic: 60_000, "openai-responses": 30_000, "openai-chat": 11_200, gemini: 22_500 };
+
+test.each(WIRES)("a cost cap reached in mid-run ends the run on the wire %s", async (wire) => {
+  const lookUp = { name: "get_order_details", arguments: { order_id: pendingOrder.orderId } };
+  const usage = { input: 20_000, cachedInput: 0, output: 2_000 };
+  await using standIn = await startStandIn(wire, ({ step }) =>
+    step === 0 ? { calls: [lookUp], usage } : { text: "Done.", usage },
+  );
+  const service = createRetailDesk(createRetailStore(generateRetailData));
+  await using system = await startSystem({ service, providers: standIn.config });
+  const { runs } = system.plane.store;
+  const { start } = runs;
+  const maxCostMicros = TURN_MICROS[wire];
+  runs.start = (run) => start({ ...run, request: { ...run.request, maxCostMicros } });
+
+  const asked = { role: "manager", llmConfig: { provider: providerOf(wire), maxTokens: 1_000 } };
+  const answer = await system.query("Look the order up", asked);
+  runs.start = start;
+  const uncapped = await system.query("And again?", { ...asked, threadId: answer.threadId });
+
+  expect(answer).toMatchObject({ success: false, code: "budget_exceeded", response: "" });
+  expect(answer.toolInteractions).toMatchObject([{ toolName: "get_order_details", success: true }]);
+  expect(answer.usage.costUsd).toBe(maxCostMicros / 1_000_000);
+  expect(uncapped).toMatchObject({ success: true, response: "Done." });
+  expect(standIn.requests.flatMap((request) => request.refusal ?? [])).toEqual([]);
+  expect(standIn.requests).toHaveLength(3);
+});
+
+const providerOf = (wire: (typeof WIRES)[number]): string => (wire.startsWith("openai") ? "openai" : wire);
+
 /** Property names of the one function that a request declares. */
 function namesOf(body: unknown): string[] {
   if (Array.isArray(body)) return body.map(namesOf).find((names) => names.length > 0) ?? [];

@@ -19,6 +19,7 @@ export const HTTP_ERROR_CODES = [
 export const RUN_ERROR_CODES = [
   "agent_session_not_found",
   "insufficient_credits",
+  "budget_exceeded",
   "provider_not_configured",
   "provider_error",
   "model_not_allowed",

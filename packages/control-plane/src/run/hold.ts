@@ -1,3 +1,4 @@
+import type { JsonValue } from "@patchbay/protocol";
 import type { ChosenModel, Message, ModelRequest } from "../ports/model-provider.ts";
 import type { RunCommit } from "../ports/run-store.ts";
 import { askingOf, nextRequest } from "./request.ts";
@@ -37,7 +38,7 @@ export const hasPrice = (model: ChosenModel): boolean =>
  * token by itself, and a turn would cost three times what was reserved for it.
  */
 function promptTokens({ system, messages, functions }: ModelRequest): number {
-  const schemas = functions.reduce((sum, one) => sum + bytes(one.description) + sizeOfSchema(one.inputSchema), 0);
+  const schemas = functions.reduce((sum, one) => sum + bytes(one.description) + sizeOfJson(one.inputSchema), 0);
   return Math.ceil((bytes(system) + messages.reduce((sum, one) => sum + bytesOf(one), 0) + schemas) / 3);
 }
 
@@ -46,13 +47,17 @@ const bytes = (text: string): number => Buffer.byteLength(text);
 function bytesOf(message: Message): number {
   if (message.role === "user") return bytes(message.text) + bytes(message.preface ?? "");
   if (message.role === "results") return message.results.reduce((sum, { content }) => sum + bytes(content), 0);
-  return message.calls.reduce((sum, call) => sum + bytes(call.name) + bytes(call.arguments), bytes(message.text));
+  const { text, calls, echo } = message;
+  const plain = calls.reduce((sum, call) => sum + bytes(call.name) + bytes(call.arguments), bytes(text));
+  // Reasoning goes back only in the provider's own blocks, and is billed as input.
+  return Math.max(plain, sizeOfJson(echo?.blocks ?? null));
 }
 
-const schemaSizes = new WeakMap<object, number>();
+const sizes = new WeakMap<object, number>();
 
-function sizeOfSchema(schema: object): number {
-  let size = schemaSizes.get(schema);
-  if (size === undefined) schemaSizes.set(schema, (size = bytes(JSON.stringify(schema))));
+function sizeOfJson(value: JsonValue): number {
+  if (typeof value !== "object" || value === null) return 0;
+  let size = sizes.get(value);
+  if (size === undefined) sizes.set(value, (size = bytes(JSON.stringify(value))));
   return size;
 }

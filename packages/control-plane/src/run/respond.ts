@@ -3,6 +3,7 @@ import type { Log } from "../ports/log.ts";
 import { ModelError, type ModelErrorKind, type ModelRequest, type ModelTurn } from "../ports/model-provider.ts";
 import type { RunStore } from "../ports/run-store.ts";
 import { mostOf } from "./hold.ts";
+import { keepWithinCap } from "./cost-cap.ts";
 import type { Journal } from "./journal.ts";
 import { providerFailure, takeTurn, type TurnDeps } from "./model-turn.ts";
 import { patiently } from "./patience.ts";
@@ -36,6 +37,7 @@ export async function respond(
   for (;;) {
     const request = nextRequest(state, asking);
     const { messages } = request;
+    keepWithinCap(state, request);
     await patiently(() => hold(state, request, deps), { ...deps, signal });
     state.asking.turn ??= { beganAt: deps.clock.now(), retries: [] };
     try {
@@ -44,7 +46,10 @@ export async function respond(
         journal.live({ type: asking.planning || state.respond ? "thoughtDelta" : "responseDelta", content });
       const onThought = (content: string): void => journal.live({ type: "thoughtDelta", content });
       const onReset = (): void => journal.live({ type: "deltaReset" });
-      const onDiscard = (turn: ModelTurn): void => discard(state, turn);
+      const onDiscard = (turn: ModelTurn): void => {
+        discard(state, turn);
+        keepWithinCap(state, request);
+      };
       deps.onAsking();
       const on = { onRetry, onText, onThought, onReset, onDiscard };
       const turn = await takeTurn(state.model, request, { ...deps, ...on }, signal);

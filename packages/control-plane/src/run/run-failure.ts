@@ -22,7 +22,7 @@ export const insufficientCredits = (): RunFailure =>
 export const unpricedModel = (model: string): RunFailure =>
   new RunFailure(
     "model_not_allowed",
-    `No price is known for model ${model}, so organisations that pay cannot use it. Name another model, or have the operator add its price (PATCHBAY_PRICES).`,
+    `No price is known for model ${model}, so organisations that pay cannot use it. Name another model, or have the operator add its price (--prices).`,
   );
 export const timedOut = (): RunFailure => new RunFailure("deadline_exceeded", MESSAGES.deadline_exceeded);
 export const crashLoop = (crashes: number): RunFailure =>

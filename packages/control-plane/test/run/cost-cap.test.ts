@@ -1,0 +1,115 @@
+import { expect, test } from "vitest";
+import type { ChosenModel, ModelCatalog } from "../../src/ports/model-provider.ts";
+import type { Query } from "../../src/run/api.ts";
+import { openStore } from "../../src/store/open.ts";
+import { startCore } from "./core.ts";
+import { fakeGateway, manifestOf, ok } from "./fake-gateway.ts";
+import { type ScriptedTurn, scriptedModel } from "./scripted-model.ts";
+
+const CALL: ScriptedTurn = { calls: [["open", {}]], usage: { input: 1_000, cachedInput: 0, output: 100 } };
+const DONE: ScriptedTurn = { text: "Done." };
+
+async function openedStore() {
+  const store = await openStore("sqlite::memory:");
+  return { ...store, [Symbol.asyncDispose]: () => store.close() };
+}
+
+/** A turn costs 1 micro-USD for each token of input and 2 for each of output. */
+async function capped(maxCostMicros: number, turns: ScriptedTurn[], price: { known: boolean } = { known: true }) {
+  const { catalog, requests } = scriptedModel(turns);
+  const unpriced: ModelCatalog = { choose: () => ({ ...(catalog.choose() as ChosenModel), cost: () => undefined }) };
+  const { gateway } = fakeGateway(manifestOf({ open: "everyone" }), () => ok("found"));
+  const core = await startCore({ models: price.known ? catalog : unpriced, gateway });
+  const { start } = core.store.runs;
+  core.store.runs.start = (run) => start({ ...run, request: { ...run.request, maxCostMicros } });
+  const ask = (more: Partial<Query> = {}) => core.query("Look it up", { maxTokens: 500, ...more });
+  return { ask, requests, core, [Symbol.asyncDispose]: () => core[Symbol.asyncDispose]() };
+}
+
+test("a run ends before the turn that could pass its cost cap, and keeps the calls it made", async () => {
+  await using system = await capped(2_200, [CALL, DONE]);
+
+  const answer = await system.ask();
+
+  expect(answer).toMatchObject({ success: false, response: "", code: "budget_exceeded" });
+  expect(answer.toolInteractions).toMatchObject([{ toolName: "open", success: true, result: "found" }]);
+  expect(answer.usage).toMatchObject({ inputTokens: 1_000, costUsd: 0.0012 });
+  expect(system.requests).toHaveLength(1);
+});
+
+test("the error names the cap, what is spent, what the turn may cost and what to change", async () => {
+  await using system = await capped(2_200, [CALL, DONE]);
+
+  const { errorMessage } = await system.ask();
+
+  expect(errorMessage).toMatch(
+    /^The next model turn could pass the run's cost cap of \$0\.0022, so the run ended before it: \$0\.0012 is spent, and the turn may cost up to \$0\.001\d+ \(\d+ input and 500 output tokens at most\)\. Raise the cap \(maxCostUsd of the agent\), or lower maxTokens\.$/,
+  );
+});
+
+test("a run within its cost cap ends as ever", async () => {
+  await using system = await capped(5_000, [CALL, DONE]);
+
+  expect(await system.ask()).toMatchObject({ success: true, response: "Done." });
+});
+
+test("a run whose first turn could pass the cap asks no model", async () => {
+  await using system = await capped(400, [DONE]);
+
+  expect(await system.ask()).toMatchObject({ code: "budget_exceeded", usage: { costUsd: 0 } });
+  expect(system.requests).toEqual([]);
+});
+
+test("a lower maxTokens lets a turn fit", async () => {
+  await using system = await capped(400, [DONE]);
+
+  expect(await system.ask({ maxTokens: 100 })).toMatchObject({ success: true });
+});
+
+test("an attempt that does not count is spent, and is not repeated beyond the cap", async () => {
+  const empty: ScriptedTurn = { text: "", usage: { input: 1_000, cachedInput: 0, output: 100 } };
+  await using system = await capped(2_000, [empty, DONE]);
+
+  const answer = await system.ask();
+
+  expect(answer).toMatchObject({ code: "budget_exceeded", usage: { inputTokens: 1_000, costUsd: 0.0012 } });
+  expect(system.requests).toHaveLength(1);
+});
+
+test("what an earlier owner of the run spent counts", async () => {
+  await using store = await openedStore();
+  const asked = Promise.withResolvers<void>();
+  const first = scriptedModel((_, index) => {
+    if (index === 0) return CALL;
+    asked.resolve();
+    return { until: new Promise(() => {}) };
+  });
+  const { gateway } = fakeGateway(manifestOf({ open: "everyone" }), () => ok("found"));
+  await using owner = await startCore({ models: first.catalog, gateway, store });
+  const { start } = store.runs;
+  store.runs.start = (run) => start({ ...run, request: { ...run.request, maxCostMicros: 2_500 } });
+  const run = await owner.runs.start(owner.caller, { query: "Look it up", analysisMode: false, maxTokens: 500 });
+  await asked.promise;
+  await owner.runs.drain(0);
+
+  // The same turn costs more with the prices of the next owner.
+  const next = scriptedModel([DONE]);
+  const dearer = { ...(next.catalog.choose() as ChosenModel), cost: ({ output }: { output: number }) => output * 4 };
+  await using heir = await startCore({ models: { choose: () => dearer }, gateway, store, owner: "replica-2" });
+  const result = await heir.runs.result(run, { signal: AbortSignal.timeout(5_000) });
+
+  expect(result).toMatchObject({ code: "budget_exceeded", usage: { costUsd: 0.0012 } });
+  expect(next.requests).toEqual([]);
+});
+
+test("a model without a price is refused where a run has a cost cap", async () => {
+  await using system = await capped(1_000_000, [DONE], { known: false });
+
+  const answer = await system.ask();
+
+  expect(answer).toMatchObject({ success: false, code: "model_not_allowed" });
+  expect(answer.errorMessage).toBe(
+    "No price is known for model scripted-1, so the run cannot keep its cost cap of $1.00. Name another model, have the operator add its price (--prices), or remove the cap (maxCostUsd of the agent).",
+  );
+  expect(system.requests).toEqual([]);
+});
