@@ -5,11 +5,15 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import * as mini from "zod/mini";
 import { z as zod3 } from "zod3";
-import { DefinitionError, defineFunction, type Schema } from "../src/index.ts";
+import { DefinitionError, defineFunction, type RawSchema, type Schema } from "../src/index.ts";
 import { call, serviceOf } from "./calls.ts";
 
 function define(input: Schema) {
   return defineFunction({ name: "probe", description: "Echoes.", input, roles: "everyone", handler: (given) => given });
+}
+
+function raw(a: RawSchema): RawSchema {
+  return { type: "object", properties: { a } };
 }
 
 function schemaOf(input: Schema): JsonObject {
@@ -100,6 +104,27 @@ describe("what models are shown", () => {
       at: { type: "string", format: "date-time" },
       mail: { type: "string", format: "email" },
       code: { type: "string", pattern: "^#W\\d+$" },
+    });
+  });
+
+  test.each<[string, Schema, JsonObject]>([
+    ["raw", raw({ type: "string", format: "email", pattern: "@corp\\.com$" }), { pattern: "@corp\\.com$" }],
+    ["raw of an own format", raw({ type: "string", format: "order-id", pattern: "^#W" }), { pattern: "^#W" }],
+    ["zod 4", z.object({ a: z.email({ pattern: /@corp\.com$/ }) }), { pattern: "@corp\\.com$" }],
+    ["zod 4, one version", z.object({ a: z.uuidv4() }), { pattern: expect.stringContaining("-4[0-9a-fA-F]{3}-") }],
+    [
+      "zod 3",
+      zod3.object({
+        a: zod3
+          .string()
+          .email()
+          .regex(/@corp\.com$/),
+      }),
+      { pattern: "@corp\\.com$" },
+    ],
+  ])("keeps an owner's pattern next to a format: %s", (_, input, kept) => {
+    expect(schemaOf(input)["properties"]).toEqual({
+      a: expect.objectContaining({ format: expect.any(String), ...kept }),
     });
   });
 
