@@ -5,7 +5,7 @@ import type { CallContext } from "./invocation.ts";
 import { createProtection, type Protection } from "./redaction/protection.ts";
 import { describeInput, describeResult } from "./schema/describe.ts";
 import { createParser, type Parse } from "./schema/parser.ts";
-import type { InputOf, OutputOf, Schema } from "./schema/schema.ts";
+import { isRaw, type InputOf, type OutputOf, type Schema } from "./schema/schema.ts";
 
 /** The `roles` of a function that anybody may call, with or without a role. */
 export const everyone = "everyone";
@@ -104,6 +104,7 @@ function define<I extends Schema, O extends Schema | undefined, Context>(
       name,
       description,
       inputSchema,
+      ...(isRaw(input) && { keepsUnlisted: true }),
       roles: checkRoles(options.roles, where),
       conditional: authorize !== undefined,
       effect: options.effect ?? "write",

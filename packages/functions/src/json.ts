@@ -44,3 +44,17 @@ export function toJson(value: unknown, path = "", depth = 0): JsonValue {
 function isAbsent(member: unknown): boolean {
   return member === undefined || typeof member === "function" || typeof member === "symbol";
 }
+
+/**
+ * Copies plain objects and lists, so that no object in them has members that it only inherits: zod and Ajv read `constructor` where
+ * a value leaves out an optional member of that name. Instances of classes stay what they are.
+ */
+export function withoutPrototypes(value: unknown, depth = 0): unknown {
+  if (typeof value !== "object" || value === null || depth >= DEPTH) return value;
+  if (Array.isArray(value)) return value.map((item) => withoutPrototypes(item, depth + 1));
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null) return value;
+  const copy = Object.create(null) as Record<string, unknown>;
+  for (const [name, member] of Object.entries(value)) copy[name] = withoutPrototypes(member, depth + 1);
+  return copy;
+}

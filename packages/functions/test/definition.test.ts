@@ -55,7 +55,11 @@ describe("a function", () => {
     ["another word for everyone", { roles: "all" }, /roles is missing/],
     ["no input", { input: undefined }, /input must be a schema/],
     ["an output that is no schema", { output: "string" }, /output must be a schema/],
-    ["a raw output that is no JSON Schema", { output: { type: "text" } }, /output: this is no JSON Schema/],
+    [
+      "a raw output that is no JSON Schema",
+      { output: { type: "text" } },
+      /output: this is not JSON Schema of draft 2020-12: at the root: "type" must/,
+    ],
     ["no handler", { handler: undefined }, /handler must be a function/],
     ["an authorize that is no function", { authorize: true }, /authorize must be a function/],
     ["a time-out above the limit", { timeoutMs: 240_001 }, /from 1 to 240000; it is 240001/],

@@ -123,3 +123,47 @@ describe.each([
     expect(texts(marked(NOTE_FOR_STAFF), marked(NOTE_FOR_SUPPORT))).toEqual([]);
   });
 });
+
+describe("with raw JSON Schema", () => {
+  const listed = { type: "object", properties: { id: { type: "string" } } };
+  const nested = { type: "object", properties: { order: listed } };
+  const NEW = "members that the schema does not list are new.";
+
+  test("an input that keeps unlisted members is wider than one of zod that drops them, and than a closed one", () => {
+    const dropping = answering(undefined, z.object({ id: z.string().optional() }));
+
+    expect(texts(dropping, answering(undefined, listed))).toEqual([`get_ticket: the input is wider: ${NEW}`]);
+    expect(
+      texts(answering(undefined, { ...listed, additionalProperties: false }), answering(undefined, listed)),
+    ).toEqual([`get_ticket: the input is wider: ${NEW}`]);
+    expect(texts(answering(undefined, listed), dropping)).toEqual([]);
+  });
+
+  test("an object within that is no longer closed is wider", () => {
+    const closed = { ...nested, properties: { order: { ...listed, additionalProperties: false } } };
+
+    expect(texts(answering(undefined, closed), answering(undefined, nested))).toEqual([
+      `get_ticket: the input is wider at "order": ${NEW}`,
+    ]);
+    expect(texts(answering(undefined, nested), answering(undefined, closed))).toEqual([]);
+  });
+
+  test("a runtime of a version that dropped unlisted members of raw JSON Schema lets less through", () => {
+    const [one] = answering(undefined, listed).functions;
+    const { keepsUnlisted, ...older } = one!;
+
+    expect(keepsUnlisted).toBe(true);
+    expect(texts({ ...answering(undefined, listed), functions: [older] }, answering(undefined, listed))).toHaveLength(
+      1,
+    );
+  });
+
+  test("a new optional member of an open input is none, and of an output one", () => {
+    const more = { ...listed, properties: { ...listed.properties, all: {} } };
+
+    expect(texts(answering(undefined, listed), answering(undefined, more))).toEqual([]);
+    expect(texts(answering(listed), answering(more))).toEqual([
+      'get_ticket: the output is wider at "all": the member is new.',
+    ]);
+  });
+});

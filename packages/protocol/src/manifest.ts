@@ -25,6 +25,11 @@ export const FunctionManifest = z.object({
   description: z.string(),
   /** JSON Schema 2020-12 of the arguments; its root is an object. */
   inputSchema: jsonObject,
+  /**
+   * True when the handler gets members that an object of `inputSchema` neither lists nor refuses, as raw JSON Schema allows.
+   * Absent where they are dropped, as zod does, and from runtimes of an earlier version, which drop them.
+   */
+  keepsUnlisted: z.boolean().optional(),
   roles: Roles,
   /** True when the owner's `authorize` decides call by call. */
   conditional: z.boolean(),

@@ -24,7 +24,7 @@ export interface Budget {
 
 /**
  * The places where `after` takes values that `before` does not; empty when there are none. An object that lists its members and
- * says nothing of others takes only these, as everywhere in Patchbay. What cannot be compared and differs counts as wider.
+ * says nothing of others takes only these (`withOpenObjects` makes it take all). What cannot be compared and differs counts as wider.
  * `results`: a member that may now be missing is no difference, because it shows less.
  */
 export function widerPlaces(

@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "./json.ts";
 
 const ONE = new Set([
+  "additionalItems",
   "additionalProperties",
   "contains",
   "contentSchema",
@@ -14,7 +15,7 @@ const ONE = new Set([
   "unevaluatedProperties",
 ]);
 const LIST = new Set(["allOf", "anyOf", "oneOf", "prefixItems"]);
-const NAMED = new Set(["$defs", "definitions", "dependentSchemas", "patternProperties", "properties"]);
+const NAMED = new Set(["$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"]);
 
 /**
  * Rebuilds a JSON Schema from the leaves up: `change` is given each schema object and where it stands.
@@ -96,5 +97,14 @@ const ANNOTATIONS = new Set([
 export function withoutAnnotations(schema: JsonObject): JsonObject {
   return mapSchema(schema, (one) =>
     Object.fromEntries(Object.entries(one).filter(([name]) => !ANNOTATIONS.has(name) && !name.startsWith("x-"))),
+  );
+}
+
+/** The schema with `additionalProperties: true` where an object lists members and says nothing of others, which is what JSON Schema means. */
+export function withOpenObjects(schema: JsonObject): JsonObject {
+  return mapSchema(schema, (one) =>
+    isJsonObject(one["properties"]) && one["additionalProperties"] === undefined
+      ? { ...one, additionalProperties: true }
+      : one,
   );
 }

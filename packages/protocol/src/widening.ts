@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { JsonObject } from "./json.ts";
 import { rolesAllow, type FunctionManifest, type Manifest, type Roles } from "./manifest.ts";
 import { widerPlaces, type Budget } from "./schema-widening.ts";
+import { withOpenObjects } from "./subschemas.ts";
 
 /**
  * What happens when a new function set widens access: `follow` uses it, `confirm` keeps the set before it until a developer or an
@@ -99,7 +100,7 @@ function compareFunction(before: FunctionManifest, after: FunctionManifest, budg
     ...compareRoles(before.roles, roles).map((sentence) => as("roles", sentence)),
     ...(before.conditional && !after.conditional ? [as("authorize", "authorize no longer decides call by call.")] : []),
     ...compareRedactions(before, after).map((sentence) => as("redaction", sentence)),
-    ...compareSchema("input", before.inputSchema, after.inputSchema, budget).map((sentence) => as("input", sentence)),
+    ...compareSchema("input", takenBy(before), takenBy(after), budget).map((sentence) => as("input", sentence)),
     ...compareOutput(before, after, budget).map((sentence) => as("output", sentence)),
   ];
 }
@@ -144,6 +145,11 @@ function mayRead(before: FunctionManifest, was: string | undefined, after: Funct
 
 function isWithin(path: string, outer: string): boolean {
   return path.startsWith(`${outer}.`) || path.startsWith(`${outer}[`);
+}
+
+/** The schema of what reaches the handler. */
+function takenBy({ inputSchema, keepsUnlisted }: FunctionManifest): JsonObject {
+  return keepsUnlisted === true ? withOpenObjects(inputSchema) : inputSchema;
 }
 
 function compareOutput(before: FunctionManifest, after: FunctionManifest, budget: Budget): string[] {

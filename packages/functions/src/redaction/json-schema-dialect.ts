@@ -3,12 +3,10 @@ import { DefinitionError } from "../errors.ts";
 import type { Dialect, Part } from "./builder.ts";
 import { emptyShape, type Kind, type Shape } from "./shape.ts";
 import { MARK } from "./mark.ts";
-import { refuseMisspelt } from "./visible-to.ts";
 
-/** How redaction reads raw JSON Schema. Throws DefinitionError for references that cannot be followed and for misspelt marks. */
+/** How redaction reads raw JSON Schema. Throws DefinitionError for references that cannot be followed. */
 export function jsonSchemaDialect(root: JsonObject, where: string): Dialect {
   mapSchema(root, (schema, path) => {
-    refuseMisspelt(Object.keys(schema), `${where}: at "${memberPath(path)}"`);
     const fault = faultOf(schema, root);
     if (fault !== undefined) throw new DefinitionError(`${where}: ${fault} at "${memberPath(path)}".`);
     return schema;

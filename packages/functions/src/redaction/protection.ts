@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonValue, type Redaction } from "@patchbay/protocol";
 import { DefinitionError } from "../errors.ts";
-import { rawJsonSchema } from "../schema/describe.ts";
+import { readRawSchema } from "../schema/raw.ts";
 import { isStandardSchema, isZod3, isZod4, type Schema } from "../schema/schema.ts";
 import { buildShape, rolesNamed, type Dialect, type Part } from "./builder.ts";
 import { MARK } from "./mark.ts";
@@ -46,7 +46,7 @@ function readable(schema: Schema, where: string): [root: Part, dialect?: Dialect
       `${where}: "${MARK}" is read in schemas of zod and in raw JSON Schema. This schema is of ${schema["~standard"].vendor} by its "~standard" member, so its marks would protect nothing. Give the zod schema itself, or a JSON Schema without that member.`,
     );
   if (isStandardSchema(schema) || !isJsonObject(schema)) return [schema];
-  const root = rawJsonSchema(schema);
+  const root = readRawSchema(schema, where);
   return [root, jsonSchemaDialect(root, where)];
 }
 

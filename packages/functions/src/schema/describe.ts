@@ -9,6 +9,7 @@ import {
 } from "@patchbay/protocol";
 import { DefinitionError } from "../errors.ts";
 import { MARK } from "../redaction/mark.ts";
+import { readRawSchema } from "./raw.ts";
 import { isStandardSchema, isZod3, isZod4, type Schema } from "./schema.ts";
 import { describesItself, standardToJsonSchema } from "./standard.ts";
 import { tidy } from "./tidy.ts";
@@ -65,7 +66,7 @@ export function describeResult(schema: Schema): JsonObject | undefined {
 function writeResult(schema: Schema): JsonObject {
   if (isZod4(schema)) return tidy(zod4ToJsonSchema(schema, { side: "output" }));
   if (isZod3(schema)) return tidy(zod3ToJsonSchema(schema, { side: "output" }));
-  return isStandardSchema(schema) ? tidy(standardToJsonSchema(schema, "output")) : rawJsonSchema(schema);
+  return isStandardSchema(schema) ? tidy(standardToJsonSchema(schema, "output")) : readRawSchema(schema, "output");
 }
 
 /** A schema as plain JSON Schema, and the members that its own library says it has. */
@@ -73,16 +74,21 @@ function convert(schema: Schema, where: string): { jsonSchema: JsonObject; membe
   const unwritable: Unwritable[] = [];
   const note = (part: Unwritable) => void unwritable.push(part);
   try {
-    const written = write(schema, note);
+    const written = write(schema, where, note);
     if (unwritable.length === 0) return written;
   } catch (cause) {
+    if (cause instanceof DefinitionError) throw cause;
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new DefinitionError(`${where}: the schema cannot be written as JSON Schema: ${reason}`, { cause });
   }
   throw new DefinitionError(`${where}: ${unwritable.map(explainUnwritable).join("; ")}.`);
 }
 
-function write(schema: Schema, note: (part: Unwritable) => void): { jsonSchema: JsonObject; members: string[] } {
+function write(
+  schema: Schema,
+  where: string,
+  note: (part: Unwritable) => void,
+): { jsonSchema: JsonObject; members: string[] } {
   if (isZod4(schema))
     return {
       jsonSchema: tidy(zod4ToJsonSchema(schema, { side: "input", unwritable: note })),
@@ -93,15 +99,9 @@ function write(schema: Schema, note: (part: Unwritable) => void): { jsonSchema: 
       jsonSchema: tidy(zod3ToJsonSchema(schema, { side: "input", unwritable: note })),
       members: zod3Members(schema),
     };
-  if (!isStandardSchema(schema)) return { jsonSchema: rawJsonSchema(schema), members: [] };
+  if (!isStandardSchema(schema)) return { jsonSchema: readRawSchema(schema, where), members: [] };
   if (describesItself(schema)) return { jsonSchema: tidy(standardToJsonSchema(schema, "input")), members: [] };
   throw new TypeError(adviceFor(schema["~standard"].vendor));
-}
-
-/** Raw JSON Schema as it was when the function was defined, without `$schema`. */
-export function rawJsonSchema(schema: object): JsonObject {
-  const { $schema: _, ...copy } = JSON.parse(JSON.stringify(schema)) as JsonObject;
-  return copy;
 }
 
 function adviceFor(vendor: string): string {

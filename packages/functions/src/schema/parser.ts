@@ -1,11 +1,22 @@
-import { isJsonObject, type Fault, type JsonObject } from "@patchbay/protocol";
+import { isJsonObject, mapSchema, type Fault, type JsonObject, type JsonValue } from "@patchbay/protocol";
 import { DefinitionError } from "../errors.ts";
-import { toJson } from "../json.ts";
+import { toJson, withoutPrototypes } from "../json.ts";
 import { compileRawSchema } from "./ajv.ts";
-import { rawJsonSchema } from "./describe.ts";
-import { isStandardSchema, isZod3, isZod4, type Schema, type StandardIssue, type StandardSchema } from "./schema.ts";
+import { withDefaults } from "./defaults.ts";
+import { readRawSchema } from "./raw.ts";
+import {
+  isStandardSchema,
+  isZod3,
+  isZod4,
+  type Schema,
+  type StandardIssue,
+  type StandardSchema,
+  type Zod3Schema,
+} from "./schema.ts";
 import { describesItself, standardToJsonSchema } from "./standard.ts";
 import { dropUnlisted } from "./unlisted.ts";
+import { zod3ToJsonSchema } from "./zod3.ts";
+import { zod4ToJsonSchema } from "./zod4.ts";
 
 export type Parsed = { ok: true; value: unknown } | { ok: false; faults: Fault[] };
 
@@ -14,22 +25,51 @@ export type Parse = (value: unknown) => Parsed | Promise<Parsed>;
 
 /**
  * The one way to run a schema, whatever its library. Members that the schema does not list are left out: by zod itself, and by
- * its JSON Schema for libraries that would let them pass (where such a library has no JSON Schema, its own rule stands).
+ * its JSON Schema for libraries that would let them pass (where such a library has no JSON Schema, its own rule stands). Raw JSON
+ * Schema allows such members in the objects that it does not close: in an input they stay, in an output they are left out.
  */
 export function createParser(schema: Schema, side: "input" | "output", where: string): Parse {
-  if (!isStandardSchema(schema)) {
-    return isZod3(schema) ? async (value) => toParsed(await schema.safeParseAsync(value)) : rawParser(schema, where);
-  }
-  if (isZod4(schema) || isZod3(schema) || !describesItself(schema)) return standardParser(schema);
-
+  if (isZod4(schema) || isZod3(schema)) return zodParser(schema as ZodSchema, side);
+  if (!isStandardSchema(schema)) return rawParser(schema, { side, where });
   const parse = standardParser(schema);
-  const listed = listedMembers(schema, side);
+  const listed = describesItself(schema) ? writtenBy(() => standardToJsonSchema(schema, side)) : undefined;
   if (listed === undefined) return parse;
   if (side === "input") return (value) => parse(dropUnlisted(listed, toJson(value)));
   return async (value) => {
     const parsed = await parse(value);
     return parsed.ok ? { ok: true, value: dropUnlisted(listed, toJson(parsed.value)) } : parsed;
   };
+}
+
+type ZodSchema = StandardSchema | Zod3Schema;
+
+function zodParser(schema: ZodSchema, side: "input" | "output"): Parse {
+  // Releases of zod 3 before 3.24 have no `~standard`.
+  const parse: Parse = isStandardSchema(schema)
+    ? standardParser(schema)
+    : async (value) => toParsed(await schema.safeParseAsync(value));
+  const described = writtenBy(() =>
+    isZod4(schema) ? zod4ToJsonSchema(schema, { side }) : zod3ToJsonSchema(schema as Zod3Schema, { side }),
+  );
+  return described && listsInherited(described) ? (value) => parse(withoutPrototypes(value)) : parse;
+}
+
+/** True when a member has the name of one that every object inherits, such as `constructor`. */
+function listsInherited(schema: JsonObject): boolean {
+  return holds(
+    schema,
+    ({ properties }) => isJsonObject(properties) && Object.keys(properties).some((name) => name in Object.prototype),
+  );
+}
+
+/** True when the schema or one within it passes the test. */
+function holds(schema: JsonObject, test: (one: JsonObject) => boolean): boolean {
+  let found = false;
+  mapSchema(schema, (one) => {
+    found ||= test(one);
+    return one;
+  });
+  return found;
 }
 
 function standardParser(schema: StandardSchema): Parse {
@@ -41,19 +81,23 @@ function standardParser(schema: StandardSchema): Parse {
   };
 }
 
-function rawParser(schema: object, where: string): Parse {
-  const jsonSchema = rawJsonSchema(schema);
-  let check: (value: ReturnType<typeof toJson>) => Fault[];
+function rawParser(schema: object, { side, where }: { side: "input" | "output"; where: string }): Parse {
+  const jsonSchema = readRawSchema(schema, where);
+  let check: (value: JsonValue) => Fault[];
   try {
     check = compileRawSchema(jsonSchema);
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new DefinitionError(`${where}: this is no JSON Schema of draft 2020-12: ${reason}`, { cause });
+    throw new DefinitionError(`${where}: ${reason}`, { cause });
   }
+  const hasDefaults = holds(jsonSchema, (one) => one["default"] !== undefined);
   return (value) => {
-    const listed = dropUnlisted(jsonSchema, toJson(value));
-    const faults = check(listed);
-    return faults.length === 0 ? { ok: true, value: listed } : { ok: false, faults };
+    const json = toJson(value);
+    const checked = side === "input" ? json : dropUnlisted(jsonSchema, json);
+    const faults = check(checked);
+    if (faults.length > 0) return { ok: false, faults };
+    if (side === "output" || !hasDefaults) return { ok: true, value: checked };
+    return { ok: true, value: withDefaults(jsonSchema, checked, (filled) => check(filled).length === 0) };
   };
 }
 
@@ -71,11 +115,11 @@ function toName(step: PropertyKey | { readonly key: PropertyKey }): string {
   return String(typeof step === "object" ? step.key : step);
 }
 
-/** What of an output cannot be described is not cut either. */
-function listedMembers(schema: StandardSchema, side: "input" | "output"): JsonObject | undefined {
+/** The JSON Schema that a library writes; undefined for what it cannot write. What of an output cannot be described is not cut either. */
+function writtenBy(write: () => JsonObject): JsonObject | undefined {
   try {
-    const listed: unknown = JSON.parse(JSON.stringify(standardToJsonSchema(schema, side)));
-    return isJsonObject(listed) ? listed : undefined;
+    const written: unknown = JSON.parse(JSON.stringify(write()));
+    return isJsonObject(written) ? written : undefined;
   } catch {
     return undefined;
   }

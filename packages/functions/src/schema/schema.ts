@@ -71,6 +71,11 @@ export function isZod3(schema: Schema): schema is Zod3Schema {
   return typeof definition === "object" && "typeName" in definition;
 }
 
+/** True for raw JSON Schema. */
+export function isRaw(schema: Schema): schema is RawSchema {
+  return !isStandardSchema(schema) && !isZod4(schema) && !isZod3(schema);
+}
+
 /** True for what can be a schema at all: an object, or a function that carries one (arktype). */
 export function isSchema(value: unknown): value is Schema {
   if (typeof value === "function") return "~standard" in value;

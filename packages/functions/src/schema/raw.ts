@@ -1,0 +1,152 @@
+import { isJsonObject, mapSchema, memberPath, type JsonObject, type JsonValue } from "@patchbay/protocol";
+import { DefinitionError } from "../errors.ts";
+import { refuseMisspelt } from "../redaction/visible-to.ts";
+import { toCurrentItems } from "./tidy.ts";
+
+/** https://json-schema.org/draft/2020-12/schema and the vocabularies that it names; `definitions`, which `$defs` replaced, is still valid. */
+const KEYWORDS = `
+  $anchor $comment $defs $dynamicAnchor $dynamicRef $id $ref $schema $vocabulary additionalProperties allOf
+  anyOf contains dependentSchemas else if items not oneOf patternProperties prefixItems properties propertyNames
+  then unevaluatedItems unevaluatedProperties const dependentRequired enum exclusiveMaximum exclusiveMinimum
+  maxContains maximum maxItems maxLength maxProperties minContains minimum minItems minLength minProperties
+  multipleOf pattern required type uniqueItems default deprecated description examples readOnly title writeOnly
+  contentEncoding contentMediaType contentSchema format definitions
+`
+  .trim()
+  .split(/\s+/);
+
+/** Words of OpenAPI and of editors that only describe. */
+const ANNOTATIONS = `
+  discriminator example externalDocs xml defaultSnippets deprecationMessage enumDescriptions enumNames
+  errorMessage markdownDescription markdownEnumDescriptions propertyOrdering tsEnumNames tsType
+`
+  .trim()
+  .split(/\s+/);
+
+const KNOWN: ReadonlySet<string> = new Set([...KEYWORDS, ...ANNOTATIONS]);
+
+/** What to write for keywords of other drafts and dialects that have no equal in this one. */
+const INSTEAD: Readonly<Record<string, string>> = {
+  $async: "its validation would end after the call began, so leave it out",
+  $recursiveAnchor: 'write "$ref": "#" where the schema refers to itself',
+  $recursiveRef: 'write "$ref": "#" where the schema refers to itself',
+  additionalItems: 'write "items", which is for the items after "prefixItems"',
+  disallow: 'write "not"',
+  divisibleBy: 'write "multipleOf"',
+  extends: 'write "allOf"',
+  optional: 'members are optional unless the list "required" of their object names them',
+};
+
+/**
+ * A copy of raw JSON Schema, without `$schema`, in draft 2020-12: forms of older drafts and OpenAPI's `nullable` are rewritten where
+ * that changes nothing of what the schema accepts. Throws DefinitionError for other keywords: one that is misspelt would check nothing.
+ */
+export function readRawSchema(schema: object, where: string): JsonObject {
+  const { $schema: _, ...copy } = JSON.parse(JSON.stringify(schema)) as JsonObject;
+  return mapSchema(copy, (one, path) => {
+    const at = `${where}: ${placeOf(path)}`;
+    const fault = (text: string) => new DefinitionError(`${at}: ${text}`);
+    refuseMisspelt(Object.keys(one), at);
+    const current = toCurrentDraft(one, fault);
+    for (const keyword of Object.keys(current))
+      if (!isKnown(keyword))
+        throw fault(`${JSON.stringify(keyword)} is not a keyword of JSON Schema 2020-12: ${adviceFor(keyword)}.`);
+    return current;
+  });
+}
+
+/** How messages name a place in a schema. */
+export function placeOf(path: readonly string[]): string {
+  const members = memberPath(path);
+  return members === "" ? "at the root" : `at "${members}"`;
+}
+
+/** Libraries such as TypeBox keep their own notes under names with a tilde. */
+function isKnown(keyword: string): boolean {
+  return KNOWN.has(keyword) || keyword.startsWith("x-") || keyword.startsWith("~");
+}
+
+type ToFault = (text: string) => DefinitionError;
+
+function toCurrentDraft(schema: JsonObject, fault: ToFault): JsonObject {
+  const { id, ...current } = toCurrentItems(schema);
+  // Draft 4 named schemas so; references by name are refused anyway.
+  if (id !== undefined && typeof id !== "string") current["id"] = id;
+  // Drafts 4 to 7 ignore it without a list of items.
+  if (!("prefixItems" in current)) delete current["additionalItems"];
+  if (typeof current["required"] === "boolean")
+    throw fault('"required" must be a list of names, and belongs to the object whose members it names.');
+  upgradeBound(current, "minimum", "exclusiveMinimum", fault);
+  upgradeBound(current, "maximum", "exclusiveMaximum", fault);
+  upgradeDependencies(current, fault);
+  upgradeNullable(current, fault);
+  return current;
+}
+
+/** Draft 4: `minimum: 5, exclusiveMinimum: true`. */
+function upgradeBound(schema: JsonObject, bound: string, exclusive: string, fault: ToFault): void {
+  if (typeof schema[exclusive] !== "boolean") return;
+  const isExclusive = schema[exclusive];
+  delete schema[exclusive];
+  if (!isExclusive) return;
+  if (typeof schema[bound] !== "number")
+    throw fault(`"${exclusive}": true needs "${bound}"; write "${exclusive}" with the number.`);
+  schema[exclusive] = schema[bound];
+  delete schema[bound];
+}
+
+/** Drafts 3 to 7: lists of names are `dependentRequired` now, schemas `dependentSchemas`. */
+function upgradeDependencies(schema: JsonObject, fault: ToFault): void {
+  const { dependencies } = schema;
+  if (dependencies === undefined) return;
+  if (!isJsonObject(dependencies) || "dependentRequired" in schema || "dependentSchemas" in schema)
+    throw fault('write "dependencies" as "dependentRequired" (lists of names) and "dependentSchemas" (schemas).');
+  delete schema["dependencies"];
+  const entries = Object.entries(dependencies).map(([name, on]): [string, JsonValue] => [
+    name,
+    typeof on === "string" ? [on] : on,
+  ]);
+  const [lists, schemas] = [
+    entries.filter(([, on]) => Array.isArray(on)),
+    entries.filter(([, on]) => !Array.isArray(on)),
+  ];
+  if (lists.length > 0) schema["dependentRequired"] = Object.fromEntries(lists);
+  if (schemas.length > 0) schema["dependentSchemas"] = Object.fromEntries(schemas);
+}
+
+/** OpenAPI 3.0. Null must stand in `enum` too where there is one, which owners who write `nullable` forget. */
+function upgradeNullable(schema: JsonObject, fault: ToFault): void {
+  const { nullable, type, enum: values } = schema;
+  if (nullable === undefined) return;
+  delete schema["nullable"];
+  if (nullable === false) return;
+  if (nullable !== true || type === undefined || "const" in schema)
+    throw fault('"nullable" needs "type" next to it; write "anyOf": [..., { "type": "null" }].');
+  schema["type"] = [...new Set([type, "null"].flat())];
+  if (Array.isArray(values) && !values.includes(null)) schema["enum"] = [...values, null];
+}
+
+function adviceFor(keyword: string): string {
+  if (Object.hasOwn(INSTEAD, keyword)) return INSTEAD[keyword]!;
+  const nearest = KEYWORDS.map((known) => ({
+    known,
+    edits: editsBetween(keyword.toLowerCase(), known.toLowerCase()),
+  })).sort((a, b) => a.edits - b.edits)[0]!;
+  if (nearest.edits <= MOST_EDITS && nearest.edits < keyword.length / 2) return `write "${nearest.known}"`;
+  return `leave it out, or name it "x-${keyword}" if it only describes`;
+}
+
+/** More than two slips in one word make another word. */
+const MOST_EDITS = 2;
+
+/** Levenshtein's distance. */
+function editsBetween(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++)
+      next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)));
+    row = next;
+  }
+  return row[b.length]!;
+}
