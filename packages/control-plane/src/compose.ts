@@ -226,7 +226,9 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
     ...(options.metricsToken !== undefined && { metricsToken: options.metricsToken }),
     ...(options.publicUrl !== undefined && { publicUrl: options.publicUrl }),
   };
-  const admin = createAdmin({ store, tiers });
+  const adminOf = (by?: string) =>
+    createAdmin({ store, tiers, prices: options.providers?.prices, ...(by !== undefined && { by }) });
+  const admin = adminOf();
   const app = createHttpApp(httpDeps);
   if (options.console ?? true)
     mountConsole(app, {
@@ -240,7 +242,7 @@ export async function createControlPlane(options: ControlPlaneOptions): Promise<
       retentionDays,
       auditDays,
       usageDays,
-      adminOf: (by) => createAdmin({ store, tiers, by }),
+      adminOf,
       ...(options.consoleFiles !== undefined && { consoleFiles: options.consoleFiles }),
     });
   const server = createHttpServer({ app, upgrade: gateway.handleUpgrade, log });

@@ -25,8 +25,33 @@ export const AgentSettings = z.strictObject({
   historyTokens: z.int().min(1_000).max(1_000_000).optional(),
   /** A JSON Schema that every answer meets. */
   responseSchema: ResponseSchema.optional(),
-  maxCostUsd: z.number().positive().max(10_000).optional(),
+  maxCostUsd: z.number().min(0.000001).max(10_000).optional(),
   /** Members that a query may not set. */
   locked: z.array(z.enum(OVERRIDES)).optional(),
 });
 export type AgentSettings = z.infer<typeof AgentSettings>;
+
+const { shape } = AgentSettings;
+
+/** A change of settings: `null` clears a member, and one that is left out stays. */
+export const AgentSettingsChange = z.strictObject({
+  provider: shape.provider.nullable(),
+  model: shape.model.nullable(),
+  temperature: shape.temperature.nullable(),
+  maxTokens: shape.maxTokens.nullable(),
+  steps: shape.steps.nullable(),
+  fallback: shape.fallback.nullable(),
+  historyTokens: shape.historyTokens.nullable(),
+  responseSchema: shape.responseSchema.nullable(),
+  maxCostUsd: shape.maxCostUsd.nullable(),
+  locked: shape.locked.nullable(),
+} satisfies Record<keyof AgentSettings, z.ZodType>);
+export type AgentSettingsChange = z.infer<typeof AgentSettingsChange>;
+
+/** The settings after a change. An empty list counts as cleared. */
+export function changedSettings(settings: AgentSettings, change: AgentSettingsChange): AgentSettings {
+  const members = Object.entries({ ...settings, ...change });
+  const isSet = (value: unknown) =>
+    value !== null && value !== undefined && !(Array.isArray(value) && value.length === 0);
+  return Object.fromEntries(members.filter(([, value]) => isSet(value)));
+}

@@ -1,8 +1,10 @@
+import type { AgentSettingsChange } from "@patchbay/protocol";
 import type { Agent, AgentChange, Org, Store } from "../ports/stores.ts";
 import { AdminError, found } from "./admin-error.ts";
+import { parseSettingsChange, requirePrices, settingsChanges } from "./agent-settings.ts";
 import type { Credentials } from "./credentials.ts";
 import { randomBase62 } from "./secret.ts";
-import type { Tiers } from "./tiers.ts";
+import { tierNamed, type Tiers } from "./tiers.ts";
 import { parseUsd, usdOf } from "./usd.ts";
 
 export interface CreatedAgent {
@@ -30,6 +32,7 @@ export interface AccountAdmin {
   /** With an API key. Without an `orgId` it goes to the only organisation; where there is none, a sandbox one is made. */
   createAgent(name: string, options?: { orgId?: string; instructions?: string }): Promise<CreatedAgent>;
   listAgents(orgId?: string): Promise<Agent[]>;
+  /** Throws `AdminError` for settings that cannot be, and for models without a price where the organisation pays. */
   updateAgent(agentId: string, change: AgentChange): Promise<Agent>;
   /** Its keys and tokens open nothing any more. */
   deleteAgent(agentId: string): Promise<{ agentId: string }>;
@@ -40,7 +43,12 @@ export interface AccountAdmin {
 
 export function accountAdmin(
   { accounts, audit }: Store,
-  { tiers, credentials, by }: { tiers: Tiers; credentials: Credentials; by: string | undefined },
+  {
+    tiers,
+    credentials,
+    by,
+    prices,
+  }: { tiers: Tiers; credentials: Credentials; by: string | undefined; prices: unknown },
 ): AccountAdmin {
   const who = by === undefined ? {} : { keyId: by };
 
@@ -66,6 +74,13 @@ export function accountAdmin(
 
   async function agentOf(agentId: string): Promise<Agent> {
     return found(await accounts.getAgent(agentId), "agent", agentId, "agents list");
+  }
+
+  async function usable(agentId: string, settings: AgentSettingsChange): Promise<AgentSettingsChange> {
+    const change = parseSettingsChange(settings);
+    const { orgId } = await agentOf(agentId);
+    if (tierNamed(tiers, (await orgOf(orgId)).tier).charged) requirePrices(change, prices);
+    return change;
   }
 
   async function creditsOf(orgId: string): Promise<OrgCredits> {
@@ -94,13 +109,19 @@ export function accountAdmin(
 
     listAgents: (orgId) => accounts.listAgents(orgId),
 
-    async updateAgent(agentId, { name, ...others }) {
-      const { orgId } = await agentOf(agentId);
-      const change = { ...(name !== undefined && { name: named(name) }), ...others };
-      await accounts.updateAgent(agentId, change);
-      const detail = { changed: Object.keys(change), ...accessChangesIn(change) };
-      await audit.record([{ orgId, agentId, action: "agent.updated", detail, ...who }]);
-      return agentOf(agentId);
+    async updateAgent(agentId, { name, settings, ...others }) {
+      const change: AgentChange = { ...(name !== undefined && { name: named(name) }), ...others };
+      if (settings !== undefined) change.settings = await usable(agentId, settings);
+      const updated = await accounts.updateAgent(agentId, change);
+      const { before, after } = found(updated, "agent", agentId, "agents list");
+      const changes = settingsChanges(before.settings, after.settings);
+      const detail = {
+        changed: Object.keys(change),
+        ...accessChangesIn(change),
+        ...(changes && { settings: changes }),
+      };
+      await audit.record([{ orgId: after.orgId, agentId, action: "agent.updated", detail, ...who }]);
+      return after;
     },
 
     async deleteAgent(agentId) {
@@ -126,7 +147,7 @@ export function accountAdmin(
 }
 
 /** Whether wider function sets are used unasked is worth an entry with its value. */
-function accessChangesIn({ accessChanges }: AgentChange): AgentChange {
+function accessChangesIn({ accessChanges }: AgentChange): Pick<AgentChange, "accessChanges"> {
   return accessChanges === undefined ? {} : { accessChanges };
 }
 

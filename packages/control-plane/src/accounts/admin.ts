@@ -23,13 +23,15 @@ export interface AdminOptions {
   tiers?: Tiers;
   /** The member of the console in whose name it is done; the audit log then has the member's id as `keyId`. */
   by?: string;
+  /** Prices beside those that are shipped, as parsed JSON in the form of prices.json. */
+  prices?: unknown;
 }
 
 /** Administers a store, also beside a server that uses it. Each change stands in the audit log. */
-export function createAdmin({ store, tiers = DEFAULT_TIERS, by }: AdminOptions): Admin {
+export function createAdmin({ store, tiers = DEFAULT_TIERS, by, prices }: AdminOptions): Admin {
   const credentials = createCredentials(store, by);
   return {
-    ...accountAdmin(store, { tiers, credentials, by }),
+    ...accountAdmin(store, { tiers, credentials, by, prices }),
     ...accessAdmin(store, by),
     ...credentialAdmin(credentials),
     ...recordAdmin(store),

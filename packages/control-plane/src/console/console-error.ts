@@ -49,8 +49,10 @@ function bodyOf(
 }
 
 /** What is unknown goes without the commands that its message names. */
-function ofAdmin({ reason, message }: AdminError): ServiceError {
-  return reason === "unknown" ? notFound("thing") : new ServiceError("invalid_request", message);
+function ofAdmin({ reason, message, details }: AdminError): ServiceError {
+  if (reason === "unknown") return notFound("thing");
+  const code = reason === "model" ? "model_not_allowed" : "invalid_request";
+  return new ServiceError(code, message, { ...(details && { details }) });
 }
 
 /** The same for what does not exist and for what is another organisation's. */

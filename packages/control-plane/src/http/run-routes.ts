@@ -1,10 +1,9 @@
-import { ServiceError } from "../ports/service-error.ts";
+import { invalid, ServiceError } from "../ports/service-error.ts";
 import type { Caller } from "../run/api.ts";
 import { asApiCaller, asLocalCaller } from "./caller.ts";
 import type { Exchange, Handler, HttpDeps } from "./deps.ts";
 import { asStranger } from "./fair-queue.ts";
 import { toLocalJson } from "./local-events.ts";
-import { invalid } from "./query-body.ts";
 import { json, noContent } from "./reply.ts";
 import { onPlace, ownerOf, streamRun, type StreamView } from "./stream-run.ts";
 

@@ -1,9 +1,8 @@
 import type { Fault } from "@patchbay/protocol";
-import { ServiceError } from "../ports/service-error.ts";
+import { invalid, ServiceError } from "../ports/service-error.ts";
 import { asApiCaller } from "./caller.ts";
 import type { Exchange, Handler, HttpDeps } from "./deps.ts";
 import { asStranger } from "./fair-queue.ts";
-import { invalid } from "./query-body.ts";
 import { json, noContent } from "./reply.ts";
 
 const MAX_LIMIT = 100;

@@ -1,5 +1,12 @@
 import type { Manifest } from "@patchbay/protocol";
-import type { Agent, Credential, FunctionFigures, FunctionHistory, Runtime } from "@patchbay/protocol/console";
+import type {
+  Agent,
+  AgentDetail,
+  Credential,
+  FunctionFigures,
+  FunctionHistory,
+  Runtime,
+} from "@patchbay/protocol/console";
 import type { Buckets } from "./console-insight.ts";
 import type { PageAsked, PageOf } from "./console-runs.ts";
 import type { CredentialKind, DeployedSet } from "./stores.ts";
@@ -8,7 +15,7 @@ import type { CredentialKind, DeployedSet } from "./stores.ts";
 export interface AgentReads {
   /** Newest first. `q` is looked for in the name, or is an id's beginning. */
   list(orgId: string, asked: { q?: string | undefined } & PageAsked): Promise<PageOf<Agent>>;
-  get(orgId: string, agentId: string): Promise<Agent | undefined>;
+  get(orgId: string, agentId: string): Promise<AgentDetail | undefined>;
 }
 
 export interface CredentialReads {

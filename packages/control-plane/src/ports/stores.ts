@@ -1,4 +1,12 @@
-import type { AccessChanges, Manifest, ThreadPage, ThreadDetail, Widening } from "@patchbay/protocol";
+import type {
+  AccessChanges,
+  AgentSettings,
+  AgentSettingsChange,
+  Manifest,
+  ThreadPage,
+  ThreadDetail,
+  Widening,
+} from "@patchbay/protocol";
 import type { ConsoleStore } from "./console-store.ts";
 import type { AuditEntry } from "./records.ts";
 import type { CallStore, RunStore } from "./run-store.ts";
@@ -15,10 +23,13 @@ export interface Agent {
   name: string;
   instructions: string;
   accessChanges: AccessChanges;
+  settings: AgentSettings;
 }
 
-/** Settings of an agent that are changed; the others stay. */
-export type AgentChange = Partial<Pick<Agent, "name" | "instructions" | "accessChanges">>;
+/** What of an agent is changed; the rest stays, and so do the members of `settings` that are left out. */
+export type AgentChange = Partial<Pick<Agent, "name" | "instructions" | "accessChanges">> & {
+  settings?: AgentSettingsChange;
+};
 
 /** `api`: queries. `runtime`: connects functions. `access`: the local variant. None opens what another opens. */
 export type CredentialKind = "api" | "runtime" | "access";
@@ -56,11 +67,12 @@ export interface AccountStore {
   listOrgs(): Promise<Org[]>;
   getOrg(orgId: string): Promise<Org | undefined>;
   renameOrg(orgId: string, name: string): Promise<void>;
-  /** It follows changes of access. */
-  createAgent(agent: Omit<Agent, "accessChanges">): Promise<void>;
+  /** It follows changes of access, and its runs have the service's defaults. */
+  createAgent(agent: Omit<Agent, "accessChanges" | "settings">): Promise<void>;
   listAgents(orgId?: string): Promise<Agent[]>;
   getAgent(agentId: string): Promise<Agent | undefined>;
-  updateAgent(agentId: string, change: AgentChange): Promise<boolean>;
+  /** The agent before and after it, undefined when there is no such agent. Changes of different settings never undo each other. */
+  updateAgent(agentId: string, change: AgentChange): Promise<{ before: Agent; after: Agent } | undefined>;
   /** Its credentials stop working with it; its runs and threads stay until they are erased. */
   deleteAgent(agentId: string): Promise<boolean>;
   createCredential(credential: NewCredential): Promise<void>;

@@ -1,3 +1,4 @@
+import { changedSettings } from "@patchbay/protocol";
 import { sql, type ExpressionBuilder, type Selectable } from "kysely";
 import type { AccountStore, Agent, Credential, Org } from "../ports/stores.ts";
 import { fromJson, present, toJson } from "./columns.ts";
@@ -53,20 +54,26 @@ function agents(engine: Engine): Pick<Accounts, AgentMethod> {
       const [row] = await livingById(engine, { agentId });
       return row && toAgent(row);
     },
-    async updateAgent(agentId, { accessChanges, ...change }) {
-      const changed = await db
-        .updateTable("agents")
-        // An empty change must still be a statement, and tell whether the agent is there.
-        .set((eb) => ({
-          name: eb.ref("name"),
-          ...change,
-          ...(accessChanges !== undefined && { access_changes: accessChanges }),
-        }))
-        .where("id", "=", agentId)
-        .where("deleted_at", "is", null)
-        .returning("id")
-        .executeTakeFirst();
-      return changed !== undefined;
+    async updateAgent(agentId, { accessChanges, settings = {}, ...change }) {
+      for (;;) {
+        const before = await livingById(engine, { agentId });
+        if (!before[0]) return undefined;
+        const stored = before[0].settings;
+        const after = await db
+          .updateTable("agents")
+          .set({
+            ...change,
+            ...(accessChanges !== undefined && { access_changes: accessChanges }),
+            settings: toJson(changedSettings(fromJson(stored), settings)),
+          })
+          .where("id", "=", agentId)
+          .where("deleted_at", "is", null)
+          // Settings that another change has replaced since they were read are read again.
+          .where("settings", "=", stored)
+          .returningAll()
+          .executeTakeFirst();
+        if (after) return { before: toAgent(before[0]), after: toAgent(after) };
+      }
     },
     async deleteAgent(agentId) {
       const deleted = await db
@@ -181,7 +188,7 @@ function toOrg(row: Schema["orgs"]): Org {
 
 function toAgent(row: Selectable<Schema["agents"]>): Agent {
   const { id: agentId, org_id: orgId, name, instructions, access_changes: accessChanges } = row;
-  return { agentId, orgId, name, instructions, accessChanges };
+  return { agentId, orgId, name, instructions, accessChanges, settings: fromJson(row.settings) };
 }
 
 function toCredential(row: CredentialRow & { tier: string }): Credential {

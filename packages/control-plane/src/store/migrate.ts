@@ -18,6 +18,7 @@ import * as threadRoles from "./migrations/0018-thread-roles.ts";
 import * as retention from "./migrations/0019-retention.ts";
 import * as linkAuthors from "./migrations/0020-link-authors.ts";
 import * as runEndings from "./migrations/0021-run-endings.ts";
+import * as agentSettings from "./migrations/0022-agent-settings.ts";
 import * as cacheWrites from "./migrations/0023-cache-writes.ts";
 import type { Schema } from "./schema.ts";
 
@@ -41,6 +42,7 @@ const MIGRATIONS: Record<string, Migration> = {
   "0019-retention": retention,
   "0020-link-authors": linkAuthors,
   "0021-run-endings": runEndings,
+  "0022-agent-settings": agentSettings,
   "0023-cache-writes": cacheWrites,
 };
 

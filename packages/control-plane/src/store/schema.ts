@@ -1,5 +1,5 @@
 import type { DatabaseConnection, Generated, Kysely } from "kysely";
-import type { AccessChanges, Manifest, Widening } from "@patchbay/protocol";
+import type { AccessChanges, AgentSettings, Manifest, Widening } from "@patchbay/protocol";
 import type { Message } from "../ports/model-provider.ts";
 import type { ModelRetry } from "../ports/records.ts";
 import type { CredentialKind } from "../ports/stores.ts";
@@ -34,6 +34,7 @@ export interface Schema {
     name: string;
     instructions: string;
     access_changes: Generated<AccessChanges>;
+    settings: Generated<Json<AgentSettings>>;
     created_at: number;
     deleted_at: number | null;
     /** Counts the positions of its function sets. */

@@ -1,20 +1,7 @@
 import { expect, test } from "vitest";
 import { AdminError, createAdmin } from "../../src/accounts/admin.ts";
-import { openStore } from "../../src/store/open.ts";
-import { ending, event, HandClock, sampleRequest, sampleRun } from "../store/contract/world.ts";
-
-/** A clock of which no two readings are equal, so that lists have one order. */
-class TickingClock extends HandClock {
-  override time = Date.now();
-  override now(): number {
-    return this.time++;
-  }
-}
-
-async function openOffice(clock = new TickingClock()) {
-  const store = await openStore("sqlite::memory:", { clock });
-  return { store, admin: createAdmin({ store }), [Symbol.asyncDispose]: () => store.close() };
-}
+import { ending, event, sampleRequest, sampleRun } from "../store/contract/world.ts";
+import { openOffice, TickingClock } from "./office.ts";
 
 test("the first agent needs no organisation: a sandbox one is made, and used again", async () => {
   await using office = await openOffice();
@@ -56,6 +43,7 @@ test("an agent is changed and deleted, and its keys go with it", async () => {
     name: "Buyer",
     instructions: "",
     accessChanges: "follow",
+    settings: {},
   });
   expect(await office.admin.deleteAgent(agentId)).toEqual({ agentId });
 

@@ -66,6 +66,48 @@ test("a member sets whether functions that widen access wait for a confirmation,
   expect(items).toMatchObject([{ detail: { changed: ["accessChanges"], accessChanges: "confirm" } }]);
 });
 
+test("a member changes settings one by one, and faults are named by their paths", async () => {
+  await using desk = await openDesk();
+  const developer = await desk.member("developer");
+  expect(await developer.json("GET", desk.agent)).toMatchObject({ settings: {} });
+  await developer.json("PATCH", desk.agent, { body: { settings: { temperature: 0.2, steps: 3 } } });
+
+  const changed = await developer.json("PATCH", desk.agent, { body: { settings: { steps: null, locked: ["model"] } } });
+
+  expect(changed).toMatchObject({ name: "Desk", settings: { temperature: 0.2, locked: ["model"] } });
+  expect(await developer.json("GET", desk.agent)).toEqual(changed);
+  const settings = { temperature: 3, fallback: [{ provider: "openai", model: "a b" }], colour: "red" };
+  const refused = await developer.ask("PATCH", desk.agent, { body: { settings } });
+  expect([refused.status, await refused.json()]).toMatchObject([
+    400,
+    {
+      code: "invalid_request",
+      details: [
+        { path: "settings.temperature" },
+        { path: "settings.fallback.0.model" },
+        { path: "settings", message: expect.stringContaining("colour") as string },
+      ],
+    },
+  ]);
+  const { items } = await desk.admin.listAdministration(desk.orgId, { action: "agent.updated" });
+  expect(items[0]).toMatchObject({
+    keyId: developer.memberId,
+    detail: { settings: { steps: { from: 3, to: null }, locked: { from: null, to: ["model"] } } },
+  });
+});
+
+test("a model without a price is refused to a member of a paying organisation", async () => {
+  await using desk = await openDesk({ tier: "starter" });
+  const developer = await desk.member("developer");
+
+  const refused = await developer.ask("PATCH", desk.agent, { body: { settings: { model: "claude-next" } } });
+
+  expect([refused.status, await refused.json()]).toMatchObject([
+    400,
+    { code: "model_not_allowed", details: [{ path: "settings.model" }] },
+  ]);
+});
+
 test("an empty change changes nothing and is not audited", async () => {
   await using desk = await openDesk();
   const developer = await desk.member("developer");

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { AgentSettings, AgentSettingsChange } from "../agent-settings.ts";
 import { FunctionManifest } from "../manifest.ts";
 import { AccessChanges } from "../widening.ts";
 import { label, pageOf, time } from "./paging.ts";
@@ -21,12 +22,20 @@ export const Agent = z.object({
 export type Agent = z.infer<typeof Agent>;
 export const AgentPage = pageOf(Agent);
 
+export const AgentDetail = Agent.extend({
+  /** How its runs ask their model. What is left out has the service's default. */
+  settings: AgentSettings,
+});
+export type AgentDetail = z.infer<typeof AgentDetail>;
+
 export const NewAgent = z.object({ name: label, instructions: z.string().max(20_000).optional() });
 export const AgentChange = z.object({
   name: label.optional(),
   instructions: z.string().max(20_000).optional(),
   /** What happens when a function set widens access: it is used (`follow`), or it waits for a confirmation (`confirm`). */
   accessChanges: AccessChanges.optional(),
+  /** Members that are left out stay; `null` clears one. */
+  settings: AgentSettingsChange.optional(),
 });
 
 /** `api` asks queries, `runtime` connects functions, `access` opens the local variant. */

@@ -30,12 +30,12 @@ export const CONSOLE_ROUTES = {
     body: agents.NewAgent,
     answer: agents.CreatedAgent,
   },
-  "GET /agents/:agent_id": { needs: "viewer", summary: "An agent", answer: agents.Agent },
+  "GET /agents/:agent_id": { needs: "viewer", summary: "An agent", answer: agents.AgentDetail },
   "PATCH /agents/:agent_id": {
     needs: "developer",
     summary: "Change an agent",
     body: agents.AgentChange,
-    answer: agents.Agent,
+    answer: agents.AgentDetail,
   },
   "DELETE /agents/:agent_id": {
     needs: "owner",

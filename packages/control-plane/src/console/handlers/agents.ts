@@ -1,4 +1,4 @@
-import type { Agent, Credential } from "@patchbay/protocol/console";
+import type { AgentDetail, Credential } from "@patchbay/protocol/console";
 import { notFound } from "../console-error.ts";
 import type { ConsoleDeps } from "../deps.ts";
 import type { HandlersOf } from "../handler.ts";
@@ -15,7 +15,7 @@ type AgentRoutes =
 export function agentHandlers({ store, adminOf }: Pick<ConsoleDeps, "store" | "adminOf">): HandlersOf<AgentRoutes> {
   const { agents, credentials } = store.console;
 
-  async function shown(orgId: string, agentId: string): Promise<Agent> {
+  async function shown(orgId: string, agentId: string): Promise<AgentDetail> {
     return found(await agents.get(orgId, agentId), "agent");
   }
 
@@ -34,11 +34,12 @@ export function agentHandlers({ store, adminOf }: Pick<ConsoleDeps, "store" | "a
 
     async "PATCH /agents/:agent_id"({ by, params, body }) {
       const { agentId } = await agentOf(store, by.orgId, params.agent_id);
-      const { name, instructions, accessChanges } = body;
+      const { name, instructions, accessChanges, settings } = body;
       const change = {
         ...(name !== undefined && { name }),
         ...(instructions !== undefined && { instructions }),
         ...(accessChanges !== undefined && { accessChanges }),
+        ...(settings !== undefined && { settings }),
       };
       if (Object.keys(change).length > 0) await adminOf(by.memberId).updateAgent(agentId, change);
       return shown(by.orgId, agentId);

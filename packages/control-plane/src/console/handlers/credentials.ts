@@ -1,6 +1,6 @@
 import type { Credential } from "@patchbay/protocol/console";
+import { invalid } from "../../ports/service-error.ts";
 import { AdminError } from "../../accounts/admin-error.ts";
-import { invalid } from "../../http/query-body.ts";
 import { ConsoleError, notFound } from "../console-error.ts";
 import type { ConsoleDeps } from "../deps.ts";
 import type { HandlersOf } from "../handler.ts";

@@ -1,8 +1,9 @@
-import { askedBy, invalid } from "../../http/query-body.ts";
+import { askedBy } from "../../http/query-body.ts";
 import { cancelsWhenGone, faultsOfKey } from "../../http/query-routes.ts";
 import { countQuery } from "../../http/rate-limit.ts";
 import { hashJson } from "../../http/request-body.ts";
 import { onPlace, streamRun, waitsForPlace } from "../../http/stream-run.ts";
+import { invalid } from "../../ports/service-error.ts";
 import type { ConsoleDeps } from "../deps.ts";
 import type { HandlersOf } from "../handler.ts";
 import { agentOf } from "./agent-of.ts";

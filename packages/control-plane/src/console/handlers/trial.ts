@@ -1,11 +1,10 @@
 import type { JsonObject, QueryResponse } from "@patchbay/protocol";
 import { LIMITS } from "@patchbay/protocol";
 import type { TrialResult } from "@patchbay/protocol/console";
-import { invalid } from "../../http/query-body.ts";
 import { countQuery } from "../../http/rate-limit.ts";
 import type { TimedCall } from "../../ports/console-runs.ts";
 import { refusalOf } from "../../ports/refusal.ts";
-import { ServiceError } from "../../ports/service-error.ts";
+import { invalid, ServiceError } from "../../ports/service-error.ts";
 import { trialQuery } from "../../run/trial.ts";
 import type { ConsoleDeps } from "../deps.ts";
 import type { HandlersOf } from "../handler.ts";
@@ -36,7 +35,6 @@ export function trialHandlers({
         ...(body.role && { role: body.role }),
         ...(context && { context }),
         analysisMode: false,
-        maxTokens: LIMITS.defaultMaxTokens,
         trial: { functionName, arguments: input },
         requestId: exchange.requestId,
       });

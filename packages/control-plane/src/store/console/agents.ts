@@ -44,7 +44,8 @@ export function agentReads(engine: Engine): AgentReads {
 
     async get(orgId, agentId) {
       const rows = await figured(orgId).where("agents.id", "=", agentId).execute();
-      return (await withFunctions(engine, rows))[0];
+      const [agent] = await withFunctions(engine, rows);
+      return agent && { ...agent, settings: fromJson(rows[0]!.settings) };
     },
   };
 }

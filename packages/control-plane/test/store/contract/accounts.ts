@@ -16,19 +16,58 @@ export function accountContract(place: MakePlace): void {
     await using world = await openWorld(place);
     const { accounts } = world.store;
     const { agentId, orgId } = world;
-    const agent = { agentId, orgId, name: "Clerk", instructions: "", accessChanges: "follow" };
+    const agent = { agentId, orgId, name: "Clerk", instructions: "", accessChanges: "follow", settings: {} };
 
     expect(await accounts.listOrgs()).toEqual([{ orgId: world.orgId, name: "Desk", tier: "starter" }]);
     expect(await accounts.getOrg("org_none")).toBeUndefined();
     expect(await accounts.listAgents()).toEqual([agent]);
     expect(await accounts.listAgents("org_none")).toEqual([]);
-    expect(await accounts.updateAgent(world.agentId, { instructions: "Be brief." })).toBe(true);
-    expect(await accounts.updateAgent(world.agentId, {})).toBe(true);
-    expect(await accounts.updateAgent("agt_none", { name: "x" })).toBe(false);
-    expect(await accounts.getAgent(world.agentId)).toEqual({ ...agent, instructions: "Be brief." });
-    expect(await accounts.updateAgent(world.agentId, { accessChanges: "confirm" })).toBe(true);
+    const brief = { ...agent, instructions: "Be brief." };
+    expect(await accounts.updateAgent(agentId, { instructions: "Be brief." })).toEqual({ before: agent, after: brief });
+    expect(await accounts.updateAgent(agentId, {})).toEqual({ before: brief, after: brief });
+    expect(await accounts.updateAgent("agt_none", { name: "x" })).toBeUndefined();
+    expect(await accounts.getAgent(agentId)).toEqual(brief);
+    await accounts.updateAgent(agentId, { accessChanges: "confirm" });
     expect(await accounts.getAgent(world.agentId)).toMatchObject({ name: "Clerk", accessChanges: "confirm" });
     expect(await world.store.console.agents.get(orgId, agentId)).toMatchObject({ accessChanges: "confirm" });
+  });
+
+  test("settings of an agent are changed one by one, and null clears one", async () => {
+    await using world = await openWorld(place);
+    const { accounts, console } = world.store;
+    const { agentId, orgId } = world;
+    const responseSchema = { type: "object", properties: { "10": {}, b: { const: "\u6f22" }, a: {} } };
+    const fallback = [{ provider: "openai" as const, model: "m-2" }, { provider: "gemini" as const }];
+
+    await accounts.updateAgent(agentId, { settings: { temperature: 0.2, steps: 3, responseSchema, fallback } });
+    const changed = await accounts.updateAgent(agentId, {
+      settings: { temperature: null, steps: 4, locked: ["model"] },
+    });
+
+    const settings = { steps: 4, responseSchema, fallback, locked: ["model"] };
+    expect(changed).toMatchObject({ before: { settings: { temperature: 0.2, steps: 3 } } });
+    expect(changed?.after.settings).toEqual(settings);
+    expect((await accounts.getAgent(agentId))?.settings).toEqual(settings);
+    expect((await console.agents.get(orgId, agentId))?.settings).toEqual(settings);
+    expect(JSON.stringify((await accounts.getAgent(agentId))?.settings.responseSchema)).toBe(
+      JSON.stringify(responseSchema),
+    );
+    await accounts.updateAgent(agentId, {
+      name: "Desk",
+      settings: { fallback: [], locked: null, responseSchema: null },
+    });
+    expect(await accounts.getAgent(agentId)).toMatchObject({ name: "Desk", settings: { steps: 4 } });
+    expect((await accounts.getAgent(agentId))?.settings).toEqual({ steps: 4 });
+  });
+
+  test("changes of different settings at the same time undo none of each other", async () => {
+    await using world = await openWorld(place);
+    const { accounts } = world.store;
+    const changes = [{ temperature: 1 }, { steps: 7 }, { maxTokens: 5 }, { historyTokens: 2_000 }, { maxCostUsd: 0.5 }];
+
+    await Promise.all(changes.map((settings) => accounts.updateAgent(world.agentId, { settings })));
+
+    expect((await accounts.getAgent(world.agentId))?.settings).toEqual(Object.assign({}, ...changes));
   });
 
   test("a credential is found by its kind and hash, with its organisation's tier", async () => {

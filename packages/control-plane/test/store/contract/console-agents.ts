@@ -46,7 +46,7 @@ export function consoleAgentContract(place: MakePlace): void {
     expect(items).toMatchObject([
       { name: "Clerk", runtimes: 1, functions: 2, queries: 2, failed: 1, lastQueryAt: iso(world.clock.now()) },
     ]);
-    expect(await console.agents.get(world.orgId, world.agentId)).toEqual(items[0]);
+    expect(await console.agents.get(world.orgId, world.agentId)).toEqual({ ...items[0], settings: {} });
   });
 
   test("agents are found by their name, whatever its capitals and signs, or by an id's beginning", async () => {
