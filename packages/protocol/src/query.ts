@@ -38,12 +38,14 @@ const modelName = optional(
     ),
 );
 
-/** A caller's choice of provider and model for one query; without `maxTokens`, `LIMITS.defaultMaxTokens` holds (`localDefaultMaxTokens` in the local variant). */
+/** A caller's choice of provider and model for one query. What it leaves out is as the agent's settings say. */
 export const LlmConfig = z.object({
   provider: z.enum(PROVIDER_NAMES),
   model: modelName,
   maxTokens: optional(maxTokens),
   temperature: optional(z.number().min(0).max(2)),
+  /** False leaves the agent's fallback models out. */
+  fallback: optional(z.boolean()),
 });
 export type LlmConfig = z.infer<typeof LlmConfig>;
 

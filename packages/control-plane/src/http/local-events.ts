@@ -36,11 +36,23 @@ export function toLocalJson(body: string): string {
 /** Passes a refusal on, its faults named by the members of the local variant's body. */
 export function inLocalWords(thrown: unknown): never {
   if (!(thrown instanceof ServiceError) || !thrown.details) throw thrown;
-  const details = thrown.details.map(({ path, message }) => ({
-    path: path.replace(/^contextJson/, "context").replace(/^threadId/, "thread_id"),
-    message,
-  }));
-  throw new ServiceError(thrown.code, thrown.message, { cause: thrown, details });
+  const details = thrown.details.map(({ path, message }) => ({ path: localPath(path), message }));
+  throw new ServiceError(thrown.code, localPath(thrown.message), { cause: thrown, details });
+}
+
+const LOCAL_NAMES = {
+  contextJson: "context",
+  threadId: "thread_id",
+  llmConfig: "llm_config",
+  responseSchema: "response_schema",
+};
+
+/** A path of a QueryRequest, or the message that begins with one, by the names of the local variant. */
+function localPath(text: string): string {
+  return text.replace(
+    /^(Invalid request: )?(contextJson|threadId|llmConfig|responseSchema)\b/,
+    (_, intro = "", name: keyof typeof LOCAL_NAMES) => `${intro}${LOCAL_NAMES[name]}`,
+  );
 }
 
 type Of<Type extends LocalEvent["type"]> = Extract<LocalEvent, { type: Type }>["data"];

@@ -1,6 +1,6 @@
 import { LIMITS, LocalQueryRequest, QueryRequest, type Fault, type JsonObject } from "@patchbay/protocol";
 import type { z } from "zod";
-import { ServiceError } from "../ports/service-error.ts";
+import { invalid } from "../ports/service-error.ts";
 import type { Query } from "../run/api.ts";
 
 /** A parsed body: the query, and how its events are to be shown. */
@@ -17,13 +17,19 @@ export function parseQuery(body: unknown, alreadyWrong: readonly Fault[] = []): 
 /** What a body asks for that was read already. */
 export function askedBy(asked: QueryRequest): Asked {
   const { query, threadId, sessionId, role, contextJson, analysisMode = false, llmConfig, responseSchema } = asked;
-  const maxTokens = llmConfig?.maxTokens ?? LIMITS.defaultMaxTokens;
   return {
     query: {
       query,
       analysisMode,
-      maxTokens,
-      ...present({ threadId, sessionId, role, context: contextJson, llm: llmConfig, responseSchema }),
+      ...present({
+        threadId,
+        sessionId,
+        role,
+        context: contextJson,
+        llm: llmConfig,
+        maxTokens: llmConfig?.maxTokens,
+        responseSchema,
+      }),
     },
     deltas: asked.includeDeltas ?? false,
   };
@@ -42,39 +48,26 @@ export function parseLocalQuery(body: unknown): Asked {
     llm_config,
     response_schema,
   } = asked;
-  const maxTokens = asked.max_tokens ?? llm_config?.maxTokens ?? LIMITS.localDefaultMaxTokens;
+  const maxTokens = asked.max_tokens ?? llm_config?.maxTokens;
   if (context) requireSmall(context);
   return {
     query: {
       query,
       analysisMode: analysis_mode,
-      maxTokens,
+      defaultMaxTokens: LIMITS.localDefaultMaxTokens,
       role,
       ...present({
         threadId: thread_id,
         sessionId: session_id,
         context,
         llm: llm_config,
+        maxTokens,
         responseSchema: response_schema,
       }),
     },
     deltas: asked.include_deltas ?? false,
   };
 }
-
-/** Faults of a request as one error: every one of them listed, the first in the message. */
-export function invalid(faults: readonly Fault[]): ServiceError {
-  const [first] = faults;
-  const where = first?.path ? `${first.path}: ` : "";
-  const more = faults.length > 1 ? ` (and ${faults.length - 1} more, see details)` : "";
-  // A client that offers a choice of models tells by the code that only the model is wrong.
-  const code = faults.length > 0 && faults.every(concernsModel) ? "model_not_allowed" : "invalid_request";
-  return new ServiceError(code, `Invalid request: ${where}${first?.message ?? "not understood"}${more}`, {
-    details: faults,
-  });
-}
-
-const concernsModel = ({ path }: Fault): boolean => path === "llmConfig.model" || path === "llm_config.model";
 
 function parse<Schema extends z.ZodType>(
   schema: Schema,

@@ -3,7 +3,7 @@ import type { FunctionSession } from "../ports/function-gateway.ts";
 import type { ChosenModel } from "../ports/model-provider.ts";
 import type { RunRecord } from "../ports/records.ts";
 import type { NewRun } from "../ports/run-store.ts";
-import { ServiceError } from "../ports/service-error.ts";
+import { invalid, ServiceError } from "../ports/service-error.ts";
 import type { AccountStore, AuditStore, ThreadStore } from "../ports/stores.ts";
 import { effectiveRole, isUnknownRole, mayAct, visibleFunctions } from "./access.ts";
 import { failed } from "./answer.ts";
@@ -16,6 +16,7 @@ import { type Prepared, prepareServices } from "./prepare.ts";
 import { systemText } from "./prompt.ts";
 import { insufficientCredits, RunFailure, sessionNotFound, unpricedModel } from "./run-failure.ts";
 import { tell, type RunDeps } from "./run-to-end.ts";
+import { fallbackModels, refusedOverrides, settle, type Settled } from "./settings.ts";
 import { createProgress, createState } from "./state.ts";
 import { respondName } from "./structured.ts";
 import { TRIAL, trialModel } from "./trial.ts";
@@ -37,6 +38,7 @@ interface Connected {
 
 interface Checked extends Connected {
   chosen: ChosenModel;
+  fallback: ReturnType<typeof fallbackModels>;
 }
 
 /** Turns queries into runs: refuses what is the caller's fault, stores the rest, and lets the executor begin. */
@@ -45,21 +47,25 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
 
   async function accept(caller: Caller, query: Query): Promise<RunHandle> {
     if (query.threadId !== undefined && !(await deps.threads.exists(caller.agentId, query.threadId))) throw noThread();
+    const agent = await deps.accounts.getAgent(caller.agentId);
+    const { settings = {}, instructions = "" } = agent ?? {};
+    const refusal = refusedOverrides(query, settings, deps.models);
+    if (refusal) throw refusal;
     const isThere = await deps.gateway.connected(caller.agentId);
     const early = isThere ? { connected: await connect(caller, query) } : undefined;
     await requireRole(caller, query.role);
 
-    const agent = await deps.accounts.getAgent(caller.agentId);
-    let run = newRun(caller, query);
+    const settled = settle(query, settings);
+    let run = newRun(caller, query, settled);
     let checked: Checked;
     try {
-      checked = await check(caller, query, early);
+      checked = await check(caller, query, settled, early);
     } catch (error) {
       if (!(error instanceof RunFailure)) throw error;
       return await refuse(run, error);
     }
     warnOfUnknownRole(caller, checked);
-    run = completed(run, checked, agent?.instructions ?? "", pays(caller, query));
+    run = completed(run, checked, instructions, pays(caller, query));
 
     const { manifest } = checked.prepared.set;
     const started = await executor.start(run, { manifest, ...(run.newThread && { history: [] }) });
@@ -74,24 +80,22 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
   async function check(
     caller: Caller,
     query: Query,
+    settled: Settled,
     early: { connected: Connected | undefined } | undefined,
   ): Promise<Checked> {
-    const { provider, model } = query.llm ?? {};
-    const chosen = query.trial
-      ? trialModel(query.trial)
-      : deps.models.choose({ ...(provider && { provider }), ...(model && { model }) });
+    const chosen = query.trial ? trialModel(query.trial) : deps.models.choose(settled.wanted);
     if ("missing" in chosen) throw notConfigured(chosen.missing);
     if (pays(caller, query) && !hasPrice(chosen)) {
       const refusal = unpricedModel(chosen.model);
-      if (model === undefined) throw refusal;
-      const details = [{ path: "llmConfig.model", message: refusal.message }];
-      throw new ServiceError("model_not_allowed", `Invalid request: llmConfig.model: ${refusal.message}`, { details });
+      if (query.llm?.model === undefined) throw refusal;
+      throw invalid([{ path: "llmConfig.model", message: refusal.message }]);
     }
+    const fallback = fallbackModels(settled, chosen, { models: deps.models, pays: pays(caller, query) });
     // A service that was asked in vain is not waited for twice.
     const { connected } = early ?? { connected: await connect(caller, query) };
     if (!connected) throw sessionNotFound();
     if (pays(caller, query) && (await deps.accounts.balance(caller.orgId)) <= 0) throw insufficientCredits();
-    return { ...connected, chosen };
+    return { ...connected, chosen, fallback };
   }
 
   const pays = ({ tier }: Caller, { trial }: Query): boolean => !trial && deps.charged(tier);
@@ -156,21 +160,8 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
     return known && (await joined(caller, { runId: known.runId, sameBody: known.bodyHash === bodyHash }));
   }
 
-  function newRun(caller: Caller, query: Query): NewRun {
-    const {
-      query: text,
-      role,
-      context = {},
-      analysisMode,
-      maxTokens,
-      threadId,
-      sessionId,
-      idempotency,
-      llm,
-      trial,
-      requestId,
-      responseSchema,
-    } = query;
+  function newRun(caller: Caller, query: Query, { wanted, request }: Settled): NewRun {
+    const { query: text, role, context = {}, analysisMode, threadId, sessionId, idempotency, trial, requestId } = query;
     return {
       runId: newId("run"),
       orgId: caller.orgId,
@@ -183,19 +174,17 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
       leaseMs: LEASE_MS,
       audit: [],
       request: {
+        ...request,
         query: text,
         context,
         analysisMode,
-        maxTokens,
-        provider: trial ? TRIAL : (llm?.provider ?? ""),
-        model: trial ? TRIAL : (llm?.model ?? ""),
+        provider: trial ? TRIAL : (wanted.provider ?? ""),
+        model: trial ? TRIAL : (wanted.model ?? ""),
         system: "",
         charged: false,
         warnings: [],
         ...(role !== undefined && { role }),
-        ...(llm?.temperature !== undefined && { temperature: llm.temperature }),
         ...(trial && { trial }),
-        ...(responseSchema && { responseSchema }),
       },
       ...(requestId !== undefined && { requestId }),
       ...(sessionId !== undefined && { sessionId }),
@@ -216,7 +205,7 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
 
 /** The run with everything that its checks settled, frozen from here on. */
 function completed(run: NewRun, checked: Checked, instructions: string, charged: boolean): NewRun {
-  const { chosen, prepared, role } = checked;
+  const { chosen, fallback, prepared, role } = checked;
   const { role: _, ...request } = run.request;
   const { manifest, manifestHash } = prepared.set;
   const who = role === undefined ? {} : { role };
@@ -230,13 +219,14 @@ function completed(run: NewRun, checked: Checked, instructions: string, charged:
       told: prepared.told,
       provider: chosen.provider.name,
       model: chosen.model,
+      ...(fallback.models.length > 0 && { fallback: fallback.models }),
       system: systemText(
         instructions,
         manifest.instructions,
         request.responseSchema && respondName(visibleFunctions(manifest, role)),
       ),
       charged,
-      warnings: [...request.warnings, ...prepared.warnings],
+      warnings: [...request.warnings, ...fallback.warnings, ...prepared.warnings],
     },
   };
   return {

@@ -19,10 +19,13 @@ export interface Query {
   role?: string;
   context?: JsonObject;
   analysisMode: boolean;
-  maxTokens: number;
-  llm?: LlmConfig;
-  /** The JSON Schema that the answer meets, as `checkResponseSchema` takes it. */
+  /** Default: that of the agent, or `defaultMaxTokens`. */
+  maxTokens?: number;
+  /** What the endpoint takes where neither the query nor the agent says it. Default `LIMITS.defaultMaxTokens`. */
+  defaultMaxTokens?: number;
+  /** A JSON Schema that the answer meets. */
   responseSchema?: JsonObject;
+  llm?: LlmConfig;
   /** Ask for exactly this call instead of asking a model. No query endpoint sets it. */
   trial?: TrialCall;
   idempotency?: { key: string; bodyHash: string };

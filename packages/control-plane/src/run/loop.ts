@@ -1,4 +1,4 @@
-import { LIMITS, parseJson, type JsonValue, type OperatorLimits, type RunEvent } from "@patchbay/protocol";
+import { parseJson, type JsonValue, type OperatorLimits, type RunEvent } from "@patchbay/protocol";
 import type { FunctionGateway } from "../ports/function-gateway.ts";
 import { ModelError, PLAN_GO_AHEAD, PLAN_REQUEST, type ModelCall, type ModelTurn } from "../ports/model-provider.ts";
 import type { CallRecord, TurnRecord } from "../ports/records.ts";
@@ -6,9 +6,9 @@ import { callEntries } from "./audit.ts";
 import { calledEvents, plan, planNone, settle } from "./dispatch.ts";
 import type { Journal, JournalEntry } from "./journal.ts";
 import { isEmpty, providerFailure } from "./model-turn.ts";
-import { askingOf } from "./request.ts";
+import { askingOf, stepsOf } from "./request.ts";
 import { respond, type RespondDeps } from "./respond.ts";
-import { RunFailure } from "./run-failure.ts";
+import { RunFailure, stepLimit } from "./run-failure.ts";
 import { spentWith } from "./spent.ts";
 import { callsOf, type RunState } from "./state.ts";
 import { fenced, judge, lastCallOf, type Verdict } from "./structured.ts";
@@ -83,8 +83,7 @@ function unusable(state: RunState, turn: ModelTurn, planning: boolean, lastChanc
   const unanswered = state.respond !== undefined && !planning;
   if (turn.stop === "length" && (turn.cutCall || turn.calls.length > 0 || isEmpty(turn) || unanswered))
     return new RunFailure("output_limit", "The model's output was cut by maxTokens before it could be used");
-  if (turn.calls.length > 0 && lastChance && !planning && !answers(state, turn))
-    return new RunFailure("step_limit", `The model still called functions after ${LIMITS.steps} steps`);
+  if (turn.calls.length > 0 && lastChance && !planning && !answers(state, turn)) return stepLimit(stepsOf(state));
   if (!planning && isEmpty(turn) && (turn.stop !== "pause" || lastChance))
     return new RunFailure(
       "provider_error",

@@ -16,8 +16,11 @@ export function askingOf(state: RunState): Asking {
   const { analysisMode } = state.run.request;
   // Turns that called or paused; a model that only ever pauses must end too.
   const stepsTaken = state.turns.length - (analysisMode ? 1 : 0);
-  return { planning: analysisMode && state.turns.length === 0, lastChance: stepsTaken >= LIMITS.steps };
+  return { planning: analysisMode && state.turns.length === 0, lastChance: stepsTaken >= stepsOf(state) };
 }
+
+/** Turns with function calls before a run's model must answer. */
+export const stepsOf = ({ run }: RunState): number => run.request.steps ?? LIMITS.steps;
 
 /** What a run's model is sent next. */
 export function nextRequest(state: RunState, { planning, lastChance }: Asking): ModelRequest {

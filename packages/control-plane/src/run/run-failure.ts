@@ -24,6 +24,8 @@ export const unpricedModel = (model: string): RunFailure =>
     "model_not_allowed",
     `No price is known for model ${model}, so organisations that pay cannot use it. Name another model, or have the operator add its price (--prices).`,
   );
+export const stepLimit = (steps: number): RunFailure =>
+  new RunFailure("step_limit", `The model still called functions after ${steps} ${steps === 1 ? "step" : "steps"}`);
 export const timedOut = (): RunFailure => new RunFailure("deadline_exceeded", MESSAGES.deadline_exceeded);
 export const crashLoop = (crashes: number): RunFailure =>
   new RunFailure(

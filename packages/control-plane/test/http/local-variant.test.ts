@@ -85,13 +85,14 @@ describe("endpoint 3", () => {
     await response.text();
   });
 
-  test("asks by default with max_tokens 8000, role user and no analysis mode, as the token's agent", async () => {
+  test("asks by default with at most 8000 tokens, role user and no analysis mode, as the token's agent", async () => {
     await using http = await startHttp();
     await (await http.post(LOCAL, { query: " hi " }, token)).text();
     expect(http.runs.starts[0]).toMatchObject({
       caller: { agentId: "agent-1", keyId: `id-of-${ACCESS_TOKEN}` },
-      query: { query: "hi", maxTokens: 8000, role: "user", analysisMode: false },
+      query: { query: "hi", defaultMaxTokens: 8000, role: "user", analysisMode: false },
     });
+    expect(http.runs.starts[0]?.query).not.toHaveProperty("maxTokens");
   });
 
   test("takes snake_case names, context as an object and llm_config", async () => {
@@ -115,6 +116,7 @@ describe("endpoint 3", () => {
       sessionId: "s",
       context: { a: 1 },
       maxTokens: 5,
+      defaultMaxTokens: 8000,
       llm,
       requestId: expect.any(String),
     });

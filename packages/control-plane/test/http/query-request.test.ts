@@ -7,7 +7,7 @@ const faultsOf = async (response: Response): Promise<{ path: string; message: st
   ((await response.json()) as { details: { path: string; message: string }[] }).details;
 
 /** A query without optional members, as the core gets it. */
-const BARE = { query: "hi", analysisMode: false, maxTokens: 8192 };
+const BARE = { query: "hi", analysisMode: false };
 
 describe("a QueryRequest", () => {
   test("reaches the core trimmed, with its members under the core's names", async () => {
@@ -38,12 +38,16 @@ describe("a QueryRequest", () => {
     });
   });
 
-  test("has maxTokens 8192 and no analysis mode unless it says otherwise", async () => {
+  test("leaves maxTokens to the agent and has no analysis mode unless it says otherwise", async () => {
     await using http = await startHttp();
     await http.post(QUERY, { query: "hi" });
     await http.post(QUERY, { query: "hi", llmConfig: { provider: "gemini" } });
     expect(http.runs.starts[0]?.query).toEqual({ ...BARE, requestId: expect.any(String) });
-    expect(http.runs.starts[1]?.query.maxTokens).toBe(8192);
+    expect(http.runs.starts[1]?.query).toEqual({
+      ...BARE,
+      llm: { provider: "gemini" },
+      requestId: expect.any(String),
+    });
   });
 
   test("may have unknown members, which are ignored", async () => {

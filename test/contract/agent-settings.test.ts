@@ -1,0 +1,78 @@
+import type { AgentSettings, LlmConfig } from "@patchbay/protocol";
+import { expect, test } from "vitest";
+import { scriptFor } from "../support/providers/index.ts";
+import { startDesk } from "./start.ts";
+
+const answering = scriptFor({ text: "Hello." });
+
+async function startWith(settings: AgentSettings) {
+  const system = await startDesk(answering);
+  await system.plane.admin.updateAgent(system.agentId, { settings });
+  return system;
+}
+
+test("the model is asked as the agent's settings say, and as the query says where it says it", async () => {
+  await using system = await startWith({ provider: "openai", model: "gpt-6-luna", maxTokens: 50 });
+
+  await system.query("hi");
+  await system.query("hi", { llmConfig: { provider: "openai", maxTokens: 60 } });
+  await system.local("hi");
+  await system.local("hi", { max_tokens: 70 });
+
+  expect(system.standIn.requests.map(({ body }) => body)).toMatchObject([
+    { model: "gpt-6-luna", max_output_tokens: 50 },
+    { model: "gpt-6-luna", max_output_tokens: 60 },
+    { model: "gpt-6-luna", max_output_tokens: 50 },
+    { model: "gpt-6-luna", max_output_tokens: 70 },
+  ]);
+});
+
+test.each<[path: string, code: string, llmConfig: LlmConfig]>([
+  ["llmConfig.provider", "model_not_allowed", { provider: "anthropic" }],
+  ["llmConfig.model", "model_not_allowed", { provider: "openai", model: "gpt-6-astra" }],
+  ["llmConfig.temperature", "invalid_request", { provider: "openai", temperature: 1 }],
+  ["llmConfig.maxTokens", "invalid_request", { provider: "openai", maxTokens: 60 }],
+  ["llmConfig.fallback", "invalid_request", { provider: "openai", fallback: false }],
+])("a query that changes %s against the agent's settings answers 400 with %s", async (path, code, llmConfig) => {
+  const locked = ["model", "temperature", "maxTokens", "fallback"] as const;
+  const fallback = [{ provider: "openai" as const, model: "gpt-6-sol" }];
+  await using system = await startWith({ provider: "openai", model: "gpt-6-luna", fallback, locked: [...locked] });
+
+  const hosted = await Promise.all(
+    (["query", "query-stream"] as const).map((endpoint) =>
+      system.post(system.path(endpoint), { query: "hi", llmConfig }),
+    ),
+  );
+  const local = await fetch(`${system.url}/agent/query-stream`, {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: `Bearer ${system.accessToken}` },
+    body: JSON.stringify({ query: "hi", llm_config: llmConfig }),
+  });
+
+  for (const [response, at] of [
+    ...hosted.map((one) => [one, path] as const),
+    [local, path.replace("C", "_c")] as const,
+  ])
+    expect([response.status, await response.json()]).toMatchObject([
+      400,
+      {
+        success: false,
+        code,
+        errorMessage: `Invalid request: ${at}: cannot be changed by queries of this agent`,
+        details: [{ path: at, message: "cannot be changed by queries of this agent" }],
+      },
+    ]);
+  expect(system.sent()).toEqual([]);
+});
+
+test("max_tokens of the local variant is refused under its own name", async () => {
+  await using system = await startWith({ maxTokens: 50, locked: ["maxTokens"] });
+
+  const refused = await fetch(`${system.url}/agent/query-stream`, {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: `Bearer ${system.accessToken}` },
+    body: JSON.stringify({ query: "hi", max_tokens: 60 }),
+  });
+
+  expect([refused.status, await refused.json()]).toMatchObject([400, { details: [{ path: "max_tokens" }] }]);
+});
