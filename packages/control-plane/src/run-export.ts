@@ -1,11 +1,13 @@
 import { LIMITS, type LlmConfig, type Manifest } from "@patchbay/protocol";
 import { AdminError } from "./accounts/admin-error.ts";
+import { contextTokens } from "./models/capabilities.ts";
 import { recordedAnswer, recordedRequest } from "./models/cassette/request.ts";
 import { addTurn, emptyTape, type Tape } from "./models/cassette/tape.ts";
 import type { ChosenModel, ModelStop, ModelTurn } from "./ports/model-provider.ts";
 import type { RunRecord, TurnRecord } from "./ports/records.ts";
 import type { HistoryEntry } from "./ports/run-store.ts";
 import type { Store } from "./ports/stores.ts";
+import { budgetOf, BYTES_PER_TOKEN, firstShown } from "./run/compact.ts";
 import { askingOf, nextRequest } from "./run/request.ts";
 import { createProgress, createState, type RunState } from "./run/state.ts";
 
@@ -59,29 +61,26 @@ interface EarlierRun {
   entry: HistoryEntry;
 }
 
-/** More than a model is ever shown. */
-const LOOKED_BACK = 200;
-const HISTORY_RUNS = 20;
-
-async function earlierRuns(
-  { runs }: Store,
-  { runId, agentId, threadId, role, subject, startedAt = 0 }: RunRecord,
-): Promise<EarlierRun[]> {
-  const history = await runs.history(threadId, { role, subject, limit: LOOKED_BACK });
+/** Those that the run's model was shown at first. */
+async function earlierRuns({ runs }: Store, run: RunRecord): Promise<EarlierRun[]> {
+  const { runId, agentId, threadId, role, subject, request } = run;
+  const maxBytes = budgetOf(request, modelOf(run)).historyTokens * BYTES_PER_TOKEN;
+  const history = await runs.history(threadId, { role, subject, maxBytes, before: runId });
   const found: EarlierRun[] = [];
-  for (const entry of history) {
-    if (entry.runId === runId) break;
-    const run = await runs.get(agentId, entry.runId);
-    if (run?.finishedAt !== undefined && run.finishedAt <= startedAt) found.push({ run, entry });
+  for (const entry of history.entries.slice(firstShown(history, maxBytes))) {
+    const earlier = await runs.get(agentId, entry.runId);
+    if (earlier) found.push({ run: earlier, entry });
   }
-  return found.slice(-HISTORY_RUNS);
+  return found;
 }
 
 async function addRun(store: Store, run: RunRecord, earlier: readonly EarlierRun[], tape: Tape): Promise<void> {
   const { turns, calls } = await store.runs.checkpoint(run.runId);
   if (turns.length === 0) return;
   const manifest = await manifestOf(store, run);
-  const history = earlier.map(({ entry }) => entry);
+  const entries = earlier.map(({ entry }) => entry);
+  // The thread that asks again begins with the first of them.
+  const history = { entries, hasOlder: false, totalBytes: entries.reduce((sum, { bytes }) => sum + bytes, 0) };
   const state = createState(createProgress(run, [], calls), { model: modelOf(run), manifest, history });
   for (const turn of turns) {
     const request = nextRequest(state, askingOf(state));
@@ -101,7 +100,8 @@ function modelOf({ request }: RunRecord): ChosenModel {
   const stream = () => {
     throw new Error("a finished run asks no model");
   };
-  return { provider: { name: request.provider, stream }, model: request.model, cost: () => 0 };
+  const { provider, model } = request;
+  return { provider: { name: provider, stream }, model, contextTokens: contextTokens(model), cost: () => 0 };
 }
 
 function answerOf(state: RunState, turn: TurnRecord, turns: readonly TurnRecord[]): ModelTurn {

@@ -22,6 +22,26 @@ export interface GeminiCapabilities {
   temperature: boolean;
 }
 
+/**
+ * Context windows in tokens, of 2026-11-22: the data of @pydantic/genai-prices 0.1.8 (MIT), and the model pages of the three
+ * providers for models that it does not have yet. Where the pages of a family differ by less than a tenth, the smaller counts.
+ */
+const WINDOWS: Table<number> = [
+  [/^claude-(2|instant|3|haiku-4|(opus|sonnet)-4(-[015]\b|-\d{8}|$))/, 200_000],
+  [/^claude-(fable|opus|sonnet|haiku)-/, 1_000_000],
+  [/^gpt-3\.5/, 16_385],
+  [/^gpt-4(-0[36]|-32k|$)/, 8_192],
+  [/^(gpt-4o|gpt-4-|chatgpt-4o|gpt-5-chat|gpt-5\.3$|o1-(mini|preview)|gpt-oss)/, 128_000],
+  [/^(gpt-4\.1|gpt-5\.[4-6](?!-(mini|nano))|gpt-6)/, 1_000_000],
+  [/^gpt-5/, 400_000],
+  [/^(o\d|codex-mini)/, 200_000],
+  [/^gemini-(1\.5|2|3|4-argon)/, 1_000_000],
+];
+
+export function contextTokens(model: string): number | undefined {
+  return lookUp<number | undefined>(WINDOWS, model, undefined);
+}
+
 /** First fit counts; a name that fits nothing is taken for the newest kind. Prefixes of gateways (`vendor/model`) are ignored. */
 type Table<Capabilities> = readonly (readonly [RegExp, Capabilities])[];
 

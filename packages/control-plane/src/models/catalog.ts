@@ -1,5 +1,6 @@
 import type { ChosenModel, ModelCatalog, ModelProvider } from "../ports/model-provider.ts";
 import { createAnthropic, type AnthropicConfig } from "./anthropic.ts";
+import { contextTokens } from "./capabilities.ts";
 import { createGemini, type GeminiConfig } from "./gemini.ts";
 import { createOpenaiChat } from "./openai-chat.ts";
 import type { OpenaiConfig } from "./openai-config.ts";
@@ -51,7 +52,12 @@ export function createModelCatalog(config: ProviderConfig): ModelCatalog {
   };
 
   function chosenModel(provider: ModelProvider, model: string): ChosenModel {
-    return { provider, model, cost: (usage) => (provider === offline ? 0 : prices.cost(model, usage)) };
+    return {
+      provider,
+      model,
+      contextTokens: contextTokens(model),
+      cost: (usage) => (provider === offline ? 0 : prices.cost(model, usage)),
+    };
   }
 }
 

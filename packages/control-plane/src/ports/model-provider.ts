@@ -59,8 +59,12 @@ export interface ModelRequest {
    * call `respond`; a wire that cannot force a call leaves the choice to the model.
    */
   toolChoice: "auto" | "none" | "respond";
-  /** The same for all turns of a thread: a hint for prompt caches. */
+  /** The conversation that the turn belongs to. Not sent. */
+  threadId: string;
+  /** The same for all requests that begin alike (same agent, functions, role and model): a hint for prompt caches. */
   cacheKey: string;
+  /** So many of the messages are of earlier runs, and are sent again with the next queries of the thread. Default 0. */
+  earlierMessages?: number;
 }
 
 /**
@@ -162,6 +166,8 @@ export class ModelError extends Error {
 export interface ChosenModel {
   provider: ModelProvider;
   model: string;
+  /** The model's context window; undefined where it is not known. */
+  contextTokens?: number | undefined;
   /**
    * Price in micro-USD (one million to the dollar), rounded up; undefined when no price is known for the model. Organisations
    * that pay cannot use such a model.

@@ -86,11 +86,24 @@ export interface Lease {
   fence: number;
 }
 
-/** A turn of earlier conversation that the model may be shown. */
+/** An earlier run of a thread that the model may be shown. */
 export interface HistoryEntry {
   runId: string;
   messages: Message[];
+  /** Size of the stored messages. */
+  bytes: number;
 }
+
+/** The newest earlier runs of a thread, oldest first. */
+export interface History {
+  entries: HistoryEntry[];
+  /** True when the thread has older runs than these. */
+  hasOlder: boolean;
+  /** Bytes of all earlier runs that the thread ever had. What is deleted since then counts too. */
+  totalBytes: number;
+}
+
+export const NO_HISTORY: History = { entries: [], hasOlder: false, totalBytes: 0 };
 
 /** Where a run's log stands. */
 export interface RunHead {
@@ -193,11 +206,14 @@ export interface RunStore {
   /** The same without anything that grows with the run: its turns without messages, its calls as their number. */
   outline(runId: string): Promise<{ turns: TurnRecord[]; calls: number }>;
 
-  /** Ended runs of a thread under the same role and subject (in any of its forms), newest `limit`, oldest first. */
+  /**
+   * Ended runs of a thread under the same role and subject (in any of its forms): the newest that fit into `maxBytes`. `before`
+   * limits them to those that ran before this run of the thread.
+   */
   history(
     threadId: string,
-    scope: { role: string | undefined; subject: string | undefined; limit: number },
-  ): Promise<HistoryEntry[]>;
+    scope: { role: string | undefined; subject: string | undefined; maxBytes: number; before?: string },
+  ): Promise<History>;
 
   /** Where the logs of these runs stand; one that was erased is left out. */
   heads(runIds: readonly string[]): Promise<RunHead[]>;

@@ -2,7 +2,7 @@ import { type Fault, MESSAGES } from "@patchbay/protocol";
 import type { FunctionSession } from "../ports/function-gateway.ts";
 import type { ChosenModel } from "../ports/model-provider.ts";
 import type { RunRecord } from "../ports/records.ts";
-import type { NewRun } from "../ports/run-store.ts";
+import { type NewRun, NO_HISTORY } from "../ports/run-store.ts";
 import { invalid, ServiceError } from "../ports/service-error.ts";
 import type { AccountStore, AuditStore, ThreadStore } from "../ports/stores.ts";
 import { effectiveRole, isUnknownRole, mayAct, visibleFunctions } from "./access.ts";
@@ -68,7 +68,7 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
     run = completed(run, checked, instructions, pays(caller, query));
 
     const { manifest } = checked.prepared.set;
-    const started = await executor.start(run, { manifest, ...(run.newThread && { history: [] }) });
+    const started = await executor.start(run, { manifest, ...(run.newThread && { history: NO_HISTORY }) });
     if (started.kind === "thread_gone") throw noThread();
     if (started.kind === "busy") return await refuse(run, threadBusy());
     if (started.kind === "joined") return await joined(caller, started);
@@ -241,7 +241,7 @@ function firstHold(run: NewRun, { chosen, prepared }: Checked): number {
   const state = createState(createProgress(unbegun(run, 0)), {
     model: chosen,
     manifest: prepared.set.manifest,
-    history: [],
+    history: NO_HISTORY,
   });
   return nextHold(state)?.micros ?? 0;
 }

@@ -1,57 +1,111 @@
-import type { HistoryEntry } from "../ports/run-store.ts";
-import type { Message } from "../ports/model-provider.ts";
+import type { JsonValue } from "@patchbay/protocol";
+import type { ChosenModel, Message } from "../ports/model-provider.ts";
+import type { RunRequest } from "../ports/records.ts";
+import type { History } from "../ports/run-store.ts";
+
+/**
+ * For upper estimates: a token has seldom less than three bytes. Characters would not do: a character of Chinese or Japanese is
+ * a token by itself.
+ */
+export const BYTES_PER_TOKEN = 3;
+
+const UNKNOWN_WINDOW_TOKENS = 200_000;
+/** Half of a large window would cost more with each query than it helps. */
+const MOST_TOKENS = 200_000;
+
+/** How much of a conversation a model is sent. */
+export interface Budget {
+  /** Earlier runs of the thread. */
+  historyTokens: number;
+  /** Earlier runs, and the run's own messages. */
+  conversationTokens: number;
+}
+
+/** Half of the model's context window for earlier runs, unless the run sets another size, and the other half for the run itself. */
+export function budgetOf(
+  { historyTokens: own }: Pick<RunRequest, "historyTokens">,
+  { contextTokens = UNKNOWN_WINDOW_TOKENS }: Pick<ChosenModel, "contextTokens">,
+): Budget {
+  const half = Math.min(MOST_TOKENS, Math.floor(contextTokens / 2));
+  const historyTokens = own ?? half;
+  return { historyTokens, conversationTokens: historyTokens + half };
+}
+
+/** The sizes in bytes of what a conversation consists of. */
+export interface Conversation {
+  history: History;
+  query: number;
+  /** Each with the results of its calls. */
+  turns: readonly number[];
+}
 
 export interface Fitted {
-  messages: Message[];
-  /** How many whole units (earlier runs, then turns of this run) were left out. */
+  /** How many whole units are left out, oldest first: earlier runs, then turns of the run. */
   dropped: number;
+  /** Size of the rest. */
+  bytes: number;
 }
 
 /**
- * Fits a conversation into `budget` characters by leaving out whole units, oldest first: earlier runs, then turns of the run
- * itself together with their results. The run's own first message (its query) and its newest turn always stay.
+ * Fits a conversation into its budget by leaving out whole units. The run's query and its newest turn always stay. What no longer
+ * fits is cut down to half: providers keep prompts by their beginnings, which then stay the same until that half is filled again.
  */
-export function fit(history: readonly HistoryEntry[], own: readonly Message[], budget: number): Fitted {
-  const turns = turnsOf(own.slice(1));
-  const units: Message[][] = [...history.map((entry) => entry.messages), ...turns];
-  const sizes = units.map(sizeOf);
-  const droppable = turns.length === 0 ? units.length : units.length - 1;
-  let total = sizeOf(own.slice(0, 1)) + sizes.reduce((sum, size) => sum + size, 0);
-  let dropped = 0;
-  while (total > budget && dropped < droppable) total -= sizes[dropped++]!;
-
-  const past = units.slice(dropped, Math.max(dropped, history.length)).flat();
-  const present = units.slice(Math.max(dropped, history.length)).flat();
-  return { messages: [...past, ...own.slice(0, 1), ...present], dropped };
-}
-
-/** Splits a run's messages into turns that can be left out as one: an assistant message with all that answers it. */
-function turnsOf(messages: readonly Message[]): Message[][] {
-  const turns: Message[][] = [];
-  for (const message of messages) {
-    if (message.role === "assistant" || turns.length === 0) turns.push([message]);
-    else turns.at(-1)!.push(message);
+export function fit({ history, query, turns }: Conversation, { historyTokens, conversationTokens }: Budget): Fitted {
+  const runs = history.entries.map((entry) => entry.bytes);
+  const sizes = [...runs, ...turns];
+  const mostBytes = conversationTokens * BYTES_PER_TOKEN;
+  let dropped = firstShown(history, historyTokens * BYTES_PER_TOKEN);
+  let bytes = query + sum(runs.slice(dropped));
+  const cut = (newest: number): void => {
+    if (bytes > mostBytes) while (dropped < newest && bytes > mostBytes / 2) bytes -= sizes[dropped++]!;
+  };
+  cut(runs.length);
+  for (const [at, size] of turns.entries()) {
+    bytes += size;
+    cut(runs.length + at);
   }
-  return turns;
+  return { dropped, bytes };
 }
 
+/**
+ * The first run of a history that is shown: the first that begins at or after a multiple of half the budget, counted in bytes
+ * from the beginning of the thread. So the next queries begin with the same run, until as much as half the budget was added.
+ */
+export function firstShown({ entries, hasOlder, totalBytes }: History, mostBytes: number): number {
+  const shownBytes = sum(entries.map((entry) => entry.bytes));
+  if (!hasOlder && shownBytes <= mostBytes) return 0;
+  const step = mostBytes / 2;
+  const begin = Math.ceil((totalBytes - mostBytes) / step) * step;
+  let at = totalBytes - shownBytes;
+  let first = 0;
+  while (first < entries.length && at < begin) at += entries[first++]!.bytes;
+  return first;
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((all, one) => all + one, 0);
+
+/** Bytes of what a model reads of messages. */
 export function sizeOf(messages: readonly Message[]): number {
-  let size = 0;
-  for (const message of messages) {
-    if (message.role === "user") size += message.text.length + (message.preface?.length ?? 0);
-    else if (message.role === "assistant")
-      size +=
-        message.text.length + message.calls.reduce((sum, call) => sum + call.name.length + call.arguments.length, 0);
-    else size += message.results.reduce((sum, result) => sum + result.content.length, 0);
-  }
+  return sum(messages.map(bytesOf));
+}
+
+function bytesOf(message: Message): number {
+  if (message.role === "user") return bytes(message.text) + bytes(message.preface ?? "");
+  if (message.role === "results") return sum(message.results.map(({ content }) => bytes(content)));
+  const { text, calls, echo } = message;
+  const plain = bytes(text) + sum(calls.map((call) => bytes(call.name) + bytes(call.arguments)));
+  // Reasoning goes back only in the provider's own blocks, and is billed as input.
+  return Math.max(plain, sizeOfJson(echo?.blocks ?? null));
+}
+
+const jsonSizes = new WeakMap<object, number>();
+
+/** Bytes of the JSON of an object or list; 0 for other values. */
+export function sizeOfJson(value: JsonValue): number {
+  if (typeof value !== "object" || value === null) return 0;
+  let size = jsonSizes.get(value);
+  if (size === undefined) jsonSizes.set(value, (size = bytes(JSON.stringify(value))));
   return size;
 }
 
-/** Without echoes: opaque blocks hold only while everything before them is unchanged. */
-export function withoutEcho(messages: readonly Message[]): Message[] {
-  return messages.map((message) => {
-    if (message.role !== "assistant" || !message.echo) return message;
-    const { echo: _, ...rest } = message;
-    return rest;
-  });
-}
+const bytes = (text: string): number => Buffer.byteLength(text);

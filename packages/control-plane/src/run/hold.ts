@@ -1,6 +1,6 @@
-import type { JsonValue } from "@patchbay/protocol";
-import type { ChosenModel, Message, ModelRequest } from "../ports/model-provider.ts";
+import type { ChosenModel, ModelRequest } from "../ports/model-provider.ts";
 import type { RunCommit } from "../ports/run-store.ts";
+import { BYTES_PER_TOKEN, sizeOf, sizeOfJson } from "./compact.ts";
 import { askingOf, nextRequest } from "./request.ts";
 import type { RunState } from "./state.ts";
 
@@ -33,31 +33,9 @@ export function mostExpensive(
 export const hasPrice = (model: ChosenModel): boolean =>
   model.cost({ input: 0, cachedInput: 0, output: 0 }) !== undefined;
 
-/**
- * An upper estimate: a token has seldom less than three bytes. Characters would not do: a character of Chinese or Japanese is a
- * token by itself, and a turn would cost three times what was reserved for it.
- */
 function promptTokens({ system, messages, functions }: ModelRequest): number {
   const schemas = functions.reduce((sum, one) => sum + bytes(one.description) + sizeOfJson(one.inputSchema), 0);
-  return Math.ceil((bytes(system) + messages.reduce((sum, one) => sum + bytesOf(one), 0) + schemas) / 3);
+  return Math.ceil((bytes(system) + sizeOf(messages) + schemas) / BYTES_PER_TOKEN);
 }
 
 const bytes = (text: string): number => Buffer.byteLength(text);
-
-function bytesOf(message: Message): number {
-  if (message.role === "user") return bytes(message.text) + bytes(message.preface ?? "");
-  if (message.role === "results") return message.results.reduce((sum, { content }) => sum + bytes(content), 0);
-  const { text, calls, echo } = message;
-  const plain = calls.reduce((sum, call) => sum + bytes(call.name) + bytes(call.arguments), bytes(text));
-  // Reasoning goes back only in the provider's own blocks, and is billed as input.
-  return Math.max(plain, sizeOfJson(echo?.blocks ?? null));
-}
-
-const sizes = new WeakMap<object, number>();
-
-function sizeOfJson(value: JsonValue): number {
-  if (typeof value !== "object" || value === null) return 0;
-  let size = sizes.get(value);
-  if (size === undefined) sizes.set(value, (size = bytes(JSON.stringify(value))));
-  return size;
-}

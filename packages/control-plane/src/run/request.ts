@@ -1,7 +1,8 @@
+import { hash } from "node:crypto";
 import { LIMITS } from "@patchbay/protocol";
 import { PLAN_REQUEST, type Message, type ModelRequest } from "../ports/model-provider.ts";
-import { fit, sizeOf, withoutEcho } from "./compact.ts";
-import { ownMessages, type RunState } from "./state.ts";
+import { BYTES_PER_TOKEN, budgetOf, fit, sizeOf, type Budget, type Fitted } from "./compact.ts";
+import { queryMessage, turnMessages, type RunState } from "./state.ts";
 import { lastCallOf } from "./structured.ts";
 
 /** How a run's next turn is asked for. */
@@ -23,46 +24,97 @@ export function askingOf(state: RunState): Asking {
 export const stepsOf = ({ run }: RunState): number => run.request.steps ?? LIMITS.steps;
 
 /** What a run's model is sent next. */
-export function nextRequest(state: RunState, { planning, lastChance }: Asking): ModelRequest {
-  const messages = conversation(state);
-  const { respond } = state;
-  if (planning) messages.push({ role: "user", text: PLAN_REQUEST });
-  else if (lastChance && respond) messages.push({ role: "user", text: lastCallOf(respond.name) });
-  if (planning) return requestOf(state, messages, "none");
-  if (respond) return requestOf(state, messages, lastChance || state.shown.length === 1 ? "respond" : "auto");
-  return requestOf(state, messages, lastChance ? "none" : "auto");
-}
-
-/** The conversation so far, without echoes once anything before them was left out. */
-function conversation(state: RunState): Message[] {
-  const before = state.dropped;
-  const own = ownMessages(state);
-  const { messages, dropped } = fit(state.history, own, state.budget);
-  if (dropped === before) return dropped === 0 ? messages : withoutEcho(messages);
-  state.dropped = dropped;
-  return withoutEcho(fit(state.history, ownMessages(state), state.budget).messages);
-}
-
-/** Halves what the model is given; false when there is nothing left to leave out. */
-export function shrink(state: RunState, messages: readonly Message[]): boolean {
-  const size = sizeOf(messages);
-  const smaller = fit(state.history, ownMessages(state), Math.floor(size / 2));
-  if (smaller.dropped <= state.dropped) return false;
-  state.budget = Math.floor(size / 2);
-  return true;
-}
-
-function requestOf(state: RunState, messages: Message[], toolChoice: ModelRequest["toolChoice"]): ModelRequest {
-  const { request, threadId } = state.run;
+export function nextRequest(state: RunState, asking: Asking): ModelRequest {
+  const { run, model, history, shown, respond } = state;
+  const { request, threadId } = run;
+  const turns = state.turns.map((turn) => turnMessages(state, turn));
+  const { dropped } = fitted(state, turns);
+  const earlier = history.entries.slice(dropped).flatMap((entry) => entry.messages);
+  const ofRun = turns
+    .map((messages, at) => (at < state.echoesFrom ? messages.map(withoutEcho) : messages))
+    .slice(Math.max(0, dropped - history.entries.length));
+  const messages = [...earlier, queryMessage(state, omits(state)), ...ofRun.flat()];
+  if (asking.planning) messages.push({ role: "user", text: PLAN_REQUEST });
+  else if (asking.lastChance && respond) messages.push({ role: "user", text: lastCallOf(respond.name) });
   return {
     model: request.model,
     system: request.system,
-    functions: state.shown,
+    functions: shown,
     messages,
+    earlierMessages: earlier.length,
     maxTokens: request.maxTokens,
-    ...(state.respond && { respond: state.respond }),
-    toolChoice,
-    cacheKey: threadId,
+    ...(respond && { respond }),
+    toolChoice: toolChoiceOf(state, asking),
+    threadId,
+    cacheKey: cacheKey([run.agentId, run.manifestHash, run.role, model.model, request.responseSchema]),
     ...(request.temperature !== undefined && { temperature: request.temperature }),
   };
+}
+
+function toolChoiceOf({ respond, shown }: RunState, { planning, lastChance }: Asking): ModelRequest["toolChoice"] {
+  if (planning) return "none";
+  if (respond) return lastChance || shown.length === 1 ? "respond" : "auto";
+  return lastChance ? "none" : "auto";
+}
+
+/** OpenAI takes 64 characters at most. */
+const cacheKey = (prefix: readonly unknown[]): string =>
+  hash("sha256", JSON.stringify(prefix), "base64url").slice(0, 22);
+
+/** What of the conversation fits, noted in the state. A warning says where something is left out. */
+function fitted(state: RunState, turns: readonly Message[][]): Fitted {
+  const budget = budgetNow(state);
+  const result = fitInto(state, turns, budget);
+  if (result.dropped !== state.dropped) {
+    // Opaque blocks hold only while everything before them is unchanged.
+    state.echoesFrom = turns.length;
+    state.dropped = result.dropped;
+  }
+  warn(state, budget);
+  return result;
+}
+
+function budgetNow({ run, model, mostTokens }: RunState): Budget {
+  const { historyTokens, conversationTokens } = budgetOf(run.request, model);
+  return { historyTokens, conversationTokens: Math.min(conversationTokens, mostTokens) };
+}
+
+function fitInto(state: RunState, turns: readonly Message[][], budget: Budget): Fitted {
+  const query = sizeOf([queryMessage(state, false)]);
+  return fit({ history: state.history, query, turns: turns.map(sizeOf) }, budget);
+}
+
+const omits = ({ dropped, history }: RunState): boolean => dropped > 0 || history.hasOlder;
+
+function withoutEcho(message: Message): Message {
+  if (message.role !== "assistant" || !message.echo) return message;
+  const { echo: _, ...rest } = message;
+  return rest;
+}
+
+const WARNING = "Earlier turns";
+
+/** A run has one such warning at most: the newest. */
+function warn(state: RunState, { historyTokens, conversationTokens }: Budget): void {
+  const { warnings, history, dropped } = state;
+  for (const warning of warnings) if (warning.startsWith(WARNING)) warnings.delete(warning);
+  if (!omits(state)) return;
+  const shown = Math.max(0, history.entries.length - dropped);
+  warnings.add(
+    `${WARNING} of the thread were left out. The model was sent the newest ${shown} earlier queries: the limits are ` +
+      `${inWords(historyTokens)} tokens of earlier queries and ${inWords(conversationTokens)} tokens of conversation.`,
+  );
+}
+
+const inWords = (tokens: number): string => Math.floor(tokens).toLocaleString("en-US");
+
+/** Leaves out half of what a model found too long; false when there is nothing left to leave out. */
+export function shrink(state: RunState): boolean {
+  const turns = state.turns.map((turn) => turnMessages(state, turn));
+  const budget = budgetNow(state);
+  const { dropped, bytes } = fitInto(state, turns, budget);
+  const conversationTokens = (bytes - 1) / BYTES_PER_TOKEN;
+  if (fitInto(state, turns, { ...budget, conversationTokens }).dropped <= dropped) return false;
+  state.mostTokens = conversationTokens;
+  return true;
 }

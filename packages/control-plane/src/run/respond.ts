@@ -36,7 +36,6 @@ export async function respond(
     state.asking.turn?.retries.push({ at: deps.clock.now(), code, waitedMs });
   for (;;) {
     const request = nextRequest(state, asking);
-    const { messages } = request;
     keepWithinCap(state, request);
     await patiently(() => hold(state, request, deps), { ...deps, signal });
     state.asking.turn ??= { beganAt: deps.clock.now(), retries: [] };
@@ -53,10 +52,10 @@ export async function respond(
       deps.onAsking();
       const on = { onRetry, onText, onThought, onReset, onDiscard };
       const turn = await takeTurn(state.model, request, { ...deps, ...on }, signal);
-      if (turn.stop !== "context_window" || !shrink(state, messages)) return turn;
+      if (turn.stop !== "context_window" || !shrink(state)) return turn;
       discard(state, turn);
     } catch (error) {
-      if (!(error instanceof ModelError) || !shrink(state, messages)) throw asFailure(state, error);
+      if (!(error instanceof ModelError) || !shrink(state)) throw asFailure(state, error);
     }
     onRetry("context_window", 0);
   }

@@ -5,11 +5,12 @@ import type { Log } from "../ports/log.ts";
 import type { Metrics } from "../ports/metrics.ts";
 import type { ModelCatalog } from "../ports/model-provider.ts";
 import type { RunRecord } from "../ports/records.ts";
-import { type HistoryEntry, LeaseLost, type RunStore } from "../ports/run-store.ts";
+import { type History, LeaseLost, type RunStore } from "../ports/run-store.ts";
 import type { RuntimeStore, Store } from "../ports/stores.ts";
 import { answered, failed, type Ending } from "./answer.ts";
 import type { Feed } from "./feed.ts";
 import { callEntries, runEntry } from "./audit.ts";
+import { budgetOf, BYTES_PER_TOKEN } from "./compact.ts";
 import { createJournal, type JournalEntry } from "./journal.ts";
 import { converse, unfinishedEntry } from "./loop.ts";
 import type { Observer } from "./observer.ts";
@@ -39,15 +40,12 @@ export interface RunDeps {
 /** What is known of a run where it was accepted. Of a run that was claimed it is read from the store. */
 export interface AtHand {
   manifest?: Manifest;
-  history?: readonly HistoryEntry[];
+  history?: History;
   /** Micro-USD held for its first turn. */
   heldMicros?: number;
 }
 
 const ALARMING: ReadonlySet<RunErrorCode> = new Set(["internal", "crash_loop"]);
-
-/** Earlier runs of the thread that a model may be shown, before the budget of characters. */
-const HISTORY_RUNS = 20;
 
 /**
  * Works a leased run to its last event and stores that. Never rejects: what goes wrong ends the run, but for a lost lease or a
@@ -126,7 +124,8 @@ async function restore(progress: Progress, atHand: AtHand, deps: RunDeps): Promi
   const model = trial ? trialModel(trial) : deps.models.choose({ provider, model: name });
   if ("missing" in model)
     throw new RunFailure("provider_not_configured", `Provider ${model.missing} is not configured`);
-  const scope = { role: run.role, subject: run.subject, limit: HISTORY_RUNS };
+  const maxBytes = budgetOf(run.request, model).historyTokens * BYTES_PER_TOKEN;
+  const scope = { role: run.role, subject: run.subject, maxBytes };
   const history = atHand.history ?? (await deps.runs.history(run.threadId, scope));
   const manifest =
     atHand.manifest ?? (run.manifestHash ? await deps.runtimes.getManifest(run.agentId, run.manifestHash) : undefined);

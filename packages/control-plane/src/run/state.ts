@@ -1,10 +1,10 @@
 import type { FunctionManifest, Manifest } from "@patchbay/protocol";
 import { type ChosenModel, type Message, type ModelFunction, PROTECTED_MEMBERS } from "../ports/model-provider.ts";
 import type { CallRecord, RunRecord, TurnRecord, TurnTiming } from "../ports/records.ts";
-import type { HistoryEntry } from "../ports/run-store.ts";
+import type { History } from "../ports/run-store.ts";
 import { visibleFunctions } from "./access.ts";
 import { storedResultBytes } from "./call-limits.ts";
-import { sizeOf } from "./compact.ts";
+import { budgetOf, BYTES_PER_TOKEN, firstShown, sizeOf } from "./compact.ts";
 import { preface, resultText } from "./prompt.ts";
 import type { Spent } from "./spent.ts";
 import { respondFunction } from "./structured.ts";
@@ -30,11 +30,13 @@ export interface RunState extends Progress {
   readonly shown: readonly ModelFunction[];
   /** The last of `shown`, whose call is the answer; absent where the answer is a text. */
   readonly respond?: ModelFunction;
-  readonly history: readonly HistoryEntry[];
-  /** Characters of conversation the model is given; shrinks when a model says that it was too much. */
-  budget: number;
-  /** Units left out so far: when it grows, what came before changed and echoes no longer hold. */
+  readonly history: History;
+  /** Tokens of conversation that the model is sent at most; lowered when a model says that it was too much. */
+  mostTokens: number;
+  /** Units of the conversation that are left out, oldest first. */
   dropped: number;
+  /** The first turn whose echo holds: before it, what the turns followed has changed. */
+  echoesFrom: number;
   /** Time that went into offering calls which no runtime took. */
   offeredMs: number;
   /** Micro-USD known to be held for the turn that comes next. */
@@ -42,9 +44,6 @@ export interface RunState extends Progress {
   /** Bytes of results that the run has stored. */
   resultBytes: number;
 }
-
-/** About 100,000 tokens of conversation, well inside every supported model's window. */
-const CONVERSATION_CHARS = 400_000;
 
 export function createProgress(run: RunRecord, turns: TurnRecord[] = [], calls: CallRecord[] = []): Progress {
   const warnings = new Set([...run.request.warnings, ...turns.flatMap((turn) => turn.warnings)]);
@@ -58,7 +57,7 @@ export function createState(
     manifest,
     history,
     heldMicros = 0,
-  }: { model: ChosenModel; manifest: Manifest; history: readonly HistoryEntry[]; heldMicros?: number },
+  }: { model: ChosenModel; manifest: Manifest; history: History; heldMicros?: number },
 ): RunState {
   const { run } = progress;
   const visible = visibleFunctions(manifest, run.role);
@@ -73,8 +72,10 @@ export function createState(
     shown: [...visible.map(shownOf), ...(respond ? [respond] : [])],
     ...(respond && { respond }),
     history,
-    budget: CONVERSATION_CHARS,
-    dropped: 0,
+    mostTokens: Infinity,
+    // As the run's first turn was asked for: a run that is resumed keeps the echoes of its turns where that still holds.
+    dropped: firstShown(history, budgetOf(run.request, model).historyTokens * BYTES_PER_TOKEN),
+    echoesFrom: 0,
     offeredMs: 0,
     heldMicros,
     resultBytes: storedResultBytes(progress.calls),
@@ -100,17 +101,15 @@ function shownOf(one: FunctionManifest): ModelFunction {
   return shown;
 }
 
-/** The run's own messages so far: its query, its turns, the results of their calls. */
-export function ownMessages(state: RunState): Message[] {
-  const { request } = state.run;
-  const told = preface(request, state.dropped > 0);
-  const messages: Message[] = [{ role: "user", text: request.query, ...(told !== undefined && { preface: told }) }];
-  for (const turn of state.turns) messages.push(...messagesOf(turn, callsOf(state, turn.step)));
-  return messages;
+/** The run's own first message. */
+export function queryMessage({ run: { request } }: RunState, omittedTurns: boolean): Message {
+  const told = preface(request, omittedTurns);
+  return { role: "user", text: request.query, ...(told !== undefined && { preface: told }) };
 }
 
 /** A turn with the results of its calls in the order asked: wires pair them by place. Some results are stored with the turn. */
-function messagesOf({ messages }: TurnRecord, calls: readonly CallRecord[]): Message[] {
+export function turnMessages(state: RunState, { step, messages }: TurnRecord): Message[] {
+  const calls = callsOf(state, step);
   const stored = messages.flatMap((message) => (message.role === "results" ? message.results : []));
   if (calls.length === 0) return messages;
   if (stored.length === 0) return [...messages, { role: "results", results: calls.map(resultOf) }];
@@ -128,10 +127,10 @@ function resultOf(call: CallRecord) {
   return { callId: call.modelCallId, name: call.functionName, ...resultText(outcome) };
 }
 
-/**
- * What later runs of the thread are shown of this one: no plans, no opaque blocks. A run that could never fit into a
- * conversation leaves its question and its answer: of a thread, twenty runs are loaded at once.
- */
+/** A longer run would fill the history of a model by itself. */
+const MOST_HISTORY_BYTES = 100_000 * BYTES_PER_TOKEN;
+
+/** What later runs of the thread are shown of this one: no plans, no opaque blocks. A very long run leaves its question and its answer. */
 export function historyOf(state: Progress, answer: string): Message[] {
   const question: Message = { role: "user", text: state.run.request.query };
   const messages: Message[] = [question];
@@ -151,5 +150,5 @@ export function historyOf(state: Progress, answer: string): Message[] {
   }
   const last: Message = { role: "assistant", text: answer, calls: [] };
   messages.push(last);
-  return sizeOf(messages) > CONVERSATION_CHARS ? [question, last] : messages;
+  return sizeOf(messages) > MOST_HISTORY_BYTES ? [question, last] : messages;
 }

@@ -20,6 +20,7 @@ import * as linkAuthors from "./migrations/0020-link-authors.ts";
 import * as runEndings from "./migrations/0021-run-endings.ts";
 import * as agentSettings from "./migrations/0022-agent-settings.ts";
 import * as cacheWrites from "./migrations/0023-cache-writes.ts";
+import * as historyTotals from "./migrations/0027-history-totals.ts";
 import type { Schema } from "./schema.ts";
 
 /** In the order of their names; a released one is never edited. */
@@ -44,6 +45,7 @@ const MIGRATIONS: Record<string, Migration> = {
   "0021-run-endings": runEndings,
   "0022-agent-settings": agentSettings,
   "0023-cache-writes": cacheWrites,
+  "0027-history-totals": historyTotals,
 };
 
 /**

@@ -35,6 +35,11 @@ export interface RunRow {
   /** The result without its function calls. Null for runs that ended before there was such a column, or as they began. */
   ending: Json<RunEnding> | null;
   history: Json<Message[]> | null;
+  /**
+   * Bytes of `history` of the thread's runs of the same role and subject, up to and including this one, those included that are
+   * deleted since then. Null for runs of earlier versions.
+   */
+  history_total: number | null;
   /** Of the request that began the run; null for runs of earlier versions. */
   request_id: string | null;
   /** The turn that was asked for when the run ended without it. */

@@ -14,7 +14,8 @@ import { insertAudit } from "./audit.ts";
 import { noteUntaken } from "./calls.ts";
 import { present, toJson } from "./columns.ts";
 import { hold, releaseHolds, settleHold } from "./credits.ts";
-import type { CallRow, RunRow } from "./run-tables.ts";
+import { countsAsHistory } from "./history.ts";
+import type { CallRow } from "./run-tables.ts";
 import type { Engine, Schema } from "./schema.ts";
 import { insertion, statement } from "./statement.ts";
 import { touchRole } from "./thread-roles.ts";
@@ -109,19 +110,22 @@ const freeIdempotencyKey = statement((p: { runId: string }, { db }) =>
 /** Moves the run's row on, which the fence may forbid: nothing else of a lost run is tried. */
 async function advance(trx: Engine, { runId, fence }: Lease, { events = [], finish }: RunCommit) {
   const by = { runId, fence, events: events.length };
-  const [row] = finish
-    ? await end(trx, {
-        ...by,
-        status: finish.status,
-        result: finish.result ? toJson(finish.result) : null,
-        ending: finish.result ? toJson(endingOf(finish.result)) : null,
-        history: toJson(finish.history),
-        unanswered: finish.unanswered ? toJson(finish.unanswered) : null,
-      })
-    : await goOn(trx, by);
+  const [row] = finish ? await end(trx, { ...by, ...columnsOf(finish) }) : await goOn(trx, by);
   if (!row) throw new LeaseLost(`run ${runId} is no longer owned under fence ${fence}`);
   checkSequence(events, row.last_seq - events.length);
   return { runId, orgId: row.org_id, agentId: row.agent_id, keyId: row.key_id, ...present({ role: row.role }) };
+}
+
+function columnsOf({ status, result, history, unanswered }: NonNullable<RunCommit["finish"]>) {
+  const text = toJson(history);
+  return {
+    status,
+    result: result ? toJson(result) : null,
+    ending: result ? toJson(endingOf(result)) : null,
+    history: text,
+    historyBytes: Buffer.byteLength(text),
+    unanswered: unanswered ? toJson(unanswered) : null,
+  };
 }
 
 function endingOf({ toolInteractions: _calls, ...ending }: QueryResponse): RunEnding {
@@ -132,17 +136,28 @@ type Advance = Lease & { events: number };
 
 const goOn = statement((p: Advance, engine) => advanced(engine, p));
 
-const end = statement((p: Advance & Pick<RunRow, "status" | "result" | "ending" | "history" | "unanswered">, engine) =>
-  advanced(engine, p).set({
+const end = statement((p: Advance & ReturnType<typeof columnsOf>, engine) =>
+  advanced(engine, p).set((eb) => ({
     status: p.status,
     finished_at: engine.dialect.now,
     result: p.result,
     ending: p.ending,
     history: p.history,
+    history_total: sql<number>`coalesce(${eb
+      .selectFrom("runs as earlier")
+      .select("earlier.history_total")
+      .whereRef("earlier.thread_id", "=", "runs.thread_id")
+      .whereRef("earlier.position", "<", "runs.position")
+      .whereRef("earlier.role", "is not distinct from", "runs.role")
+      .whereRef("earlier.subject", "is not distinct from", "runs.subject")
+      .where("earlier.history", "is not", null)
+      .where(countsAsHistory("earlier"))
+      .orderBy("earlier.position", "desc")
+      .limit(1)}, 0) + ${p.historyBytes}`,
     unanswered: p.unanswered,
     owner: null,
     lease_until: null,
-  }),
+  })),
 );
 
 const advanced = ({ db }: Engine, { runId, fence, events }: Advance) =>

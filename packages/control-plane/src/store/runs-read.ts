@@ -1,8 +1,7 @@
-import type { NotNull } from "kysely";
 import type { CallRecord, TurnRecord } from "../ports/records.ts";
 import type { RunHead, RunStore } from "../ports/run-store.ts";
-import { formsOf } from "../ports/subject.ts";
 import { fromJson, present } from "./columns.ts";
+import { readHistory } from "./history.ts";
 import { idBatches } from "./in-batches.ts";
 import { FACT_COLUMNS, RUN_COLUMNS, toRunFacts, toRunRecord } from "./run-record.ts";
 import type { CallRow } from "./run-tables.ts";
@@ -55,34 +54,7 @@ export function runReads(
       return { turns: turns.map((row) => ({ ...spendingOf(row), messages: [], warnings: [] })), calls };
     },
 
-    async history(threadId, { role, subject, limit }) {
-      const rows = await db
-        .selectFrom("runs")
-        .select(["id", "history"])
-        .$narrowType<{ history: NotNull }>()
-        .where("thread_id", "=", threadId)
-        .where("history", "is not", null)
-        .where(role === undefined ? (eb) => eb("role", "is", null) : (eb) => eb("role", "=", role))
-        .where(
-          subject === undefined ? (eb) => eb("subject", "is", null) : (eb) => eb("subject", "in", formsOf(subject)),
-        )
-        .where((eb) =>
-          eb.or([
-            eb("status", "=", "succeeded"),
-            eb.exists(
-              eb
-                .selectFrom("calls")
-                .select("calls.id")
-                .whereRef("calls.run_id", "=", "runs.id")
-                .where("calls.outcome", "is not", null),
-            ),
-          ]),
-        )
-        .orderBy("position", "desc")
-        .limit(limit)
-        .execute();
-      return rows.toReversed().map(({ id, history }) => ({ runId: id, messages: fromJson(history) }));
-    },
+    history: (threadId, scope) => readHistory(engine, { threadId, ...scope }),
 
     async heads(runIds) {
       const heads: RunHead[] = [];

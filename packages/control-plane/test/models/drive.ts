@@ -42,7 +42,8 @@ export function asking(model: string, change: Partial<ModelRequest> = {}): Model
     messages: [{ role: "user", text: "Where is order 7?", preface: "The user's role is customer." }],
     maxTokens: 8192,
     toolChoice: "auto",
-    cacheKey: "thread-1",
+    threadId: "thread-1",
+    cacheKey: "key-1",
     ...change,
   };
 }

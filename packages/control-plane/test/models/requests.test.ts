@@ -74,8 +74,8 @@ test("the Responses API is never asked for fewer tokens than it allows", () => {
 });
 
 test("every turn of a thread carries the same cache key", () => {
-  expect(responsesRequest(asking("gpt-6.1-terra")).body["prompt_cache_key"]).toBe("thread-1");
-  expect(chatRequest(asking("gpt-4.1")).body["prompt_cache_key"]).toBe("thread-1");
+  expect(responsesRequest(asking("gpt-6.1-terra")).body["prompt_cache_key"]).toBe("key-1");
+  expect(chatRequest(asking("gpt-4.1")).body["prompt_cache_key"]).toBe("key-1");
   expect(chatRequest(asking("qwen3")).body).not.toHaveProperty("prompt_cache_key");
   expect(anthropicRequest(asking("claude-sonnet-5-5")).body["cache_control"]).toEqual({ type: "ephemeral" });
 });

@@ -19,7 +19,8 @@ export async function takeTurn(
     messages,
     maxTokens: 8192,
     toolChoice: "auto",
-    cacheKey: "thread",
+    threadId: "thread",
+    cacheKey: "key",
     ...more,
   };
   const events: ModelEvent[] = [];

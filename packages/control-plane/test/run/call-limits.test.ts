@@ -224,8 +224,9 @@ test("a run that could never fit into a conversation leaves its question and ans
 
   const { threadId } = await system.query("Pay them all");
 
-  const [entry] = await system.store.runs.history(threadId, { role: undefined, subject: undefined, limit: 20 });
-  expect(entry?.messages).toEqual([
+  const scope = { role: undefined, subject: undefined, maxBytes: 1_000_000 };
+  const { entries } = await system.store.runs.history(threadId, scope);
+  expect(entries[0]?.messages).toEqual([
     { role: "user", text: "Pay them all" },
     { role: "assistant", text: "Done.", calls: [] },
   ]);

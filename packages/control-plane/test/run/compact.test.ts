@@ -1,66 +1,102 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import type { Message } from "../../src/ports/model-provider.ts";
-import { fit, sizeOf, withoutEcho } from "../../src/run/compact.ts";
+import { type History, NO_HISTORY } from "../../src/ports/run-store.ts";
+import { budgetOf, firstShown, fit } from "../../src/run/compact.ts";
 
-const user = (text: string): Message => ({ role: "user", text });
-const said = (text: string): Message => ({ role: "assistant", text, calls: [] });
-const called = (id: string): Message => ({ role: "assistant", text: "", calls: [{ id, name: "f", arguments: "{}" }] });
-const result = (callId: string, content: string): Message => ({
-  role: "results",
-  results: [{ callId, name: "f", content, isError: false }],
+/** A history of runs of these sizes, after `before` bytes of older ones. */
+function historyOf(sizes: readonly number[], before = 0): History {
+  const entries = sizes.map((bytes, i) => ({ runId: `run_${i}`, messages: [], bytes }));
+  return { entries, hasOlder: before > 0, totalBytes: before + sizes.reduce((sum, one) => sum + one, 0) };
+}
+
+const LARGE = { historyTokens: 1_000, conversationTokens: 2_000 };
+
+test.each([
+  [{}, {}, { historyTokens: 100_000, conversationTokens: 200_000 }],
+  [{}, { contextTokens: 8_192 }, { historyTokens: 4_096, conversationTokens: 8_192 }],
+  [{}, { contextTokens: 1_000_000 }, { historyTokens: 200_000, conversationTokens: 400_000 }],
+  [{ historyTokens: 1_000 }, { contextTokens: 200_000 }, { historyTokens: 1_000, conversationTokens: 101_000 }],
+])("the budget of %j for %j", (request, model, budget) => {
+  expect(budgetOf(request, model)).toEqual(budget);
 });
-
-const history = ["a", "b", "c"].map((name) => ({
-  runId: name,
-  messages: [user(name.repeat(100)), said(name.repeat(100))],
-}));
 
 test("a conversation that fits is left as it is", () => {
-  const { messages, dropped } = fit(history, [user("now")], 10_000);
+  const history = historyOf([1_000, 1_000, 1_000]);
 
-  expect(dropped).toBe(0);
-  expect(messages).toEqual([...history.flatMap((entry) => entry.messages), user("now")]);
+  expect(fit({ history, query: 500, turns: [1_000, 1_500] }, LARGE)).toEqual({ dropped: 0, bytes: 6_000 });
 });
 
-test("earlier runs are left out whole, oldest first", () => {
-  const { messages, dropped } = fit(history, [user("now")], 450);
+test("earlier runs beyond their budget are left out, half of the budget at once", () => {
+  const history = historyOf([1_000, 1_000, 1_000, 1_000]);
 
-  expect(dropped).toBe(1);
-  expect(messages[0]).toEqual(user("b".repeat(100)));
+  expect(fit({ history, query: 500, turns: [] }, LARGE)).toEqual({ dropped: 2, bytes: 2_500 });
 });
 
 test("the query stays when nothing else fits", () => {
-  expect(fit(history, [user("x".repeat(1_000))], 10).messages).toEqual([user("x".repeat(1_000))]);
+  expect(fit({ history: historyOf([100, 100]), query: 9_000, turns: [] }, LARGE)).toEqual({ dropped: 2, bytes: 9_000 });
 });
 
 test("turns of the run itself go only after all earlier runs, and the newest one stays", () => {
-  const own = [user("q"), called("1"), result("1", "x".repeat(500)), called("2"), result("2", "y".repeat(500))];
+  const history = historyOf([1_000, 1_000]);
 
-  const { messages, dropped } = fit(history, own, 600);
-
-  expect(dropped).toBe(4);
-  expect(messages).toEqual([user("q"), called("2"), result("2", "y".repeat(500))]);
+  expect(fit({ history, query: 100, turns: [2_900, 2_900] }, LARGE)).toEqual({ dropped: 3, bytes: 3_000 });
+  expect(fit({ history, query: 100, turns: [9_000] }, LARGE)).toEqual({ dropped: 2, bytes: 9_100 });
 });
 
-test("a call is never parted from its result, whatever the sizes and the budget", () => {
+test("what is left out of a run's turns stays the same until the other half is filled", () => {
+  const turns: number[] = [];
+  const dropped = Array.from({ length: 12 }, () => {
+    turns.push(1_000);
+    return fit({ history: NO_HISTORY, query: 0, turns }, LARGE).dropped;
+  });
+
+  expect(dropped).toEqual([0, 0, 0, 0, 0, 0, 4, 4, 4, 4, 8, 8]);
+});
+
+test("a thread that grows is sent from the same run on until half a budget was added, and never less than half of it", () => {
+  const sizes = fc.array(fc.integer({ min: 1, max: 500 }), { minLength: 1, maxLength: 80 });
   fc.assert(
-    fc.property(fc.array(fc.nat(300), { maxLength: 8 }), fc.nat(2_000), (sizes, budget) => {
-      const own = [user("q"), ...sizes.flatMap((size, i) => [called(String(i)), result(String(i), "z".repeat(size))])];
-      const { messages } = fit(history, own, budget);
-      messages.forEach((message, i) => {
-        const next = messages[i + 1];
-        if (message.role === "assistant" && message.calls.length > 0)
-          expect(next).toMatchObject({ role: "results", results: [{ callId: message.calls[0]!.id }] });
-        if (message.role === "results") expect(messages[i - 1]?.role).toBe("assistant");
-      });
-      expect(messages).toContainEqual(user("q"));
-      expect(sizeOf(messages)).toBeLessThanOrEqual(sizeOf([...history.flatMap((entry) => entry.messages), ...own]));
+    fc.property(sizes, (all) => {
+      const budget = 3_000;
+      let start = 0;
+      let movedAt = 0;
+      for (let length = 1; length <= all.length; length++) {
+        const loaded = newestOf(all.slice(0, length), budget);
+        const first = loaded.from + firstShown(loaded.history, budget);
+        const shown = sum(all.slice(first, length));
+        const total = sum(all.slice(0, length));
+        expect(shown).toBeLessThanOrEqual(budget);
+        expect(first).toBeGreaterThanOrEqual(start);
+        if (total > budget) expect(shown).toBeGreaterThanOrEqual(budget / 2 - 500);
+        else expect(first).toBe(0);
+        if (first > start) {
+          // A move follows the one before it by half a budget, but for the size of a run.
+          if (movedAt > 0) expect(total - movedAt).toBeGreaterThanOrEqual(budget / 2 - 500);
+          movedAt = total;
+          start = first;
+        }
+      }
     }),
   );
 });
 
-test("echoes are dropped all together", () => {
-  const echo = { provider: "p", model: "m", blocks: [1] };
-  expect(withoutEcho([user("q"), { role: "assistant", text: "t", calls: [], echo }])).toEqual([user("q"), said("t")]);
+test("where older runs were deleted, the rest is sent from its beginning while it fits", () => {
+  const history = { ...historyOf([500, 500], 10_000), hasOlder: false };
+
+  expect(firstShown(history, 1_000)).toBe(0);
 });
+
+test("a thread of an earlier version, whose bytes were not counted, is sent as far as it fits", () => {
+  const history = { ...historyOf([400, 400, 400]), hasOlder: true, totalBytes: 0 };
+
+  expect(firstShown(history, 1_300)).toBe(0);
+});
+
+/** What the store gives of a thread. */
+function newestOf(sizes: readonly number[], maxBytes: number): { history: History; from: number } {
+  let from = sizes.length;
+  while (from > 0 && sum(sizes.slice(from - 1)) <= maxBytes) from--;
+  return { history: historyOf(sizes.slice(from), sum(sizes.slice(0, from))), from };
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((all, one) => all + one, 0);

@@ -11,6 +11,7 @@ const request: ModelRequest = {
   messages: [{ role: "user", text: "y".repeat(300) }],
   maxTokens: 100,
   toolChoice: "auto",
+  threadId: "thread",
   cacheKey: "thread",
 };
 

@@ -16,7 +16,8 @@ const request: ModelRequest = {
   messages: [],
   maxTokens: 100,
   toolChoice: "auto",
-  cacheKey: "thread",
+  threadId: "thread",
+  cacheKey: "key",
 };
 const usage = { input: 10, cachedInput: 4, output: 2 };
 const turn = (change: Partial<ModelTurn> = {}): ModelTurn => ({

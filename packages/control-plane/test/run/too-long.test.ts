@@ -27,14 +27,16 @@ test.each(refusals)(
     await using core = await startCore({ models: model.catalog, gateway });
     const { threadId } = await core.query("Query 0");
 
-    for (const number of [1, 2, 3])
-      expect(await core.query(`Query ${number}`, { threadId })).toMatchObject({ success: true });
+    const answers = [];
+    for (const number of [1, 2, 3]) answers.push(await core.query(`Query ${number}`, { threadId }));
 
     const last = textOf(model.requests.at(-1)!);
     expect(last).toContain("Query 3");
     expect(last).toContain(MARKER);
     expect(last).not.toContain("Query 0");
     expect(textOf(model.requests[0]!)).not.toContain(MARKER);
+    for (const { success } of answers) expect(success).toBe(true);
+    expect(answers.at(-1)?.warnings).toEqual([expect.stringMatching(/^Earlier turns of the thread were left out/)]);
   },
 );
 

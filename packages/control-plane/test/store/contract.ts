@@ -14,6 +14,7 @@ import { consoleRunContract } from "./contract/console-runs.ts";
 import { consoleThreadContract } from "./contract/console-threads.ts";
 import { creditContract } from "./contract/credits.ts";
 import { functionSetContract } from "./contract/function-sets.ts";
+import { historyContract } from "./contract/history.ts";
 import { idempotencyContract } from "./contract/idempotency.ts";
 import { linkContract } from "./contract/links.ts";
 import { manifestContract } from "./contract/manifests.ts";
@@ -45,6 +46,7 @@ export function storeContract(makePlace: MakePlace): void {
   describe("function sets that widen access", () => widenedSetContract(makePlace));
   describe("credits", () => creditContract(makePlace));
   describe("threads", () => threadContract(makePlace));
+  describe("history of threads", () => historyContract(makePlace));
   describe("pages of threads", () => threadPageContract(makePlace));
   describe("accounts", () => accountContract(makePlace));
   describe("members of the console", () => memberContract(makePlace));

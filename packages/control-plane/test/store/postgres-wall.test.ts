@@ -91,7 +91,7 @@ test("no method of the store finds anything by another organisation's ids", asyn
     events: (await runs.events(b.runId, 0, 10))[0],
     turns: (await runs.checkpoint(b.runId)).turns[0],
     calls: (await runs.checkpoint(b.runId)).calls[0],
-    history: (await runs.history(b.threadId, { role: undefined, subject: undefined, limit: 10 }))[0],
+    history: (await runs.history(b.threadId, { role: undefined, subject: undefined, maxBytes: 1_000 })).entries[0],
     heads: (await runs.heads([b.runId]))[0],
     listRuns: (await runs.list(b.agentId, { limit: 10 }))[0],
     active: (await runs.active(b.threadId))[0],

@@ -24,7 +24,7 @@ export function createModelSwitch() {
   const provider: ModelProvider = {
     name: "test",
     async *stream(request, { signal }) {
-      const seat = await unlessAborted(place(request.cacheKey).promise, signal);
+      const seat = await unlessAborted(place(request.threadId).promise, signal);
       seat.requests.push({ ...request, messages: [...request.messages] });
       try {
         yield* seat.model.stream(request, { signal });

@@ -195,8 +195,8 @@ test("a conversation that keeps the turns of other roles is found", async () => 
   const wrapModel = (model: ModelProvider): ModelProvider => ({
     name: model.name,
     stream(request, options) {
-      const before = said.get(request.cacheKey) ?? [];
-      said.set(request.cacheKey, [...before, ...request.messages]);
+      const before = said.get(request.threadId) ?? [];
+      said.set(request.threadId, [...before, ...request.messages]);
       return model.stream({ ...request, messages: [...before, ...request.messages] }, options);
     },
   });

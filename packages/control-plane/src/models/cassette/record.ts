@@ -39,10 +39,10 @@ function filePerConversation(folder: string): Shelf {
   const byThread = new Map<string, { file: string; tape: Tape }>();
   const taken = new Set<string>();
   return (request) => {
-    let kept = byThread.get(request.cacheKey);
+    let kept = byThread.get(request.threadId);
     if (!kept) {
       const file = join(folder, `${freeName(slugOf(request), taken)}.json`);
-      byThread.set(request.cacheKey, (kept = { file, tape: emptyTape() }));
+      byThread.set(request.threadId, (kept = { file, tape: emptyTape() }));
     }
     return kept;
   };

@@ -54,8 +54,8 @@ export function textContract(place: MakePlace): void {
     expect(await runs.heads([run.runId, ODD])).toMatchObject([{ lastSeq: 1 }]);
     expect(await runs.events(run.runId, 0, 9)).toEqual([event(1, ODD)]);
     await runs.commit(run, { finish: { ...ENDED_WELL, history: [{ role: "user", text: ODD }] } });
-    const scope = { role: ODD, subject: ODD, limit: 9 };
-    expect(await runs.history(`thr_${ODD}`, scope)).toMatchObject([{ messages: [{ text: ODD }] }]);
+    const scope = { role: ODD, subject: ODD, maxBytes: 10_000 };
+    expect((await runs.history(`thr_${ODD}`, scope)).entries).toMatchObject([{ messages: [{ text: ODD }] }]);
     expect(await threads.get(world.agentId, `thr_${ODD}`, { limit: 100, roles: [ODD] })).toMatchObject({
       title: likeOdd(),
     });

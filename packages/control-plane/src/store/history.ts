@@ -1,0 +1,103 @@
+import { type NotNull, sql } from "kysely";
+import type { History, HistoryEntry, RunStore } from "../ports/run-store.ts";
+import { formsOf } from "../ports/subject.ts";
+import { fromJson } from "./columns.ts";
+import { idBatches } from "./in-batches.ts";
+import type { Engine } from "./schema.ts";
+
+/** Sizes that one statement reads. */
+const PAGE_ROWS = 256;
+/** Text that one statement reads: SQLite answers in the main thread, and nothing else is served meanwhile. */
+const PAGE_BYTES = 262_144;
+
+type Scope = { threadId: string } & Parameters<RunStore["history"]>[1];
+
+/** A run whose history is read; its text follows. */
+interface Sized {
+  id: string;
+  position: number;
+  bytes: number;
+  total: number | null;
+}
+
+/** Sizes first, so that no more text is read than fits, however long the thread and its runs are. */
+export async function readHistory(engine: Engine, scope: Scope): Promise<History> {
+  const { newestFirst, hasOlder } = await fitting(engine, scope);
+  const entries: HistoryEntry[] = [];
+  for (const page of pagesOf(newestFirst.toReversed())) entries.push(...(await textsOf(engine, page)));
+  return { entries, hasOlder, totalBytes: newestFirst[0]?.total ?? 0 };
+}
+
+async function fitting(engine: Engine, scope: Scope): Promise<{ newestFirst: Sized[]; hasOlder: boolean }> {
+  const newestFirst: Sized[] = [];
+  let roomBytes = scope.maxBytes;
+  for (;;) {
+    const page = await sizesOf(engine, scope, newestFirst.at(-1)?.position);
+    for (const one of page) {
+      roomBytes -= one.bytes;
+      if (roomBytes < 0) return { newestFirst, hasOlder: true };
+      newestFirst.push(one);
+    }
+    if (page.length < PAGE_ROWS) return { newestFirst, hasOlder: false };
+  }
+}
+
+function sizesOf({ db }: Engine, scope: Scope, below: number | undefined): Promise<Sized[]> {
+  const { threadId, role, subject, before } = scope;
+  return db
+    .selectFrom("runs")
+    .select(["id", "position", "history_total as total", sql<number>`octet_length(history)`.as("bytes")])
+    .where("thread_id", "=", threadId)
+    .where("history", "is not", null)
+    .where(role === undefined ? (eb) => eb("role", "is", null) : (eb) => eb("role", "=", role))
+    .where(subject === undefined ? (eb) => eb("subject", "is", null) : (eb) => eb("subject", "in", formsOf(subject)))
+    .where(countsAsHistory("runs"))
+    .$if(below !== undefined, (query) => query.where("position", "<", below!))
+    .$if(before !== undefined, (query) =>
+      query.where("position", "<", (eb) =>
+        eb.selectFrom("runs as this").select("this.position").where("this.id", "=", before!),
+      ),
+    )
+    .orderBy("position", "desc")
+    .limit(PAGE_ROWS)
+    .execute();
+}
+
+/** True for a run that an answer, or the outcome of a call, makes a part of its thread's history. */
+export const countsAsHistory = (table: string) =>
+  sql<boolean>`(${sql.ref(`${table}.status`)} = 'succeeded' or exists (
+    select 1 from calls where calls.run_id = ${sql.ref(`${table}.id`)} and calls.outcome is not null))`;
+
+function* pagesOf(sized: readonly Sized[]): Generator<Sized[]> {
+  let page: Sized[] = [];
+  let bytes = 0;
+  for (const one of sized) {
+    if (page.length > 0 && bytes + one.bytes > PAGE_BYTES) {
+      yield page;
+      page = [];
+      bytes = 0;
+    }
+    page.push(one);
+    bytes += one.bytes;
+  }
+  if (page.length > 0) yield page;
+}
+
+/** In the order of the page, without runs that were erased meanwhile. */
+async function textsOf({ db }: Engine, page: readonly Sized[]): Promise<HistoryEntry[]> {
+  const texts = new Map<string, HistoryEntry["messages"]>();
+  for (const ids of idBatches(page.map(({ id }) => id))) {
+    const rows = await db
+      .selectFrom("runs")
+      .select(["id", "history"])
+      .$narrowType<{ history: NotNull }>()
+      .where("id", "in", ids)
+      .where("history", "is not", null)
+      .execute();
+    for (const { id, history } of rows) texts.set(id, fromJson(history));
+  }
+  return page.flatMap(({ id, bytes }) => {
+    const messages = texts.get(id);
+    return messages ? [{ runId: id, messages, bytes }] : [];
+  });
+}
