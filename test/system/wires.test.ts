@@ -199,6 +199,45 @@ test.each(WIRES)("a cost cap reached in mid-run ends the run on the wire %s", as
 
 const providerOf = (wire: (typeof WIRES)[number]): string => (wire.startsWith("openai") ? "openai" : wire);
 
+const totals = {
+  type: "object",
+  properties: { order_id: { type: "string" }, total: { type: "number", minimum: 0 } },
+  required: ["order_id", "total"],
+  additionalProperties: false,
+};
+
+test.each(WIRES)("an answer that meets a schema: at once, corrected and never, on the wire %s", async (wire) => {
+  const order_id = pendingOrder.orderId;
+  const lookUp = { calls: [{ name: "get_order_details", arguments: { order_id } }] };
+  const responds = (value: object) => ({ calls: [{ name: "respond", arguments: { order_id, ...value } }] });
+  const script: Script = ({ query, step }) => {
+    if (query.endsWith("At once")) return step === 0 ? lookUp : responds({ total: 12.5 });
+    return responds({ total: query.endsWith("Corrected") && step === 2 ? 12.5 : -1 });
+  };
+  await using standIn = await startStandIn(wire, script);
+  const service = createRetailDesk(createRetailStore(generateRetailData));
+  await using system = await startSystem({ service, providers: standIn.config });
+
+  const asked = { role: "manager", responseSchema: totals };
+  const atOnce = await system.query("At once", asked);
+  const { threadId } = atOnce;
+  const corrected = await system.query("Corrected", { ...asked, threadId });
+  const never = await system.query("Never", { ...asked, threadId });
+  const { events } = await system.stream("At once", asked);
+
+  expect(standIn.requests.flatMap((request) => request.refusal ?? [])).toEqual([]);
+  const structured = { order_id, total: 12.5 };
+  expect(atOnce).toMatchObject({ success: true, structured });
+  expect(atOnce.toolInteractions.map(({ toolName }) => toolName)).toEqual(["get_order_details"]);
+  expect(corrected).toMatchObject({ success: true, structured, toolInteractions: [] });
+  expect(never).toMatchObject({ success: false, code: "output_invalid", toolInteractions: [] });
+  expect(JSON.parse(never.response)).toEqual({ order_id, total: -1 });
+  expect(never).not.toHaveProperty("structured");
+  expect(standIn.requests).toHaveLength(2 + 3 + 3 + 2);
+  expect(events.map(({ data }) => data.type)).toEqual(["toolCall", "toolResult", "finalResponse"]);
+  expect(events.at(-1)?.data).toMatchObject({ structured, response: atOnce.response });
+});
+
 /** Property names of the one function that a request declares. */
 function namesOf(body: unknown): string[] {
   if (Array.isArray(body)) return body.map(namesOf).find((names) => names.length > 0) ?? [];

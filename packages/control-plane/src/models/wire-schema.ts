@@ -4,7 +4,7 @@ const known = new WeakMap<JsonObject, JsonObject>();
 
 /**
  * A function's JSON Schema in the form that every provider takes: an object at the root without oneOf, anyOf or allOf there
- * (Anthropic and OpenAI refuse them), no `$schema`, no `propertyNames` (OpenAI and Gemini do not know it), `const` as an
+ * (Anthropic and OpenAI refuse them), nor enum or not (OpenAI), no `$schema`, no `propertyNames` (OpenAI and Gemini do not know it), `const` as an
  * `enum` of one (Gemini). It may allow more than the owner's schema, which is what arguments are checked against.
  * Worked out once for each schema.
  */
@@ -50,7 +50,7 @@ function simplifyValue(value: JsonValue): JsonValue {
 const MOST_BRANCHES = 64;
 
 function flattenRoot(root: JsonObject, left: { branches: number } = { branches: MOST_BRANCHES }): JsonObject {
-  const { oneOf, anyOf, allOf, $ref, ...rest } = root;
+  const { oneOf, anyOf, allOf, $ref, enum: _enum, not: _not, ...rest } = root;
   const flat: JsonObject = { ...rest, type: "object" };
   const target = typeof $ref === "string" ? resolve(root, $ref) : undefined;
   for (const part of [...(target ? [target] : []), ...branches(root, allOf, left)]) merge(flat, part);

@@ -127,3 +127,24 @@ test("a call that Gemini did not make stands with the documented signature on th
     { functionCall: { id: "b", name: "ping", args: {} } },
   ]);
 });
+
+test("a call of respond is forced where the wire takes that, else left to the model", () => {
+  const forced = { respond: ORDER_LOOKUP, toolChoice: "respond" } as const;
+  const choices = [
+    anthropicRequest(asking("claude-opus-5-5", forced)).body["tool_choice"],
+    anthropicRequest(asking("claude-haiku-4-5", { ...forced, temperature: 0 })).body["tool_choice"],
+    responsesRequest(asking("gpt-6-astra", forced)).body["tool_choice"],
+    chatRequest(asking("gpt-4.1", forced)).body["tool_choice"],
+    chatRequest(asking("llama-4", forced)).body["tool_choice"],
+    geminiRequest(asking("gemini-3.8-flash", forced)).body.toolConfig,
+  ];
+
+  expect(choices).toEqual([
+    { type: "auto" }, // it thinks
+    { type: "tool", name: "orders_find" },
+    { type: "function", name: "orders_find" },
+    { type: "function", function: { name: "orders_find" } },
+    "auto",
+    { functionCallingConfig: { mode: "ANY", allowedFunctionNames: ["orders_find"] } },
+  ]);
+});

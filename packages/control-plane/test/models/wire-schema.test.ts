@@ -110,3 +110,9 @@ test("only a function that can be given nothing takes nothing", () => {
   expect(takesNothing({ type: "object", additionalProperties: text })).toBe(false);
   expect(takesNothing({ anyOf: [{ type: "object", properties: { id: text } }] })).toBe(false);
 });
+
+test("what no provider takes at the root is left to the check of the arguments", () => {
+  const schema = { type: "object", properties: { id: text }, not: { required: ["name"] }, enum: [{ id: "1" }] };
+
+  expect(wireSchema(schema)).toEqual({ type: "object", properties: { id: text } });
+});

@@ -1,9 +1,17 @@
-import type { ModelCall, ModelEvent, ModelProvider, ModelRequest, ModelTurn } from "../../ports/model-provider.ts";
+import type {
+  ModelCall,
+  ModelEvent,
+  ModelFunction,
+  ModelProvider,
+  ModelRequest,
+  ModelTurn,
+} from "../../ports/model-provider.ts";
 import type { PlannedCall } from "./agenda.ts";
 import { writeAnswer } from "./answer.ts";
 import { callKey } from "./conversation.ts";
 import { writePlan, writeThought } from "./plan-text.ts";
 import { readSituation, type Situation } from "./situation.ts";
+import { writeValue } from "./structured.ts";
 
 const NAME = "offline";
 const MAX_CALLS_OF_TURN = 8;
@@ -30,13 +38,20 @@ export function createOfflineProvider(): ModelProvider {
 }
 
 function takeTurn(request: ModelRequest): ModelTurn {
-  const situation = readSituation(request);
+  const { respond, toolChoice } = request;
+  const functions = respond ? request.functions.filter((one) => one !== respond) : request.functions;
+  const situation = readSituation({ ...request, functions });
   const planned = callsOf(situation);
-  const acting = request.toolChoice === "auto" && planned.length > 0;
-  const planning = request.toolChoice === "none" && situation.conversation.made.length === 0;
-  const full = acting ? "" : planning ? writePlan(situation) : writeAnswer(situation);
+  const acting = toolChoice === "auto" && planned.length > 0;
+  const planning = toolChoice === "none" && situation.conversation.made.length === 0;
+  const answering = !acting && respond !== undefined && toolChoice !== "none";
+  const full = acting || answering ? "" : planning ? writePlan(situation) : writeAnswer(situation);
   const text = full.slice(0, request.maxTokens * CHARS_PER_TOKEN);
-  const calls = acting ? planned.map(asCall) : [];
+  const calls = acting ? planned.map(asCall) : answering ? [valueCall(respond, situation)] : [];
+  const warnings = [
+    ...(request.temperature !== undefined ? ["The offline model takes no temperature."] : []),
+    ...(answering ? ["The offline model filled the answer's members by their names. It is no language model."] : []),
+  ];
   const thought = writeThought(situation, acting ? planned : []);
   const said =
     text.length + thought.length + calls.reduce((sum, call) => sum + call.name.length + call.arguments.length, 0);
@@ -44,10 +59,10 @@ function takeTurn(request: ModelRequest): ModelTurn {
     text,
     thoughts: [thought],
     calls,
-    stop: acting ? "calls" : text.length < full.length ? "length" : "stop",
+    stop: calls.length > 0 ? "calls" : text.length < full.length ? "length" : "stop",
     usage: { input: tokens(promptChars(request, situation)), cachedInput: 0, output: tokens(said) },
     model: NAME,
-    ...(request.temperature !== undefined && { warnings: ["The offline model takes no temperature."] }),
+    ...(warnings.length > 0 && { warnings }),
   };
 }
 
@@ -64,6 +79,12 @@ function callsOf({ outcomes }: Situation): PlannedCall[] {
 function asCall({ fn, arguments: input }: PlannedCall, at: number): ModelCall {
   return { id: `call_${at + 1}`, name: fn.name, arguments: JSON.stringify(input) };
 }
+
+const valueCall = ({ name, inputSchema }: ModelFunction, situation: Situation): ModelCall => ({
+  id: "call_1",
+  name,
+  arguments: JSON.stringify(writeValue(inputSchema, situation)),
+});
 
 const tokens = (chars: number): number => Math.ceil(chars / CHARS_PER_TOKEN);
 

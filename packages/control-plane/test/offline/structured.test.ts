@@ -1,0 +1,140 @@
+import { type JsonObject, type JsonValue, validateAnswer } from "@patchbay/protocol";
+import { expect, test } from "vitest";
+import type { Message, ModelFunction } from "../../src/ports/model-provider.ts";
+import { takeTurn } from "./converse.ts";
+
+const lookUp: ModelFunction = {
+  name: "get_order",
+  description: "Gets an order by its id.",
+  inputSchema: { type: "object", properties: { order_id: { type: "string" } }, required: ["order_id"] },
+  effect: "read",
+};
+
+const ORDER = {
+  order_id: "#W1",
+  status: "pending",
+  customer: { firstName: "Mei", email: "mei@example.com" },
+  items: [
+    { name: "T-Shirt", price: 40.5, item_id: "1" },
+    { name: "Laptop", price: 1200, item_id: "2" },
+  ],
+};
+
+/** What the offline model answers with once the order was looked up. */
+async function valueFor(schema: JsonObject, { order = ORDER as JsonValue, query = "Show me order #W1" } = {}) {
+  const respond: ModelFunction = { name: "respond", description: "Answers.", inputSchema: schema, effect: "read" };
+  const functions = [lookUp, respond];
+  const messages: Message[] = [{ role: "user", text: query }];
+  const { turn } = await takeTurn(functions, messages, { respond });
+  expect(turn.calls.map(({ name }) => name)).toEqual(["get_order"]);
+  messages.push(
+    { role: "assistant", text: "", calls: turn.calls },
+    {
+      role: "results",
+      results: [{ callId: turn.calls[0]!.id, name: "get_order", content: JSON.stringify(order), isError: false }],
+    },
+  );
+  const { turn: last, events } = await takeTurn(functions, messages, { respond });
+  expect(last).toMatchObject({ text: "", stop: "calls", calls: [{ name: "respond" }] });
+  expect(events.map(({ type }) => type)).not.toContain("textDelta");
+  const value = JSON.parse(last.calls[0]!.arguments) as JsonValue;
+  return { value, faults: validateAnswer(schema, value), warnings: last.warnings };
+}
+
+test("members are filled from results by their names, however deep they are and however they are written", async () => {
+  const { value, faults } = await valueFor({
+    type: "object",
+    properties: {
+      orderId: { type: "string" },
+      status: { enum: ["pending", "delivered"] },
+      email: { type: "string", format: "email" },
+      customer: { type: "object", properties: { first_name: { type: "string" } }, additionalProperties: false },
+      items: { type: "array", items: { $ref: "#/$defs/item" } },
+      item_count: { type: "integer" },
+    },
+    required: ["orderId", "status", "email", "customer", "items"],
+    additionalProperties: false,
+    $defs: {
+      item: {
+        type: "object",
+        properties: { name: { type: "string" }, price: { type: "number" } },
+        additionalProperties: false,
+      },
+    },
+  });
+
+  expect(value).toEqual({
+    orderId: "#W1",
+    status: "pending",
+    email: "mei@example.com",
+    customer: { first_name: "Mei" },
+    item_count: 2,
+    items: [
+      { name: "T-Shirt", price: 40.5 },
+      { name: "Laptop", price: 1200 },
+    ],
+  });
+  expect(faults).toEqual([]);
+});
+
+test("a text is the answer in words, and says what wrote it", async () => {
+  const { value, warnings } = await valueFor({
+    type: "object",
+    properties: { summary: { type: "string" } },
+    required: ["summary"],
+  });
+
+  expect((value as JsonObject)["summary"]).toMatch(/pending[\s\S]*Patchbay's offline model/);
+  expect(warnings).toEqual(["The offline model filled the answer's members by their names. It is no language model."]);
+});
+
+test("what is not found is null, left out, or the plainest value that the schema takes", async () => {
+  const { value, faults } = await valueFor({
+    type: "object",
+    properties: {
+      refund: { type: ["number", "null"] },
+      courier: { anyOf: [{ type: "string" }, { type: "null" }] },
+      remark: { type: "string" },
+      code: { type: "string", minLength: 12, maxLength: 12 },
+      weight: { type: "number", exclusiveMinimum: 2 },
+      urgent: { type: "boolean" },
+      tags: { type: "array", items: { type: "string" }, minItems: 2 },
+      kind: { enum: ["a", "b"] },
+    },
+    required: ["refund", "courier", "code", "weight", "urgent", "tags", "kind"],
+  });
+
+  expect(value).toEqual({
+    refund: null,
+    courier: null,
+    code: "not found...",
+    weight: 3,
+    urgent: false,
+    tags: ["not found", "not found"],
+    kind: "a",
+  });
+  expect(faults).toEqual([]);
+});
+
+test("a schema that never ends comes to an end", async () => {
+  const node = { type: "object", properties: { next: { $ref: "#/$defs/node" } }, required: ["next"] };
+  const { value } = await valueFor({
+    type: "object",
+    properties: { node: { $ref: "#/$defs/node" } },
+    required: ["node"],
+    $defs: { node },
+  });
+  expect(JSON.stringify(value).length).toBeLessThan(500);
+});
+
+test("without a function that fits it answers at once", async () => {
+  const respond: ModelFunction = {
+    name: "respond",
+    description: "Answers.",
+    inputSchema: { type: "object", properties: { answer: { type: "string" } }, required: ["answer"] },
+    effect: "read",
+  };
+  const { turn } = await takeTurn([respond], [{ role: "user", text: "Hello" }], { respond, toolChoice: "respond" });
+  expect(turn.calls).toHaveLength(1);
+  expect(JSON.parse(turn.calls[0]!.arguments)).toMatchObject({ answer: expect.stringContaining("no function") });
+});
