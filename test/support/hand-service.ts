@@ -23,7 +23,8 @@ export function handService(
       invoked.push(invocation);
       return answer(invocation, options);
     },
-    runHook: async () => ({ verdict: "passed" }),
+    runHook: async (call) =>
+      call.hook === "beforeAnswer" ? { verdict: "replaced", text: `checked ${call.answer}` } : { verdict: "passed" },
     check: async () => ({ ok: true }),
     access: new Map(),
   };

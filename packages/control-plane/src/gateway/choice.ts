@@ -1,12 +1,12 @@
 import type { FunctionOrigin, OperatorLimits } from "@patchbay/protocol";
 import type { Clock } from "../ports/clock.ts";
-import type { FunctionGateway, ServiceState } from "../ports/function-gateway.ts";
+import type { FunctionGateway, MissingService, ServiceState } from "../ports/function-gateway.ts";
 import { StoreUnavailable } from "../ports/run-store.ts";
 import type { RuntimeStore } from "../ports/stores.ts";
 import type { Combinations } from "./combination.ts";
 import type { Comparison } from "./comparison.ts";
 import type { Directory } from "./directory.ts";
-import type { Line } from "./line.ts";
+import { HOOK_GRACE_MS, type Line } from "./line.ts";
 import type { Manifests } from "./manifests.ts";
 import { createMissingServices, RECENT_MS, unservedSets } from "./missing-services.ts";
 import type { ServedSet, Serving } from "./serving.ts";
@@ -18,7 +18,10 @@ type Choose = (lines: Line[]) => Line | undefined | Promise<Line | undefined>;
 type StandIn = Parameters<Serving["standIns"]>[3];
 
 /** Finds runtimes for runs and calls, waiting for one that is just reconnecting. */
-export type Choice = Pick<FunctionGateway, "session" | "combine" | "assign" | "prepare" | "serving" | "connected">;
+export type Choice = Pick<
+  FunctionGateway,
+  "session" | "combine" | "assign" | "prepare" | "runHook" | "serving" | "connected"
+>;
 
 export function createChoice(options: {
   directory: Directory;
@@ -112,19 +115,50 @@ export function createChoice(options: {
     return set && one && (one.origin ?? { service: set.name, manifestHash });
   }
 
+  /** Asks a runtime with this function set, or with one that widens nothing against it; another one where it is lost meanwhile. */
+  async function question<T>(
+    about: { agentId: string; manifestHash: string; answerMs: number; signal: AbortSignal },
+    ask: (line: Line, signal: AbortSignal) => Promise<T | undefined>,
+  ): Promise<T | undefined> {
+    const { agentId, manifestHash, answerMs, signal } = about;
+    const late = AbortSignal.timeout(arrivalMs + answerMs);
+    const either = AbortSignal.any([signal, late]);
+    const service = (await manifests.get(agentId, manifestHash))?.name ?? "";
+    const widensNothing: StandIn = (own, other) => comparison.between(own, other).length === 0;
+    const choose: Choose = async (lines) => {
+      const own = ofSet(lines, manifestHash);
+      const line = leastLoaded(own.filter((line) => line.reachable)) ?? leastLoaded(own);
+      return line ?? leastLoaded(await serving.standIns(agentId, lines, { service, manifestHash }, widensNothing));
+    };
+    try {
+      while (!either.aborted) {
+        const line = await awaitLine(agentId, choose, either);
+        const silent = AbortSignal.timeout(answerMs);
+        const answer = line && (await ask(line, AbortSignal.any([either, silent])));
+        if (answer || !line || silent.aborted) return answer;
+        line.turn = ++turn;
+        if (!line.local) await clock.sleep(NEXT_MS, { signal: either });
+      }
+    } catch (error) {
+      if (!late.aborted) throw error;
+    }
+    signal.throwIfAborted();
+    return undefined;
+  }
+
   return {
     async session(agentId, { signal }) {
       let complete: ServedSet[] | undefined;
       let awaited: readonly string[] | undefined;
       // A service that was missed once is missed until it serves, even if it was seen too long ago meanwhile.
-      const missed = new Set<string>();
+      const missed = new Map<string, MissingService>();
       const choose: Choose = async (lines) => {
         const now = await serving.of(agentId, lines);
         const { served } = now;
         awaited = unservedSets(now).map(({ manifestHash }) => manifestHash);
         if (served.length === 0) return undefined;
-        for (const service of await missingServices(agentId, now)) missed.add(service);
-        if (!serveAll(served, missed)) return undefined;
+        for (const one of await missingServices(agentId, now)) missed.set(one.service, one);
+        if (![...missed.keys()].every((service) => serves(served, service))) return undefined;
         complete = served;
         return served[0]?.lines[0];
       };
@@ -132,7 +166,7 @@ export function createChoice(options: {
       const { served } = complete ? { served: complete } : await serving.of(agentId, availableOf(agentId));
       if (served.length === 0) return undefined;
       const services = served.map(({ service, manifest, manifestHash }) => ({ service, manifest, manifestHash }));
-      const missing = [...missed].filter((service) => !serves(served, service));
+      const missing = [...missed.values()].filter(({ service }) => !serves(served, service));
       return { ...(await combinations.of(agentId, services)), services, missing };
     },
 
@@ -165,31 +199,13 @@ export function createChoice(options: {
       return (await awaitLine(agentId, choose, signal))?.identity.instanceId;
     },
 
-    async prepare(agentId, manifestHash, input, { signal }) {
-      const late = AbortSignal.timeout(arrivalMs + prepareMs);
-      const either = AbortSignal.any([signal, late]);
-      const service = (await manifests.get(agentId, manifestHash))?.name ?? "";
-      const widensNothing: StandIn = (own, other) => comparison.between(own, other).length === 0;
-      const choose: Choose = async (lines) => {
-        const own = ofSet(lines, manifestHash);
-        const line = leastLoaded(own.filter((line) => line.reachable)) ?? leastLoaded(own);
-        return line ?? leastLoaded(await serving.standIns(agentId, lines, { service, manifestHash }, widensNothing));
-      };
-      try {
-        while (!either.aborted) {
-          const line = await awaitLine(agentId, choose, either);
-          const silent = AbortSignal.timeout(prepareMs);
-          const prepared = line && (await line.prepare(input, AbortSignal.any([either, silent])));
-          if (prepared || !line || silent.aborted) return prepared;
-          line.turn = ++turn;
-          if (!line.local) await clock.sleep(NEXT_MS, { signal: either });
-        }
-      } catch (error) {
-        if (!late.aborted) throw error;
-      }
-      signal.throwIfAborted();
-      return undefined;
-    },
+    prepare: (agentId, manifestHash, input, { signal }) =>
+      question({ agentId, manifestHash, answerMs: prepareMs, signal }, (line, either) => line.prepare(input, either)),
+
+    runHook: (agentId, manifestHash, input, { signal }) =>
+      question({ agentId, manifestHash, answerMs: input.timeoutMs + HOOK_GRACE_MS, signal }, (line, either) =>
+        line.runHook(input, either),
+      ),
 
     async serving(agentId) {
       await directory.freshen(agentId);
@@ -217,9 +233,6 @@ export function createChoice(options: {
 }
 
 const serves = (served: readonly ServedSet[], name: string): boolean => served.some(({ service }) => service === name);
-
-const serveAll = (served: readonly ServedSet[], names: ReadonlySet<string>): boolean =>
-  [...names].every((name) => serves(served, name));
 
 const ofSet = (lines: readonly Line[], manifestHash: string): Line[] =>
   lines.filter(({ identity }) => identity.manifestHash === manifestHash);

@@ -1,5 +1,5 @@
 import type { FunctionManifest, Manifest, OperatorLimits } from "@patchbay/protocol";
-import type { FunctionSet, ServiceSet } from "../ports/function-gateway.ts";
+import { type FunctionSet, hooksOf, type ServiceSet } from "../ports/function-gateway.ts";
 import type { RuntimeStore } from "../ports/stores.ts";
 import { hashManifest } from "./manifest.ts";
 import type { Manifests } from "./manifests.ts";
@@ -56,11 +56,13 @@ function combine(services: readonly ServiceSet[]): Manifest {
     const text = manifest.instructions?.trim() ?? "";
     return text === "" ? [] : [`Service ${service}:\n${text}`];
   });
+  const hooks = services.flatMap(hooksOf);
   return {
     name: services.map(({ service }) => service).join(", "),
     ...(roles.length > 0 && { roles }),
     ...(defaultRole !== undefined && { defaultRole }),
     ...(instructions.length > 0 && { instructions: instructions.join("\n\n") }),
+    ...(hooks.length > 0 && { hooks }),
     preparesContext: services.some(({ manifest }) => manifest.preparesContext),
     functions: services.flatMap(({ service, manifestHash, manifest }) =>
       manifest.functions.map((one): FunctionManifest => ({ ...one, origin: { service, manifestHash } })),

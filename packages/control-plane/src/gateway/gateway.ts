@@ -203,7 +203,8 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
         holder.state(link, frame);
         return deliveries.state(link, frame);
       case "prepared":
-        return link.prepared(frame.id, frame.prepared);
+      case "hookResult":
+        return link.answered(frame);
       case "draining":
         if (link.draining) return undefined;
         link.draining = true;

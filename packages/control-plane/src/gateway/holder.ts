@@ -5,6 +5,7 @@ import type { CallStore } from "../ports/run-store.ts";
 import type { Store } from "../ports/stores.ts";
 import { callFrame, encodePlaneFrame } from "./frames.ts";
 import { HeldCall } from "./held-call.ts";
+import { HOOK_GRACE_MS } from "./line.ts";
 import type { Link } from "./link.ts";
 import {
   type AskedReply,
@@ -175,6 +176,11 @@ export function createHolder(options: {
         const input = role === undefined ? { context } : { role, context };
         const prepared = await link.prepare(input, AbortSignal.timeout(Math.max(0, timeoutMs)));
         return prepared ? { prepared: prepared as JsonValue } : {};
+      }
+      case "hook": {
+        const { call, timeoutMs } = request;
+        const result = await link.runHook({ call, timeoutMs }, AbortSignal.timeout(timeoutMs + HOOK_GRACE_MS));
+        return result ? { result } : {};
       }
     }
   }

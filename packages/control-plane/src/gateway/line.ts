@@ -1,5 +1,5 @@
-import type { JsonObject, PreparedContext } from "@patchbay/protocol";
-import type { CallOrder } from "../ports/function-gateway.ts";
+import type { JsonObject, HookVerdict, PreparedContext } from "@patchbay/protocol";
+import type { CallOrder, HookInput } from "../ports/function-gateway.ts";
 import type { SetIdentity } from "../ports/stores.ts";
 import type { Reservations } from "./reservations.ts";
 
@@ -76,7 +76,12 @@ export interface Line {
   release(call: LineCall): void;
   /** Undefined when the runtime was lost before it answered, or `signal` ended first. */
   prepare(input: PrepareInput, signal: AbortSignal): Promise<PreparedContext | undefined>;
+  /** As `prepare`. */
+  runHook(input: HookInput, signal: AbortSignal): Promise<HookVerdict | undefined>;
 }
+
+/** A runtime ends a hook that is late by itself, and says so: its answer is waited for this long. */
+export const HOOK_GRACE_MS = 1_000;
 
 export type CancelReason = "timed_out" | "cancelled";
 

@@ -3,6 +3,7 @@ import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import {
   LIMITS,
+  type HookVerdict,
   type LINK_CLOSE,
   type Manifest,
   type PlaneFrame,
@@ -10,6 +11,7 @@ import {
   type RuntimeFrame,
 } from "@patchbay/protocol";
 import { WebSocket } from "ws";
+import type { HookInput } from "../ports/function-gateway.ts";
 import { Reservations } from "./reservations.ts";
 import { REASON_BYTES, shorten } from "./shorten.ts";
 import type { CancelReason, Line, LineCall, LineIdentity, PrepareInput, Waiting } from "./line.ts";
@@ -45,7 +47,8 @@ export class Link implements Line {
   readonly #transport: Duplex;
   readonly #onWire = new Set<Waiting>();
   readonly #queue = new Set<Waiting>();
-  readonly #questions = new Map<string, (prepared: PreparedContext | undefined) => void>();
+  /** By the type of the answer and its id. */
+  readonly #questions = new Map<string, (answer: unknown) => void>();
   #silentTicks = 0;
   #bytesSeen = 0;
   /** Calls that were sent or asked about here, until their result. */
@@ -157,7 +160,8 @@ export class Link implements Line {
       case "callState":
         return this.#states.delete(frame.callId);
       case "prepared":
-        return this.#questions.has(frame.id);
+      case "hookResult":
+        return this.#questions.has(questionKey(frame.type, frame.id));
       case "draining":
         return !this.draining;
       default:
@@ -192,22 +196,34 @@ export class Link implements Line {
   };
 
   prepare(input: PrepareInput, signal: AbortSignal): Promise<PreparedContext | undefined> {
+    return this.#question("prepared", (id) => ({ type: "prepare", id, ...input }), signal);
+  }
+
+  runHook(input: HookInput, signal: AbortSignal): Promise<HookVerdict | undefined> {
+    return this.#question("hookResult", (id) => ({ type: "hook", id, ...input }), signal);
+  }
+
+  #question<T>(
+    answer: AnswerFrame["type"],
+    frameOf: (id: string) => PlaneFrame,
+    signal: AbortSignal,
+  ): Promise<T | undefined> {
     const id = randomUUID();
-    const { promise, resolve } = Promise.withResolvers<PreparedContext | undefined>();
+    const key = questionKey(answer, id);
+    const { promise, resolve } = Promise.withResolvers<T | undefined>();
     const stop = (): void => resolve(undefined);
     signal.addEventListener("abort", stop);
-    this.#questions.set(id, resolve);
-    this.send({ type: "prepare", id, ...input });
+    this.#questions.set(key, resolve as (answer: unknown) => void);
+    this.send(frameOf(id));
     return promise.finally(() => {
       signal.removeEventListener("abort", stop);
-      this.#questions.delete(id);
+      this.#questions.delete(key);
     });
   }
 
-  /** The runtime's answer to `prepare`. */
-  prepared(id: string, prepared: PreparedContext): void {
-    this.#questions.get(id)?.(prepared);
-    this.#questions.delete(id);
+  /** The runtime's answer to `prepare` or `runHook`. */
+  answered(frame: AnswerFrame): void {
+    this.#questions.get(questionKey(frame.type, frame.id))?.(frame.type === "prepared" ? frame.prepared : frame.result);
   }
 
   /** The link is no longer used: nobody waits for its answers. */
@@ -233,6 +249,10 @@ export class Link implements Line {
     closeSocket(this.#socket, code, reason);
   }
 }
+
+type AnswerFrame = Extract<RuntimeFrame, { type: "prepared" | "hookResult" }>;
+
+const questionKey = (answer: AnswerFrame["type"], id: string): string => `${answer} ${id}`;
 
 /** A peer that does not answer the close is cut off after a second. */
 export function closeSocket(socket: WebSocket, code: number, reason: string): void {

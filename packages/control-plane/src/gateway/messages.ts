@@ -1,5 +1,13 @@
 import { createHash } from "node:crypto";
-import { CallOutcome, isJsonObject, type JsonObject, type JsonValue, PreparedContext } from "@patchbay/protocol";
+import {
+  CallOutcome,
+  HookCall,
+  HookVerdict,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  PreparedContext,
+} from "@patchbay/protocol";
 import { z } from "zod";
 
 /** JSON of an outcome in characters: a larger one is read from the store by whoever waits for it. */
@@ -32,6 +40,7 @@ export const HolderRequest = z.discriminatedUnion("type", [
   z.object({ type: z.literal("ask"), ...attempt, timeoutMs: z.number(), replyTo }),
   z.object({ type: z.literal("cancel"), ...attempt, reason: z.enum(["timed_out", "cancelled"]) }),
   z.object({ type: z.literal("prepare"), role: z.string().optional(), context: jsonObject, timeoutMs: z.number() }),
+  z.object({ type: z.literal("hook"), call: HookCall, timeoutMs: z.int() }),
 ]);
 export type HolderRequest = z.infer<typeof HolderRequest>;
 
@@ -49,6 +58,8 @@ export const AskedReply = z.object({ asked: z.boolean() });
 export type AskedReply = z.infer<typeof AskedReply>;
 
 export const PrepareReply = z.object({ prepared: PreparedContext.optional() });
+
+export const HookReply = z.object({ result: HookVerdict.optional() });
 
 /** What a holder tells the replica whose call it holds. */
 export const HolderNews = z.discriminatedUnion("type", [

@@ -1,4 +1,5 @@
 import type { OperatorLimits } from "@patchbay/protocol";
+import type { MissingService } from "../ports/function-gateway.ts";
 import { StoreUnavailable } from "../ports/run-store.ts";
 import type { RuntimeStore, SetIdentity } from "../ports/stores.ts";
 import { Compatible } from "./conflict.ts";
@@ -12,7 +13,7 @@ const FRESH_MS = 1_000;
 const KEEP_COUNT = 10_000;
 
 /** Names the services that do not serve now, and whose runtime is likely to be back soon. */
-export type MissingServices = (agentId: string, now: Served) => Promise<string[]>;
+export type MissingServices = (agentId: string, now: Served) => Promise<MissingService[]>;
 
 /** The sets that would serve, of the services that do not. */
 export const unservedSets = ({ withheld, absent }: Served): SetIdentity[] => [
@@ -65,13 +66,14 @@ export function createMissingServices({
   return async (agentId, now) => {
     const sets = unservedSets(now);
     if (sets.length === 0) return [];
-    const missing: string[] = [];
+    const missing: MissingService[] = [];
     for (const { service, manifestHash } of await recentOf(agentId, sets)) {
       const manifest = await manifests.get(agentId, manifestHash);
       const served = new Compatible(limits, now.served);
       // A service whose functions another one has taken over is refused when it comes back.
       const isRefused = manifest && served.add({ service, manifestHash, manifest }) !== undefined;
-      if (!isRefused) missing.push(service);
+      const hasHooks = manifest?.beforeQuery === true || manifest?.beforeAnswer === true;
+      if (!isRefused) missing.push({ service, hasHooks });
     }
     return missing;
   };

@@ -1,11 +1,21 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { PreparedContext } from "@patchbay/protocol";
+import type { HookVerdict, JsonValue, PreparedContext } from "@patchbay/protocol";
 import { type Bus, NoResponders } from "../ports/bus.ts";
+import type { HookInput } from "../ports/function-gateway.ts";
 import type { Log } from "../ports/log.ts";
 import type { CallStore } from "../ports/run-store.ts";
+import { HOOK_GRACE_MS } from "./line.ts";
 import type { CancelReason, Line, LineCall, LineIdentity, PrepareInput } from "./line.ts";
 import { Reservations } from "./reservations.ts";
-import { AskedReply, HeldReply, type HolderRequest, PrepareReply, runtimeSubject, TakenReply } from "./messages.ts";
+import {
+  AskedReply,
+  HeldReply,
+  type HolderRequest,
+  HookReply,
+  PrepareReply,
+  runtimeSubject,
+  TakenReply,
+} from "./messages.ts";
 
 /** Interest in a subject may lag behind a reconnect of its server. */
 const PAUSES_MS = [0, 100, 400];
@@ -121,6 +131,19 @@ export class RemoteLine implements Line {
     try {
       const request = { type: "prepare", ...input, timeoutMs: answerMs } as const;
       return PrepareReply.parse(await bus.request(this.#subject, request, { timeoutMs: answerMs, signal })).prepared;
+    } catch (error) {
+      this.#note(error);
+      return undefined;
+    }
+  }
+
+  async runHook(input: HookInput, signal: AbortSignal): Promise<HookVerdict | undefined> {
+    const { bus, answerMs } = this.#ways;
+    try {
+      const request = { type: "hook", ...input } satisfies HolderRequest;
+      const timeoutMs = input.timeoutMs + HOOK_GRACE_MS + answerMs;
+      const reply = await bus.request(this.#subject, request as JsonValue, { timeoutMs, signal });
+      return HookReply.parse(reply).result;
     } catch (error) {
       this.#note(error);
       return undefined;

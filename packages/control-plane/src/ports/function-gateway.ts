@@ -1,4 +1,13 @@
-import type { CallOutcome, JsonObject, JsonValue, Manifest, PreparedContext } from "@patchbay/protocol";
+import type {
+  CallOutcome,
+  HookCall,
+  HookVerdict,
+  JsonObject,
+  JsonValue,
+  Manifest,
+  PreparedContext,
+  ServiceHooks,
+} from "@patchbay/protocol";
 
 /** A function set with the hash under which it is stored. */
 export interface FunctionSet {
@@ -15,8 +24,25 @@ export interface ServiceSet extends FunctionSet {
 export interface FunctionSession extends FunctionSet {
   /** By name. */
   services: ServiceSet[];
-  /** Names the services that had a runtime in the last minute and did not come back in time: the set is without them. */
-  missing: string[];
+  /** The services that had a runtime in the last minute and did not come back in time: the set is without them. */
+  missing: MissingService[];
+}
+
+export interface MissingService {
+  service: string;
+  hasHooks: boolean;
+}
+
+/** The hooks that runs with this function set pass: those of a single service, or of each of a combination, in the order of their names. */
+export function hooksOf({ manifest, manifestHash }: FunctionSet): ServiceHooks[] {
+  const { name: service, hooks, beforeQuery = false, beforeAnswer = false } = manifest;
+  return hooks ?? (beforeQuery || beforeAnswer ? [{ service, manifestHash, beforeQuery, beforeAnswer }] : []);
+}
+
+/** What a hook is asked, and the time it has. */
+export interface HookInput {
+  call: HookCall;
+  timeoutMs: number;
 }
 
 /** A connected service, and why new runs do not get its functions where they do not. */
@@ -96,6 +122,17 @@ export interface FunctionGateway {
     input: { role?: string; context: JsonObject },
     options: { signal: AbortSignal },
   ): Promise<PreparedContext | undefined>;
+
+  /**
+   * Runs a hook of the service with this function set. A runtime that is lost before it answers is waited for, or another one
+   * is asked. Undefined when none answers in time.
+   */
+  runHook(
+    agentId: string,
+    manifestHash: string,
+    input: HookInput,
+    options: { signal: AbortSignal },
+  ): Promise<HookVerdict | undefined>;
 
   /**
    * Chooses a runtime for a call: the least loaded with this function set, else with another set of the same service under

@@ -1,5 +1,12 @@
 import type { Fault, JsonObject, JsonValue, PreparedContext } from "@patchbay/protocol";
-import type { FunctionGateway, FunctionSession, FunctionSet, ServiceSet } from "../ports/function-gateway.ts";
+import {
+  type FunctionGateway,
+  type FunctionSession,
+  type FunctionSet,
+  hooksOf,
+  type MissingService,
+  type ServiceSet,
+} from "../ports/function-gateway.ts";
 import { writeSubject } from "../ports/subject.ts";
 
 /** The functions that a run gets, and what their services made of its context. */
@@ -9,13 +16,15 @@ export interface Prepared {
   told: JsonValue;
   /** Whose data the query is about, as `writeSubject` writes it. */
   subject?: string;
+  /** The services whose hooks cannot be asked. */
+  silentHooks: string[];
   /** Names each service whose functions the run does not get. */
   warnings: string[];
 }
 
 /**
- * Lets the code of each service look at the context. Faults where it meets the schema of no service that declares one;
- * undefined where no runtime answered.
+ * Lets the code of each service look at the context. Faults where it meets the schema of no service that declares one, or not
+ * that of a service with hooks: a caller must not get around them with a context. Undefined where no runtime answered.
  */
 export async function prepareServices(
   agentId: string,
@@ -33,6 +42,8 @@ export async function prepareServices(
   );
   const isAlone = asked.length === 1;
   const refused = asked.filter(({ prepared }) => prepared?.ok === false);
+  const guards = refused.filter(hasHooks);
+  if (guards.length > 0) return { faults: guards.flatMap((one) => faultsOf(one, isAlone)) };
   const met = asked.filter((one): one is Met => one.prepared?.ok === true);
   if (refused.length > 0 && !asked.some((one) => one.prepared?.ok !== false && checksContext(one)))
     return { faults: refused.flatMap((one) => faultsOf(one, isAlone)) };
@@ -42,6 +53,10 @@ export async function prepareServices(
     set: met.length === asked.length ? session : await gateway.combine(agentId, met),
     told: isAlone ? told(met[0]!, context) : toldBy(met, context),
     ...(subject !== undefined && { subject }),
+    silentHooks: [
+      ...session.missing.filter((one) => one.hasHooks),
+      ...asked.filter((one) => !one.prepared && hasHooks(one)),
+    ].map(({ service }) => service),
     warnings: [...session.missing.map(missingWarning), ...asked.flatMap(warningOf)],
   };
 }
@@ -51,6 +66,8 @@ type Met = ServiceSet & { prepared: Extract<PreparedContext, { ok: true }> };
 
 /** Runtimes of an earlier version do not say whether they have a schema of the context. */
 const checksContext = ({ manifest }: ServiceSet): boolean => manifest.checksContext ?? manifest.preparesContext;
+
+const hasHooks = (set: ServiceSet): boolean => hooksOf(set).length > 0;
 
 function faultsOf({ service, prepared }: Asked, isAlone: boolean): Fault[] {
   const faults = prepared?.ok === false ? prepared.faults : [];
@@ -63,7 +80,7 @@ function warningOf({ service, prepared }: Asked): string[] {
   return [`${why}: its functions are left out of this query.`];
 }
 
-const missingWarning = (service: string): string =>
+const missingWarning = ({ service }: MissingService): string =>
   `Service ${service} is not connected: its functions are left out of this query.`;
 
 const told = ({ prepared }: Met, context: JsonObject): JsonValue =>

@@ -1,4 +1,4 @@
-import { MESSAGES, type RunErrorCode } from "@patchbay/protocol";
+import { type JsonObject, MESSAGES, type RunErrorCode } from "@patchbay/protocol";
 import { RunMoved } from "../ports/function-gateway.ts";
 
 /** Ends a run without an answer: `message` is what the caller reads. */
@@ -7,11 +7,18 @@ export class RunFailure extends Error {
   readonly code: RunErrorCode;
   /** What the model wrote, where the caller reads it all the same. */
   readonly response: string;
+  /** For the audit log. */
+  readonly detail: JsonObject | undefined;
 
-  constructor(code: RunErrorCode, message: string, options?: ErrorOptions & { response?: string }) {
+  constructor(
+    code: RunErrorCode,
+    message: string,
+    options?: ErrorOptions & { response?: string; detail?: JsonObject },
+  ) {
     super(message, options);
     this.code = code;
     this.response = options?.response ?? "";
+    this.detail = options?.detail;
   }
 }
 

@@ -192,3 +192,52 @@ test("a connected runtime that does not answer is not waited for as long as one 
 
   expect(await server.gateway.prepare("agent-a", await hashOf(), { context: {} }, { signal })).toBeUndefined();
 });
+
+const CALL = { hook: "beforeAnswer", answer: "Three.", part: "answer", context: {} } as const;
+
+test("a hook is run by a runtime with the function set, and by another one when that is lost before it answered", async () => {
+  server = await startGateway();
+  const first = await greetGateway(server.port, helloFrom("first"));
+  const input = { call: { ...CALL, role: "agent" }, timeoutMs: 5_000 };
+  const decided = server.gateway.runHook("agent-a", await hashOf(), input, { signal });
+  const asked = await first.next("hook");
+  expect(asked).toEqual({ type: "hook", id: asked.id, ...input });
+  const second = await greetGateway(server.port, helloFrom("second"));
+
+  first.socket.terminate();
+
+  const { id } = await second.next("hook");
+  // Only the answer to a question of its kind counts.
+  second.send({ type: "prepared", id, prepared: { ok: true } });
+  second.send({ type: "hookResult", id, result: { verdict: "refused", text: "No." } });
+  expect(await decided).toEqual({ verdict: "refused", text: "No." });
+});
+
+test("a hook is not waited for longer than its time and a second", async () => {
+  server = await startGateway({ arrivalMs: 60_000 });
+  const runtime = await greetGateway(server.port);
+  const decided = server.gateway.runHook("agent-a", await hashOf(), { call: CALL, timeoutMs: 0 }, { signal });
+
+  await runtime.next("hook");
+
+  expect(await decided).toBeUndefined();
+});
+
+test("the hook of a service that is not connected cannot be run", async () => {
+  server = await startGateway();
+
+  expect(await server.gateway.runHook("agent-a", "hash", { call: CALL, timeoutMs: 5_000 }, { signal })).toBeUndefined();
+});
+
+test("the wait for a hook ends with the run", async () => {
+  server = await startGateway();
+  const runtime = await greetGateway(server.port);
+  const ended = new AbortController();
+  const input = { call: CALL, timeoutMs: 5_000 };
+  const decided = server.gateway.runHook("agent-a", await hashOf(), input, { signal: ended.signal });
+  await runtime.next("hook");
+
+  ended.abort(new Error("cancelled"));
+
+  await expect(decided).rejects.toThrow("cancelled");
+});

@@ -22,3 +22,27 @@ test("combinations keep to the stored sets of an agent without a further connect
   expect(stored.filter((one) => one !== undefined)).toHaveLength(3);
   expect(stored.at(-1)).toBeDefined();
 });
+
+test("a combination names the hooks of its services, in their order", async () => {
+  const store = await noteTakingStore();
+  await using _ = { [Symbol.asyncDispose]: () => store.all.close() };
+  await addAgents(store.all);
+  const combinations = createCombinations({ store, manifests: createManifests(store), limits: DEFAULT_LIMITS });
+  const hooked = (service: string, hooks: object) => ({
+    service,
+    manifest: { ...handManifest([service]), name: service, ...hooks },
+    manifestHash: `hash of ${service}`,
+  });
+
+  const { manifest, manifestHash } = await combinations.of("agent-a", [
+    hooked("desk", { beforeAnswer: true }),
+    hooked("mail", {}),
+    hooked("words", { beforeQuery: true }),
+  ]);
+
+  expect(manifest.hooks).toEqual([
+    { service: "desk", manifestHash: "hash of desk", beforeQuery: false, beforeAnswer: true },
+    { service: "words", manifestHash: "hash of words", beforeQuery: true, beforeAnswer: false },
+  ]);
+  expect(await store.getManifest("agent-a", manifestHash)).toEqual(manifest);
+});

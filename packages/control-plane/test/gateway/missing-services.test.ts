@@ -21,10 +21,10 @@ async function start(options: Partial<Pick<FunctionGatewayOptions, "arrivalMs" |
   };
 }
 
-const connect = (name: string, functions: string[]): Promise<HandRuntime> =>
+const connect = (name: string, functions: string[], hooks: object = {}): Promise<HandRuntime> =>
   greetGateway(server.port, {
     ...helloFrom(`${name}-1`, functions),
-    manifest: { ...handManifest(functions), name },
+    manifest: { ...handManifest(functions), name, ...hooks },
   });
 
 async function leave({ socket }: HandRuntime, agoMs: number): Promise<void> {
@@ -37,7 +37,12 @@ async function leave({ socket }: HandRuntime, agoMs: number): Promise<void> {
 /** The services of a new run, and those that it lacks. */
 async function session() {
   const found = await server.gateway.session("agent-a", { signal: new AbortController().signal });
-  return found && { services: found.services.map(({ service }) => service), missing: found.missing };
+  return (
+    found && {
+      services: found.services.map(({ service }) => service),
+      missing: found.missing.map(({ service }) => service),
+    }
+  );
 }
 
 /** Notes how long it is asked to wait, and waits no time. */
@@ -100,6 +105,20 @@ test("a service whose function another one has taken over is not waited for", as
 
   expect(await session()).toEqual({ services: ["archive"], missing: [] });
   expect(slept).toEqual([]);
+});
+
+test("a missing service with hooks is named as one", async () => {
+  const { clock } = hastyClock();
+  await start({ clock });
+  await connect("desk", ["wipe"]);
+  await leave(await connect("mail", ["send"]), 5_000);
+  await leave(await connect("words", ["spell"], { beforeAnswer: true }), 5_000);
+  const found = await server.gateway.session("agent-a", { signal: new AbortController().signal });
+
+  expect(found?.missing.toSorted((a, b) => (a.service < b.service ? -1 : 1))).toEqual([
+    { service: "mail", hasHooks: false },
+    { service: "words", hasHooks: true },
+  ]);
 });
 
 test("only the services that were seen less than a minute ago are named", async () => {

@@ -50,6 +50,17 @@ test("a context is prepared by a runtime at another replica", async () => {
   expect(await x.gateway.prepare("agent-a", cluster.hash, { context: { a: 1 } }, { signal })).toEqual({ ok: true });
 });
 
+test("a hook is run by a runtime at another replica", async () => {
+  const { x } = await startPair();
+  const answer = "x".repeat(150_000);
+  const call = { hook: "beforeAnswer", answer, part: "answer", context: { long: "x".repeat(65_000) } } as const;
+
+  expect(await x.gateway.runHook("agent-a", cluster.hash, { call, timeoutMs: 5_000 }, { signal })).toEqual({
+    verdict: "replaced",
+    text: `checked ${answer}`,
+  });
+});
+
 test("a result is acknowledged as soon as it is stored, whoever waits for it", async () => {
   const { x, desk, run } = await startPair();
   await x.gateway.deliver(await cluster.intend(run, desk.instanceId), { signal });

@@ -55,6 +55,7 @@ export function fakeGateway(manifest: Manifest, answer: Answer, recovered: Answe
     combine: async () => set,
     serving: async () => ({ services: [] }),
     prepare: async () => fake.prepared,
+    runHook: async () => ({ verdict: "passed" }),
     assign: async () => (fake.connected ? `runtime-${orders.length}` : undefined),
     deliver: (order, options) => send(order, answer, options),
     recover: (order, options) => send(order, recovered, options),
