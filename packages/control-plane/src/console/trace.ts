@@ -77,6 +77,7 @@ const UNUSABLE: ReadonlySet<RunErrorCode | undefined> = new Set<RunErrorCode>([
   "output_limit",
   "output_invalid",
   "step_limit",
+  "refused",
   "provider_error",
 ]);
 /** Ends of a run in which a turn that was asked for may not have come. */

@@ -1,5 +1,5 @@
 import { type Fault, MESSAGES } from "@patchbay/protocol";
-import type { FunctionSession } from "../ports/function-gateway.ts";
+import { type FunctionSession, hooksOf } from "../ports/function-gateway.ts";
 import type { ChosenModel } from "../ports/model-provider.ts";
 import type { RunRecord } from "../ports/records.ts";
 import { type NewRun, NO_HISTORY } from "../ports/run-store.ts";
@@ -8,9 +8,10 @@ import type { AccountStore, AuditStore, ThreadStore } from "../ports/stores.ts";
 import { effectiveRole, isUnknownRole, mayAct, visibleFunctions } from "./access.ts";
 import { failed } from "./answer.ts";
 import type { Caller, Query, RunHandle } from "./api.ts";
-import { refusedQuery, runEntry } from "./audit.ts";
+import { detailOf, refusedQuery, runEntry } from "./audit.ts";
 import { LEASE_MS, type Executor } from "./executor.ts";
 import { hasPrice, nextHold } from "./hold.ts";
+import { checkQuery, undecided } from "./hooks.ts";
 import { newId } from "./ids.ts";
 import { type Prepared, prepareServices } from "./prepare.ts";
 import { systemText } from "./prompt.ts";
@@ -95,7 +96,16 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
     const { connected } = early ?? { connected: await connect(caller, query) };
     if (!connected) throw sessionNotFound();
     if (pays(caller, query) && (await deps.accounts.balance(caller.orgId)) <= 0) throw insufficientCredits();
+    if (!query.trial) await passHooks(caller, query, connected);
     return { ...connected, chosen, fallback };
+  }
+
+  /** Last of the checks: the owner's code is not asked about a query that could not run. */
+  async function passHooks(caller: Caller, query: Query, { prepared, role }: Connected): Promise<void> {
+    const [silent] = prepared.silentHooks;
+    if (silent !== undefined) throw undecided({ service: silent }, "beforeQuery", "its runtime is not connected");
+    const asked = { query: query.query, context: query.context ?? {}, ...(role !== undefined && { role }) };
+    await checkQuery(caller.agentId, hooksOf(prepared.set), asked, deps, executor.draining);
   }
 
   const pays = ({ tier }: Caller, { trial }: Query): boolean => !trial && deps.charged(tier);
@@ -134,10 +144,15 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
     });
   }
 
-  async function refuse(run: NewRun, failure: RunFailure): Promise<RunHandle> {
+  async function refuse(asked: NewRun, failure: RunFailure): Promise<RunHandle> {
+    // What a hook refuses may be what must not be kept, such as the number of a card.
+    const run = failure.code === "refused" ? { ...asked, request: { ...asked.request, query: WITHHELD } } : asked;
     const record = { ...unbegun(run, deps.clock.now()), status: "failed" as const, lastSeq: 1 };
     const ending = failed(record, failure, 0);
-    const refused = { ...run, audit: [runEntry(run, "run.refused", { rule: failure.code, ...hashOf(run) })] };
+    const refused = {
+      ...run,
+      audit: [runEntry(run, "run.refused", { rule: failure.code, ...detailOf(failure), ...hashOf(run) })],
+    };
     await deps.runs.refuse(refused, {
       code: failure.code,
       event: { seq: 1, body: JSON.stringify(ending.event) },
@@ -260,6 +275,8 @@ function unbegun(run: NewRun, now: number): RunRecord {
     lastSeq: 0,
   };
 }
+
+const WITHHELD = "(This query was refused, and its text is not kept.)";
 
 const hashOf = ({ manifestHash }: NewRun) => (manifestHash !== undefined ? { manifestHash } : {});
 

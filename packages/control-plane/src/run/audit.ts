@@ -4,6 +4,7 @@ import { refusalOf, ruleOf } from "../ports/refusal.ts";
 import type { NewRun } from "../ports/run-store.ts";
 import type { Caller } from "./api.ts";
 import { isBeyondLimit } from "./call-limits.ts";
+import type { RunFailure } from "./run-failure.ts";
 
 const MEMBERS_KEPT = 100;
 
@@ -13,6 +14,9 @@ export function runEntry(run: RunRecord | NewRun, action: string, more: Partial<
   const { role } = request;
   return { action, agentId, runId, keyId, ...(role !== undefined && { role }), ...more };
 }
+
+/** What of a failure the entry of its run keeps. */
+export const detailOf = ({ detail }: RunFailure): Pick<AuditEntry, "detail"> => (detail ? { detail } : {});
 
 /** The entry of a query that its caller was not allowed: no run came of it. */
 export function refusedQuery(

@@ -1,6 +1,5 @@
 import { type HookCall, type HookVerdict, LIMITS, type ServiceHooks } from "@patchbay/protocol";
 import type { FunctionGateway } from "../ports/function-gateway.ts";
-import type { ModelTurn } from "../ports/model-provider.ts";
 import type { RunRecord } from "../ports/records.ts";
 import { RunFailure } from "./run-failure.ts";
 
@@ -36,30 +35,35 @@ export async function checkQuery(
 
 const isRefusal = (error: unknown): boolean => error instanceof RunFailure && error.code === "refused";
 
+/** A text of the model. */
+export interface Written {
+  text: string;
+  part: "answer" | "thought";
+}
+
 /**
- * A turn with the texts that the services let be seen: each `beforeAnswer` is given what the one before it returned. Where a
- * text was replaced, the echo that repeats it is left out. Throws `RunFailure` where a hook refuses, or does not decide.
+ * The texts as the services let them be seen: each `beforeAnswer` is given what the one before it returned. Throws `RunFailure`
+ * where a hook refuses, or does not decide.
  */
-export async function checkTurn(
-  run: Pick<RunRecord, "agentId" | "role" | "request">,
+export async function checkTexts(
+  run: OfRun,
   hooks: readonly ServiceHooks[],
-  { turn, part }: { turn: ModelTurn; part: "answer" | "thought" },
+  texts: readonly Written[],
   deps: HookDeps,
   signal: AbortSignal,
-): Promise<ModelTurn> {
-  const check = async (text: string, of: typeof part): Promise<string> => {
+): Promise<string[]> {
+  const checks = texts.map(async ({ text, part }) => {
     let shown = text;
-    for (const service of hooks) if (shown.trim() !== "") shown = await checkText(run, service, { text: shown, part: of }, deps, signal);
+    for (const service of hooks)
+      if (shown.trim() !== "") shown = await checkText(run, service, { text: shown, part }, deps, signal);
     return shown;
-  };
-  const checks = [check(turn.text, part), ...turn.thoughts.map((thought) => check(thought, "thought"))];
+  });
   // All are waited for, so that of several failures it is always the first one that ends the run.
   await Promise.allSettled(checks);
-  const [text = "", ...thoughts] = await inOrder(checks);
-  const { echo, ...rest } = turn;
-  const same = text === turn.text && thoughts.every((thought, i) => thought === turn.thoughts[i]);
-  return { ...rest, text, thoughts: thoughts.filter((one) => one.trim() !== ""), ...(echo && same && { echo }) };
+  return await inOrder(checks);
 }
+
+type OfRun = Pick<RunRecord, "agentId" | "role" | "request">;
 
 async function inOrder<T>(promises: readonly Promise<T>[]): Promise<T[]> {
   const values: T[] = [];
@@ -68,9 +72,9 @@ async function inOrder<T>(promises: readonly Promise<T>[]): Promise<T[]> {
 }
 
 async function checkText(
-  { agentId, role, request: { context } }: Pick<RunRecord, "agentId" | "role" | "request">,
+  { agentId, role, request: { context } }: OfRun,
   service: ServiceHooks,
-  { text, part }: { text: string; part: "answer" | "thought" },
+  { text, part }: Written,
   deps: HookDeps,
   signal: AbortSignal,
 ): Promise<string> {
@@ -92,7 +96,8 @@ async function askHook(
   const timeoutMs = Math.max(0, Math.min(LIMITS.hookTimeoutMs, Math.ceil(remainingMs())));
   const result = await gateway.runHook(agentId, service.manifestHash, { call, timeoutMs }, { signal });
   if (!result) throw undecided(service, call.hook, "its runtime is not connected or did not answer in time");
-  if (result.verdict === "failed") throw undecided(service, call.hook, `reference ${result.reference}`);
+  if (result.verdict === "failed")
+    throw undecided(service, call.hook, `the log of its runtime has the reason (reference ${result.reference})`);
   if (result.verdict === "refused")
     throw new RunFailure("refused", result.text, { detail: { hook: call.hook, service: service.service } });
   return result;

@@ -3,10 +3,11 @@ import type { FunctionGateway } from "../ports/function-gateway.ts";
 import { ModelError, PLAN_GO_AHEAD, PLAN_REQUEST, type ModelCall, type ModelTurn } from "../ports/model-provider.ts";
 import type { CallRecord, TurnRecord } from "../ports/records.ts";
 import { callEntries } from "./audit.ts";
+import { checkTurn } from "./checked-turn.ts";
 import { calledEvents, plan, planNone, settle } from "./dispatch.ts";
 import type { Journal, JournalEntry } from "./journal.ts";
 import { isEmpty, providerFailure } from "./model-turn.ts";
-import { askingOf, stepsOf } from "./request.ts";
+import { type Asking, askingOf, stepsOf } from "./request.ts";
 import { respond, type RespondDeps } from "./respond.ts";
 import { RunFailure, stepLimit } from "./run-failure.ts";
 import { spentWith } from "./spent.ts";
@@ -40,13 +41,15 @@ export async function converse(state: RunState, deps: LoopDeps, signal: AbortSig
     if (endsInMalformedCalls(state)) throw providerFailure(state.model, new ModelError("malformed", "malformed calls"));
     const asking = askingOf(state);
     const { planning, lastChance } = asking;
-    const turn = await respond(state, asking, deps, signal);
+    const raw = await respond(state, asking, deps, signal);
 
-    const failure = unusable(state, turn, planning, lastChance);
+    const failure = unusable(state, raw, planning, lastChance);
     if (failure) {
-      await deps.journal.write(entryOf(state, { ...turn, calls: [] }, deps));
+      const kept = state.answerHooks.length > 0 ? withoutTexts(raw) : raw;
+      await deps.journal.write(entryOf(state, { ...kept, calls: [] }, deps));
       throw failure;
     }
+    const turn = await passHooks(state, raw, { asking, deps }, signal);
     const verdict: Verdict = planning ? { kind: "other" } : judge(state, turn, asking);
     if (planning) await deps.journal.write(planEntry(state, turn, deps));
     else if (verdict.kind === "answer")
@@ -60,6 +63,28 @@ export async function converse(state: RunState, deps: LoopDeps, signal: AbortSig
     else if (turn.stop === "pause" && !lastChance) await deps.journal.write(entryOf(state, turn, deps));
     else return { text: turn.text, last: entryOf(state, turn, deps) };
   }
+}
+
+/** The turn as the services let it be seen. Until then nothing of it is stored or shown: after a crash the hooks see it again. */
+async function passHooks(
+  state: RunState,
+  written: ModelTurn,
+  { asking, deps }: { asking: Asking; deps: LoopDeps },
+  signal: AbortSignal,
+): Promise<ModelTurn> {
+  if (state.answerHooks.length === 0) return written;
+  try {
+    return await checkTurn(state, written, asking, deps, signal);
+  } catch (error) {
+    // It was paid for all the same.
+    state.asking.unstored = entryOf(state, { ...withoutTexts(written), calls: [] }, deps);
+    throw error;
+  }
+}
+
+function withoutTexts(written: ModelTurn): ModelTurn {
+  const { echo: _, ...turn } = written;
+  return { ...turn, text: "", thoughts: [] };
 }
 
 /** A model that cannot write its calls gets two more tries; after that it would go on until the limit of steps, turn after turn. */
@@ -77,7 +102,7 @@ function endsInMalformedCalls({ turns }: RunState): boolean {
 
 /** Why nothing can be done with a turn; it was paid for all the same. */
 function unusable(state: RunState, turn: ModelTurn, planning: boolean, lastChance: boolean): RunFailure | undefined {
-  if (turn.stop === "refused") return refused(turn);
+  if (turn.stop === "refused") return refused(state.answerHooks.length > 0 ? {} : turn);
   if (turn.stop === "malformed") return providerFailure(state.model, new ModelError("malformed", "unreadable call"));
   if (turn.stop === "context_window") return providerFailure(state.model, new ModelError("context_window", "too long"));
   const unanswered = state.respond !== undefined && !planning;
@@ -99,7 +124,7 @@ const answers = ({ respond }: RunState, { calls }: ModelTurn): boolean =>
 /** Longest reason of a refusal that a caller reads. */
 const REFUSAL_CHARS = 500;
 
-function refused({ refusal = "" }: ModelTurn): RunFailure {
+function refused({ refusal = "" }: Pick<ModelTurn, "refusal">): RunFailure {
   const reason = refusal.trim().slice(0, REFUSAL_CHARS);
   return new RunFailure("model_refused", `The model refused to answer${reason === "" ? "" : `: ${reason}`}`);
 }
@@ -140,7 +165,6 @@ function planEntry(state: RunState, turn: ModelTurn, deps: LoopDeps): JournalEnt
   const { echo, calls, ...plan } = turn;
   const entry = entryOf(state, { ...plan, calls: [], ...(echo && calls.length === 0 && { echo }) }, deps);
   const { messages } = entry.turn;
-  // No wire takes an assistant's message without content.
   if (turn.text === "") messages.length = 0;
   else {
     messages.unshift({ role: "user", text: PLAN_REQUEST });
@@ -194,6 +218,9 @@ export function unfinishedEntry(state: RunState, deps: Pick<LoopDeps, "onTurn">)
   return entryOf(state, { text: "", thoughts: [], calls: [], stop: "stop", usage, model: state.model.model }, deps);
 }
 
+/** No wire takes an assistant's message without content. */
+const isBlank = ({ text, calls, echo }: ModelTurn): boolean => text === "" && calls.length === 0 && !echo;
+
 /** Adds a turn to the state and gives the entry that stores it: its reasoning, its use of tokens, its cost. */
 function entryOf(state: RunState, turn: ModelTurn, deps: Pick<LoopDeps, "onTurn">) {
   const { model } = state;
@@ -202,7 +229,9 @@ function entryOf(state: RunState, turn: ModelTurn, deps: Pick<LoopDeps, "onTurn"
     warnings.push(`No price is known for model ${model.model}: its cost counts as 0`);
   const record: TurnRecord = {
     step: state.turns.length,
-    messages: [{ role: "assistant", text: turn.text, calls: turn.calls, ...(turn.echo && { echo: turn.echo }) }],
+    messages: isBlank(turn)
+      ? []
+      : [{ role: "assistant", text: turn.text, calls: turn.calls, ...(turn.echo && { echo: turn.echo }) }],
     ...spentWith(state, turn),
     warnings,
   };

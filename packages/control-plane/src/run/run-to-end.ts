@@ -4,14 +4,14 @@ import { RunMoved, type FunctionGateway } from "../ports/function-gateway.ts";
 import type { Log } from "../ports/log.ts";
 import type { Metrics } from "../ports/metrics.ts";
 import type { ModelCatalog } from "../ports/model-provider.ts";
-import type { RunRecord } from "../ports/records.ts";
+import type { AuditEntry, RunRecord } from "../ports/records.ts";
 import { type History, LeaseLost, type RunStore } from "../ports/run-store.ts";
 import type { RuntimeStore, Store } from "../ports/stores.ts";
 import { answered, failed, type Ending } from "./answer.ts";
 import type { Feed } from "./feed.ts";
-import { callEntries, runEntry } from "./audit.ts";
+import { callEntries, detailOf, runEntry } from "./audit.ts";
 import { budgetOf, BYTES_PER_TOKEN } from "./compact.ts";
-import { createJournal, type JournalEntry } from "./journal.ts";
+import { createJournal, type Journal, type JournalEntry } from "./journal.ts";
 import { converse, unfinishedEntry } from "./loop.ts";
 import type { Observer } from "./observer.ts";
 import { patiently } from "./patience.ts";
@@ -69,6 +69,7 @@ export async function runToEnd(
     let ending: Ending;
     let begun: RunState | undefined;
     const onLoop = loopDeps(run, deps, journal, log);
+    let detail = {};
     try {
       // A run that ends processes is not loaded in order to end it.
       const ended = run.claims > MOST_CLAIMS ? crashLoop(run.crashes) : undefined;
@@ -78,7 +79,8 @@ export async function runToEnd(
       if (ended) throw ended;
       const state = await patiently(() => restore(known, atHand, deps), { ...deps, log, signal });
       begun = state;
-      const answer = await converse(state, { ...onLoop, onAsking: () => (asked = true) }, signal);
+      const shown = state.answerHooks.length > 0 ? withoutDeltas(journal) : journal;
+      const answer = await converse(state, { ...onLoop, journal: shown, onAsking: () => (asked = true) }, signal);
       entry = answer.last;
       ending = answered(state, answer, elapsed(run, deps.clock), deps.limits);
     } catch (error) {
@@ -86,11 +88,12 @@ export async function runToEnd(
       if (cause instanceof RunMoved) return moved(cause, log);
       const failure = cause instanceof RunFailure ? cause : new RunFailure("internal", "Internal error", { cause });
       log[ALARMING.has(failure.code) ? "error" : "info"]("run failed", { code: failure.code, cause: failure.cause });
-      entry ??= begun && unfinishedEntry(begun, onLoop);
+      entry ??= begun && (begun.asking.unstored ?? unfinishedEntry(begun, onLoop));
       const known = progress && { state: progress, limits: deps.limits };
       ending = failed(run, failure, elapsed(run, deps.clock), known);
+      detail = detailOf(failure);
     }
-    await journal.write(finish(run, progress, ending, !asked, entry));
+    await journal.write(finish(run, progress, ending, { neverAsked: !asked, detail }, entry));
     tell(run, ending, deps);
     return "ended";
   } catch (error) {
@@ -98,6 +101,16 @@ export async function runToEnd(
     log.error("run could not be ended, it is left to recovery", { cause: error });
     return "left";
   }
+}
+
+/** What the hooks of a service have not seen is shown to nobody. */
+function withoutDeltas(journal: Journal): Journal {
+  return {
+    ...journal,
+    live(event) {
+      if (event.type === "toolProgress") journal.live(event);
+    },
+  };
 }
 
 function moved(cause: RunMoved, log: Log): "moved" {
@@ -172,7 +185,7 @@ function finish(
   run: RunRecord,
   progress: Progress | undefined,
   ending: Ending,
-  neverAsked: boolean,
+  { neverAsked, detail }: { neverAsked: boolean; detail: Pick<AuditEntry, "detail"> },
   last: JournalEntry = {},
 ): JournalEntry {
   const { result, event } = ending;
@@ -197,7 +210,7 @@ function finish(
       ...open.flatMap((call) => callEntries(run, call)),
       result.success
         ? runEntry(run, "run.succeeded")
-        : runEntry(run, "run.failed", { rule: result.code ?? "internal" }),
+        : runEntry(run, "run.failed", { rule: result.code ?? "internal", ...detail }),
     ],
   };
 }

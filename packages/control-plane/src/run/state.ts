@@ -1,10 +1,12 @@
-import type { FunctionManifest, Manifest } from "@patchbay/protocol";
+import type { FunctionManifest, Manifest, ServiceHooks } from "@patchbay/protocol";
+import { hooksOf } from "../ports/function-gateway.ts";
 import { type ChosenModel, type Message, type ModelFunction, PROTECTED_MEMBERS } from "../ports/model-provider.ts";
 import type { CallRecord, RunRecord, TurnRecord, TurnTiming } from "../ports/records.ts";
 import type { History } from "../ports/run-store.ts";
 import { visibleFunctions } from "./access.ts";
 import { storedResultBytes } from "./call-limits.ts";
 import { budgetOf, BYTES_PER_TOKEN, firstShown, sizeOf } from "./compact.ts";
+import type { JournalEntry } from "./journal.ts";
 import { preface, resultText } from "./prompt.ts";
 import type { Spent } from "./spent.ts";
 import { respondFunction } from "./structured.ts";
@@ -15,8 +17,11 @@ export interface Progress {
   readonly turns: TurnRecord[];
   readonly calls: CallRecord[];
   readonly warnings: Set<string>;
-  /** The turn that the model is being asked for, and what attempts at it cost that do not count. */
-  readonly asking: { turn?: TurnTiming; discarded?: Spent };
+  /**
+   * The turn that the model is being asked for, and what attempts at it cost that do not count. `unstored`: it came and could not
+   * be used; it is stored with the end of the run.
+   */
+  readonly asking: { turn?: TurnTiming; discarded?: Spent; unstored?: JournalEntry };
   /** Calls of the run that were not loaded. */
   readonly leftOut?: number;
 }
@@ -31,6 +36,8 @@ export interface RunState extends Progress {
   /** The last of `shown`, whose call is the answer; absent where the answer is a text. */
   readonly respond?: ModelFunction;
   readonly history: History;
+  /** The `beforeAnswer` hooks that each text of the model passes, in order. */
+  readonly answerHooks: readonly ServiceHooks[];
   /** Tokens of conversation that the model is sent at most; lowered when a model says that it was too much. */
   mostTokens: number;
   /** Units of the conversation that are left out, oldest first. */
@@ -72,6 +79,7 @@ export function createState(
     shown: [...visible.map(shownOf), ...(respond ? [respond] : [])],
     ...(respond && { respond }),
     history,
+    answerHooks: answerHooksOf(run, manifest),
     mostTokens: Infinity,
     // As the run's first turn was asked for: a run that is resumed keeps the echoes of its turns where that still holds.
     dropped: firstShown(history, budgetOf(run.request, model).historyTokens * BYTES_PER_TOKEN),
@@ -80,6 +88,11 @@ export function createState(
     heldMicros,
     resultBytes: storedResultBytes(progress.calls),
   };
+}
+
+/** A trial has no model whose texts could be checked. */
+function answerHooksOf({ request, manifestHash = "" }: RunRecord, manifest: Manifest): ServiceHooks[] {
+  return request.trial ? [] : hooksOf({ manifest, manifestHash }).filter((one) => one.beforeAnswer);
 }
 
 const shownFunctions = new WeakMap<FunctionManifest, ModelFunction>();

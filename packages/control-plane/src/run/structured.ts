@@ -107,13 +107,17 @@ function correction({ id, name }: ModelCall, faults: readonly Fault[]): ModelRes
 const described = ({ path, message }: Fault): string => `${path === "" ? "the value" : path} ${message}`;
 
 function invalid(faults: readonly Fault[], text: string): RunFailure {
-  const more = faults.length > FAULTS_SHOWN ? `; and ${faults.length - FAULTS_SHOWN} more` : "";
-  const shown = faults.slice(0, FAULTS_SHOWN).map(described).join("; ").slice(0, 1_000);
   return new RunFailure(
     "output_invalid",
-    `The model's answer does not meet responseSchema after ${REPAIRS} corrections: ${shown}${more}`,
+    `The model's answer does not meet responseSchema after ${REPAIRS} corrections: ${describeFaults(faults)}`,
     { response: text },
   );
+}
+
+/** The first faults of a value, for its caller. */
+export function describeFaults(faults: readonly Fault[]): string {
+  const more = faults.length > FAULTS_SHOWN ? `; and ${faults.length - FAULTS_SHOWN} more` : "";
+  return `${faults.slice(0, FAULTS_SHOWN).map(described).join("; ").slice(0, 1_000)}${more}`;
 }
 
 /** A value as the text of an answer. */

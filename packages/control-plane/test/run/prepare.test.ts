@@ -16,14 +16,14 @@ interface Played {
 const READS: Partial<Manifest> = { preparesContext: true, checksContext: true };
 
 /** Prepares a query for services that answer as they are told, by name. */
-async function prepare(services: Record<string, Played>) {
+async function prepare(services: Record<string, Played>, missing: FunctionSession["missing"] = []) {
   const sets = Object.entries(services).map(([service, { manifest = READS }]): ServiceSet => ({
     service,
     manifestHash: `hash of ${service}`,
     manifest: manifestOf({ [`call_${service}`]: "everyone" }, { name: service, ...manifest }),
   }));
   const all = { manifest: manifestOf({}), manifestHash: "hash of all" };
-  const session: FunctionSession = { ...all, services: sets, missing: [] };
+  const session: FunctionSession = { ...all, services: sets, missing };
   const gateway = {
     prepare: async (_agentId: string, hash: string) => services[hash.replace("hash of ", "")]?.prepared,
     combine: async (_agentId: string, some: readonly ServiceSet[]) => ({
@@ -41,6 +41,7 @@ test("one service keeps its own set and its own words on the context", async () 
     set: expect.objectContaining({ manifestHash: "hash of all" }) as unknown,
     told: { plan: "gold" },
     subject: '[["desk","c1"]]',
+    silentHooks: [],
     warnings: [],
   });
 });
@@ -131,4 +132,24 @@ test("a service that does not answer is left out, with a warning; where none ans
     warnings: ["Service mail did not answer: its functions are left out of this query."],
   });
   expect(await prepare({ desk: { prepared: undefined }, mail: { prepared: undefined } })).toBeUndefined();
+});
+
+test("a service with hooks is not left out of a query whose context does not fit it", async () => {
+  const guard = { manifest: { ...READS, beforeAnswer: true }, prepared: faults };
+
+  expect(await prepare({ desk: { prepared: { ok: true } }, guard })).toEqual({
+    faults: [{ path: "guard.contextJson.accountId", message: "is missing" }],
+  });
+});
+
+test("services whose hooks cannot be asked are named", async () => {
+  const guard = { manifest: { ...READS, beforeQuery: true }, prepared: undefined };
+  const missing = [
+    { service: "mail", hasHooks: false },
+    { service: "words", hasHooks: true },
+  ];
+
+  const prepared = await prepare({ desk: { prepared: { ok: true } }, maps: { prepared: undefined }, guard }, missing);
+
+  expect(prepared).toMatchObject({ silentHooks: ["words", "guard"] });
 });

@@ -1,0 +1,108 @@
+import { type JsonObject, type JsonValue, parseJson, validateAnswer } from "@patchbay/protocol";
+import type { ModelCall, ModelTurn } from "../ports/model-provider.ts";
+import { checkTexts, type Written } from "./hooks.ts";
+import type { Asking } from "./request.ts";
+import { RunFailure } from "./run-failure.ts";
+import type { RunState } from "./state.ts";
+import { describeFaults, fenced, judge, type Verdict } from "./structured.ts";
+
+/** A text of a turn, and the turn with what the hooks made of it. */
+interface Place extends Written {
+  put(turn: ModelTurn, text: string): ModelTurn;
+}
+
+/**
+ * A turn with the texts that the services let be seen: its text, its reasoning, and the calls that are to be its answer. The echo
+ * repeats them all, and is left out where one was replaced.
+ */
+export async function checkTurn(
+  state: RunState,
+  raw: ModelTurn,
+  asking: Asking,
+  deps: Parameters<typeof checkTexts>[3],
+  signal: AbortSignal,
+): Promise<ModelTurn> {
+  const verdict: Verdict = asking.planning ? { kind: "other" } : judge(state, raw, asking);
+  const written = verdict.kind === "answer" ? withOneAnswer(state, raw, verdict.value) : raw;
+  const places = [
+    textOf(state, written, asking, verdict),
+    ...written.thoughts.map(thoughtOf),
+    ...givenOf(state, written, verdict),
+  ];
+  const shown = await checkTexts(state.run, state.answerHooks, places, deps, signal);
+  let turn = written;
+  for (const [i, { text, put }] of places.entries())
+    if (shown[i] !== text) turn = put(withoutEcho(turn), shown[i] ?? "");
+  return { ...turn, thoughts: turn.thoughts.filter((thought) => thought.trim() !== "") };
+}
+
+/** Of several values in one turn the first valid one is the answer; the others are kept nowhere. */
+function withOneAnswer({ respond }: RunState, turn: ModelTurn, value: JsonValue): ModelTurn {
+  const [answer, ...more] = turn.calls.filter(({ name }) => name === respond?.name);
+  return answer && more.length > 0 ? withAnswer(withoutEcho(turn), answer, value) : turn;
+}
+
+function withAnswer(turn: ModelTurn, answer: ModelCall, value: JsonValue): ModelTurn {
+  const others = turn.calls.filter(({ name }) => name !== answer.name);
+  return { ...turn, calls: [...others, { ...answer, arguments: JSON.stringify(value) }] };
+}
+
+function withoutEcho(written: ModelTurn): ModelTurn {
+  const { echo: _, ...turn } = written;
+  return turn;
+}
+
+function textOf({ respond }: RunState, turn: ModelTurn, { planning, lastChance }: Asking, verdict: Verdict): Place {
+  const goesOn = planning || turn.calls.length > 0 || (turn.stop === "pause" && !lastChance);
+  // A text in the place of a value is shown when the run ends with it.
+  const isAnswer = !goesOn && (respond === undefined || verdict.kind === "failed");
+  return { text: turn.text, part: isAnswer ? "answer" : "thought", put: (made, text) => ({ ...made, text }) };
+}
+
+const thoughtOf = (thought: string, i: number): Place => ({
+  text: thought,
+  part: "thought",
+  put: (made, text) => ({ ...made, thoughts: made.thoughts.with(i, text) }),
+});
+
+/** The calls of a turn that give its answer, or try to. */
+function givenOf({ respond }: RunState, { calls }: ModelTurn, verdict: Verdict): Place[] {
+  const given = calls.filter(({ name }) => name === respond?.name);
+  if (verdict.kind === "answer")
+    return given.map((call) => ({
+      text: fenced(verdict.value),
+      part: "answer",
+      put: (made, text) => withAnswer(made, call, replacedValue(respond!.inputSchema, text)),
+    }));
+  // The arguments of the last one are shown when the run ends with them.
+  const part = verdict.kind === "failed" ? "answer" : "thought";
+  return given.map(({ id, arguments: text }) => ({
+    text,
+    part,
+    put: (made, shown) => withArguments(made, id, shown.trim() === "" ? NOTHING : shown),
+  }));
+}
+
+/** Read as a value that meets no schema of an answer; no text at all would be read as an object without members. */
+const NOTHING = "null";
+
+const withArguments = (turn: ModelTurn, id: string, text: string): ModelTurn => ({
+  ...turn,
+  calls: turn.calls.map((call) => (call.id === id ? { ...call, arguments: text } : call)),
+});
+
+const FENCED = /^```(?:json)?\s*\n(.*)\n```$/s;
+
+/** The value of a text that a hook put in the place of the answer: JSON, fenced or not. */
+function replacedValue(schema: JsonObject, text: string): JsonValue {
+  const trimmed = text.trim();
+  const parsed = parseJson(FENCED.exec(trimmed)?.[1] ?? trimmed);
+  const value = parsed.ok ? (parsed.value as JsonValue) : null;
+  const faults = parsed.ok ? validateAnswer(schema, value) : [{ path: "", message: parsed.message }];
+  if (faults.length === 0) return value;
+  throw new RunFailure(
+    "output_invalid",
+    `A beforeAnswer hook replaced the answer with a text that does not meet responseSchema: ${describeFaults(faults)}`,
+    { response: text },
+  );
+}

@@ -1,0 +1,85 @@
+import { describe, expect, test } from "vitest";
+import { desk, hooksOf, passed, refusal, SECRET } from "./hooks-desk.ts";
+
+describe("beforeQuery", () => {
+  test("sees the query with its role and context, before the model", async () => {
+    await using system = await desk([{ text: "Three." }], () => passed);
+
+    await system.query("How many?", { role: "agent", context: { shop: 7 } });
+
+    expect(system.calls[0]).toEqual({ hook: "beforeQuery", query: "How many?", role: "agent", context: { shop: 7 } });
+  });
+
+  test("refuses a query before it reaches a model, and its text is not kept", async () => {
+    await using system = await desk([], () => refusal);
+
+    const { answer, left } = await system.ask(`My card is ${SECRET}.`);
+
+    expect(answer).toMatchObject({
+      success: false,
+      code: "refused",
+      errorMessage: "We do not discuss that.",
+      usage: { inputTokens: 0 },
+    });
+    expect(system.model.requests).toEqual([]);
+    expect(left).not.toContain(SECRET);
+    expect(await system.events(answer.runId)).toMatchObject([{ type: "error", code: "refused" }]);
+    expect(await system.audited()).toContainEqual({
+      action: "run.refused",
+      rule: "refused",
+      detail: { hook: "beforeQuery", service: "test" },
+    });
+  });
+
+  test.each([
+    ["fails", { verdict: "failed", reference: "abc" }, "abc"],
+    ["cannot be asked", undefined, "not connected or did not answer in time"],
+  ] as const)("that %s ends the query with internal", async (_, verdict, reason) => {
+    await using system = await desk([], () => verdict);
+
+    expect(await system.query("How many?")).toMatchObject({
+      code: "internal",
+      errorMessage: expect.stringContaining(reason),
+    });
+    expect(system.model.requests).toEqual([]);
+  });
+
+  test("is not asked about a query that is not allowed anyway, nor about a function that is tried", async () => {
+    await using system = await desk([], () => refusal);
+
+    expect(await system.query("How many?", { llm: { provider: "openai" } })).toMatchObject({
+      code: "provider_not_configured",
+    });
+    const trial = { functionName: "open", arguments: { n: 1 } };
+    expect(await system.query("open", { trial })).toMatchObject({ success: true });
+    expect(system.calls).toEqual([]);
+  });
+
+  test("of every service is run, and one refusal refuses", async () => {
+    const hooks = ["a", "b", "c"].map((service) => hooksOf(service));
+    await using system = await desk([], (_, __, hash) => (hash === "hash of b" ? refusal : undefined), {
+      manifest: { hooks },
+    });
+
+    expect(await system.query("How many?")).toMatchObject({ code: "refused", errorMessage: "We do not discuss that." });
+    expect(system.calls).toHaveLength(3);
+    expect(await system.audited()).toContainEqual(
+      expect.objectContaining({ detail: { hook: "beforeQuery", service: "b" } }),
+    );
+  });
+
+  test("of a service that is missing lets no query through", async () => {
+    await using system = await desk([], () => passed);
+    const { session } = system.runtime.gateway;
+    system.runtime.gateway.session = async (...args) => {
+      const found = await session(...args);
+      return found && { ...found, missing: [{ service: "guard", hasHooks: true }] };
+    };
+
+    expect(await system.query("How many?")).toMatchObject({
+      code: "internal",
+      errorMessage: expect.stringContaining("service guard"),
+    });
+    expect(system.model.requests).toEqual([]);
+  });
+});

@@ -1,0 +1,88 @@
+import type { HookCall } from "@patchbay/protocol";
+import { describe, expect, test } from "vitest";
+import { desk, echo, masks, passed, replacedBy, SECRET } from "./hooks-desk.ts";
+
+describe("beforeAnswer with structured answers", () => {
+  const responseSchema = {
+    type: "object",
+    properties: { word: { type: "string" }, count: { type: "integer" } },
+    required: ["word", "count"],
+    additionalProperties: false,
+  };
+  const respond = (...values: unknown[]) => ({
+    calls: values.map((value) => ["respond", value] as const),
+    echo: echo(JSON.stringify(values)),
+  });
+  const VALUE = { word: SECRET, count: 3 };
+
+  test("sees the value as fenced JSON, and what it passes is the answer", async () => {
+    await using system = await desk([{ ...respond(VALUE), text: "Here." }], () => passed);
+
+    const { answer } = await system.ask("What is it?", { responseSchema });
+
+    expect(answer).toMatchObject({ success: true, structured: VALUE });
+    expect(system.calls.slice(1)).toMatchObject([
+      { part: "thought", answer: "Here." },
+      { part: "answer", answer: answer.response },
+    ]);
+    expect(answer.response).toBe(`\`\`\`json\n${JSON.stringify(VALUE, undefined, 2)}\n\`\`\``);
+  });
+
+  test.each([
+    ["fenced", masks],
+    ["bare", (call: HookCall) => (call.hook === "beforeAnswer" ? replacedBy('{"word":"***","count":3}') : passed)],
+  ] as const)("a %s value that it puts in its place is the answer, and the other is nowhere", async (_, hook) => {
+    await using system = await desk([respond(VALUE, { word: SECRET })], hook);
+
+    const { answer, left } = await system.ask("What is it?", { responseSchema });
+
+    expect(answer).toMatchObject({ success: true, structured: { word: "***", count: 3 } });
+    expect(answer.response).toContain('"word": "***"');
+    expect(left).not.toContain(SECRET);
+  });
+
+  test("a replacement that does not meet the schema ends the run with output_invalid", async () => {
+    await using system = await desk([respond(VALUE)], ({ hook }) =>
+      hook === "beforeQuery" ? passed : replacedBy('{"word":"***"}'),
+    );
+
+    const { answer, left } = await system.ask("What is it?", { responseSchema });
+
+    expect(answer).toMatchObject({ success: false, code: "output_invalid", response: '{"word":"***"}' });
+    expect(answer).not.toHaveProperty("structured");
+    expect(left).not.toContain(SECRET);
+  });
+
+  test("sees invalid values before they are stored, and the one that the run ends with before it is shown", async () => {
+    const wrong = { word: SECRET, [SECRET]: 1 };
+    await using system = await desk([respond(wrong), respond(wrong, wrong), respond(wrong)], masks);
+
+    const { answer, left } = await system.ask("What is it?", { responseSchema });
+
+    expect(answer).toMatchObject({ success: false, code: "output_invalid", response: '{"word":"***","***":1}' });
+    expect(left).not.toContain(SECRET);
+    expect(JSON.stringify(system.model.requests)).not.toContain(SECRET);
+    expect(system.calls.slice(1)).toMatchObject(["thought", "thought", "thought", "answer"].map((part) => ({ part })));
+  });
+
+  test("sees a text that stands in the place of a value", async () => {
+    await using system = await desk([{ text: `It is ${SECRET}.` }, { text: `Still ${SECRET}.` }], masks);
+
+    const { answer, left } = await system.ask("What is it?", { responseSchema });
+
+    expect(answer).toMatchObject({ success: false, code: "output_invalid", response: "Still ***." });
+    expect(left).not.toContain(SECRET);
+    expect(system.calls.slice(1)).toMatchObject([{ part: "thought" }, { part: "answer" }]);
+  });
+
+  test("an invalid value that it empties is no answer", async () => {
+    const empties = (call: HookCall) =>
+      call.hook === "beforeAnswer" && call.part === "thought" ? replacedBy("") : passed;
+    const optional = { ...responseSchema, required: [] };
+    await using system = await desk([respond({ count: "x" }), respond({ count: 3 })], empties);
+
+    const { answer } = await system.ask("What is it?", { responseSchema: optional });
+
+    expect(answer).toMatchObject({ success: true, structured: { count: 3 } });
+  });
+});
