@@ -180,7 +180,7 @@ export interface RunStore {
   commit(lease: Lease, change: RunCommit): Promise<{ heldMicros: number }>;
 
   /**
-   * Takes `micros` from the organisation's balance for one turn, unless something is held for it already, and says what is held.
+   * Takes `micros` from the organisation's balance for one turn, less what is held for it already, and says what is held then.
    * Undefined when the balance is lower. Throws `LeaseLost` when the run has ended.
    */
   hold(orgId: string, runId: string, step: number, micros: number): Promise<number | undefined>;

@@ -40,16 +40,22 @@ export function credits(engine: Engine): Pick<RunStore, "hold"> & Pick<AccountSt
 }
 
 /**
- * Takes `micros` for one turn of a run whose row is locked, unless something is held for it already. Returns what is held,
- * undefined where the balance is lower.
+ * Takes `micros` for one turn of a run whose row is locked, less what is held for it already. Returns what is held then, undefined
+ * where the balance is lower.
  */
 export async function hold(trx: Engine, step: Step, micros: number): Promise<number | undefined> {
   if (whole(micros) === 0) return 0;
   const taken = await move(trx, { orgId: step.orgId, micros: -micros });
   if (taken && (await enter(trx, { ...step, kind: "hold", micros: -micros }))) return micros;
   if (taken) await move(trx, { orgId: step.orgId, micros });
-  const [held] = await readHold(trx, step);
-  return held && -held.micros;
+  const [entry] = await readHold(trx, step);
+  const held = entry && -entry.micros;
+  if (held === undefined || held >= micros) return held;
+  const missing = micros - held;
+  if (!(await move(trx, { orgId: step.orgId, micros: -missing }))) return undefined;
+  if (await raiseHold(trx, { ...step, micros: -micros })) return micros;
+  await move(trx, { orgId: step.orgId, micros: missing });
+  return held;
 }
 
 /** Gives the hold of one turn back less what the turn cost. What a turn cost beyond the balance is not charged. */
@@ -138,6 +144,27 @@ const readHold = statement((p: Step, { db }) =>
     .where("run_id", "=", p.runId)
     .where("step", "=", p.step)
     .where("kind", "=", "hold"),
+);
+
+/** False for a turn that is settled: what its hold took more would never go back. */
+const raiseHold = change((p: Step & { micros: number }, { db }) =>
+  db
+    .updateTable("ledger")
+    .set({ micros: p.micros })
+    .where("run_id", "=", p.runId)
+    .where("step", "=", p.step)
+    .where("kind", "=", "hold")
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom("ledger as end")
+            .select("end.id")
+            .where("end.run_id", "=", p.runId)
+            .where("end.step", "=", p.step)
+            .where("end.kind", "in", ["settle", "release"]),
+        ),
+      ),
+    ),
 );
 
 const openHolds = statement((p: { runId: string }, { db }) =>

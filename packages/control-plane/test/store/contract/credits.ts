@@ -10,11 +10,43 @@ export function creditContract(place: MakePlace): void {
     const { runId } = await world.start();
 
     expect(await runs.hold(world.orgId, runId, 0, 600)).toBe(600);
-    expect(await runs.hold(world.orgId, runId, 0, 700)).toBe(600);
+    expect(await runs.hold(world.orgId, runId, 0, 600)).toBe(600);
     expect(await runs.hold(world.orgId, runId, 0, 300)).toBe(600);
     expect(await runs.hold(world.orgId, runId, 1, 600)).toBe(undefined);
 
     expect(await accounts.balance(world.orgId)).toBe(400);
+    await expectLedgerToMatch(world);
+  });
+
+  test("a hold grows where the turn may cost more, as far as the balance goes", async () => {
+    await using world = await openWorld(place);
+    const { accounts, runs } = world.store;
+    await accounts.grant(world.orgId, 1000);
+    const run = await world.start();
+    await runs.hold(world.orgId, run.runId, 0, 600);
+
+    expect(await runs.hold(world.orgId, run.runId, 0, 1001)).toBe(undefined);
+    expect(await accounts.balance(world.orgId)).toBe(400);
+    expect(await runs.hold(world.orgId, run.runId, 0, 900)).toBe(900);
+    expect(await accounts.balance(world.orgId)).toBe(100);
+    await expectLedgerToMatch(world);
+
+    await world.finish(run);
+    expect(await accounts.balance(world.orgId)).toBe(1000);
+    await expectLedgerToMatch(world);
+  });
+
+  test("the hold of a turn that is settled grows no more", async () => {
+    await using world = await openWorld(place);
+    const { accounts, runs } = world.store;
+    await accounts.grant(world.orgId, 1000);
+    const run = await world.start();
+    await runs.hold(world.orgId, run.runId, 0, 600);
+    await runs.commit(run, { turn: sampleTurn(0, { heldMicros: 600, costMicros: 100 }) });
+
+    expect(await runs.hold(world.orgId, run.runId, 0, 800)).toBe(600);
+
+    expect(await accounts.balance(world.orgId)).toBe(900);
     await expectLedgerToMatch(world);
   });
 
