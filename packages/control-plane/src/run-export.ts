@@ -108,7 +108,7 @@ function answerOf(state: RunState, turn: TurnRecord, turns: readonly TurnRecord[
   const said = turn.messages.find((message) => message.role === "assistant");
   const { text = "", calls = [] } = said ?? {};
   const stop = calls.length > 0 ? "calls" : stopOf(state, turn, turns);
-  return { text, calls, thoughts: [], stop, usage: turn.usage, model: state.run.request.model };
+  return { text, calls, thoughts: [], stop, usage: turn.usage, model: turn.model };
 }
 
 /** Why a turn without calls ended, as far as it can be told from what came of it. */

@@ -52,10 +52,20 @@ export function turnAttempts(acceptedAt: number, turn: Span, timing: TurnTiming 
     endedAt: retry.at,
     waitedUntil: pauseOver(retries[i - 1]),
     ending: { state: "failed", code: retry.code, errorMessage: WHY_ASKED_AGAIN[retry.code] },
+    attributes: modelOf(retry),
   }));
-  const last = { number: retries.length + 1, waitedUntil: pauseOver(retries.at(-1)), ending: endingOf(turn) };
+  const last = {
+    number: retries.length + 1,
+    waitedUntil: pauseOver(retries.at(-1)),
+    ending: endingOf(turn),
+    attributes: modelOf(turn.attributes),
+  };
   return spansOf(acceptedAt, turn, [...failed, last]);
 }
+
+/** A run may have gone on to another model between two attempts. */
+const modelOf = ({ provider, model }: Span["attributes"] | ModelRetry): Span["attributes"] =>
+  provider === undefined || model === undefined ? {} : { provider, model };
 
 const WHY_ASKED_AGAIN: Record<ModelRetry["code"], string> = {
   rate_limited: "The provider is limiting requests.",

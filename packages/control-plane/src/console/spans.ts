@@ -106,9 +106,10 @@ export function turnSpan(parts: ShownParts, turn: TimedTurn, stretch: Stretch, e
 
 /** A turn that is being asked for, or that failed: nothing of it is stored. */
 export function askedSpan(parts: RunParts, stretch: Stretch): Span {
-  const { request } = parts.run;
-  const step = parts.turns.length;
-  const { provider, model } = request;
+  const { run, turns, unanswered } = parts;
+  const step = turns.length;
+  const asked = { ...run.request, ...turns.at(-1), ...unanswered };
+  const { provider, model } = asked;
   return spanOf(parts.run.createdAt, {
     ...turnBar(parts, step, model, stretch),
     ending: runEnding(parts.run),

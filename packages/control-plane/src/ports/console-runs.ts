@@ -43,8 +43,6 @@ export interface RunFilter {
 }
 
 export interface TimedTurn extends TurnRecord {
-  provider: string;
-  model: string;
   /** When it was stored, which is when it had ended. */
   endedAt: number;
   /** Absent for a turn stored by a version that did not note it. */

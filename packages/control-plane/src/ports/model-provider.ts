@@ -162,7 +162,7 @@ export class ModelError extends Error {
   }
 }
 
-/** A model a run will use from its first turn to its last. */
+/** A model that a run asks. */
 export interface ChosenModel {
   provider: ModelProvider;
   model: string;

@@ -81,9 +81,12 @@ export interface TurnRecord {
   usage: TokenUsage;
   costMicros: number;
   warnings: string[];
+  /** The model that answered. */
+  provider: string;
+  model: string;
 }
 
-/** One attempt of a turn that came to nothing, after which the model was asked once more. */
+/** One attempt of a turn that came to nothing, after which the model was asked once more, or another one. */
 export interface ModelRetry {
   /** When it had failed. */
   at: number;
@@ -91,12 +94,18 @@ export interface ModelRetry {
   code: ModelErrorKind | "empty";
   /** The pause before the model was asked again. */
   waitedMs: number;
+  /** The model that was asked; absent for attempts of earlier versions. */
+  provider?: string;
+  model?: string;
 }
 
 /** How a turn was asked for. Times are milliseconds of the database's clock. */
 export interface TurnTiming {
   beganAt: number;
   retries: ModelRetry[];
+  /** The model that was asked last; absent for turns of earlier versions. */
+  provider?: string;
+  model?: string;
 }
 
 /** One attempt of a call that was given to another runtime after it. Times are milliseconds of the database's clock. */

@@ -52,7 +52,7 @@ export interface StoredEvent {
 export interface RunCommit {
   events?: StoredEvent[];
   /** `heldMicros`: what is held for it. */
-  turn?: TurnRecord & { provider: string; model: string; heldMicros: number; timing?: TurnTiming };
+  turn?: TurnRecord & { heldMicros: number; timing?: TurnTiming };
   /** Inserted, or replaced by callId. */
   calls?: CallRecord[];
   /** Credits to hold for the turn that comes next, where they are there. */

@@ -234,6 +234,8 @@ function entryOf(state: RunState, turn: ModelTurn, deps: Pick<LoopDeps, "onTurn"
       : [{ role: "assistant", text: turn.text, calls: turn.calls, ...(turn.echo && { echo: turn.echo }) }],
     ...spentWith(state, turn),
     warnings,
+    provider: model.provider.name,
+    model: model.model,
   };
   state.turns.push(record);
   for (const warning of warnings) state.warnings.add(warning);
@@ -246,8 +248,6 @@ function entryOf(state: RunState, turn: ModelTurn, deps: Pick<LoopDeps, "onTurn"
   return {
     turn: {
       ...record,
-      provider: model.provider.name,
-      model: model.model,
       heldMicros,
       ...(timing && { timing }),
     },

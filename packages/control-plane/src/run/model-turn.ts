@@ -36,8 +36,9 @@ export interface TurnDeps {
 }
 
 /**
- * Asks the model for one turn, again where another attempt may help. Nothing of a failed attempt is kept. Throws `RunFailure` `provider_error` when the attempts are used up, or when the provider asks for a longer wait
- * than the run can give; `ModelError` `context_window` as it is, and `signal.reason` when aborted.
+ * Asks the model for one turn, again where another attempt may help. Nothing of a failed attempt is kept. Throws `ModelError`
+ * when the attempts are used up, when another one cannot help, and when the provider asks for a longer wait than the run can
+ * give; `signal.reason` when aborted.
  */
 export async function takeTurn(
   model: ChosenModel,
@@ -68,10 +69,9 @@ export async function takeTurn(
         attempt,
         cause: error.message,
       });
-      if (error.kind === "context_window") throw error;
-      if (!error.retryable || attempt >= RETRIES) throw providerFailure(model, error);
+      if (!error.retryable || attempt >= RETRIES) throw error;
       const pauseMs = Math.round(waitMs(error, attempt));
-      if (pauseMs > Math.min(MAX_WAIT_MS, deps.remainingMs() / 2)) throw providerFailure(model, error);
+      if (pauseMs > Math.min(MAX_WAIT_MS, deps.remainingMs() / 2)) throw error;
       deps.onRetry(error.kind, pauseMs);
       await deps.clock.sleep(pauseMs, { signal });
     }
@@ -156,10 +156,15 @@ const REASONS: Record<ModelError["kind"], string> = {
   server: "it had an internal error; try again later",
 };
 
+/** Why a provider failed, as callers read it. */
+export function reasonOf({ kind, retryAfterMs }: ModelError): string {
+  const wait = retryAfterMs === undefined ? "" : ` (it asks for ${Math.ceil(retryAfterMs / 1000)} s)`;
+  return `${REASONS[kind]}${wait}`;
+}
+
 /** Keeps only the adapter's own words: what the SDK threw below them holds the provider's body, and may quote a key or the query. */
 export function providerFailure(model: ChosenModel, error: ModelError): RunFailure {
-  const wait = error.retryAfterMs === undefined ? "" : ` (it asks for ${Math.ceil(error.retryAfterMs / 1000)} s)`;
   const which = error.kind === "unknown_model" ? ` (${model.model})` : "";
-  const text = `Provider ${model.provider.name} failed: ${REASONS[error.kind]}${wait}${which}`;
+  const text = `Provider ${model.provider.name} failed: ${reasonOf(error)}${which}`;
   return new RunFailure("provider_error", text, { cause: error.message });
 }

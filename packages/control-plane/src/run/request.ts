@@ -37,7 +37,7 @@ export function nextRequest(state: RunState, asking: Asking): ModelRequest {
   if (asking.planning) messages.push({ role: "user", text: PLAN_REQUEST });
   else if (asking.lastChance && respond) messages.push({ role: "user", text: lastCallOf(respond.name) });
   return {
-    model: request.model,
+    model: model.model,
     system: request.system,
     functions: shown,
     messages,

@@ -1,11 +1,13 @@
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import { ModelError, type ModelErrorKind, type ModelRequest, type ModelTurn } from "../ports/model-provider.ts";
+import type { ModelRetry } from "../ports/records.ts";
 import type { RunStore } from "../ports/run-store.ts";
-import { mostOf } from "./hold.ts";
 import { keepWithinCap } from "./cost-cap.ts";
+import { allFailed, fallBack, fallbackWarnings, type FailedModel } from "./fallback.ts";
+import { mostOf } from "./hold.ts";
 import type { Journal } from "./journal.ts";
-import { providerFailure, takeTurn, type TurnDeps } from "./model-turn.ts";
+import { takeTurn, type TurnDeps } from "./model-turn.ts";
 import { patiently } from "./patience.ts";
 import { type Asking, nextRequest, shrink } from "./request.ts";
 import { insufficientCredits } from "./run-failure.ts";
@@ -22,54 +24,71 @@ export interface RespondDeps {
   idleMs?: number;
   /** Called before the model is asked. */
   onAsking(): void;
-  onAttempt(outcome: "succeeded" | ModelErrorKind): void;
+  onAttempt(provider: string, outcome: "succeeded" | ModelErrorKind): void;
 }
 
-/** The next turn of a run's model, on as much of the conversation as fits, paid for in advance. Stores nothing but the hold. */
+/**
+ * The next turn of a run, on as much of the conversation as fits, paid for in advance. A model that fails is replaced by the next
+ * one of the run's list, which the run then keeps. Stores nothing but the hold.
+ */
 export async function respond(
   state: RunState,
   asking: Asking,
   deps: RespondDeps,
   signal: AbortSignal,
 ): Promise<ModelTurn> {
-  const onRetry: TurnDeps["onRetry"] = (code, waitedMs) =>
-    state.asking.turn?.retries.push({ at: deps.clock.now(), code, waitedMs });
+  const failed: FailedModel[] = [];
   for (;;) {
     const request = nextRequest(state, asking);
+    const { model } = state;
+    const asked = { provider: model.provider.name, model: model.model };
+    const onRetry = (code: ModelRetry["code"], waitedMs: number): void =>
+      void state.asking.turn?.retries.push({ at: deps.clock.now(), code, waitedMs, ...asked });
+    const onDiscard = (turn: ModelTurn): void => {
+      discard(state, turn);
+      keepWithinCap(state, request);
+    };
     keepWithinCap(state, request);
     await patiently(() => hold(state, request, deps), { ...deps, signal });
-    state.asking.turn ??= { beganAt: deps.clock.now(), retries: [] };
+    state.asking.turn = { beganAt: deps.clock.now(), retries: [], ...state.asking.turn, ...asked };
     try {
-      const { journal } = deps;
-      const onText = (content: string): void =>
-        journal.live({ type: asking.planning || state.respond ? "thoughtDelta" : "responseDelta", content });
-      const onThought = (content: string): void => journal.live({ type: "thoughtDelta", content });
-      const onReset = (): void => journal.live({ type: "deltaReset" });
-      const onDiscard = (turn: ModelTurn): void => {
-        discard(state, turn);
-        keepWithinCap(state, request);
-      };
       deps.onAsking();
-      const on = { onRetry, onText, onThought, onReset, onDiscard };
-      const turn = await takeTurn(state.model, request, { ...deps, ...on }, signal);
-      if (turn.stop !== "context_window" || !shrink(state)) return turn;
+      const turn = await takeTurn(model, request, { ...turnDeps(state, asking, deps), onRetry, onDiscard }, signal);
+      if (turn.stop !== "context_window" || !shrink(state))
+        return { ...turn, warnings: [...fallbackWarnings(failed, model), ...(turn.warnings ?? [])] };
       discard(state, turn);
+      onRetry("context_window", 0);
     } catch (error) {
-      if (!(error instanceof ModelError) || !shrink(state)) throw asFailure(state, error);
+      if (!(error instanceof ModelError)) throw error;
+      if (error.kind !== "context_window" || !shrink(state)) {
+        failed.push({ model, error });
+        if (!fallBack(state, error)) throw allFailed(failed);
+        deps.log.warn("another model is asked", { failed: asked, kind: error.kind, next: state.model.model });
+      }
+      onRetry(error.kind, 0);
     }
-    onRetry("context_window", 0);
   }
 }
 
-function asFailure(state: RunState, error: unknown): unknown {
-  return error instanceof ModelError ? providerFailure(state.model, error) : error;
+function turnDeps(
+  { model, respond }: RunState,
+  { planning }: Asking,
+  deps: RespondDeps,
+): Omit<TurnDeps, "onRetry" | "onDiscard"> {
+  const { journal } = deps;
+  return {
+    ...deps,
+    onText: (content) => journal.live({ type: planning || respond ? "thoughtDelta" : "responseDelta", content }),
+    onThought: (content) => journal.live({ type: "thoughtDelta", content }),
+    onReset: () => journal.live({ type: "deltaReset" }),
+    onAttempt: (outcome) => deps.onAttempt(model.provider.name, outcome),
+  };
 }
 
-/** Credits for the turn are as a rule held by the step before it. */
+/** Credits for the turn are as a rule held by the step before it, as many as the model of that step could cost. */
 async function hold(state: RunState, request: ModelRequest, { runs }: RespondDeps): Promise<void> {
-  if (state.heldMicros > 0) return;
   const micros = mostOf(state, request);
-  if (micros === 0) return;
+  if (state.heldMicros >= micros) return;
   const { orgId, runId } = state.run;
   const held = await runs.hold(orgId, runId, state.turns.length, micros);
   if (held === undefined) throw insufficientCredits();

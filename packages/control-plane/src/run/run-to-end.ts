@@ -11,6 +11,7 @@ import { answered, failed, type Ending } from "./answer.ts";
 import type { Feed } from "./feed.ts";
 import { callEntries, detailOf, runEntry } from "./audit.ts";
 import { budgetOf, BYTES_PER_TOKEN } from "./compact.ts";
+import { modelsOf } from "./fallback.ts";
 import { createJournal, type Journal, type JournalEntry } from "./journal.ts";
 import { converse, unfinishedEntry } from "./loop.ts";
 import type { Observer } from "./observer.ts";
@@ -18,7 +19,6 @@ import { patiently } from "./patience.ts";
 import { isSuspect, MOST_CLAIMS } from "./quarantine.ts";
 import { crashLoop, RunFailure, sessionNotFound } from "./run-failure.ts";
 import { createProgress, createState, historyOf, type Progress, type RunState } from "./state.ts";
-import { trialModel } from "./trial.ts";
 
 export interface RunDeps {
   runs: RunStore;
@@ -133,22 +133,18 @@ async function recall(run: RunRecord, { runs }: RunDeps): Promise<Progress> {
 
 async function restore(progress: Progress, atHand: AtHand, deps: RunDeps): Promise<RunState> {
   const { run } = progress;
-  const { provider, model: name, trial } = run.request;
-  const model = trial ? trialModel(trial) : deps.models.choose({ provider, model: name });
-  if ("missing" in model)
-    throw new RunFailure("provider_not_configured", `Provider ${model.missing} is not configured`);
-  const maxBytes = budgetOf(run.request, model).historyTokens * BYTES_PER_TOKEN;
+  const models = modelsOf(run, progress.turns, deps.models);
+  const maxBytes = budgetOf(run.request, models.model).historyTokens * BYTES_PER_TOKEN;
   const scope = { role: run.role, subject: run.subject, maxBytes };
   const history = atHand.history ?? (await deps.runs.history(run.threadId, scope));
   const manifest =
     atHand.manifest ?? (run.manifestHash ? await deps.runtimes.getManifest(run.agentId, run.manifestHash) : undefined);
   if (!manifest) throw sessionNotFound();
-  return createState(progress, { model, manifest, history, heldMicros: atHand.heldMicros ?? 0 });
+  return createState(progress, { ...models, manifest, history, heldMicros: atHand.heldMicros ?? 0 });
 }
 
 function loopDeps(run: RunRecord, deps: RunDeps, journal: ReturnType<typeof createJournal>, log: Log) {
   const { runs, gateway, clock, limits, metrics, observe } = deps;
-  const provider = run.request.provider;
   const who = { runId: run.runId, agentId: run.agentId, ...(run.role !== undefined && { role: run.role }) };
   // By a clock that cannot be set: the machine's may jump past the deadline.
   const endsAt = performance.now() + run.deadlineAt - clock.now();
@@ -161,8 +157,8 @@ function loopDeps(run: RunRecord, deps: RunDeps, journal: ReturnType<typeof crea
     log,
     remainingMs: () => endsAt - performance.now(),
     ...(deps.providerIdleMs !== undefined && { idleMs: deps.providerIdleMs }),
-    onAttempt: (outcome: Parameters<Metrics["modelTurn"]>[1]) => metrics.modelTurn(provider, outcome),
-    onTurn: (turn: { usage: Parameters<Metrics["tokensUsed"]>[1] }) => metrics.tokensUsed(provider, turn.usage),
+    onAttempt: metrics.modelTurn,
+    onTurn: ({ provider, usage }: RunState["turns"][number]) => metrics.tokensUsed(provider, usage),
     onDisagreement({ callId, functionName }: RunState["calls"][number], rule: string) {
       metrics.accessDisagreed();
       log.error("access disagreement", {

@@ -28,7 +28,10 @@ export interface Progress {
 
 /** Everything the loop knows of a run; rebuilt from the store after a crash. */
 export interface RunState extends Progress {
-  readonly model: ChosenModel;
+  /** The model that is asked; one of `fallback` once it failed. */
+  model: ChosenModel;
+  /** Models that are tried in this order when the current one fails. */
+  readonly fallback: ChosenModel[];
   readonly functions: ReadonlyMap<string, FunctionManifest>;
   /** Names that exist but not for this role: only the audit log tells them from names that do not exist. */
   readonly hidden: ReadonlySet<string>;
@@ -61,10 +64,17 @@ export function createState(
   progress: Progress,
   {
     model,
+    fallback = [],
     manifest,
     history,
     heldMicros = 0,
-  }: { model: ChosenModel; manifest: Manifest; history: History; heldMicros?: number },
+  }: {
+    model: ChosenModel;
+    fallback?: ChosenModel[];
+    manifest: Manifest;
+    history: History;
+    heldMicros?: number;
+  },
 ): RunState {
   const { run } = progress;
   const visible = visibleFunctions(manifest, run.role);
@@ -74,6 +84,7 @@ export function createState(
   return {
     ...progress,
     model,
+    fallback,
     functions,
     hidden: new Set(manifest.functions.map((one) => one.name).filter((name) => !functions.has(name))),
     shown: [...visible.map(shownOf), ...(respond ? [respond] : [])],

@@ -28,7 +28,7 @@ export function runReads(
 
     async checkpoint(runId) {
       const run = await db.selectFrom("runs").select("last_seq").where("id", "=", runId).executeTakeFirst();
-      const turns = await db.selectFrom("turns").selectAll().where("run_id", "=", runId).orderBy("step").execute();
+      const turns = await turnsOf(engine, runId);
       const calls = await db
         .selectFrom("calls")
         .selectAll()
@@ -41,8 +41,8 @@ export function runReads(
 
     async outline(runId) {
       const turns = await db
-        .selectFrom("turns")
-        .select(SPENDING_COLUMNS)
+        .selectFrom("usage")
+        .select([...SPENDING_COLUMNS, "provider", "model"])
         .where("run_id", "=", runId)
         .orderBy("step")
         .execute();
@@ -110,7 +110,20 @@ const eventsAfter = statement((p: { runId: string; after: number; limit: number 
     .limit(p.limit),
 );
 
-export function toTurnRecord(row: Schema["turns"]): TurnRecord {
+/** The stored turns of a run, each with the model that it is charged for. */
+export const turnsOf = ({ db }: Pick<Engine, "db">, runId: string) =>
+  db
+    .selectFrom("turns")
+    .innerJoin("usage", (join) =>
+      join.onRef("usage.run_id", "=", "turns.run_id").onRef("usage.step", "=", "turns.step"),
+    )
+    .selectAll("turns")
+    .select(["usage.provider", "usage.model"])
+    .where("turns.run_id", "=", runId)
+    .orderBy("turns.step")
+    .execute();
+
+export function toTurnRecord(row: Awaited<ReturnType<typeof turnsOf>>[number]): TurnRecord {
   return { ...spendingOf(row), messages: fromJson(row.messages), warnings: fromJson(row.warnings) };
 }
 
@@ -123,11 +136,14 @@ const SPENDING_COLUMNS = [
   "cost_micros",
 ] as const satisfies readonly (keyof Schema["turns"])[];
 
-type SpendingRow = Pick<Schema["turns"], (typeof SPENDING_COLUMNS)[number]>;
+type SpendingRow = Pick<Schema["turns"], (typeof SPENDING_COLUMNS)[number]> &
+  Pick<Schema["usage"], "provider" | "model">;
 
-function spendingOf(row: SpendingRow): Pick<TurnRecord, "step" | "usage" | "costMicros"> {
+function spendingOf(row: SpendingRow): Omit<TurnRecord, "messages" | "warnings"> {
   return {
     step: row.step,
+    provider: row.provider,
+    model: row.model,
     usage: {
       input: row.input_tokens,
       cachedInput: row.cached_input_tokens,

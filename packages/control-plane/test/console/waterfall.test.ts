@@ -1,7 +1,7 @@
 import type { RunTrace, Span } from "@patchbay/protocol/console";
 import { expect, test, vi } from "vitest";
 import type { Delivery } from "../../src/ports/function-gateway.ts";
-import { ModelError } from "../../src/ports/model-provider.ts";
+import { type ChosenModel, type ModelCatalog, ModelError } from "../../src/ports/model-provider.ts";
 import { openStore } from "../../src/store/open.ts";
 import { fakeGateway, manifestOf, ok } from "../run/fake-gateway.ts";
 import { scriptedModel } from "../run/scripted-model.ts";
@@ -189,6 +189,50 @@ test.for([
 
   expect(first).toMatchObject({ state: "failed", code, errorMessage: expect.stringMatching(/\.$/) });
   expect(second).toMatchObject({ state: "ok", waitMs: 0 });
+});
+
+test("a turn that another model answered says which model each attempt asked", async () => {
+  const fail = new ModelError("quota", "used up");
+  const [failing, answering] = [
+    scriptedModel([{ calls: [["look_up", {}]] }, { fail }]),
+    scriptedModel([{ text: "Done." }]),
+  ];
+  const named = (model: string) => (model === "spare-1" ? answering : failing).catalog.choose() as ChosenModel;
+  const models: ModelCatalog = { choose: ({ model = "first-1" } = {}) => ({ ...named(model), model }) };
+  await using desk = await startDesk([], undefined, { models });
+  const { start } = desk.store.runs;
+  const fallback = [{ provider: "scripted", model: "spare-1" }];
+  desk.store.runs.start = (run) => start({ ...run, request: { ...run.request, fallback } });
+  const { runId } = await desk.query("Hi");
+
+  const trace = await desk.trace(runId);
+
+  expect(briefly(trace).slice(-3)).toEqual(["turn spare-1 ok", "attempt attempt 1 failed", "attempt attempt 2 ok"]);
+  expect(attemptsOf(trace)).toMatchObject([
+    { code: "quota", attributes: { provider: "scripted", model: "first-1" } },
+    { code: null, attributes: { provider: "scripted", model: "spare-1" } },
+  ]);
+  expect(trace.warnings).toEqual(["Model scripted:first-1 failed (quota): scripted:spare-1 answered instead"]);
+});
+
+test("a turn that no model of the list gave shows the one that was asked last", async () => {
+  const fail = new ModelError("quota", "used up");
+  const failing = scriptedModel(() => ({ fail })).catalog.choose() as ChosenModel;
+  const models: ModelCatalog = { choose: ({ model = "first-1" } = {}) => ({ ...failing, model }) };
+  await using desk = await startDesk([], undefined, { models });
+  const { start } = desk.store.runs;
+  const fallback = [{ provider: "scripted", model: "spare-1" }];
+  desk.store.runs.start = (run) => start({ ...run, request: { ...run.request, fallback } });
+  const { runId } = await desk.query("Hi");
+
+  const trace = await desk.trace(runId);
+
+  expect(briefly(trace).slice(-3)).toEqual([
+    "turn spare-1 failed",
+    "attempt attempt 1 failed",
+    "attempt attempt 2 failed",
+  ]);
+  expect(attemptsOf(trace).map(({ attributes }) => attributes["model"])).toEqual(["first-1", "spare-1"]);
 });
 
 test("a turn that never came tells its attempts, and begins when the model was asked", async () => {

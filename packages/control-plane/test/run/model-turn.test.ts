@@ -7,7 +7,7 @@ import {
   type ModelRequest,
   type ModelTurn,
 } from "../../src/ports/model-provider.ts";
-import { IDLE_MS, takeTurn, type TurnDeps } from "../../src/run/model-turn.ts";
+import { IDLE_MS, providerFailure, takeTurn, type TurnDeps } from "../../src/run/model-turn.ts";
 
 const request: ModelRequest = {
   model: "m",
@@ -54,7 +54,7 @@ function provided(...attempts: Attempt[]) {
   };
   const take = (change: Partial<TurnDeps> = {}) =>
     takeTurn(model, request, { ...deps, ...change }, new AbortController().signal);
-  return { take, reports };
+  return { take, reports, model };
 }
 
 async function* giving(...events: ModelEvent[]): AsyncGenerator<ModelEvent> {
@@ -126,8 +126,8 @@ describe("the wait that a provider asks for", () => {
     const { take, reports } = provided(() => failing(limited(seconds)));
 
     await expect(take({ remainingMs: () => leftMs })).rejects.toMatchObject({
-      code: "provider_error",
-      message: `Provider played failed: it is limiting requests; try again later (it asks for ${seconds} s)`,
+      kind: "rate_limited",
+      retryAfterMs: seconds * 1_000,
     });
     expect(reports).toEqual(["rate_limited"]);
   });
@@ -181,10 +181,15 @@ describe("an answer without text", () => {
   });
 });
 
-test("a model that the provider does not offer is named", async () => {
-  const { take } = provided(() => failing(new ModelError("unknown_model", "answered 404")));
-
-  await expect(take()).rejects.toMatchObject({
-    message: "Provider played failed: it does not offer this model to the configured account (m)",
-  });
+test.each([
+  [
+    new ModelError("unknown_model", "answered 404"),
+    "Provider played failed: it does not offer this model to the configured account (m)",
+  ],
+  [
+    new ModelError("rate_limited", "slow down", { retryAfterMs: 30_500 }),
+    "Provider played failed: it is limiting requests; try again later (it asks for 31 s)",
+  ],
+])("a run that ends with $0.kind says why", (error, message) => {
+  expect(providerFailure(provided().model, error)).toMatchObject({ code: "provider_error", message });
 });

@@ -1,15 +1,25 @@
-import type { ChosenModel, ModelCatalog, ModelError, ModelRequest, ModelTurn } from "../../src/ports/model-provider.ts";
+import type {
+  ChosenModel,
+  ModelCatalog,
+  ModelError,
+  ModelRequest,
+  ModelTurn,
+  TokenUsage,
+} from "../../src/ports/model-provider.ts";
 
 /** One turn as a test writes it; calls are `[name, arguments]`. */
 export interface ScriptedTurn extends Partial<Omit<ModelTurn, "calls">> {
   calls?: (readonly [name: string, args: unknown])[];
+  /** Thrown once the text is shown. */
   fail?: ModelError;
   /** Waits for this before it answers. */
   until?: Promise<unknown>;
 }
 
+type Script = ScriptedTurn[] | ((request: ModelRequest, index: number) => ScriptedTurn);
+
 /** A model that answers from a script and keeps what it was asked. */
-export function scriptedModel(turns: ScriptedTurn[] | ((request: ModelRequest, index: number) => ScriptedTurn)) {
+export function scriptedModel(turns: Script) {
   const requests: ModelRequest[] = [];
   const chosen: ChosenModel = {
     model: "scripted-1",
@@ -21,8 +31,8 @@ export function scriptedModel(turns: ScriptedTurn[] | ((request: ModelRequest, i
         const turn = typeof turns === "function" ? turns(request, index) : (turns[index] ?? { text: "out of script" });
         if (turn.until) await Promise.race([turn.until, aborted(signal)]);
         signal.throwIfAborted();
-        if (turn.fail) throw turn.fail;
         for (const word of (turn.text ?? "").match(/\S+\s*/g) ?? []) yield { type: "textDelta", text: word };
+        if (turn.fail) throw turn.fail;
         yield { type: "end", turn: turnOf(turn, index) };
       },
     },
@@ -31,6 +41,23 @@ export function scriptedModel(turns: ScriptedTurn[] | ((request: ModelRequest, i
     choose: (wanted) => (wanted?.provider === "openai" ? { missing: "openai" } : chosen),
   };
   return { catalog, requests };
+}
+
+/** Models by provider, the first of which is the default. Each has the name it is asked for; a token costs `rate` micro-USD. */
+export function severalModels(scripts: Record<string, Script>, rates: Record<string, number> = {}) {
+  const models = new Map(Object.entries(scripts).map(([name, turns]) => [name, scriptedModel(turns)]));
+  const catalog: ModelCatalog = {
+    choose({ provider = Object.keys(scripts)[0] ?? "none", model = "first-1" } = {}) {
+      const scripted = models.get(provider);
+      if (!scripted) return { missing: provider };
+      const { stream } = (scripted.catalog.choose() as ChosenModel).provider;
+      const rate = rates[provider] ?? 1;
+      const cost = ({ input, output }: TokenUsage) => rate * (input + output);
+      return { model, cost, provider: { name: provider, stream } };
+    },
+  };
+  const asked = () => Object.fromEntries([...models].map(([name, { requests }]) => [name, requests.length]));
+  return { catalog, asked, requests: (name: string) => models.get(name)!.requests };
 }
 
 function turnOf({ calls = [], fail: _fail, until: _until, ...rest }: ScriptedTurn, index: number): ModelTurn {

@@ -4,7 +4,7 @@ import type { PageAsked, PageOf, RunFilter, RunParts, RunReads } from "../../por
 import { fromJson, isoTime, present } from "../columns.ts";
 import { parseCursor, toCursor } from "../page-cursor.ts";
 import { ENDING, RUN_COLUMNS, toRunRecord } from "../run-record.ts";
-import { CALL_COLUMNS, toCallRecord, toTurnRecord } from "../runs-read.ts";
+import { CALL_COLUMNS, toCallRecord, toTurnRecord, turnsOf } from "../runs-read.ts";
 import type { Engine } from "../schema.ts";
 import { pageFrom } from "./keyset.ts";
 import { indexed, looked, orderOf, searches } from "./run-filter.ts";
@@ -91,16 +91,7 @@ async function parts(engine: Engine, orgId: string, agentId: string, runId: stri
   if (!row) return undefined;
   const [summaries, turns, calls, resumed] = await Promise.all([
     toSummaries(engine, [row]),
-    db
-      .selectFrom("turns")
-      .innerJoin("usage", (join) =>
-        join.onRef("usage.run_id", "=", "turns.run_id").onRef("usage.step", "=", "turns.step"),
-      )
-      .selectAll("turns")
-      .select(["usage.provider", "usage.model"])
-      .where("turns.run_id", "=", runId)
-      .orderBy("turns.step")
-      .execute(),
+    turnsOf({ db }, runId),
     db
       .selectFrom("calls")
       .select(CALL_COLUMNS)
@@ -122,8 +113,6 @@ async function parts(engine: Engine, orgId: string, agentId: string, runId: stri
     summary: summaries[0]!,
     turns: turns.map((turn) => ({
       ...toTurnRecord(turn),
-      provider: turn.provider,
-      model: turn.model,
       endedAt: turn.created_at,
       ...(turn.began_at !== null && {
         timing: { beganAt: turn.began_at, retries: turn.retries === null ? [] : fromJson(turn.retries) },

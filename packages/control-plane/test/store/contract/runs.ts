@@ -93,8 +93,8 @@ export function runContract(place: MakePlace): void {
   test("a step is stored as it was given", async () => {
     await using world = await openWorld(place);
     const run = await world.start();
-    const turn = sampleTurn(0, { costMicros: 7, warnings: ["cut"] });
-    const { provider: _p, model: _m, heldMicros: _h, ...kept } = turn;
+    const turn = sampleTurn(0, { costMicros: 7, warnings: ["cut"], provider: "gemini", model: "gemini-next" });
+    const { heldMicros: _, ...kept } = turn;
     const calls = [sampleCall("c1"), sampleCall("c2", { position: 1, arguments: "not json" })];
 
     await world.store.runs.commit(run, { events: [event(1), event(2)], turn, calls });

@@ -99,20 +99,10 @@ export function suspectContract(place: MakePlace): void {
     await using world = await openWorld(place);
     const run = await world.start();
     const calls = [sampleCall("c1"), sampleCall("c2", { position: 1 })];
-    await world.store.runs.commit(run, { turn: sampleTurn(0, { costMicros: 7 }), calls });
+    const { heldMicros: _, ...turn } = sampleTurn(0, { costMicros: 7 });
+    await world.store.runs.commit(run, { turn: { ...turn, heldMicros: 0 }, calls });
 
-    expect(await world.store.runs.outline(run.runId)).toEqual({
-      turns: [
-        {
-          step: 0,
-          messages: [],
-          warnings: [],
-          usage: { input: 100, cachedInput: 20, cacheWriteInput: 30, output: 10 },
-          costMicros: 7,
-        },
-      ],
-      calls: 2,
-    });
+    expect(await world.store.runs.outline(run.runId)).toEqual({ turns: [{ ...turn, messages: [] }], calls: 2 });
   });
 }
 
