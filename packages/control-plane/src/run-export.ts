@@ -1,4 +1,4 @@
-import { LIMITS, type LlmConfig, type Manifest } from "@patchbay/protocol";
+import { type JsonObject, LIMITS, type LlmConfig, type Manifest } from "@patchbay/protocol";
 import { AdminError } from "./accounts/admin-error.ts";
 import { contextTokens } from "./models/capabilities.ts";
 import { recordedAnswer, recordedRequest } from "./models/cassette/request.ts";
@@ -17,6 +17,7 @@ export interface ExportedQuery {
   role?: string;
   contextKeys: string[];
   analysisMode?: true;
+  responseSchema?: JsonObject;
   llmConfig?: LlmConfig;
 }
 
@@ -120,13 +121,14 @@ function stopOf({ run }: RunState, turn: TurnRecord, turns: readonly TurnRecord[
 }
 
 function exportedQuery({ request, role }: RunRecord): ExportedQuery {
-  const { query, context, analysisMode, provider, maxTokens, temperature } = request;
+  const { query, context, analysisMode, provider, maxTokens, temperature, responseSchema } = request;
   const usual = maxTokens === LIMITS.defaultMaxTokens && temperature === undefined;
   return {
     query,
     ...(role !== undefined && { role }),
     contextKeys: Object.keys(context),
     ...(analysisMode && { analysisMode }),
+    ...(responseSchema && { responseSchema }),
     ...(!usual && {
       llmConfig: { provider: namedBy(provider), maxTokens, ...(temperature !== undefined && { temperature }) },
     }),

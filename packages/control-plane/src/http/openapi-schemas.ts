@@ -64,6 +64,13 @@ export function componentSchemas(): Record<string, Schema> {
     contentMediaType: "application/json",
   });
   describe(components, "LocalQueryRequest", "context", { type: "object" });
+  const answerSchema = {
+    type: "object",
+    description:
+      "JSON Schema 2020-12 that the answer meets: an object at the root, at most 65,536 bytes, 200 members and 10 nested objects and arrays, names of at most 64 characters, references of the form #/... only. Unknown keywords are ignored.",
+  };
+  describe(components, "QueryRequest", "responseSchema", answerSchema);
+  describe(components, "LocalQueryRequest", "response_schema", answerSchema);
   describe(components, "LlmConfig", "maxTokens", { default: LIMITS.defaultMaxTokens });
   describe(components, "LocalQueryRequest", "max_tokens", { default: LIMITS.localDefaultMaxTokens });
   describe(components, "LocalQueryRequest", "role", { default: "user" });

@@ -1,4 +1,4 @@
-import type { ControlPlane, ModelProvider } from "@patchbay/control-plane";
+import type { ControlPlane, ModelProvider, ModelRequest } from "@patchbay/control-plane";
 import type { QueryResponse, RunDetail, RunEvent, ThreadDetail } from "@patchbay/protocol";
 import { QueryRefused, type FinishedCall, type FinishedQuery, type TestQuery } from "./finished-query.ts";
 import type { LogLine } from "./log-lines.ts";
@@ -80,7 +80,7 @@ export function createDeskClient({ plane, agentId, apiKey, models, log }: DeskPa
       const asked = await askInTurn(query, model);
       return {
         ...asked,
-        visibleFunctions: asked.requests[0]?.functions.map(({ name }) => name) ?? [],
+        visibleFunctions: visibleTo(asked.requests[0]),
         calls: await callsOf(asked.answer.runId),
         metrics: await (await fetch(`${plane.url}/metrics`)).text(),
       };
@@ -88,9 +88,13 @@ export function createDeskClient({ plane, agentId, apiKey, models, log }: DeskPa
   };
 }
 
-function bodyOf({ query, role, context, threadId, sessionId, analysisMode, llmConfig }: TestQuery): object {
-  const contextJson = context && JSON.stringify(context);
-  return { query, role, contextJson, threadId, sessionId, analysisMode, llmConfig };
+function bodyOf({ context, ...query }: TestQuery): object {
+  return { ...query, contextJson: context && JSON.stringify(context) };
+}
+
+/** The service's own functions: what takes a structured answer is none of them. */
+function visibleTo(request: ModelRequest | undefined): string[] {
+  return request?.functions.filter((one) => one !== request.respond).map(({ name }) => name) ?? [];
 }
 
 function eventsOf(stream: string): RunEvent[] {

@@ -20,6 +20,8 @@ export interface TestQuery {
   threadId?: string;
   sessionId?: string;
   analysisMode?: boolean;
+  /** JSON Schema of the answer, which then has `structured`. */
+  responseSchema?: JsonObject;
   /** Settings of the model; whatever provider it names, the test's model answers. */
   llmConfig?: LlmConfig;
 }
