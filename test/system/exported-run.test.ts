@@ -149,6 +149,26 @@ test("a run with settings of its own is replayed with them", async () => {
   expect(done.answer.response).toBe("Hi.");
 });
 
+test("a run with a structured answer is replayed with its reminder and its correction", async () => {
+  using folder = place();
+  const file = join(folder.path, "run.json");
+  const responseSchema = { type: "object", properties: { total: { type: "number" } }, required: ["total"] };
+  const respond = (total: unknown) => ({ calls: [["respond", { total }] as const] });
+  {
+    const model = scriptedModel(["Twelve.", respond("12"), respond(12)]);
+    await using system = await startSystem({ service: ordersDesk(), model });
+    const { runId } = await system.query("How much?", { responseSchema });
+    writeFileSync(file, JSON.stringify(await exportRun(system.plane.store, runId)));
+  }
+  const { queries } = JSON.parse(readFileSync(file, "utf8")) as ExportedRun;
+  expect(queries).toEqual([{ query: "How much?", contextKeys: [], responseSchema }]);
+
+  const done = await runQuery(ordersDesk(), { query: "How much?", responseSchema, replay: file });
+
+  expect(done.requests).toHaveLength(3);
+  expect(done.answer).toMatchObject({ success: true, structured: { total: 12 } });
+});
+
 test("a run without a model turn, or one that has not ended, cannot be exported", async () => {
   const { promise: asked, resolve: isAsked } = Promise.withResolvers<void>();
   const { promise: released, resolve: release } = Promise.withResolvers<void>();

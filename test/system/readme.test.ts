@@ -8,12 +8,15 @@ import { createRetailStore } from "../../examples/retail-desk/store.ts";
 import { startSystem } from "../support/system.ts";
 
 const run = promisify(execFile);
-const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
+const PAGES = ["README.md", "docs/structured-answers.md"];
 
-/** Each curl of the README with the output that is shown below it. */
-const examples = [...readme.matchAll(/```sh\n(curl [^`]*?)\n```\n\n```(json)?\n([^`]*?(?:`[^`]+`[^`]*?)*?)\n```/g)].map(
-  ([, command = "", json, output = ""]) => ({ command, json: json !== undefined, output }),
-);
+/** Each curl of the pages with the output that is shown below it. */
+const examples = PAGES.flatMap((page) => {
+  const text = readFileSync(new URL(`../../${page}`, import.meta.url), "utf8");
+  return [...text.matchAll(/```sh\n(curl [^`]*?)\n```\n\n```(json)?\n([\s\S]*?)\n```$/gm)].map(
+    ([, command = "", json, output = ""]) => ({ page, command, json: json !== undefined, output }),
+  );
+});
 
 /** Ids and times differ from run to run; everything else must be as shown. */
 function steady(text: string): string {
@@ -29,12 +32,16 @@ beforeAll(async () => {
 afterAll(() => system[Symbol.asyncDispose]());
 
 test("the README shows a curl for each endpoint", () => {
-  const commands = examples.map(({ command }) => command).join("\n");
+  const commands = examples.map(({ page, command }) => (page === "README.md" ? command : "")).join("\n");
   for (const path of ["$AGENT/query ", "$AGENT/query-stream ", "/agent/query-stream "])
     expect(commands).toContain(path);
 });
 
-test.each(examples)("the README's output is true: $command", async ({ command, json, output }) => {
+test("each page has an example", () => {
+  expect(new Set(examples.map(({ page }) => page))).toEqual(new Set(PAGES));
+});
+
+test.each(examples)("the output in $page is true: $command", async ({ command, json, output }) => {
   const env = {
     ...process.env,
     BASE: system.url,

@@ -116,6 +116,15 @@ test("what is not found is null, left out, or the plainest value that the schema
   expect(faults).toEqual([]);
 });
 
+test("a result without members goes by the name of its function", async () => {
+  const id = { type: "string" };
+  const { value } = await valueFor(
+    { type: "object", properties: { order: id, id }, required: ["order"] },
+    { order: "#W7" },
+  );
+  expect(value).toEqual({ order: "#W7" });
+});
+
 test("a schema that never ends comes to an end", async () => {
   const node = { type: "object", properties: { next: { $ref: "#/$defs/node" } }, required: ["next"] };
   const { value } = await valueFor({

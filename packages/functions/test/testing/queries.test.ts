@@ -46,6 +46,19 @@ test("a script may decide each turn by what the model was sent", async () => {
   expect(JSON.parse(done.answer.response)).toMatchObject({ results: [{ callId: "mine", content: "9 to 5" }] });
 });
 
+test("a query can ask for a structured answer, which shows among no functions and calls", async () => {
+  const done = await runQuery(deskService(), {
+    query: "What is order 1?",
+    role: "customer",
+    responseSchema: { type: "object", properties: { gift: { type: "boolean" } }, required: ["gift"] },
+    model: scriptedModel([{ calls: [["respond", { gift: true }]] }]),
+  });
+
+  expect(done.answer).toMatchObject({ success: true, structured: { gift: true } });
+  expect(done.visibleFunctions).toEqual(["get_order", "opening_hours"]);
+  expect(done.calls).toEqual([]);
+});
+
 test("a provider's failure is a part of the query, and one that may pass is asked again", async () => {
   const refused = await runQuery(deskService(), { query: "Hi", model: [{ error: "authentication" }] });
   const mended = await runQuery(deskService(), { query: "Hi", model: [{ error: "overloaded" }, "Hello."] });

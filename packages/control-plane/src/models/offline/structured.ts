@@ -16,6 +16,8 @@ const COUNT = /(?:^|_)(?:count|number_of|how_many|total_(?:number|count))(?:_|$)
 
 interface Filling {
   root: JsonObject;
+  /** Results without members, with the words of their functions: `find_user_id_by_email` returns a user id. */
+  bare: { about: string; value: JsonValue }[];
   text: string;
   query: string;
   left: number;
@@ -29,7 +31,10 @@ export function writeValue(schema: JsonObject, situation: Situation): JsonObject
   const { made, preface, query } = situation.conversation;
   const results = made.flatMap(({ data }) => (data === undefined ? [] : [data])).toReversed();
   const sources = [...results, ...made.map((call) => call.arguments), ...objectsIn(preface)];
-  const filling: Filling = { root: schema, text: writeAnswer(situation), query, left: MOST_STEPS };
+  const bare = made.flatMap(({ name, data }) =>
+    data === undefined || typeof data === "object" ? [] : [{ about: wordsOf(name).split("_by_")[0]!, value: data }],
+  );
+  const filling: Filling = { root: schema, bare, text: writeAnswer(situation), query, left: MOST_STEPS };
   return writeObject(resolveSchema(schema, schema), sources, filling, 0);
 }
 
@@ -60,6 +65,10 @@ function writeMember(
   if (filling.left-- <= 0 || depth > MOST_DEPTH) return notFound();
   const found = find(name, sources, filling, (value) => accepts(raw, value, root));
   if (found !== undefined) return found;
+  const alone = filling.bare.find(
+    ({ about, value }) => `_${about}_`.includes(`_${wordsOf(name)}_`) && accepts(raw, value, root),
+  );
+  if (alone) return alone.value;
   const type = typeOf(schema);
   if (type === "object") {
     const group = find(name, sources, filling, isJsonObject);
