@@ -22,6 +22,9 @@ export const corsOriginOption = () =>
   );
 export const tiersOption = () => option("--tiers <file>", "JSON file with other tiers than the usual ones");
 export const limitsOption = () => option("--limits <file>", "JSON file with limits that replace the defaults");
+export const pricesOption = () =>
+  option("--prices <file>", "JSON file with prices of models that replace the shipped ones or add to them");
+export const orgOption = () => option("--org <id>", "the organisation");
 export const arrivalOption = () =>
   option("--arrival-seconds <seconds>", "how long a query waits for a runtime that was connected in the last minute")
     .argParser((text: string) => parseWithin(text, 0, 3_600, "expected seconds, a whole number from 0 to 3600"))

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { addAccessCommand } from "./commands/access.ts";
 import { addAccountCommands } from "./commands/accounts.ts";
+import { addAgentCommands } from "./commands/agents.ts";
 import { addAuditCommand } from "./commands/audit.ts";
 import { addConnectCommand } from "./commands/connect.ts";
 import { addCredentialCommands } from "./commands/credentials.ts";
@@ -38,6 +39,7 @@ function createProgram(): Command {
   addAccessCommand(program);
   addDoctorCommand(program);
   program.commandsGroup("Administer (straight on the database, also beside a running server):");
+  addAgentCommands(program);
   addAccountCommands(program);
   addCredentialCommands(program);
   addMemberCommands(program);

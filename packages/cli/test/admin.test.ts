@@ -1,26 +1,11 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
-import { runCommand, temporaryFolder } from "./support/command.ts";
+import { administration } from "./support/administration.ts";
+import { runCommand } from "./support/command.ts";
 
 /** Each command is a process of its own, and a busy machine starts few of them a second. */
 vi.setConfig({ testTimeout: 180_000 });
-
-/** Runs administration commands on one data folder and gives what they print as JSON. */
-async function administration() {
-  const folder = await temporaryFolder();
-  const run = (...args: string[]) => runCommand([...args, "--data-dir", folder.path]);
-  return {
-    run,
-    folder: folder.path,
-    async json(...args: string[]): Promise<Record<string, string> & { items: Record<string, unknown>[] }> {
-      const { code, stdout, stderr } = await run(...args, "--json");
-      if (code !== 0) throw new Error(stderr);
-      return JSON.parse(stdout);
-    },
-    [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
-  };
-}
 
 test("an organisation is made in a tier and listed", async () => {
   await using admin = await administration();

@@ -34,7 +34,7 @@ export function requirePrices({ model, fallback }: AgentSettingsChange, prices: 
   const [first] = faults;
   if (first)
     throw new AdminError(
-      `${first.message}. Name another model, or have the operator add its price (PATCHBAY_PRICES).`,
+      `${first.message}. Name another model, or have the operator add its price (--prices).`,
       "model",
       faults,
     );

@@ -70,7 +70,7 @@ test("models without a price are refused where the organisation pays, and prices
     reason: "model",
     message:
       "No price is known for model claude-next, and the agent's organisation pays for its queries. " +
-      "Name another model, or have the operator add its price (PATCHBAY_PRICES).",
+      "Name another model, or have the operator add its price (--prices).",
   });
   await expect(office.admin.updateAgent(agentId, { settings: { fallback } })).rejects.toMatchObject({
     details: [{ path: "settings.fallback.1.model" }],

@@ -1,0 +1,128 @@
+import { AccessChanges, type AgentSettings } from "@patchbay/protocol";
+import type { Command } from "commander";
+import { settingsChange, settingsFields, settingsOptions, type SettingsOptions } from "../agent-settings.ts";
+import { examples, option, orgOption, pricesOption, tiersOption } from "../options.ts";
+import { fields, table } from "../output.ts";
+import { adminCommand, administer, SHOWN_ONCE, type AdminOptions } from "./administer.ts";
+
+interface UpdateOptions extends AdminOptions, SettingsOptions {
+  name?: string;
+  instructions?: string;
+  accessChanges?: AccessChanges;
+}
+
+const instructionsOption = () => option("--instructions <text>", "what the agent is told before every query");
+
+/** `agents`. */
+export function addAgentCommands(program: Command): void {
+  const agents = program.command("agents").description("agents: what queries are asked of");
+  const create = adminCommand(agents, "create <name>", "make an agent, and an API key with it")
+    .addOption(orgOption())
+    .addOption(instructionsOption())
+    .action((name: string, options: AdminOptions & { org?: string; instructions?: string }) => {
+      const { org, instructions } = options;
+      const more = { ...(org !== undefined && { orgId: org }), ...(instructions !== undefined && { instructions }) };
+      return administer(
+        options,
+        (admin) => admin.createAgent(name, more),
+        (made) =>
+          `${fields([
+            ["agent", made.agentId],
+            ["organisation", made.orgId],
+            ["key", made.keyId],
+            ["API key", made.apiKey],
+          ])}\n${SHOWN_ONCE}`,
+        { mayCreate: true },
+      );
+    });
+  examples(create, 'patchbay agents create "Order desk" --instructions "Answer in one sentence."');
+  adminCommand(agents, "list", "list the agents")
+    .addOption(orgOption())
+    .action((options: AdminOptions & { org?: string }) =>
+      administer(
+        options,
+        async (admin) => ({ items: await admin.listAgents(options.org) }),
+        ({ items }) =>
+          table(
+            ["id", "name", "organisation", "model"],
+            items.map((agent) => [agent.agentId, agent.name, agent.orgId, modelOf(agent.settings)]),
+            "No agents yet. Make one with `patchbay agents create NAME`.",
+          ),
+      ),
+    );
+  addUpdate(agents);
+  const accept = adminCommand(agents, "accept-access <agent> <set>", "use a function set that widens access")
+    .addHelpText(
+      "after",
+      "\nSET is the set's hash, or at least 8 characters that it begins with. The newest deployment with this set is confirmed.",
+    )
+    .action((agentId: string, set: string, options: AdminOptions) =>
+      administer(
+        options,
+        (admin) => admin.acceptAccess(agentId, set),
+        ({ deployment, service, manifestHash, widenings }) =>
+          [
+            `Confirmed deployment ${deployment} of ${service} (function set ${manifestHash}).`,
+            ...widenings.map(({ text }) => `  ${text}`),
+          ].join("\n"),
+      ),
+    );
+  examples(accept, "patchbay agents accept-access agt_... 3f9a1c2e");
+  adminCommand(agents, "delete <id>", "delete an agent; its keys and tokens stop working").action(
+    (id: string, options: AdminOptions) =>
+      administer(
+        options,
+        (admin) => admin.deleteAgent(id),
+        ({ agentId }) => `Deleted ${agentId}.`,
+      ),
+  );
+}
+
+function addUpdate(agents: Command): void {
+  const update = adminCommand(agents, "update <id>", "change an agent's settings; `none` clears one")
+    .addOption(option("--name <name>", "the new name"))
+    .addOption(instructionsOption())
+    .addOption(
+      option(
+        "--access-changes <mode>",
+        "functions that widen access are used at once (follow), or after a developer or an owner confirms them (confirm)",
+      ).choices(AccessChanges.options),
+    );
+  for (const one of settingsOptions()) update.addOption(one);
+  update
+    .addOption(tiersOption())
+    .addOption(pricesOption())
+    .action(async (id: string, options: UpdateOptions) => {
+      const { name, instructions, accessChanges } = options;
+      const settings = await settingsChange(options);
+      const change = {
+        ...(name !== undefined && { name }),
+        ...(instructions !== undefined && { instructions }),
+        ...(accessChanges !== undefined && { accessChanges }),
+        ...(settings !== undefined && { settings }),
+      };
+      if (Object.keys(change).length === 0)
+        update.error("error: nothing to change: give --name, --instructions, --access-changes or a setting");
+      return administer(
+        options,
+        (admin) => admin.updateAgent(id, change),
+        (agent) =>
+          fields([
+            ["agent", agent.agentId],
+            ["name", agent.name],
+            ["instructions", agent.instructions],
+            ["access changes", agent.accessChanges],
+            ...settingsFields(agent.settings),
+          ]),
+      );
+    });
+  examples(
+    update,
+    "patchbay agents update agt_... --access-changes confirm",
+    "patchbay agents update agt_... --provider anthropic --model claude-sonnet-5-5 --fallback openai/gpt-6-luna,gemini",
+    "patchbay agents update agt_... --max-cost-run 0.25 --locked model,temperature --steps none",
+  );
+}
+
+const modelOf = ({ provider, model }: AgentSettings): string =>
+  provider === undefined && model === undefined ? "default" : [provider, model].filter(Boolean).join("/");

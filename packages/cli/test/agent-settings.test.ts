@@ -1,0 +1,123 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test, vi } from "vitest";
+import { settingsOptions } from "../src/agent-settings.ts";
+import { administration } from "./support/administration.ts";
+
+/** Each command is a process of its own, and a busy machine starts few of them a second. */
+vi.setConfig({ testTimeout: 180_000 });
+
+test("settings of an agent are set, shown and cleared one by one", async () => {
+  await using admin = await administration();
+  const { agentId = "" } = await admin.json("agents", "create", "Desk");
+  const schema = { type: "object", properties: { total: { type: "number" } }, required: ["total"] };
+  const file = join(admin.folder, "answer.json");
+  await writeFile(file, JSON.stringify(schema));
+  const update = ["agents", "update", agentId];
+
+  const given = [
+    "--provider anthropic --model claude-sonnet-5-5 --temperature 0.2 --max-tokens 2000 --steps 5",
+    "--fallback openai/gpt-6-luna,gemini --max-cost-run 0.25 --history-tokens 20000 --locked model,temperature",
+  ];
+  const set = await admin.json(...update, ...given.join(" ").split(" "), "--response-schema", file);
+
+  const settings = {
+    provider: "anthropic",
+    model: "claude-sonnet-5-5",
+    temperature: 0.2,
+    maxTokens: 2000,
+    steps: 5,
+    fallback: [{ provider: "openai", model: "gpt-6-luna" }, { provider: "gemini" }],
+    maxCostUsd: 0.25,
+    historyTokens: 20_000,
+    responseSchema: schema,
+    locked: ["model", "temperature"],
+  };
+  expect(set).toMatchObject({ agentId, settings });
+  expect((await admin.json("agents", "list")).items).toMatchObject([{ settings }]);
+  expect((await admin.run("agents", "list")).stdout).toContain("anthropic/claude-sonnet-5-5");
+  const shown = (await admin.run(...update, "--steps", "6")).stdout;
+  for (const line of [/^steps +6$/m, /^fallback +openai\/gpt-6-luna, gemini$/m, /^cost of a run +at most 0.25 USD$/m])
+    expect(shown).toMatch(line);
+
+  const flags = [
+    "provider",
+    "temperature",
+    "max-tokens",
+    "steps",
+    "fallback",
+    "max-cost-run",
+    "history-tokens",
+    "locked",
+  ];
+  const cleared = await admin.json(
+    ...update,
+    ...flags.flatMap((flag) => [`--${flag}`, "none"]),
+    "--response-schema",
+    "none",
+  );
+  expect(cleared).toMatchObject({ name: "Desk" });
+  expect(cleared["settings"]).toEqual({ model: "claude-sonnet-5-5" });
+});
+
+test.each([
+  ["--steps", "0", "expected a whole number from 1 to 100, or none"],
+  ["--steps", "2.5", "expected a whole number from 1 to 100, or none"],
+  ["--temperature", "-1", "expected a number from 0 to 2, or none"],
+  ["--max-tokens", "1e3", "expected a whole number from 1 to 1000000, or none"],
+  ["--history-tokens", "999", "expected a whole number from 1000 to 1000000, or none"],
+  ["--provider", "offline", "expected one of anthropic, openai, gemini, or none"],
+  ["--model", "../x", "expected a model name such as gpt-6-luna, or none"],
+  ["--fallback", "openai,mistral/x", "expected up to five of anthropic, openai, gemini"],
+  ["--max-cost-run", "0.0000001", "expected US dollars above 0 with at most six decimals"],
+  ["--max-cost-run", "0", "expected US dollars above 0 with at most six decimals"],
+  ["--locked", "steps", "expected names separated by commas, of model, temperature"],
+])("%s %s is refused with what is expected", (flag, text, expected) => {
+  const option = settingsOptions().find(({ long }) => long === flag);
+
+  expect(() => option?.parseArg?.(text, undefined)).toThrow(expected);
+});
+
+test("an answer schema that cannot be used is refused with the place of its fault, or of the file", async () => {
+  await using admin = await administration();
+  const { agentId = "" } = await admin.json("agents", "create", "Desk");
+  const file = join(admin.folder, "answer.json");
+  await writeFile(file, '{"type":"object","properties":{"total":{"type":"money"}}}');
+
+  const [wrong, missing] = [
+    await admin.run("agents", "update", agentId, "--response-schema", file),
+    await admin.run("agents", "update", agentId, "--response-schema", "/nowhere.json"),
+  ];
+
+  expect(wrong).toMatchObject({ code: 1, stderr: expect.stringContaining("settings.responseSchema.properties.total") });
+  expect(missing).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("--response-schema /nowhere.json cannot be"),
+  });
+  expect((await admin.json("agents", "list")).items).toMatchObject([{ settings: {} }]);
+});
+
+test("the environment's default model is no setting of an agent", async () => {
+  await using admin = await administration({ env: { PATCHBAY_MODEL: "gpt-6-luna", PATCHBAY_PROVIDER: "openai" } });
+  const { agentId = "" } = await admin.json("agents", "create", "Desk");
+
+  expect(await admin.json("agents", "update", agentId, "--name", "Office")).toMatchObject({
+    name: "Office",
+    settings: {},
+  });
+});
+
+test("a model without a price is refused where the organisation pays, unless --prices has one", async () => {
+  await using admin = await administration();
+  const { orgId = "" } = await admin.json("orgs", "create", "Acme", "--tier", "starter");
+  const { agentId = "" } = await admin.json("agents", "create", "Desk", "--org", orgId);
+  const file = join(admin.folder, "prices.json");
+  await writeFile(file, JSON.stringify({ models: { "llama-next": { input: 1, output: 2 } } }));
+
+  const refused = await admin.run("agents", "update", agentId, "--model", "llama-next");
+  const taken = await admin.json("agents", "update", agentId, "--model", "llama-next", "--prices", file);
+
+  expect(refused.code).toBe(1);
+  expect(refused.stderr).toMatch(/No price is known for model llama-next.*--prices/);
+  expect(taken).toMatchObject({ settings: { model: "llama-next" } });
+});
