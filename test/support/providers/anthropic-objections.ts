@@ -25,6 +25,8 @@ export function anthropicObjection({ body, headers }: Incoming, issued: Issued):
   const unknown = unknownMember(body, MEMBERS);
   if (unknown) return `${unknown}: Extra inputs are not permitted`;
   if (typeof body["max_tokens"] !== "number") return "max_tokens: Field required";
+  const breakpoints = JSON.stringify(body).split('"cache_control":').length - 1;
+  if (breakpoints > 4) return `A maximum of 4 blocks with cache_control may be provided. Found ${breakpoints}.`;
   const content = settingsObjection(body, String(headers["anthropic-version"])) ?? toolsObjection(list(body["tools"]));
   return content ?? messagesObjection(list(body["messages"]), issued);
 }
@@ -98,6 +100,8 @@ function messagesObjection(messages: JsonObject[], issued: Issued): string | und
 }
 
 function thinkingObjection(blocks: JsonObject[], at: number, inLoop: boolean, issued: Issued): string | undefined {
+  if (blocks.some((block) => str(block["type"]).endsWith("thinking") && block["cache_control"] !== undefined))
+    return `messages.${at}.content: cache_control is not permitted on thinking blocks`;
   const forged = blocks.find(
     ({ type, thinking, signature }) => type === "thinking" && signature !== signatureOf(str(thinking)),
   );

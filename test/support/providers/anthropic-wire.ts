@@ -15,7 +15,9 @@ export const anthropicWire: WireFormat = {
     for (const result of messages.flatMap(({ results }) => results)) result.name = names.get(result.callId) ?? "";
     return completeSummary({
       model: str(body["model"]),
-      system: typeof body["system"] === "string" ? body["system"] : "",
+      system: list(body["system"])
+        .map(({ text }) => str(text))
+        .join("\n"),
       functions: list(body["tools"]).map((tool) => str(tool["name"])),
       messages,
       toolChoice: isJsonObject(body["tool_choice"]) && body["tool_choice"]["type"] === "none" ? "none" : "auto",

@@ -1,3 +1,4 @@
+export { promptOf } from "./prompt-cache.ts";
 export {
   callThenAnswer,
   scriptFor,

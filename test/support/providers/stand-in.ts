@@ -6,6 +6,7 @@ import { anthropicWire } from "./anthropic-wire.ts";
 import { geminiWire } from "./gemini-wire.ts";
 import { chatWire } from "./openai-chat-wire.ts";
 import { responsesWire } from "./openai-responses-wire.ts";
+import { promptCache } from "./prompt-cache.ts";
 import type { RecordedRequest, Script, ScriptedTurn, Wire } from "./script.ts";
 import type { Incoming, Issued, WireFormat } from "./wire-format.ts";
 
@@ -40,8 +41,14 @@ interface StandInConfig {
   gemini?: { apiKey: string; baseUrl: string };
 }
 
-export async function startStandIn(wire: Wire, script: Script): Promise<StandIn> {
+/** `countsTokens`: the usage that a script leaves open is counted from the requests, with a prompt cache. */
+export async function startStandIn(
+  wire: Wire,
+  script: Script,
+  { countsTokens = false }: { countsTokens?: boolean } = {},
+): Promise<StandIn> {
   const format = FORMATS[wire];
+  const count = countsTokens ? promptCache(wire) : undefined;
   const issued: Issued = new Map();
   const requests: RecordedRequest[] = [];
   const waiting: { count: number; resolve: () => void }[] = [];
@@ -69,7 +76,8 @@ export async function startStandIn(wire: Wire, script: Script): Promise<StandIn>
     if (scripted.delayMs) await sleep(scripted.delayMs, undefined, { ref: false });
     if (scripted.error)
       return sendJson(response, scripted.error.status, format.errorBody(scripted.error), scripted.error.headers);
-    const answer = format.answer(scripted, recorded.summary, issued);
+    const usage = { ...count?.(recorded.summary.model, body), ...scripted.usage };
+    const answer = format.answer({ ...scripted, usage }, recorded.summary, issued);
     const ending = scripted.midStreamError ? [format.errorEvent(scripted.midStreamError)] : answer.terminal;
     const bytes = Buffer.from([...answer.body, ...ending].join(""));
     recorded.answerBytes = bytes.length;

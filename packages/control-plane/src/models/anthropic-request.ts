@@ -11,6 +11,9 @@ export const ANTHROPIC_WIRE = "anthropic";
 /** The last version of the API that takes a temperature, for the models that still do. */
 const VERSION_WITH_TEMPERATURE = "2023-06-01";
 
+/** A prompt is cached up to here. A request has four at most: the one at its top level moves with the last block. */
+const BREAKPOINT = { cache_control: { type: "ephemeral" } };
+
 interface AnthropicMessage {
   role: "user" | "assistant";
   content: JsonObject[];
@@ -30,8 +33,9 @@ export function anthropicRequest(request: ModelRequest): AnthropicRequest {
   const parameters = wireParameters(functions);
   const can = anthropicCapabilities(model);
   const { temperature, warnings } = settleTemperature(request, { takes: can.temperature, max: 1 });
-  const body: JsonObject = { model, max_tokens: maxTokens, stream: true, cache_control: { type: "ephemeral" } };
-  if (system !== "") body["system"] = system;
+  const body: JsonObject = { model, max_tokens: maxTokens, stream: true, ...BREAKPOINT };
+  // With the functions before it, the same for all threads of a role.
+  if (system !== "") body["system"] = [{ type: "text", text: system, ...BREAKPOINT }];
   if (functions.length > 0) {
     body["tools"] = tools(functions, names);
   }
@@ -75,7 +79,9 @@ function tools(functions: readonly ModelFunction[], names: WireNames): JsonObjec
   return list;
 }
 
-function messages({ messages, model }: ModelRequest, names: WireNames, parameters: WireParameters): AnthropicMessage[] {
+function messages(request: ModelRequest, names: WireNames, parameters: WireParameters): AnthropicMessage[] {
+  const { messages, model } = request;
+  const cachedEnds = endsToCache(request);
   const list: AnthropicMessage[] = [];
   const add = (role: AnthropicMessage["role"], content: JsonObject[]) => {
     if (content.length === 0) return;
@@ -84,12 +90,34 @@ function messages({ messages, model }: ModelRequest, names: WireNames, parameter
     if (role === "user" && last?.role === "user") last.content.push(...content);
     else list.push({ role, content });
   };
-  for (const message of messages) {
+  for (const [at, message] of messages.entries()) {
     if (message.role === "user") add("user", textBlocks(userText(message)));
     else if (message.role === "assistant") add("assistant", assistantBlocks(message, model, names, parameters));
     else add("user", message.results.map(resultBlock));
+    if (cachedEnds.has(at)) markEnd(list);
   }
   return list;
+}
+
+/**
+ * Messages whose last block is a breakpoint: the end of the earlier runs, which the thread's next query begins with, and the end
+ * of what an earlier request wrote to the cache. From a breakpoint at most 20 blocks are looked back to find that, and eleven
+ * calls of one turn are 22.
+ */
+function endsToCache({ messages, earlierMessages = 0 }: ModelRequest): Set<number> {
+  const lastTurn = messages.findLastIndex(({ role }) => role === "assistant");
+  const newestRun = messages.slice(0, earlierMessages).findLastIndex(({ role }) => role === "user");
+  const written = (lastTurn > earlierMessages ? lastTurn : newestRun) - 1;
+  return new Set([earlierMessages - 1, written].filter((at) => !hasEcho(messages[at])));
+}
+
+/** Blocks that are echoed must stay as they are. */
+const hasEcho = (message: Message | undefined): boolean => message?.role === "assistant" && message.echo !== undefined;
+
+function markEnd(list: AnthropicMessage[]): void {
+  const message = list.at(-1);
+  const block = message?.content.at(-1);
+  if (message && block) message.content = [...message.content.slice(0, -1), { ...block, ...BREAKPOINT }];
 }
 
 function assistantBlocks(

@@ -3,6 +3,7 @@ import { anthropicRequest } from "../../src/models/anthropic-request.ts";
 import { geminiRequest } from "../../src/models/gemini-request.ts";
 import { chatRequest } from "../../src/models/openai-chat-request.ts";
 import { responsesRequest } from "../../src/models/openai-responses-request.ts";
+import type { Message } from "../../src/ports/model-provider.ts";
 import { asking, ORDER_LOOKUP, PING } from "./drive.ts";
 
 test.each([
@@ -49,7 +50,7 @@ test("results and the text after them are one message for Claude", () => {
   );
 
   expect(body["messages"]).toEqual([
-    { role: "user", content: [{ type: "text", text: "Where is it?" }] },
+    { role: "user", content: [{ type: "text", text: "Where is it?", cache_control: { type: "ephemeral" } }] },
     { role: "assistant", content: [{ type: "tool_use", id: "t1", name: "ping", input: {} }] },
     {
       role: "user",
@@ -79,6 +80,54 @@ test("every turn of a thread carries the same cache key", () => {
   expect(chatRequest(asking("qwen3")).body).not.toHaveProperty("prompt_cache_key");
   expect(anthropicRequest(asking("claude-sonnet-5-5")).body["cache_control"]).toEqual({ type: "ephemeral" });
 });
+
+/** Two earlier queries, then a run with two turns of calls. */
+const EARLIER: Message[] = ["one", "two"].flatMap((name): Message[] => [
+  { role: "user", text: name },
+  { role: "assistant", text: `${name} answered`, calls: [] },
+]);
+const turn = (id: string): Message[] => [
+  {
+    role: "assistant",
+    text: "",
+    calls: [{ id, name: "ping", arguments: "{}" }],
+    echo: {
+      provider: "anthropic",
+      model: "claude-sonnet-5-5",
+      blocks: [
+        { type: "thinking", thinking: id, signature: id },
+        { type: "tool_use", id, name: "ping", input: {} },
+      ],
+    },
+  },
+  { role: "results", results: [{ callId: id, name: "ping", content: `result ${id}`, isError: false }] },
+];
+
+test.each([
+  ["in a new thread", [{ role: "user", text: "now" }], 0, []],
+  ["after the first turn of a run", [{ role: "user", text: "now" }, ...turn("a")], 0, ["now"]],
+  ["after its second turn", [{ role: "user", text: "now" }, ...turn("a"), ...turn("b")], 0, ["result a"]],
+  ["after one query", [...EARLIER.slice(0, 2), { role: "user", text: "now" }], 2, ["one answered"]],
+  ["after two queries", [...EARLIER, { role: "user", text: "now" }], 4, ["one answered", "two answered"]],
+  ["in a run after two queries", [...EARLIER, { role: "user", text: "now" }, ...turn("a")], 4, ["two answered", "now"]],
+] as [string, Message[], number, string[]][])(
+  "Claude caches the system text, the earlier queries and what was sent before, %s",
+  (_, messages, earlierMessages, cached) => {
+    const echoes = JSON.stringify(messages.flatMap((one) => (one.role === "assistant" ? (one.echo ?? []) : [])));
+
+    const { body } = anthropicRequest(asking("claude-sonnet-5-5", { messages, earlierMessages }));
+
+    expect(body).toMatchObject({ cache_control: { type: "ephemeral" } });
+    expect(body["system"]).toEqual([
+      { type: "text", text: "You are the desk of a shop.", cache_control: { type: "ephemeral" } },
+    ]);
+    const blocks = (body["messages"] as { content: Record<string, unknown>[] }[]).flatMap(({ content }) => content);
+    const marked = blocks.filter((block) => "cache_control" in block);
+    expect(marked.map(({ text, content }) => text ?? content)).toEqual(cached);
+    // Opaque blocks go back as they came.
+    expect(JSON.stringify(messages.flatMap((one) => (one.role === "assistant" ? (one.echo ?? []) : [])))).toBe(echoes);
+  },
+);
 
 test("Chat Completions limits tokens by the name that the model takes", () => {
   expect(chatRequest(asking("openai/o4-mini")).body).toMatchObject({ max_completion_tokens: 8192 });
