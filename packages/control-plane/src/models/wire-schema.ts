@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/protocol";
+import { followRef, isJsonObject, type JsonObject, type JsonValue } from "@patchbay/protocol";
 
 const known = new WeakMap<JsonObject, JsonObject>();
 
@@ -73,13 +73,8 @@ function branches(root: JsonObject, list: JsonValue | undefined, left: { branche
 }
 
 function resolve(root: JsonObject, ref: string): JsonObject | undefined {
-  if (!ref.startsWith("#/")) return undefined;
-  let at: JsonValue | undefined = root;
-  for (const step of ref.slice(2).split("/")) {
-    if (!isJsonObject(at)) return undefined;
-    at = at[step.replaceAll("~1", "/").replaceAll("~0", "~")];
-  }
-  return isJsonObject(at) ? at : undefined;
+  const target = ref === "#" ? undefined : followRef(root, ref);
+  return isJsonObject(target) ? target : undefined;
 }
 
 /** One object that each of the choices fits: all their members, required where all require them. */
@@ -87,8 +82,7 @@ function unite(choices: JsonObject[]): JsonObject {
   const properties: JsonObject = {};
   for (const choice of choices) {
     for (const [name, schema] of Object.entries(isJsonObject(choice["properties"]) ? choice["properties"] : {})) {
-      const there = properties[name];
-      properties[name] = there === undefined ? schema : either(there, schema);
+      properties[name] = Object.hasOwn(properties, name) ? either(properties[name]!, schema) : schema;
     }
   }
   const required = choices

@@ -116,3 +116,14 @@ test("what no provider takes at the root is left to the check of the arguments",
 
   expect(wireSchema(schema)).toEqual({ type: "object", properties: { id: text } });
 });
+
+test("members named like those of every object keep their schemas in a choice at the root", () => {
+  const schema = {
+    type: "object",
+    $defs: { toString: { type: "object", properties: { constructor: { type: "string" } }, required: ["constructor"] } },
+    oneOf: [{ $ref: "#/$defs/toString" }, { type: "object", properties: { valueOf: { type: "integer" } } }],
+  };
+
+  expect(wireSchema(schema)["properties"]).toEqual({ constructor: { type: "string" }, valueOf: { type: "integer" } });
+  expect(wireSchema({ type: "object", anyOf: [{ $ref: "#/constructor" }] })["properties"]).toEqual({});
+});
