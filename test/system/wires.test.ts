@@ -135,7 +135,12 @@ test.each(WIRES)("a refusal on the wire %s says why, and is not shown as an answ
 
 test.each(WIRES)("parameters with names that a provider refuses reach their function on the wire %s", async (wire) => {
   const got: unknown[] = [];
-  const inputSchema = { type: "object", properties: { año: { type: "integer" }, $top: { type: "integer" } } };
+  const integer = { type: "integer" };
+  const inputSchema = {
+    type: "object",
+    properties: { año: integer, $top: integer, constructor: { type: "string" }, toString: { type: "string" } },
+    required: ["año"],
+  };
   const service = defineService({
     name: "archive",
     functions: [
@@ -144,28 +149,29 @@ test.each(WIRES)("parameters with names that a provider refuses reach their func
         description: "Searches the archive.",
         input: inputSchema,
         roles: everyone,
+        authorize: ({ input }) => Object.hasOwn(input, "año"),
         handler: (input) => void got.push(input),
       }),
     ],
   });
   // The names as the wire carried them, which is how a model writes them.
-  const script: Script = ({ step }) => {
-    const [year = "", top = ""] = namesOf(standIn.requests.at(-1)!.body);
-    return step === 0 ? { calls: [{ name: "search", arguments: { [year]: 1999, [top]: 5 } }] } : { text: "Done." };
+  const script: Script = ({ query, step }) => {
+    const [year = "", top = "", constructor = "", toString = ""] = namesOf(standIn.requests.at(-1)!.body);
+    const whole = { [year]: 1999, [top]: 5, [constructor]: "Ferrari", [toString]: "x" };
+    const call = { name: "search", arguments: query.includes("by year") ? { [year]: 1999 } : whole };
+    return step === 0 ? { calls: [call] } : { text: "Done." };
   };
   await using standIn = await startStandIn(wire, script);
   await using system = await startSystem({ service, providers: standIn.config });
 
   const first = await system.query("Search the archive");
-  const second = await system.query("Search it once more", { threadId: first.threadId });
+  const second = await system.query("Search it by year", { threadId: first.threadId });
 
   expect(standIn.requests.flatMap((request) => request.refusal ?? [])).toEqual([]);
-  for (const { toolInteractions } of [first, second])
-    expect(toolInteractions).toMatchObject([{ success: true, parameters: { año: 1999, $top: 5 } }]);
-  expect(got).toEqual([
-    { año: 1999, $top: 5 },
-    { año: 1999, $top: 5 },
-  ]);
+  const whole = { año: 1999, $top: 5, constructor: "Ferrari", toString: "x" };
+  expect(first.toolInteractions).toMatchObject([{ success: true, parameters: whole }]);
+  expect(second.toolInteractions).toMatchObject([{ success: true, parameters: { año: 1999 } }]);
+  expect(got).toEqual([whole, { año: 1999 }]);
 });
 
 /** What 20,000 tokens of input and 2,000 of output cost with the default model of each wire, in micro-USD. */

@@ -141,7 +141,8 @@ test("query --stream --json gives a failed run with the calls it made, and exits
     toolCallId: "c1",
     success: false,
     errorMessage: "no",
-    code: "denied",
+    code: "function_failed",
+    parameters: { id: 1, copies: 1 },
   };
   const error = {
     type: "error",
@@ -161,7 +162,13 @@ test("query --stream --json gives a failed run with the calls it made, and exits
     errorMessage: "Run timed out",
     code: "deadline_exceeded",
     toolInteractions: [
-      { toolName: "refund", parameters: { id: 1 }, success: false, errorMessage: "no", code: "denied" },
+      {
+        toolName: "refund",
+        parameters: { id: 1, copies: 1 },
+        success: false,
+        errorMessage: "no",
+        code: "function_failed",
+      },
     ],
   });
 });

@@ -16,6 +16,7 @@ import type { Invocation, InvokeOptions } from "./invocation.ts";
 import { toJson } from "./json.ts";
 import type { Log } from "./log.ts";
 import type { Parse } from "./schema/parser.ts";
+import { argumentsReached } from "./schema/reached.ts";
 
 export interface GateSetup {
   functions: ReadonlyMap<string, FunctionDefinition<never>>;
@@ -90,6 +91,10 @@ const TOO_SLOW = { ok: false, code: "timed_out", message: "The time was over bef
 async function runHandler(passage: Passage, { input, context }: Admitted, signal: AbortSignal): Promise<CallOutcome> {
   const { definition, invocation, role, options, log } = passage;
   if (signal.aborted) return endedEarly(passage, signal.reason);
+  if (options.onReached) {
+    const reached = argumentsReached(definition.manifest, invocation.arguments, input);
+    if (reached !== undefined) options.onReached(reached);
+  }
   passage.begun = true;
   const call = createCallContext({ invocation, role, context, signal, log, onProgress: options.onProgress });
   try {

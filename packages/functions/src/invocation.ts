@@ -24,6 +24,8 @@ export interface InvokeOptions {
   signal: AbortSignal;
   /** Receives what the handler reports while it runs; nothing after the outcome. */
   onProgress?: (data: JsonValue) => void;
+  /** Receives the arguments as the handler gets them, just before it runs, where they are not those that were sent. */
+  onReached?: (input: JsonValue) => void;
   /** Called when the call has ended while its handler still runs; `handler` resolves when the handler has returned. Never rejects. */
   onOverrun?: (handler: Promise<void>) => void;
   log: Log;

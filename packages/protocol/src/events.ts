@@ -13,6 +13,8 @@ export const RunEvent = z.discriminatedUnion("type", [
     type: z.literal("toolResult"),
     toolName: z.string(),
     toolCallId: z.string(),
+    /** The arguments as the handler got them, where they are not those of the `toolCall`. */
+    parameters: json.optional(),
     success: z.boolean(),
     result: json.optional(),
     errorMessage: z.string().optional(),
@@ -64,6 +66,7 @@ export const LocalEvent = z.discriminatedUnion("type", [
     data: z.object({
       id: z.string(),
       name: z.string(),
+      arguments: json.optional(),
       success: z.boolean(),
       result: json.optional(),
       error: z.string().optional(),

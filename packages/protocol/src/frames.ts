@@ -14,6 +14,9 @@ export const LINK_VERSION = 1;
 /** Nesting of a frame: what it carries may be as deep as any body, and stands a few levels down in it. */
 export const FRAME_DEPTH = LIMITS.jsonDepth + 4;
 
+/** The arguments as the handler got them, where they are not those of the call: with defaults, without members that were dropped. */
+const input = json.optional();
+
 /** How one function call ended, as the runtime reports it and the log keeps it. */
 export const CallOutcome = z.discriminatedUnion("ok", [
   z.object({
@@ -21,8 +24,15 @@ export const CallOutcome = z.discriminatedUnion("ok", [
     value: json,
     /** Paths of the members that the role may not see; they were removed before the value left its runtime. */
     redacted: z.array(z.string()).optional(),
+    input,
   }),
-  z.object({ ok: z.literal(false), code: z.enum(CALL_ERROR_CODES), message: z.string(), rule: z.string().optional() }),
+  z.object({
+    ok: z.literal(false),
+    code: z.enum(CALL_ERROR_CODES),
+    message: z.string(),
+    rule: z.string().optional(),
+    input,
+  }),
 ]);
 export type CallOutcome = z.infer<typeof CallOutcome>;
 

@@ -130,8 +130,9 @@ function noteCall(calls: Map<string, ToolCall>, event: Extract<RunEvent, { type:
     calls.set(event.toolCallId, { toolName: event.toolName, parameters: event.parameters, success: false });
     return;
   }
-  const { type: _type, toolCallId, ...outcome } = event;
-  calls.set(toolCallId, { parameters: {}, ...calls.get(toolCallId), ...outcome });
+  const { type: _type, toolCallId, parameters, ...outcome } = event;
+  const known = { parameters: {}, ...calls.get(toolCallId) };
+  calls.set(toolCallId, { ...known, ...outcome, ...(parameters !== undefined && { parameters }) });
 }
 
 function answerOf({ type: _type, ...answer }: Extract<RunEvent, { type: "finalResponse" }>): QueryResponse {

@@ -82,6 +82,14 @@ describe("what events come to", () => {
     ]);
   });
 
+  test("a call shows the arguments as its handler got them, once its result says so", () => {
+    const parameters = { id: "1", copies: 1 };
+    const result: AnyEvent = { type: "toolResult", toolName: "find", toolCallId: "c1", success: true, result: [1] };
+
+    expect(callsOf(told(toolCall, { ...result, parameters }))).toMatchObject([{ parameters }]);
+    expect(callsOf(told(toolCall, result))).toMatchObject([{ parameters: toolCall.parameters }]);
+  });
+
   test("every event is listed; tokens in a row are one entry that holds them all", () => {
     const { entries } = told(
       { type: "responseDelta", content: "a" },

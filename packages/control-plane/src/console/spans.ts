@@ -3,7 +3,7 @@ import type { Span } from "@patchbay/protocol/console";
 import type { RunParts, TimedCall, TimedTurn } from "../ports/console-runs.ts";
 import { PLAN_REQUEST } from "../ports/model-provider.ts";
 import { refusalOf } from "../ports/refusal.ts";
-import { outcomeMembers } from "../run/answer.ts";
+import { outcomeMembers, parametersOf } from "../run/answer.ts";
 import { payloadOf } from "./payload.ts";
 import { whyDenied } from "./why-denied.ts";
 
@@ -144,7 +144,7 @@ export function callSpan(parts: ShownParts, call: TimedCall, manifest: Manifest 
     name: functionName,
     ending: callEnding(parts, call, manifest),
     waitedUntil: firstSentAt(call),
-    input: call.arguments,
+    input: parametersOf(call),
     shownBytes: parts.shownBytes,
     output: outcome?.ok ? outcome.value : undefined,
     attributes: {

@@ -61,6 +61,7 @@ function functionResult(event: Extract<RunEvent, { type: "toolResult" }>): Of<"f
   return {
     id: event.toolCallId,
     name: event.toolName,
+    ...(event.parameters !== undefined && { arguments: event.parameters }),
     success: event.success,
     ...(event.result !== undefined && { result: event.result }),
     ...(event.errorMessage !== undefined && { error: event.errorMessage }),

@@ -87,8 +87,11 @@ function fitting(calls: ToolCall[], roomBytes: number): ToolCall[] {
 const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
 
 function toolCallOf(call: CallRecord): ToolCall {
-  return { toolName: call.functionName, parameters: call.arguments, ...outcomeMembers(call) };
+  return { toolName: call.functionName, parameters: parametersOf(call), ...outcomeMembers(call) };
 }
+
+/** The arguments as the handler got them, as far as the runtime said so; else as the model wrote them. */
+export const parametersOf = ({ arguments: asked, outcome }: CallRecord): JsonValue => outcome?.input ?? asked;
 
 /** The members that tell how a call ended, the same in `toolInteractions` and in `toolResult`. */
 export function outcomeMembers(call: CallRecord): Pick<ToolCall, "success" | "result" | "errorMessage" | "code"> {

@@ -77,15 +77,15 @@ export const isBeyondLimit = ({ code, rule }: Failure): boolean => OWN.has(code)
 
 /** What a runtime answered, as far as the limit of a result and that of the run's results together allow. */
 export function limitResult(state: RunState, outcome: CallOutcome, limits: OperatorLimits): CallOutcome {
-  const believed = outcome.ok ? outcome : believable(outcome);
+  const believed = withoutLargeInput(outcome.ok ? outcome : believable(outcome));
   const sizeBytes = sizeOf(believed);
   // The runtime refuses such a result too; one that does not is not believed.
   if (sizeBytes > LIMITS.resultBytes)
     return { ok: false, code: "result_too_large", message: `The result is larger than ${LIMITS.resultBytes} bytes.` };
-  state.resultBytes += sizeBytes + redactedBytesOf(believed);
+  state.resultBytes += sizeBytes + bytesNextTo(believed);
   if (state.resultBytes <= limits.runResultBytes) return believed;
   // A failure stays what it was: only its text is cut.
-  if (!believed.ok) return { ...believed, message: believed.message.slice(0, SHORT_MESSAGE) };
+  if (!believed.ok) return { ...withoutInput(believed), message: believed.message.slice(0, SHORT_MESSAGE) };
   state.resultBytes = Infinity;
   return {
     ok: false,
@@ -108,7 +108,7 @@ export function storedResultBytes(calls: readonly CallRecord[]): number {
   for (const { outcome } of calls) {
     if (!outcome) continue;
     if (!outcome.ok && outcome.rule === RUN_RESULTS) return Infinity;
-    bytes += sizeOf(outcome) + redactedBytesOf(outcome);
+    bytes += sizeOf(outcome) + bytesNextTo(outcome);
   }
   return bytes;
 }
@@ -116,5 +116,18 @@ export function storedResultBytes(calls: readonly CallRecord[]): number {
 const sizeOf = (outcome: CallOutcome): number =>
   Buffer.byteLength(outcome.ok ? JSON.stringify(outcome.value) : outcome.message + (outcome.rule ?? ""));
 
-const redactedBytesOf = (outcome: CallOutcome): number =>
-  outcome.ok && outcome.redacted ? Buffer.byteLength(JSON.stringify(outcome.redacted)) : 0;
+/** Of what is stored with a result and is not its value. */
+const bytesNextTo = (outcome: CallOutcome): number =>
+  (outcome.ok && outcome.redacted ? bytesOf(outcome.redacted) : 0) + bytesOf(outcome.input);
+
+const bytesOf = (value: unknown): number => (value === undefined ? 0 : Buffer.byteLength(JSON.stringify(value)));
+
+/** The record shows the arguments as the model wrote them where the handler got more than a result may hold. */
+const withoutLargeInput = (outcome: CallOutcome): CallOutcome =>
+  bytesOf(outcome.input) > LIMITS.resultBytes ? withoutInput(outcome) : outcome;
+
+function withoutInput<T extends CallOutcome>(outcome: T): T {
+  const rest = { ...outcome };
+  delete rest.input;
+  return rest;
+}

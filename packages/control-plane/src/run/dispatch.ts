@@ -144,7 +144,15 @@ export function calledEvents(records: readonly CallRecord[]): RunEvent[] {
 }
 
 export function resultEvent(call: CallRecord): RunEvent {
-  return { type: "toolResult", toolName: call.functionName, toolCallId: call.callId, ...outcomeMembers(call) };
+  const { functionName: toolName, callId: toolCallId, outcome } = call;
+  const parameters = outcome?.input;
+  return {
+    type: "toolResult",
+    toolName,
+    toolCallId,
+    ...(parameters !== undefined && { parameters }),
+    ...outcomeMembers(call),
+  };
 }
 
 export interface SettleDeps {

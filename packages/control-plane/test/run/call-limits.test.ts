@@ -276,3 +276,18 @@ test("a run that found no runtime ends so where another replica takes it over", 
   });
   expect(second.model.requests).toEqual([]);
 });
+
+test("arguments as the handler got them count as bytes of results, and beyond a result's limit are not kept", async () => {
+  const input = (bytes: number) =>
+    ({ kind: "outcome", outcome: { ok: true, value: 1, input: "x".repeat(bytes) } }) as const;
+  const sizes = [300_000, 200_000, 200_000];
+  await using system = await desk([numbered("pay", 0, 1), numbered("pay", 1, 2), numbered("pay", 2, 3)], {
+    answer: (order) => input(sizes[(order.arguments as { n: number }).n]!),
+    limits: { runResultBytes: 300_000 },
+  });
+
+  const answer = await system.query("Pay them all");
+
+  expect(codesOf(answer)).toEqual(["ok", "ok", "result_too_large"]);
+  expect(answer.toolInteractions.map(({ parameters }) => JSON.stringify(parameters).length)).toEqual([7, 200_002, 7]);
+});

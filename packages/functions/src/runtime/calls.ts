@@ -125,13 +125,16 @@ export function createCalls(options: {
     const invocation = toInvocation(call);
     if (invocation.timeoutMs === 0) return TIMED_OUT;
     const fields = { function: invocation.functionName, runId: invocation.runId, callId: invocation.callId };
+    let input: JsonValue | undefined;
     try {
-      return await service().invoke(invocation, {
+      const outcome = await service().invoke(invocation, {
         signal: call.abort.signal,
         onProgress: (data) => progress(call, data),
+        onReached: (reached) => void (input = reached),
         onOverrun,
         log,
       });
+      return { ...outcome, ...(input !== undefined && { input }) };
     } catch (error) {
       log.error("a call broke outside its function", { ...fields, error });
       return { ok: false, code: "function_failed", message: "The function failed." };

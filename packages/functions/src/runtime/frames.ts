@@ -29,8 +29,9 @@ export function encodeFrame(frame: RuntimeFrame): string | undefined {
   }
 }
 
-/** A result always has a frame: what cannot be sent becomes a failure that says so. */
+/** A result always has a frame: what cannot be sent becomes a failure that says so. Its input only belongs to the record. */
 export function encodeResult(callId: string, attempt: number, outcome: CallOutcome): string {
+  const { input: _, ...result } = outcome;
   const refusal: CallOutcome = {
     ok: false,
     code: "result_too_large",
@@ -38,6 +39,7 @@ export function encodeResult(callId: string, attempt: number, outcome: CallOutco
   };
   return (
     encodeFrame({ type: "result", callId, attempt, outcome }) ??
+    encodeFrame({ type: "result", callId, attempt, outcome: result }) ??
     JSON.stringify({ type: "result", callId, attempt, outcome: refusal } satisfies RuntimeFrame)
   );
 }

@@ -65,8 +65,9 @@ export function createDeskClient({ plane, agentId, apiKey, models, log }: DeskPa
 
   async function callsOf(runId: string): Promise<FinishedCall[]> {
     const { calls } = await plane.store.runs.checkpoint(runId);
-    return calls.map(({ functionName, arguments: input, outcome }) => {
-      if (!outcome) throw new Error(`The call of ${functionName} has no outcome although its query has ended.`);
+    return calls.map(({ functionName, arguments: asked, outcome: ended }) => {
+      if (!ended) throw new Error(`The call of ${functionName} has no outcome although its query has ended.`);
+      const { input = asked, ...outcome } = ended;
       return { functionName, input, outcome, ...(!outcome.ok && outcome.rule !== undefined && { rule: outcome.rule }) };
     });
   }

@@ -29,7 +29,7 @@ export interface TestQuery {
 /** One call that the model asked for, run or refused. */
 export interface FinishedCall {
   functionName: string;
-  /** The arguments; the raw text where the model wrote no JSON. */
+  /** The arguments as the handler got them, or as the model wrote them where none ran; the raw text where that is not JSON. */
   input: JsonValue;
   outcome: CallOutcome;
   /** Which rule refused it: `roles`, `unknown`, `context`, `input` or `authorize`. */

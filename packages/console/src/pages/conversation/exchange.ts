@@ -74,7 +74,13 @@ function changedBy({ steps, answer, warnings }: Told, event: RunEvent | LiveEven
         steps: changeCall(steps, event.toolCallId, (call) => ({ ...call, progress: [...call.progress, event.data] })),
       };
     case "toolResult":
-      return { steps: changeCall(steps, event.toolCallId, (call) => ({ ...call, outcome: outcomeOf(event) })) };
+      return {
+        steps: changeCall(steps, event.toolCallId, (call) => ({
+          ...call,
+          parameters: event.parameters ?? call.parameters,
+          outcome: outcomeOf(event),
+        })),
+      };
     case "finalResponse": {
       const { executionTimeMs, usage, response } = event;
       const { inputTokens, outputTokens, costUsd } = usage;
