@@ -80,3 +80,25 @@ test("what was written just before the end is there at the next start", async ()
 
   expect(notes.committed()).toEqual(["last"]);
 });
+
+test("a read outside of transactions waits for none of them", async () => {
+  await using notes = await openNotes();
+  await notes.write("before");
+
+  const read = await notes.db.transaction().execute(async (trx) => {
+    await trx.insertInto("notes").values({ text: "open" }).execute();
+    return notes.read();
+  });
+
+  expect(read).toEqual(["before"]);
+});
+
+test("a group is committed once it holds half a megabyte of text", async () => {
+  await using notes = await openNotes();
+  const seen: number[] = [];
+  const large = ["a", "b", "c", "d"].map((letter) => letter.repeat(300_000));
+
+  await Promise.all(large.map((text) => notes.write(text).then(() => seen.push(notes.committed().length))));
+
+  expect(seen).toEqual([2, 2, 4, 4]);
+});

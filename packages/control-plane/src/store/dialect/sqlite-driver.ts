@@ -8,53 +8,25 @@ import {
   type QueryResult,
   type RootOperationNode,
   SelectQueryNode,
-  SqliteAdapter,
-  SqliteDialect,
   UpdateQueryNode,
 } from "kysely";
 import { StoreUnavailable } from "../../ports/run-store.ts";
 import type { EmbeddedDatabase } from "./sqlite-database.ts";
 import { isBusy, translateSqliteError } from "./sqlite-errors.ts";
-import { createTurns } from "./turns.ts";
+import { createTurns, type EndTurn } from "./turns.ts";
 
 const LONGEST_PAUSE_MS = 25;
-/** A group takes in what the event loop brings, for so long at most. */
-const GROUP_MS = 20;
+/** A group takes in what the event loop brings, for so long at most: everything in it waits for its end. */
+const GROUP_MS = 8;
+/** And up to about this size: the whole process waits while the disk takes it. */
+const GROUP_CHARS = 524_288;
 
-/**
- * SQLite for kysely, which waits for a database that another connection has locked without stopping the event loop (SQLite's
- * own waiting would, and for ever where both connections are of this process), and in which what comes side by side shares one
- * commit: the disk takes as long for many as for one.
- */
-export class PatientSqliteDialect extends SqliteDialect {
-  readonly #database: EmbeddedDatabase;
-  readonly #busyTimeoutMs: number;
-
-  constructor(database: EmbeddedDatabase, { busyTimeoutMs }: { busyTimeoutMs: number }) {
-    super({ database });
-    this.#database = database;
-    this.#busyTimeoutMs = busyTimeoutMs;
-  }
-
-  override createDriver(): Driver {
-    return new GroupingSqliteDriver(this.#database, this.#busyTimeoutMs);
-  }
-
-  override createAdapter(): SqliteAdapter {
-    return new TransactionalSqliteAdapter();
-  }
-}
-
-class TransactionalSqliteAdapter extends SqliteAdapter {
-  /** SQLite takes schema changes into a transaction, and its lock keeps two starting processes apart. */
-  override get supportsTransactionalDdl(): boolean {
-    return true;
-  }
-
-  /** The driver gives its one connection in turns, and takes it back while a commit is still on its way. */
-  override get supportsMultipleConnections(): boolean {
-    return true;
-  }
+export interface DriverOptions {
+  busyTimeoutMs: number;
+  /** A second connection to the same file, for reads. A database in memory has none. */
+  reader?: EmbeddedDatabase;
+  /** For whom the caller works: clients take turns. */
+  client(): string;
 }
 
 /** Transactions and single statements inside one of SQLite's transactions: what they did or saw counts once that is on the disk. */
@@ -62,6 +34,8 @@ interface Group {
   /** How many came so far. */
   visits: number;
   readonly beganAt: number;
+  /** Of the text that was written to it so far. */
+  chars: number;
   readonly ended: PromiseWithResolvers<void>;
 }
 
@@ -71,26 +45,30 @@ interface Borrowed extends DatabaseConnection {
   group?: Group | undefined;
   /** True where a rollback must spare what others did in the group before. */
   savepoint: boolean;
-  giveBack(): void;
+  /** Ends its turn at the connection, where it has one. */
+  endTurn?: EndTurn | undefined;
 }
 
-class GroupingSqliteDriver implements Driver {
+export class GroupingSqliteDriver implements Driver {
   readonly #database: EmbeddedDatabase;
-  readonly #busyTimeoutMs: number;
+  readonly #options: DriverOptions;
   readonly #turns = createTurns();
+  /** Borrowed connections, and who waits until all are released. */
+  #borrowed = 0;
+  #released: PromiseWithResolvers<void> | undefined;
   #group: Group | undefined;
 
-  constructor(database: EmbeddedDatabase, busyTimeoutMs: number) {
+  constructor(database: EmbeddedDatabase, options: DriverOptions) {
     this.#database = database;
-    this.#busyTimeoutMs = busyTimeoutMs;
+    this.#options = options;
   }
 
   async init(): Promise<void> {}
 
   async acquireConnection(): Promise<DatabaseConnection> {
+    this.#borrowed++;
     const borrowed: Borrowed = {
       savepoint: false,
-      giveBack: await this.#turns.take(),
       executeQuery: (query) => (borrowed.group ? this.#give(query) : this.#giveAlone(borrowed, query)),
       // oxlint-disable-next-line require-yield -- there is nothing to yield
       async *streamQuery() {
@@ -101,11 +79,13 @@ class GroupingSqliteDriver implements Driver {
   }
 
   async releaseConnection(connection: DatabaseConnection): Promise<void> {
-    (connection as Borrowed).giveBack();
+    giveBack(connection as Borrowed);
+    if (--this.#borrowed === 0) this.#released?.resolve();
   }
 
   async beginTransaction(connection: DatabaseConnection): Promise<void> {
     const borrowed = connection as Borrowed;
+    await this.#takeTurn(borrowed);
     const group = await this.#join();
     // The first one has the whole of SQLite's transaction to itself.
     borrowed.savepoint = group.visits > 1;
@@ -118,7 +98,8 @@ class GroupingSqliteDriver implements Driver {
     const { group, savepoint } = borrowed;
     if (savepoint) this.#run("release member");
     borrowed.group = undefined;
-    borrowed.giveBack();
+    if (group && group === this.#group && group.chars >= GROUP_CHARS) this.#endGroup("commit");
+    giveBack(borrowed);
     await group?.ended.promise;
   }
 
@@ -134,39 +115,52 @@ class GroupingSqliteDriver implements Driver {
   }
 
   async destroy(): Promise<void> {
-    const giveBack = await this.#turns.take();
+    this.#released = Promise.withResolvers();
+    if (this.#borrowed > 0) await this.#released.promise;
+    const endTurn = await this.#turns.takeNext();
     this.#endGroup("commit");
+    // The last connection brings the log into the file.
+    this.#options.reader?.close();
     this.#database.close();
-    giveBack();
+    endTurn();
+  }
+
+  async #takeTurn(borrowed: Borrowed): Promise<void> {
+    borrowed.endTurn ??= await this.#turns.take(this.#options.client());
   }
 
   /** A statement outside of transactions. */
   async #giveAlone<Row>(borrowed: Borrowed, query: CompiledQuery): Promise<QueryResult<Row>> {
-    if (SelectQueryNode.is(query.query)) return this.#look(borrowed, query);
+    const isRead = SelectQueryNode.is(query.query);
+    const { reader } = this.#options;
+    // It sees what was committed, so it waits for no group and for no turn.
+    if (isRead && reader) return this.#execute(reader, query);
+    await this.#takeTurn(borrowed);
+    if (isRead) return this.#look(borrowed, query);
     if (!isWrite(query.query)) {
       this.#endGroup("commit");
       return this.#give(query);
     }
     const group = await this.#join();
     const result = await this.#give<Row>(query);
-    borrowed.giveBack();
+    giveBack(borrowed);
     await group.ended.promise;
     return result;
   }
 
-  /** What a reader saw of a group counts only once that is on the disk. */
+  /** Over the connection that writes, what a reader saw of a group counts only once that is on the disk. */
   async #look<Row>(borrowed: Borrowed, query: CompiledQuery): Promise<QueryResult<Row>> {
     for (;;) {
       const group = this.#group;
       const result = await this.#give<Row>(query);
       if (!group) return result;
       group.visits++;
-      borrowed.giveBack();
+      giveBack(borrowed);
       try {
         await group.ended.promise;
         return result;
       } catch {
-        borrowed.giveBack = await this.#turns.take();
+        await this.#takeTurn(borrowed);
       }
     }
   }
@@ -175,7 +169,7 @@ class GroupingSqliteDriver implements Driver {
   async #join(): Promise<Group> {
     if (!this.#group) {
       await this.#patiently(() => this.#run("begin immediate"));
-      const group = { visits: 0, beganAt: performance.now(), ended: Promise.withResolvers<void>() };
+      const group = { visits: 0, beganAt: performance.now(), chars: 0, ended: Promise.withResolvers<void>() };
       // Perhaps every member takes itself back, and nobody waits for the group.
       group.ended.promise.catch(() => undefined);
       this.#group = group;
@@ -196,11 +190,11 @@ class GroupingSqliteDriver implements Driver {
   }
 
   async #close(group: Group): Promise<void> {
-    const giveBack = await this.#turns.take();
+    const endTurn = await this.#turns.takeNext();
     try {
       if (this.#group === group) this.#endGroup("commit");
     } finally {
-      giveBack();
+      endTurn();
     }
   }
 
@@ -233,18 +227,23 @@ class GroupingSqliteDriver implements Driver {
     this.#database.prepare(statement).run([]);
   }
 
-  async #give<Row>({ sql, parameters }: CompiledQuery): Promise<QueryResult<Row>> {
+  async #give<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
+    if (this.#group) this.#group.chars += charsIn(query.parameters);
     try {
-      return await this.#patiently(() => {
-        const statement = this.#database.prepare(sql);
-        if (statement.reader) return { rows: statement.all(parameters) as Row[] };
-        return { rows: [], numAffectedRows: BigInt(statement.run(parameters).changes) };
-      });
+      return await this.#execute<Row>(this.#database, query);
     } catch (error) {
       // SQLite takes everything back by itself when a disk fails: what others had done in the group is lost with it.
       if (!this.#database.inTransaction) this.#endGroup("commit");
       throw error;
     }
+  }
+
+  async #execute<Row>(database: EmbeddedDatabase, { sql, parameters }: CompiledQuery): Promise<QueryResult<Row>> {
+    return await this.#patiently(() => {
+      const statement = database.prepare(sql);
+      if (statement.reader) return { rows: statement.all(parameters) as Row[] };
+      return { rows: [], numAffectedRows: BigInt(statement.run(parameters).changes) };
+    });
   }
 
   /** A statement that met a lock did nothing, so it may simply be given again. As a rule it meets none, and is done at once. */
@@ -258,7 +257,7 @@ class GroupingSqliteDriver implements Driver {
   }
 
   async #again<T>(execute: () => T): Promise<T> {
-    const giveUpAt = performance.now() + this.#busyTimeoutMs;
+    const giveUpAt = performance.now() + this.#options.busyTimeoutMs;
     for (let pauseMs = 1; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
       await delay(pauseMs);
       try {
@@ -268,6 +267,17 @@ class GroupingSqliteDriver implements Driver {
       }
     }
   }
+}
+
+function giveBack(borrowed: Borrowed): void {
+  borrowed.endTurn?.();
+  borrowed.endTurn = undefined;
+}
+
+function charsIn(parameters: readonly unknown[]): number {
+  let length = 0;
+  for (const value of parameters) if (typeof value === "string") length += value.length;
+  return length;
 }
 
 const isWrite = (node: RootOperationNode): boolean =>

@@ -1,10 +1,11 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { sql } from "kysely";
+import { type Driver, sql, SqliteAdapter, SqliteDialect } from "kysely";
 import type { Clock } from "../../ports/clock.ts";
 import { createPrivateFile } from "./private-file.ts";
-import { adaptSqlite } from "./sqlite-database.ts";
-import { PatientSqliteDialect } from "./sqlite-driver.ts";
+import { adaptSqlite, type EmbeddedDatabase } from "./sqlite-database.ts";
+import { type DriverOptions, GroupingSqliteDriver } from "./sqlite-driver.ts";
 import { translateSqliteError } from "./sqlite-errors.ts";
 import { sqliteReader } from "./sqlite-reader.ts";
 import type { StoreDialect } from "./dialect.ts";
@@ -19,10 +20,17 @@ export function sqliteDialect(
 ): StoreDialect {
   const { clock, busyTimeoutMs = 5000 } = options;
   const database = openDatabase(path);
+  const reader = path === MEMORY ? undefined : new DatabaseSync(path, { readOnly: true, timeout: 0 });
   const now = clock && (() => Math.trunc(clock.now()));
-  if (now) database.function("now_ms", now);
+  if (now) for (const one of [database, reader]) one?.function("now_ms", now);
+  const served = new AsyncLocalStorage<string>();
+  const client = (): string => served.getStore() ?? "";
   return {
-    kysely: new PatientSqliteDialect(adaptSqlite(database), { busyTimeoutMs }),
+    kysely: new PatientSqliteDialect(adaptSqlite(database), {
+      busyTimeoutMs,
+      client,
+      ...(reader && { reader: adaptSqlite(reader) }),
+    }),
     ...(path !== MEMORY && { reads: sqliteReader(path, now) }),
     now: clock ? sql`now_ms()` : sql`cast(unixepoch('subsec') * 1000 as integer)`,
     // There is one writer at a time, so no row needs a lock.
@@ -30,8 +38,44 @@ export function sqliteDialect(
     lockShared: (query) => query,
     indexOf: (text, part) => sql`instr(${text}, ${sql.lit(part)})`,
     retryable: () => false,
-    within: (_orgId, work) => work(),
+    within: (orgId, work) => served.run(orgId, work),
   };
+}
+
+/**
+ * SQLite for kysely, which waits for a database that another connection has locked without stopping the event loop (SQLite's
+ * own waiting would, and for ever where both connections are of this process), and in which what comes side by side shares one
+ * commit: the disk takes as long for many as for one.
+ */
+export class PatientSqliteDialect extends SqliteDialect {
+  readonly #database: EmbeddedDatabase;
+  readonly #options: DriverOptions;
+
+  constructor(database: EmbeddedDatabase, options: DriverOptions) {
+    super({ database });
+    this.#database = database;
+    this.#options = options;
+  }
+
+  override createDriver(): Driver {
+    return new GroupingSqliteDriver(this.#database, this.#options);
+  }
+
+  override createAdapter(): SqliteAdapter {
+    return new TransactionalSqliteAdapter();
+  }
+}
+
+class TransactionalSqliteAdapter extends SqliteAdapter {
+  /** SQLite takes schema changes into a transaction, and its lock keeps two starting processes apart. */
+  override get supportsTransactionalDdl(): boolean {
+    return true;
+  }
+
+  /** The driver gives its one connection in turns, and takes it back while a commit is still on its way. */
+  override get supportsMultipleConnections(): boolean {
+    return true;
+  }
 }
 
 const MEMORY = ":memory:";

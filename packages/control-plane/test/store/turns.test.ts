@@ -1,0 +1,62 @@
+import { setImmediate as nextIteration } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { createTurns } from "../../src/store/dialect/turns.ts";
+
+/** Longer than the slice of a client. */
+function work(): void {
+  const until = performance.now() + 10;
+  while (performance.now() < until);
+}
+
+test("clients take turns, and the callers of one come in order", async () => {
+  const turns = createTurns();
+  const order: string[] = [];
+  const end = await turns.take("a");
+  const asked = ["a1", "a2", "a3", "b1", "b2", "c1"].map(async (caller) => {
+    const endTurn = await turns.take(caller[0]!);
+    order.push(caller);
+    endTurn();
+  });
+
+  end();
+  await Promise.all(asked);
+
+  expect(order).toEqual(["a1", "b1", "c1", "a2", "b2", "a3"]);
+});
+
+test("a client that used its slice waits for the next iteration of the event loop, and others do not", async () => {
+  const turns = createTurns();
+  const order: string[] = [];
+  const end = await turns.take("a");
+  work();
+  const asked = ["a", "b"].map(async (client) => {
+    const endTurn = await turns.take(client);
+    order.push(client);
+    endTurn();
+  });
+  end();
+
+  await asked[1];
+  expect(order).toEqual(["b"]);
+  await nextIteration();
+  await Promise.all(asked);
+  expect(order).toEqual(["b", "a"]);
+});
+
+test("an urgent caller comes before every client", async () => {
+  const turns = createTurns();
+  const order: string[] = [];
+  const end = await turns.take("a");
+  const waits = async (name: string, turn: Promise<() => void>): Promise<void> => {
+    const endTurn = await turn;
+    order.push(name);
+    endTurn();
+  };
+  const asked = [waits("b", turns.take("b")), waits("urgent", turns.takeNext())];
+
+  end();
+  end();
+  await Promise.all(asked);
+
+  expect(order).toEqual(["urgent", "b"]);
+});
