@@ -120,7 +120,8 @@ function columnsOf({ status, result, history, unanswered }: NonNullable<RunCommi
   const text = toJson(history);
   return {
     status,
-    result: result ? toJson(result) : null,
+    // The last event of a run that succeeded holds its calls, which may be megabytes.
+    result: result && status !== "succeeded" ? toJson(result) : null,
     ending: result ? toJson(endingOf(result)) : null,
     history: text,
     historyBytes: Buffer.byteLength(text),

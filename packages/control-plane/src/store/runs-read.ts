@@ -1,3 +1,4 @@
+import type { QueryResponse } from "@patchbay/protocol";
 import type { CallRecord, TurnRecord } from "../ports/records.ts";
 import type { RunHead, RunStore } from "../ports/run-store.ts";
 import { fromJson, present } from "./columns.ts";
@@ -16,7 +17,13 @@ export function runReads(
   return {
     async get(agentId, runId) {
       const [row] = await runById(engine, { agentId, runId });
-      return row && toRunRecord(row);
+      if (!row) return undefined;
+      const run = toRunRecord(row);
+      if (row.status !== "succeeded" || run.result || row.ending === null) return run;
+      const [last] = await eventsAfter(engine, { runId, after: row.last_seq - 1, limit: 1 });
+      if (!last) return run;
+      const { toolInteractions } = JSON.parse(last.body) as Pick<QueryResponse, "toolInteractions">;
+      return { ...run, result: { ...fromJson(row.ending), toolInteractions } };
     },
 
     async facts(agentId, runId) {
@@ -93,7 +100,11 @@ export function runReads(
 }
 
 const runById = statement((p: { agentId: string; runId: string }, { db }) =>
-  db.selectFrom("runs").select(RUN_COLUMNS).where("id", "=", p.runId).where("agent_id", "=", p.agentId),
+  db
+    .selectFrom("runs")
+    .select([...RUN_COLUMNS, "ending"])
+    .where("id", "=", p.runId)
+    .where("agent_id", "=", p.agentId),
 );
 
 const factsById = statement((p: { agentId: string; runId: string }, { db }) =>

@@ -155,7 +155,7 @@ export function runContract(place: MakePlace): void {
     }
 
     expect(await runs.checkpoint(run.runId)).toMatchObject({ lastSeq: 3, turns: [{ step: 0 }, { step: 1 }] });
-    expect(await runs.events(run.runId, 0, 10)).toEqual([event(1), event(2), event(3, "finalResponse")]);
+    expect(await runs.events(run.runId, 0, 10)).toEqual([event(1), event(2), ...last.events!]);
     expect(await accounts.balance(world.orgId)).toBe(850);
     expect(await runs.get(world.agentId, run.runId)).toMatchObject({ status: "succeeded" });
   });

@@ -116,13 +116,19 @@ export function event(seq: number, type = "thought"): StoredEvent {
   return { seq, body: JSON.stringify({ type, content: `no. ${seq}` }) };
 }
 
+/** The last event of a run that ended with this result. */
+export function finalResponse(seq: number, { toolInteractions }: Pick<QueryResponse, "toolInteractions">): StoredEvent {
+  return { seq, body: JSON.stringify({ type: "finalResponse", content: `no. ${seq}`, toolInteractions }) };
+}
+
 /** The commit that ends a run well, next in its log. */
 export function ending(run: Pick<RunRecord, "runId" | "threadId" | "lastSeq">, response = "None."): RunCommit {
+  const result = sampleResult(run, response);
   return {
-    events: [event(run.lastSeq + 1, "finalResponse")],
+    events: [finalResponse(run.lastSeq + 1, result)],
     finish: {
       status: "succeeded",
-      result: sampleResult(run, response),
+      result,
       history: [
         { role: "user", text: "Which orders are late?" },
         { role: "assistant", text: response, calls: [] },
