@@ -7,7 +7,7 @@ import type { Exchange, Handler, HttpDeps } from "./deps.ts";
 import { inLocalWords, toLocalJson } from "./local-events.ts";
 import { parseLocalQuery, parseQuery, type Asked } from "./query-body.ts";
 import { countQuery } from "./rate-limit.ts";
-import { codeOf, json, nameRun } from "./reply.ts";
+import { codeOf, nameRun, text } from "./reply.ts";
 import { hashBody, parseBody, readBody, requireJsonType } from "./request-body.ts";
 import { onPlace, ownerOf, streamRun, waitsForPlace, type StreamView } from "./stream-run.ts";
 
@@ -26,8 +26,8 @@ export function queryRoutes(deps: HttpDeps): Record<"query" | "queryStream" | "l
           const run = begun(await begin(deps, exchange, caller, await receive(deps, exchange, caller)));
           using _reader = runs.attach(run, { cancelWhenGone: cancelsWhenGone(exchange) });
           nameRun(exchange, run);
-          const response = await runs.result(run, { signal: exchange.c.req.raw.signal });
-          if (response) return json(exchange, 200, response);
+          const answer = await runs.resultText(run, { signal: exchange.c.req.raw.signal });
+          if (answer !== undefined) return text(exchange, answer, "application/json");
           throw movedOn();
         }),
       ),

@@ -137,6 +137,8 @@ export interface CallRecord {
   /** Absent where this attempt is the first. */
   earlier?: EarlierAttempt[];
   outcome?: CallOutcome;
+  /** Of the value that it returned, in the process where the result came in. */
+  valueBytes?: number;
 }
 
 /** An entry of the audit log; never holds values of arguments or results. */

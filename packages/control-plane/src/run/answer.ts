@@ -31,10 +31,15 @@ export function answered(
   return { result, event: { type: "finalResponse", ...rest } };
 }
 
-/** The body of endpoint 1 that a run's `finalResponse` stands for, member for member as it was stored. */
-export function answerIn(finalResponse: string): QueryResponse {
-  const { type: _, response, ...rest } = JSON.parse(finalResponse) as Extract<RunEvent, { type: "finalResponse" }>;
-  return { success: true, response, errorMessage: "", ...rest };
+const FINAL_RESPONSE = '{"type":"finalResponse",';
+
+/**
+ * The body of endpoint 1 that a run's `finalResponse` stands for, member for member as it was stored. The text is not parsed: it
+ * may have megabytes, and every other run of the process waits meanwhile.
+ */
+export function answerIn(finalResponse: string): string {
+  if (!finalResponse.startsWith(FINAL_RESPONSE)) throw new Error("this event is no finalResponse");
+  return `{"success":true,"errorMessage":"",${finalResponse.slice(FINAL_RESPONSE.length)}`;
 }
 
 /** The ending of a run that failed; `known` is absent when the run was refused before it began, or nothing is known of it. */
@@ -60,8 +65,8 @@ export function failed(
 
 function common(run: RunRecord, executionTimeMs: number, state: Progress | undefined, roomBytes: number) {
   const warnings = [...(state?.warnings ?? run.request.warnings)];
-  const calls = (state?.calls ?? []).toSorted(inOrderAsked).map(toolCallOf);
-  const toolInteractions = fitting(calls, roomBytes);
+  const calls = (state?.calls ?? []).toSorted(inOrderAsked);
+  const toolInteractions = fitting(calls, roomBytes).map(toolCallOf);
   const leftOut = calls.length - toolInteractions.length + (state?.leftOut ?? 0);
   if (leftOut > 0) warnings.push(`The answer leaves out ${leftOut} calls of the run. Its events list them.`);
   return {
@@ -78,10 +83,17 @@ function common(run: RunRecord, executionTimeMs: number, state: Progress | undef
 const inOrderAsked = (a: CallRecord, b: CallRecord): number => a.step - b.step || a.position - b.position;
 
 /** As many calls as fit: results have their own limit, arguments and refused calls have none. */
-function fitting(calls: ToolCall[], roomBytes: number): ToolCall[] {
+function fitting(calls: CallRecord[], roomBytes: number): CallRecord[] {
   let left = roomBytes;
-  const fitted = calls.findIndex((call) => (left -= bytesOf(call)) < 0);
+  const fitted = calls.findIndex((call) => (left -= shownBytes(call)) < 0);
   return fitted < 0 ? calls : calls.slice(0, fitted);
+}
+
+/** Bytes of a call in the answer. The size of its result is known where the result came in. */
+function shownBytes(call: CallRecord): number {
+  const { outcome, valueBytes } = call;
+  if (!outcome?.ok || valueBytes === undefined) return bytesOf(toolCallOf(call));
+  return valueBytes + bytesOf(toolCallOf({ ...call, outcome: { ...outcome, value: null } }));
 }
 
 const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));

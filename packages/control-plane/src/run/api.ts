@@ -63,8 +63,11 @@ export interface Runs {
    */
   follow(run: RunHandle, options: { after: number; deltas: boolean; signal: AbortSignal }): AsyncIterable<Followed>;
 
-  /** What the run returned, waited for. Undefined when the process drains first: the run goes on elsewhere. */
+  /** Waits for the end of the run. Undefined when the process drains first: the run goes on elsewhere. */
   result(run: RunHandle, options: { signal: AbortSignal }): Promise<QueryResponse | undefined>;
+
+  /** As `result`, in the JSON text of endpoint 1. */
+  resultText(run: RunHandle, options: { signal: AbortSignal }): Promise<string | undefined>;
 
   /** Counts a reader of the run until disposed; when `cancelWhenGone`, the run is cancelled 5 s after its last reader left. */
   attach(run: RunHandle, options: { cancelWhenGone: boolean }): Disposable;

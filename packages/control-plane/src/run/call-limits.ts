@@ -76,23 +76,25 @@ function isCounted({ outcome }: CallRecord): boolean {
 export const isBeyondLimit = ({ code, rule }: Failure): boolean => OWN.has(code) || rule === RUN_RESULTS;
 
 /** What a runtime answered, as far as the limit of a result and that of the run's results together allow. */
-export function limitResult(state: RunState, outcome: CallOutcome, limits: OperatorLimits): CallOutcome {
+export function limitResult(
+  state: RunState,
+  outcome: CallOutcome,
+  limits: OperatorLimits,
+): Pick<CallRecord, "outcome" | "valueBytes"> {
   const believed = withoutLargeInput(outcome.ok ? outcome : believable(outcome));
   const sizeBytes = sizeOf(believed);
   // The runtime refuses such a result too; one that does not is not believed.
   if (sizeBytes > LIMITS.resultBytes)
-    return { ok: false, code: "result_too_large", message: `The result is larger than ${LIMITS.resultBytes} bytes.` };
+    return { outcome: refused("result_too_large", `The result is larger than ${LIMITS.resultBytes} bytes.`) };
   state.resultBytes += sizeBytes + bytesNextTo(believed);
-  if (state.resultBytes <= limits.runResultBytes) return believed;
+  if (state.resultBytes <= limits.runResultBytes)
+    return { outcome: believed, ...(believed.ok && { valueBytes: sizeBytes }) };
   // A failure stays what it was: only its text is cut.
-  if (!believed.ok) return { ...withoutInput(believed), message: believed.message.slice(0, SHORT_MESSAGE) };
+  if (!believed.ok)
+    return { outcome: { ...withoutInput(believed), message: believed.message.slice(0, SHORT_MESSAGE) } };
   state.resultBytes = Infinity;
-  return {
-    ok: false,
-    code: "result_too_large",
-    rule: RUN_RESULTS,
-    message: `The function ran, but the results of this run exceed the limit of ${limits.runResultBytes} bytes. The result was not kept. Answer with the results so far.`,
-  };
+  const message = `The function ran, but the results of this run exceed the limit of ${limits.runResultBytes} bytes. The result was not kept. Answer with the results so far.`;
+  return { outcome: { ok: false, code: "result_too_large", rule: RUN_RESULTS, message } };
 }
 
 /** Without codes and rules that only the control plane gives. */

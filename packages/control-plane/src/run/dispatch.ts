@@ -203,7 +203,7 @@ async function settleOne(
     const delivery = await hand(call, { run, definition, deps, ask, signal });
     ask = false;
     if (delivery.kind === "outcome") {
-      call.outcome = limitResult(state, delivery.outcome, deps.limits);
+      Object.assign(call, limitResult(state, delivery.outcome, deps.limits));
     } else if (delivery.kind === "unknown" && !(definition.idempotent && call.attempt < MAX_ATTEMPTS)) {
       call.outcome = UNKNOWN_OUTCOME;
     } else if (call.attempt >= MAX_OFFERS || (call.attempt >= SURE_OFFERS && state.offeredMs > OFFERS_MS)) {

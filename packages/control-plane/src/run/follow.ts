@@ -98,7 +98,8 @@ function createInbox(after: number) {
   function put(item: Followed): void {
     items.push(item);
     chars += item.body.length;
-    if (chars <= INBOX_CHARS) return;
+    // One event may be larger: all readers of the process share its text, and each would read an own copy from the log.
+    if (chars <= INBOX_CHARS || items.length === 1) return;
     items = [];
     chars = 0;
     mustRead = true;
@@ -111,7 +112,7 @@ function createInbox(after: number) {
     over: false,
     wake,
     receive(beat: Beat): void {
-      if ("upTo" in beat) return beat.upTo > inbox.last ? read() : undefined;
+      if ("upTo" in beat) return beat.upTo > (items.at(-1)?.id ?? inbox.last) ? read() : undefined;
       if ("live" in beat) put({ body: beat.live });
       else for (const { seq, body } of beat.stored) put({ id: seq, body });
       wake();

@@ -54,19 +54,25 @@ export function createRuns(options: { owner: string; bus: Bus }, deps: AcceptDep
     return ends(last) ? last : undefined;
   }
 
+  async function resultText(run: RunHandle, { signal }: { signal: AbortSignal }): Promise<string | undefined> {
+    const last = await lastEvent(run, signal);
+    // It holds all of the answer, so that nothing need be read.
+    if (last !== undefined && succeeds(last)) return answerIn(last);
+    const record = await patiently(() => deps.runs.get(run.agentId, run.runId), { ...deps, signal });
+    if (!record) throw new ServiceError("not_found", "The run was erased with its thread");
+    return last === undefined || !record.result ? undefined : JSON.stringify(record.result);
+  }
+
   return {
     start: accept,
     join,
     // A stream is read from outside of the request that opened it, and as nobody in particular.
     follow: (run, options) => stepwise(log(run, options)),
-    async result(run: RunHandle, { signal }): Promise<QueryResponse | undefined> {
-      const last = await lastEvent(run, signal);
-      // It holds all of the answer, so that nothing need be read.
-      if (last !== undefined && succeeds(last)) return answerIn(last);
-      const record = await patiently(() => deps.runs.get(run.agentId, run.runId), { ...deps, signal });
-      if (!record) throw new ServiceError("not_found", "The run was erased with its thread");
-      return last === undefined ? undefined : record.result;
+    async result(run, options): Promise<QueryResponse | undefined> {
+      const text = await resultText(run, options);
+      return text === undefined ? undefined : (JSON.parse(text) as QueryResponse);
     },
+    resultText,
     attach: readers.attach,
     async find(caller, runId) {
       const run = await seen(caller, runId);

@@ -54,6 +54,19 @@ test("a reader that lags behind megabytes of events still gets each of them once
   expect(seen).toEqual(log.map((event) => event.seq));
 });
 
+test("an event that is larger than an inbox reaches a reader without being read from the log", async () => {
+  const { runs, feed, append, log, reads } = growingLog();
+  using _working = feed.works("r", 0);
+  const options = { after: 0, deltas: true, signal: AbortSignal.timeout(10_000) };
+  const stream = follow(RUN, options, { runs, feed, watch, orDraining });
+  const first = stream.next();
+
+  append({ type: "finalResponse", response: "x".repeat(3_000_000) });
+
+  expect((await first).value).toEqual({ id: 1, body: log[0]!.body });
+  expect(reads()).toBe(0);
+});
+
 test("resuming after any event gives exactly the rest", async () => {
   const { runs, feed, append, log } = growingLog();
   for (const content of ["a", "b", "c"]) append({ type: "thought", content });

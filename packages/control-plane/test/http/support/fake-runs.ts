@@ -95,6 +95,11 @@ export function createFakeRuns(): FakeRuns {
 
     follow: (handle, options) => followRun(fake, runs.get(handle.runId)!, options),
 
+    async resultText(handle, options) {
+      const result = await fake.result(handle, options);
+      return result && JSON.stringify(result);
+    },
+
     async result(handle, { signal }) {
       const run = runs.get(handle.runId)!;
       const aborted = new Promise<never>((_resolve, reject) => {
