@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import type { ProviderSettings } from "@patchbay/control-plane";
 import { MODEL_NAME } from "@patchbay/protocol";
@@ -63,8 +63,6 @@ export function readProviderConfig(
   const model = read("PATCHBAY_MODEL");
   if (model !== undefined && !MODEL_NAME.test(model))
     faults.push("PATCHBAY_MODEL must be a model name of 1 to 200 letters, digits and ._:@/-, such as gpt-6-luna");
-  const pricesFile = read("PATCHBAY_PRICES");
-  const prices = pricesFile === undefined ? undefined : readJsonFile("PATCHBAY_PRICES", pricesFile, faults);
   if (faults.length > 0) throw new CommandFailure(`The environment is wrong: ${faults.join("; ")}.`);
 
   return {
@@ -76,19 +74,9 @@ export function readProviderConfig(
     ...(hasKey(gemini) && { gemini }),
     offline: provider === "offline" || offlineFallback,
     default: { ...(provider !== undefined && { provider }), ...(model !== undefined && { model }) },
-    ...(prices !== undefined && { prices }),
   };
 }
 
 function hasKey<T extends { apiKey?: string }>(account: T): account is T & { apiKey: string } {
   return account.apiKey !== undefined;
-}
-
-function readJsonFile(name: string, file: string, faults: string[]): unknown {
-  try {
-    return JSON.parse(readFileSync(file, "utf8"));
-  } catch (error) {
-    faults.push(`${name} must name a readable JSON file (${reasonOf(error)})`);
-    return undefined;
-  }
 }

@@ -1,8 +1,5 @@
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { expect, test } from "vitest";
 import { readProviderConfig } from "../src/config.ts";
-import { temporaryFolder } from "./support/command.ts";
 
 test("empty values count as unset", () => {
   const env = {
@@ -10,7 +7,6 @@ test("empty values count as unset", () => {
     OPENAI_BASE_URL: " ",
     PATCHBAY_PROVIDER: "",
     PATCHBAY_MODEL: "",
-    PATCHBAY_PRICES: "",
   };
   expect(readProviderConfig(env)).toEqual({ offline: false, default: {} });
 });
@@ -44,19 +40,11 @@ test("the offline model serves when named, and as a fallback only where that is 
   expect(readProviderConfig({}, { offlineFallback: true })).toEqual({ offline: true, default: {} });
 });
 
-test("prices are read from their file", async () => {
-  await using folder = await temporaryFolder();
-  const file = join(folder.path, "prices.json");
-  await writeFile(file, '{"models":{}}');
-  expect(readProviderConfig({ PATCHBAY_PRICES: file }).prices).toEqual({ models: {} });
-});
-
 test("every bad value is named at once", () => {
   const env = {
     PATCHBAY_PROVIDER: "acme",
     OPENAI_API: "telex",
     GEMINI_BASE_URL: "nowhere",
-    PATCHBAY_PRICES: "/no/such.json",
   };
-  expect(() => readProviderConfig(env)).toThrow(/GEMINI_BASE_URL.*OPENAI_API.*PATCHBAY_PROVIDER.*PATCHBAY_PRICES/);
+  expect(() => readProviderConfig(env)).toThrow(/GEMINI_BASE_URL.*OPENAI_API.*PATCHBAY_PROVIDER/);
 });

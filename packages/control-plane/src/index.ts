@@ -9,6 +9,7 @@ export { createLog } from "./log.ts";
 export { recordTo } from "./models/cassette/record.ts";
 export { recordedResults, type RecordedResult } from "./models/cassette/results.ts";
 export { CassetteMiss, replayFrom } from "./models/cassette/replay.ts";
+export { parsePrices, type ModelPrice, type ModelPrices } from "./models/price-file.ts";
 export { createOfflineProvider } from "./models/offline/provider.ts";
 export type { Log, LogFields } from "./ports/log.ts";
 export type {

@@ -3,9 +3,8 @@ import type { Admin, Store } from "@patchbay/control-plane";
 import type { Command } from "commander";
 import { databaseFile, databaseUrl, requireDatabase, type DatabaseOptions } from "../database.ts";
 import { databaseOption, dataDirOption, jsonOption } from "../options.ts";
-import { readJsonFile } from "../json-file.ts";
+import { readPrices, readTiers } from "../option-file.ts";
 import { paint, printJson, say, tell } from "../output.ts";
-import { readTiers } from "../tiers-file.ts";
 
 export interface AdminOptions extends DatabaseOptions {
   tiers?: string;
@@ -38,7 +37,7 @@ export async function administer<T extends object>(
   const isNew = file !== undefined && !existsSync(file);
   const { createAdmin, openStore } = await import("@patchbay/control-plane");
   const tiers = options.tiers === undefined ? undefined : await readTiers(options.tiers);
-  const prices = options.prices === undefined ? undefined : await readJsonFile("--prices", options.prices);
+  const prices = options.prices === undefined ? undefined : await readPrices(options.prices);
   const store = await openStore(databaseUrl(options));
   if (isNew) tell(`Made a new database: ${file}`);
   try {

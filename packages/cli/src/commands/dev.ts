@@ -21,7 +21,9 @@ import {
   jsonOption,
   option,
   portOption,
+  pricesOption,
 } from "../options.ts";
+import { readPrices } from "../option-file.ts";
 import { paintLog, printJson, say, tell } from "../output.ts";
 import { reachable } from "../reachable.ts";
 import { findServiceFile } from "../service-file.ts";
@@ -34,6 +36,7 @@ interface DevOptions {
   dataDir: string;
   corsOrigin?: string[];
   arrivalSeconds: number;
+  prices?: string;
   watch: boolean;
   record?: string;
   replay?: string;
@@ -50,6 +53,7 @@ export function addDevCommand(program: Command): void {
     .addOption(dataDirOption())
     .addOption(corsOriginOption())
     .addOption(arrivalOption())
+    .addOption(pricesOption())
     .addOption(option("--no-watch", "do not reload the functions when files change"))
     .addOption(
       option("--record <file>", "keep what the model answers in a .json file or a folder, for --replay and for tests"),
@@ -101,7 +105,7 @@ async function dev(named: string | undefined, options: DevOptions): Promise<void
 }
 
 async function startPlane(options: DevOptions, observe: Observer): Promise<ControlPlane> {
-  const { host, port, dataDir, arrivalSeconds, corsOrigin: corsOrigins, record, replay } = options;
+  const { host, port, dataDir, arrivalSeconds, corsOrigin: corsOrigins, prices, record, replay } = options;
   requireDatabase({ dataDir }, { mayCreate: true });
   makeDataFolder(dataDir);
   const environment = readEnvironment();
@@ -111,7 +115,7 @@ async function startPlane(options: DevOptions, observe: Observer): Promise<Contr
     database: databaseUrl({ dataDir }),
     host,
     port,
-    providers,
+    providers: { ...providers, ...(prices !== undefined && { prices: await readPrices(prices) }) },
     arrivalMs: arrivalSeconds * 1000,
     ...(record !== undefined && { wrapModel: recordTo(record) }),
     ...(replay !== undefined && { model: replayFrom(replay) }),

@@ -12,8 +12,7 @@ import { fields, printJson, say } from "../output.ts";
 import { describeProvider } from "../provider-words.ts";
 import { drain, shutdownRequested } from "../shutdown.ts";
 import { reachable } from "../reachable.ts";
-import { readLimits } from "../limits-file.ts";
-import { readTiers } from "../tiers-file.ts";
+import { readLimits, readPrices, readTiers } from "../option-file.ts";
 import { growWithWork } from "../young-generation.ts";
 
 interface ServeOptions {
@@ -32,6 +31,7 @@ interface ServeOptions {
   usageDays: number;
   tiers?: string;
   limits?: string;
+  prices?: string;
   metricsPort?: number;
   metricsToken?: string;
   console: boolean;
@@ -65,6 +65,7 @@ export function addServeCommand(program: Command): void {
     )
     .addOption(flags.tiersOption())
     .addOption(flags.limitsOption())
+    .addOption(flags.pricesOption())
     .addOption(
       flags
         .option("--metrics-port <port>", "port for GET /metrics only, 0 picks a free one (default: the public port)")
@@ -95,7 +96,7 @@ async function serve(options: ServeOptions): Promise<void> {
   const providers = readProviderConfig(environment);
   const shutdown = shutdownRequested();
   const { createControlPlane, createLog } = await import("@patchbay/control-plane");
-  const { host, port, corsOrigin: corsOrigins, publicUrl, tiers, limits, metricsPort, metricsToken } = options;
+  const { host, port, corsOrigin: corsOrigins, publicUrl, tiers, limits, prices, metricsPort, metricsToken } = options;
   const log = createLog(logLevel(environment));
   const queries = countOpenQueries();
   requireDatabase(options, { mayCreate: true });
@@ -103,7 +104,7 @@ async function serve(options: ServeOptions): Promise<void> {
     database: databaseUrl(options),
     host,
     port,
-    providers,
+    providers: { ...providers, ...(prices !== undefined && { prices: await readPrices(prices) }) },
     runTimeoutMs: options.runTimeout * 1000,
     arrivalMs: options.arrivalSeconds * 1000,
     trustProxy: options.trustProxy ?? false,

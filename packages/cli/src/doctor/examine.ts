@@ -12,6 +12,7 @@ import {
   checkNats,
   checkNode,
   checkPort,
+  checkPrices,
   checkProviders,
 } from "./local-checks.ts";
 import { checkKey, checkReachable, checkStream, checkUpgrade } from "./remote-checks.ts";
@@ -48,6 +49,7 @@ async function lookHere(file: string | undefined, options: DoctorOptions): Promi
     ...(options.nats === undefined ? [] : [await checkNats(options.nats)]),
     await checkPort(options),
     ...checkProviders(readEnvironment()),
+    ...(await checkPrices(readEnvironment())),
     ...(hasFunctions ? [await checkFile(file)] : []),
   ];
 }

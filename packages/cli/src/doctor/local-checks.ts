@@ -12,6 +12,7 @@ import {
   type DatabaseOptions,
 } from "../database.ts";
 import { reasonOf } from "../failure.ts";
+import { readPrices } from "../option-file.ts";
 import { describeLoadError, findServiceFile, loadService } from "../service-file.ts";
 import { fail, ok, warn, type Finding } from "./check.ts";
 
@@ -154,6 +155,17 @@ export function checkProviders(environment: Environment): Finding[] {
     return [warn("provider", "no key is set: `dev` uses the offline model, `serve` refuses queries", set)];
   } catch (error) {
     return [fail("provider", reasonOf(error), "Mend these variables, or take them out.")];
+  }
+}
+
+/** The operator's prices, where a file of them is set. */
+export async function checkPrices({ PATCHBAY_PRICES: file = "" }: Environment): Promise<Finding[]> {
+  if (file === "") return [];
+  try {
+    const { length } = Object.keys(await readPrices(file));
+    return [ok("prices", `${file} has prices of ${length} models`)];
+  } catch (error) {
+    return [fail("prices", reasonOf(error), "Correct the file, or unset PATCHBAY_PRICES.")];
   }
 }
 

@@ -1,4 +1,5 @@
 import type { AgentSettingsChange } from "@patchbay/protocol";
+import type { ModelPrices } from "../models/price-file.ts";
 import type { Agent, AgentChange, Org, Store } from "../ports/stores.ts";
 import { AdminError, found } from "./admin-error.ts";
 import { parseSettingsChange, requirePrices, settingsChanges } from "./agent-settings.ts";
@@ -48,7 +49,7 @@ export function accountAdmin(
     credentials,
     by,
     prices,
-  }: { tiers: Tiers; credentials: Credentials; by: string | undefined; prices: unknown },
+  }: { tiers: Tiers; credentials: Credentials; by: string | undefined; prices: ModelPrices | undefined },
 ): AccountAdmin {
   const who = by === undefined ? {} : { keyId: by };
 

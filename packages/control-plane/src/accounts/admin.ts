@@ -1,3 +1,4 @@
+import type { ModelPrices } from "../models/price-file.ts";
 import type { Store } from "../ports/stores.ts";
 import { accessAdmin, type AccessAdmin } from "./admin-access.ts";
 import { accountAdmin, type AccountAdmin } from "./admin-accounts.ts";
@@ -23,8 +24,8 @@ export interface AdminOptions {
   tiers?: Tiers;
   /** The member of the console in whose name it is done; the audit log then has the member's id as `keyId`. */
   by?: string;
-  /** Prices beside those that are shipped, as parsed JSON in the form of prices.json. */
-  prices?: unknown;
+  /** Prices of the operator, each in place of the shipped price of its model. */
+  prices?: ModelPrices | undefined;
 }
 
 /** Administers a store, also beside a server that uses it. Each change stands in the audit log. */

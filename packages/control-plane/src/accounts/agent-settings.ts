@@ -5,6 +5,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from "@patchbay/protocol";
+import type { ModelPrices } from "../models/price-file.ts";
 import { createPrices } from "../models/prices.ts";
 import { AdminError } from "./admin-error.ts";
 
@@ -19,8 +20,8 @@ export function parseSettingsChange(change: unknown): AgentSettingsChange {
   throw new AdminError(`These settings cannot be stored. ${faults.map(sentence).join(" ")}`, "value", faults);
 }
 
-/** Refuses models that could not be charged. `prices`: parsed JSON in the form of prices.json. */
-export function requirePrices({ model, fallback }: AgentSettingsChange, prices: unknown): void {
+/** Refuses models that could not be charged. `prices`: those of the operator. */
+export function requirePrices({ model, fallback }: AgentSettingsChange, prices: ModelPrices | undefined): void {
   const named = [
     { path: "settings.model", model },
     ...(fallback ?? []).map(({ model }, index) => ({ path: `settings.fallback.${index}.model`, model })),

@@ -5,6 +5,7 @@ import { createGemini, type GeminiConfig } from "./gemini.ts";
 import { createOpenaiChat } from "./openai-chat.ts";
 import type { OpenaiConfig } from "./openai-config.ts";
 import { createOpenaiResponses } from "./openai-responses.ts";
+import type { ModelPrices } from "./price-file.ts";
 import { createPrices } from "./prices.ts";
 
 export interface ProviderConfig {
@@ -16,8 +17,8 @@ export interface ProviderConfig {
   offline?: ModelProvider;
   /** A provider chosen here wins over the order of keys; the model is that of the default provider. */
   default?: { provider?: string; model?: string };
-  /** Parsed JSON in the form of prices.json. */
-  prices?: unknown;
+  /** Prices of models in USD per million tokens, each in place of the shipped price. */
+  prices?: ModelPrices;
 }
 
 interface Entry {

@@ -1,43 +1,7 @@
-import { z } from "zod";
 import type { TokenUsage } from "../ports/model-provider.ts";
+import { checkPrices, type ModelPrice, type ModelPrices } from "./price-file.ts";
 import shipped from "./prices.json" with { type: "json" };
 
-const dollars = z.number().min(0);
-const rates = {
-  input: dollars,
-  cachedInput: dollars.optional(),
-  /** Of input that the provider writes to its cache. */
-  cacheWriteInput: dollars.optional(),
-  /** Of input that Claude writes to its cache for an hour. */
-  hourCacheWriteInput: dollars.optional(),
-  output: dollars,
-};
-
-/** USD per million tokens, which is micro-USD per token. */
-const ModelPrice = z.object({
-  ...rates,
-  /** For a turn whose whole input is above this many tokens. */
-  above: z.object({ inputTokens: z.int().min(1), ...rates }).optional(),
-  /** From this day on (UTC). */
-  from: z.object({ date: z.iso.date(), ...rates }).optional(),
-});
-
-/** The form of the shipped file; an override has the same, and needs to name only what it changes. */
-const PriceFile = z.object({ models: z.record(z.string(), ModelPrice) });
-
-/** A file of public model prices in litellm's form: USD per token. */
-const LitellmFile = z.record(
-  z.string(),
-  z.looseObject({
-    input_cost_per_token: dollars.optional(),
-    output_cost_per_token: dollars.optional(),
-    cache_read_input_token_cost: dollars.optional(),
-    cache_creation_input_token_cost: dollars.optional(),
-    cache_creation_input_token_cost_above_1hr: dollars.optional(),
-  }),
-);
-
-type ModelPrice = z.infer<typeof ModelPrice>;
 type Rates = Omit<ModelPrice, "above" | "from">;
 
 export interface Prices {
@@ -46,14 +10,12 @@ export interface Prices {
 }
 
 /**
- * The shipped prices with an owner's own on top (parsed JSON of the same form, or litellm's). Throws when that is of neither form.
- * A name has the price of the model that it means: a gateway's prefix (`openai/`, `models/`), `-latest` and a date at the end
+ * The shipped prices with the operator's on top, each in place of the shipped price of its model. Throws when they have faults. A
+ * name has the price of the model that it means: a gateway's prefix (`openai/`, `models/`), `-latest` and a date at the end
  * (`-20251001`, `-2025-04-14`) change nothing.
  */
-export function createPrices(override?: unknown, { now = Date.now }: { now?: () => number } = {}): Prices {
-  const models = new Map(Object.entries(PriceFile.parse(shipped).models));
-  for (const [model, price] of Object.entries(override === undefined ? {} : readOverride(override)))
-    models.set(model, price);
+export function createPrices(own: ModelPrices = {}, { now = Date.now }: { now?: () => number } = {}): Prices {
+  const models = new Map<string, ModelPrice>(Object.entries({ ...shipped.models, ...checkPrices(own) }));
 
   return {
     cost(model, usage) {
@@ -95,28 +57,4 @@ function costOf(rate: Rates, writes: { usual: number; hour: number }, usage: Tok
     output * rate.output;
   // Sums of decimal fractions end a hair above the whole number they mean.
   return Math.ceil(micros - 1e-6);
-}
-
-function readOverride(file: unknown): Record<string, ModelPrice> {
-  const own = PriceFile.safeParse(file);
-  if (own.success) return own.data.models;
-  const litellm = LitellmFile.safeParse(file);
-  if (!litellm.success || "models" in litellm.data)
-    throw new Error(
-      `The price file cannot be read: ${z.prettifyError(own.error)}. It needs the form of the shipped prices.json, ` +
-        `{ "models": { "<model>": { "input": 1, "cachedInput": 0.1, "output": 5 } } }, in USD per million tokens.`,
-    );
-  return Object.fromEntries(
-    Object.entries(litellm.data).flatMap(([name, entry]) => {
-      const { input_cost_per_token: input, output_cost_per_token: output } = entry;
-      if (input === undefined || output === undefined) return [];
-      const price: ModelPrice = { input: input * 1e6, output: output * 1e6 };
-      const { cache_read_input_token_cost: cached, cache_creation_input_token_cost: written } = entry;
-      const hour = entry.cache_creation_input_token_cost_above_1hr;
-      if (cached !== undefined) price.cachedInput = cached * 1e6;
-      if (written !== undefined) price.cacheWriteInput = written * 1e6;
-      if (hour !== undefined) price.hourCacheWriteInput = hour * 1e6;
-      return [[name.slice(name.lastIndexOf("/") + 1), price]];
-    }),
-  );
 }

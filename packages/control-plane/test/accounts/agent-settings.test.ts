@@ -64,7 +64,7 @@ test("models without a price are refused where the organisation pays, and prices
   const { agentId } = await office.admin.createAgent("Clerk", { orgId });
   const sandbox = await office.admin.createAgent("Tester", { orgId: (await office.admin.createOrg("Free")).orgId });
   const fallback = [{ provider: "openai" as const }, { provider: "openai" as const, model: "llama-next" }];
-  const own = createAdmin({ store: office.store, prices: { models: { "llama-next": { input: 1, output: 1 } } } });
+  const own = createAdmin({ store: office.store, prices: { "llama-next": { input: 1, output: 1 } } });
 
   await expect(office.admin.updateAgent(agentId, { settings: { model: "claude-next" } })).rejects.toMatchObject({
     reason: "model",

@@ -74,7 +74,7 @@ test.each([
 });
 
 test("the price file's own entry for a prefixed name wins over the model that it names", () => {
-  const prices = createPrices({ models: { "gateway/gpt-6-luna": { input: 7, output: 7 } } });
+  const prices = createPrices({ "gateway/gpt-6-luna": { input: 7, output: 7 } });
 
   expect(prices.cost("gateway/gpt-6-luna", usage)).toBe(7 * 1100);
 });
@@ -83,34 +83,15 @@ test("a model without a known price has no cost", () => {
   expect(createPrices().cost("llama-4", usage)).toBeUndefined();
 });
 
-test("an owner's file changes what it names and nothing else", () => {
-  const prices = createPrices({
-    models: { "llama-4": { input: 1, output: 2 }, "gpt-6-luna": { input: 5, output: 5 } },
-  });
+test("an operator's prices change what they name and nothing else", () => {
+  const prices = createPrices({ "llama-4": { input: 1, output: 2 }, "gpt-6-luna": { input: 5, output: 5 } });
 
   expect(prices.cost("llama-4", usage)).toBe(1200);
   expect(prices.cost("gpt-6-luna", usage)).toBe(5500);
+  expect(prices.cost("openai/gpt-6-luna-latest", usage)).toBe(5500);
   expect(prices.cost("claude-sonnet-5-5", usage)).toBe(2280);
 });
 
-test("a file in litellm's form is taken too", () => {
-  const prices = createPrices({
-    sample_spec: { mode: "chat" },
-    "groq/llama-4": {
-      input_cost_per_token: 1e-6,
-      output_cost_per_token: 2e-6,
-      cache_read_input_token_cost: 5e-7,
-      cache_creation_input_token_cost: 3e-6,
-      cache_creation_input_token_cost_above_1hr: 4e-6,
-      mode: "chat",
-    },
-  });
-
-  expect(prices.cost("llama-4", usage)).toBe(600 + 200 + 200);
-  const written = { input: 100, cachedInput: 0, cacheWriteInput: 100, hourCacheWriteInput: 50, output: 0 };
-  expect(prices.cost("llama-4", written)).toBe(50 * 3 + 50 * 4);
-});
-
-test("a file in no known form is refused with what it needs", () => {
-  expect(() => createPrices({ models: { x: { input: "cheap" } } })).toThrow("USD per million tokens");
+test("prices of a program are checked too", () => {
+  expect(() => createPrices({ x: { input: "cheap", output: 1 } } as never)).toThrow("Model x, input");
 });

@@ -28,7 +28,7 @@ test("what is held for a turn covers one that writes its whole input to the prov
 });
 
 test("what is held covers a turn that writes nothing, where writes are cheaper than other input", () => {
-  const prices = createPrices({ models: { own: { input: 4, cacheWriteInput: 1, output: 20 } } });
+  const prices = createPrices({ own: { input: 4, cacheWriteInput: 1, output: 20 } });
 
   expect(mostExpensive(pricedAs("own", prices), request)?.micros).toBe(1_100 * 4 + 100 * 20);
 });
