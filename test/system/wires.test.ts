@@ -185,19 +185,18 @@ test.each(WIRES)("a cost cap reached in mid-run ends the run on the wire %s", as
   );
   const service = createRetailDesk(createRetailStore(generateRetailData));
   await using system = await startSystem({ service, providers: standIn.config });
-  const { runs } = system.plane.store;
-  const { start } = runs;
-  const maxCostMicros = TURN_MICROS[wire];
-  runs.start = (run) => start({ ...run, request: { ...run.request, maxCostMicros } });
+  const maxCostUsd = TURN_MICROS[wire] / 1_000_000;
+  const { admin } = system.plane;
+  await admin.updateAgent(system.agentId, { settings: { maxCostUsd } });
 
   const asked = { role: "manager", llmConfig: { provider: providerOf(wire), maxTokens: 1_000 } };
   const answer = await system.query("Look the order up", asked);
-  runs.start = start;
+  await admin.updateAgent(system.agentId, { settings: { maxCostUsd: null } });
   const uncapped = await system.query("And again?", { ...asked, threadId: answer.threadId });
 
   expect(answer).toMatchObject({ success: false, code: "budget_exceeded", response: "" });
   expect(answer.toolInteractions).toMatchObject([{ toolName: "get_order_details", success: true }]);
-  expect(answer.usage.costUsd).toBe(maxCostMicros / 1_000_000);
+  expect(answer.usage.costUsd).toBe(maxCostUsd);
   expect(uncapped).toMatchObject({ success: true, response: "Done." });
   expect(standIn.requests.flatMap((request) => request.refusal ?? [])).toEqual([]);
   expect(standIn.requests).toHaveLength(3);

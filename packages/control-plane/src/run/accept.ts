@@ -10,14 +10,14 @@ import { failed } from "./answer.ts";
 import type { Caller, Query, RunHandle } from "./api.ts";
 import { detailOf, refusedQuery, runEntry } from "./audit.ts";
 import { LEASE_MS, type Executor } from "./executor.ts";
-import { hasPrice, nextHold } from "./hold.ts";
+import { nextHold } from "./hold.ts";
 import { checkQuery, undecided } from "./hooks.ts";
 import { newId } from "./ids.ts";
 import { type Prepared, prepareServices } from "./prepare.ts";
 import { systemText } from "./prompt.ts";
-import { insufficientCredits, RunFailure, sessionNotFound, unpricedModel } from "./run-failure.ts";
+import { insufficientCredits, RunFailure, sessionNotFound } from "./run-failure.ts";
 import { tell, type RunDeps } from "./run-to-end.ts";
-import { fallbackModels, refusedOverrides, settle, type Settled } from "./settings.ts";
+import { fallbackModels, refusedOverrides, settle, type Settled, withoutPrice } from "./settings.ts";
 import { createProgress, createState } from "./state.ts";
 import { respondName } from "./structured.ts";
 import { TRIAL, trialModel } from "./trial.ts";
@@ -86,12 +86,12 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
   ): Promise<Checked> {
     const chosen = query.trial ? trialModel(query.trial) : deps.models.choose(settled.wanted);
     if ("missing" in chosen) throw notConfigured(chosen.missing);
-    if (pays(caller, query) && !hasPrice(chosen)) {
-      const refusal = unpricedModel(chosen.model);
-      if (query.llm?.model === undefined) throw refusal;
-      throw invalid([{ path: "llmConfig.model", message: refusal.message }]);
-    }
-    const fallback = fallbackModels(settled, chosen, { models: deps.models, pays: pays(caller, query) });
+    const needs = { pays: pays(caller, query), capMicros: settled.request.maxCostMicros };
+    const refusal = withoutPrice(chosen, needs);
+    if (refusal && query.llm?.model === undefined) throw refusal;
+    if (refusal) throw invalid([{ path: "llmConfig.model", message: refusal.message }]);
+    const needsPrice = needs.pays || needs.capMicros !== undefined;
+    const fallback = fallbackModels(settled, chosen, { models: deps.models, needsPrice });
     // A service that was asked in vain is not waited for twice.
     const { connected } = early ?? { connected: await connect(caller, query) };
     if (!connected) throw sessionNotFound();

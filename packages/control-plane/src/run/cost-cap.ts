@@ -1,6 +1,6 @@
 import type { ModelRequest } from "../ports/model-provider.ts";
 import { mostExpensive } from "./hold.ts";
-import { RunFailure } from "./run-failure.ts";
+import { RunFailure, uncappableModel, usd } from "./run-failure.ts";
 import { spentMicros } from "./spent.ts";
 import type { RunState } from "./state.ts";
 
@@ -9,11 +9,7 @@ export function keepWithinCap(state: RunState, request: ModelRequest): void {
   const { maxCostMicros: cap } = state.run.request;
   if (cap === undefined) return;
   const next = mostExpensive(state.model, request);
-  if (!next)
-    throw new RunFailure(
-      "model_not_allowed",
-      `No price is known for model ${state.model.model}, so the run cannot keep its cost cap of ${usd(cap)}. Name another model, have the operator add its price (--prices), or remove the cap (maxCostUsd of the agent).`,
-    );
+  if (!next) throw uncappableModel(state.model.model, cap);
   const spent = spentMicros(state);
   if (spent + next.micros <= cap) return;
   throw new RunFailure(
@@ -21,8 +17,5 @@ export function keepWithinCap(state: RunState, request: ModelRequest): void {
     `The next model turn could pass the run's cost cap of ${usd(cap)}, so the run ended before it: ${usd(spent)} is spent, and the turn may cost up to ${usd(next.micros)} (${count(next.inputTokens)} input and ${count(request.maxTokens)} output tokens at most). Raise the cap (maxCostUsd of the agent), or lower maxTokens.`,
   );
 }
-
-/** At least two decimals, and as many of the six as are needed. */
-const usd = (micros: number): string => `$${(micros / 1_000_000).toFixed(6).replace(/0{1,4}$/, "")}`;
 
 const count = (tokens: number): string => tokens.toLocaleString("en-US");

@@ -31,6 +31,15 @@ export const unpricedModel = (model: string): RunFailure =>
     "model_not_allowed",
     `No price is known for model ${model}, so organisations that pay cannot use it. Name another model, or have the operator add its price (--prices).`,
   );
+export const uncappableModel = (model: string, capMicros: number): RunFailure =>
+  new RunFailure(
+    "model_not_allowed",
+    `No price is known for model ${model}, so the run cannot keep its cost cap of ${usd(capMicros)}. Name another model, have the operator add its price (--prices), or remove the cap (maxCostUsd of the agent).`,
+  );
+
+/** At least two decimals, and as many of the six as are needed. */
+export const usd = (micros: number): string => `$${(micros / 1_000_000).toFixed(6).replace(/0{1,4}$/, "")}`;
+
 export const stepLimit = (steps: number): RunFailure =>
   new RunFailure("step_limit", `The model still called functions after ${steps} ${steps === 1 ? "step" : "steps"}`);
 export const timedOut = (): RunFailure => new RunFailure("deadline_exceeded", MESSAGES.deadline_exceeded);

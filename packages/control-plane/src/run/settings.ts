@@ -5,6 +5,7 @@ import type { RunRequest } from "../ports/records.ts";
 import { invalid, type ServiceError } from "../ports/service-error.ts";
 import type { Query } from "./api.ts";
 import { hasPrice } from "./hold.ts";
+import { type RunFailure, uncappableModel, unpricedModel } from "./run-failure.ts";
 
 /** How a run asks its model: as the query says, else as its agent does, else by the service's defaults. */
 export interface Settled {
@@ -89,15 +90,26 @@ const isSame = (one: Choice, other: Choice): boolean =>
 export function fallbackModels(
   { fallback }: Settled,
   chosen: ChosenModel,
-  { models, pays }: { models: ModelCatalog; pays: boolean },
+  { models, needsPrice }: { models: ModelCatalog; needsPrice: boolean },
 ): { models: NonNullable<RunRequest["fallback"]>; warnings: string[] } {
   const usable: ChosenModel[] = [];
   const warnings: string[] = [];
   for (const { provider, model } of fallback) {
     const one = models.choose({ provider, ...(model !== undefined && { model }) });
     if ("missing" in one) warnings.push(`Fallback provider ${one.missing} is not configured and was left out`);
-    else if (pays && !hasPrice(one)) warnings.push(`Fallback model ${one.model} has no known price and was left out`);
+    else if (needsPrice && !hasPrice(one))
+      warnings.push(`Fallback model ${one.model} has no known price and was left out`);
     else if (![chosen, ...usable].some((known) => isSame(known, one))) usable.push(one);
   }
   return { models: usable.map(({ provider, model }) => ({ provider: provider.name, model })), warnings };
+}
+
+/** The refusal of a model without a price, where its turns are charged or counted against a cost cap. */
+export function withoutPrice(
+  chosen: ChosenModel,
+  { pays, capMicros }: { pays: boolean; capMicros: number | undefined },
+): RunFailure | undefined {
+  if (hasPrice(chosen)) return undefined;
+  if (pays) return unpricedModel(chosen.model);
+  return capMicros === undefined ? undefined : uncappableModel(chosen.model, capMicros);
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { ChosenModel, ModelCatalog } from "../../src/ports/model-provider.ts";
+import type { ChosenModel, ModelCatalog, TokenUsage } from "../../src/ports/model-provider.ts";
 import type { Query } from "../../src/run/api.ts";
 import { openStore } from "../../src/store/open.ts";
 import { startCore } from "./core.ts";
@@ -20,8 +20,7 @@ async function capped(maxCostMicros: number, turns: ScriptedTurn[], price: { kno
   const unpriced: ModelCatalog = { choose: () => ({ ...(catalog.choose() as ChosenModel), cost: () => undefined }) };
   const { gateway } = fakeGateway(manifestOf({ open: "everyone" }), () => ok("found"));
   const core = await startCore({ models: price.known ? catalog : unpriced, gateway });
-  const { start } = core.store.runs;
-  core.store.runs.start = (run) => start({ ...run, request: { ...run.request, maxCostMicros } });
+  await core.store.accounts.updateAgent("agt_1", { settings: { maxCostUsd: maxCostMicros / 1_000_000 } });
   const ask = (more: Partial<Query> = {}) => core.query("Look it up", { maxTokens: 500, ...more });
   return { ask, requests, core, [Symbol.asyncDispose]: () => core[Symbol.asyncDispose]() };
 }
@@ -76,7 +75,10 @@ test("an attempt that does not count is spent, and is not repeated beyond the ca
   expect(system.requests).toHaveLength(1);
 });
 
-test("what an earlier owner of the run spent counts", async () => {
+test.each([
+  ["what an earlier owner of the run spent counts", ({ output }: TokenUsage) => output * 4, "budget_exceeded"],
+  ["a run whose model lost its price ends", () => undefined, "model_not_allowed"],
+])("%s", async (_name, cost, code) => {
   await using store = await openedStore();
   const asked = Promise.withResolvers<void>();
   const first = scriptedModel((_, index) => {
@@ -86,19 +88,18 @@ test("what an earlier owner of the run spent counts", async () => {
   });
   const { gateway } = fakeGateway(manifestOf({ open: "everyone" }), () => ok("found"));
   await using owner = await startCore({ models: first.catalog, gateway, store });
-  const { start } = store.runs;
-  store.runs.start = (run) => start({ ...run, request: { ...run.request, maxCostMicros: 2_500 } });
+  await store.accounts.updateAgent("agt_1", { settings: { maxCostUsd: 0.0025 } });
   const run = await owner.runs.start(owner.caller, { query: "Look it up", analysisMode: false, maxTokens: 500 });
   await asked.promise;
   await owner.runs.drain(0);
 
-  // The same turn costs more with the prices of the next owner.
+  // The next owner has other prices.
   const next = scriptedModel([DONE]);
-  const dearer = { ...(next.catalog.choose() as ChosenModel), cost: ({ output }: { output: number }) => output * 4 };
-  await using heir = await startCore({ models: { choose: () => dearer }, gateway, store, owner: "replica-2" });
+  const model = { ...(next.catalog.choose() as ChosenModel), cost };
+  await using heir = await startCore({ models: { choose: () => model }, gateway, store, owner: "replica-2" });
   const result = await heir.runs.result(run, { signal: AbortSignal.timeout(5_000) });
 
-  expect(result).toMatchObject({ code: "budget_exceeded", usage: { costUsd: 0.0012 } });
+  expect(result).toMatchObject({ code, usage: { costUsd: 0.0012 } });
   expect(next.requests).toEqual([]);
 });
 
@@ -112,4 +113,13 @@ test("a model without a price is refused where a run has a cost cap", async () =
     "No price is known for model scripted-1, so the run cannot keep its cost cap of $1.00. Name another model, have the operator add its price (--prices), or remove the cap (maxCostUsd of the agent).",
   );
   expect(system.requests).toEqual([]);
+});
+
+test("a query that names a model without a price is refused with 400 where a run has a cost cap", async () => {
+  await using system = await capped(1_000_000, [DONE], { known: false });
+
+  await expect(system.ask({ llm: { provider: "gemini", model: "gemini-next" } })).rejects.toMatchObject({
+    code: "model_not_allowed",
+    details: [{ path: "llmConfig.model" }],
+  });
 });

@@ -163,15 +163,17 @@ describe("fallback models", () => {
     ]);
   });
 
-  test("without a price are left out with a warning where the organisation pays", async () => {
+  test("without a price are left out with a warning where the organisation pays or the run has a cost cap", async () => {
     const settings: AgentSettings = { fallback: [{ provider: "openai", model: "gpt-free" }, { provider: "openai" }] };
     await using paying = await start(settings, { tier: "starter" });
+    await using capped = await start({ ...settings, maxCostUsd: 1 });
     await using sandbox = await start(settings);
 
-    expect(await paying.asked()).toMatchObject({
-      fallback: [{ provider: "openai", model: "gpt-1" }],
-      warnings: ["Fallback model gpt-free has no known price and was left out"],
-    });
+    for (const core of [paying, capped])
+      expect(await core.asked()).toMatchObject({
+        fallback: [{ provider: "openai", model: "gpt-1" }],
+        warnings: ["Fallback model gpt-free has no known price and was left out"],
+      });
     expect((await sandbox.asked()).fallback).toHaveLength(2);
   });
 });
