@@ -86,6 +86,35 @@ test("what cannot be made up is said instead of being passed over", async () => 
   ]);
 });
 
+test("a function whose authorize lets no tried call of a role through is in the notes, unless a case of that role says so", async () => {
+  const conditional = (name: string, cases?: Record<string, { input: { id: string }; roles: string[] }>) =>
+    defineFunction({
+      name,
+      description: "Reads a booking.",
+      input: z.object({ id: z.string() }),
+      roles: ["agent", "customer"],
+      authorize: ({ role, input }) => role === "agent" || input.id === "B-1",
+      ...(cases && { cases }),
+      handler: () => 1,
+    });
+  const service = defineService({
+    name: "airline",
+    functions: [
+      conditional("without_cases"),
+      conditional("permitted", { own: { input: { id: "B-1" }, roles: ["customer"] } }),
+      conditional("refused", { foreign: { input: { id: "B-2" }, roles: ["customer"] } }),
+      conditional("other_role", { any: { input: { id: "B-2" }, roles: ["agent"] } }),
+    ],
+  });
+
+  const { notes, findings } = await runEscalationSuite(service);
+
+  expect(findings).toEqual([]);
+  const untried = (name: string) =>
+    `${name}: authorize refused each call under customer, so no attack reached its handler and its results. Declare a case that this role may make.`;
+  expect(notes.toSorted()).toEqual([untried("other_role"), untried("without_cases")]);
+});
+
 test("a service that takes no empty context needs one that queries may have", async () => {
   const service = defineService({
     name: "tenants",
