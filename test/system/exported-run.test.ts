@@ -124,6 +124,39 @@ test("a replay on the test's own data passes while the functions give what they 
   await expect(replayConversation({ replay: file })).rejects.toThrow(/message 3 \(results of get_order/);
 });
 
+test.each([
+  ["whole while it fits", {}],
+  ["from where its model was sent it", { historyTokens: 1_000 }],
+])("a long thread is exported %s, and replayed", async (_, settings) => {
+  using folder = place();
+  const file = join(folder.path, "run.json");
+  const ask = (i: number): string => `Question ${i} ${"?".repeat(100)}`;
+  let count = 25;
+  {
+    let asked = 0;
+    await using system = await startSystem({ service: ordersDesk(), model: scriptedModel(() => `Answer ${asked++}`) });
+    await system.plane.admin.updateAgent(system.agentId, { settings });
+    const { threadId } = await system.query(ask(0));
+    for (let i = 1; i < 24; i++) await system.query(ask(i), { threadId });
+    const { runId, warnings = [] } = await system.query(ask(24), { threadId });
+    const [, sent] = /newest (\d+) earlier queries/.exec(warnings.join()) ?? [];
+    expect(sent === undefined).toBe(!("historyTokens" in settings));
+    if (sent !== undefined) count = Number(sent) + 1;
+    await system.query("And afterwards", { threadId });
+    writeFileSync(file, JSON.stringify(await exportRun(system.plane.store, runId)));
+  }
+  const { queries } = JSON.parse(readFileSync(file, "utf8")) as ExportedRun;
+  expect(queries.map(({ query }) => query)).toEqual(Array.from({ length: count }, (_, i) => ask(25 - count + i)));
+
+  await using desk = await startTestDesk(ordersDesk(), { replay: file });
+  let threadId: string | undefined;
+  for (const [at, { query }] of queries.entries()) {
+    const { answer } = await desk.query({ query, ...(threadId !== undefined && { threadId }) });
+    expect(answer.response).toBe(`Answer ${25 - count + at}`);
+    ({ threadId } = answer);
+  }
+});
+
 test("a run with settings of its own is replayed with them", async () => {
   using folder = place();
   const file = join(folder.path, "run.json");

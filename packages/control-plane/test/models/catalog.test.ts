@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
+import { contextTokens } from "../../src/models/capabilities.ts";
 import { createModelCatalog } from "../../src/models/catalog.ts";
+import prices from "../../src/models/prices.json" with { type: "json" };
 import type { ChosenModel, ModelProvider } from "../../src/ports/model-provider.ts";
 
 const apiKey = "key";
@@ -84,4 +86,34 @@ test("a run that began offline goes on offline", () => {
     "offline",
     "offline",
   ]);
+});
+
+test("the context window of every model with a price is known", () => {
+  const unknown = Object.keys(prices.models).filter((model) => contextTokens(model) === undefined);
+
+  expect(unknown).toEqual([]);
+});
+
+test.each([
+  ["claude-sonnet-5-5", 1_000_000],
+  ["claude-opus-4-1-20250805", 200_000],
+  ["claude-sonnet-4-20250514", 200_000],
+  ["claude-sonnet-4-6", 1_000_000],
+  ["anthropic/claude-haiku-4-5", 200_000],
+  ["gpt-6.1-terra", 1_000_000],
+  ["gpt-5.4-mini", 400_000],
+  ["gpt-5.5-pro", 1_000_000],
+  ["gpt-5.3", 128_000],
+  ["gpt-5.3-codex", 400_000],
+  ["gpt-4.1-mini", 1_000_000],
+  ["gpt-4o-2024-05-13", 128_000],
+  ["gpt-4-turbo", 128_000],
+  ["gpt-4-0613", 8_192],
+  ["o3-mini", 200_000],
+  ["models/gemini-3.8-flash", 1_000_000],
+  ["qwen3", undefined],
+])("the context window of %s", (model, tokens) => {
+  const catalog = createModelCatalog({ anthropic: { apiKey } });
+
+  expect(catalog.choose({ model })).toMatchObject({ contextTokens: tokens });
 });

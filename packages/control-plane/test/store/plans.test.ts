@@ -8,6 +8,7 @@ import { postgresDialect } from "../../src/store/dialect/postgres.ts";
 import { sqliteDialect } from "../../src/store/dialect/sqlite.ts";
 import { toCursor } from "../../src/store/page-cursor.ts";
 import { NO_FILES } from "../../src/store/database-files.ts";
+import { runReads } from "../../src/store/runs-read.ts";
 import type { Engine, Schema } from "../../src/store/schema.ts";
 import { sweep } from "../../src/store/sweep/sweep.ts";
 import { threadStore } from "../../src/store/threads.ts";
@@ -110,6 +111,17 @@ for (const [name, { open, unbounded }] of Object.entries(ENGINES))
 
       expect(plans.join("\n")).toMatch(/thread_roles_by_update/);
       expect(bounded(plans)).toEqual([]);
+    });
+
+    test("the history of a thread is found by an index, and so are its texts", async () => {
+      await using planned = await open();
+      const { history } = runReads(planned.engine);
+      const scope = { role: "clerk", subject: '[["crm","42"]]', maxBytes: 1_000 };
+      const ofRun = await planned.plansOf(() => history("thr_1", { ...scope, before: "run_9" }));
+
+      expect(ofRun).toHaveLength(1);
+      expect(bounded(ofRun)).toEqual([]);
+      expect(bounded(await planned.plansOf(() => history("thr_1", scope)))).toEqual([]);
     });
 
     test("a search of the audit log begins at its newest entries, and reads no further than so many", async () => {
