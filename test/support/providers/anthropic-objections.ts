@@ -27,8 +27,12 @@ export function anthropicObjection({ body, headers }: Incoming, issued: Issued):
   if (typeof body["max_tokens"] !== "number") return "max_tokens: Field required";
   const breakpoints = JSON.stringify(body).split('"cache_control":').length - 1;
   if (breakpoints > 4) return `A maximum of 4 blocks with cache_control may be provided. Found ${breakpoints}.`;
+  const { thinking = null } = body;
   const content = settingsObjection(body, String(headers["anthropic-version"])) ?? toolsObjection(list(body["tools"]));
-  return content ?? messagesObjection(list(body["messages"]), issued);
+  return (
+    content ??
+    messagesObjection(list(body["messages"]), issued, isJsonObject(thinking) && thinking["type"] === "enabled")
+  );
 }
 
 function settingsObjection(body: JsonObject, version: string): string | undefined {
@@ -76,7 +80,7 @@ function toolsObjection(tools: JsonObject[]): string | undefined {
   return undefined;
 }
 
-function messagesObjection(messages: JsonObject[], issued: Issued): string | undefined {
+function messagesObjection(messages: JsonObject[], issued: Issued, thinks: boolean): string | undefined {
   if (messages[0]?.["role"] !== "user") return "messages: first message must use the user role";
   const last = messages.at(-1);
   if (last?.["role"] === "assistant" && !list(last["content"]).some(({ type }) => type === "server_tool_use"))
@@ -84,6 +88,9 @@ function messagesObjection(messages: JsonObject[], issued: Issued): string | und
   const loop = messages.findLastIndex(
     ({ role, content }) => role === "user" && !list(content).some(({ type }) => type === "tool_result"),
   );
+  const begins = list(messages[loop + 1]?.["content"])[0]?.["type"] ?? "thinking";
+  if (thinks && begins !== "thinking" && begins !== "redacted_thinking")
+    return `messages.${loop + 1}.content.0.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`${str(begins)}\`.`;
   for (const [at, { role, content }] of messages.entries()) {
     const blocks = list(content);
     if (blocks.length === 0) return `messages.${at}: all messages must have non-empty content`;
@@ -108,6 +115,8 @@ function thinkingObjection(blocks: JsonObject[], at: number, inLoop: boolean, is
   if (forged) return `messages.${at}.content: Invalid \`signature\` in \`thinking\` block`;
   const use = blocks.find(({ type }) => type === "tool_use");
   const original = use && issued.get(str(use["id"]));
+  if (inLoop && use && !original && blocks.some(({ type }) => type === "thinking"))
+    return `messages.${at}.content: Invalid \`signature\` in \`thinking\` block`;
   if (inLoop && original?.includes('"type":"thinking"') && original !== JSON.stringify(blocks))
     return `messages.${at}.content: \`thinking\` or \`redacted_thinking\` blocks in the latest assistant message cannot be modified`;
   return undefined;

@@ -3,6 +3,7 @@ export {
   callThenAnswer,
   scriptFor,
   WIRES,
+  type RequestSummary,
   type Script,
   type ScriptedError,
   type ScriptedTurn,

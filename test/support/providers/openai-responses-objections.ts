@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "@patchbay/protocol";
+import type { JsonObject } from "@patchbay/protocol";
 import { argumentsFault, functionsFault, REASONING } from "./openai-faults.ts";
 import { list, unknownMember, type Incoming, type Issued, str } from "./wire-format.ts";
 
@@ -54,8 +54,8 @@ function inputFault(items: JsonObject[], issued: Issued): string | undefined {
       const next = items[at + 1];
       if (!next || (next["type"] !== "function_call" && next["role"] !== "assistant" && next["type"] !== "reasoning"))
         return `Item '${str(item["id"])}' of type 'reasoning' was provided without its required following item.`;
-      if (item["encrypted_content"] === "partial" || !isJsonObject(item))
-        return "The encrypted content could not be verified.";
+      const known = at < loop || issued.values().some((reasoning) => reasoning === JSON.stringify(item));
+      if (item["encrypted_content"] === "partial" || !known) return "The encrypted content could not be verified.";
     }
   }
   return undefined;

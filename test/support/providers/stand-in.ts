@@ -7,7 +7,7 @@ import { geminiWire } from "./gemini-wire.ts";
 import { chatWire } from "./openai-chat-wire.ts";
 import { responsesWire } from "./openai-responses-wire.ts";
 import { promptCache } from "./prompt-cache.ts";
-import type { RecordedRequest, Script, ScriptedTurn, Wire } from "./script.ts";
+import type { RecordedRequest, RequestSummary, Script, ScriptedTurn, Wire } from "./script.ts";
 import type { Incoming, Issued, WireFormat } from "./wire-format.ts";
 
 const FORMATS: Record<Wire, WireFormat> = {
@@ -49,9 +49,16 @@ export async function startStandIn(
 ): Promise<StandIn> {
   const format = FORMATS[wire];
   const count = countsTokens ? promptCache(wire) : undefined;
-  const issued: Issued = new Map();
+  /** By model: none takes back what another one issued. */
+  const issued = new Map<string, Issued>();
   const requests: RecordedRequest[] = [];
   const waiting: { count: number; resolve: () => void }[] = [];
+
+  function issuedBy({ model }: RequestSummary): Issued {
+    const known = issued.get(model) ?? new Map<string, string>();
+    issued.set(model, known);
+    return known;
+  }
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const closed = new Promise<void>((resolve) => response.once("close", resolve));
@@ -67,7 +74,7 @@ export async function startStandIn(
     };
     const turn = requests.push(recorded);
     for (const { count, resolve } of waiting) if (requests.length >= count) resolve();
-    const refusal = refusalOf(incoming);
+    const refusal = refusalOf(incoming, recorded.summary);
     if (refusal) {
       recorded.refusal = refusal.message;
       return sendJson(response, refusal.status, format.errorBody(refusal));
@@ -77,17 +84,17 @@ export async function startStandIn(
     if (scripted.error)
       return sendJson(response, scripted.error.status, format.errorBody(scripted.error), scripted.error.headers);
     const usage = { ...count?.(recorded.summary.model, body), ...scripted.usage };
-    const answer = format.answer({ ...scripted, usage }, recorded.summary, issued);
+    const answer = format.answer({ ...scripted, usage }, recorded.summary, issuedBy(recorded.summary));
     const ending = scripted.midStreamError ? [format.errorEvent(scripted.midStreamError)] : answer.terminal;
     const bytes = Buffer.from([...answer.body, ...ending].join(""));
     recorded.answerBytes = bytes.length;
     return send(response, bytes, scripted);
   }
 
-  function refusalOf(incoming: Incoming): { status: number; message: string } | undefined {
+  function refusalOf(incoming: Incoming, summary: RequestSummary): { status: number; message: string } | undefined {
     if (!format.path.test(incoming.path)) return { status: 404, message: `no such path: ${incoming.path}` };
     if (format.key(incoming.headers) !== STAND_IN_KEY) return { status: 401, message: "invalid key" };
-    const message = format.objection(incoming, issued);
+    const message = format.objection(incoming, issuedBy(summary));
     return message === undefined ? undefined : { status: 400, message };
   }
 

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/protocol";
 import type { RequestSummary, ScriptedError, ScriptedTurn, SummaryMessage } from "./script.ts";
 
-/** What a stand-in handed out, by id of the call (or signature), so that it knows it again when it is sent back. */
+/** What a model of a stand-in handed out, by id of the call (or signature), so that it knows it again when it is sent back. */
 export type Issued = Map<string, string>;
 
 export interface Answer {

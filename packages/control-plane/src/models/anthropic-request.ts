@@ -39,11 +39,12 @@ export function anthropicRequest(request: ModelRequest): AnthropicRequest {
   if (functions.length > 0) {
     body["tools"] = tools(functions, names);
   }
+  const list = messages(request, names, parameters);
   // Thinking and a temperature exclude each other; who asked for a temperature gets it.
-  if (temperature === undefined) Object.assign(body, thinking(can.thinking, maxTokens));
-  else body["temperature"] = temperature;
+  if (temperature !== undefined) body["temperature"] = temperature;
+  else if (can.thinking !== "budget" || !isUnthought(list)) Object.assign(body, thinking(can.thinking, maxTokens));
   if (functions.length > 0) body["tool_choice"] = choiceOf(request, names, "thinking" in body);
-  body["messages"] = messages(request, names, parameters) as unknown as JsonObject[];
+  body["messages"] = list as unknown as JsonObject[];
   const headers: Record<string, string> =
     temperature === undefined ? {} : { "anthropic-version": VERSION_WITH_TEMPERATURE };
   return { body, headers, warnings, names, parameters };
@@ -53,6 +54,13 @@ export function anthropicRequest(request: ModelRequest): AnthropicRequest {
 function choiceOf({ toolChoice, respond }: ModelRequest, names: WireNames, thinks: boolean): JsonObject {
   if (toolChoice !== "respond") return { type: toolChoice };
   return respond && !thinks ? { type: "tool", name: names.toWire(respond.name) } : { type: "auto" };
+}
+
+/** Whether the model goes on from calls that came without thinking, as another model's do: it then refuses a budget to think. */
+function isUnthought(list: readonly AnthropicMessage[]): boolean {
+  const query = list.findLastIndex(({ role, content }) => role === "user" && content[0]?.["type"] !== "tool_result");
+  const first = list[query + 1]?.content[0];
+  return first !== undefined && first["type"] !== "thinking" && first["type"] !== "redacted_thinking";
 }
 
 function thinking(kind: "adaptive" | "budget" | "none", maxTokens: number): JsonObject {

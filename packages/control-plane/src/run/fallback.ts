@@ -67,7 +67,7 @@ export function fallBack(state: RunState, { kind, message }: ModelError): boolea
   return true;
 }
 
-const nameOf = ({ provider, model }: ChosenModel): string => `${provider.name}:${model}`;
+const nameOf = ({ provider, model }: ChosenModel): string => `${provider.name}/${model}`;
 
 /** One entry of an answer's `warnings` for each model that failed before this one answered. */
 export const fallbackWarnings = (failed: readonly FailedModel[], answered: ChosenModel): string[] =>

@@ -212,7 +212,7 @@ test("a turn that another model answered says which model each attempt asked", a
     { code: "quota", attributes: { provider: "scripted", model: "first-1" } },
     { code: null, attributes: { provider: "scripted", model: "spare-1" } },
   ]);
-  expect(trace.warnings).toEqual(["Model scripted:first-1 failed (quota): scripted:spare-1 answered instead"]);
+  expect(trace.warnings).toEqual(["Model scripted/first-1 failed (quota): scripted/spare-1 answered instead"]);
 });
 
 test("a turn that no model of the list gave shows the one that was asked last", async () => {

@@ -33,7 +33,7 @@ function withFallback({ runs }: Store, fallback: (typeof first)[]): void {
   runs.start = (run) => start({ ...run, request: { ...run.request, fallback } });
 }
 
-const name = ({ provider, model }: typeof first): string => `${provider}:${model}`;
+const name = ({ provider, model }: typeof first): string => `${provider}/${model}`;
 const warning = (failed: typeof first, kind: ModelErrorKind, answered: typeof first): string =>
   `Model ${name(failed)} failed (${kind}): ${name(answered)} answered instead`;
 
@@ -116,8 +116,8 @@ describe("a model that fails", () => {
     expect(await desk.query("Pay")).toMatchObject({
       code: "provider_error",
       errorMessage:
-        "Model anthropic:first-1 failed: the account's quota or spending limit is used up. " +
-        "Model openai:second-1 failed: it refused the configured API key",
+        "Model anthropic/first-1 failed: the account's quota or spending limit is used up. " +
+        "Model openai/second-1 failed: it refused the configured API key",
     });
   });
 });
