@@ -70,6 +70,11 @@ test.each<[string, unknown, string[]]>([
   ["a look-behind", withMember({ pattern: "(?<=a)b" }), ["properties.v.pattern"]],
   ["a pattern with a huge count", withMember({ pattern: "^(a{1000}){1000}$" }), ["properties.v.pattern"]],
   ["empty groups with huge counts", withMember({ pattern: "((?:){9999}){9999}" }), ["properties.v.pattern"]],
+  [
+    "patterns that are too large together",
+    { type: "object", properties: { a: { pattern: "a{9000}" }, b: { pattern: "b{9000}" }, c: { pattern: "c{9000}" } } },
+    ["properties.c.pattern"],
+  ],
   ["a broken name pattern", withMember({ patternProperties: { "[": true } }), ["properties.v.patternProperties.["]],
   [
     "schemas that lead back to themselves",

@@ -32,15 +32,15 @@ type Node =
 /**
  * Compiles a pattern of JSON Schema (ECMAScript with the flag `u`) for an engine that never backtracks: patterns come from callers,
  * and one such as `(a+)+$` keeps the built-in engine busy for years. Throws with a reason for what is no pattern, and for what
- * such an engine cannot match: back references, look-behind, modifiers.
+ * such an engine cannot match: back references, look-behind, modifiers. What it builds is taken from `room`.
  */
-export function compilePattern(source: string): Pattern {
+export function compilePattern(source: string, room: Room = { parts: MOST_PARTS }): Pattern {
   try {
     RegExp(source, "u");
   } catch {
     throw new Error("is not a valid regular expression (ECMAScript, flag u)");
   }
-  const program: Program = { nodes: [], parts: 0 };
+  const program: Program = { nodes: [], room };
   const start = build(parse(source), program, add(program, { kind: "match" }));
   const { nodes } = program;
   return { test: (text, steps) => search(nodes, start, text, steps) };
@@ -136,17 +136,21 @@ function characterTest(atom: string): (codePoint: number) => boolean {
   };
 }
 
+/** Parts that may still be built. An empty group makes no node, and can be repeated as often as any other. */
+export interface Room {
+  parts: number;
+}
+
 interface Program {
   nodes: Node[];
-  /** Parts built so far: an empty group makes no node, and can be repeated as often as any other. */
-  parts: number;
+  room: Room;
 }
 
 const add = ({ nodes }: Program, node: Node): number => nodes.push(node) - 1;
 
 /** Adds the nodes of `tree`, which go on at `next`, and gives the first of them. */
 function build(tree: Tree, program: Program, next: number): number {
-  if (++program.parts > MOST_PARTS) throw new Error("is too large; use smaller counts, or maxLength");
+  if (--program.room.parts < 0) throw new Error("is too large; use smaller counts, or maxLength");
   switch (tree.kind) {
     case "character":
     case "assertion":

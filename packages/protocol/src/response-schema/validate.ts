@@ -3,13 +3,16 @@ import type { Fault } from "../response.ts";
 import { followRef } from "../subschemas.ts";
 import { compilePattern, type Pattern, type Steps, takeSteps, TooManySteps } from "./pattern.ts";
 
-/** A fraction of a second. References and choices can multiply a few kilobytes of schema into any number of checks. */
+/** References and choices can multiply a few kilobytes of schema into any number of checks. The most take a second. */
 const STEPS = 500_000;
 const STEPS_OF_CHARACTER = 50;
+const MOST_STEPS = 5_000_000;
 /** Steps are measured in those of a pattern, which are cheap. */
-const STEPS_OF_SCHEMA = 10;
+const STEPS_OF_SCHEMA = 20;
 const MOST_NESTED_CHECKS = 1_000;
 const MOST_FAULTS = 20;
+/** Characters of a schema in one fault. */
+const MOST_TOLD = 500;
 
 /** What of a value its schemas have looked at, for `unevaluatedProperties` and `unevaluatedItems`. */
 interface Seen {
@@ -24,6 +27,8 @@ interface Check {
   root: JsonObject;
   steps: Steps;
   patterns: Map<string, Pattern>;
+  /** The values of each `enum` and `const`. */
+  allowed: Map<object, { texts: Set<string>; message: string }>;
   depth: number;
 }
 
@@ -32,8 +37,8 @@ interface Check {
  * the schema, which comes from a caller: it is walked, with a budget of steps. A value that needs more of them breaks the schema.
  */
 export function validateAnswer(schema: JsonObject, value: JsonValue): Fault[] {
-  const most = STEPS + STEPS_OF_CHARACTER * JSON.stringify(value).length;
-  const check: Check = { root: schema, steps: { left: most }, patterns: new Map(), depth: 0 };
+  const most = Math.min(MOST_STEPS, STEPS + STEPS_OF_CHARACTER * JSON.stringify(value).length);
+  const check: Check = { root: schema, steps: { left: most }, patterns: new Map(), allowed: new Map(), depth: 0 };
   const faults: Fault[] = [];
   try {
     apply(schema, value, [], faults, check);
@@ -106,18 +111,27 @@ function checkType({ schema, value, fault }: One): void {
 
 function checkValues({ schema, value, fault, check }: One): void {
   const { enum: values, const: only } = schema;
-  const allowed = [...(Array.isArray(values) ? [values] : []), ...(only === undefined ? [] : [[only]])];
-  for (const list of allowed) {
-    takeSteps(check.steps, list.length);
-    const text = canonicalJson(value);
-    if (!list.some((one) => canonicalJson(one) === text))
-      fault(
-        `must be ${list.length === 1 ? "" : "one of "}${list
-          .map((one) => JSON.stringify(one))
-          .join(", ")
-          .slice(0, 500)}`,
-      );
+  if (values === undefined && only === undefined) return;
+  const text = sized(canonicalJson(value), check);
+  if (Array.isArray(values)) requireOne(values, values, text);
+  if (only !== undefined) requireOne(schema, [only], text);
+
+  /** A list may be long, and be asked for each item of a value. */
+  function requireOne(key: object, list: readonly JsonValue[], text: string): void {
+    let known = check.allowed.get(key);
+    if (!known) {
+      const told = list.map((one) => JSON.stringify(one)).join(", ");
+      const message = `must be ${list.length === 1 ? "" : "one of "}${told.slice(0, MOST_TOLD)}`;
+      check.allowed.set(key, (known = { texts: new Set(list.map(canonicalJson)), message }));
+    }
+    if (!known.texts.has(text)) fault(known.message);
   }
+}
+
+/** Counts what it took to write a text. */
+function sized(text: string, { steps }: Check): string {
+  takeSteps(steps, text.length / 8);
+  return text;
 }
 
 function checkNumber({ schema, fault }: One, value: number): void {
@@ -144,7 +158,8 @@ function checkText({ schema, fault, check }: One, value: string): void {
     takeSteps(check.steps, length / 16);
     requireSize(fault, length, [minLength, maxLength], "characters");
   }
-  if (typeof pattern === "string" && !fits(pattern, value, check)) fault(`must match the pattern ${pattern}`);
+  if (typeof pattern === "string" && !fits(pattern, value, check))
+    fault(`must match the pattern ${pattern.slice(0, MOST_TOLD)}`);
 }
 
 function requireSize(
@@ -222,7 +237,8 @@ function checkItems({ schema, at, faults, check, fault, seen, ...rest }: One, va
     for (const place of places) seen.places.add(place);
     requireSize(fault, places.length, [minContains, maxContains], "items that meet the schema of contains");
   }
-  if (uniqueItems === true && new Set(value.map(canonicalJson)).size < value.length) fault("must not repeat an item");
+  if (uniqueItems === true && new Set(value.map((item) => sized(canonicalJson(item), check))).size < value.length)
+    fault("must not repeat an item");
   const { unevaluatedItems } = schema;
   if (unevaluatedItems === undefined) return;
   for (let i = seen.items; i < value.length; i++) if (!seen.places.has(i)) into(unevaluatedItems, i);
@@ -234,8 +250,9 @@ function checkMembers({ schema, at, faults, check, fault, seen }: One, value: Js
   const names = Object.keys(value);
   requireSize(fault, names.length, [schema["minProperties"], schema["maxProperties"]], "members");
   const missing = (list: JsonValue | undefined): void => {
-    for (const name of Array.isArray(list) ? list : [])
-      if (!Object.hasOwn(value, String(name))) fault("is required", String(name));
+    if (!Array.isArray(list)) return;
+    takeSteps(check.steps, list.length);
+    for (const name of list) if (!Object.hasOwn(value, String(name))) fault("is required", String(name));
   };
   missing(required);
   if (isJsonObject(dependentRequired))
@@ -243,7 +260,7 @@ function checkMembers({ schema, at, faults, check, fault, seen }: One, value: Js
 
   const patterns = Object.entries(isJsonObject(patternProperties) ? patternProperties : {});
   for (const name of names) {
-    takeSteps(check.steps);
+    takeSteps(check.steps, 1 + patterns.length);
     const into = (other: JsonValue, only = false): void => {
       if (other === false && only) fault("is not a member of the schema", name);
       else apply(other, value[name]!, [...at, name], faults, check);
