@@ -129,9 +129,9 @@ test("a long list of values, a long pattern and many names are not gone through 
   expect(of({ pattern: long, required: [long] })).toEqual([]);
   const nothing = Array.from({ length: 2_000 }, () => ({}));
   const required = Array.from({ length: 3_000 }, (_, i) => `m${i}`);
-  expect(faults({ type: "object", properties: { v: { items: { required } } } }, { v: nothing })).toEqual([
-    expect.stringContaining("cannot be checked within"),
-  ]);
+  expect(faults({ type: "object", properties: { v: { items: { required } } } }, { v: nothing }).at(-1)).toContain(
+    "cannot be checked within",
+  );
 });
 
 test("a pattern that keeps a backtracking engine busy for years is answered", () => {

@@ -44,7 +44,8 @@ export function validateAnswer(schema: JsonObject, value: JsonValue): Fault[] {
     apply(schema, value, [], faults, check);
   } catch (error) {
     if (!(error instanceof TooManySteps)) throw error;
-    return [{ path: "", message: `cannot be checked within ${most} steps. Write a shorter or simpler value.` }];
+    const message = `cannot be checked within ${most} steps. Write a shorter or simpler value.`;
+    return [...faults.slice(0, MOST_FAULTS - 1), { path: "", message }];
   }
   return faults.slice(0, MOST_FAULTS);
 }
@@ -56,8 +57,10 @@ function apply(schema: JsonValue, value: JsonValue, at: At, faults: Fault[], che
   takeSteps(check.steps, STEPS_OF_SCHEMA);
   if (check.depth >= MOST_NESTED_CHECKS) throw new TooManySteps();
   const before = faults.length;
-  const fault = (message: string, member?: string | number): void =>
-    void faults.push({ path: (member === undefined ? at : [...at, member]).join("."), message });
+  const fault = (message: string, member?: string | number): void => {
+    takeSteps(check.steps, STEPS_OF_SCHEMA);
+    faults.push({ path: (member === undefined ? at : [...at, member]).join("."), message });
+  };
   const seen: Seen = { members: new Set(), items: 0, places: new Set() };
   if (schema === false) fault("is not allowed");
   if (!isJsonObject(schema)) return faults.length === before ? seen : undefined;
