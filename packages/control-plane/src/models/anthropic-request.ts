@@ -2,6 +2,7 @@ import type { JsonObject } from "@patchbay/protocol";
 import type { Message, ModelFunction, ModelRequest } from "../ports/model-provider.ts";
 import { anthropicCapabilities } from "./capabilities.ts";
 import { fittingEcho, parseArguments, settleTemperature, userText } from "./neutral-request.ts";
+import { takesStrict } from "./strict-schema.ts";
 import { wireNames, type WireNames } from "./wire-names.ts";
 import { wireParameters, type WireParameters } from "./wire-parameters.ts";
 
@@ -36,14 +37,16 @@ export function anthropicRequest(request: ModelRequest): AnthropicRequest {
   const body: JsonObject = { model, max_tokens: maxTokens, stream: true, ...BREAKPOINT };
   // With the functions before it, the same for all threads of a role.
   if (system !== "") body["system"] = [{ type: "text", text: system, ...BREAKPOINT }];
-  if (functions.length > 0) {
-    body["tools"] = tools(functions, names);
-  }
   const list = messages(request, names, parameters);
   // Thinking and a temperature exclude each other; who asked for a temperature gets it.
   if (temperature !== undefined) body["temperature"] = temperature;
   else if (can.thinking !== "budget" || !isUnthought(list)) Object.assign(body, thinking(can.thinking, maxTokens));
-  if (functions.length > 0) body["tool_choice"] = choiceOf(request, names, "thinking" in body);
+  if (functions.length > 0) {
+    const declared = tools(functions, names);
+    const strict = can.strict && takesStrict(request.respond);
+    body["tools"] = strict ? [...declared.slice(0, -1), { ...declared.at(-1), strict }] : declared;
+    body["tool_choice"] = choiceOf(request, names, "thinking" in body);
+  }
   body["messages"] = list as unknown as JsonObject[];
   const headers: Record<string, string> =
     temperature === undefined ? {} : { "anthropic-version": VERSION_WITH_TEMPERATURE };

@@ -3,6 +3,8 @@ export interface AnthropicCapabilities {
   /** `budget`: an explicit number of tokens (older models). */
   thinking: "adaptive" | "budget" | "none";
   temperature: boolean;
+  /** Takes `strict` on a tool. */
+  strict: boolean;
 }
 
 export interface OpenaiCapabilities {
@@ -51,13 +53,14 @@ function lookUp<Capabilities>(table: Table<Capabilities>, model: string, newest:
 }
 
 const ANTHROPIC: Table<AnthropicCapabilities> = [
-  [/^claude-(2|instant|3-5|3-(opus|sonnet|haiku))/, { thinking: "none", temperature: true }],
-  [/^claude-(3-7|(opus|sonnet|haiku)-4(-[015]\b|-\d{8}|$))/, { thinking: "budget", temperature: true }],
-  [/^claude-(opus|sonnet|haiku)-4-6/, { thinking: "adaptive", temperature: true }],
+  [/^claude-(2|instant|3-5|3-(opus|sonnet|haiku))/, { thinking: "none", temperature: true, strict: false }],
+  [/^claude-(3-7|(opus|sonnet|haiku)-4(-[01]\b|-\d{8}|$))/, { thinking: "budget", temperature: true, strict: false }],
+  [/^claude-(opus|sonnet|haiku)-4-5/, { thinking: "budget", temperature: true, strict: true }],
+  [/^claude-(opus|sonnet|haiku)-4-6/, { thinking: "adaptive", temperature: true, strict: true }],
 ];
 
 export function anthropicCapabilities(model: string): AnthropicCapabilities {
-  return lookUp(ANTHROPIC, model, { thinking: "adaptive", temperature: false });
+  return lookUp(ANTHROPIC, model, { thinking: "adaptive", temperature: false, strict: true });
 }
 
 const PLAIN: OpenaiCapabilities = { reasoning: false, temperature: true, chatWithoutReasoning: false, own: true };

@@ -3,6 +3,7 @@ import type { Message, ModelFunction, ModelRequest } from "../ports/model-provid
 import { openaiCapabilities } from "./capabilities.ts";
 import { argumentsText, fittingEcho, settleTemperature, userText } from "./neutral-request.ts";
 import { resultText } from "./openai-responses-request.ts";
+import { takesStrict } from "./strict-schema.ts";
 import { wireNames, type WireNames } from "./wire-names.ts";
 import { wireSchema } from "./wire-schema.ts";
 
@@ -32,7 +33,8 @@ export function chatRequest(request: ModelRequest): ChatRequest {
     stream_options: { include_usage: true },
   };
   if (functions.length > 0) {
-    body["tools"] = tools(functions, names);
+    const list = tools(functions, names);
+    body["tools"] = can.own && takesStrict(request.respond) ? [...list.slice(0, -1), strict(list.at(-1)!)] : list;
     body["tool_choice"] = choiceOf(request, names, can.own);
   }
   if (idle) body["reasoning_effort"] = "none";
@@ -48,9 +50,14 @@ function choiceOf({ toolChoice, respond }: ModelRequest, names: WireNames, own: 
   return own && respond ? { type: "function", function: { name: names.toWire(respond.name) } } : "auto";
 }
 
-const knownTools = new WeakMap<readonly ModelFunction[], JsonObject[]>();
+interface Tool extends JsonObject {
+  type: "function";
+  function: JsonObject;
+}
 
-function tools(functions: readonly ModelFunction[], names: WireNames): JsonObject[] {
+const knownTools = new WeakMap<readonly ModelFunction[], Tool[]>();
+
+function tools(functions: readonly ModelFunction[], names: WireNames): Tool[] {
   let list = knownTools.get(functions);
   if (!list) {
     list = functions.map(({ name, description, inputSchema }) => ({
@@ -61,6 +68,8 @@ function tools(functions: readonly ModelFunction[], names: WireNames): JsonObjec
   }
   return list;
 }
+
+const strict = ({ type, function: one }: Tool): Tool => ({ type, function: { ...one, strict: true } });
 
 function messages(message: Message, model: string, names: WireNames): JsonObject[] {
   if (message.role === "user") return [{ role: "user", content: userText(message) }];

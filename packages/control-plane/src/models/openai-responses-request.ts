@@ -2,6 +2,7 @@ import type { JsonObject } from "@patchbay/protocol";
 import type { Message, ModelFunction, ModelRequest, ModelResult } from "../ports/model-provider.ts";
 import { openaiCapabilities } from "./capabilities.ts";
 import { argumentsText, fittingEcho, settleTemperature, userText } from "./neutral-request.ts";
+import { takesStrict } from "./strict-schema.ts";
 import { wireNames, type WireNames } from "./wire-names.ts";
 import { wireSchema } from "./wire-schema.ts";
 
@@ -37,7 +38,8 @@ export function responsesRequest(request: ModelRequest): ResponsesRequest {
   };
   if (system !== "") body["instructions"] = system;
   if (functions.length > 0) {
-    body["tools"] = tools(functions, names);
+    const list = tools(functions, names);
+    body["tools"] = takesStrict(respond) ? [...list.slice(0, -1), { ...list.at(-1), strict: true }] : list;
     body["tool_choice"] =
       toolChoice !== "respond" || !respond ? toolChoice : { type: "function", name: names.toWire(respond.name) };
   }
