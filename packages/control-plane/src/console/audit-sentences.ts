@@ -1,3 +1,4 @@
+import { isJsonObject } from "@patchbay/protocol";
 import type { NamedAuditRow } from "../ports/console-insight.ts";
 
 type Sentence = (entry: NamedAuditRow) => string;
@@ -63,6 +64,13 @@ function credential(word: string, what: string): Record<string, Sentence> {
 const aboutMember = (entry: NamedAuditRow) => detail(entry, "memberId") ?? "a member";
 const aboutRole = (entry: NamedAuditRow) => detail(entry, "role") ?? "member";
 
+/** What of an agent was changed, with the names of its settings. */
+function changedOf({ detail }: NamedAuditRow): string {
+  const settings = detail?.["settings"];
+  const names = isJsonObject(settings) ? ` (${list(Object.keys(settings))})` : "";
+  return list(texts(detail?.["changed"]).map((name) => (name === "settings" ? `settings${names}` : name)));
+}
+
 /** By action. */
 export const AUDIT_SENTENCES: Readonly<Record<string, Sentence>> = {
   "run.started": (entry) => `A query ${as(entry)} was accepted.`,
@@ -91,7 +99,7 @@ export const AUDIT_SENTENCES: Readonly<Record<string, Sentence>> = {
   "org.renamed": done(() => "renamed the organisation"),
   "credits.granted": done((entry) => `granted ${usd(entry)} of credits`),
   "agent.created": done((entry) => `made agent ${entry.agentId ?? ""}`.trim()),
-  "agent.updated": done((entry) => `changed ${list(texts(entry.detail?.["changed"])) || "something"} of the agent`),
+  "agent.updated": done((entry) => `changed ${changedOf(entry) || "something"} of the agent`),
   "agent.deleted": done((entry) => `deleted agent ${entry.agentId ?? ""}`.trim()),
   "thread.erased": done((entry) => `erased ${detail(entry, "threadId") ?? "a thread"}`),
   ...credential("key", "API key"),

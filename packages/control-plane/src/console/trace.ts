@@ -1,7 +1,10 @@
 import type { Manifest, RunErrorCode } from "@patchbay/protocol";
-import type { RunTrace, Span } from "@patchbay/protocol/console";
+import type { RunSettings, RunTrace, Span } from "@patchbay/protocol/console";
+import { usdOf } from "../accounts/usd.ts";
 import type { RunParts, TimedTurn } from "../ports/console-runs.ts";
+import type { RunRequest } from "../ports/records.ts";
 import { visibleFunctions } from "../run/access.ts";
+import { stepsOf } from "../run/request.ts";
 import { callAttempts, turnAttempts } from "./attempts.ts";
 import { shownBytes } from "./payload.ts";
 import {
@@ -31,12 +34,26 @@ export function traceOf(parts: RunParts, manifest: Manifest | undefined): RunTra
     warnings: result?.warnings ?? [...noted],
     context: request.context,
     analysisMode: request.analysisMode,
+    settings: settingsOf(request),
     manifestHash: manifestHash ?? null,
     deadlineAt: new Date(run.deadlineAt).toISOString(),
     // The query and each call have an input and an output, a turn has an output.
     spans: spansOf({ ...parts, shownBytes: shownBytes(2 + turns.length + 2 * parts.calls.length) }, manifest),
     visible: visible.map(({ name }) => name).toSorted(),
     hidden: hidden.map(({ name }) => name).toSorted(),
+  };
+}
+
+function settingsOf(request: RunRequest): RunSettings {
+  const { temperature = null, maxTokens, fallback = [], historyTokens = null, maxCostMicros } = request;
+  return {
+    temperature,
+    maxTokens,
+    steps: stepsOf(request),
+    fallback: fallback.map(({ provider, model }) => `${provider}/${model}`),
+    historyTokens,
+    maxCostUsd: maxCostMicros === undefined ? null : usdOf(maxCostMicros),
+    hasResponseSchema: request.responseSchema !== undefined,
   };
 }
 

@@ -108,7 +108,8 @@ function unusable(state: RunState, turn: ModelTurn, planning: boolean, lastChanc
   const unanswered = state.respond !== undefined && !planning;
   if (turn.stop === "length" && (turn.cutCall || turn.calls.length > 0 || isEmpty(turn) || unanswered))
     return new RunFailure("output_limit", "The model's output was cut by maxTokens before it could be used");
-  if (turn.calls.length > 0 && lastChance && !planning && !answers(state, turn)) return stepLimit(stepsOf(state));
+  if (turn.calls.length > 0 && lastChance && !planning && !answers(state, turn))
+    return stepLimit(stepsOf(state.run.request));
   if (!planning && isEmpty(turn) && (turn.stop !== "pause" || lastChance))
     return new RunFailure(
       "provider_error",

@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import { LIMITS } from "@patchbay/protocol";
 import { PLAN_REQUEST, type Message, type ModelRequest } from "../ports/model-provider.ts";
+import type { RunRequest } from "../ports/records.ts";
 import { BYTES_PER_TOKEN, budgetOf, fit, sizeOf, type Budget, type Fitted } from "./compact.ts";
 import { queryMessage, turnMessages, type RunState } from "./state.ts";
 import { lastCallOf } from "./structured.ts";
@@ -17,11 +18,11 @@ export function askingOf(state: RunState): Asking {
   const { analysisMode } = state.run.request;
   // Turns that called or paused; a model that only ever pauses must end too.
   const stepsTaken = state.turns.length - (analysisMode ? 1 : 0);
-  return { planning: analysisMode && state.turns.length === 0, lastChance: stepsTaken >= stepsOf(state) };
+  return { planning: analysisMode && state.turns.length === 0, lastChance: stepsTaken >= stepsOf(state.run.request) };
 }
 
 /** Turns with function calls before a run's model must answer. */
-export const stepsOf = ({ run }: RunState): number => run.request.steps ?? LIMITS.steps;
+export const stepsOf = ({ steps = LIMITS.steps }: RunRequest): number => steps;
 
 /** What a run's model is sent next. */
 export function nextRequest(state: RunState, asking: Asking): ModelRequest {

@@ -26,6 +26,10 @@ test("a sentence names who did what to whom, and why something was refused", () 
   expect(said({ action: "credits.granted", detail: { micros: 12_500_000 } })).toBe(
     "The operator granted $12.50 of credits.",
   );
+  const settings = { model: { from: null, to: "m" }, steps: { from: 3, to: null } };
+  expect(said({ action: "agent.updated", detail: { changed: ["name", "settings"], settings } })).toBe(
+    "The operator changed name, settings (model, steps) of the agent.",
+  );
   expect(said({ action: "later.invented" })).toBe("later.invented was recorded.");
 });
 

@@ -84,6 +84,22 @@ export const Span = z.object({
 });
 export type Span = z.infer<typeof Span>;
 
+/** How a run asks its model, beside `provider` and `model`: as its query, its agent and the service's defaults said when it began. */
+export const RunSettings = z.object({
+  /** Null: that of the provider. */
+  temperature: z.number().nullable(),
+  maxTokens: z.number(),
+  steps: z.number(),
+  /** In the order in which they are tried, as `provider/model`. */
+  fallback: z.array(z.string()),
+  /** Null: half of the model's context window. */
+  historyTokens: z.number().nullable(),
+  /** Null: no limit. */
+  maxCostUsd: z.number().nullable(),
+  hasResponseSchema: z.boolean(),
+});
+export type RunSettings = z.infer<typeof RunSettings>;
+
 export const RunTrace = RunSummary.extend({
   /** The whole text. */
   fullQuery: z.string(),
@@ -92,6 +108,7 @@ export const RunTrace = RunSummary.extend({
   warnings: z.array(z.string()),
   context: z.record(z.string(), z.unknown()),
   analysisMode: z.boolean(),
+  settings: RunSettings,
   manifestHash: z.string().nullable(),
   deadlineAt: time,
   /** Parents before children. */

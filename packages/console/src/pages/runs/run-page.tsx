@@ -21,6 +21,7 @@ import { EventLog } from "./event-log.tsx";
 import { RunAnswer, RunNotices, RunRequest } from "./run-answer.tsx";
 import { RunFigures } from "./run-figures.tsx";
 import { RunHeader } from "./run-header.tsx";
+import { RunSettings } from "./run-settings.tsx";
 import { RunShown } from "./run-shown.tsx";
 import { SpanPanel, type SpanTab } from "./span-panel.tsx";
 import { useRunTrace } from "./use-run-trace.ts";
@@ -157,6 +158,7 @@ function WaterfallView({ run, running, partial, nowMs }: Omit<RunProps, "knownAt
         <RunAnswer run={run} running={running} partial={partial} />
         <div className="grid min-w-0 gap-4">
           <RunRequest run={run} />
+          <RunSettings run={run} />
           <RunShown run={run} />
         </div>
       </div>
