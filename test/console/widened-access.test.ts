@@ -36,7 +36,7 @@ describe.skipIf(!hasBrowser)("widened access in the console", { timeout: 60_000 
     await settled(page);
     await page.getByLabel("Functions that widen access").click();
     await page.getByRole("option", { name: "Wait until a developer or an owner confirms them" }).click();
-    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("button", { name: "Save", exact: true }).click();
     await page.getByText("Saved", { exact: true }).waitFor();
 
     await desk.connect(shop(["admin", "guest"]), { deployment: "2026-11-22" });

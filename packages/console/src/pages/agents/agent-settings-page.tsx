@@ -1,6 +1,6 @@
 import type { Agent } from "@patchbay/protocol/console";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { getRouteApi, useBlocker } from "@tanstack/react-router";
+import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense, useState } from "react";
 import { api } from "../../api/api.ts";
 import { pathOfKey, resource } from "../../api/queries.ts";
@@ -10,19 +10,20 @@ import { tellDone } from "../../state/toasts.ts";
 import { Button } from "../../ui/button.tsx";
 import { Card, Facts } from "../../ui/card.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
-import { Dialog } from "../../ui/dialog.tsx";
 import { Field, Input, Textarea } from "../../ui/field.tsx";
 import { Time } from "../../ui/figures.tsx";
 import { GuardedButton } from "../../ui/guarded-button.tsx";
 import { PageHeader } from "../../ui/page-header.tsx";
 import { Select } from "../../ui/select.tsx";
 import { ErrorState, Fault, Loading, Skeleton } from "../../ui/states.tsx";
+import { LeaveQuestion } from "./leave-question.tsx";
+import { ModelSettings } from "./model-settings.tsx";
 
 const DeleteAgent = lazy(async () => ({ default: (await import("./delete-agent.tsx")).DeleteAgent }));
 
 const route = getRouteApi("/shell/agents/$agentId/settings");
 
-/** An agent's name, instructions and how it takes changes of access, and its deletion. */
+/** An agent's name, instructions and how it takes changes of access, how its runs ask their model, and its deletion. */
 export function AgentSettingsPage() {
   const { agentId } = route.useParams();
   const agent = useQuery(resource("/agents/:agent_id", { params: { agent_id: agentId } }));
@@ -32,6 +33,7 @@ export function AgentSettingsPage() {
       {agent.data ? (
         <div className="grid max-w-4xl gap-5">
           <General agent={agent.data} />
+          <ModelSettings agent={agent.data} />
           {agent.data.functions !== null && <OwnInstructions agentId={agentId} />}
           <End agent={agent.data} />
         </div>
@@ -156,31 +158,6 @@ function General({ agent }: { agent: Agent }) {
       </form>
       <LeaveQuestion dirty={dirty} />
     </Card>
-  );
-}
-
-/** Asks before what was typed is lost. */
-function LeaveQuestion({ dirty }: { dirty: boolean }) {
-  const blocker = useBlocker({ shouldBlockFn: () => dirty, enableBeforeUnload: dirty, withResolver: true });
-  if (blocker.status !== "blocked") return null;
-  return (
-    <Dialog
-      open
-      onClose={blocker.reset}
-      title="Leave without saving?"
-      footer={
-        <>
-          <Button look="danger" onClick={blocker.proceed}>
-            Leave
-          </Button>
-          <Button look="primary" onClick={blocker.reset}>
-            Stay
-          </Button>
-        </>
-      }
-    >
-      <p>What you changed here is not saved yet.</p>
-    </Dialog>
   );
 }
 

@@ -1,0 +1,127 @@
+import type { AgentDetail } from "@patchbay/protocol/console";
+import type { BodyOf } from "../../api/routes.ts";
+
+type Settings = AgentDetail["settings"];
+type Change = NonNullable<BodyOf<"PATCH", "/agents/:agent_id">["settings"]>;
+type Provider = NonNullable<Settings["provider"]>;
+export type Override = NonNullable<Settings["locked"]>[number];
+
+/** Settings of an agent as they are typed: empty where the service's default holds. */
+export interface ModelDraft {
+  provider: "" | Provider;
+  model: string;
+  temperature: string;
+  maxTokens: string;
+  steps: string;
+  fallback: readonly { provider: Provider; model: string }[];
+  historyTokens: string;
+  responseSchema: string;
+  maxCostUsd: string;
+  locked: readonly Override[];
+}
+
+export type ModelFaults = { [Name in keyof ModelDraft]?: string };
+
+/** As the protocol has them; a test holds the two together. */
+export const FALLBACKS = 5;
+export const OVERRIDES: readonly Override[] = ["model", "temperature", "maxTokens", "fallback", "responseSchema"];
+
+export function draftOf(settings: Settings): ModelDraft {
+  const typed = (value: string | number | undefined) => value?.toString() ?? "";
+  const { responseSchema } = settings;
+  return {
+    provider: settings.provider ?? "",
+    model: typed(settings.model),
+    temperature: typed(settings.temperature),
+    maxTokens: typed(settings.maxTokens),
+    steps: typed(settings.steps),
+    fallback: (settings.fallback ?? []).map(({ provider, model = "" }) => ({ provider, model })),
+    historyTokens: typed(settings.historyTokens),
+    responseSchema: responseSchema === undefined ? "" : JSON.stringify(responseSchema, null, 2),
+    maxCostUsd: typed(settings.maxCostUsd),
+    locked: OVERRIDES.filter((name) => settings.locked?.includes(name)),
+  };
+}
+
+interface Bounds {
+  min: number;
+  max: number;
+  whole: boolean;
+}
+
+/** Of the numbers, as the protocol has them. */
+export const BOUNDS = {
+  temperature: { min: 0, max: 2, whole: false },
+  maxTokens: { min: 1, max: 1_000_000, whole: true },
+  steps: { min: 1, max: 100, whole: true },
+  historyTokens: { min: 1_000, max: 1_000_000, whole: true },
+  maxCostUsd: { min: 0.000_001, max: 10_000, whole: false },
+} as const satisfies { [Name in keyof ModelDraft]?: Bounds };
+
+const NUMBERS = Object.keys(BOUNDS) as (keyof typeof BOUNDS)[];
+
+/** What would be refused, by the field that it is in. Names of models and the schema are left to the service to judge. */
+export function faultsOfDraft(draft: ModelDraft): ModelFaults {
+  const faults: ModelFaults = {};
+  for (const name of NUMBERS) {
+    const fault = faultOfNumber(draft[name], BOUNDS[name]);
+    if (fault !== undefined) faults[name] = fault;
+  }
+  const schema = faultOfSchema(draft.responseSchema);
+  if (schema !== undefined) faults.responseSchema = schema;
+  return faults;
+}
+
+function faultOfNumber(text: string, { min, max, whole }: Bounds): string | undefined {
+  if (text.trim() === "") return undefined;
+  const value = Number(text);
+  if (value >= min && value <= max && (!whole || Number.isInteger(value))) return undefined;
+  const shown = (bound: number) => bound.toLocaleString("en-US", { maximumFractionDigits: 6 });
+  return `A ${whole ? "whole number" : "number"} from ${shown(min)} to ${shown(max)}`;
+}
+
+function faultOfSchema(text: string): string | undefined {
+  if (text.trim() === "") return undefined;
+  try {
+    const value: unknown = JSON.parse(text);
+    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+    return isObject ? undefined : 'It must be a JSON object, as in {"type": "object"}';
+  } catch (error) {
+    return error instanceof Error ? error.message : "It is not JSON";
+  }
+}
+
+/** What of the settings a draft without faults changes; nothing where it is as they are. */
+export function changeOf(settings: Settings, draft: ModelDraft): Change {
+  const before = draftOf(settings);
+  const after: Change = {
+    provider: draft.provider || null,
+    model: draft.model.trim() || null,
+    fallback: draft.fallback.map(({ provider, model }) => ({ provider, ...(model.trim() && { model: model.trim() }) })),
+    responseSchema: draft.responseSchema.trim() === "" ? null : JSON.parse(draft.responseSchema),
+    locked: [...draft.locked],
+  };
+  for (const name of NUMBERS) after[name] = draft[name].trim() === "" ? null : Number(draft[name]);
+  const changed = (Object.keys(after) as (keyof ModelDraft)[]).filter(
+    (name) => JSON.stringify(before[name]) !== JSON.stringify(draft[name]),
+  );
+  return Object.fromEntries(changed.map((name) => [name, after[name]]));
+}
+
+/** Faults that the service found, by the field that they are in. */
+export function faultsByField(details: readonly { path: string; message: string }[]): ModelFaults {
+  const faults: ModelFaults = {};
+  for (const { path, message } of details) {
+    const [, name, rest] = /^settings\.(\w+)\.?(.*)$/.exec(path) ?? [];
+    if (name === undefined) continue;
+    const field = name as keyof ModelDraft;
+    faults[field] ??= placeIn(field, rest ?? "") + message;
+  }
+  return faults;
+}
+
+function placeIn(field: keyof ModelDraft, rest: string): string {
+  if (rest === "") return "";
+  const [, index] = /^(\d+)/.exec(rest) ?? [];
+  return field === "fallback" && index !== undefined ? `Model ${Number(index) + 1}: ` : `${rest}: `;
+}

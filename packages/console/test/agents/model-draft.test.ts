@@ -1,0 +1,94 @@
+import { AgentSettings, AgentSettingsChange, OVERRIDES } from "@patchbay/protocol";
+import { expect, test } from "vitest";
+import * as page from "../../src/pages/agents/model-draft.ts";
+
+const { changeOf, draftOf, faultsByField, faultsOfDraft } = page;
+
+const ALL: AgentSettings = {
+  provider: "openai",
+  model: "gpt-6-luna",
+  temperature: 0.2,
+  maxTokens: 500,
+  steps: 7,
+  fallback: [{ provider: "anthropic", model: "claude-sonnet-5-5" }, { provider: "gemini" }],
+  historyTokens: 20_000,
+  responseSchema: { type: "object" },
+  maxCostUsd: 0.5,
+  locked: ["temperature", "model"],
+};
+
+test("the page's limits are the protocol's", () => {
+  const { shape } = AgentSettings;
+  for (const [name, { min, max, whole }] of Object.entries(page.BOUNDS)) {
+    const takes = (value: number) => shape[name as keyof typeof page.BOUNDS].safeParse(value).success;
+    const step = whole ? 1 : 0.000_000_1;
+    expect([takes(min), takes(max), takes(min - step), takes(max + step)], name).toEqual([true, true, false, false]);
+    if (whole) expect(takes(min + 0.5), name).toBe(false);
+  }
+  const models = (count: number) => Array.from({ length: count }, () => ({ provider: "openai" as const }));
+  expect(shape.fallback.safeParse(models(page.FALLBACKS)).success).toBe(true);
+  expect(shape.fallback.safeParse(models(page.FALLBACKS + 1)).success).toBe(false);
+  expect(page.OVERRIDES).toEqual(OVERRIDES);
+});
+
+test.each([{}, ALL])("settings that are not touched are not changed", (settings) => {
+  expect(changeOf(settings, draftOf(settings))).toEqual({});
+  expect(faultsOfDraft(draftOf(settings))).toEqual({});
+});
+
+test("only what was typed is changed, and an emptied field clears its setting", () => {
+  const draft = { ...draftOf(ALL), temperature: "1.5", steps: " ", responseSchema: "", provider: "" as const };
+
+  expect(changeOf(ALL, draft)).toEqual({ temperature: 1.5, steps: null, responseSchema: null, provider: null });
+  expect(AgentSettingsChange.safeParse(changeOf(ALL, draft)).success).toBe(true);
+});
+
+test("every setting can be typed, and is what the service takes", () => {
+  const typed = { ...draftOf(ALL), fallback: [{ provider: "gemini" as const, model: "  " }], responseSchema: "{ }" };
+
+  const change = changeOf({}, typed);
+
+  expect(change).toEqual({
+    ...ALL,
+    fallback: [{ provider: "gemini" }],
+    responseSchema: {},
+    locked: ["model", "temperature"],
+  });
+  expect(Object.keys(change).toSorted()).toEqual(Object.keys(AgentSettings.shape).toSorted());
+});
+
+test("a value that would be refused is named by its field", () => {
+  const draft = {
+    ...draftOf({}),
+    temperature: "warm",
+    maxTokens: "1.5",
+    steps: "101",
+    historyTokens: "999",
+    maxCostUsd: "0",
+    responseSchema: "[]",
+  };
+
+  expect(faultsOfDraft(draft)).toEqual({
+    temperature: "A number from 0 to 2",
+    maxTokens: "A whole number from 1 to 1,000,000",
+    steps: "A whole number from 1 to 100",
+    historyTokens: "A whole number from 1,000 to 1,000,000",
+    maxCostUsd: "A number from 0.000001 to 10,000",
+    responseSchema: 'It must be a JSON object, as in {"type": "object"}',
+  });
+});
+
+test("faults of the service are put to their fields, with their places", () => {
+  const details = [
+    { path: "settings.model", message: "No price is known" },
+    { path: "settings.fallback.1.model", message: "must be a model name" },
+    { path: "settings.responseSchema.properties.total.type", message: "must be one of …" },
+    { path: "name", message: "is too long" },
+  ];
+
+  expect(faultsByField(details)).toEqual({
+    model: "No price is known",
+    fallback: "Model 2: must be a model name",
+    responseSchema: "properties.total.type: must be one of …",
+  });
+});

@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { hasBrowser, visit, type VisitOptions } from "../support/browser.ts";
+import { startDeskConsole, type DeskConsole } from "./support/desk-console.ts";
+import { expectAccessible, settled } from "./support/page-checks.ts";
+
+describe.skipIf(!hasBrowser)("model settings in the console", { timeout: 60_000 }, () => {
+  let desk: DeskConsole;
+  let signedIn: NonNullable<VisitOptions["storageState"]>;
+  beforeAll(async () => {
+    desk = await startDeskConsole();
+    signedIn = await desk.signedInState();
+  }, 60_000);
+  afterAll(() => desk[Symbol.asyncDispose]());
+
+  const stored = async () => (await desk.store.accounts.getAgent(desk.agentId))?.settings;
+
+  test("an owner sets them, sees faults at their fields, and sees on a run what it used", async () => {
+    const { page, expect: expectFault } = await visit(desk.url, { storageState: signedIn });
+    // The service refuses the name of a model.
+    expectFault(/^400 PATCH /);
+    await page.goto(`${desk.agentPath}/settings`);
+    await settled(page);
+    const form = page.getByRole("region", { name: "Model" });
+    const save = form.getByRole("button", { name: "Save model settings" });
+
+    await form.getByRole("textbox", { name: "Max tokens" }).fill("0");
+    await form.getByText("A whole number from 1 to 1,000,000").waitFor();
+    expect(await save.isDisabled()).toBe(true);
+    await form.getByRole("textbox", { name: "Max tokens" }).fill("900");
+    await form.getByLabel("Steps").fill("5");
+    await form.getByLabel("Cost cap in USD").fill("0.5");
+    await form.getByRole("button", { name: "Add a fallback model" }).click();
+    await form.getByLabel("Provider of fallback 1").click();
+    await page.getByRole("option", { name: "OpenAI" }).click();
+    await form.getByLabel("Model of fallback 1").fill("not a name");
+    await form.getByRole("checkbox", { name: "Max tokens" }).click();
+    await expectAccessible(page);
+
+    await save.click();
+    await form.getByText(/^Model 1: must be a model name/).waitFor();
+    expect(await stored()).toEqual({});
+    await form.getByLabel("Model of fallback 1").fill("gpt-6-luna");
+    await save.click();
+    await page.getByText("Saved", { exact: true }).waitFor();
+    expect(await stored()).toEqual({
+      maxTokens: 900,
+      steps: 5,
+      maxCostUsd: 0.5,
+      fallback: [{ provider: "openai", model: "gpt-6-luna" }],
+      locked: ["maxTokens"],
+    });
+
+    await form.getByRole("button", { name: "Remove fallback 1" }).click();
+    await form.getByLabel("Steps").fill("");
+    await save.click();
+    await expect.poll(stored).toEqual({ maxTokens: 900, maxCostUsd: 0.5, locked: ["maxTokens"] });
+
+    const { runId } = await desk.query("What is 12 * (3 + 4)?");
+    await page.goto(`${desk.agentPath}/runs/${runId}`);
+    await settled(page);
+    const used = page.getByRole("region", { name: "Model settings" });
+    expect(await used.getByText(/^(900|25|\$0\.50)$/).allInnerTexts()).toEqual(["900", "25", "$0.50"]);
+  });
+});
