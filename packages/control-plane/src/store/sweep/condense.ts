@@ -15,7 +15,7 @@ export async function condenseUsage(engine: Engine, days: number, signal: AbortS
   const cutoff = ago(engine, days * DAY_MS);
   await forEachAgent(engine, signal, (agent) =>
     eachPage(signal, async (after) => {
-      const page = await engine.reads
+      const page = await engine.db
         .selectFrom("usage")
         .select(["created_at as at", "run_id as id"])
         .where("org_id", "=", agent.org_id)
@@ -92,7 +92,7 @@ export async function condenseLedger(engine: Engine, days: number, signal: Abort
   const cutoff = ago(engine, days * DAY_MS);
   await forEachOrg(engine, signal, (orgId) =>
     eachPage(signal, async (after) => {
-      const page = await engine.reads
+      const page = await engine.db
         .selectFrom("ledger")
         .select(["created_at as at", "id", "run_id"])
         .where("org_id", "=", orgId)
