@@ -46,7 +46,7 @@ function isAbsent(member: unknown): boolean {
 }
 
 /**
- * Copies plain objects and lists, so that no object in them has members that it only inherits: zod and Ajv read `constructor` where
+ * Copies plain objects and lists, so that no object in them has members that it only inherits: zod and arktype read `constructor` where
  * a value leaves out an optional member of that name. Instances of classes stay what they are.
  */
 export function withoutPrototypes(value: unknown, depth = 0): unknown {

@@ -31,8 +31,8 @@ export type Parse = (value: unknown) => Parsed | Promise<Parsed>;
 export function createParser(schema: Schema, side: "input" | "output", where: string): Parse {
   if (isZod4(schema) || isZod3(schema)) return zodParser(schema as ZodSchema, side);
   if (!isStandardSchema(schema)) return rawParser(schema, { side, where });
-  const parse = standardParser(schema);
   const listed = describesItself(schema) ? writtenBy(() => standardToJsonSchema(schema, side)) : undefined;
+  const parse = ofOwnMembers(standardParser(schema), listed);
   if (listed === undefined) return parse;
   if (side === "input") return (value) => parse(dropUnlisted(listed, toJson(value)));
   return async (value) => {
@@ -51,15 +51,15 @@ function zodParser(schema: ZodSchema, side: "input" | "output"): Parse {
   const described = writtenBy(() =>
     isZod4(schema) ? zod4ToJsonSchema(schema, { side }) : zod3ToJsonSchema(schema as Zod3Schema, { side }),
   );
-  return described && listsInherited(described) ? (value) => parse(withoutPrototypes(value)) : parse;
+  return ofOwnMembers(parse, described);
 }
 
-/** True when a member has the name of one that every object inherits, such as `constructor`. */
-function listsInherited(schema: JsonObject): boolean {
-  return holds(
-    schema,
-    ({ properties }) => isJsonObject(properties) && Object.keys(properties).some((name) => name in Object.prototype),
-  );
+/** Hides what objects inherit from a schema that has a member of such a name, for example `constructor`. */
+function ofOwnMembers(parse: Parse, described: JsonObject | undefined): Parse {
+  const isInherited = (name: string) => name in Object.prototype;
+  const listsInherited = ({ properties }: JsonObject) =>
+    isJsonObject(properties) && Object.keys(properties).some(isInherited);
+  return described && holds(described, listsInherited) ? (value) => parse(withoutPrototypes(value)) : parse;
 }
 
 /** True when the schema or one within it passes the test. */
