@@ -16,8 +16,12 @@ async function reached(input: Schema, given: JsonValue, handler: (input: never) 
     roles: "everyone",
     handler: handler as () => unknown,
   });
-  const options = { signal: new AbortController().signal, log: memoryLog(), onReached: said.push.bind(said) };
-  const outcome = await serviceOf(probe).invoke(invocationOf("probe", given), options as never);
+  const options = {
+    signal: new AbortController().signal,
+    log: memoryLog(),
+    onReached: (input: JsonValue) => void said.push(input),
+  };
+  const outcome = await serviceOf(probe).invoke(invocationOf("probe", given), options);
   return { outcome, said };
 }
 
