@@ -90,6 +90,15 @@ export function createServing(options: {
         `no runtime of ${describe(newest)} is connected, and ${describe(next)} allows more: ${widening.text}${others}`,
       );
     }
+    const { defaultRole } = manifest;
+    // The comparison sees one service. A default role holds for the functions of all services of the agent.
+    const hasOthers = order.sets.some((set) => set.service !== service);
+    if (hasOthers && defaultRole !== undefined && defaultRole !== wanted.defaultRole) {
+      const now = wanted.defaultRole === undefined ? "has no default role" : `has ${wanted.defaultRole}`;
+      return withheld(
+        `no runtime of ${describe(newest)} is connected, and ${describe(next)} has the default role ${defaultRole} where the newest set ${now}`,
+      );
+    }
     return {
       service,
       deployment,

@@ -129,6 +129,15 @@ test("while no runtime of the newest set is connected, an older one that allows 
   expect(withheld).toHaveLength(1);
 });
 
+test("an older set does not stand in with a default role that would open functions of another service", async () => {
+  server = await startGateway();
+  await connect("shop", { service: "shop", functions: ["refund"], ...admins });
+  await connect("old", { deployment: "v1", defaultRole: "admin", ...everyone });
+  await leave(await connect("new", { deployment: "v2", ...everyone }));
+
+  expect((await session())?.services.map(({ service }) => service)).toEqual(["shop"]);
+});
+
 test("a second runtime of the same set serves with the first", async () => {
   server = await startGateway();
   await connect("one", admins);
