@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
-import type { ChosenModel, ModelCatalog, ModelRequest } from "../../src/ports/model-provider.ts";
+import { type ChosenModel, type ModelCatalog, ModelError, type ModelRequest } from "../../src/ports/model-provider.ts";
+import { askingOf, nextRequest } from "../../src/run/request.ts";
+import { createProgress, createState } from "../../src/run/state.ts";
 import { startCore } from "./core.ts";
 import { fakeGateway, manifestOf, ok } from "./fake-gateway.ts";
-import { type ScriptedTurn, scriptedModel } from "./scripted-model.ts";
+import { type ScriptedTurn, scriptedModel, severalModels } from "./scripted-model.ts";
 
 /** A budget of 1,000 tokens, 3,000 bytes, for earlier queries. */
 const WINDOW = 2_000;
@@ -15,7 +17,13 @@ async function desk(play: (request: ModelRequest) => ScriptedTurn, result = "don
   const models: ModelCatalog = { choose: () => ({ ...chosen, contextTokens }) };
   const { gateway } = fakeGateway(manifestOf({ open: "everyone", closed: ["boss"] }), () => ok(result));
   const core = await startCore({ models, gateway });
-  return { ...core, requests: model.requests, [Symbol.asyncDispose]: () => core[Symbol.asyncDispose]() };
+  const ofRuns = { model: models.choose() as ChosenModel, fallback: [] };
+  return {
+    ...core,
+    models: ofRuns,
+    requests: model.requests,
+    [Symbol.asyncDispose]: () => core[Symbol.asyncDispose](),
+  };
 }
 
 const answering = (): ScriptedTurn => ({ text: "word ".repeat(60) });
@@ -24,7 +32,7 @@ function queriesIn({ messages }: ModelRequest): string[] {
   return messages.flatMap((message) => (message.role === "user" ? [message.text] : []));
 }
 
-const prefaceOf = ({ messages }: ModelRequest): string =>
+const prefaceOf = ({ messages }: Pick<ModelRequest, "messages">): string =>
   messages.flatMap((message) => (message.role === "user" ? (message.preface ?? "") : [])).join("");
 
 test("a thread is sent whole while it fits, and then from the same query on for half a budget", async () => {
@@ -79,12 +87,44 @@ test("a model with a larger window is sent more", async () => {
   expect(queriesIn(system.requests.at(-1)!)).toHaveLength(24);
 });
 
+test("a model that takes over with a smaller window is sent less of the thread", async () => {
+  const quota = { fail: new ModelError("quota", "") };
+  const models = severalModels({
+    anthropic: ({ messages }) => (messages.length > 30 ? quota : answering()),
+    openai: answering,
+  });
+  const choose: ModelCatalog["choose"] = (wanted) => {
+    const chosen = models.catalog.choose(wanted) as ChosenModel;
+    return { ...chosen, contextTokens: chosen.provider.name === "openai" ? WINDOW : 20 * WINDOW };
+  };
+  const { gateway } = fakeGateway(manifestOf({ open: "everyone" }), () => ok("done"));
+  await using core = await startCore({ models: { choose }, gateway });
+  const { start } = core.store.runs;
+  const fallback = [{ provider: "openai", model: "second-1" }];
+  core.store.runs.start = (run) => start({ ...run, request: { ...run.request, fallback } });
+  const { threadId } = await core.query("Query 0");
+  for (let i = 1; i < 15; i++) await core.query(`Query ${i}`, { threadId });
+
+  const { warnings } = await core.query("Query 15", { threadId });
+
+  expect(queriesIn(models.requests("anthropic").at(-1)!)).toHaveLength(16);
+  const [request] = models.requests("openai");
+  // Seven of the earlier ones fit into 3,000 bytes.
+  expect(queriesIn(request!).length).toBeLessThanOrEqual(8);
+  expect(queriesIn(request!).length).toBeGreaterThan(3);
+  expect(prefaceOf(request!)).toContain(MARKER);
+  expect(warnings?.toSorted()).toEqual([
+    expect.stringMatching(/^Earlier turns .* 1,000 tokens of earlier queries/),
+    expect.stringMatching(/^Model anthropic.* failed \(quota\)/),
+  ]);
+});
+
 const echoed = (id: string): ScriptedTurn => ({
   calls: [["open", { id }]],
   echo: { provider: "scripted", model: "scripted-1", blocks: [id] },
 });
 
-const echoesIn = ({ messages }: ModelRequest): unknown[] =>
+const echoesIn = ({ messages }: Pick<ModelRequest, "messages">): unknown[] =>
   messages.flatMap((message) => (message.role === "assistant" && message.echo ? [message.echo.blocks] : []));
 
 test("echoes of a run are sent back in a thread whose older queries are left out", async () => {
@@ -99,6 +139,28 @@ test("echoes of a run are sent back in a thread whose older queries are left out
 
   expect(prefaceOf(system.requests.at(-1)!)).toContain(MARKER);
   expect(echoesIn(system.requests.at(-1)!)).toEqual([["0"], ["1"]]);
+});
+
+test("a run that goes on after a crash sends its echoes back", async () => {
+  await using system = await desk((request) => {
+    const { query, step } = positionOf(request);
+    return query === "Call" && step < 2 ? echoed(String(step)) : answering();
+  });
+  const { threadId } = await system.query("Query 0");
+  for (let i = 1; i < 12; i++) await system.query(`Query ${i}`, { threadId });
+  const { runId } = await system.query("Call", { threadId });
+  const run = (await system.store.runs.get("agt_1", runId))!;
+  const { turns, calls } = await system.store.runs.checkpoint(runId);
+  const manifest = (await system.store.runtimes.getManifest("agt_1", run.manifestHash!))!;
+  const scope = { role: run.role, subject: run.subject, maxBytes: 3_000, before: runId };
+  const history = await system.store.runs.history(threadId, scope);
+
+  const resumed = createState(createProgress(run, turns.slice(0, 2), calls), { ...system.models, manifest, history });
+
+  const { messages } = nextRequest(resumed, askingOf(resumed));
+  expect(prefaceOf({ messages })).toContain(MARKER);
+  expect(echoesIn({ messages })).toEqual([["0"], ["1"]]);
+  expect(messages).toEqual(system.requests.at(-1)!.messages);
 });
 
 test("once turns of the run itself are left out, only echoes of later turns are sent back", async () => {

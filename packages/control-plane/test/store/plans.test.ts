@@ -1,6 +1,7 @@
 import { CompiledQuery, Kysely, sql } from "kysely";
 import { describe, expect, test } from "vitest";
 import { silentLog } from "../../src/ports/log.ts";
+import type { History } from "../../src/ports/run-store.ts";
 import { auditStore } from "../../src/store/audit.ts";
 import { consoleStore } from "../../src/store/console/index.ts";
 import type { StoreDialect } from "../../src/store/dialect/dialect.ts";
@@ -122,6 +123,35 @@ for (const [name, { open, unbounded }] of Object.entries(ENGINES))
       expect(ofRun).toHaveLength(1);
       expect(bounded(ofRun)).toEqual([]);
       expect(bounded(await planned.plansOf(() => history("thr_1", scope)))).toEqual([]);
+    });
+
+    test("no statement reads more than 256 KiB of a thread's history, but for a single run", async () => {
+      await using planned = await open();
+      const { db } = planned.engine;
+      const of = { org_id: "org_1", agent_id: "agt_1" };
+      const thread = { ...of, id: "thr_1", title: "", last_position: 6, created_at: 0, updated_at: 0 };
+      await db.insertInto("threads").values(thread).execute();
+      const sizes = [100_000, 100_000, 100_000, 300_000, 10, 10];
+      for (const [at, size] of sizes.entries()) {
+        const times = { created_at: 0, finished_at: 0, deadline_at: 0 };
+        const counts = { position: at + 1, fence: 1, claims: 0, crashes: 0, last_seq: 0, cancel_requested: 0 };
+        const history = JSON.stringify([{ role: "user", text: "x".repeat(size) }]);
+        const run = { ...of, ...times, ...counts, id: `run_${at}`, thread_id: "thr_1", key_id: "key_1", history };
+        await db
+          .insertInto("runs")
+          .values({ ...run, status: "succeeded", request: "{}" })
+          .execute();
+      }
+      const { history } = runReads(planned.engine);
+      let read: History | undefined;
+
+      const plans = await planned.plansOf(async () => {
+        read = await history("thr_1", { role: undefined, subject: undefined, maxBytes: 1_000_000 });
+      });
+
+      expect(read?.entries.map(({ runId }) => runId)).toEqual(sizes.map((_, at) => `run_${at}`));
+      // The sizes, and four times texts: two runs, one, the large one, two.
+      expect(plans).toHaveLength(5);
     });
 
     test("a search of the audit log begins at its newest entries, and reads no further than so many", async () => {
