@@ -65,8 +65,10 @@ export function refusedOverrides(
     const own = models.choose(wanted);
     const provider = "missing" in own ? own.missing : own.provider.name;
     if (llm.provider !== provider) refuse("llmConfig.provider");
-    else if (llm.model !== undefined && !isSame(models.choose({ provider, model: llm.model }), own))
-      refuse("llmConfig.model");
+    else if (llm.model !== undefined && llm.model !== wanted.model) {
+      // One model may have two names on one wire, as `models/...` of Gemini.
+      if (!isSame(models.choose({ provider, model: llm.model }), own)) refuse("llmConfig.model");
+    }
   }
   const modelFaults = faults.length;
   if (locked.has("temperature") && llm?.temperature !== undefined && llm.temperature !== request.temperature)

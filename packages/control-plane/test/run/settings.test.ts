@@ -193,12 +193,12 @@ test("an agent's model without a price ends the run of a paying organisation ins
 });
 
 test("a provider of the agent that is not configured ends the run", async () => {
-  await using core = await start({ provider: "gemini" });
+  await using core = await start({ provider: "gemini", model: "gemini-1", locked: ["model"] });
+  const failure = { code: "provider_not_configured", errorMessage: "Provider gemini is not configured" };
 
-  expect(await core.query("Hi")).toMatchObject({
-    code: "provider_not_configured",
-    errorMessage: "Provider gemini is not configured",
-  });
+  expect(await core.query("Hi")).toMatchObject(failure);
+  expect(await core.query("Hi", { llm: { provider: "gemini", model: "gemini-1" } })).toMatchObject(failure);
+  await expect(core.query("Hi", { llm: { provider: "gemini", model: "gemini-2" } })).rejects.toThrow("llmConfig.model");
 });
 
 describe("a locked setting", () => {
