@@ -1,57 +1,78 @@
 import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { generateRetailData } from "../../examples/retail-desk/data/generate.ts";
 import { createRetailDesk } from "../../examples/retail-desk/desk.ts";
 import { createRetailStore } from "../../examples/retail-desk/store.ts";
 import { startSystem } from "../support/system.ts";
 
 const run = promisify(execFile);
-const PAGES = ["README.md", "docs/structured-answers.md"];
+const patchbay = fileURLToPath(new URL("../../packages/cli/src/main.ts", import.meta.url));
+const PAGES = ["README.md", "docs/structured-answers.md", "docs/agent-settings.md"];
 
-/** Each curl of the pages with the output that is shown below it. */
-const examples = PAGES.flatMap((page) => {
+/** The commands of a page, curl or one of an agent's, with the output that is shown below each. */
+function examplesOf(page: string) {
   const text = readFileSync(new URL(`../../${page}`, import.meta.url), "utf8");
-  return [...text.matchAll(/```sh\n(curl [^`]*?)\n```\n\n```(json)?\n([\s\S]*?)\n```$/gm)].map(
-    ([, command = "", json, output = ""]) => ({ page, command, json: json !== undefined, output }),
+  return [...text.matchAll(/```sh\n((?:curl|patchbay agents) [^`]*?)\n```\n\n```(json)?\n([\s\S]*?)\n```$/gm)].map(
+    ([, command = "", json, output = ""]) => ({ command, json: json !== undefined, output }),
   );
-});
+}
 
 /** Ids and times differ from run to run; everything else must be as shown. */
 function steady(text: string): string {
   return text
     .replace(/\b(thr|run|call)_[0-9a-f]{32}/g, "$1_…")
+    .replace(/\bagt_[0-9A-Za-z]{22}/g, "agt_…")
+    .replace(/\breq_[0-9a-f-]{36}/g, "req_…")
     .replace(/("(?:executionTimeMs|execution_time_ms)":\s*)\d+/g, "$10");
 }
 
-let system: Awaited<ReturnType<typeof startSystem>>;
-beforeAll(async () => {
-  system = await startSystem({ service: createRetailDesk(createRetailStore(() => generateRetailData())) });
-});
-afterAll(() => system[Symbol.asyncDispose]());
-
 test("the README shows a curl for each endpoint", () => {
-  const commands = examples.map(({ page, command }) => (page === "README.md" ? command : "")).join("\n");
+  const commands = examplesOf("README.md")
+    .map(({ command }) => command)
+    .join("\n");
   for (const path of ["$AGENT/query ", "$AGENT/query-stream ", "/agent/query-stream "])
     expect(commands).toContain(path);
 });
 
-test("each page has an example", () => {
-  expect(new Set(examples.map(({ page }) => page))).toEqual(new Set(PAGES));
-});
+describe.each(PAGES)("%s", (page) => {
+  // In a file, for commands that work beside the server.
+  const folder = mkdtempSync(join(tmpdir(), "patchbay-docs-"));
+  const database = `sqlite:${join(folder, "patchbay.db")}`;
+  let system: Awaited<ReturnType<typeof startSystem>>;
+  beforeAll(async () => {
+    system = await startSystem({ database, service: createRetailDesk(createRetailStore(() => generateRetailData())) });
+  });
+  afterAll(async () => {
+    await system[Symbol.asyncDispose]();
+    rmSync(folder, { recursive: true, force: true });
+  });
 
-test.each(examples)("the output in $page is true: $command", async ({ command, json, output }) => {
-  const env = {
-    ...process.env,
-    BASE: system.url,
-    AGENT: system.agentId,
-    KEY: system.apiKey,
-    TOKEN: system.accessToken,
-  };
+  test("has an example", () => {
+    expect(examplesOf(page)).not.toEqual([]);
+  });
 
-  const { stdout } = await run("sh", ["-c", command.replaceAll("curl ", "curl --silent --show-error ")], { env });
+  test.each(examplesOf(page))("the output is true: $command", async ({ command, json, output }) => {
+    const env = {
+      ...process.env,
+      BASE: system.url,
+      AGENT: system.agentId,
+      KEY: system.apiKey,
+      TOKEN: system.accessToken,
+      PATCHBAY_DATABASE: database,
+      NO_COLOR: "1",
+    };
 
-  if (json) expect(JSON.parse(steady(stdout))).toEqual(JSON.parse(steady(output)));
-  else expect(steady(stdout).trim()).toBe(steady(output).trim());
+    const line = command
+      .replaceAll("curl ", "curl --silent --show-error ")
+      .replaceAll("patchbay ", `"${process.execPath}" "${patchbay}" `);
+    const { stdout } = await run("sh", ["-c", line], { env, cwd: folder });
+
+    if (json) expect(JSON.parse(steady(stdout))).toEqual(JSON.parse(steady(output)));
+    else expect(steady(stdout).trim()).toBe(steady(output).trim());
+  });
 });

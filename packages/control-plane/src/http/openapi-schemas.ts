@@ -71,8 +71,20 @@ export function componentSchemas(): Record<string, Schema> {
   };
   describe(components, "QueryRequest", "responseSchema", answerSchema);
   describe(components, "LocalQueryRequest", "response_schema", answerSchema);
-  describe(components, "LlmConfig", "maxTokens", { default: LIMITS.defaultMaxTokens });
-  describe(components, "LocalQueryRequest", "max_tokens", { default: LIMITS.localDefaultMaxTokens });
+  const maxTokens = "Tokens of one answer of the model at most. The agent's setting comes before the default.";
+  describe(components, "LlmConfig", "maxTokens", { default: LIMITS.defaultMaxTokens, description: maxTokens });
+  describe(components, "LocalQueryRequest", "max_tokens", {
+    default: LIMITS.localDefaultMaxTokens,
+    description: maxTokens,
+  });
+  describe(components, "LlmConfig", "model", {
+    description:
+      "Default: the agent's model where `provider` is the agent's, else the provider's default. 400 `model_not_allowed` where queries of the agent cannot choose it.",
+  });
+  describe(components, "LlmConfig", "fallback", {
+    default: true,
+    description: "`false` leaves the fallback models of the agent out.",
+  });
   describe(components, "LocalQueryRequest", "role", { default: "user" });
   describe(components, "LocalQueryRequest", "analysis_mode", { default: false });
   return components;
