@@ -56,6 +56,13 @@ test("a change of a schema is told down to its member", () => {
   ]);
 });
 
+test("an input that now keeps the members that it does not list is a change", () => {
+  const [before, after] = [setOf(one("f")), setOf(one("f", { keepsUnlisted: true }))];
+  expect(changesOf(before, after).functions).toEqual([
+    { name: "f", kind: "changed", differences: [{ path: "keepsUnlisted", before: undefined, after: true }] },
+  ]);
+});
+
 test("another order of roles, and other figures, are no change", () => {
   const after = one("f", { roles: ["admin", "support"], figures: { ...figures, calls: 9 } });
   expect(changesOf(setOf(one("f")), setOf(after)).functions).toEqual([]);

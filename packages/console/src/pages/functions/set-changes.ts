@@ -31,6 +31,7 @@ const FACTS = [
   "redactions",
   "description",
   "inputSchema",
+  "keepsUnlisted",
   "outputSchema",
 ] as const satisfies (keyof ConsoleFunction)[];
 
