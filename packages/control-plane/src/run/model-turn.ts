@@ -29,7 +29,7 @@ export interface TurnDeps {
   /** Called when an attempt whose text was shown does not count. */
   onReset(): void;
   /** Called with a whole attempt that does not count, which the provider bills all the same. May throw to end the attempts. */
-  onDiscard(turn: ModelTurn): void;
+  onDiscard(turn: ModelTurn): Promise<void>;
   onAttempt(outcome: "succeeded" | ModelErrorKind): void;
   /** Called when the model is to be asked once more, after a pause. */
   onRetry(code: ModelRetry["code"], waitMs: number): void;
@@ -56,7 +56,7 @@ export async function takeTurn(
       if (!isHollow(turn) || hollow || attempt >= RETRIES) return turn;
       hollow = true;
       preview.discard();
-      deps.onDiscard(turn);
+      await deps.onDiscard(turn);
       deps.onRetry(turn.stop === "malformed" ? "malformed" : "empty", 0);
     } catch (error) {
       signal.throwIfAborted();

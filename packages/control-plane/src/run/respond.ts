@@ -44,12 +44,15 @@ export async function respond(
     const asked = { provider: model.provider.name, model: model.model };
     const onRetry = (code: ModelRetry["code"], waitedMs: number): void =>
       void state.asking.turn?.retries.push({ at: deps.clock.now(), code, waitedMs, ...asked });
-    const onDiscard = (turn: ModelTurn): void => {
-      discard(state, turn);
+    const payAhead = async (): Promise<void> => {
       keepWithinCap(state, request);
+      await patiently(() => hold(state, request, deps), { ...deps, signal });
     };
-    keepWithinCap(state, request);
-    await patiently(() => hold(state, request, deps), { ...deps, signal });
+    const onDiscard = (turn: ModelTurn): Promise<void> => {
+      discard(state, turn);
+      return payAhead();
+    };
+    await payAhead();
     state.asking.turn = { beganAt: deps.clock.now(), retries: [], ...state.asking.turn, ...asked };
     try {
       deps.onAsking();
@@ -85,9 +88,13 @@ function turnDeps(
   };
 }
 
-/** Credits for the turn are as a rule held by the step before it, as many as the model of that step could cost. */
+/**
+ * Credits for the turn are as a rule held by the step before it, as many as the model of that step could cost. Attempts that do
+ * not count have used up a part of them.
+ */
 async function hold(state: RunState, request: ModelRequest, { runs }: RespondDeps): Promise<void> {
-  const micros = mostOf(state, request);
+  if (!state.run.request.charged) return;
+  const micros = mostOf(state, request) + (state.asking.discarded?.costMicros ?? 0);
   if (state.heldMicros >= micros) return;
   const { orgId, runId } = state.run;
   const held = await runs.hold(orgId, runId, state.turns.length, micros);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { ChosenModel, ModelCatalog, TokenUsage } from "../../src/ports/model-provider.ts";
+import { type ChosenModel, type ModelCatalog, ModelError, type TokenUsage } from "../../src/ports/model-provider.ts";
 import type { Query } from "../../src/run/api.ts";
 import { openStore } from "../../src/store/open.ts";
 import { startCore } from "./core.ts";
@@ -122,4 +122,23 @@ test("a query that names a model without a price is refused with 400 where a run
     code: "model_not_allowed",
     details: [{ path: "llmConfig.model" }],
   });
+});
+
+test("a fallback model that could pass the cap is not asked", async () => {
+  const failing = scriptedModel([{ fail: new ModelError("authentication", "refused") }]);
+  const dear = scriptedModel([DONE]);
+  const cheap = failing.catalog.choose() as ChosenModel;
+  const { provider } = dear.catalog.choose() as ChosenModel;
+  const next: ChosenModel = { ...cheap, provider: { ...provider, name: "openai" }, cost: ({ output }) => output * 9 };
+  const models: ModelCatalog = { choose: (wanted) => (wanted?.provider === "openai" ? next : cheap) };
+  const { gateway } = fakeGateway(manifestOf({ open: "everyone" }), () => ok("found"));
+  await using core = await startCore({ models, gateway });
+  await core.store.accounts.updateAgent("agt_1", {
+    settings: { maxCostUsd: 0.002, fallback: [{ provider: "openai" }] },
+  });
+
+  const answer = await core.query("Look it up", { maxTokens: 500 });
+
+  expect(answer).toMatchObject({ code: "budget_exceeded", errorMessage: expect.stringContaining("$0.0045") as string });
+  expect([failing.requests.length, dear.requests.length]).toEqual([1, 0]);
 });

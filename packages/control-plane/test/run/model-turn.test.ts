@@ -48,7 +48,7 @@ function provided(...attempts: Attempt[]) {
     onText: (text) => reports.push(`shows ${text}`),
     onThought: (text) => reports.push(`thinks ${text}`),
     onReset: () => reports.push("reset"),
-    onDiscard: ({ usage: { input } }) => reports.push(`discards ${input}`),
+    onDiscard: async ({ usage: { input } }) => void reports.push(`discards ${input}`),
     onAttempt: (outcome) => reports.push(outcome),
     onRetry: (code) => reports.push(`retries after ${code}`),
   };

@@ -9,13 +9,13 @@ const empty: ScriptedTurn = { text: "", usage: used };
 /** A price that doubles for a long input. */
 const cost = ({ input, output }: TokenUsage): number => (input > 150 ? 2 : 1) * input + output;
 
-async function paying(turns: ScriptedTurn[], runTimeoutMs?: number) {
-  const { catalog } = scriptedModel(turns);
+async function paying(turns: ScriptedTurn[], { runTimeoutMs = 10_000, balance = 1_000_000 } = {}) {
+  const { catalog, requests } = scriptedModel(turns);
   const models: ModelCatalog = { choose: (wanted) => ({ ...catalog.choose(wanted), cost }) };
   const { gateway } = fakeGateway(manifestOf({ open: "everyone" }), () => ok(1));
-  const core = await startCore({ models, gateway, tier: "starter", ...(runTimeoutMs && { runTimeoutMs }) });
-  await core.store.accounts.grant("org_1", 1_000_000);
-  return core;
+  const core = await startCore({ models, gateway, tier: "starter", runTimeoutMs });
+  await core.store.accounts.grant("org_1", balance);
+  return { ...core, requests, [Symbol.asyncDispose]: () => core[Symbol.asyncDispose]() };
 }
 
 test("an attempt that does not count is charged, at its own price", async () => {
@@ -58,7 +58,19 @@ test("what was paid before a provider failed is in the usage of the failed run a
 });
 
 test("what was paid before the deadline is in the usage of the run", async () => {
-  await using core = await paying([empty, { until: new Promise(() => {}) }], 1_000);
+  await using core = await paying([empty, { until: new Promise(() => {}) }], { runTimeoutMs: 1_000 });
 
   expect(await core.query("Hi")).toMatchObject({ code: "deadline_exceeded", usage: { inputTokens: 100 } });
+});
+
+test("an attempt is not repeated where the balance no longer covers the next one", async () => {
+  await using core = await paying([{ ...empty, usage: { ...used, output: 500 } }, { text: "Done." }], {
+    balance: 1_300,
+  });
+
+  const answer = await core.query("Hi", { maxTokens: 800 });
+
+  expect(answer).toMatchObject({ code: "insufficient_credits", usage: { inputTokens: 100, costUsd: 0.0006 } });
+  expect(core.requests).toHaveLength(1);
+  expect(await core.store.accounts.balance("org_1")).toBe(1_300 - 600);
 });
