@@ -21,10 +21,10 @@ const ORDER = {
 };
 
 /** What the offline model answers with once the order was looked up. */
-async function valueFor(schema: JsonObject, { order = ORDER as JsonValue, query = "Show me order #W1" } = {}) {
+async function valueFor(schema: JsonObject, order: JsonValue = ORDER) {
   const respond: ModelFunction = { name: "respond", description: "Answers.", inputSchema: schema, effect: "read" };
   const functions = [lookUp, respond];
-  const messages: Message[] = [{ role: "user", text: query }];
+  const messages: Message[] = [{ role: "user", text: "Show me order #W1" }];
   const { turn } = await takeTurn(functions, messages, { respond });
   expect(turn.calls.map(({ name }) => name)).toEqual(["get_order"]);
   messages.push(
@@ -118,10 +118,7 @@ test("what is not found is null, left out, or the plainest value that the schema
 
 test("a result without members goes by the name of its function", async () => {
   const id = { type: "string" };
-  const { value } = await valueFor(
-    { type: "object", properties: { order: id, id }, required: ["order"] },
-    { order: "#W7" },
-  );
+  const { value } = await valueFor({ type: "object", properties: { order: id, id }, required: ["order"] }, "#W7");
   expect(value).toEqual({ order: "#W7" });
 });
 

@@ -119,7 +119,7 @@ export function checkResponseSchema(root: unknown): { path: Path; message: strin
     if (keyword === "type" && path.length === 1) return; // checked above
     const form = FORMS.get(keyword);
     if (form && !form[0](value)) return fault(path, form[1]);
-    if (keyword === "pattern") checkPattern(String(value), path);
+    if (keyword === "pattern") checkPattern(value as string, path);
     if (keyword === "required") checkNames(value as string[], path);
     if (ONE.has(keyword)) checkSchema(value, path, depth);
     else if (SEVERAL.has(keyword)) checkList(value, path, depth);
@@ -200,7 +200,7 @@ function endless(root: JsonObject, schemas: ReadonlyMap<JsonObject, Path>): Path
 /** The schemas that a schema has checked with its own value. */
 function sameValue(root: JsonObject, schema: JsonObject): (JsonValue | undefined)[] {
   return Object.entries(schema).flatMap(([keyword, value]) => {
-    if (keyword === "$ref") return [followRef(root, String(value))];
+    if (keyword === "$ref") return [followRef(root, value as string)];
     if (ONE.get(keyword)) return [value];
     if (SEVERAL.get(keyword) && Array.isArray(value)) return value;
     return NAMED.get(keyword) && isJsonObject(value) ? Object.values(value) : [];

@@ -107,7 +107,7 @@ function typeOf(value: JsonValue): string {
 function checkType({ schema, value, fault }: One): void {
   const { type } = schema;
   if (type === undefined) return;
-  const types = [type].flat();
+  const types = [type].flat() as string[];
   if (types.includes(typeOf(value)) || (types.includes("integer") && Number.isInteger(value))) return;
   fault(`must be ${types.join(" or ")}, but is ${typeOf(value)}`);
 }
@@ -255,7 +255,7 @@ function checkMembers({ schema, at, faults, check, fault, seen }: One, value: Js
   const missing = (list: JsonValue | undefined): void => {
     if (!Array.isArray(list)) return;
     takeSteps(check.steps, list.length);
-    for (const name of list) if (!Object.hasOwn(value, String(name))) fault("is required", String(name));
+    for (const name of list as string[]) if (!Object.hasOwn(value, name)) fault("is required", name);
   };
   missing(required);
   if (isJsonObject(dependentRequired))
