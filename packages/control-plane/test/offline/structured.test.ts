@@ -133,14 +133,16 @@ test("a schema that never ends comes to an end", async () => {
   expect(JSON.stringify(value).length).toBeLessThan(500);
 });
 
-test("without a function that fits it answers at once", async () => {
+test("the function that answers is not one of those that a query can mean", async () => {
   const respond: ModelFunction = {
     name: "respond",
-    description: "Answers.",
-    inputSchema: { type: "object", properties: { answer: { type: "string" } }, required: ["answer"] },
+    description: "Responds to the user.",
+    inputSchema: { type: "object", properties: { answer: { type: "string" } } },
     effect: "read",
   };
-  const { turn } = await takeTurn([respond], [{ role: "user", text: "Hello" }], { respond, toolChoice: "respond" });
-  expect(turn.calls).toHaveLength(1);
-  expect(JSON.parse(turn.calls[0]!.arguments)).toMatchObject({ answer: expect.stringContaining("no function") });
+  for (const toolChoice of ["auto", "respond"] as const) {
+    const { turn } = await takeTurn([respond], [{ role: "user", text: "Respond to me" }], { respond, toolChoice });
+    expect(turn.calls).toHaveLength(1);
+    expect(JSON.parse(turn.calls[0]!.arguments)).toMatchObject({ answer: expect.stringContaining("no function") });
+  }
 });
