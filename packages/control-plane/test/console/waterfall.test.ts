@@ -269,3 +269,22 @@ test("a turn during whose pause the run was cancelled ends with it", async () =>
   expect(first).toMatchObject({ state: "failed", code: "rate_limited" });
   expect(second).toMatchObject({ state: "cancelled", waitMs: second!.endMs! - second!.startMs });
 });
+
+test("corrections of a structured answer are turns like any other, and the last one failed", async () => {
+  const wrong = { calls: [["respond", { total: "7" }] as const] };
+  await using desk = await startDesk([{ text: "Seven." }, wrong, wrong, wrong]);
+  const responseSchema = { type: "object", properties: { total: { type: "number" } }, required: ["total"] };
+  const { runId } = await desk.query("How much?", { responseSchema });
+
+  const trace = await desk.trace(runId);
+
+  expect(briefly(trace)).toEqual([
+    "query query failed",
+    "turn scripted-1 ok",
+    "turn scripted-1 ok",
+    "turn scripted-1 ok",
+    "turn scripted-1 failed",
+  ]);
+  expect(trace.spans.map(({ attributes }) => attributes["plan"])).toEqual(Array.from({ length: 5 }));
+  expect(trace.spans.at(-1)).toMatchObject({ code: "output_invalid" });
+});
