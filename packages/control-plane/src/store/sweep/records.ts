@@ -71,7 +71,7 @@ export async function sweepAudit(engine: Engine, days: number, signal: AbortSign
 
 /** Threads that are old and have no runs, page by page: a run that never ended keeps its thread. */
 export async function sweepThreads(engine: Engine, days: number, signal: AbortSignal | undefined): Promise<void> {
-  const { db, reads } = engine;
+  const { db } = engine;
   const cutoff = ago(engine, days * DAY_MS);
   const emptyOf = (ids: string[]) =>
     db
@@ -83,7 +83,7 @@ export async function sweepThreads(engine: Engine, days: number, signal: AbortSi
       );
   await forEachAgent(engine, signal, ({ id: agentId }) =>
     eachPage(signal, async (after) => {
-      const page = await reads
+      const page = await db
         .selectFrom("threads")
         .select(["updated_at as at", "id"])
         .where("agent_id", "=", agentId)
