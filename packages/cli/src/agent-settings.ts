@@ -1,86 +1,111 @@
-import { AgentSettings, LIMITS, OVERRIDES, PROVIDER_NAMES, type AgentSettingsChange } from "@patchbay/protocol";
-import { InvalidArgumentError, Option } from "commander";
+import { type AgentSettings, type AgentSettingsChange, LIMITS, OVERRIDES, PROVIDER_NAMES } from "@patchbay/protocol";
+import { type Command, Option } from "commander";
 import { readJsonFile } from "./json-file.ts";
 
 /** Clears a setting. Commander would make an empty text of null. */
 const NONE = "none";
 
-type Parsed<T> = { [Name in keyof T]: T[Name] | typeof NONE };
-
-/** The options of `agents update` that are settings, as commander parsed them. */
-export interface SettingsOptions extends Parsed<Omit<AgentSettings, "maxCostUsd" | "responseSchema">> {
-  maxCostRun?: number | typeof NONE;
-  /** A file. */
-  responseSchema?: string;
+interface Setting {
+  name: keyof AgentSettings;
+  flags: string;
+  description: string;
+  expected: string;
+  read(text: string): unknown;
 }
+
+const PROVIDERS = PROVIDER_NAMES.join(", ");
 
 /** None of them is read from the environment: PATCHBAY_MODEL is the default of the service and no setting of an agent. */
-export function settingsOptions(): Option[] {
-  const providers = PROVIDER_NAMES.join(", ");
-  return [
-    setting("--provider <name>", "provider", `the provider that answers: ${providers}`, `one of ${providers}`, asText),
-    setting("--model <name>", "model", "the model that answers", "a model name such as gpt-6-luna", asText),
-    setting("--temperature <number>", "temperature", "from 0 to 2", "a number from 0 to 2", asNumber),
-    setting(
-      "--max-tokens <count>",
-      "maxTokens",
-      "tokens of one answer of the model at most",
-      `a whole number from 1 to ${LIMITS.maxTokens}`,
-      asNumber,
-    ),
-    setting("--steps <count>", "steps", "turns with function calls at most", "a whole number from 1 to 100", asNumber),
-    setting(
-      "--fallback <models>",
-      "fallback",
-      "models that are tried in this order when one fails: PROVIDER or PROVIDER/MODEL, separated by commas",
-      `up to five of ${providers}, each with a model if wanted, such as anthropic/claude-sonnet-5-5,openai`,
-      asModels,
-    ),
-    setting(
-      "--max-cost-run <usd>",
-      "maxCostUsd",
-      "US dollars that one run may cost at most",
-      "US dollars above 0 with at most six decimals, up to 10000",
-      asDollars,
-    ),
-    setting(
-      "--history-tokens <count>",
-      "historyTokens",
-      "tokens of earlier queries of the thread that the model is sent at most",
-      "a whole number from 1000 to 1000000",
-      asNumber,
-    ),
-    new Option("--response-schema <file>", "JSON Schema that every answer meets"),
-    setting(
-      "--locked <names>",
-      "locked",
-      `settings that queries cannot change: ${OVERRIDES.join(", ")}`,
-      `names separated by commas, of ${OVERRIDES.join(", ")}`,
-      asNames,
-    ),
-  ];
+const SETTINGS: Setting[] = [
+  {
+    name: "provider",
+    flags: "--provider <name>",
+    description: `the provider that answers: ${PROVIDERS}`,
+    expected: `one of ${PROVIDERS}`,
+    read: asText,
+  },
+  {
+    name: "model",
+    flags: "--model <name>",
+    description: "the model that answers",
+    expected: "a model name such as gpt-6-luna",
+    read: asText,
+  },
+  {
+    name: "temperature",
+    flags: "--temperature <number>",
+    description: "from 0 to 2",
+    expected: "a number from 0 to 2",
+    read: asNumber,
+  },
+  {
+    name: "maxTokens",
+    flags: "--max-tokens <count>",
+    description: "tokens of one answer of the model at most",
+    expected: `a whole number from 1 to ${LIMITS.maxTokens}`,
+    read: asNumber,
+  },
+  {
+    name: "steps",
+    flags: "--steps <count>",
+    description: "turns with function calls at most",
+    expected: "a whole number from 1 to 100",
+    read: asNumber,
+  },
+  {
+    name: "fallback",
+    flags: "--fallback <models>",
+    description: "models that are tried in this order when one fails: PROVIDER or PROVIDER/MODEL, separated by commas",
+    expected: `up to five of ${PROVIDERS}, each with a model if wanted, such as anthropic/claude-sonnet-5-5,openai`,
+    read: asModels,
+  },
+  {
+    name: "maxCostUsd",
+    flags: "--max-cost-run <usd>",
+    description: "US dollars that one run may cost at most",
+    expected: "US dollars above 0 with at most six decimals, up to 10000",
+    read: asDollars,
+  },
+  {
+    name: "historyTokens",
+    flags: "--history-tokens <count>",
+    description: "tokens of earlier queries of the thread that the model is sent at most",
+    expected: "a whole number from 1000 to 1000000",
+    read: asNumber,
+  },
+  {
+    name: "locked",
+    flags: "--locked <names>",
+    description: `settings that queries cannot change: ${OVERRIDES.join(", ")}`,
+    expected: `names separated by commas, of ${OVERRIDES.join(", ")}`,
+    read: asNames,
+  },
+];
+
+const SCHEMA = new Option("--response-schema <file>", "JSON Schema that every answer meets");
+
+/** The options of `agents update` that are settings, as commander gives them: a name, and the text of its argument. */
+export type SettingsOptions = Partial<Record<string, string>>;
+
+const optionOf = ({ flags, description }: Setting): Option => new Option(flags, description);
+
+export const settingsOptions = (): Option[] => [...SETTINGS.map(optionOf), SCHEMA];
+
+function asText(text: string): string {
+  return text;
 }
 
-function setting<Name extends keyof AgentSettings>(
-  flags: string,
-  name: Name,
-  description: string,
-  expected: string,
-  read: (text: string) => unknown,
-): Option {
-  return new Option(flags, description).argParser((text): AgentSettings[Name] | typeof NONE => {
-    if (text === NONE) return NONE;
-    const value = read(text);
-    const { success, data } = AgentSettings.shape[name].safeParse(value);
-    if (!success || value === undefined) throw new InvalidArgumentError(`expected ${expected}, or ${NONE}`);
-    return data as AgentSettings[Name];
-  });
+function asNumber(text: string): number {
+  return /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
 }
 
-const asText = (text: string) => text;
-const asNumber = (text: string) => (/^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN);
-const asDollars = (text: string) => (/^\d+(\.\d{1,6})?$/.test(text) ? Number(text) : Number.NaN);
-const asNames = (text: string) => text.split(",").map((name) => name.trim());
+function asDollars(text: string): number {
+  return /^\d+(\.\d{1,6})?$/.test(text) ? Number(text) : Number.NaN;
+}
+
+function asNames(text: string): string[] {
+  return text.split(",").map((name) => name.trim());
+}
 
 function asModels(text: string): unknown {
   return asNames(text).map((one) => {
@@ -89,16 +114,28 @@ function asModels(text: string): unknown {
   });
 }
 
-/** The change that the options ask for; undefined where they ask for none. */
-export async function settingsChange(options: SettingsOptions): Promise<AgentSettingsChange | undefined> {
-  const { provider, model, temperature, maxTokens, steps, fallback, historyTokens, locked, maxCostRun } = options;
-  const file = options.responseSchema;
-  const responseSchema = file === undefined || file === NONE ? file : await readJsonFile("--response-schema", file);
-  const parsed = { provider, model, temperature, maxTokens, steps, fallback, historyTokens, responseSchema, locked };
-  const given = Object.entries({ ...parsed, maxCostUsd: maxCostRun }).filter(([, value]) => value !== undefined);
-  if (given.length === 0) return undefined;
+/** The change that the options ask for; undefined where they ask for none. Ends the command where an argument is not as expected. */
+export async function settingsChange(
+  options: SettingsOptions,
+  command: Command,
+): Promise<AgentSettingsChange | undefined> {
+  // Loaded here: it brings zod, which no other command needs at its start.
+  const { AgentSettings } = await import("@patchbay/protocol");
+  const change: Record<string, unknown> = {};
+  for (const setting of SETTINGS) {
+    const text = options[optionOf(setting).attributeName()];
+    if (text === undefined) continue;
+    const { name, flags, expected, read } = setting;
+    const value = text === NONE ? null : read(text);
+    if (value !== null && !AgentSettings.shape[name].safeParse(value).success)
+      command.error(`error: option '${flags}' argument '${text}' is invalid. expected ${expected}, or ${NONE}`);
+    change[name] = value;
+  }
+  const { responseSchema: file } = options;
   // The administration checks what the file holds, and names the place of each fault.
-  return Object.fromEntries(given.map(([name, value]) => [name, value === NONE ? null : value])) as AgentSettingsChange;
+  if (file !== undefined)
+    change["responseSchema"] = file === NONE ? null : await readJsonFile("--response-schema", file);
+  return Object.keys(change).length === 0 ? undefined : (change as AgentSettingsChange);
 }
 
 /** The settings as `agents update` shows them. */

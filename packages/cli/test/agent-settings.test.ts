@@ -1,7 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { Command } from "commander";
 import { expect, test, vi } from "vitest";
-import { settingsOptions } from "../src/agent-settings.ts";
+import { settingsChange, settingsOptions } from "../src/agent-settings.ts";
 import { administration } from "./support/administration.ts";
 
 /** Each command is a process of its own, and a busy machine starts few of them a second. */
@@ -72,10 +73,12 @@ test.each([
   ["--max-cost-run", "0.0000001", "expected US dollars above 0 with at most six decimals"],
   ["--max-cost-run", "0", "expected US dollars above 0 with at most six decimals"],
   ["--locked", "steps", "expected names separated by commas, of model, temperature"],
-])("%s %s is refused with what is expected", (flag, text, expected) => {
-  const option = settingsOptions().find(({ long }) => long === flag);
+])("%s %s is refused with what is expected", async (flag, text, expected) => {
+  const update = new Command().exitOverride().configureOutput({ writeErr: () => {} });
+  for (const option of settingsOptions()) update.addOption(option);
+  update.parse([flag, text], { from: "user" });
 
-  expect(() => option?.parseArg?.(text, undefined)).toThrow(expected);
+  await expect(settingsChange(update.opts(), update)).rejects.toThrow(expected);
 });
 
 test("an answer schema that cannot be used is refused with the place of its fault, or of the file", async () => {

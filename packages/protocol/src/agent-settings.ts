@@ -1,16 +1,13 @@
 import { z } from "zod";
 import { LIMITS } from "./limits.ts";
-import { MODEL_NAME, PROVIDER_NAMES, ResponseSchema } from "./query.ts";
+import { MODEL_NAME, OVERRIDES, PROVIDER_NAMES } from "./names.ts";
+import { ResponseSchema } from "./query.ts";
 
 const modelName = z.string().regex(MODEL_NAME, "must be a model name");
 
 /** A model that is tried when those before it fail; without a name, the default model of the provider. */
 export const FallbackModel = z.strictObject({ provider: z.enum(PROVIDER_NAMES), model: modelName.optional() });
 export type FallbackModel = z.infer<typeof FallbackModel>;
-
-/** Members of a query that an agent can refuse. `model` covers the provider too. */
-export const OVERRIDES = ["model", "temperature", "maxTokens", "fallback", "responseSchema"] as const;
-export type Override = (typeof OVERRIDES)[number];
 
 /** How the runs of an agent ask their model. What is left out has the service's default. */
 export const AgentSettings = z.strictObject({

@@ -8,6 +8,8 @@ export * from "./json.ts";
 export * from "./limits.ts";
 export * from "./loopback.ts";
 export * from "./manifest.ts";
+export * from "./names.ts";
+export * from "./operator-limits.ts";
 export * from "./query.ts";
 export * from "./response.ts";
 export { checkResponseSchema } from "./response-schema/check.ts";

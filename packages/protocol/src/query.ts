@@ -2,6 +2,7 @@ import { z } from "zod";
 import { inexactNumber } from "./exact-numbers.ts";
 import { isJsonObject, type JsonObject } from "./json.ts";
 import { LIMITS } from "./limits.ts";
+import { MODEL_NAME, PROVIDER_NAMES } from "./names.ts";
 import { checkResponseSchema } from "./response-schema/check.ts";
 import { textUpTo } from "./text.ts";
 
@@ -17,17 +18,6 @@ const queryText = z
 
 const label = optional(textUpTo(LIMITS.labelUnits));
 const maxTokens = z.int().min(1).max(LIMITS.maxTokens);
-
-/** The providers a caller may name. */
-export const PROVIDER_NAMES = ["anthropic", "openai", "gemini"] as const;
-/** `provider` of an `LlmConfig`. */
-export type ProviderName = (typeof PROVIDER_NAMES)[number];
-
-/**
- * Model names that a query or the operator may give. Some providers take the name as a part of the request's path, so a name
- * holds nothing that can change the path or the query of an address.
- */
-export const MODEL_NAME = /^(?!.*(?:\.\.|\/\/))[A-Za-z0-9][A-Za-z0-9._:@/-]{0,199}$/;
 
 const modelName = optional(
   z

@@ -1,15 +1,7 @@
-import { z } from "zod";
 import type { JsonObject } from "./json.ts";
 import { rolesAllow, type FunctionManifest, type Manifest, type Roles } from "./manifest.ts";
 import { widerPlaces, type Budget } from "./schema-widening.ts";
 import { withOpenObjects } from "./subschemas.ts";
-
-/**
- * What happens when a new function set widens access: `follow` uses it, `confirm` keeps the set before it until a developer or an
- * owner confirms the new one.
- */
-export const AccessChanges = z.enum(["follow", "confirm"]);
-export type AccessChanges = z.infer<typeof AccessChanges>;
 
 /** What a widening is about. */
 export type WideningKind =

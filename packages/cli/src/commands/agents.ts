@@ -1,11 +1,11 @@
-import { AccessChanges, type AgentSettings } from "@patchbay/protocol";
+import { ACCESS_CHANGES, type AccessChanges, type AgentSettings } from "@patchbay/protocol";
 import type { Command } from "commander";
 import { settingsChange, settingsFields, settingsOptions, type SettingsOptions } from "../agent-settings.ts";
 import { examples, option, orgOption, pricesOption, tiersOption } from "../options.ts";
 import { fields, table } from "../output.ts";
 import { adminCommand, administer, SHOWN_ONCE, type AdminOptions } from "./administer.ts";
 
-interface UpdateOptions extends AdminOptions, SettingsOptions {
+interface UpdateOptions extends AdminOptions {
   name?: string;
   instructions?: string;
   accessChanges?: AccessChanges;
@@ -86,15 +86,15 @@ function addUpdate(agents: Command): void {
       option(
         "--access-changes <mode>",
         "functions that widen access are used at once (follow), or after a developer or an owner confirms them (confirm)",
-      ).choices(AccessChanges.options),
+      ).choices(ACCESS_CHANGES),
     );
   for (const one of settingsOptions()) update.addOption(one);
   update
     .addOption(tiersOption())
     .addOption(pricesOption())
-    .action(async (id: string, options: UpdateOptions) => {
+    .action(async (id: string, options: UpdateOptions & SettingsOptions) => {
       const { name, instructions, accessChanges } = options;
-      const settings = await settingsChange(options);
+      const settings = await settingsChange(options, update);
       const change = {
         ...(name !== undefined && { name }),
         ...(instructions !== undefined && { instructions }),

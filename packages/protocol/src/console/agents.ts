@@ -1,14 +1,14 @@
 import { z } from "zod";
 import { AgentSettings, AgentSettingsChange } from "../agent-settings.ts";
 import { FunctionManifest } from "../manifest.ts";
-import { AccessChanges } from "../widening.ts";
+import { ACCESS_CHANGES } from "../names.ts";
 import { label, pageOf, time } from "./paging.ts";
 
 export const Agent = z.object({
   agentId: z.string(),
   name: z.string(),
   instructions: z.string(),
-  accessChanges: AccessChanges,
+  accessChanges: z.enum(ACCESS_CHANGES),
   createdAt: time,
   /** Runtimes connected now. */
   runtimes: z.number(),
@@ -33,7 +33,7 @@ export const AgentChange = z.object({
   name: label.optional(),
   instructions: z.string().max(20_000).optional(),
   /** What happens when a function set widens access: it is used (`follow`), or it waits for a confirmation (`confirm`). */
-  accessChanges: AccessChanges.optional(),
+  accessChanges: z.enum(ACCESS_CHANGES).optional(),
   /** Members that are left out stay; `null` clears one. */
   settings: AgentSettingsChange.optional(),
 });
