@@ -70,13 +70,14 @@ test("the warning says how many queries the model was sent, and the limits", asy
   const { threadId } = await system.query("Query 0");
   for (let i = 1; i < 8; i++) await system.query(`Query ${i}`, { threadId });
 
-  const { warnings } = await system.query("Query 8", { threadId });
+  const { warnings, runId } = await system.query("Query 8", { threadId });
 
   const sent = queriesIn(system.requests.at(-1)!).length - 1;
   expect(warnings).toEqual([
     `Earlier turns of the thread were left out. The model was sent the newest ${sent} earlier queries: the limits are ` +
       "1,000 tokens of earlier queries and 2,000 tokens of conversation.",
   ]);
+  expect((await system.events(runId)).at(-1)).toMatchObject({ type: "finalResponse", warnings });
 });
 
 test("a model with a larger window is sent more", async () => {
