@@ -142,7 +142,7 @@ test.each(WIRES)("another model answers when three attempts on the wire %s have 
 
   expect(desk.asked).toEqual({ first: 3, second: 1 });
   const shown = events.map(({ data }) => data);
-  const types = shown.map(({ type }) => `${type}`);
+  const types: unknown[] = shown.map(({ type }) => type);
   expect(types.filter((type) => type === "deltaReset")).toHaveLength(3);
   expect(types.at(-1)).toBe("finalResponse");
   const after = shown.slice(types.lastIndexOf("deltaReset") + 1);
