@@ -272,7 +272,7 @@ test("a turn during whose pause the run was cancelled ends with it", async () =>
 
 test("corrections of a structured answer are turns like any other, and the last one failed", async () => {
   const wrong = { calls: [["respond", { total: "7" }] as const] };
-  await using desk = await startDesk([{ text: "Seven." }, wrong, wrong, wrong]);
+  await using desk = await startDesk([{ text: "Seven." }, wrong, wrong, { ...wrong, text: "So it is." }]);
   const responseSchema = { type: "object", properties: { total: { type: "number" } }, required: ["total"] };
   const { runId } = await desk.query("How much?", { responseSchema });
 
