@@ -1,6 +1,6 @@
 import { type AgentSettings, type AgentSettingsChange, LIMITS, OVERRIDES, PROVIDER_NAMES } from "@patchbay/protocol";
 import { type Command, Option } from "commander";
-import { readJsonFile } from "./json-file.ts";
+import { readJsonFile } from "./option-file.ts";
 
 /** Clears a setting. Commander would make an empty text of null. */
 const NONE = "none";
