@@ -65,14 +65,17 @@ test.each<[path: string, code: string, llmConfig: LlmConfig]>([
   expect(system.sent()).toEqual([]);
 });
 
-test("max_tokens of the local variant is refused under its own name", async () => {
-  await using system = await startWith({ maxTokens: 50, locked: ["maxTokens"] });
+test.each([
+  ["max_tokens", { max_tokens: 60 }],
+  ["response_schema", { response_schema: { type: "object" } }],
+])("%s of the local variant is refused under its own name", async (path, body) => {
+  await using system = await startWith({ maxTokens: 50, locked: ["maxTokens", "responseSchema"] });
 
   const refused = await fetch(`${system.url}/agent/query-stream`, {
     method: "POST",
     headers: { "content-type": "application/json", authorization: `Bearer ${system.accessToken}` },
-    body: JSON.stringify({ query: "hi", max_tokens: 60 }),
+    body: JSON.stringify({ query: "hi", ...body }),
   });
 
-  expect([refused.status, await refused.json()]).toMatchObject([400, { details: [{ path: "max_tokens" }] }]);
+  expect([refused.status, await refused.json()]).toMatchObject([400, { code: "invalid_request", details: [{ path }] }]);
 });

@@ -2,7 +2,7 @@ import { type AgentSettings, type AgentSettingsChange, LIMITS, OVERRIDES, PROVID
 import { type Command, Option } from "commander";
 import { readJsonFile } from "./option-file.ts";
 
-/** Clears a setting. Commander would make an empty text of null. */
+/** Clears a setting. */
 const NONE = "none";
 
 interface Setting {

@@ -55,7 +55,8 @@ test.each<[object, string]>([
   const refused = office.admin.updateAgent(agentId, { name: "Buyer", settings });
 
   await expect(refused).rejects.toMatchObject({ name: "AdminError", details: [{ path }] });
-  expect(await office.admin.listAgents()).toMatchObject([{ name: "Clerk", settings: {} }]);
+  const [agent] = await office.admin.listAgents();
+  expect([agent?.name, agent?.settings]).toEqual(["Clerk", {}]);
 });
 
 test("models without a price are refused where the organisation pays, and prices of the operator count", async () => {

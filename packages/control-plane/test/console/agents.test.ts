@@ -1,4 +1,4 @@
-import type { Agent, CreatedAgent } from "@patchbay/protocol/console";
+import type { Agent, AgentDetail, CreatedAgent } from "@patchbay/protocol/console";
 import { expect, test } from "vitest";
 import { openDesk } from "./support/console-desk.ts";
 import { failureOf } from "./support/open-console.ts";
@@ -69,12 +69,15 @@ test("a member sets whether functions that widen access wait for a confirmation,
 test("a member changes settings one by one, and faults are named by their paths", async () => {
   await using desk = await openDesk();
   const developer = await desk.member("developer");
-  expect(await developer.json("GET", desk.agent)).toMatchObject({ settings: {} });
+  expect((await developer.json<AgentDetail>("GET", desk.agent)).settings).toEqual({});
   await developer.json("PATCH", desk.agent, { body: { settings: { temperature: 0.2, steps: 3 } } });
 
-  const changed = await developer.json("PATCH", desk.agent, { body: { settings: { steps: null, locked: ["model"] } } });
+  const changed = await developer.json<AgentDetail>("PATCH", desk.agent, {
+    body: { settings: { steps: null, locked: ["model"] } },
+  });
 
-  expect(changed).toMatchObject({ name: "Desk", settings: { temperature: 0.2, locked: ["model"] } });
+  expect(changed.name).toBe("Desk");
+  expect(changed.settings).toEqual({ temperature: 0.2, locked: ["model"] });
   expect(await developer.json("GET", desk.agent)).toEqual(changed);
   const settings = { temperature: 3, fallback: [{ provider: "openai", model: "a b" }], colour: "red" };
   const refused = await developer.ask("PATCH", desk.agent, { body: { settings } });
