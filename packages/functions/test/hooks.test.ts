@@ -2,6 +2,7 @@ import type { HookCall } from "@patchbay/protocol";
 import { expect, test, vi } from "vitest";
 import { z } from "zod";
 import { type AnswerHook, defineFunction, defineService, FunctionError } from "../src/index.ts";
+import { runHookAs } from "../src/testing/index.ts";
 import { memoryLog } from "./calls.ts";
 
 const functions = [
@@ -142,4 +143,26 @@ test("a hook that is no function is refused at definition", () => {
     expect(() => defineService({ name: "desk", functions, [hook]: true })).toThrow(
       `Service "desk": ${hook} must be a function, or be left out.`,
     );
+});
+
+test("the test kit runs a hook as a role, without one as the default role", async () => {
+  const log = memoryLog();
+  const service = defineService({
+    name: "desk",
+    defaultRole: "guest",
+    functions,
+    beforeQuery: ({ role, query }) => (role === "guest" ? { refuse: `${query} No.` } : undefined),
+    beforeAnswer: ({ part, context }) => ({ replace: `${part} ${JSON.stringify(context)}` }),
+  });
+
+  expect(await runHookAs(service, { query: "Why?" })).toEqual({ verdict: "refused", text: "Why? No." });
+  expect(await runHookAs(service, { query: "Why?", role: "staff" })).toEqual({ verdict: "passed" });
+  expect(await runHookAs(service, { answer: "So.", context: { a: 1 } })).toEqual({
+    verdict: "replaced",
+    text: 'answer {"a":1}',
+  });
+  expect(await runHookAs(service, { answer: "So.", part: "thought" })).toMatchObject({ text: "thought {}" });
+  expect(await runHookAs(defineService({ name: "none", functions }), { query: "Why?", log })).toMatchObject({
+    verdict: "failed",
+  });
 });

@@ -14,6 +14,7 @@ const RULES: Record<string, string> = {
   authorize: "its authorize check refused the arguments",
   context: "the context of the query does not fit",
   input: "the arguments do not fit its schema",
+  refused: "a hook of the service refused",
   role_not_allowed: "the key is pinned to other roles",
 };
 

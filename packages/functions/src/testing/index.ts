@@ -11,6 +11,7 @@ export {
   type ScriptedModel,
   type ScriptedTurn,
 } from "./scripted-model.ts";
+export { runHookAs, type TestHook } from "./run-hook-as.ts";
 export { runQuery, startTestDesk, type TestDesk, type TestDeskOptions } from "./test-desk.ts";
 export { accessMatchers, type AccessCase, type MatcherResult } from "./matchers.ts";
 export type { AccessAssertions } from "./vitest-matchers.ts";
