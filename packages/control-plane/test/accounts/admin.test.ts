@@ -225,7 +225,7 @@ test("runs are listed and one is shown with its events", async () => {
     ...listed.items[0],
     items: [
       { type: "thought", content: "no. 1" },
-      { type: "finalResponse", content: "no. 2" },
+      { type: "finalResponse", content: "no. 2", toolInteractions: [] },
     ],
   });
 });
