@@ -135,7 +135,7 @@ export async function settingsChange(
   // The administration checks what the file holds, and names the place of each fault.
   if (file !== undefined)
     change["responseSchema"] = file === NONE ? null : await readJsonFile("--response-schema", file);
-  return Object.keys(change).length === 0 ? undefined : (change as AgentSettingsChange);
+  return Object.keys(change).length === 0 ? undefined : change;
 }
 
 /** The settings as `agents update` shows them. */
