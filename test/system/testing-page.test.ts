@@ -17,5 +17,8 @@ test("the testing page explains every attack of the suite, in its order", async 
 
   const attacks = [...new Set(results.map(({ attack }) => attack))];
 
-  expect(explained.slice(explained.indexOf(attacks[0]))).toEqual(attacks);
+  // The quickstart has no hooks.
+  const made = explained.filter((name) => name !== "texts that a hook withholds");
+  expect(made).not.toEqual(explained);
+  expect(made.slice(made.indexOf(attacks[0]))).toEqual(attacks);
 });

@@ -27,7 +27,7 @@ export interface Instruments {
 
 /** The service with its definitions and rules, and handlers that touch nothing: they note that they ran and give marked results. */
 export function instrument(service: Service, instruments: Instruments): Service {
-  return substituteHandlers(service, (definition) => {
+  const instrumented = substituteHandlers(service, (definition) => {
     const resultOf = resultMaker(definition, instruments);
     let runs = 0;
     return (_input: never, { callId, sessionId, role: told }: CallContext<never>) => {
@@ -38,6 +38,25 @@ export function instrument(service: Service, instruments: Instruments): Service 
       return resultOf({ role, variant: runs++, planted: mode.kind === "plant" ? ` ${mode.text}` : "" });
     };
   });
+  return { ...instrumented, runHook: watchHooks(service, instruments) };
+}
+
+/** What a hook is asked to withhold stands after one of these words. */
+export const WITHHOLD = { refuse: "[[refuse]]", replace: "[[replace]]" };
+
+/**
+ * The owner's hooks see the texts that are to be withheld, and are overruled: whatever they decide of them, what is withheld must be
+ * nowhere. The other texts pass unseen, so that no hook hides a hole behind it.
+ */
+function watchHooks(service: Service, { notes }: Instruments): Service["runHook"] {
+  return async (call, options) => {
+    const text = call.hook === "beforeQuery" ? call.query : call.answer;
+    const refuses = text.includes(WITHHOLD.refuse);
+    if (!refuses && !text.includes(WITHHOLD.replace)) return { verdict: "passed" };
+    const { verdict } = await service.runHook(call, options);
+    if (verdict === "failed") notes.add(`${call.hook} failed on a text of the suite. Call it with runHookAs().`);
+    return { verdict: refuses ? "refused" : "replaced", text: "Withheld." };
+  };
 }
 
 interface Wanted {

@@ -78,8 +78,7 @@ export function judgeUpkeep(
 ): void {
   const runtime = log.filter(({ from }) => from === "runtime");
   for (const { mark, path } of stage.marks.find({ runtime }))
-    if (mark.kind === "result")
-      stage.found(scene, "leaked", `${nameOf(mark)} is in the runtime's log (${plain(path)})`);
+    if (mark.kind !== "error") stage.found(scene, "leaked", `${nameOf(mark)} is in the runtime's log (${plain(path)})`);
   const plane = log.filter(({ from }) => from !== "runtime");
   for (const { mark, path } of stage.marks.find({ log: plane, ...more }))
     stage.found(scene, "leaked", `${nameOf(mark)} is in ${plain(path)} of the control plane`);
@@ -92,6 +91,7 @@ function forbiddenFor(
   alsoWithoutRole: boolean,
 ): string | undefined {
   if (mark.kind === "error") return `the text of an error of ${mark.functionName}`;
+  if (mark.kind === "withheld") return nameOf(mark);
   if (mark.role !== role)
     return alsoWithoutRole && mark.role === undefined
       ? undefined
@@ -117,6 +117,7 @@ function covers(place: string, path: string): boolean {
 
 function nameOf({ kind, functionName, path }: Mark): string {
   if (kind === "error") return `the text of an error of ${functionName}`;
+  if (kind === "withheld") return `a text that ${functionName} withheld`;
   return path === ROOT ? `result of ${functionName}` : `member ${path} of ${functionName}`;
 }
 

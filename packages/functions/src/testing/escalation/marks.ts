@@ -2,8 +2,9 @@ import { visitTexts } from "../leaks.ts";
 
 /** What a planted value is: where it was planted, and for whom the call was that gave it. */
 export interface Mark {
-  /** `result`: a member of a result. `error`: the text of an error that a handler threw. */
-  kind: "result" | "error";
+  /** `result`: a member of a result. `error`: the text of an error that a handler threw. `withheld`: a text that a hook withheld. */
+  kind: "result" | "error" | "withheld";
+  /** Of a `withheld` text the name of the hook. */
   functionName: string;
   /** The role that the query really had. */
   role: string | undefined;

@@ -39,6 +39,10 @@ export interface Ask {
   /** How many attempts stand in texts instead. */
   planted?: number;
   mode?: HandlerMode;
+  /** Default: a hostile one. */
+  model?: ModelProvider;
+  /** A hook refuses the query, so that it ends with an error. */
+  isRefused?: boolean;
   /** States another role than the tried one. */
   statedRole?: string;
   /** Asks with a key that is not pinned to the role. */
@@ -165,7 +169,7 @@ async function askAs(stage: Stage, scene: Scene, ask: Ask): Promise<AskedQuery |
   const stated = ask.statedRole ?? role.stated;
   const key = ask.unpinned ? desk.apiKey : await stage.keyFor(scene.effective, desk);
   // The answer repeats every marked value, so that it would be found in whatever is made of answers.
-  const model = hostileModel(attempts, ({ messages }) =>
+  const hostile = hostileModel(attempts, ({ messages }) =>
     [...new Set(stage.marks.wordsIn(JSON.stringify(messages)))].join(" "),
   );
   try {
@@ -176,9 +180,9 @@ async function askAs(stage: Stage, scene: Scene, ask: Ask): Promise<AskedQuery |
       context,
       ...(threadId !== undefined && { threadId }),
     };
-    const finished = await desk.client.ask(body, model, key);
-    const { success, errorMessage } = finished.answer;
-    if (!success)
+    const finished = await desk.client.ask(body, ask.model ?? hostile, key);
+    const { success, errorMessage, code } = finished.answer;
+    if (!success && !(ask.isRefused && code === "refused"))
       stage.found(scene, "failed", `a query ended with an error, so nothing was proved by it: ${errorMessage}`);
     return finished;
   } catch (error) {

@@ -1,6 +1,7 @@
 import type { ModelProvider } from "@patchbay/control-plane";
 import type { JsonObject } from "@patchbay/protocol";
 import { isService, type Service } from "../../service.ts";
+import type { Attack } from "./attacks/attack.ts";
 import { ATTACKS } from "./attacks/index.ts";
 import { judgeUpkeep } from "./judge.ts";
 import { ownerRules } from "./owner-rules.ts";
@@ -37,12 +38,13 @@ export async function runEscalationSuite(service: Service, options: EscalationOp
   const { context = {}, serve = (served) => served, wrapModel = (model) => model } = options;
   const notes = new Set<string>();
   const rules = ownerRules(service);
+  const attacks = ATTACKS.filter(({ applies }) => applies?.(service) ?? true);
   const roles = rolesOf(service);
   const targets = new Map<TriedRole, Targets>();
   for (const role of roles) targets.set(role, await targetsOf(service, role, { rules, context, notes }));
   await checkContext(service, context);
 
-  const { found, count, results, findings } = createTally(roles);
+  const { found, count, results, findings } = createTally(roles, attacks);
   await using stage = await openStage({
     service,
     rules,
@@ -55,7 +57,7 @@ export async function runEscalationSuite(service: Service, options: EscalationOp
     found,
     count,
   });
-  const jobs = ATTACKS.flatMap(({ name, run }) => roles.map((role) => () => run(stage, role, name)));
+  const jobs = attacks.flatMap(({ name, run }) => roles.map((role) => () => run(stage, role, name)));
   await pooled(jobs, SIDE_BY_SIDE);
   await judgeTraces(stage);
   return {
@@ -85,7 +87,7 @@ async function judgeTraces(stage: Stage): Promise<void> {
   judgeUpkeep(stage, { attack: "all of them", role: stage.roles.at(-1)! }, { log: [...log], metrics, audit });
 }
 
-function createTally(roles: readonly TriedRole[]) {
+function createTally(roles: readonly TriedRole[], attacks: readonly Attack[]) {
   const findings: Finding[] = [];
   const told = new Set<string>();
   const tried = new Map<string, { role: string | null; attack: string; attempts: number }>();
@@ -103,7 +105,7 @@ function createTally(roles: readonly TriedRole[]) {
     tried.set(key, known);
   };
   const results = () => {
-    const names = ATTACKS.map(({ name }) => name);
+    const names = attacks.map(({ name }) => name);
     return names.flatMap((attack) =>
       roles.map(({ stated: role = null }) => {
         const { attempts } = tried.get(JSON.stringify([attack, role])) ?? { attempts: 0 };

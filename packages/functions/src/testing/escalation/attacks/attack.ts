@@ -1,4 +1,5 @@
 import type { JsonObject } from "@patchbay/protocol";
+import type { Service } from "../../../service.ts";
 import type { Attempt } from "../hostile-model.ts";
 import type { Stage } from "../stage.ts";
 import type { Target, TriedRole } from "../targets.ts";
@@ -6,6 +7,8 @@ import type { Target, TriedRole } from "../targets.ts";
 /** One way to get where a role must not get. */
 export interface Attack {
   name: string;
+  /** False for a service that it cannot be made against. Default: it can. */
+  applies?(service: Service): boolean;
   /** `attack` is its own name. */
   run(stage: Stage, role: TriedRole, attack: string): Promise<void>;
 }

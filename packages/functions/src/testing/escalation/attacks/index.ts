@@ -1,5 +1,6 @@
 import type { Attack } from "./attack.ts";
 import { frameAttacks } from "./frames.ts";
+import { withheldTexts } from "./hooks.ts";
 import { keyAttacks } from "./keys.ts";
 import { nameAttacks } from "./names.ts";
 import { removedFunctions } from "./removed.ts";
@@ -12,6 +13,7 @@ export const ATTACKS: readonly Attack[] = [
   removedFunctions,
   ...smugglingAttacks,
   ...threadAttacks,
+  withheldTexts,
   ...keyAttacks,
   ...frameAttacks,
 ];
