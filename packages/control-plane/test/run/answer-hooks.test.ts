@@ -101,6 +101,8 @@ describe("beforeAnswer", () => {
     });
     expect(left).not.toContain(SECRET);
     expect(system.live).toEqual([]);
+    const { turns: stored } = await system.store.runs.checkpoint(answer.runId);
+    expect(stored).toMatchObject([{ messages: [], usage: { input: 10, output: 5 }, costMicros: 20 }]);
     expect(system.runtime.orders).toEqual([]);
     expect(await system.audited()).toContainEqual({
       action: "run.failed",

@@ -50,6 +50,8 @@ describe("beforeAnswer with structured answers", () => {
 
     expect(answer).toMatchObject({ success: false, code: "output_invalid", response: '{"word":"***"}' });
     expect(answer).not.toHaveProperty("structured");
+    // The model is not asked to correct what the hook wrote.
+    expect(system.model.requests).toHaveLength(1);
     expect(left).not.toContain(SECRET);
   });
 
