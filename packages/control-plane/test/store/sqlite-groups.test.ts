@@ -102,3 +102,19 @@ test("a group is committed once it holds half a megabyte of text", async () => {
 
   expect(seen).toEqual([2, 2, 4, 4]);
 });
+
+test("a transaction that took itself back because of what it saw has ended only when that is committed", async () => {
+  await using notes = await openNotes();
+  let seen: string[] = [];
+  const writing = notes.write("first");
+  const giving = notes.db.transaction().execute(async (trx) => {
+    seen = (await trx.selectFrom("notes").select("text").execute()).map(({ text }) => text);
+    throw new Error("is there already");
+  });
+
+  const found = await giving.catch(() => notes.committed());
+
+  expect(seen).toEqual(["first"]);
+  expect(found).toEqual(["first"]);
+  await writing;
+});

@@ -112,6 +112,9 @@ export class GroupingSqliteDriver implements Driver {
     if (!borrowed.savepoint) return this.#endGroup("rollback");
     this.#run("rollback to member");
     this.#run("release member");
+    giveBack(borrowed);
+    // It may have decided by what others did in the group: readers must find that, or the decision was wrong.
+    await group.ended.promise;
   }
 
   async destroy(): Promise<void> {

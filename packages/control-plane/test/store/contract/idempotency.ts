@@ -36,6 +36,19 @@ export function idempotencyContract(place: MakePlace): void {
     expect(await world.store.runs.list(world.agentId, { limit: 10 })).toHaveLength(1);
   });
 
+  test("a query that joins the run of its key finds that run at once", async () => {
+    await using world = await openWorld(place);
+    const { runs } = world.store;
+    const findJoined = async () => {
+      const started = await runs.start(world.newRun({ idempotency }));
+      return started.kind === "joined" ? runs.facts(world.agentId, started.runId) : started;
+    };
+
+    const answers = await Promise.all([findJoined(), findJoined(), findJoined()]);
+
+    expect(answers.filter((answer) => answer === undefined)).toEqual([]);
+  });
+
   test("a key counts for 24 hours", async () => {
     await using world = await openWorld(place);
     const first = await world.start({ idempotency });
