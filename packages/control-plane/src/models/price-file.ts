@@ -14,14 +14,24 @@ const RATES = {
   output: dollars,
 };
 
-/** USD per million tokens, which is micro-USD per token. */
-const ModelPrice = z.strictObject({
+const PRICE = {
   ...RATES,
   /** For a turn whose whole input is above this many tokens. */
   above: z.strictObject({ inputTokens: z.int().min(1), ...RATES }).optional(),
-  /** From this day on (UTC). */
-  from: z.strictObject({ date: z.iso.date("must be a date such as 2026-12-01"), ...RATES }).optional(),
-});
+};
+
+/** USD per million tokens, which is micro-USD per token. */
+const ModelPrice = z
+  .strictObject({
+    ...PRICE,
+    /** From this day on (UTC), in place of all rates above. */
+    from: z.strictObject({ date: z.iso.date("must be a date such as 2026-12-01"), ...PRICE }).optional(),
+  })
+  // Without it the price of long inputs after that day would be a guess.
+  .refine(({ above, from }) => !above || !from || from.above, {
+    path: ["from", "above"],
+    message: "is missing: the price has `above`, so the price from that day on needs its own",
+  });
 export type ModelPrice = z.infer<typeof ModelPrice>;
 
 const ModelPrices = z.record(z.string().regex(MODEL_NAME), ModelPrice);

@@ -30,7 +30,7 @@ const undated = (model: string): string => model.replace(/-\d{4}-?\d{2}-?\d{2}$/
 
 function ratesOf(price: ModelPrice, { input }: TokenUsage, at: number): Rates {
   const today = price.from && at >= Date.parse(price.from.date) ? price.from : price;
-  return price.above && input > price.above.inputTokens ? price.above : today;
+  return today.above && input > today.above.inputTokens ? today.above : today;
 }
 
 /**

@@ -37,6 +37,16 @@ test.each([
     ofModel({ input: 1, output: 1, from: { date: "soon", input: 1, output: 1 } }),
     "Model llama-4, from.date: must be a date such as 2026-12-01.",
   ],
+  [
+    "a later price that says nothing about long inputs",
+    ofModel({
+      input: 1,
+      output: 1,
+      above: { inputTokens: 100, input: 2, output: 2 },
+      from: { date: "2026-12-01", input: 10, output: 10 },
+    }),
+    "Model llama-4, from.above: is missing: the price has `above`, so the price from that day on needs its own.",
+  ],
   ["a name that no query can have", '{"models": {"a b": {"input": 1, "output": 1}}}', '"a b" is not a model name.'],
   ["models that are not named", '{"llama-4": {"input": 1, "output": 2}}', 'This one has no "models".'],
   ["a list", "[]", "The file: Invalid input: expected record, received array."],

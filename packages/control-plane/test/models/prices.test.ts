@@ -59,6 +59,18 @@ test("a price that changes does so on its day", () => {
   expect(december.cost("gemini-4-argon", { input: 100, cachedInput: 0, output: 0 })).toBe(400);
 });
 
+test("the price of a long input changes on the day of the others", () => {
+  const above = { inputTokens: 100, input: 2, output: 0 };
+  const from = { date: "2026-01-01", input: 10, output: 0, above: { inputTokens: 150, input: 20, output: 0 } };
+  const costs = (day: string) => {
+    const { cost } = createPrices({ x: { input: 1, output: 0, above, from } }, { now: () => Date.parse(day) });
+    return [100, 150, 200].map((input) => cost("x", { input, cachedInput: 0, output: 0 }));
+  };
+
+  expect(costs("2025-12-31T23:59:59Z")).toEqual([100, 300, 400]);
+  expect(costs("2026-01-01")).toEqual([1000, 1500, 4000]);
+});
+
 test("a dated model has the price of its name", () => {
   expect(createPrices().cost("gpt-4.1-mini-2025-04-14", usage)).toBe(createPrices().cost("gpt-4.1-mini", usage));
 });
