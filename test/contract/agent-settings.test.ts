@@ -65,6 +65,21 @@ test.each<[path: string, code: string, llmConfig: LlmConfig]>([
   expect(system.sent()).toEqual([]);
 });
 
+test("a locked model without a provider holds for queries that set only the tokens, at all endpoints", async () => {
+  await using system = await startWith({ model: "gpt-6-luna", locked: ["model"] });
+  const other = { provider: "openai", model: "gpt-6-astra" };
+
+  await system.query("hi", { llmConfig: { provider: "openai", maxTokens: 60 } });
+  await system.stream("hi", { llmConfig: { provider: "openai", maxTokens: 60 } });
+  await system.local("hi", { llm_config: { provider: "openai", maxTokens: 60 } });
+  const refused = await system.local("hi", { llm_config: other }).catch((error: unknown) => String(error));
+
+  expect(system.standIn.requests.map(({ body }) => body)).toMatchObject(
+    Array.from({ length: 3 }, () => ({ model: "gpt-6-luna", max_output_tokens: 60 })),
+  );
+  expect(refused).toContain("Invalid request: llm_config.model: cannot be changed by queries of this agent");
+});
+
 test.each([
   ["max_tokens", { max_tokens: 60 }],
   ["response_schema", { response_schema: { type: "object" } }],

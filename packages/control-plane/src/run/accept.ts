@@ -56,7 +56,7 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
     const early = isThere ? { connected: await connect(caller, query) } : undefined;
     await requireRole(caller, query.role);
 
-    const settled = settle(query, settings);
+    const settled = settle(query, settings, deps.models);
     let run = newRun(caller, query, settled);
     let checked: Checked;
     try {

@@ -19,14 +19,14 @@ export interface Settled {
 }
 
 /** Settles each member by itself. A function that is tried by hand has no model, so that no setting concerns it. */
-export function settle(query: Query, ofAgent: AgentSettings): Settled {
+export function settle(query: Query, ofAgent: AgentSettings, models: ModelCatalog): Settled {
   const settings = query.trial ? {} : ofAgent;
   const { llm, defaultMaxTokens = LIMITS.defaultMaxTokens } = query;
   const temperature = llm?.temperature ?? settings.temperature;
   const responseSchema = query.responseSchema ?? settings.responseSchema;
   const { steps, historyTokens, maxCostUsd } = settings;
   return {
-    wanted: wantedModel(query, settings),
+    wanted: wantedModel(query, settings, models),
     fallback: llm?.fallback === false ? [] : (settings.fallback ?? []),
     request: {
       maxTokens: query.maxTokens ?? settings.maxTokens ?? defaultMaxTokens,
@@ -39,10 +39,13 @@ export function settle(query: Query, ofAgent: AgentSettings): Settled {
   };
 }
 
-/** A model belongs to its provider: the agent's model answers a query that names a provider only where it is the agent's own. */
-function wantedModel({ llm }: Query, settings: AgentSettings): Settled["wanted"] {
+/**
+ * A model belongs to its provider: the agent's model answers a query that names a provider only where that is the agent's. An agent
+ * without one has the service's default, which a query names that sets `maxTokens` and nothing else.
+ */
+function wantedModel({ llm }: Query, settings: AgentSettings, models: ModelCatalog): Settled["wanted"] {
   const provider = llm?.provider ?? settings.provider;
-  const isOfAgent = llm === undefined || llm.provider === settings.provider;
+  const isOfAgent = llm === undefined || llm.provider === (settings.provider ?? providerOf(models.choose()));
   const model = llm?.model ?? (isOfAgent ? settings.model : undefined);
   return { ...(provider !== undefined && { provider }), ...(model !== undefined && { model }) };
 }
@@ -57,13 +60,13 @@ export function refusedOverrides(
   if (locked.size === 0 || query.trial) return undefined;
   const { llm, maxTokens, responseSchema } = query;
   const { query: text, analysisMode, defaultMaxTokens = LIMITS.defaultMaxTokens } = query;
-  const { wanted, request } = settle({ query: text, analysisMode, defaultMaxTokens }, settings);
+  const { wanted, request } = settle({ query: text, analysisMode, defaultMaxTokens }, settings, models);
   const faults: Fault[] = [];
   const refuse = (path: string) => faults.push({ path, message: "cannot be changed by queries of this agent" });
 
   if (locked.has("model") && llm) {
     const own = models.choose(wanted);
-    const provider = "missing" in own ? own.missing : own.provider.name;
+    const provider = providerOf(own);
     if (llm.provider !== provider) refuse("llmConfig.provider");
     else if (llm.model !== undefined && llm.model !== wanted.model) {
       // One model may have two names on one wire, as `models/...` of Gemini.
@@ -84,6 +87,8 @@ export function refusedOverrides(
 }
 
 type Choice = ReturnType<ModelCatalog["choose"]>;
+
+const providerOf = (choice: Choice): string => ("missing" in choice ? choice.missing : choice.provider.name);
 
 const isSame = (one: Choice, other: Choice): boolean =>
   "model" in one && "model" in other && one.provider.name === other.provider.name && one.model === other.model;

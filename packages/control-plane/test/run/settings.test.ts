@@ -9,15 +9,15 @@ import { scriptedModel, type ScriptedTurn } from "./scripted-model.ts";
 const DEFAULTS: Record<string, string> = { anthropic: "claude-1", openai: "gpt-1" };
 const SCHEMA = { type: "object", properties: { total: { type: "number" } } };
 
-/** Two configured providers of three, `anthropic` first; only names with `free` have no price. */
-function catalog(
-  turns: ScriptedTurn[] = [],
-): ModelCatalog & { requests: ReturnType<typeof scriptedModel>["requests"] } {
+/** Two configured providers of three; only names with `free` have no price. */
+function catalog({ turns = [], byDefault = "anthropic" }: { turns?: ScriptedTurn[]; byDefault?: string } = {}): {
+  requests: ReturnType<typeof scriptedModel>["requests"];
+} & ModelCatalog {
   const scripted = scriptedModel(turns.length > 0 ? turns : () => ({ text: "ok" }));
   const { provider: played } = scripted.catalog.choose() as ChosenModel;
   return {
     requests: scripted.requests,
-    choose({ provider: name = "anthropic", model = DEFAULTS[name] } = {}) {
+    choose({ provider: name = byDefault, model = DEFAULTS[name] } = {}) {
       if (model === undefined || !(name in DEFAULTS)) return { missing: name };
       const provider = { name, stream: played.stream };
       return { provider, model, cost: () => (model.includes("free") ? undefined : 1) };
@@ -109,6 +109,18 @@ describe("a run", () => {
     });
   });
 
+  test.each([["anthropic"], ["openai"]] as const)(
+    "has the agent's model with the default provider %s where the agent names none",
+    async (provider) => {
+      await using core = await start({ model: "model-9" }, { models: catalog({ byDefault: provider }) });
+      const other = provider === "openai" ? "anthropic" : "openai";
+
+      for (const llm of [undefined, { provider, maxTokens: 20 }, { provider, temperature: 0.1 }])
+        expect(await core.asked({ ...(llm && { llm }) })).toMatchObject({ provider, model: "model-9" });
+      expect(await core.asked({ llm: { provider: other } })).toMatchObject({ provider: other, model: DEFAULTS[other] });
+    },
+  );
+
   test("keeps the settings that it began with", async () => {
     await using core = await start({ temperature: 0.3 });
     const run = await core.runs.start(core.caller, { query: "Hi", analysisMode: false });
@@ -122,7 +134,7 @@ describe("a run", () => {
 
   test("ends with step_limit after the steps of its agent", async () => {
     const turn: ScriptedTurn = { calls: [["look", {}]] };
-    const models = catalog([turn, turn, turn, turn]);
+    const models = catalog({ turns: [turn, turn, turn, turn] });
     await using core = await start({ steps: 2 }, { models });
 
     expect(await core.query("Look")).toMatchObject({
@@ -241,6 +253,20 @@ describe("a locked setting", () => {
     const llm: LlmConfig = { ...openai, model: "gpt-9", temperature: 0.3, maxTokens: 77, fallback: true };
 
     expect(await core.asked({ llm, maxTokens: 77, responseSchema: { ...SCHEMA } })).toMatchObject({ model: "gpt-9" });
+  });
+
+  test("of a model without a provider keeps that model, and refuses others of each provider", async () => {
+    await using core = await start({ model: "claude-9", locked: ["model"] });
+    const anthropic = { provider: "anthropic" } as const;
+
+    for (const llm of [anthropic, { ...anthropic, maxTokens: 20 }, { ...anthropic, model: "claude-9" }])
+      expect(await core.asked({ llm })).toMatchObject({ provider: "anthropic", model: "claude-9" });
+    for (const [llm, path] of [
+      [{ ...anthropic, model: "claude-1" }, "llmConfig.model"],
+      [openai, "llmConfig.provider"],
+      [{ ...openai, model: "claude-9" }, "llmConfig.provider"],
+    ] as const)
+      await expect(core.asked({ llm })).rejects.toMatchObject({ code: "model_not_allowed", details: [{ path }] });
   });
 
   test("that the agent leaves to the service refuses other values than the default", async () => {
