@@ -53,11 +53,15 @@ test("to the caller and the model a hidden function and an unknown one look the 
       system.standIn.requests.map(({ body }) => body),
       await (await system.get(`/agents/${system.agentId}/threads/${answer.threadId}`)).json(),
     ]);
-    return seen
-      .replaceAll(name, "NAME")
-      .replaceAll(/(run|thr|call|agt|fc|rs|msg|resp)_[\w-]+/g, "$1_ID")
-      .replaceAll(/("executionTimeMs\\?"|"execution_time_ms\\?"):\d+/g, "$1:0")
-      .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "TIME");
+    return (
+      seen
+        .replaceAll(name, "NAME")
+        .replaceAll(/(run|thr|call|agt|fc|rs|msg|resp)_[\w-]+/g, "$1_ID")
+        // A hash of the agent's id, among others.
+        .replaceAll(/("prompt_cache_key\\?":\\?")[\w-]+/g, "$1KEY")
+        .replaceAll(/("executionTimeMs\\?"|"execution_time_ms\\?"):\d+/g, "$1:0")
+        .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "TIME")
+    );
   }
 
   const [hidden, unknown] = [await observe("wipe_all"), await observe("wipe_xyz")];
