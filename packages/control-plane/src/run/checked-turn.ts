@@ -1,10 +1,10 @@
-import { type JsonObject, type JsonValue, parseJson, validateAnswer } from "@patchbay/protocol";
+import type { JsonObject, JsonValue } from "@patchbay/protocol";
 import type { ModelCall, ModelTurn } from "../ports/model-provider.ts";
 import { checkTexts, type Written } from "./hooks.ts";
 import type { Asking } from "./request.ts";
 import { RunFailure } from "./run-failure.ts";
 import type { RunState } from "./state.ts";
-import { describeFaults, fenced, judge, type Verdict } from "./structured.ts";
+import { describeFaults, fenced, judge, readValue, type Verdict } from "./structured.ts";
 
 /** A text of a turn, and the turn with what the hooks made of it. */
 interface Place extends Written {
@@ -96,9 +96,7 @@ const FENCED = /^```(?:json)?\s*\n(.*)\n```$/s;
 /** The value of a text that a hook put in the place of the answer: JSON, fenced or not. */
 function replacedValue(schema: JsonObject, text: string): JsonValue {
   const trimmed = text.trim();
-  const parsed = parseJson(FENCED.exec(trimmed)?.[1] ?? trimmed);
-  const value = parsed.ok ? (parsed.value as JsonValue) : null;
-  const faults = parsed.ok ? validateAnswer(schema, value) : [{ path: "", message: parsed.message }];
+  const { value, faults } = readValue(schema, FENCED.exec(trimmed)?.[1] ?? trimmed);
   if (faults.length === 0) return value;
   throw new RunFailure(
     "output_invalid",

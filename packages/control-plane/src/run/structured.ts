@@ -1,4 +1,11 @@
-import { parseJson, validateAnswer, type Fault, type JsonObject, type JsonValue } from "@patchbay/protocol";
+import {
+  type Fault,
+  inexactNumber,
+  type JsonObject,
+  type JsonValue,
+  parseJson,
+  validateAnswer,
+} from "@patchbay/protocol";
 import type { Message, ModelCall, ModelFunction, ModelResult, ModelTurn } from "../ports/model-provider.ts";
 import { resultText } from "./prompt.ts";
 import { RunFailure } from "./run-failure.ts";
@@ -50,7 +57,7 @@ export function judge(state: RunState, turn: ModelTurn, { lastChance }: { lastCh
     const goesOn = besides.length > 0 || (turn.stop === "pause" && !lastChance);
     return goesOn ? { kind: "other" } : judgeText(state, respond.name, turn.text);
   }
-  const read = given.map((call) => ({ call, ...readValue(respond.inputSchema, call.arguments) }));
+  const read = given.map((call) => ({ call, ...readValue(respond.inputSchema, call.arguments.trim() || "{}") }));
   const valid = read.find(({ faults }) => faults.length === 0);
   if (valid) return { kind: "answer", value: valid.value, besides };
   const last = read.at(-1)!;
@@ -88,9 +95,19 @@ export const lastCallOf = (name: string): string =>
 const repairsOf = ({ turns }: RunState): number =>
   turns.filter(({ messages }) => messages.some(({ role }) => role === "results")).length;
 
-function readValue(schema: JsonObject, text: string): { value: JsonValue; faults: Fault[] } {
-  const parsed = text.trim() === "" ? { ok: true as const, value: {} } : parseJson(text);
-  if (!parsed.ok) return { value: null, faults: [{ path: "", message: parsed.message }] };
+/**
+ * Reads the text of an answer. A number that reading changes is a fault: `1e400` would reach the caller as null, and
+ * `9007199254740993` as another number.
+ */
+export function readValue(schema: JsonObject, text: string): { value: JsonValue; faults: Fault[] } {
+  const refused = (message: string) => ({ value: null, faults: [{ path: "", message }] });
+  const parsed = parseJson(text);
+  if (!parsed.ok) return refused(parsed.message);
+  const inexact = inexactNumber(text);
+  if (inexact !== undefined)
+    return refused(
+      `holds the number ${inexact}, which JSON readers cannot keep exactly. Write a number that a 64-bit float holds, or a string where the schema takes one.`,
+    );
   const value = parsed.value as JsonValue;
   return { value, faults: validateAnswer(schema, value) };
 }

@@ -67,6 +67,15 @@ test("three malformed values end as an invalid answer", async () => {
   expect(await system.ask()).toMatchObject({ code: "output_invalid", response: '{"total": ' });
 });
 
+test.each(["1e400", "9007199254740993"])("a value with %s, which no reader keeps, is corrected", async (number) => {
+  await using system = await desk([responds(`{"total": ${number}}`), responds({ total: 7 })]);
+
+  expect(await system.ask()).toMatchObject({ success: true, structured: { total: 7 } });
+  expect(system.model.requests[1]?.messages.at(-1)).toMatchObject({
+    results: [{ content: expect.stringContaining(`- the value holds the number ${number}, which`) }],
+  });
+});
+
 test("a text instead of the call brings one reminder, then the end", async () => {
   await using reminded = await desk([{ text: "Seven." }, responds({ total: 7 })]);
   await using stubborn = await desk([{ text: "Seven." }, { calls: [["open", {}]] }, { text: "Still seven." }]);

@@ -41,14 +41,17 @@ describe("beforeAnswer with structured answers", () => {
     expect(left).not.toContain(SECRET);
   });
 
-  test("a replacement that does not meet the schema ends the run with output_invalid", async () => {
+  test.each([
+    ["lacks a member", '{"word":"***"}'],
+    ["holds a number that no reader keeps", '{"word":"***","count":9007199254740993}'],
+  ])("a replacement that %s ends the run with output_invalid", async (_, text) => {
     await using system = await desk([respond(VALUE)], ({ hook }) =>
-      hook === "beforeQuery" ? passed : replacedBy('{"word":"***"}'),
+      hook === "beforeQuery" ? passed : replacedBy(text),
     );
 
     const { answer, left } = await system.ask("What is it?", { responseSchema });
 
-    expect(answer).toMatchObject({ success: false, code: "output_invalid", response: '{"word":"***"}' });
+    expect(answer).toMatchObject({ success: false, code: "output_invalid", response: text });
     expect(answer).not.toHaveProperty("structured");
     // The model is not asked to correct what the hook wrote.
     expect(system.model.requests).toHaveLength(1);
