@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { compilePattern } from "../src/response-schema/pattern.ts";
-import { type JsonObject, type JsonValue, validateAnswer } from "../src/index.ts";
+import { checkResponseSchema, type JsonObject, type JsonValue, validateAnswer } from "../src/index.ts";
 
 const faults = (schema: JsonObject, value: JsonValue): string[] =>
   validateAnswer(schema, value).map(({ path, message }) => `${path}: ${message}`);
@@ -138,6 +138,13 @@ test("a pattern that keeps a backtracking engine busy for years is answered", ()
   expect(meets({ pattern: "^(a+)+$" }, `${"a".repeat(5_000)}!`)).toBe(false);
   expect(meets({ pattern: "^(a|a)*$" }, "a".repeat(5_000))).toBe(true);
   expect(meets({ pattern: "^(?!.*\\.\\.)([a-z.]+)+@x$" }, `${"a.".repeat(2_000)}@x`)).toBe(true);
+});
+
+test("a pattern that the check of a schema takes is matched", () => {
+  for (const pattern of ["^[a-z]{12000}$", "^(a?){6000}$"]) {
+    expect(checkResponseSchema(member({ pattern }))).toEqual([]);
+    expect(meets({ pattern }, "a")).toBe(pattern.includes("?"));
+  }
 });
 
 const PIECES = [

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../json.ts";
 import { followRef } from "../subschemas.ts";
-import { compilePattern } from "./pattern.ts";
+import { compilePattern, MOST_PARTS } from "./pattern.ts";
 
 const MOST_BYTES = 65_536;
 const MOST_DEPTH = 10;
@@ -9,8 +9,6 @@ const MOST_NAME_CHARS = 64;
 /** Levels of JSON, which are more than those of the values: `properties`, `anyOf` and others add their own. */
 const MOST_NESTING = 64;
 const MOST_FAULTS = 20;
-/** Parts of all patterns, with the copies that counts such as `{1,2000}` make. */
-const MOST_PATTERN_PARTS = 20_000;
 
 /** What a keyword's value must be, and how a fault says so. */
 type Form = readonly [takes: (value: JsonValue) => boolean, message: string];
@@ -93,7 +91,7 @@ export function checkResponseSchema(root: unknown): { path: Path; message: strin
   const schemas = new Map<JsonObject, Path>();
   const refs: { path: Path; ref: JsonValue }[] = [];
   // One pattern may take all of it: together they are kept while a value is checked.
-  const room = { parts: MOST_PATTERN_PARTS };
+  const room = { parts: MOST_PARTS };
   let members = 0;
   const tooMany = (path: Path): void => {
     if (members <= MOST_MEMBERS) return;

@@ -18,8 +18,8 @@ export function takeSteps(steps: Steps, count = 1): void {
   if (steps.left < 0) throw new TooManySteps("the check needs too many steps");
 }
 
-/** Parts of a pattern, with the copies that counts such as `{1,2000}` make. */
-const MOST_PARTS = 10_000;
+/** Parts of the patterns of one schema, with the copies that counts such as `{1,2000}` make. */
+export const MOST_PARTS = 20_000;
 const MOST_NESTED_GROUPS = 50;
 
 type Node =
