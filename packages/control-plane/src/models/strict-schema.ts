@@ -7,17 +7,11 @@ import { wireSchema } from "./wire-schema.ts";
  * keyword that it lacks: https://developers.openai.com/api/docs/guides/structured-outputs,
  * https://platform.claude.com/docs/en/build-with-claude/structured-outputs (2026-11-22).
  */
-const KEYWORDS = new Set([
-  "type",
-  "properties",
-  "required",
-  "additionalProperties",
-  "items",
-  "enum",
-  "anyOf",
-  "title",
-  "description",
-]);
+const ANNOTATIONS = ["title", "description"];
+const CHOICE = new Set(["anyOf", ...ANNOTATIONS]);
+const OBJECT = new Set(["type", "properties", "required", "additionalProperties", ...ANNOTATIONS]);
+const LIST = new Set(["type", "items", ...ANNOTATIONS]);
+const SCALAR = new Set(["type", "enum", ...ANNOTATIONS]);
 const SCALARS = new Set(["string", "number", "integer", "boolean", "null"]);
 const MOST = { members: 100, unions: 16, values: 250, depth: 5, chars: 15_000 };
 
@@ -37,24 +31,30 @@ function fits(
   depth: number,
   count: { members: number; unions: number; values: number },
 ): boolean {
-  if (!isJsonObject(schema) || depth > MOST.depth || Object.keys(schema).some((keyword) => !KEYWORDS.has(keyword)))
-    return false;
+  if (!isJsonObject(schema) || depth > MOST.depth) return false;
   const { type, anyOf, items, enum: values } = schema;
-  if (Array.isArray(values)) {
-    count.values += values.length;
-    if (values.some((value) => typeof value === "object" && value !== null)) return false;
-  }
+  const hasOnly = (keywords: ReadonlySet<string>) => Object.keys(schema).every((keyword) => keywords.has(keyword));
   if (Array.isArray(anyOf)) {
     count.unions++;
-    return type === undefined && anyOf.every((option) => fits(option, depth, count));
+    return hasOnly(CHOICE) && anyOf.every((option) => fits(option, depth, count));
   }
-  if (type === "object") return isClosed(schema, depth, count);
-  if (type === "array") return fits(items, depth + 1, count);
+  if (type === "object") return hasOnly(OBJECT) && isClosed(schema, depth, count);
+  if (type === "array") return hasOnly(LIST) && fits(items, depth + 1, count);
   if (Array.isArray(type)) count.unions++;
-  return [type].flat().every((one) => typeof one === "string" && SCALARS.has(one));
+  const types = [type].flat();
+  if (!hasOnly(SCALAR) || !types.every((one) => typeof one === "string" && SCALARS.has(one))) return false;
+  if (values === undefined) return true;
+  if (!Array.isArray(values) || values.length === 0 || new Set(values).size < values.length) return false;
+  count.values += values.length;
+  return values.every((value) => types.some((one) => isOf(one, value)));
 }
 
-/** Every member is required and no other is allowed. */
+function isOf(type: JsonValue | undefined, value: JsonValue): boolean {
+  if (type === "null") return value === null;
+  return type === "integer" ? Number.isInteger(value) : typeof value === type;
+}
+
+/** Every member is required, and no other is required or allowed. */
 function isClosed(
   { properties, required, additionalProperties }: JsonObject,
   depth: number,
@@ -63,6 +63,7 @@ function isClosed(
   if (additionalProperties !== false || !isJsonObject(properties)) return false;
   const names = Object.keys(properties);
   count.members += names.length;
-  const needed = new Set(Array.isArray(required) ? required : []);
+  const needed = new Set(Array.isArray(required) ? required : undefined);
+  if (!Array.isArray(required) || needed.size !== names.length) return false;
   return names.every((name) => needed.has(name) && fits(properties[name], depth + 1, count));
 }

@@ -28,7 +28,11 @@ test.each<[string, JsonObject]>([
   ["lists, choices and fixed values", closed({ a: { type: "array", items: { anyOf: [text, closed({ b: text })] } } })],
   [
     "what can be null",
-    closed({ a: { type: ["number", "null"], description: "Optional." }, b: { type: "integer", const: 1 } }),
+    closed({
+      a: { type: ["number", "null"], description: "Optional." },
+      b: { type: "integer", const: 1 },
+      c: { type: ["string", "null"], enum: ["x", null] },
+    }),
   ],
 ])("asks for strict arguments of %s", (_, schema) => {
   expect(takesStrict(respond({ $schema: "https://json-schema.org/draft/2020-12/schema", ...schema }))).toBe(true);
@@ -44,8 +48,20 @@ test.each<[string, JsonObject]>([
   ["a member of any type", closed({ a: {} })],
   ["fixed values without a type", closed({ a: { enum: ["a", 1] } })],
   ["a member that is anything", closed({ a: true })],
+  ["a required member that is not described", { ...closed({ a: text }), required: ["a", "b"] }],
+  [
+    "an object that does not say what is required",
+    closed({ a: { type: "object", properties: {}, additionalProperties: false } }),
+  ],
+  ["no value at all", closed({ a: { type: "string", enum: [] } })],
+  ["the same value twice", closed({ a: { type: "string", enum: ["a", "a"] } })],
+  ["a value of another type", closed({ a: { type: "string", enum: ["a", 1] } })],
+  ["a fixed value of another type", closed({ a: { type: ["integer", "null"], const: 1.5 } })],
+  ["fixed objects", closed({ a: { ...closed({}), enum: ["a"] } })],
+  ["a fixed list", closed({ a: { type: "array", items: text, enum: ["a"] } })],
+  ["a choice with values of its own", closed({ a: { anyOf: [text, { type: "null" }], enum: ["a"] } })],
   ["more depth than they take", closed({ a: closed({ b: closed({ c: closed({ d: closed({ e: text }) }) }) }) })],
-  ["more values than they take", closed({ a: { enum: Array.from({ length: 251 }, (_, i) => i) } })],
+  ["more values than they take", closed({ a: { type: "integer", enum: Array.from({ length: 251 }, (_, i) => i) } })],
 ])("does not ask for strict arguments of %s", (_, schema) => {
   expect(takesStrict(respond(schema))).toBe(false);
 });
