@@ -4,7 +4,7 @@ import { geminiCapabilities } from "./capabilities.ts";
 import { fittingEcho, parseArguments, settleTemperature, userText } from "./neutral-request.ts";
 import { isMadeUpCallId } from "./wire-call-id.ts";
 import { wireNames, type WireNames } from "./wire-names.ts";
-import { takesNothing, wireSchema } from "./wire-schema.ts";
+import { hasMembers, takesNothing, wireSchema } from "./wire-schema.ts";
 
 /** Tags the parts this wire's turns are echoed with. */
 export const GEMINI_WIRE = "gemini";
@@ -64,12 +64,18 @@ function declarations(functions: readonly ModelFunction[], names: WireNames): Js
     list = functions.map(({ name, description, inputSchema }) => ({
       name: names.toWire(name),
       description,
-      // An object without members is refused, a missing schema is not.
-      ...(takesNothing(inputSchema) ? {} : { parametersJsonSchema: wireSchema(inputSchema) }),
+      ...parametersOf(inputSchema),
     }));
     knownDeclarations.set(functions, list);
   }
   return list;
+}
+
+/** An object that says nothing of its members is refused; a missing schema is not, nor one that takes any member. */
+function parametersOf(inputSchema: JsonObject): JsonObject {
+  if (takesNothing(inputSchema)) return {};
+  const wire = wireSchema(inputSchema);
+  return { parametersJsonSchema: hasMembers(wire) ? wire : { additionalProperties: true, ...wire } };
 }
 
 /** A result must name its call as the call is named before it: an echo has a made-up name as the model wrote it. */

@@ -14,12 +14,25 @@ export function wireSchema(schema: JsonObject): JsonObject {
   return wire;
 }
 
+/** Keywords by which an object that lists no members can ask for some all the same. */
+const ASKING = [
+  "allOf", "anyOf", "oneOf", "if", "not", "$ref", "$dynamicRef", "enum", "const",
+  "patternProperties", "propertyNames", "minProperties", "unevaluatedProperties",
+]; // prettier-ignore
+
+/** True when the schema lists members. */
+export function hasMembers({ properties }: JsonObject): boolean {
+  return isJsonObject(properties) && Object.keys(properties).length > 0;
+}
+
 /** True when the function takes no arguments at all. */
 export function takesNothing(schema: JsonObject): boolean {
-  const { properties, additionalProperties } = wireSchema(schema);
+  const { additionalProperties = false } = schema;
   return (
-    (!isJsonObject(properties) || Object.keys(properties).length === 0) &&
-    (additionalProperties === undefined || additionalProperties === false)
+    additionalProperties === false &&
+    !hasMembers(schema) &&
+    requiredOf(schema).length === 0 &&
+    !ASKING.some((keyword) => Object.hasOwn(schema, keyword))
   );
 }
 

@@ -3,7 +3,7 @@ import { anthropicRequest } from "../../src/models/anthropic-request.ts";
 import { geminiRequest } from "../../src/models/gemini-request.ts";
 import { chatRequest } from "../../src/models/openai-chat-request.ts";
 import { responsesRequest } from "../../src/models/openai-responses-request.ts";
-import type { Message } from "../../src/ports/model-provider.ts";
+import type { Message, ModelFunction } from "../../src/ports/model-provider.ts";
 import { asking, ORDER_LOOKUP, PING } from "./drive.ts";
 
 test.each([
@@ -154,6 +154,25 @@ test("a function without arguments is declared to Gemini without a schema", () =
           parametersJsonSchema: { type: "object", properties: expect.anything(), required: ["id"] },
         },
         { name: "ping", description: PING.description },
+      ],
+    },
+  ]);
+});
+
+test("an open object is declared to Gemini as one that takes any member", () => {
+  const inputSchema = { type: "object", patternProperties: { "^[a-z]+$": { type: "integer" } }, minProperties: 1 };
+  const respond: ModelFunction = { name: "respond", description: "Answers.", effect: "read", inputSchema };
+
+  const { body } = geminiRequest(asking("gemini-3.8-flash", { functions: [respond], respond }));
+
+  expect(body.tools).toEqual([
+    {
+      functionDeclarations: [
+        {
+          name: "respond",
+          description: "Answers.",
+          parametersJsonSchema: { ...inputSchema, properties: {}, additionalProperties: true },
+        },
       ],
     },
   ]);

@@ -111,6 +111,18 @@ test("only a function that can be given nothing takes nothing", () => {
   expect(takesNothing({ anyOf: [{ type: "object", properties: { id: text } }] })).toBe(false);
 });
 
+test.each<[string, JsonObject]>([
+  ["patterns of names", { patternProperties: { "^a": text } }],
+  ["a least number of members", { minProperties: 1 }],
+  ["required members", { required: ["a"] }],
+  ["names of its members", { propertyNames: { pattern: "^a" } }],
+  ["a reference", { $ref: "#/$defs/a", $defs: { a: { type: "object", patternProperties: { "^a": text } } } }],
+  ["choices", { anyOf: [{ patternProperties: { "^a": text } }, { patternProperties: { "^b": text } }] }],
+])("an object that lists no members but has %s takes something", (_, more) => {
+  expect(takesNothing({ type: "object", ...more })).toBe(false);
+  expect(takesNothing({ type: "object", additionalProperties: false, ...more })).toBe(false);
+});
+
 test("what no provider takes at the root is left to the check of the arguments", () => {
   const schema = { type: "object", properties: { id: text }, not: { required: ["name"] }, enum: [{ id: "1" }] };
 
