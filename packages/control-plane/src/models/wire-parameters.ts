@@ -60,12 +60,15 @@ function mapSchema(schema: JsonObject): Mapped {
   };
   const renameIn = (keyword: string, inner: JsonValue): JsonValue => {
     if (DATA.has(keyword)) return inner;
+    if ((keyword === "$ref" || keyword === "$dynamicRef") && typeof inner === "string") return renameRef(inner, there);
     if (keyword === "required" && Array.isArray(inner))
       return inner.map((name) => (typeof name === "string" ? safeName(name, there) : name));
     if (keyword === "dependentRequired" && isJsonObject(inner))
       return renameMembers(inner, (names) => renameIn("required", names));
     if (keyword === "properties" && isJsonObject(inner)) return renameMembers(inner, renameSchema, withOwnName);
     if (keyword === "dependentSchemas" && isJsonObject(inner)) return renameMembers(inner, renameSchema);
+    if (NAMED.has(keyword) && isJsonObject(inner))
+      return Object.fromEntries(Object.entries(inner).map(([name, one]) => [name, renameSchema(one)]));
     return renameSchema(inner);
   };
   const renameMembers = (
@@ -86,6 +89,37 @@ function mapSchema(schema: JsonObject): Mapped {
 
 /** Keywords whose value is data, never a schema. */
 const DATA = new Set(["enum", "const", "default", "examples"]);
+/** Keywords whose value maps schemas by names that are no parameters. */
+const NAMED = new Set(["$defs", "definitions", "patternProperties"]);
+/** Keywords whose value maps schemas by names of parameters. */
+const BY_PARAMETER = new Set(["properties", "dependentSchemas"]);
+
+/** A local reference by the names that its place has on the wire. */
+function renameRef(ref: string, there: Map<string, string>): string {
+  if (!ref.startsWith("#/")) return ref;
+  const steps = ref.split("/");
+  for (let i = 1; i < steps.length && !DATA.has(steps[i]!); i++) {
+    const keyword = decoded(steps[i]!);
+    if (!NAMED.has(keyword) && !BY_PARAMETER.has(keyword)) continue;
+    const step = steps[++i];
+    if (step === undefined || !BY_PARAMETER.has(keyword)) continue;
+    const name = decoded(step);
+    const safe = safeName(name, there);
+    if (safe !== name) steps[i] = safe;
+  }
+  return steps.join("/");
+}
+
+/** The name that a step of a JSON Pointer in a URI stands for. */
+function decoded(step: string): string {
+  let text = step;
+  try {
+    text = decodeURIComponent(step);
+  } catch {
+    // A bare percent sign is a part of the name.
+  }
+  return text.replaceAll("~1", "/").replaceAll("~0", "~");
+}
 
 /** A part of the name's digest keeps it apart from other parameters, and from members of objects that are open. */
 function safeName(name: string, there: Map<string, string>): string {

@@ -1,3 +1,4 @@
+import { followRef, type JsonObject } from "@patchbay/protocol";
 import { expect, test } from "vitest";
 import { wireParameters } from "../../src/models/wire-parameters.ts";
 import type { ModelFunction } from "../../src/ports/model-provider.ts";
@@ -57,4 +58,60 @@ test("text that is not JSON, and functions whose names are fine, stay as they ar
   expect(parameters.fromWire("search", '{"año')).toBe('{"año');
   expect(parameters.fromWire("fine", '{ "id": "1" }')).toBe('{ "id": "1" }');
   expect(parameters.schemaOf(fine)).toBe(wireParameters([fine]).schemaOf(fine));
+});
+
+test.each([
+  ["#/properties/a%C3%B1o"],
+  ["#/properties/año"],
+  ["#/properties/filter~1x/items/properties/t%7Eo%25"],
+  ["#/properties/properties/properties/a%C3%B1o"],
+  ["#/$defs/enum/properties/a%C3%B1o"],
+  ["#/$defs/properties/allOf/0/properties/año"],
+  ["#/$defs/año"],
+  ["#/dependentSchemas/año"],
+  ["#/properties/100%"],
+])("the reference %s leads to the same schema by the names of the wire", ($ref) => {
+  const year = { type: "integer", title: "year" };
+  const inputSchema: JsonObject = {
+    type: "object",
+    properties: {
+      año: year,
+      "filter/x": { type: "array", items: { type: "object", properties: { "t~o%": year } } },
+      properties: { type: "object", properties: { año: year } },
+      "100%": year,
+      b: { type: "object", properties: { c: { $ref } } },
+    },
+    dependentSchemas: { año: year },
+    $defs: {
+      año: year,
+      enum: { type: "object", properties: { año: year } },
+      properties: { allOf: [{ type: "object", properties: { año: year } }] },
+    },
+  };
+  const one: ModelFunction = { ...search, inputSchema };
+
+  const schema = wireParameters([one]).schemaOf(one);
+
+  const ref = followRef(schema, "#/properties/b/properties/c/$ref") as string;
+  expect(followRef(schema, ref)).toMatchObject(year);
+});
+
+test("what is defined under the name of a keyword has its parameters named as the rest", () => {
+  const inner = { type: "object", properties: { año: text }, required: ["año"] };
+  const inputSchema: JsonObject = {
+    type: "object",
+    properties: { default: { $ref: "#/$defs/enum" } },
+    $defs: { enum: inner, required: inner, properties: inner, const: inner },
+    patternProperties: { "^enum|año$": inner },
+  };
+  const one: ModelFunction = { ...search, inputSchema };
+
+  const { $defs, patternProperties } = wireParameters([one]).schemaOf(one) as Record<string, JsonObject>;
+
+  for (const schema of [...Object.values($defs!), ...Object.values(patternProperties!)] as (typeof inner)[]) {
+    expect(Object.keys(schema.properties)).toEqual([expect.stringMatching(KEY)]);
+    expect(schema.required).toEqual(Object.keys(schema.properties));
+  }
+  expect(Object.keys($defs!)).toEqual(["enum", "required", "properties", "const"]);
+  expect(Object.keys(patternProperties!)).toEqual(["^enum|año$"]);
 });
