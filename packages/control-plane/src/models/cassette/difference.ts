@@ -46,7 +46,8 @@ function systemDifference(recorded: readonly string[], system: readonly string[]
 function changedFunctions(recorded: Record<string, string>, functions: Record<string, string>): Difference[] {
   const names = [...new Set([...Object.keys(recorded), ...Object.keys(functions)])];
   return names.flatMap((name) => {
-    const [was, is] = [recorded[name], functions[name]];
+    // A function may be called `constructor`, which every object inherits.
+    const [was, is] = [recorded, functions].map((all) => (Object.hasOwn(all, name) ? all[name] : undefined));
     if (was === is) return [];
     if (was === undefined) return [{ what: `function ${name} was added` }];
     if (is === undefined) return [{ what: `function ${name} was removed` }];
