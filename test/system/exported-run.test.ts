@@ -147,11 +147,17 @@ test.each([
   }
   const { queries } = JSON.parse(readFileSync(file, "utf8")) as ExportedRun;
   expect(queries.map(({ query }) => query)).toEqual(Array.from({ length: count }, (_, i) => ask(25 - count + i)));
+  const set = Object.keys(settings).length > 0;
+  expect(queries.map((one) => one.settings)).toEqual([set ? settings : undefined, ...Array(count - 1).fill(undefined)]);
 
   await using desk = await startTestDesk(ordersDesk(), { replay: file });
   let threadId: string | undefined;
-  for (const [at, { query }] of queries.entries()) {
-    const { answer } = await desk.query({ query, ...(threadId !== undefined && { threadId }) });
+  for (const [at, { query, settings: change }] of queries.entries()) {
+    const { answer } = await desk.query({
+      query,
+      ...(threadId !== undefined && { threadId }),
+      ...(change && { settings: change }),
+    });
     expect(answer.response).toBe(`Answer ${25 - count + at}`);
     ({ threadId } = answer);
   }

@@ -18,6 +18,7 @@ async function startDev(cwd: string, ...args: string[]) {
   return {
     ...running,
     provider: ready["provider"],
+    agentId: ready["agentId"] ?? "",
     async query(query: string): Promise<Answer> {
       const response = await fetch(`${ready["baseUrl"]}/agents/${ready["agentId"]}/query`, {
         method: "POST",
@@ -69,6 +70,7 @@ test("runs export writes a finished run as a recording with a test beside it", a
   let answer: Answer;
   {
     await using dev = await startDev(folder.path);
+    await runCommand(["agents", "update", dev.agentId, "--steps", "3"], { cwd: folder.path });
     answer = await dev.query('Greet "Ann"');
     const { stdout } = await runCommand(["runs", "export", answer.runId], { cwd: folder.path });
     expect(JSON.parse(stdout)).toMatchObject({ cassette: 1, queries: [{ query: 'Greet "Ann"', contextKeys: [] }] });
@@ -82,6 +84,7 @@ test("runs export writes a finished run as a recording with a test beside it", a
   expect(JSON.parse(again.stdout)).toMatchObject({ kept: true });
   const test = await readFile(join(folder.path, "runs/ann.test.ts"), "utf8");
   expect(test).toContain('query: "Greet \\"Ann\\""');
+  expect(test).toContain('settings: {"steps":3},');
   expect(test).toContain('replay: join(import.meta.dirname, "ann.json")');
 });
 

@@ -1,10 +1,10 @@
-import { type JsonObject, LIMITS, type LlmConfig, type Manifest } from "@patchbay/protocol";
+import { type AgentSettingsChange, type JsonObject, LIMITS, type LlmConfig, type Manifest } from "@patchbay/protocol";
 import { AdminError } from "./accounts/admin-error.ts";
 import { contextTokens } from "./models/capabilities.ts";
 import { recordedAnswer, recordedRequest } from "./models/cassette/request.ts";
 import { addTurn, emptyTape, type Tape } from "./models/cassette/tape.ts";
 import type { ChosenModel, ModelStop, ModelTurn } from "./ports/model-provider.ts";
-import type { RunRecord, TurnRecord } from "./ports/records.ts";
+import type { RunRecord, RunRequest, TurnRecord } from "./ports/records.ts";
 import type { HistoryEntry } from "./ports/run-store.ts";
 import type { Store } from "./ports/stores.ts";
 import { budgetOf, BYTES_PER_TOKEN, firstShown } from "./run/compact.ts";
@@ -19,6 +19,8 @@ export interface ExportedQuery {
   analysisMode?: true;
   responseSchema?: JsonObject;
   llmConfig?: LlmConfig;
+  /** What no query can set, where it is other than for the query before. */
+  settings?: AgentSettingsChange;
 }
 
 /** A recording of a run, and of the runs before it that its model was shown, with what is needed to ask the same again. */
@@ -37,7 +39,7 @@ export async function exportRun(store: Store, runId: string): Promise<ExportedRu
   const queries: ExportedQuery[] = [];
   for (const [i, one] of [...earlier.map((entry) => entry.run), run].entries()) {
     await addRun(store, one, earlier.slice(0, i), tape);
-    queries.push(exportedQuery(one));
+    queries.push(exportedQuery(one, earlier[i - 1]?.run));
   }
   if (tape.turns.length === 0)
     throw new AdminError(`Run ${runId} ended before its first model turn: there is nothing to replay.`);
@@ -120,9 +122,10 @@ function stopOf({ run }: RunState, turn: TurnRecord, turns: readonly TurnRecord[
   return run.result?.code === "output_limit" ? "length" : "stop";
 }
 
-function exportedQuery({ request, role }: RunRecord): ExportedQuery {
+function exportedQuery({ request, role }: RunRecord, before: RunRecord | undefined): ExportedQuery {
   const { query, context, analysisMode, provider, maxTokens, temperature, responseSchema } = request;
   const usual = maxTokens === LIMITS.defaultMaxTokens && temperature === undefined;
+  const settings = settingsSince(before?.request ?? {}, request);
   return {
     query,
     ...(role !== undefined && { role }),
@@ -132,6 +135,17 @@ function exportedQuery({ request, role }: RunRecord): ExportedQuery {
     ...(!usual && {
       llmConfig: { provider: namedBy(provider), maxTokens, ...(temperature !== undefined && { temperature }) },
     }),
+    ...(Object.keys(settings).length > 0 && { settings }),
+  };
+}
+
+type Settings = Pick<RunRequest, "steps" | "historyTokens">;
+
+/** Those that are not as before; `null` is the service's default. */
+function settingsSince(before: Settings, { steps, historyTokens }: Settings): AgentSettingsChange {
+  return {
+    ...(steps !== before.steps && { steps: steps ?? null }),
+    ...(historyTokens !== before.historyTokens && { historyTokens: historyTokens ?? null }),
   };
 }
 

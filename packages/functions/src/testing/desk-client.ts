@@ -29,9 +29,10 @@ export function createDeskClient({ plane, agentId, apiKey, models, log }: DeskPa
     return (await (await request(path, { key })).json()) as T;
   }
 
-  async function ask(query: TestQuery, model: ModelProvider, key: string): Promise<AskedQuery> {
+  async function ask({ settings, ...query }: TestQuery, model: ModelProvider, key: string): Promise<AskedQuery> {
     const firstLine = log.length;
     const seat: Seat = { model, requests: [], errors: [] };
+    if (settings) await plane.admin.updateAgent(agentId, { settings });
     const response = await request("/query-stream", { key, body: bodyOf(query) });
     if (response.status !== 200)
       throw new QueryRefused(response.status, (await response.json()) as ConstructorParameters<typeof QueryRefused>[1]);

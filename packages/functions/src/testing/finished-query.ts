@@ -1,5 +1,6 @@
 import type { ModelRequest } from "@patchbay/control-plane";
 import type {
+  AgentSettingsChange,
   CallOutcome,
   Fault,
   JsonObject,
@@ -11,7 +12,7 @@ import type {
 } from "@patchbay/protocol";
 import type { LogLine } from "./log-lines.ts";
 
-/** A query as a test asks it: the members of the HTTP body. */
+/** A query as a test asks it: the members of the HTTP body, and what its agent is set to before it. */
 export interface TestQuery {
   query: string;
   role?: string;
@@ -24,6 +25,8 @@ export interface TestQuery {
   responseSchema?: JsonObject;
   /** Settings of the model; whatever provider it names, the test's model answers. */
   llmConfig?: LlmConfig;
+  /** Changes settings of the agent, which then hold for later queries too; `null` clears one. */
+  settings?: AgentSettingsChange;
 }
 
 /** One call that the model asked for, run or refused. */
