@@ -7,7 +7,8 @@ import type { ChosenModel, ModelStop, ModelTurn } from "./ports/model-provider.t
 import type { RunRecord, RunRequest, TurnRecord } from "./ports/records.ts";
 import type { HistoryEntry } from "./ports/run-store.ts";
 import type { Store } from "./ports/stores.ts";
-import { budgetOf, BYTES_PER_TOKEN, firstShown } from "./run/compact.ts";
+import { budgetOf, firstShown } from "./run/compact.ts";
+import { BYTES_PER_TOKEN } from "./run/estimate.ts";
 import { askingOf, nextRequest } from "./run/request.ts";
 import { createProgress, createState, type RunState } from "./run/state.ts";
 

@@ -1,13 +1,7 @@
-import type { JsonValue } from "@patchbay/protocol";
-import type { ChosenModel, Message } from "../ports/model-provider.ts";
+import type { ChosenModel } from "../ports/model-provider.ts";
 import type { RunRequest } from "../ports/records.ts";
 import type { History } from "../ports/run-store.ts";
-
-/**
- * For upper estimates: a token has seldom less than three bytes. Characters would not do: a character of Chinese or Japanese is
- * a token by itself.
- */
-export const BYTES_PER_TOKEN = 3;
+import { BYTES_PER_TOKEN } from "./estimate.ts";
 
 const UNKNOWN_WINDOW_TOKENS = 200_000;
 /** Half of a large window would cost more with each query than it helps. */
@@ -83,29 +77,3 @@ export function firstShown({ entries, hasOlder, totalBytes }: History, mostBytes
 }
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((all, one) => all + one, 0);
-
-/** Bytes of what a model reads of messages. */
-export function sizeOf(messages: readonly Message[]): number {
-  return sum(messages.map(bytesOf));
-}
-
-function bytesOf(message: Message): number {
-  if (message.role === "user") return bytes(message.text) + bytes(message.preface ?? "");
-  if (message.role === "results") return sum(message.results.map(({ content }) => bytes(content)));
-  const { text, calls, echo } = message;
-  const plain = bytes(text) + sum(calls.map((call) => bytes(call.name) + bytes(call.arguments)));
-  // Reasoning goes back only in the provider's own blocks, and is billed as input.
-  return Math.max(plain, sizeOfJson(echo?.blocks ?? null));
-}
-
-const jsonSizes = new WeakMap<object, number>();
-
-/** Bytes of the JSON of an object or list; 0 for other values. */
-export function sizeOfJson(value: JsonValue): number {
-  if (typeof value !== "object" || value === null) return 0;
-  let size = jsonSizes.get(value);
-  if (size === undefined) jsonSizes.set(value, (size = bytes(JSON.stringify(value))));
-  return size;
-}
-
-const bytes = (text: string): number => Buffer.byteLength(text);

@@ -8,7 +8,7 @@ import type { RunState } from "./state.ts";
 export function keepWithinCap(state: RunState, request: ModelRequest): void {
   const { maxCostMicros: cap } = state.run.request;
   if (cap === undefined) return;
-  const next = mostExpensive(state.model, request);
+  const next = mostExpensive(state, request);
   if (!next) throw uncappableModel(state.model.model, cap);
   const spent = spentMicros(state);
   if (spent + next.micros <= cap) return;

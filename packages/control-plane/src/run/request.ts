@@ -2,7 +2,8 @@ import { hash } from "node:crypto";
 import { LIMITS } from "@patchbay/protocol";
 import { PLAN_REQUEST, type Message, type ModelRequest } from "../ports/model-provider.ts";
 import type { RunRequest } from "../ports/records.ts";
-import { BYTES_PER_TOKEN, budgetOf, fit, sizeOf, type Budget, type Fitted } from "./compact.ts";
+import { budgetOf, fit, type Budget, type Fitted } from "./compact.ts";
+import { BYTES_PER_TOKEN, sizeOf } from "./estimate.ts";
 import { queryMessage, turnMessages, type RunState } from "./state.ts";
 import { lastCallOf } from "./structured.ts";
 

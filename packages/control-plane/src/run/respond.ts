@@ -5,7 +5,7 @@ import type { ModelRetry } from "../ports/records.ts";
 import type { RunStore } from "../ports/run-store.ts";
 import { keepWithinCap } from "./cost-cap.ts";
 import { allFailed, fallBack, fallbackWarnings, type FailedModel } from "./fallback.ts";
-import { mostOf } from "./hold.ts";
+import { measure, mostOf } from "./hold.ts";
 import type { Journal } from "./journal.ts";
 import { takeTurn, type TurnDeps } from "./model-turn.ts";
 import { patiently } from "./patience.ts";
@@ -49,6 +49,7 @@ export async function respond(
       await patiently(() => hold(state, request, deps), { ...deps, signal });
     };
     const onDiscard = (turn: ModelTurn): Promise<void> => {
+      measure(state, request, turn);
       discard(state, turn);
       return payAhead();
     };
@@ -57,6 +58,7 @@ export async function respond(
     try {
       deps.onAsking();
       const turn = await takeTurn(model, request, { ...turnDeps(state, asking, deps), onRetry, onDiscard }, signal);
+      measure(state, request, turn);
       if (turn.stop !== "context_window" || !shrink(state))
         return { ...turn, warnings: [...fallbackWarnings(failed, model), ...(turn.warnings ?? [])] };
       discard(state, turn);

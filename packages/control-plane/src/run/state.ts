@@ -5,7 +5,8 @@ import type { CallRecord, RunRecord, TurnRecord, TurnTiming } from "../ports/rec
 import type { History } from "../ports/run-store.ts";
 import { visibleFunctions } from "./access.ts";
 import { storedResultBytes } from "./call-limits.ts";
-import { budgetOf, BYTES_PER_TOKEN, firstShown, sizeOf } from "./compact.ts";
+import { budgetOf, firstShown } from "./compact.ts";
+import { BYTES_PER_TOKEN, sizeOf } from "./estimate.ts";
 import type { JournalEntry } from "./journal.ts";
 import { preface, resultText } from "./prompt.ts";
 import type { Spent } from "./spent.ts";
@@ -43,6 +44,8 @@ export interface RunState extends Progress {
   readonly answerHooks: readonly ServiceHooks[];
   /** Tokens of conversation that the model is sent at most; lowered when a model says that it was too much. */
   mostTokens: number;
+  /** What the last turn had of input, as a multiple of its estimate; 1 where it had less. */
+  inputRatio: number;
   /** Units of the conversation that are left out, oldest first. */
   dropped: number;
   /** The first turn whose echo holds: before it, what the turns followed has changed. */
@@ -92,6 +95,7 @@ export function createState(
     history,
     answerHooks: answerHooksOf(run, manifest),
     mostTokens: Infinity,
+    inputRatio: 1,
     // As the run's first turn was asked for: a run that is resumed keeps the echoes of its turns where that still holds.
     dropped: firstShown(history, budgetOf(run.request, model).historyTokens * BYTES_PER_TOKEN),
     echoesFrom: 0,

@@ -112,3 +112,34 @@ test("text without Latin letters reserves a token for each character", async () 
   // The scripted model costs one micro-USD for a token of input.
   expect(reserved[1]! - reserved[0]!).toBe(2_000);
 });
+
+test("what is held for a turn rises by what the turn before took beyond its estimate, and falls again with it", async () => {
+  const inputs = [30_000, 10_000, 10_000];
+  const model = scriptedModel((_, index) => ({
+    ...(index < 2 ? { calls: [["open", {}]] } : { text: "Done." }),
+    usage: { input: inputs[index]!, cachedInput: 0, output: 10 },
+  }));
+  const { gateway } = fakeGateway(MANIFEST, () => ok("done"));
+  await using core = await startCore({ models: model.catalog, gateway, tier: "starter" });
+  await core.store.accounts.grant("org_1", 1_000_000);
+  const held: number[] = [];
+  const { start, commit } = core.store.runs;
+  core.store.runs.start = async (run) => {
+    held.push(run.holdMicros ?? 0);
+    return await start(run);
+  };
+  core.store.runs.commit = async (lease, change) => {
+    if (change.hold) held.push(change.hold.micros);
+    return await commit(lease, change);
+  };
+
+  // Digits have about two bytes for each token.
+  await core.query("7".repeat(60_000), { maxTokens: 100 });
+
+  const [first = 0, second = 0, third = 0] = held;
+  expect(first).toBeLessThan(30_000);
+  expect(second).toBeGreaterThan(30_000);
+  // Never less than a third of the bytes.
+  expect(third).toBeGreaterThan(20_000);
+  expect(third).toBeLessThan(first + 500);
+});

@@ -21,7 +21,8 @@ async function capped(maxCostMicros: number, turns: ScriptedTurn[], price: { kno
   const { gateway } = fakeGateway(manifestOf({ open: "everyone" }), () => ok("found"));
   const core = await startCore({ models: price.known ? catalog : unpriced, gateway });
   await core.store.accounts.updateAgent("agt_1", { settings: { maxCostUsd: maxCostMicros / 1_000_000 } });
-  const ask = (more: Partial<Query> = {}) => core.query("Look it up", { maxTokens: 500, ...more });
+  const ask = ({ query = "Look it up", ...more }: Partial<Query> = {}) =>
+    core.query(query, { maxTokens: 500, ...more });
   return { ask, requests, core, [Symbol.asyncDispose]: () => core[Symbol.asyncDispose]() };
 }
 
@@ -42,7 +43,7 @@ test("the error names the cap, what is spent, what the turn may cost and what to
   const { errorMessage } = await system.ask();
 
   expect(errorMessage).toMatch(
-    /^The next model turn could pass the run's cost cap of \$0\.0022, so the run ended before it: \$0\.0012 is spent, and the turn may cost up to \$0\.001\d+ \(\d+ input and 500 output tokens at most\)\. Raise the cap \(maxCostUsd of the agent\), or lower maxTokens\.$/,
+    /^The next model turn could pass the run's cost cap of \$0\.0022, so the run ended before it: \$0\.0012 is spent, and the turn may cost up to \$0\.002\d+ \(1,\d+ input and 500 output tokens at most\)\. Raise the cap \(maxCostUsd of the agent\), or lower maxTokens\.$/,
   );
 });
 
@@ -53,14 +54,14 @@ test("a run within its cost cap ends as ever", async () => {
 });
 
 test("a run whose first turn could pass the cap asks no model", async () => {
-  await using system = await capped(400, [DONE]);
+  await using system = await capped(1_500, [DONE]);
 
   expect(await system.ask()).toMatchObject({ code: "budget_exceeded", usage: { costUsd: 0 } });
   expect(system.requests).toEqual([]);
 });
 
 test("a lower maxTokens lets a turn fit", async () => {
-  await using system = await capped(400, [DONE]);
+  await using system = await capped(1_500, [DONE]);
 
   expect(await system.ask({ maxTokens: 100 })).toMatchObject({ success: true });
 });
@@ -75,8 +76,30 @@ test("an attempt that does not count is spent, and is not repeated beyond the ca
   expect(system.requests).toHaveLength(1);
 });
 
+test.each<[string, ScriptedTurn]>([
+  ["its next turn", { calls: [["open", {}]] }],
+  ["the second attempt at a turn", { text: "" }],
+])("a run whose text has more tokens than estimated ends before %s could pass its cap", async (_name, first) => {
+  const digits = "7".repeat(60_000);
+  const usage = { input: 30_000, cachedInput: 0, output: 10 };
+  // Two turns of it cost 60,000 micro-USD, and the estimate of each would be less than 22,000.
+  await using system = await capped(55_000, [{ ...first, usage }, DONE]);
+
+  const answer = await system.ask({ query: digits, maxTokens: 100 });
+
+  expect(answer).toMatchObject({ code: "budget_exceeded", usage: { inputTokens: 30_000 } });
+  expect(system.requests).toHaveLength(1);
+});
+
+test("a turn whose usage the provider does not report leaves the estimate of the next as it is", async () => {
+  const usage = { input: 0, cachedInput: 0, output: 0 };
+  await using system = await capped(2_200, [{ ...CALL, usage }, DONE]);
+
+  expect(await system.ask()).toMatchObject({ success: true });
+});
+
 test.each([
-  ["what an earlier owner of the run spent counts", ({ output }: TokenUsage) => output * 4, "budget_exceeded"],
+  ["what an earlier owner of the run spent counts", ({ output }: TokenUsage) => output * 5, "budget_exceeded"],
   ["a run whose model lost its price ends", () => undefined, "model_not_allowed"],
 ])("%s", async (_name, cost, code) => {
   await using store = await openedStore();
@@ -88,7 +111,7 @@ test.each([
   });
   const { gateway } = fakeGateway(manifestOf({ open: "everyone" }), () => ok("found"));
   await using owner = await startCore({ models: first.catalog, gateway, store });
-  await store.accounts.updateAgent("agt_1", { settings: { maxCostUsd: 0.0025 } });
+  await store.accounts.updateAgent("agt_1", { settings: { maxCostUsd: 0.0035 } });
   const run = await owner.runs.start(owner.caller, { query: "Look it up", analysisMode: false, maxTokens: 500 });
   await asked.promise;
   await owner.runs.drain(0);

@@ -218,11 +218,11 @@ describe("of what a run costs", () => {
   test("a model that the credits do not reach for is not asked", async () => {
     const dear = models();
     await using desk = await startDesk(dear, { tier: "starter" });
-    await desk.store.accounts.grant("org_1", 500);
+    await desk.store.accounts.grant("org_1", 1_500);
 
     expect(await desk.query("Pay", { maxTokens: 100 })).toMatchObject({ code: "insufficient_credits" });
     expect(dear.asked()).toEqual({ anthropic: 2, openai: 0 });
-    expect(await desk.store.accounts.balance("org_1")).toBe(500 - 15);
+    expect(await desk.store.accounts.balance("org_1")).toBe(1_500 - 15);
   });
 
   test("attempts and tokens count for the provider that was asked", async () => {

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { createPrices } from "../../src/models/prices.ts";
-import type { ChosenModel, ModelRequest } from "../../src/ports/model-provider.ts";
+import type { ChosenModel, Message, ModelFunction, ModelRequest } from "../../src/ports/model-provider.ts";
+import { promptTokens } from "../../src/run/estimate.ts";
 import { mostExpensive } from "../../src/run/hold.ts";
 import { scriptedModel } from "./scripted-model.ts";
 
@@ -15,24 +16,53 @@ const request: ModelRequest = {
   cacheKey: "thread",
 };
 
-function pricedAs(model: string, prices = createPrices()): ChosenModel {
+function pricedAs(name: string, prices = createPrices(), inputRatio = 1) {
   const chosen = scriptedModel([]).catalog.choose() as ChosenModel;
-  return { ...chosen, model, cost: (usage) => prices.cost(model, usage) };
+  const model: ChosenModel = { ...chosen, model: name, cost: (usage) => prices.cost(name, usage) };
+  return { model, inputRatio };
 }
+
+/** 1,000 of the system text, 100 of the query, and what is put around it. */
+const INPUT = 1_000 + 100 + 16;
 
 test("what is held for a turn covers one that writes its whole input to the provider's cache", () => {
   expect(mostExpensive(pricedAs("claude-opus-5-5"), request)).toEqual({
-    micros: 1_100 * 4 * 1.25 + 100 * 20,
-    inputTokens: 1_100,
+    micros: INPUT * 4 * 1.25 + 100 * 20,
+    inputTokens: INPUT,
   });
 });
 
 test("what is held covers a turn that writes nothing, where writes are cheaper than other input", () => {
   const prices = createPrices({ own: { input: 4, cacheWriteInput: 1, output: 20 } });
 
-  expect(mostExpensive(pricedAs("own", prices), request)?.micros).toBe(1_100 * 4 + 100 * 20);
+  expect(mostExpensive(pricedAs("own", prices), request)?.micros).toBe(INPUT * 4 + 100 * 20);
 });
 
 test("a model without a price has no most expensive turn", () => {
   expect(mostExpensive(pricedAs("llama-4"), request)).toBeUndefined();
+});
+
+test("what is held rises with what the turn before took beyond its estimate", () => {
+  expect(mostExpensive(pricedAs("claude-opus-5-5", createPrices(), 1.5), request)?.inputTokens).toBe(INPUT * 1.5);
+});
+
+test("what is held covers the names of functions, the provider's prompt for them, and what is put around each call", () => {
+  const functions: ModelFunction[] = ["find", "x".repeat(62)].map((name) => ({
+    name,
+    description: "Finds.",
+    inputSchema: {},
+    effect: "read",
+  }));
+  const calls = [1, 2].map((id) => ({ id: `call_${id}`, name: "find", arguments: "{}" }));
+  const results = calls.map(({ id, name }) => ({ callId: id, name, content: "abc", isError: false }));
+  const messages: Message[] = [
+    ...request.messages,
+    { role: "assistant", text: "", calls },
+    { role: "results", results },
+  ];
+  const tokens = (more: Partial<ModelRequest>) => promptTokens({ ...request, ...more });
+
+  // Each function has 8 bytes more than its name.
+  expect(tokens({ functions }) - INPUT).toBe(700 + 2 * 16 + Math.ceil((4 + 62 + 2 * 8) / 3));
+  expect(tokens({ messages }) - INPUT).toBe(2 * 3 * 16 + Math.ceil((2 * 6 + 2 * 3) / 3));
 });

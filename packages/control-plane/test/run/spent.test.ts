@@ -65,12 +65,12 @@ test("what was paid before the deadline is in the usage of the run", async () =>
 
 test("an attempt is not repeated where the balance no longer covers the next one", async () => {
   await using core = await paying([{ ...empty, usage: { ...used, output: 500 } }, { text: "Done." }], {
-    balance: 1_300,
+    balance: 3_100,
   });
 
   const answer = await core.query("Hi", { maxTokens: 800 });
 
   expect(answer).toMatchObject({ code: "insufficient_credits", usage: { inputTokens: 100, costUsd: 0.0006 } });
   expect(core.requests).toHaveLength(1);
-  expect(await core.store.accounts.balance("org_1")).toBe(1_300 - 600);
+  expect(await core.store.accounts.balance("org_1")).toBe(3_100 - 600);
 });
