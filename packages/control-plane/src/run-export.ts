@@ -7,10 +7,9 @@ import type { ChosenModel, ModelStop, ModelTurn } from "./ports/model-provider.t
 import type { RunRecord, RunRequest, TurnRecord } from "./ports/records.ts";
 import type { HistoryEntry } from "./ports/run-store.ts";
 import type { Store } from "./ports/stores.ts";
-import { budgetOf, firstShown } from "./run/compact.ts";
-import { BYTES_PER_TOKEN } from "./run/estimate.ts";
+import { firstShown } from "./run/compact.ts";
 import { askingOf, nextRequest } from "./run/request.ts";
-import { createProgress, createState, type RunState } from "./run/state.ts";
+import { createProgress, createState, functionsOf, historyBytes, type RunState } from "./run/state.ts";
 
 /** One query of an exported conversation. Of its context only the names are told: what of the values the model was told stands in the turns. */
 export interface ExportedQuery {
@@ -66,9 +65,13 @@ interface EarlierRun {
 }
 
 /** Those that the run's model was shown at first. */
-async function earlierRuns({ runs }: Store, run: RunRecord): Promise<EarlierRun[]> {
-  const { runId, agentId, threadId, role, subject, request } = run;
-  const maxBytes = budgetOf(request, modelOf(run)).historyTokens * BYTES_PER_TOKEN;
+async function earlierRuns(store: Store, run: RunRecord): Promise<EarlierRun[]> {
+  const { runs } = store;
+  const { runId, agentId, threadId, role, subject, manifestHash } = run;
+  // It ended before it had functions, and so before any turn.
+  if (manifestHash === undefined) return [];
+  const { shown } = functionsOf(run, await manifestOf(store, run));
+  const maxBytes = historyBytes(run, shown, modelOf(run));
   const history = await runs.history(threadId, { role, subject, maxBytes, before: runId });
   const found: EarlierRun[] = [];
   for (const entry of history.entries.slice(firstShown(history, maxBytes))) {

@@ -1,11 +1,15 @@
-import type { ChosenModel } from "../ports/model-provider.ts";
+import type { ChosenModel, ModelFunction } from "../ports/model-provider.ts";
 import type { RunRequest } from "../ports/records.ts";
 import type { History } from "../ports/run-store.ts";
-import { BYTES_PER_TOKEN } from "./estimate.ts";
+import { BYTES_PER_TOKEN, fixedTokens } from "./estimate.ts";
 
 const UNKNOWN_WINDOW_TOKENS = 200_000;
 /** Half of a large window would cost more with each query than it helps. */
 const MOST_TOKENS = 200_000;
+/** A conversation has so much room in every window: where that is too much, the provider refuses it, and it is cut further. */
+const LEAST_TOKENS = 2_000;
+/** A history that filled the room would be cut by the first result, in every run of a thread. */
+const HISTORY_SHARE = 3 / 4;
 
 /** How much of a conversation a model is sent. */
 export interface Budget {
@@ -15,14 +19,23 @@ export interface Budget {
   conversationTokens: number;
 }
 
-/** Half of the model's context window for earlier runs, unless the run sets another size, and the other half for the run itself. */
+/**
+ * Half of the model's context window for earlier runs, unless the run sets another size, and the other half for the run itself.
+ * Both stay within what the window has room for next to the functions, the system text and the answer, and the run itself keeps a
+ * quarter of that. Nothing of the conversation counts, or each query would cut the thread at another place.
+ */
 export function budgetOf(
-  { historyTokens: own }: Pick<RunRequest, "historyTokens">,
-  { contextTokens = UNKNOWN_WINDOW_TOKENS }: Pick<ChosenModel, "contextTokens">,
+  { historyTokens: own, system, maxTokens }: Pick<RunRequest, "historyTokens" | "system" | "maxTokens">,
+  functions: readonly ModelFunction[],
+  { contextTokens }: Pick<ChosenModel, "contextTokens">,
 ): Budget {
-  const half = Math.min(MOST_TOKENS, Math.floor(contextTokens / 2));
-  const historyTokens = own ?? half;
-  return { historyTokens, conversationTokens: historyTokens + half };
+  const half = Math.min(MOST_TOKENS, Math.floor((contextTokens ?? UNKNOWN_WINDOW_TOKENS) / 2));
+  const room =
+    contextTokens === undefined
+      ? Infinity
+      : Math.max(LEAST_TOKENS, contextTokens - maxTokens - fixedTokens({ system, functions }));
+  const historyTokens = Math.min(own ?? half, Math.floor(room * HISTORY_SHARE));
+  return { historyTokens, conversationTokens: Math.min(historyTokens + half, room) };
 }
 
 /** The sizes in bytes of what a conversation consists of. */

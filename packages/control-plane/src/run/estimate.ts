@@ -25,7 +25,7 @@ function framesOf(message: Message): number {
 }
 
 /** The part of the estimate that is the same for every turn of a run. */
-function fixedTokens({ system, functions }: Pick<ModelRequest, "system" | "functions">): number {
+export function fixedTokens({ system, functions }: Pick<ModelRequest, "system" | "functions">): number {
   const prompt = functions.length > 0 ? TOOL_PROMPT_TOKENS + functions.length * FRAME_TOKENS : 0;
   return prompt + Math.ceil((bytes(system) + sum(functions.map(bytesOfFunction))) / BYTES_PER_TOKEN);
 }

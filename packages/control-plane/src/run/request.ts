@@ -76,8 +76,8 @@ function fitted(state: RunState, turns: readonly Message[][]): Fitted {
   return result;
 }
 
-function budgetNow({ run, model, mostTokens }: RunState): Budget {
-  const { historyTokens, conversationTokens } = budgetOf(run.request, model);
+function budgetNow({ run, shown, model, mostTokens }: RunState): Budget {
+  const { historyTokens, conversationTokens } = budgetOf(run.request, shown, model);
   return { historyTokens, conversationTokens: Math.min(conversationTokens, mostTokens) };
 }
 

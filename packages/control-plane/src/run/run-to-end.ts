@@ -10,8 +10,6 @@ import type { RuntimeStore, Store } from "../ports/stores.ts";
 import { answered, failed, type Ending } from "./answer.ts";
 import type { Feed } from "./feed.ts";
 import { callEntries, detailOf, runEntry } from "./audit.ts";
-import { budgetOf } from "./compact.ts";
-import { BYTES_PER_TOKEN } from "./estimate.ts";
 import { modelsOf } from "./fallback.ts";
 import { createJournal, type Journal, type JournalEntry } from "./journal.ts";
 import { converse, unfinishedEntry } from "./loop.ts";
@@ -19,7 +17,15 @@ import type { Observer } from "./observer.ts";
 import { patiently } from "./patience.ts";
 import { isSuspect, MOST_CLAIMS } from "./quarantine.ts";
 import { crashLoop, RunFailure, sessionNotFound } from "./run-failure.ts";
-import { createProgress, createState, historyOf, type Progress, type RunState } from "./state.ts";
+import {
+  createProgress,
+  createState,
+  functionsOf,
+  historyBytes,
+  historyOf,
+  type Progress,
+  type RunState,
+} from "./state.ts";
 
 export interface RunDeps {
   runs: RunStore;
@@ -135,12 +141,12 @@ async function recall(run: RunRecord, { runs }: RunDeps): Promise<Progress> {
 async function restore(progress: Progress, atHand: AtHand, deps: RunDeps): Promise<RunState> {
   const { run } = progress;
   const models = modelsOf(run, progress.turns, deps.models);
-  const maxBytes = budgetOf(run.request, models.model).historyTokens * BYTES_PER_TOKEN;
-  const scope = { role: run.role, subject: run.subject, maxBytes };
-  const history = atHand.history ?? (await deps.runs.history(run.threadId, scope));
   const manifest =
     atHand.manifest ?? (run.manifestHash ? await deps.runtimes.getManifest(run.agentId, run.manifestHash) : undefined);
   if (!manifest) throw sessionNotFound();
+  const maxBytes = historyBytes(run, functionsOf(run, manifest).shown, models.model);
+  const scope = { role: run.role, subject: run.subject, maxBytes };
+  const history = atHand.history ?? (await deps.runs.history(run.threadId, scope));
   return createState(progress, { ...models, manifest, history, heldMicros: atHand.heldMicros ?? 0 });
 }
 

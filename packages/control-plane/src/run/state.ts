@@ -80,30 +80,39 @@ export function createState(
   },
 ): RunState {
   const { run } = progress;
-  const visible = visibleFunctions(manifest, run.role);
+  const { visible, shown, respond } = functionsOf(run, manifest);
   const functions = new Map(visible.map((one) => [one.name, one]));
-  const { responseSchema } = run.request;
-  const respond = responseSchema && respondFunction(responseSchema, visible);
   return {
     ...progress,
     model,
     fallback,
     functions,
     hidden: new Set(manifest.functions.map((one) => one.name).filter((name) => !functions.has(name))),
-    shown: [...visible.map(shownOf), ...(respond ? [respond] : [])],
+    shown,
     ...(respond && { respond }),
     history,
     answerHooks: answerHooksOf(run, manifest),
     mostTokens: Infinity,
     inputRatio: 1,
     // As the run's first turn was asked for: a run that is resumed keeps the echoes of its turns where that still holds.
-    dropped: firstShown(history, budgetOf(run.request, model).historyTokens * BYTES_PER_TOKEN),
+    dropped: firstShown(history, historyBytes(run, shown, model)),
     echoesFrom: 0,
     offeredMs: 0,
     heldMicros,
     resultBytes: storedResultBytes(progress.calls),
   };
 }
+
+/** The functions that exist for a run, and what its model is shown of them. */
+export function functionsOf({ role, request: { responseSchema } }: RunRecord, manifest: Manifest) {
+  const visible = visibleFunctions(manifest, role);
+  const respond = responseSchema && respondFunction(responseSchema, visible);
+  return { visible, shown: [...visible.map(shownOf), ...(respond ? [respond] : [])], respond };
+}
+
+/** Bytes of earlier runs that a run's model is sent at most. */
+export const historyBytes = (run: RunRecord, shown: readonly ModelFunction[], model: ChosenModel): number =>
+  budgetOf(run.request, shown, model).historyTokens * BYTES_PER_TOKEN;
 
 /** A trial has no model whose texts could be checked. */
 function answerHooksOf({ request, manifestHash = "" }: RunRecord, manifest: Manifest): ServiceHooks[] {

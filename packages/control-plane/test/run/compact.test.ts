@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
+import type { ModelFunction } from "../../src/ports/model-provider.ts";
 import { type History, NO_HISTORY } from "../../src/ports/run-store.ts";
 import { budgetOf, firstShown, fit } from "../../src/run/compact.ts";
 
@@ -11,13 +12,33 @@ function historyOf(sizes: readonly number[], before = 0): History {
 
 const LARGE = { historyTokens: 1_000, conversationTokens: 2_000 };
 
+const REQUEST = { system: "", maxTokens: 8_000 };
+
 test.each([
-  [{}, {}, { historyTokens: 100_000, conversationTokens: 200_000 }],
-  [{}, { contextTokens: 8_192 }, { historyTokens: 4_096, conversationTokens: 8_192 }],
-  [{}, { contextTokens: 1_000_000 }, { historyTokens: 200_000, conversationTokens: 400_000 }],
-  [{ historyTokens: 1_000 }, { contextTokens: 200_000 }, { historyTokens: 1_000, conversationTokens: 101_000 }],
-])("the budget of %j for %j", (request, model, budget) => {
-  expect(budgetOf(request, model)).toEqual(budget);
+  [{}, undefined, { historyTokens: 100_000, conversationTokens: 200_000 }],
+  [{}, 200_000, { historyTokens: 100_000, conversationTokens: 192_000 }],
+  [{}, 1_000_000, { historyTokens: 200_000, conversationTokens: 400_000 }],
+  [{ historyTokens: 1_000 }, 200_000, { historyTokens: 1_000, conversationTokens: 101_000 }],
+  // What the answer leaves of the window bounds every setting, and the run keeps a quarter of it.
+  [{ historyTokens: 1_000_000 }, 200_000, { historyTokens: 144_000, conversationTokens: 192_000 }],
+  [{}, 16_000, { historyTokens: 6_000, conversationTokens: 8_000 }],
+  [{}, 8_192, { historyTokens: 1_500, conversationTokens: 2_000 }],
+  // An owner knows a model that this service does not know.
+  [{ historyTokens: 1_000_000 }, undefined, { historyTokens: 1_000_000, conversationTokens: 1_100_000 }],
+])("the budget of %j for a window of %s", (own, contextTokens, budget) => {
+  expect(budgetOf({ ...REQUEST, ...own }, [], { contextTokens })).toEqual(budget);
+});
+
+test("the system text and the functions take from the room of the conversation, and leave it a little", () => {
+  const roomOf = (request: Partial<typeof REQUEST>, functions: ModelFunction[] = []) =>
+    budgetOf({ ...REQUEST, ...request }, functions, { contextTokens: 16_000 }).conversationTokens;
+  const find: ModelFunction = { name: "find", description: "x".repeat(3_000), inputSchema: {}, effect: "read" };
+  const long: ModelFunction = { ...find, name: "y".repeat(64) };
+
+  expect(roomOf({ system: "x".repeat(3_000) })).toBe(7_000);
+  expect(roomOf({}, [find])).toBe(8_000 - 700 - 16 - Math.ceil(3_006 / 3));
+  expect(roomOf({}, [long]) - roomOf({}, [find])).toBe(-20);
+  expect(roomOf({ system: "x".repeat(30_000), maxTokens: 1_000_000 })).toBe(2_000);
 });
 
 test("a conversation that fits is left as it is", () => {

@@ -1,12 +1,13 @@
 import { expect, test } from "vitest";
 import { type ChosenModel, type ModelCatalog, ModelError, type ModelRequest } from "../../src/ports/model-provider.ts";
+import { sizeOf } from "../../src/run/estimate.ts";
 import { askingOf, nextRequest } from "../../src/run/request.ts";
 import { createProgress, createState } from "../../src/run/state.ts";
 import { startCore } from "./core.ts";
 import { fakeGateway, manifestOf, ok } from "./fake-gateway.ts";
 import { type ScriptedTurn, scriptedModel, severalModels } from "./scripted-model.ts";
 
-/** A budget of 1,000 tokens, 3,000 bytes, for earlier queries. */
+/** A budget of 1,000 tokens, 3,000 bytes, for earlier queries: the least that a run has. */
 const WINDOW = 2_000;
 const MARKER = "[Earlier turns of this conversation were left out to save room.]";
 
@@ -64,6 +65,39 @@ test("a thread is sent whole while it fits, and then from the same query on for 
     }
   }
 });
+
+test.each([1_000_000, undefined])(
+  "with %s historyTokens a thread stays within the model's window, and begins with the same query for long",
+  async (historyTokens) => {
+    const tokensOf = ({ system, messages }: ModelRequest) => (Buffer.byteLength(system) + sizeOf(messages)) / 3;
+    await using system = await desk(
+      (request) =>
+        tokensOf(request) + request.maxTokens > 24_000
+          ? { fail: new ModelError("context_window", "too long") }
+          : positionOf(request).step === 0
+            ? { calls: [["open", {}]] }
+            : { text: "word ".repeat(200) },
+      "found ".repeat(800),
+      24_000,
+    );
+    if (historyTokens) await system.store.accounts.updateAgent("agt_1", { settings: { historyTokens } });
+    const starts: string[] = [];
+    let threadId: string | undefined;
+    for (let i = 0; i < 40; i++) {
+      const more = { maxTokens: 4_000, ...(threadId !== undefined && { threadId }) };
+      ({ threadId } = await system.query(`Query ${i}`, more));
+      const [first, second] = system.requests.slice(-2).map((request) => queriesIn(request)[0]!);
+      expect(first).toBe(second);
+      starts.push(first!);
+    }
+
+    // None was refused, and each query asked twice.
+    expect(system.requests).toHaveLength(80);
+    const distinct = new Set(starts);
+    expect(distinct.size).toBeGreaterThan(2);
+    expect(distinct.size).toBeLessThanOrEqual(40 / 3);
+  },
+);
 
 test("the warning says how many queries the model was sent, and the limits", async () => {
   await using system = await desk(answering);
