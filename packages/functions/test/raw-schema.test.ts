@@ -1,6 +1,8 @@
-import type { JsonObject } from "@patchbay/protocol";
+import type { JsonObject, JsonValue } from "@patchbay/protocol";
 import { describe, expect, test } from "vitest";
 import { defineFunction, type RawSchema } from "../src/index.ts";
+import { compileRawSchema } from "../src/schema/ajv.ts";
+import { withDefaults, withFittingDefaults } from "../src/schema/defaults.ts";
 import { dropUnlisted } from "../src/schema/unlisted.ts";
 import { call, serviceOf } from "./calls.ts";
 
@@ -136,6 +138,56 @@ describe("defaults of raw JSON Schema", () => {
     expect(await got({ properties: { a: {}, b: { default: 1 } }, maxProperties: 1 }, { a: 0 })).toEqual({ a: 0 });
   });
 
+  test("are decided for each row of a list", async () => {
+    const row = { type: "object", properties: { a: {}, "b/~c": { default: 1 } } };
+    const rows = (more: object) => ({ properties: { "r/~": { type: "array", items: { ...row, ...more } } } });
+    const given = { "r/~": [{}, { a: 1 }, { a: 2 }] };
+
+    expect(await got(rows({ maxProperties: 1 }), given)).toEqual({ "r/~": [{ "b/~c": 1 }, { a: 1 }, { a: 2 }] });
+    const pairs = {
+      type: "array",
+      items: { properties: { of: row }, not: { properties: { of: { minProperties: 2 } } } },
+    };
+    expect(await got({ properties: { pairs } }, { pairs: [{ of: {} }, { of: { a: 1 } }] })).toEqual({
+      pairs: [{ of: { "b/~c": 1 } }, { of: { a: 1 } }],
+    });
+    const unequal = { properties: { rows: { type: "array", items: row, uniqueItems: true } } };
+    expect(await got(unequal, { rows: [{}, { "b/~c": 1 }] })).toEqual({ rows: [{}, { "b/~c": 1 }] });
+    const node = {
+      properties: { kids: { type: "array", items: { $ref: "#" } }, size: { default: 1 } },
+      maxProperties: 2,
+    };
+    expect(await got(node, { kids: [{ kids: [], x: 1 }] })).toEqual({ kids: [{ kids: [], x: 1 }], size: 1 });
+  });
+
+  test.each<[string, JsonObject, number]>([
+    ["fits", { properties: { a: { type: "string", default: "x" } } }, 1],
+    ["does not fit its own schema", { properties: { a: { type: "string", default: null } } }, 2],
+    ["is one member too many", { properties: { a: { default: 1 }, b: { default: 1 } }, maxProperties: 1 }, 5],
+    [
+      "is what a rule around it forbids",
+      {
+        properties: { of: { properties: { a: { default: 1 } } } },
+        not: { properties: { of: { minProperties: 1 } }, required: ["of"] },
+      },
+      5,
+    ],
+  ])("take as many checks of 1,000 rows as of 2,000 where a default %s", (_, items, checks) => {
+    const schema = { type: "object", properties: { rows: { type: "array", items } } };
+    const check = compileRawSchema(schema);
+    const checksOf = (rows: number) => {
+      let count = 0;
+      const value = { rows: Array.from({ length: rows }, () => (items["not"] === undefined ? {} : { of: {} })) };
+      withFittingDefaults(schema, value, (filled) => {
+        count++;
+        return check(filled).map(({ instancePath }) => instancePath);
+      });
+      return count;
+    };
+
+    expect([1000, 2000].map(checksOf)).toEqual([checks, checks]);
+  });
+
   test("do not stand in for a required member, and branches of a choice add none", async () => {
     const properties = { size: { type: "integer", default: 20 } };
 
@@ -164,5 +216,31 @@ describe("defaults of raw JSON Schema", () => {
 
     expect(await call(serviceOf(definition), "probe", { more: 1 })).toMatchObject({ value: { more: 1, scope: "own" } });
     expect(seen).toEqual([{ more: 1, scope: "own" }]);
+  });
+});
+
+describe("work that grows with a value", () => {
+  test.each<[string, (schema: JsonObject, value: JsonValue) => void]>([
+    ["adding defaults", (schema, value) => withDefaults(schema, value, () => true)],
+  ])("%s enters a schema that two parts lead to once at each level", (_, work) => {
+    const entriesOf = (depth: number) => {
+      let entries = 0;
+      const schema = {
+        allOf: [{ properties: { next: { $ref: "#" } } }],
+        get properties() {
+          entries++;
+          return { next: { $ref: "#" } };
+        },
+      };
+      work(
+        schema,
+        Array.from({ length: depth }).reduce<JsonObject>((next) => ({ next }), {}),
+      );
+      return entries;
+    };
+    const [four, eight, twelve] = [4, 8, 12].map(entriesOf) as [number, number, number];
+
+    expect(four).toBeGreaterThan(0);
+    expect(twelve - eight).toBe(eight - four);
   });
 });

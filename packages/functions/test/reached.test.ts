@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { z as zod3 } from "zod3";
 import { defineFunction, FunctionError, type Schema } from "../src/index.ts";
+import { argumentsReached } from "../src/schema/reached.ts";
 import { encodeResult } from "../src/runtime/frames.ts";
 import { invocationOf, memoryLog, serviceOf } from "./calls.ts";
 
@@ -71,6 +72,38 @@ describe("the record of a call's arguments", () => {
     });
 
     expect((await reached(input, { id: "1" })).said).toEqual([{ id: "1", page: 3 }]);
+  });
+
+  test("reads once what the schema made of each row", () => {
+    const row = z.object({
+      a: z
+        .string()
+        .default("x")
+        .transform(() => "SECRET"),
+      b: z.int().default(1),
+    });
+    const { manifest } = defineFunction({
+      name: "probe",
+      description: "Probes.",
+      input: z.object({ rows: z.array(row) }),
+      roles: "everyone",
+      handler: () => 1,
+    });
+    const readsOf = (rows: number) => {
+      let reads = 0;
+      const made = {
+        a: "SECRET",
+        get b() {
+          reads++;
+          return 1;
+        },
+      };
+      const [sent, input] = [Array.from({ length: rows }, () => ({})), Array.from({ length: rows }, () => made)];
+      expect(argumentsReached(manifest, { rows: sent }, { rows: input })).toEqual({ rows: sent.map(() => ({ b: 1 })) });
+      return reads;
+    };
+
+    expect([1000, 2000].map(readsOf)).toEqual([1000, 2000]);
   });
 
   test("is taken before the handler changes its input, and stays when it fails", async () => {

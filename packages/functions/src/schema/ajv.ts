@@ -9,11 +9,11 @@ const require = createRequire(import.meta.url);
  * Compiles raw JSON Schema 2020-12; throws when it is none.
  * Ajv is loaded on first use: owners who write zod never pay for it.
  */
-export function compileRawSchema(schema: JsonObject): (value: JsonValue) => Fault[] {
+export function compileRawSchema(schema: JsonObject): (value: JsonValue) => readonly ErrorObject[] {
   compiler ??= loadCompiler();
   refuseInvalid(schema, compiler);
   const validate = compileAlone(compiler, schema);
-  return (value) => (validate(value) ? [] : (validate.errors ?? []).map(toFault));
+  return (value) => (validate(value) ? [] : (validate.errors ?? []));
 }
 
 type Compiler = ReturnType<typeof loadCompiler>;
@@ -83,7 +83,7 @@ function stepsOf({ instancePath }: ErrorObject): string[] {
     .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
 }
 
-function toFault(error: ErrorObject): Fault {
+export function toFault(error: ErrorObject): Fault {
   const path = stepsOf(error);
   const { missingProperty, additionalProperty, unevaluatedProperty, allowedValues, allowedValue } =
     error.params as Record<string, unknown>;

@@ -1,8 +1,8 @@
 import { isJsonObject, mapSchema, type Fault, type JsonObject, type JsonValue } from "@patchbay/protocol";
 import { DefinitionError } from "../errors.ts";
 import { toJson, withoutPrototypes } from "../json.ts";
-import { compileRawSchema } from "./ajv.ts";
-import { withDefaults } from "./defaults.ts";
+import { compileRawSchema, toFault } from "./ajv.ts";
+import { withFittingDefaults } from "./defaults.ts";
 import { readRawSchema } from "./raw.ts";
 import {
   isStandardSchema,
@@ -83,7 +83,7 @@ function standardParser(schema: StandardSchema): Parse {
 
 function rawParser(schema: object, { side, where }: { side: "input" | "output"; where: string }): Parse {
   const jsonSchema = readRawSchema(schema, where);
-  let check: (value: JsonValue) => Fault[];
+  let check: ReturnType<typeof compileRawSchema>;
   try {
     check = compileRawSchema(jsonSchema);
   } catch (cause) {
@@ -94,10 +94,11 @@ function rawParser(schema: object, { side, where }: { side: "input" | "output"; 
   return (value) => {
     const json = toJson(value);
     const checked = side === "input" ? json : dropUnlisted(jsonSchema, json);
-    const faults = check(checked);
-    if (faults.length > 0) return { ok: false, faults };
+    const errors = check(checked);
+    if (errors.length > 0) return { ok: false, faults: errors.map(toFault) };
     if (side === "output" || !hasDefaults) return { ok: true, value: checked };
-    return { ok: true, value: withDefaults(jsonSchema, checked, (filled) => check(filled).length === 0) };
+    const faultsOf = (filled: JsonValue) => check(filled).map(({ instancePath }) => instancePath);
+    return { ok: true, value: withFittingDefaults(jsonSchema, checked, faultsOf) };
   };
 }
 

@@ -1,11 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import {
-  canonicalJson,
-  isJsonObject,
-  type FunctionManifest,
-  type JsonObject,
-  type JsonValue,
-} from "@patchbay/protocol";
+import { canonicalJson, isJsonObject, type FunctionManifest, type JsonValue } from "@patchbay/protocol";
 import { toJson } from "../json.ts";
 import { withDefaults } from "./defaults.ts";
 import { dropUnlisted } from "./unlisted.ts";
@@ -24,24 +18,17 @@ export function argumentsReached(
   const reached =
     keepsUnlisted === true
       ? toJson(input)
-      : withDefaults(inputSchema, dropUnlisted(inputSchema, sent), (filled) => adds(filled, sent, input));
+      : withDefaults(inputSchema, dropUnlisted(inputSchema, sent), ({ path, name, default: stated }) => {
+          const made = madeAt(path.reduce(madeAt, input), name);
+          return made !== undefined && isSame(stated, made);
+        });
   return canonicalJson(reached) === canonicalJson(sent) ? undefined : reached;
 }
 
-/** True when every member that was added to `sent` is in `input`, with the same value. */
-function adds(filled: JsonValue, sent: JsonValue, input: unknown): boolean {
-  if (Array.isArray(filled))
-    return filled.every((item, i) =>
-      adds(item, (sent as JsonValue[])[i]!, Array.isArray(input) ? input[i] : undefined),
-    );
-  if (!isJsonObject(filled)) return true;
-  return Object.entries(filled).every(([name, member]) => {
-    const made =
-      isJsonObject(input) && Object.hasOwn(input, name) ? (input as Record<string, unknown>)[name] : undefined;
-    return Object.hasOwn(sent as JsonObject, name)
-      ? adds(member, (sent as JsonObject)[name]!, made)
-      : made !== undefined && isSame(member, made);
-  });
+/** What a library made of one step of the arguments; undefined where it made no such member or item. */
+function madeAt(made: unknown, step: string | number): unknown {
+  const isKind = typeof step === "number" ? Array.isArray(made) : isJsonObject(made);
+  return isKind && Object.hasOwn(made as object, step) ? (made as Record<string | number, unknown>)[step] : undefined;
 }
 
 function isSame(value: JsonValue, made: unknown): boolean {
