@@ -221,6 +221,7 @@ describe("defaults of raw JSON Schema", () => {
 
 describe("work that grows with a value", () => {
   test.each<[string, (schema: JsonObject, value: JsonValue) => void]>([
+    ["dropping unlisted members", dropUnlisted],
     ["adding defaults", (schema, value) => withDefaults(schema, value, () => true)],
   ])("%s enters a schema that two parts lead to once at each level", (_, work) => {
     const entriesOf = (depth: number) => {

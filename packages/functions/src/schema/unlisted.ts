@@ -10,7 +10,9 @@ export function dropUnlisted(schema: JsonObject, value: JsonValue): JsonValue {
 
 function prune(schemas: readonly JsonObject[], value: JsonValue, root: JsonObject): JsonValue {
   if (typeof value !== "object" || value === null) return value;
-  const parts = schemas.flatMap((schema) => partsOf(schema, value, root));
+  // One set for all: parts that lead to one schema would double the work at each level.
+  const seen = new Set<JsonObject>();
+  const parts = schemas.flatMap((schema) => partsOf(schema, value, root, seen));
   if (Array.isArray(value))
     return value.map((item, i) =>
       prune(
@@ -32,7 +34,7 @@ function prune(schemas: readonly JsonObject[], value: JsonValue, root: JsonObjec
  * A schema together with all it is composed of, without branches that the value cannot be of: what only they list is not listed
  * for it. A reference that leads back to itself is entered once.
  */
-function partsOf(schema: JsonObject, value: JsonValue, root: JsonObject, seen = new Set<JsonObject>()): JsonObject[] {
+function partsOf(schema: JsonObject, value: JsonValue, root: JsonObject, seen: Set<JsonObject>): JsonObject[] {
   if (seen.has(schema)) return [];
   seen.add(schema);
   const { $ref, $dynamicRef, allOf, anyOf, oneOf, then, else: otherwise, dependentSchemas } = schema;
