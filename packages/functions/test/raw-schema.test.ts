@@ -244,4 +244,32 @@ describe("work that grows with a value", () => {
     expect(four).toBeGreaterThan(0);
     expect(twelve - eight).toBe(eight - four);
   });
+
+  test("uniqueItems reads each item once", () => {
+    const check = compileRawSchema({ type: "array", uniqueItems: true });
+    const readsOf = (rows: number) => {
+      let reads = 0;
+      const item = (id: number) => ({
+        get id() {
+          reads++;
+          return id;
+        },
+      });
+      expect(check(Array.from({ length: rows }, (_, id) => item(id)))).toEqual([]);
+      return reads;
+    };
+
+    expect([1000, 2000].map(readsOf)).toEqual([1000, 2000]);
+  });
+
+  test("uniqueItems names the items that are equal, in whatever order their members are", async () => {
+    const list = { type: "array", uniqueItems: true };
+    const given = { list: [{ a: 1, b: 2 }, 1, "1", { b: 2, a: 1 }] };
+
+    expect(await call(serviceOf(define({ type: "object", properties: { list } })), "probe", given)).toMatchObject({
+      message: "Invalid arguments: list: must NOT have duplicate items (items ## 0 and 3 are identical)",
+    });
+    const open = { type: "object", properties: { list: { ...list, uniqueItems: false } } };
+    expect(await call(serviceOf(define(open)), "probe", given)).toMatchObject({ ok: true });
+  });
 });

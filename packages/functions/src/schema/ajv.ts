@@ -1,6 +1,13 @@
 import { createRequire } from "node:module";
-import { isJsonObject, mapSchema, type Fault, type JsonObject, type JsonValue } from "@patchbay/protocol";
-import type { ErrorObject } from "ajv";
+import {
+  canonicalJson,
+  isJsonObject,
+  mapSchema,
+  type Fault,
+  type JsonObject,
+  type JsonValue,
+} from "@patchbay/protocol";
+import type { ErrorObject, SchemaValidateFunction } from "ajv";
 import { placeOf } from "./raw.ts";
 
 const require = createRequire(import.meta.url);
@@ -64,7 +71,7 @@ function compileAlone(compiler: Compiler, schema: JsonObject) {
 /** One compiler for all: each compiles the meta-schema, which takes long. */
 function loadCompiler() {
   const { Ajv2020 } = require("ajv/dist/2020.js") as typeof import("ajv/dist/2020.js");
-  return new Ajv2020({
+  const ajv = new Ajv2020({
     allErrors: true,
     strict: false,
     validateFormats: false,
@@ -74,7 +81,26 @@ function loadCompiler() {
     // Without this a value has the members `constructor` and `toString`, which it inherits.
     ownProperties: true,
   });
+  // Ajv compares each item with every other.
+  ajv.removeKeyword("uniqueItems");
+  return ajv.addKeyword({ keyword: "uniqueItems", type: "array", schemaType: "boolean", validate: haveNoEqual });
 }
+
+const haveNoEqual: SchemaValidateFunction = (wanted: boolean, items: JsonValue[]) => {
+  if (!wanted) return true;
+  const known = new Map<string, number>();
+  for (const [index, item] of items.entries()) {
+    const text = canonicalJson(item);
+    const equal = known.get(text);
+    if (equal !== undefined) {
+      const message = `must NOT have duplicate items (items ## ${equal} and ${index} are identical)`;
+      haveNoEqual.errors = [{ keyword: "uniqueItems", message, params: { i: index, j: equal } }];
+      return false;
+    }
+    known.set(text, index);
+  }
+  return true;
+};
 
 function stepsOf({ instancePath }: ErrorObject): string[] {
   return instancePath
