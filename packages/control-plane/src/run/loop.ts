@@ -45,19 +45,19 @@ export async function converse(state: RunState, deps: LoopDeps, signal: AbortSig
 
     const failure = unusable(state, raw, planning, lastChance);
     if (failure) {
-      const kept = state.answerHooks.length > 0 ? withoutTexts(raw) : raw;
-      await deps.journal.write(entryOf(state, { ...kept, calls: [] }, deps));
+      const { echo: _, ...kept } = state.answerHooks.length > 0 ? withoutTexts(raw) : raw;
+      state.asking.unstored = entryOf(state, { ...kept, calls: [] }, deps);
       throw failure;
     }
-    const turn = await passHooks(state, raw, { asking, deps }, signal);
-    const verdict: Verdict = planning ? { kind: "other" } : judge(state, turn, asking);
+    const { turn, verdict } = await check(state, raw, { asking, deps }, signal);
     if (planning) await deps.journal.write(planEntry(state, turn, deps));
     else if (verdict.kind === "answer")
       return { text: fenced(verdict.value), structured: verdict.value, last: answerEntry(state, turn, verdict, deps) };
     else if (verdict.kind === "again")
       await deps.journal.write(againEntry(state, turn, { ...verdict, lastChance }, deps));
     else if (verdict.kind === "failed") {
-      await deps.journal.write(answerEntry(state, turn, verdict, deps));
+      // Stored before the end of the run, it would be followed by another turn when the run is resumed between the two.
+      state.asking.unstored = answerEntry(state, turn, verdict, deps);
       throw verdict.failure;
     } else if (turn.calls.length > 0) await runCalls(state, turn, deps, signal);
     else if (turn.stop === "pause" && !lastChance) await deps.journal.write(entryOf(state, turn, deps));
@@ -65,16 +65,19 @@ export async function converse(state: RunState, deps: LoopDeps, signal: AbortSig
   }
 }
 
-/** The turn as the services let it be seen. Until then nothing of it is stored or shown: after a crash the hooks see it again. */
-async function passHooks(
+/**
+ * The turn as the services let it be seen, and what it is to the run. Until then nothing of it is stored or shown: after a crash
+ * the hooks see it again.
+ */
+async function check(
   state: RunState,
   written: ModelTurn,
   { asking, deps }: { asking: Asking; deps: LoopDeps },
   signal: AbortSignal,
-): Promise<ModelTurn> {
-  if (state.answerHooks.length === 0) return written;
+): Promise<{ turn: ModelTurn; verdict: Verdict }> {
   try {
-    return await checkTurn(state, written, asking, deps, signal);
+    const turn = state.answerHooks.length === 0 ? written : await checkTurn(state, written, asking, deps, signal);
+    return { turn, verdict: asking.planning ? { kind: "other" } : judge(state, turn, asking) };
   } catch (error) {
     // It was paid for all the same.
     state.asking.unstored = entryOf(state, { ...withoutTexts(written), calls: [] }, deps);
@@ -90,10 +93,11 @@ function withoutTexts(written: ModelTurn): ModelTurn {
 /** A model that cannot write its calls gets two more tries; after that it would go on until the limit of steps, turn after turn. */
 const MALFORMED_IN_A_ROW = 3;
 
-function endsInMalformedCalls({ turns }: RunState): boolean {
+/** Calls that are to be the answer do not count: the model may correct them, as often as any other invalid value. */
+function endsInMalformedCalls({ turns, respond }: RunState): boolean {
   const messages = turns.flatMap((turn) => turn.messages);
   const calls = messages.flatMap((message) => (message.role === "assistant" ? message.calls : []));
-  const last = calls.slice(-MALFORMED_IN_A_ROW);
+  const last = calls.filter(({ name }) => name !== respond?.name).slice(-MALFORMED_IN_A_ROW);
   return (
     last.length === MALFORMED_IN_A_ROW &&
     last.every((call) => call.arguments.trim() !== "" && !parseJson(call.arguments).ok)

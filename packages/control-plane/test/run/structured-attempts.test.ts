@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
+import { ModelError } from "../../src/ports/model-provider.ts";
 import { openStore } from "../../src/store/open.ts";
 import { startCore } from "./core.ts";
 import { fakeGateway, manifestOf, ok } from "./fake-gateway.ts";
-import { scriptedModel, type ScriptedTurn } from "./scripted-model.ts";
+import { scriptedModel, type ScriptedTurn, severalModels } from "./scripted-model.ts";
 import { responds, SCHEMA, structuredDesk as desk } from "./structured-desk.ts";
 
 const typesOf = (events: readonly { type: string }[]) => events.map(({ type }) => type);
@@ -74,6 +75,24 @@ test.each(["1e400", "9007199254740993"])("a value with %s, which no reader keeps
   expect(system.model.requests[1]?.messages.at(-1)).toMatchObject({
     results: [{ content: expect.stringContaining(`- the value holds the number ${number}, which`) }],
   });
+});
+
+test("malformed values of one turn are corrected like any other", async () => {
+  const malformed = ["respond", '{"total": '] as const;
+  await using system = await desk([{ calls: [malformed, malformed, malformed] }, responds({ total: 7 })]);
+
+  expect(await system.ask()).toMatchObject({ success: true, structured: { total: 7 } });
+});
+
+test("a turn whose value cannot be checked is paid for", async () => {
+  await using system = await desk([responds({ total: 7, note: "a" })]);
+  const unreadable = { ...SCHEMA, properties: { total: {}, note: { type: "string", pattern: "(" } } };
+
+  const answer = await system.ask("How much?", { responseSchema: unreadable });
+
+  expect(answer).toMatchObject({ code: "internal", usage: { inputTokens: 10, outputTokens: 5, costUsd: 0.00002 } });
+  const { turns } = await system.store.runs.checkpoint(answer.runId);
+  expect(turns).toMatchObject([{ usage: { input: 10, output: 5 }, costMicros: 20 }]);
 });
 
 test("a text instead of the call brings one reminder, then the end", async () => {
@@ -204,4 +223,69 @@ test("attempts of an earlier owner count", async () => {
   expect(corrected.after).toHaveLength(1);
   expect(reminded.result).toMatchObject({ code: "output_invalid", response: "Seven!" });
   expect(reminded.after).toHaveLength(1);
+});
+
+const ends: [how: string, turns: ScriptedTurn[], more: { code: string; response: string }, asked: string][] = [
+  [
+    "a third invalid value",
+    [responds({}), responds({}), responds({})],
+    { code: "output_invalid", response: "{}" },
+    "results",
+  ],
+  [
+    "a turn that cannot be used",
+    [{ ...responds({ total: 7 }), stop: "refused", echo: { provider: "scripted", model: "scripted-1", blocks: "{}" } }],
+    { code: "model_refused", response: "" },
+    "user",
+  ],
+];
+
+test.each(ends)("%s and the end that it brings are stored together", async (_, turns, end, asked) => {
+  const store = await openStore("sqlite::memory:");
+  const lost = Promise.withResolvers<void>();
+  const commit: typeof store.runs.commit = async (lease, change) => {
+    if (!change.finish) return await store.runs.commit(lease, change);
+    lost.resolve();
+    throw new Error("the store is broken");
+  };
+  const { gateway } = fakeGateway(manifestOf({ open: "everyone" }), () => ok("done"));
+  const broken = { ...store, runs: { ...store.runs, commit } };
+  const first = await startCore({ models: scriptedModel(turns).catalog, gateway, store: broken });
+  const query = { query: "How much?", analysisMode: false, maxTokens: 100, responseSchema: SCHEMA };
+  const run = await first.runs.start(first.caller, query);
+  await lost.promise;
+  await first.runs.drain(0);
+  await store.runs.release("replica-1", [run.runId], { crashed: true });
+
+  const second = scriptedModel(turns.slice(-1));
+  const next = await startCore({ models: second.catalog, gateway, store, owner: "replica-2" });
+  const result = await next.runs.result(run, { signal: AbortSignal.timeout(10_000) });
+
+  expect(result).toMatchObject({ success: false, ...end, usage: { inputTokens: 10 * turns.length } });
+  expect(second.requests.map(({ messages }) => messages.at(-1)?.role)).toEqual([asked]);
+  const stored = (await store.runs.checkpoint(run.runId)).turns;
+  expect(stored).toHaveLength(turns.length);
+  expect(JSON.stringify(stored)).not.toContain("echo");
+  await next[Symbol.asyncDispose]();
+  await store.close();
+});
+
+test("a model that fails while its value is corrected is replaced by the next one, which has the attempts that are left", async () => {
+  const fails: ScriptedTurn = { fail: new ModelError("quota", "used up") };
+  const both = (then: ScriptedTurn) => severalModels({ anthropic: [responds({}), fails], openai: () => then });
+  const { gateway } = fakeGateway(manifestOf({ open: "everyone" }), () => ok("done"));
+  async function ask(models: ReturnType<typeof severalModels>) {
+    await using core = await startCore({ models: models.catalog, gateway });
+    const { start } = core.store.runs;
+    const fallback = [{ provider: "openai", model: "second-1" }];
+    core.store.runs.start = (run) => start({ ...run, request: { ...run.request, fallback } });
+    return await core.query("How much?", { responseSchema: SCHEMA });
+  }
+  const able = both(responds({ total: 7 }));
+  const unable = both(responds({ total: "7" }));
+
+  expect(await ask(able)).toMatchObject({ success: true, structured: { total: 7 } });
+  expect(able.requests("openai")[0]?.messages).toEqual(able.requests("anthropic")[1]?.messages);
+  expect(await ask(unable)).toMatchObject({ code: "output_invalid", response: '{"total":"7"}' });
+  expect(unable.asked()).toEqual({ anthropic: 2, openai: 2 });
 });
