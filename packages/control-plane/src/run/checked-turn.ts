@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from "@patchbay/protocol";
+import { type JsonObject, type JsonValue, parseJson } from "@patchbay/protocol";
 import type { ModelCall, ModelTurn } from "../ports/model-provider.ts";
 import { checkTexts, type Written } from "./hooks.ts";
 import type { Asking } from "./request.ts";
@@ -22,25 +22,76 @@ export async function checkTurn(
   deps: Parameters<typeof checkTexts>[3],
   signal: AbortSignal,
 ): Promise<ModelTurn> {
-  const verdict: Verdict = asking.planning ? { kind: "other" } : judge(state, raw, asking);
-  const written = verdict.kind === "answer" ? withOneAnswer(state, raw, verdict.value) : raw;
-  const places = [
-    textOf(state, written, asking, verdict),
+  const judged = (turn: ModelTurn): Verdict => (asking.planning ? { kind: "other" } : judge(state, turn, asking));
+  const pass = (turn: ModelTurn, places: Place[]) => passPlaces(state, turn, places, deps, signal);
+
+  const first = judged(raw);
+  const written = asRead(state, raw, first);
+  let turn = await pass(written, [
+    textOf(state, written, asking, first),
     ...written.thoughts.map(thoughtOf),
-    ...givenOf(state, written, verdict),
-  ];
-  const shown = await checkTexts(state.run, state.answerHooks, places, deps, signal);
-  let turn = written;
-  for (const [i, { text, put }] of places.entries())
-    if (shown[i] !== text) turn = put(withoutEcho(turn), shown[i] ?? "");
+    ...givenOf(state, written, first),
+  ]);
+  const second = judged(turn);
+  if (second.kind === "answer" && first.kind !== "answer") {
+    // An invalid value that a hook made a valid one: the hooks have not seen it as the answer.
+    const made = asRead(state, turn, second);
+    turn = await pass(made, givenOf(state, made, second));
+  }
   return { ...turn, thoughts: turn.thoughts.filter((thought) => thought.trim() !== "") };
 }
 
-/** Of several values in one turn the first valid one is the answer; the others are kept nowhere. */
-function withOneAnswer({ respond }: RunState, turn: ModelTurn, value: JsonValue): ModelTurn {
-  const [answer, ...more] = turn.calls.filter(({ name }) => name === respond?.name);
-  return answer && more.length > 0 ? withAnswer(withoutEcho(turn), answer, value) : turn;
+async function passPlaces(
+  { run, answerHooks }: RunState,
+  written: ModelTurn,
+  places: readonly Place[],
+  deps: Parameters<typeof checkTexts>[3],
+  signal: AbortSignal,
+): Promise<ModelTurn> {
+  const shown = await checkTexts(run, answerHooks, places, deps, signal);
+  let turn = written;
+  for (const [i, { text, put }] of places.entries())
+    if (shown[i] !== text) turn = put(withoutEcho(turn), shown[i] ?? "");
+  return turn;
 }
+
+/**
+ * The turn with the values that are to be its answer as they are read. What reading drops or decodes, such as a member that is
+ * written twice or an escaped character, is in a text that no hook sees. Of several values in one turn the first valid one is the
+ * answer; the others are kept nowhere.
+ */
+function asRead({ respond }: RunState, written: ModelTurn, verdict: Verdict): ModelTurn {
+  const given = written.calls.filter(({ name }) => name === respond?.name);
+  const [first, ...more] = given;
+  if (verdict.kind === "answer" && first && more.length > 0)
+    return withAnswer(withoutEcho(written), first, verdict.value);
+  let turn = written;
+  for (const { id, arguments: text } of given) {
+    if (!parseJson(text).ok) continue;
+    const read = rewritten(text);
+    if (read !== withoutSpace(text)) turn = withArguments(withoutEcho(turn), id, read);
+  }
+  return turn;
+}
+
+/** `JSON` as Node 24 has it. The types of TypeScript 7.0 lack the sources of values. */
+interface JsonWithSources {
+  parse: (text: string, revive: (key: string, value: unknown, context: { source: string }) => unknown) => unknown;
+  rawJSON: (text: string) => unknown;
+}
+
+/** A JSON text as it is read. Numbers stay as they are written: one that reading changes must stay a fault. */
+function rewritten(text: string): string {
+  const { parse, rawJSON } = JSON as unknown as JsonWithSources;
+  const value = parse(text, (key, member, { source }) => {
+    if (key === "__proto__") return undefined;
+    return typeof member === "number" ? rawJSON(source) : member;
+  });
+  return JSON.stringify(value);
+}
+
+/** A JSON text without the white space between its tokens. */
+const withoutSpace = (text: string): string => text.replaceAll(/("[^"\\]*(?:\\.[^"\\]*)*")|\s+/g, "$1");
 
 function withAnswer(turn: ModelTurn, answer: ModelCall, value: JsonValue): ModelTurn {
   const others = turn.calls.filter(({ name }) => name !== answer.name);

@@ -90,4 +90,81 @@ describe("beforeAnswer with structured answers", () => {
 
     expect(answer).toMatchObject({ success: true, structured: { count: 3 } });
   });
+
+  test.each([
+    ["a member that is written twice", `{"word":"${SECRET}","word":"ok","count":3}`],
+    ["a member that reading leaves out", `{"word":"ok","count":3,"__proto__":{"word":"${SECRET}"}}`],
+  ])("what it does not see is not kept: %s", async (_, text) => {
+    await using system = await desk([respond(text)], masks);
+
+    const { answer, left } = await system.ask("What is it?", { responseSchema });
+
+    expect(answer).toMatchObject({ success: true, structured: { word: "ok", count: 3 } });
+    expect(left).not.toContain(SECRET);
+    expect(left).not.toContain("echo");
+  });
+
+  test("sees an invalid value as it is read, and neither its escapes nor its doubles are kept or sent", async () => {
+    const written = [`{"word":"\\u0078${SECRET.slice(1)}"}`, `{"count":"${SECRET}","count":3}`];
+    await using system = await desk([respond(...written), respond({ word: "ok", count: 3 })], masks);
+
+    const { answer, left } = await system.ask("What is it?", { responseSchema });
+
+    expect(answer).toMatchObject({ success: true });
+    expect(system.calls.slice(1, 3)).toMatchObject([{ answer: `{"word":"${SECRET}"}` }, { answer: '{"count":3}' }]);
+    const after = system.model.requests[1]?.messages.find(({ role }) => role === "assistant");
+    expect(after).not.toHaveProperty("echo");
+    expect(after).toMatchObject({ calls: [{ arguments: '{"word":"***"}' }, { arguments: '{"count":3}' }] });
+    expect(left).not.toMatch(new RegExp(`${SECRET}|u0078`));
+  });
+
+  test("a number that reading changes stays a fault where the rest of the value is read otherwise than written", async () => {
+    const written = '{"word":"a","word":"b","count":9007199254740993}';
+    await using system = await desk([respond(written), respond({ word: "ok", count: 3 })], masks);
+
+    const { answer } = await system.ask("What is it?", { responseSchema });
+
+    expect(answer).toMatchObject({ success: true, structured: { word: "ok", count: 3 } });
+    expect(system.calls[1]).toMatchObject({ part: "thought", answer: '{"word":"b","count":9007199254740993}' });
+  });
+
+  test("a value that differs from its text in white space only is kept as the model wrote it", async () => {
+    const spaced = '{ "word": "a \\"b\\" c" }';
+    await using system = await desk([respond(spaced), respond({ word: "ok", count: 3 })], () => passed);
+
+    await system.ask("What is it?", { responseSchema });
+
+    expect(system.model.requests[1]?.messages.find(({ role }) => role === "assistant")).toMatchObject({
+      calls: [{ arguments: spaced }],
+      echo: echo(JSON.stringify([spaced])),
+    });
+  });
+
+  test("an invalid value that it makes a valid one is shown to it as the answer", async () => {
+    const word = { type: "object", properties: { word: { enum: ["***"] } }, required: ["word"] };
+    const replacesTwice = (call: HookCall) =>
+      call.hook === "beforeAnswer" && call.part === "answer" ? replacedBy('{"word":"***","seen":true}') : masks(call);
+    await using system = await desk([respond({ word: SECRET })], replacesTwice);
+
+    const { answer, left } = await system.ask("What is it?", { responseSchema: word });
+
+    expect(answer).toMatchObject({ success: true, structured: { word: "***", seen: true } });
+    expect(system.calls.slice(1)).toMatchObject([
+      { part: "thought", answer: `{"word":"${SECRET}"}` },
+      { part: "answer", answer: '```json\n{\n  "word": "***"\n}\n```' },
+    ]);
+    expect(left).not.toContain(SECRET);
+  });
+
+  test("values whose replacements are not JSON are corrected like any other", async () => {
+    const withholds = (call: HookCall) =>
+      call.hook === "beforeAnswer" && call.part === "thought" ? replacedBy("[withheld]") : passed;
+    const twice = respond({ word: SECRET }, { word: SECRET });
+    await using system = await desk([twice, twice, respond({ word: "ok", count: 3 })], withholds);
+
+    const { answer, left } = await system.ask("What is it?", { responseSchema });
+
+    expect(answer).toMatchObject({ success: true, structured: { word: "ok" } });
+    expect(left).not.toContain(SECRET);
+  });
 });
