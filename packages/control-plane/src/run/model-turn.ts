@@ -52,6 +52,8 @@ export async function takeTurn(
     try {
       const turn = await attemptTurn(model, request, { ...deps, ...preview }, signal);
       deps.onAttempt("succeeded");
+      // Cut off by the model's window, it is asked for once more with less, or ends the run.
+      if (turn.stop === "context_window") preview.discard();
       // A call its own wire could not read, or nothing at all: models do better when asked once more.
       if (!isHollow(turn) || hollow || attempt >= RETRIES) return turn;
       hollow = true;

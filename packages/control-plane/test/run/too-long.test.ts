@@ -51,3 +51,29 @@ test("a query that is too long by itself ends with provider_error", async () => 
   expect(answer.errorMessage).toContain("the conversation is too long for the model");
   expect(model.requests).toHaveLength(1);
 });
+
+test("what was shown of a turn that the provider finds too long is taken back, whether or not it is asked for again", async () => {
+  const model = narrow({ text: "Well,", stop: "context_window" });
+  const { gateway } = fakeGateway(manifestOf({ open: "everyone" }), () => ok("done"));
+  await using core = await startCore({ models: model.catalog, gateway });
+  async function shownOf(query: string, threadId?: string): Promise<string[]> {
+    const asked = { query, analysisMode: false, maxTokens: 100, ...(threadId !== undefined && { threadId }) };
+    const run = await core.runs.start(core.caller, asked);
+    const shown: string[] = [];
+    for await (const { body } of core.runs.follow(run, {
+      after: 0,
+      deltas: true,
+      signal: AbortSignal.timeout(5_000),
+    })) {
+      const event = JSON.parse(body) as { type: string; content?: string };
+      if (event.type !== "responseDelta") shown.push(event.type);
+      else if (event.content === "Well,") shown.push(event.content);
+    }
+    return shown;
+  }
+  const { threadId } = await core.query("Query 0");
+  for (const number of [1, 2]) await core.query(`Query ${number}`, { threadId });
+
+  expect(await shownOf("Query 3", threadId)).toEqual(["Well,", "deltaReset", "finalResponse"]);
+  expect(await shownOf("x".repeat(2 * ROOM))).toEqual(["Well,", "deltaReset", "error"]);
+});
