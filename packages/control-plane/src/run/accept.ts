@@ -145,8 +145,9 @@ export function createAcceptance(executor: Executor, deps: AcceptDeps) {
   }
 
   async function refuse(asked: NewRun, failure: RunFailure): Promise<RunHandle> {
-    // What a hook refuses may be what must not be kept, such as the number of a card.
-    const run = failure.code === "refused" ? { ...asked, request: { ...asked.request, query: WITHHELD } } : asked;
+    // What a hook refuses may be what must not be kept, such as the number of a card: it sees the query and its context.
+    const withheld = { ...asked.request, query: WITHHELD, context: {} };
+    const run = failure.code === "refused" ? { ...asked, request: withheld } : asked;
     const record = { ...unbegun(run, deps.clock.now()), status: "failed" as const, lastSeq: 1 };
     const ending = failed(record, failure, 0);
     const refused = {
@@ -276,7 +277,7 @@ function unbegun(run: NewRun, now: number): RunRecord {
   };
 }
 
-const WITHHELD = "(This query was refused, and its text is not kept.)";
+const WITHHELD = "(This query was refused, and its text and context are not kept.)";
 
 const hashOf = ({ manifestHash }: NewRun) => (manifestHash !== undefined ? { manifestHash } : {});
 

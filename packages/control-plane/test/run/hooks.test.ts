@@ -10,10 +10,10 @@ describe("beforeQuery", () => {
     expect(system.calls[0]).toEqual({ hook: "beforeQuery", query: "How many?", role: "agent", context: { shop: 7 } });
   });
 
-  test("refuses a query before it reaches a model, and its text is not kept", async () => {
+  test("refuses a query before it reaches a model, and neither its text nor its context is kept", async () => {
     await using system = await desk([], () => refusal);
 
-    const { answer, left } = await system.ask(`My card is ${SECRET}.`);
+    const { answer, left } = await system.ask(`My card is ${SECRET}.`, { role: "agent", context: { card: SECRET } });
 
     expect(answer).toMatchObject({
       success: false,
@@ -23,6 +23,10 @@ describe("beforeQuery", () => {
     });
     expect(system.model.requests).toEqual([]);
     expect(left).not.toContain(SECRET);
+    expect(await system.store.runs.get("agt_1", answer.runId)).toMatchObject({
+      role: "agent",
+      request: { query: expect.stringContaining("was refused"), context: {} },
+    });
     expect(await system.events(answer.runId)).toMatchObject([{ type: "error", code: "refused" }]);
     expect(await system.audited()).toContainEqual({
       action: "run.refused",
