@@ -52,7 +52,21 @@ const careless: ScriptedTurn[] = [
   { text: `It is ${SECRET}.`, thoughts: [`So ${SECRET}.`] },
 ];
 
+/** Says it in a plan, next to a value that is corrected, and in a member that its value has twice. */
+const carelessValues: ScriptedTurn[] = [
+  { text: `Plan: find ${SECRET}.` },
+  { text: `First ${SECRET}.`, thoughts: [`Hm, ${SECRET}.`], calls: [["respond", { word: 1, [SECRET]: SECRET }]] },
+  { thoughts: [`So ${SECRET}.`], calls: [["respond", `{"word":"${SECRET}","word":"It is (withheld)."}`]] },
+];
+
+const responseSchema = { type: "object", properties: { word: { type: "string" } }, required: ["word"] };
+
 const script = (turns: readonly ScriptedTurn[]) => scriptedModel((_, turn) => turns[turn % turns.length]!);
+
+interface Asked {
+  context?: object;
+  responseSchema?: object;
+}
 
 /** Everything that anyone can read after some queries: the endpoints, the console's API, the logs, the database. */
 async function startDesk(hooks: Hooks, turns: readonly ScriptedTurn[] = careless) {
@@ -85,12 +99,14 @@ async function startDesk(hooks: Hooks, turns: readonly ScriptedTurn[] = careless
   }
 
   /** Asks over all three endpoints, with plans and deltas, twice on one thread; then reads all that is left. */
-  async function askEverywhere(query: string) {
-    const answer = await system.query(query, { analysisMode: true });
-    const { text: stream, events } = await system.stream(query, { analysisMode: true, includeDeltas: true });
-    const { text: local } = await system.local(query, { analysis_mode: true, include_deltas: true });
+  async function askEverywhere(query: string, { context, responseSchema }: Asked = {}) {
+    const body = { contextJson: context && JSON.stringify(context), responseSchema, analysisMode: true };
+    const answer = await system.query(query, body);
+    const { text: stream, events } = await system.stream(query, { ...body, includeDeltas: true });
+    const snake = { context, response_schema: responseSchema };
+    const { text: local } = await system.local(query, { ...snake, analysis_mode: true, include_deltas: true });
     const { threadId, runId } = answer;
-    const again = await system.query("And then?", { threadId });
+    const again = await system.query("And then?", { threadId, responseSchema });
     const texts = async (paths: string[]) =>
       await Promise.all(paths.map(async (path) => await (await system.get(path)).text()));
     const ui = await browse();
@@ -154,15 +170,22 @@ test("what the model says is found in every place where no hook withholds it", a
   ]);
 });
 
-test("what beforeAnswer replaces is in no place, and the model is not sent it again", async () => {
-  const desk = await startDesk({
-    beforeAnswer: ({ answer }) => ({ replace: answer.replaceAll(SECRET, "(withheld)") }),
-  });
-  const { answer, again, events, read } = await desk.askEverywhere("What is it?");
+const withheldValue = '```json\n{\n  "word": "It is (withheld)."\n}\n```';
+
+test.each([
+  ["a text", careless, {}, "It is (withheld)."],
+  ["a value", carelessValues, { responseSchema }, withheldValue],
+])("what beforeAnswer replaces in %s is in no place, and the model is not sent it again", async (...row) => {
+  const [_, turns, asked, response] = row;
+  const desk = await startDesk(
+    { beforeAnswer: ({ answer }) => ({ replace: answer.replaceAll(SECRET, "(withheld)") }) },
+    turns,
+  );
+  const { answer, again, events, read } = await desk.askEverywhere("What is it?", asked);
   const requests = JSON.stringify(desk.model.requests);
   const { logs, database } = await desk.close();
 
-  expect(answer).toMatchObject({ success: true, response: "It is (withheld)." });
+  expect(answer).toMatchObject({ success: true, response });
   expect(again.success).toBe(true);
   expect(events.filter(({ id }) => id === undefined)).toEqual([]);
   expect(placesWith(SECRET, { ...read, requests, logs, database })).toEqual([]);
@@ -177,17 +200,19 @@ test("what beforeAnswer replaces is in no place, and the model is not sent it ag
   ]);
 });
 
-test.each([
+test.each<[what: string, turns: ScriptedTurn[], asked?: Asked]>([
   ["an answer", careless.slice(2)],
   ["a thought", [{ text: "Fine.", thoughts: [`So ${SECRET}.`] }]],
   ["a text next to calls", careless.slice(1)],
   ["a plan", careless],
-])("where beforeAnswer refuses %s, the words are in no place", async (_, turns) => {
+  ["a value", [{ text: "Fine." }, { calls: [["respond", { word: SECRET }]] }], { responseSchema }],
+  ["an invalid value", [{ text: "Fine." }, { calls: [["respond", { [SECRET]: 1 }]] }], { responseSchema }],
+])("where beforeAnswer refuses %s, the words are in no place", async (_, turns, asked) => {
   const desk = await startDesk(
     { beforeAnswer: ({ answer }) => (answer.includes(SECRET) ? { refuse: REFUSAL } : undefined) },
     turns,
   );
-  const { answer, events, read } = await desk.askEverywhere("What is it?");
+  const { answer, events, read } = await desk.askEverywhere("What is it?", asked);
   const requests = JSON.stringify(desk.model.requests);
   const { logs, database } = await desk.close();
 
@@ -201,7 +226,9 @@ test("a query that beforeQuery refuses reaches no model and is kept in no place"
     { beforeQuery: ({ query }) => (query.includes(SECRET) ? { refuse: REFUSAL } : undefined) },
     [{ text: "Fine." }],
   );
-  const { answer, again, read } = await desk.askEverywhere(`Is my card ${SECRET}?`);
+  const { answer, again, read } = await desk.askEverywhere(`Is my card ${SECRET}?`, {
+    context: { card: SECRET },
+  });
   const requests = JSON.stringify(desk.model.requests);
   const { logs, database } = await desk.close();
 
