@@ -69,6 +69,11 @@ test.each<[string, unknown, string[]]>([
   ["a back reference", withMember({ pattern: "^(a+)\\1$" }), ["properties.v.pattern"]],
   ["a look-behind", withMember({ pattern: "(?<=a)b" }), ["properties.v.pattern"]],
   ["a pattern with a huge count", withMember({ pattern: "^(a{1000}){1000}$" }), ["properties.v.pattern"]],
+  [
+    "a pattern with hundreds of classes by property",
+    withMember({ pattern: "[\\p{L}\\P{Lu}]".repeat(101) }),
+    ["properties.v.pattern"],
+  ],
   ["empty groups with huge counts", withMember({ pattern: "((?:){9999}){9999}" }), ["properties.v.pattern"]],
   [
     "patterns that are too large together",

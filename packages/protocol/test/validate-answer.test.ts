@@ -1,5 +1,5 @@
 import * as fc from "fast-check";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { compilePattern } from "../src/response-schema/pattern.ts";
 import { checkResponseSchema, type JsonObject, type JsonValue, validateAnswer } from "../src/index.ts";
 
@@ -119,7 +119,7 @@ test("a schema whose choices multiply is given up after a number of steps", () =
   ]);
 });
 
-test("a long list of values, a long pattern and many names are not gone through for each item of a value", () => {
+test("a long list of values and a long pattern are not gone through for each item of a value", () => {
   const long = "x".repeat(30_000);
   const items = Array.from({ length: 5_000 }, () => 1);
   const of = (schema: JsonValue) => faults({ type: "object", properties: { v: { items: schema } } }, { v: items });
@@ -127,11 +127,64 @@ test("a long list of values, a long pattern and many names are not gone through 
   expect(of({ enum: [long, 1] })).toEqual([]);
   expect(of({ enum: [long] })).toHaveLength(20);
   expect(of({ pattern: long, required: [long] })).toEqual([]);
-  const nothing = Array.from({ length: 2_000 }, () => ({}));
-  const required = Array.from({ length: 3_000 }, (_, i) => `m${i}`);
-  expect(faults({ type: "object", properties: { v: { items: { required } } } }, { v: nothing }).at(-1)).toContain(
-    "cannot be checked within",
+});
+
+const times = <One>(count: number, make: (i: number) => One): One[] => Array.from({ length: count }, (_, i) => make(i));
+const named = (count: number, make: (i: number) => JsonValue): JsonObject =>
+  Object.fromEntries(times(count, (i) => [`k${i}`, make(i)]));
+
+/** Checks a value `count` times with one schema. */
+const repeated = (count: number, schema: JsonValue): [JsonValue, JsonObject] => [
+  { allOf: times(count, () => ({ $ref: "#/$defs/a0" })) },
+  { a0: schema },
+];
+const chain = (length: number): JsonObject =>
+  Object.fromEntries(
+    times(length, (i) => [`a${i}`, i === length - 1 ? { items: true, contains: true } : { $ref: `#/$defs/a${i + 1}` }]),
   );
+
+test.each<[what: string, schema: [JsonValue, JsonObject?], value: JsonValue]>([
+  ["names of dependentRequired", [{ items: { dependentRequired: named(5_000, () => []) } }], times(200, () => ({}))],
+  ["names of dependentSchemas", [{ items: { dependentSchemas: named(5_000, () => true) } }], times(200, () => ({}))],
+  ["patterns of names", [{ items: { patternProperties: named(5_000, () => true) } }], times(200, () => ({}))],
+  ["required names", [{ items: { required: times(5_000, () => "a") } }], times(200, () => ({ a: 1 }))],
+  ["members of a value", repeated(1_000, {}), named(200, () => 1)],
+  ["items compared with each other", repeated(1_000, { uniqueItems: true }), times(200, (i) => i)],
+  ["values compared with an enum", repeated(1_000, { not: { enum: [1] } }), times(200, (i) => i)],
+  ["characters counted", repeated(2_000, { maxLength: 2_000 }), "a".repeat(2_000)],
+  ["look-aheads", [{ pattern: `^(${"(?=.)".repeat(30)}.)*$` }], "a".repeat(1_000)],
+  ["items that parts looked at", [repeated(60, {})[0], chain(50)], times(200, () => 1)],
+])("%s take steps", (_, [schema, $defs = {}], value) => {
+  expect(faults({ ...member(schema), $defs }, { v: value })).toEqual([
+    expect.stringMatching(/^: cannot be checked within \d+ steps/),
+  ]);
+});
+
+test("a reference is followed once, however often it is visited", () => {
+  const decode = vi.spyOn(globalThis, "decodeURIComponent");
+  try {
+    expect(
+      faults({ ...member({ items: { $ref: "#/$defs/long" } }), $defs: { long: true } }, { v: times(100, Number) }),
+    ).toEqual([]);
+    expect(decode).toHaveBeenCalledTimes(2);
+  } finally {
+    decode.mockRestore();
+  }
+});
+
+test("the check ends with the faults that are reported, and in a choice with the first one", () => {
+  const [schema, $defs] = repeated(300, { allOf: times(1_000, () => false) });
+  expect(faults({ ...member(schema), $defs }, { v: 1 })).toEqual(times(20, () => "v: is not allowed"));
+  const after = (keyword: JsonObject) =>
+    faults({ ...member({ items: keyword }), $defs: { ...$defs, n: schema } }, { v: [1, 2] });
+  expect(after({ anyOf: [{ $ref: "#/$defs/n" }, true] })).toEqual([]);
+  expect(after({ not: { $ref: "#/$defs/n" } })).toEqual([]);
+  expect(after({ anyOf: [{ oneOf: [{ $ref: "#/$defs/n" }] }, true] })).toEqual([]);
+});
+
+test("a choice that fails deep inside leaves room for the nesting of the next", () => {
+  const levels = (depth: number): JsonValue => (depth === 0 ? false : { allOf: [levels(depth - 1)] });
+  expect(meets({ items: { anyOf: [levels(50), true] } }, times(100, Number))).toBe(true);
 });
 
 test("a pattern that keeps a backtracking engine busy for years is answered", () => {

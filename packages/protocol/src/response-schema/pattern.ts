@@ -21,6 +21,10 @@ export function takeSteps(steps: Steps, count = 1): void {
 /** Parts of the patterns of one schema, with the copies that counts such as `{1,2000}` make. */
 export const MOST_PARTS = 20_000;
 const MOST_NESTED_GROUPS = 50;
+/** The built-in engine takes near a millisecond to compile one `\p{…}`, and patterns of 64 KB hold thousands of them. */
+const PARTS_OF_PROPERTY = 100;
+/** A run begins with memory for each node. */
+const STEPS_OF_RUN = 20;
 
 type Node =
   | { kind: "character"; takes: (codePoint: number) => boolean; next: number }
@@ -35,6 +39,7 @@ type Node =
  * such an engine cannot match: back references, look-behind, modifiers. What it builds is taken from `room`.
  */
 export function compilePattern(source: string, room: Room = { parts: MOST_PARTS }): Pattern {
+  takeParts(room, PARTS_OF_PROPERTY * (source.match(/\\p/gi)?.length ?? 0));
   try {
     RegExp(source, "u");
   } catch {
@@ -62,6 +67,7 @@ const GROUP = /\((?:\?(?:(:)|(=)|(!)|<[^=!][^>]*>))?/uy;
 /** Reads a pattern that is known to be valid. */
 function parse(source: string): Tree {
   let at = 0;
+  const characters = new Map<string, Extract<Tree, { kind: "character" }>>();
   const take = (expression: RegExp): RegExpExecArray | null => {
     expression.lastIndex = at;
     const found = expression.exec(source);
@@ -110,7 +116,9 @@ function parse(source: string): Tree {
     if (sign === "(") return group(depth);
     const atom = take(ATOM)?.[0];
     if (atom === undefined) throw new Error("holds a back reference, which cannot be matched in bounded time");
-    return { kind: "character", takes: characterTest(atom) };
+    let character = characters.get(atom);
+    if (!character) characters.set(atom, (character = { kind: "character", takes: characterTest(atom) }));
+    return character;
   }
 
   function group(depth: number): Tree {
@@ -141,6 +149,11 @@ export interface Room {
   parts: number;
 }
 
+function takeParts(room: Room, count: number): void {
+  room.parts -= count;
+  if (room.parts < 0) throw new Error("is too large; use smaller counts, or maxLength");
+}
+
 interface Program {
   nodes: Node[];
   room: Room;
@@ -150,7 +163,7 @@ const add = ({ nodes }: Program, node: Node): number => nodes.push(node) - 1;
 
 /** Adds the nodes of `tree`, which go on at `next`, and gives the first of them. */
 function build(tree: Tree, program: Program, next: number): number {
-  if (--program.room.parts < 0) throw new Error("is too large; use smaller counts, or maxLength");
+  takeParts(program.room, 1);
   switch (tree.kind) {
     case "character":
     case "assertion":
@@ -187,12 +200,12 @@ const isWord = (codePoint: number | undefined): boolean =>
 
 /** Whether a match begins anywhere in `text`. */
 function search(nodes: readonly Node[], start: number, text: string, steps: Steps): boolean {
-  const lookaheads = new Map<string, boolean>();
+  const lookaheads = new Map<number, boolean>();
 
   /** Follows all ways at once; each node is entered once for each place of the text. */
   function run(first: number, from: number, anchored: boolean): boolean {
     let current: number[] = [];
-    takeSteps(steps, 1 + nodes.length / 16);
+    takeSteps(steps, STEPS_OF_RUN + nodes.length / 16);
     const entered = new Int32Array(nodes.length).fill(-1);
     for (let at = from; ;) {
       const waiting = at === from || !anchored ? [...current, first] : current;
@@ -221,7 +234,7 @@ function search(nodes: readonly Node[], start: number, text: string, steps: Step
   }
 
   function looks({ inner }: Extract<Node, { kind: "lookahead" }>, at: number): boolean {
-    const key = `${inner} ${at}`;
+    const key = inner * (text.length + 1) + at;
     let found = lookaheads.get(key);
     if (found === undefined) lookaheads.set(key, (found = run(inner, at, true)));
     return found;

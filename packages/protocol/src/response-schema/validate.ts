@@ -1,7 +1,7 @@
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../json.ts";
 import type { Fault } from "../response.ts";
-import { followRef } from "../subschemas.ts";
-import { compilePattern, type Pattern, type Steps, takeSteps, TooManySteps } from "./pattern.ts";
+import { type Allowed, allowedBy, type Check, createCheck, entriesOf, fits, MOST_TOLD, targetOf } from "./lookups.ts";
+import { takeSteps, TooManySteps } from "./pattern.ts";
 
 /** References and choices can multiply a few kilobytes of schema into any number of checks. The most take a second. */
 const STEPS = 500_000;
@@ -9,10 +9,10 @@ const STEPS_OF_CHARACTER = 50;
 const MOST_STEPS = 5_000_000;
 /** Steps are measured in those of a pattern, which are cheap. */
 const STEPS_OF_SCHEMA = 20;
+const STEPS_OF_MEMBER = 5;
+const STEPS_OF_SEEN = 3;
 const MOST_NESTED_CHECKS = 1_000;
 const MOST_FAULTS = 20;
-/** Characters of a schema in one fault. */
-const MOST_TOLD = 500;
 
 /** What of a value its schemas have looked at, for `unevaluatedProperties` and `unevaluatedItems`. */
 interface Seen {
@@ -23,47 +23,45 @@ interface Seen {
   places: Set<number>;
 }
 
-interface Check {
-  root: JsonObject;
-  steps: Steps;
-  patterns: Map<string, Pattern>;
-  /** The values of each `enum` and `const`. */
-  allowed: Map<object, { texts: Set<string>; message: string }>;
-  depth: number;
-}
-
 /**
  * Where `value` breaks a schema that `checkResponseSchema` takes; empty where it meets it. Nothing is generated or compiled from
  * the schema, which comes from a caller: it is walked, with a budget of steps. A value that needs more of them breaks the schema.
  */
 export function validateAnswer(schema: JsonObject, value: JsonValue): Fault[] {
   const most = Math.min(MOST_STEPS, STEPS + STEPS_OF_CHARACTER * JSON.stringify(value).length);
-  const check: Check = { root: schema, steps: { left: most }, patterns: new Map(), allowed: new Map(), depth: 0 };
+  const check = createCheck(schema, most);
   const faults: Fault[] = [];
   try {
     apply(schema, value, [], faults, check);
   } catch (error) {
-    if (!(error instanceof TooManySteps)) throw error;
-    const message = `cannot be checked within ${most} steps. Write a shorter or simpler value.`;
-    return [...faults.slice(0, MOST_FAULTS - 1), { path: "", message }];
+    if (error instanceof TooManySteps)
+      faults.push({ path: "", message: `cannot be checked within ${most} steps. Write a shorter or simpler value.` });
+    else if (error !== ENOUGH) throw error;
   }
-  return faults.slice(0, MOST_FAULTS);
+  return faults;
 }
 
-type At = readonly (string | number)[];
+/** Thrown when further faults change nothing. Made once, because a stack for each takes longer than most checks. */
+const ENOUGH = new Error("enough faults are found");
 
-/** Adds the faults of `value` at `at`, and gives what was looked at; undefined where the value breaks the schema. */
-function apply(schema: JsonValue, value: JsonValue, at: At, faults: Fault[], check: Check): Seen | undefined {
+type At = readonly (string | number)[];
+type Faults = Fault[] | undefined;
+
+/**
+ * Adds the faults of `value` at `at`, and gives what was looked at; undefined where the value breaks the schema. Without `faults`
+ * the first one ends it: paths are built from names of any length, and only for the faults that are kept.
+ */
+function apply(schema: JsonValue, value: JsonValue, at: At, faults: Faults, check: Check): Seen | undefined {
   takeSteps(check.steps, STEPS_OF_SCHEMA);
   if (check.depth >= MOST_NESTED_CHECKS) throw new TooManySteps();
-  const before = faults.length;
+  const before = faults?.length;
   const fault = (message: string, member?: string | number): void => {
-    takeSteps(check.steps, STEPS_OF_SCHEMA);
-    faults.push({ path: (member === undefined ? at : [...at, member]).join("."), message });
+    faults?.push({ path: (member === undefined ? at : [...at, member]).join("."), message });
+    if (!faults || faults.length >= MOST_FAULTS) throw ENOUGH;
   };
   const seen: Seen = { members: new Set(), items: 0, places: new Set() };
   if (schema === false) fault("is not allowed");
-  if (!isJsonObject(schema)) return faults.length === before ? seen : undefined;
+  if (!isJsonObject(schema)) return faults?.length === before ? seen : undefined;
 
   check.depth++;
   const one: One = { schema, value, at, faults, check, fault, seen };
@@ -75,25 +73,34 @@ function apply(schema: JsonValue, value: JsonValue, at: At, faults: Fault[], che
   if (Array.isArray(value)) checkItems(one, value);
   else if (isJsonObject(value)) checkMembers(one, value);
   check.depth--;
-  return faults.length === before ? seen : undefined;
+  return faults?.length === before ? seen : undefined;
 }
 
 interface One {
   schema: JsonObject;
   value: JsonValue;
   at: At;
-  faults: Fault[];
+  faults: Faults;
   check: Check;
   fault(message: string, member?: string | number): void;
   seen: Seen;
 }
 
-/** Whether `value` meets a schema whose faults are not told. */
-const meets = (schema: JsonValue, value: JsonValue, { at, check }: One): Seen | undefined =>
-  apply(schema, value, at, [], check);
+/** What was looked at where `value` meets a schema whose faults are not kept. */
+function meets(schema: JsonValue, value: JsonValue, check: Check): Seen | undefined {
+  const { depth } = check;
+  try {
+    return apply(schema, value, [], undefined, check);
+  } catch (error) {
+    if (error !== ENOUGH) throw error;
+    check.depth = depth;
+    return undefined;
+  }
+}
 
-function absorb(seen: Seen, other: Seen | undefined): void {
+function absorb({ seen, check }: One, other: Seen | undefined): void {
   if (!other) return;
+  takeSteps(check.steps, STEPS_OF_SEEN * (other.members.size + other.places.size));
   for (const name of other.members) seen.members.add(name);
   for (const place of other.places) seen.places.add(place);
   seen.items = Math.max(seen.items, other.items);
@@ -116,24 +123,14 @@ function checkValues({ schema, value, fault, check }: One): void {
   const { enum: values, const: only } = schema;
   if (values === undefined && only === undefined) return;
   const text = sized(canonicalJson(value), check);
-  if (Array.isArray(values)) requireOne(values, values, text);
-  if (only !== undefined) requireOne(schema, [only], text);
-
-  /** A list may be long, and be asked for each item of a value. */
-  function requireOne(key: object, list: readonly JsonValue[], text: string): void {
-    let known = check.allowed.get(key);
-    if (!known) {
-      const told = list.map((one) => JSON.stringify(one)).join(", ");
-      const message = `must be ${list.length === 1 ? "" : "one of "}${told.slice(0, MOST_TOLD)}`;
-      check.allowed.set(key, (known = { texts: new Set(list.map(canonicalJson)), message }));
-    }
-    if (!known.texts.has(text)) fault(known.message);
-  }
+  const requireOne = ({ texts, message }: Allowed): void => void (texts.has(text) || fault(message));
+  if (Array.isArray(values)) requireOne(allowedBy(values, values, check));
+  if (only !== undefined) requireOne(allowedBy(schema, [only], check));
 }
 
 /** Counts what it took to write a text. */
 function sized(text: string, { steps }: Check): string {
-  takeSteps(steps, text.length / 8);
+  takeSteps(steps, 1 + text.length);
   return text;
 }
 
@@ -158,7 +155,7 @@ function checkText({ schema, fault, check }: One, value: string): void {
   if (typeof minLength === "number" || typeof maxLength === "number") {
     let length = 0;
     for (const _ of value) length++;
-    takeSteps(check.steps, length / 16);
+    takeSteps(check.steps, length / 4);
     requireSize(fault, length, [minLength, maxLength], "characters");
   }
   if (typeof pattern === "string" && !fits(pattern, value, check))
@@ -175,41 +172,35 @@ function requireSize(
   if (typeof most === "number" && size > most) fault(`must have at most ${most} ${what}, but has ${size}`);
 }
 
-function fits(pattern: string, text: string, { patterns, steps }: Check): boolean {
-  let compiled = patterns.get(pattern);
-  if (!compiled) patterns.set(pattern, (compiled = compilePattern(pattern)));
-  return compiled.test(text, steps);
-}
-
 /** Keywords whose schemas are about the value itself. */
 function checkCombined(one: One): void {
-  const { schema, value, at, faults, check, fault, seen } = one;
+  const { schema, value, at, faults, check, fault } = one;
   const { $ref, allOf, anyOf, oneOf, not, if: condition, then, else: otherwise, dependentSchemas } = schema;
   const must = (other: JsonValue | undefined): void => {
-    if (other !== undefined) absorb(seen, apply(other, value, at, faults, check));
+    if (other !== undefined) absorb(one, apply(other, value, at, faults, check));
   };
-  if (typeof $ref === "string") must(followRef(check.root, $ref));
+  if (typeof $ref === "string") must(targetOf($ref, check));
   if (Array.isArray(allOf)) for (const part of allOf) must(part);
   if (Array.isArray(anyOf)) checkAny(one, anyOf);
   if (Array.isArray(oneOf)) {
-    const met = oneOf.map((option) => meets(option, value, one)).filter((option) => option !== undefined);
-    if (met.length === 1) absorb(seen, met[0]);
+    const met = oneOf.map((option) => meets(option, value, check)).filter((option) => option !== undefined);
+    if (met.length === 1) absorb(one, met[0]);
     else if (met.length > 1) fault(`must meet exactly one schema of oneOf, but meets ${met.length}`);
     else explainNone(one, oneOf);
   }
-  if (not !== undefined && meets(not, value, one)) fault("must not meet the schema of not");
+  if (not !== undefined && meets(not, value, check)) fault("must not meet the schema of not");
   if (condition !== undefined) {
-    const held = meets(condition, value, one);
-    absorb(seen, held);
+    const held = meets(condition, value, check);
+    absorb(one, held);
     must(held ? then : otherwise);
   }
-  if (isJsonObject(dependentSchemas) && isJsonObject(value))
-    for (const [name, dependent] of Object.entries(dependentSchemas)) if (Object.hasOwn(value, name)) must(dependent);
+  if (isJsonObject(value))
+    for (const [name, dependent] of entriesOf(dependentSchemas, check)) if (Object.hasOwn(value, name)) must(dependent);
 }
 
 function checkAny(one: One, options: readonly JsonValue[]): void {
-  const met = options.map((option) => meets(option, one.value, one)).filter((option) => option !== undefined);
-  for (const option of met) absorb(one.seen, option);
+  const met = options.map((option) => meets(option, one.value, one.check)).filter((option) => option !== undefined);
+  for (const option of met) absorb(one, option);
   if (met.length === 0) explainNone(one, options);
 }
 
@@ -219,13 +210,12 @@ function explainNone({ value, at, faults, check, fault }: One, options: readonly
     const { type } = isJsonObject(option) ? option : {};
     return type === undefined || [type].flat().includes(typeOf(value));
   });
-  if (alike.length === 1) apply(alike[0]!, value, at, faults, check);
+  if (faults && alike.length === 1) apply(alike[0]!, value, at, faults, check);
   else fault(`meets none of the ${options.length} schemas that are allowed here`);
 }
 
-function checkItems({ schema, at, faults, check, fault, seen, ...rest }: One, value: readonly JsonValue[]): void {
+function checkItems({ schema, at, faults, check, fault, seen }: One, value: readonly JsonValue[]): void {
   const { prefixItems, items, contains, minContains = 1, maxContains, uniqueItems, minItems, maxItems } = schema;
-  const one: One = { schema, at, faults, check, fault, seen, ...rest };
   requireSize(fault, value.length, [minItems, maxItems], "items");
   const first = Array.isArray(prefixItems) ? prefixItems : [];
   const into = (other: JsonValue, i: number) => apply(other, value[i]!, [...at, i], faults, check);
@@ -236,7 +226,7 @@ function checkItems({ schema, at, faults, check, fault, seen, ...rest }: One, va
     seen.items = value.length;
   }
   if (contains !== undefined) {
-    const places = value.flatMap((item, i) => (meets(contains, item, one) ? [i] : []));
+    const places = value.flatMap((item, i) => (meets(contains, item, check) ? [i] : []));
     for (const place of places) seen.places.add(place);
     requireSize(fault, places.length, [minContains, maxContains], "items that meet the schema of contains");
   }
@@ -254,15 +244,15 @@ function checkMembers({ schema, at, faults, check, fault, seen }: One, value: Js
   requireSize(fault, names.length, [schema["minProperties"], schema["maxProperties"]], "members");
   const missing = (list: JsonValue | undefined): void => {
     if (!Array.isArray(list)) return;
+    takeSteps(check.steps, list.length);
     for (const name of list as string[]) if (!Object.hasOwn(value, name)) fault("is required", name);
   };
   missing(required);
-  if (isJsonObject(dependentRequired))
-    for (const [name, list] of Object.entries(dependentRequired)) if (Object.hasOwn(value, name)) missing(list);
+  for (const [name, list] of entriesOf(dependentRequired, check)) if (Object.hasOwn(value, name)) missing(list);
 
-  const patterns = Object.entries(isJsonObject(patternProperties) ? patternProperties : {});
+  const patterns = entriesOf(patternProperties, check);
   for (const name of names) {
-    takeSteps(check.steps, 1 + patterns.length);
+    takeSteps(check.steps, STEPS_OF_MEMBER + patterns.length);
     const into = (other: JsonValue, only = false): void => {
       if (other === false && only) fault("is not a member of the schema", name);
       else apply(other, value[name]!, [...at, name], faults, check);
@@ -273,7 +263,7 @@ function checkMembers({ schema, at, faults, check, fault, seen }: One, value: Js
     for (const other of own) into(other);
     if (own.length === 0 && additionalProperties !== undefined) into(additionalProperties, true);
     if (own.length > 0 || additionalProperties !== undefined) seen.members.add(name);
-    if (propertyNames !== undefined && !apply(propertyNames, name, [], [], check))
+    if (propertyNames !== undefined && !meets(propertyNames, name, check))
       fault("is a name that the schema does not allow", name);
     const { unevaluatedProperties } = schema;
     if (unevaluatedProperties === undefined || seen.members.has(name)) continue;
