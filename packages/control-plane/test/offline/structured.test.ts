@@ -1,5 +1,6 @@
 import { type JsonObject, type JsonValue, validateAnswer } from "@patchbay/protocol";
 import { expect, test } from "vitest";
+import { accepts, resolveSchema } from "../../src/models/offline/schema.ts";
 import type { Message, ModelFunction } from "../../src/ports/model-provider.ts";
 import { takeTurn } from "./converse.ts";
 
@@ -131,6 +132,88 @@ test("a schema that never ends comes to an end", async () => {
     $defs: { node },
   });
   expect(JSON.stringify(value).length).toBeLessThan(500);
+});
+
+/** A list that counts how often one of its entries is read. */
+function counted(entries: string[]) {
+  const count = { reads: 0 };
+  const list = new Proxy(entries, {
+    get(target, key) {
+      if (typeof key === "string" && /^\d+$/.test(key)) count.reads++;
+      return Reflect.get(target, key) as unknown;
+    },
+  });
+  return { list, count };
+}
+
+const members = (count: number, schema: JsonObject): JsonObject =>
+  Object.fromEntries(Array.from({ length: count }, (_, i) => [`item_${i}`, schema]));
+const someNames = (count: number) => Array.from({ length: count }, (_, i) => `n${i}`);
+
+test.each<[string, (list: string[]) => JsonObject]>([
+  [
+    "required members that many references join",
+    (required) => ({
+      many: { allOf: Array.from({ length: 20 }, () => ({ $ref: "#/$defs/one" })) },
+      one: { type: "object", required },
+    }),
+  ],
+  [
+    "values of many alternatives",
+    (list) => ({
+      many: { anyOf: Array.from({ length: 20 }, () => ({ $ref: "#/$defs/one" })) },
+      one: { enum: list },
+    }),
+  ],
+  ["values that a text may mention", (list) => ({ many: { type: "string", enum: list } })],
+])("the answer to a schema costs a bounded effort: %s", async (_, define) => {
+  const { list, count } = counted(someNames(2_000));
+  const respond: ModelFunction = {
+    name: "respond",
+    description: "Answers.",
+    inputSchema: {
+      type: "object",
+      properties: { status: { type: "string" }, ...members(150, { $ref: "#/$defs/many" }) },
+      required: ["status", ...Object.keys(members(150, {}))],
+      $defs: define(list),
+    },
+    effect: "read",
+  };
+  const order = { ...ORDER, ...Object.fromEntries(Object.keys(members(150, {})).map((name) => [name, "other"])) };
+  const results = [{ callId: "call_1", name: "get_order", content: JSON.stringify(order), isError: false }];
+  const messages: Message[] = [
+    { role: "user", text: "Show me order #W1" },
+    { role: "assistant", text: "", calls: [{ id: "call_1", name: "get_order", arguments: '{"order_id":"#W1"}' }] },
+    { role: "results", results },
+  ];
+
+  const { turn } = await takeTurn([lookUp, respond], messages, { respond, toolChoice: "respond" });
+
+  expect(count.reads).toBeLessThan(510_000);
+  expect(JSON.parse(turn.calls[0]!.arguments)).toMatchObject({ status: "pending" });
+});
+
+test("joined schemas name each required member once", () => {
+  const required = ["a", "b"];
+  const one = { type: "object", properties: { a: {}, b: {} }, required };
+
+  expect(resolveSchema({ allOf: [one, { $ref: "#/$defs/one" }, one] }, { $defs: { one } })).toEqual(one);
+});
+
+test("what there are no steps for is left out, and lets any value pass", () => {
+  const names = someNames(4_000);
+  const allOf = Array.from({ length: 3 }, (_, i) => ({ properties: { [`p${i}`]: {} }, required: names }));
+  const root = { allOf: [{ required: ["a"] }, ...allOf], description: "Own." };
+
+  const resolved = resolveSchema(root, root);
+
+  expect(resolved).toMatchObject({ description: "Own.", properties: { p0: {} } });
+  expect(resolved["required"]).toEqual(["a", ...names]);
+  expect(accepts({ enum: [...names, ...names] }, "other", {})).toBe(true);
+  expect(accepts({ enum: names }, "other", {})).toBe(false);
+  expect(accepts({ enum: names }, names.at(-1)!, {})).toBe(true);
+  expect(accepts({ enum: [{ a: 1 }, [1]] }, [1], {})).toBe(true);
+  expect(accepts({ enum: [{ a: 1 }, [1]] }, { a: 2 }, {})).toBe(false);
 });
 
 test("the function that answers is not one of those that a query can mean", async () => {

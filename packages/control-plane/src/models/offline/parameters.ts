@@ -50,10 +50,10 @@ export function shapeOf(value: string): string {
 export function readParameters(schema: JsonObject): Parameter[] {
   const leaves: Parameter[] = [];
   const walk = (node: JsonObject, path: string[], required: boolean) => {
-    const needed = list(node.required);
+    const needed = new Set(list(node.required));
     for (const [name, raw] of Object.entries(isJsonObject(node.properties) ? node.properties : {})) {
       const at = resolveSchema(raw, schema);
-      const isNeeded = required && needed.includes(name);
+      const isNeeded = required && needed.has(name);
       if (leaves.length >= MAX_LEAVES) return;
       if (typeOf(at) === "object" && isJsonObject(at.properties) && path.length < 4)
         walk(at, [...path, name], isNeeded);

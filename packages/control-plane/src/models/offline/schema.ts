@@ -1,39 +1,87 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/protocol";
 import { fitsPattern } from "./pattern.ts";
 
-/** Schemas looked at for one question: references can name more of them than could ever be visited. */
-const MOST_STEPS = 500;
+/**
+ * What may still be looked at: schemas, their keywords, names and values, and parts of the value that is judged. References and
+ * choices can name more of them than could ever be visited.
+ */
+export interface Steps {
+  left: number;
+}
+
+const STEPS_OF_QUESTION = 5_000;
+/** A question visits no more than 500 schemas: each is a level of recursion. */
+const STEPS_OF_SCHEMA = 10;
+const CHARS_OF_STEP = 64;
 const NOTHING: JsonObject = {};
 
-/** A schema with local references followed, `allOf` joined and the first usable alternative of `anyOf` or `oneOf` taken. */
+const oneQuestion = (): Steps => ({ left: STEPS_OF_QUESTION });
+
+/** One of many questions: its steps are taken from those of all. */
+export function asked<T>(all: Steps, question: (steps: Steps) => T): T {
+  const given = Math.max(0, Math.min(STEPS_OF_QUESTION, all.left));
+  const steps = { left: given };
+  const answer = question(steps);
+  all.left -= given - Math.max(0, steps.left);
+  return answer;
+}
+
+/** False once there are too few steps left. */
+function take(steps: Steps, count: number): boolean {
+  steps.left -= count;
+  return steps.left >= 0;
+}
+
+/**
+ * A schema with local references followed, `allOf` joined and the first usable alternative of `anyOf` or `oneOf` taken. What there
+ * are no steps for is left out: such a schema takes more than the owner's.
+ */
 export function resolveSchema(
   schema: JsonValue | undefined,
   root: JsonObject,
-  left: { steps: number } = { steps: MOST_STEPS },
+  steps: Steps = oneQuestion(),
 ): JsonObject {
-  if (!isJsonObject(schema) || left.steps-- <= 0) return NOTHING;
-  if (typeof schema.$ref === "string")
-    return { ...resolveSchema(pointed(root, schema.$ref), root, left), ...rest(schema) };
+  if (!isJsonObject(schema) || !take(steps, STEPS_OF_SCHEMA)) return NOTHING;
+  if (typeof schema.$ref === "string") {
+    if (!take(steps, schema.$ref.length / CHARS_OF_STEP)) return NOTHING;
+    return over(resolveSchema(pointed(root, schema.$ref), root, steps), schema, steps);
+  }
   if (Array.isArray(schema.allOf)) {
-    const parts = schema.allOf.map((part) => resolveSchema(part, root, left));
-    return [...parts, schema].reduce<JsonObject>(joined, {});
+    if (!take(steps, sizeOf(schema))) return NOTHING;
+    const parts = schema.allOf.map((part) => resolveSchema(part, root, steps));
+    return joined([...parts.filter((part) => steps.left > 0 && take(steps, sizeOf(part))), schema]);
   }
   const alternatives = schema.anyOf ?? schema.oneOf;
   if (!Array.isArray(alternatives)) return schema;
-  const options = alternatives.map((option) => resolveSchema(option, root, left));
-  return { ...options.find((option) => option.type !== "null"), ...rest(schema) };
+  for (const option of alternatives) {
+    const resolved = resolveSchema(option, root, steps);
+    if (resolved.type !== "null") return over(resolved, schema, steps);
+  }
+  return over(NOTHING, schema, steps);
 }
 
-function rest(schema: JsonObject): JsonObject {
+/** A referred schema with the keywords that stand next to the reference. */
+function over(referred: JsonObject, schema: JsonObject, steps: Steps): JsonObject {
+  if (!take(steps, Object.keys(referred).length + Object.keys(schema).length)) return referred;
   const { $ref: _ref, anyOf: _any, oneOf: _one, ...others } = schema;
-  return others;
+  return { ...referred, ...others };
 }
 
-function joined(left: JsonObject, right: JsonObject): JsonObject {
-  const { allOf: _all, ...others } = right;
-  const properties = { ...object(left.properties), ...object(right.properties) };
-  const required = [...list(left.required), ...list(right.required)];
-  return { ...left, ...others, properties, required };
+function joined(parts: readonly JsonObject[]): JsonObject {
+  const properties: [string, JsonValue][] = [];
+  const required = new Set<JsonValue>();
+  const whole: JsonObject = {};
+  for (const { allOf: _all, properties: named, required: needed, ...others } of parts) {
+    Object.assign(whole, others);
+    properties.push(...Object.entries(object(named)));
+    for (const name of list(needed)) required.add(name);
+  }
+  return { ...whole, properties: Object.fromEntries(properties), required: [...required] };
+}
+
+/** Steps that it takes to join a schema. */
+function sizeOf(schema: JsonObject): number {
+  return Object.keys(schema).length + Object.keys(object(schema.properties)).length + list(schema.required).length;
 }
 
 const object = (value: JsonValue | undefined): JsonObject => (isJsonObject(value) ? value : NOTHING);
@@ -70,38 +118,51 @@ export function accepts(
   wanted: JsonValue | undefined,
   value: JsonValue,
   root: JsonObject,
-  left: { steps: number } = { steps: MOST_STEPS },
+  steps: Steps = oneQuestion(),
 ): boolean {
   if (wanted === false) return false;
-  if (!isJsonObject(wanted) || left.steps-- <= 0) return true;
+  if (!isJsonObject(wanted) || !take(steps, STEPS_OF_SCHEMA)) return true;
   const alternatives = wanted.anyOf ?? wanted.oneOf;
-  if (Array.isArray(alternatives) && !alternatives.some((one) => accepts(one, value, root, left))) return false;
-  const schema = Array.isArray(alternatives) ? rest(wanted) : resolveSchema(wanted, root, left);
-  if (schema.const !== undefined && JSON.stringify(schema.const) !== JSON.stringify(value)) return false;
-  if (Array.isArray(schema.enum) && !schema.enum.some((one) => JSON.stringify(one) === JSON.stringify(value)))
-    return false;
+  if (Array.isArray(alternatives) && !alternatives.some((one) => accepts(one, value, root, steps))) return false;
+  const schema = Array.isArray(alternatives) ? wanted : resolveSchema(wanted, root, steps);
+  if (schema.const !== undefined && !isOneOf([schema.const], value, steps)) return false;
+  if (Array.isArray(schema.enum) && !isOneOf(schema.enum, value, steps)) return false;
   if (!typeFits(schema.type, value)) return false;
-  if (typeof value === "string") return textFits(schema, value);
+  if (typeof value === "string") return !take(steps, value.length / CHARS_OF_STEP) || textFits(schema, value);
   if (typeof value === "number") return numberFits(schema, value);
   if (Array.isArray(value)) {
-    const unique =
-      schema.uniqueItems !== true || new Set(value.map((item) => JSON.stringify(item))).size === value.length;
-    return (
-      unique &&
-      within(value.length, schema.minItems, schema.maxItems) &&
-      value.every((item) => accepts(schema.items, item, root, left))
-    );
+    if (!within(value.length, schema.minItems, schema.maxItems)) return false;
+    if (!take(steps, value.length)) return true;
+    if (schema.uniqueItems === true && new Set(value.map((item) => textOf(item, steps))).size < value.length)
+      return false;
+    return value.every((item) => accepts(schema.items, item, root, steps));
   }
   if (!isJsonObject(value)) return true;
   const properties = object(schema.properties);
+  const members = Object.entries(value);
+  const needed = list(schema.required);
+  if (!take(steps, members.length + needed.length)) return true;
   return (
-    list(schema.required).every((name) => typeof name === "string" && Object.hasOwn(value, name)) &&
-    Object.entries(value).every(([name, member]) =>
+    needed.every((name) => typeof name === "string" && Object.hasOwn(value, name)) &&
+    members.every(([name, member]) =>
       Object.hasOwn(properties, name)
-        ? accepts(properties[name], member, root, left)
+        ? accepts(properties[name], member, root, steps)
         : schema.additionalProperties !== false,
     )
   );
+}
+
+function isOneOf(values: readonly JsonValue[], value: JsonValue, steps: Steps): boolean {
+  if (!take(steps, values.length)) return true;
+  if (typeof value !== "object" || value === null) return values.includes(value);
+  const text = textOf(value, steps);
+  return values.some((one) => steps.left < 0 || (typeof one === "object" && textOf(one, steps) === text));
+}
+
+function textOf(value: JsonValue, steps: Steps): string {
+  const text = JSON.stringify(value);
+  take(steps, text.length / CHARS_OF_STEP);
+  return text;
 }
 
 function typeFits(type: JsonValue | undefined, value: JsonValue): boolean {

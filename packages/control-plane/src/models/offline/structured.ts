@@ -1,12 +1,15 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/protocol";
 import { writeAnswer } from "./answer.ts";
 import { objectsIn } from "./conversation.ts";
-import { accepts, list, resolveSchema, typeOf } from "./schema.ts";
+import { accepts, asked, list, resolveSchema, type Steps, typeOf } from "./schema.ts";
 import type { Situation } from "./situation.ts";
 import { nameWords } from "./words.ts";
 
-/** Places of a schema and of results that one answer looks at. */
-const MOST_STEPS = 20_000;
+/** Places of results that one answer looks at. */
+const MOST_PLACES = 20_000;
+/** What one answer looks at of its schema, which comes from a caller. */
+const MOST_STEPS = 500_000;
+const CHARS_OF_STEP = 1_000;
 const MOST_ITEMS = 50;
 const MOST_DEPTH = 12;
 
@@ -19,8 +22,11 @@ interface Filling {
   /** Results without members, with the words of their functions: `find_user_id_by_email` returns a user id. */
   bare: { about: string; value: JsonValue }[];
   text: string;
-  query: string;
+  /** The query and the text in small letters. */
+  said: string;
+  /** Places of results. */
   left: number;
+  steps: Steps;
 }
 
 /**
@@ -34,13 +40,23 @@ export function writeValue(schema: JsonObject, situation: Situation): JsonObject
   const bare = made.flatMap(({ name, data }) =>
     data === undefined || typeof data === "object" ? [] : [{ about: wordsOf(name).split("_by_")[0]!, value: data }],
   );
-  const filling: Filling = { root: schema, bare, text: writeAnswer(situation), query, left: MOST_STEPS };
-  return writeObject(resolveSchema(schema, schema), sources, filling, 0);
+  const text = writeAnswer(situation);
+  const said = `${query}\n${text}`.toLowerCase();
+  const filling: Filling = { root: schema, bare, text, said, left: MOST_PLACES, steps: { left: MOST_STEPS } };
+  return writeObject(resolve(schema, filling), sources, filling, 0);
 }
+
+const resolve = (schema: JsonValue, { root, steps }: Filling): JsonObject =>
+  asked(steps, (own) => resolveSchema(schema, root, own));
+
+const takes = (schema: JsonValue, value: JsonValue, { root, steps }: Filling): boolean =>
+  asked(steps, (own) => accepts(schema, value, root, own));
 
 function writeObject(schema: JsonObject, sources: readonly JsonValue[], filling: Filling, depth: number): JsonObject {
   const properties = isJsonObject(schema["properties"]) ? schema["properties"] : {};
-  const required = new Set(list(schema["required"]));
+  const names = list(schema["required"]);
+  filling.steps.left -= names.length;
+  const required = new Set(filling.steps.left > 0 ? names : []);
   const written: JsonObject = {};
   for (const [name, member] of Object.entries(properties)) {
     const value = writeMember(member, name, sources, filling, { depth: depth + 1, required: required.has(name) });
@@ -56,17 +72,16 @@ function writeMember(
   filling: Filling,
   { depth, required }: { depth: number; required: boolean },
 ): JsonValue | undefined {
-  const { root } = filling;
-  const schema = resolveSchema(raw, root);
+  const schema = resolve(raw, filling);
   const notFound = (): JsonValue | undefined => {
     if (!required) return undefined;
-    return accepts(raw, null, root) ? null : plainest(schema, filling);
+    return takes(raw, null, filling) ? null : plainest(schema, filling);
   };
   if (filling.left-- <= 0 || depth > MOST_DEPTH) return notFound();
-  const found = find(name, sources, filling, (value) => accepts(raw, value, root));
+  const found = find(name, sources, filling, (value) => takes(raw, value, filling));
   if (found !== undefined) return found;
   const alone = filling.bare.find(
-    ({ about, value }) => `_${about}_`.includes(`_${wordsOf(name)}_`) && accepts(raw, value, root),
+    ({ about, value }) => `_${about}_`.includes(`_${wordsOf(name)}_`) && takes(raw, value, filling),
   );
   if (alone) return alone.value;
   const type = typeOf(schema);
@@ -80,9 +95,9 @@ function writeMember(
     return fitted(schema, filling.text);
   if ((type === "integer" || type === "number") && COUNT.test(wordsOf(name))) {
     const lengths = sources.flatMap(listsIn).map((items) => items.length);
-    if (lengths.length > 0 && accepts(raw, Math.max(...lengths), root)) return Math.max(...lengths);
+    if (lengths.length > 0 && takes(raw, Math.max(...lengths), filling)) return Math.max(...lengths);
   }
-  const named = list(schema["enum"]).find((one) => typeof one === "string" && mentions(filling, one));
+  const named = list(schema["enum"]).find((one) => mentions(filling, one));
   if (named !== undefined) return named;
   return notFound();
 }
@@ -97,12 +112,12 @@ function writeList(
 ): JsonValue[] | undefined {
   const items = schema["items"] ?? true;
   const most = typeof schema["maxItems"] === "number" ? Math.min(schema["maxItems"], MOST_ITEMS) : MOST_ITEMS;
-  const isObject = typeOf(resolveSchema(items, filling.root)) === "object";
+  const item = resolve(items, filling);
   const given = find(name, sources, filling, Array.isArray) ?? sources.find((source) => Array.isArray(source));
-  const written = (Array.isArray(given) ? given : []).slice(0, most).flatMap((item): JsonValue[] => {
-    if (accepts(items, item, filling.root)) return [item];
-    if (!isObject || !isJsonObject(item)) return [];
-    return [writeObject(resolveSchema(items, filling.root), [item], filling, depth + 1)];
+  const written = (Array.isArray(given) ? given : []).slice(0, most).flatMap((one): JsonValue[] => {
+    if (takes(items, one, filling)) return [one];
+    if (typeOf(item) !== "object" || !isJsonObject(one)) return [];
+    return [writeObject(item, [one], filling, depth + 1)];
   });
   if (written.length === 0 && !required) return undefined;
   const least = typeof schema["minItems"] === "number" ? Math.min(schema["minItems"], MOST_ITEMS) : 0;
@@ -143,16 +158,18 @@ function listsIn(source: JsonValue): JsonValue[][] {
 
 const wordsOf = (name: string): string => nameWords(name).join("_").toLowerCase();
 
-const mentions = ({ query, text }: Filling, one: string): boolean =>
-  `${query}\n${text}`.toLowerCase().includes(one.toLowerCase().replaceAll("_", " "));
+function mentions({ said, steps }: Filling, one: JsonValue): boolean {
+  steps.left -= 1 + said.length / CHARS_OF_STEP;
+  return typeof one === "string" && steps.left > 0 && said.includes(one.toLowerCase().replaceAll("_", " "));
+}
 
 /** The value that says least, of those that the schema takes. */
-function plainest(schema: JsonObject, { root }: Filling): JsonValue {
+function plainest(schema: JsonObject, filling: Filling): JsonValue {
   if (schema["const"] !== undefined) return schema["const"];
   const [first] = list(schema["enum"]);
   if (first !== undefined) return first;
   const told = [schema["default"], ...list(schema["examples"])].find(
-    (one) => one !== undefined && accepts(schema, one, root),
+    (one) => one !== undefined && takes(schema, one, filling),
   );
   if (told !== undefined) return told;
   const type = typeOf(schema);
