@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from "@patchbay/protocol";
 import type { ModelCall, ModelEvent, ModelStop, ModelTurn, TokenUsage } from "../ports/model-provider.ts";
 import { ANTHROPIC_WIRE } from "./anthropic-request.ts";
+import { createMeter } from "./meter.ts";
 import { modelFailure } from "./model-failure.ts";
 import { parseArguments } from "./neutral-request.ts";
 import { settleTurn, tokenCount } from "./settled-turn.ts";
@@ -61,6 +62,7 @@ export function anthropicAccumulator(options: {
 }): Accumulator<AnthropicEvent> {
   const blocks: Building[] = [];
   const usage: AnthropicUsage = {};
+  const meter = createMeter();
   let model = options.model;
   let stopReason: string | undefined;
   let refusal: string | undefined;
@@ -72,15 +74,18 @@ export function anthropicAccumulator(options: {
     switch (delta.type) {
       case "text_delta":
         append(block, "text", delta.text);
+        meter.wrote(delta.text);
         return delta.text ? { type: "textDelta", text: delta.text } : undefined;
       case "thinking_delta":
         append(block, "thinking", delta.thinking);
+        meter.wrote(delta.thinking);
         return delta.thinking ? { type: "thoughtDelta", text: delta.thinking } : undefined;
       case "signature_delta":
         append(block, "signature", delta.signature);
         return undefined;
       case "input_json_delta":
         building.json += delta.partial_json ?? "";
+        meter.wrote(delta.partial_json);
         return undefined;
       case "citations_delta":
         block["citations"] = [...(Array.isArray(block["citations"]) ? block["citations"] : []), delta.citation ?? null];
@@ -90,12 +95,19 @@ export function anthropicAccumulator(options: {
     }
   }
 
+  /** Later counts replace earlier ones: they are cumulative. */
+  function note(seen: AnthropicUsage | undefined): void {
+    if (!seen) return;
+    for (const [name, count] of Object.entries(seen)) if (count !== null) Object.assign(usage, { [name]: count });
+    meter.counted(total(usage, options.warnings));
+  }
+
   return {
     take(event) {
       switch (event.type) {
         case "message_start":
           model = event.message?.model ?? model;
-          note(usage, event.message?.usage);
+          note(event.message?.usage);
           return undefined;
         case "content_block_start":
           if (event.content_block) blocks[event.index ?? blocks.length] = { block: event.content_block, json: "" };
@@ -108,7 +120,7 @@ export function anthropicAccumulator(options: {
         case "message_delta":
           stopReason = event.delta?.stop_reason ?? stopReason;
           refusal = event.delta?.stop_details?.explanation ?? refusal;
-          note(usage, event.usage);
+          note(event.usage);
           return undefined;
         case "message_stop":
           ended = true;
@@ -124,9 +136,9 @@ export function anthropicAccumulator(options: {
     end() {
       if (!ended || stopReason === undefined) return undefined;
       const whole = blocks.filter(Boolean);
-      const counted = total(usage, options.warnings);
-      return { ...readBlocks(whole, stopReason, options), usage: counted, model, ...(refusal && { refusal }) };
+      return { ...readBlocks(whole, stopReason, options), usage: meter.usage, model, ...(refusal && { refusal }) };
     },
+    soFar: meter.soFar,
   };
 }
 
@@ -139,11 +151,6 @@ function settle(building: Building | undefined): void {
 function append(block: JsonObject, member: string, text: string | undefined): void {
   const before = block[member];
   block[member] = (typeof before === "string" ? before : "") + (text ?? "");
-}
-
-/** Later counts replace earlier ones: they are cumulative. */
-function note(usage: AnthropicUsage, seen: AnthropicUsage | undefined): void {
-  for (const [name, count] of Object.entries(seen ?? {})) if (count !== null) Object.assign(usage, { [name]: count });
 }
 
 function total(usage: AnthropicUsage, warnings: string[]): TokenUsage {

@@ -9,6 +9,7 @@ import {
 import { geminiFault, type GeminiErrorBody } from "./gemini-failure.ts";
 import { addPartialArgs, type PartialArg } from "./gemini-partial-call.ts";
 import { GEMINI_WIRE } from "./gemini-request.ts";
+import { createMeter } from "./meter.ts";
 import { settleTurn, tokenCount } from "./settled-turn.ts";
 import type { Accumulator } from "./turn-stream.ts";
 import { madeUpCallId } from "./wire-call-id.ts";
@@ -73,7 +74,7 @@ export function geminiAccumulator(options: {
   let broken = false;
   let stop: ModelStop | undefined;
   let model = options.model;
-  let usage: GeminiChunk["usageMetadata"];
+  const meter = createMeter();
 
   function takePart(part: Part): void {
     if (part.functionCall) return takeCall({ ...part, functionCall: part.functionCall });
@@ -82,6 +83,8 @@ export function geminiAccumulator(options: {
       if (thinking) thoughts.push((thoughts.pop() ?? "") + part.text);
       else thoughts.push(part.text);
     } else if (part.text) text += part.text;
+    // Reasoning is counted in each chunk.
+    meter.wrote(part.thought ? "" : part.text);
     thinking = part.thought === true;
   }
 
@@ -99,6 +102,7 @@ export function geminiAccumulator(options: {
       calls.push(open.call);
       parts.push(open.part);
     }
+    meter.wrote(JSON.stringify(whole.args ?? partialArgs));
     if (!addPartialArgs(open.args, partialArgs)) broken = true;
     // The wire hands out parsed arguments; the port wants their text.
     if (Object.keys(open.args).length > 0) {
@@ -112,12 +116,15 @@ export function geminiAccumulator(options: {
   return {
     take(chunk) {
       if (chunk.error) throw geminiFault(chunk.error);
-      usage = chunk.usageMetadata ?? usage;
       model = chunk.modelVersion ?? model;
       if (chunk.promptFeedback?.blockReason) stop = "refused";
       const candidate = chunk.candidates?.[0];
       const received = candidate?.content?.parts ?? [];
       for (const part of received) takePart(part);
+      if (chunk.usageMetadata) {
+        const counts = usageOf(chunk.usageMetadata, options.warnings);
+        meter.counted(counts, tokenCount(chunk.usageMetadata.candidatesTokenCount, options.warnings));
+      }
       if (candidate?.finishReason) stop = stopOf(candidate.finishReason);
       return shownOf(received);
     },
@@ -129,7 +136,7 @@ export function geminiAccumulator(options: {
         ...settleTurn(whole ? stop : "malformed", calls),
         text,
         thoughts,
-        usage: usageOf(usage, options.warnings),
+        usage: meter.usage,
         model,
         ...(parts.length > 0
           ? { echo: { provider: GEMINI_WIRE, model: options.model, blocks: parts as unknown as JsonValue[] } }
@@ -137,6 +144,7 @@ export function geminiAccumulator(options: {
         ...(options.warnings.length > 0 ? { warnings: options.warnings } : {}),
       };
     },
+    soFar: meter.soFar,
   };
 }
 
@@ -156,13 +164,13 @@ function shownOf(parts: Part[]): ModelEvent | undefined {
   return thought === "" ? undefined : { type: "thoughtDelta", text: thought };
 }
 
-function usageOf(usage: GeminiChunk["usageMetadata"], warnings: string[]): TokenUsage {
+function usageOf(usage: NonNullable<GeminiChunk["usageMetadata"]>, warnings: string[]): TokenUsage {
   const count = (value: unknown): number => tokenCount(value, warnings);
   return {
-    input: count(usage?.promptTokenCount) + count(usage?.toolUsePromptTokenCount),
-    cachedInput: count(usage?.cachedContentTokenCount),
+    input: count(usage.promptTokenCount) + count(usage.toolUsePromptTokenCount),
+    cachedInput: count(usage.cachedContentTokenCount),
     // Gemini caches on its own, charges nothing for it and reports no writes.
     cacheWriteInput: 0,
-    output: count(usage?.candidatesTokenCount) + count(usage?.thoughtsTokenCount),
+    output: count(usage.candidatesTokenCount) + count(usage.thoughtsTokenCount),
   };
 }

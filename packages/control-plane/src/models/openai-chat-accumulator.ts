@@ -1,5 +1,6 @@
 import type { JsonObject } from "@patchbay/protocol";
-import type { ModelCall, ModelEvent, ModelStop } from "../ports/model-provider.ts";
+import type { ModelCall, ModelEvent, ModelStop, TokenUsage } from "../ports/model-provider.ts";
+import { createMeter } from "./meter.ts";
 import { modelFailure } from "./model-failure.ts";
 import { argumentsText } from "./neutral-request.ts";
 import { CHAT_WIRE } from "./openai-chat-request.ts";
@@ -63,7 +64,7 @@ export function chatAccumulator(options: {
   let [text, refusal, thought, model] = ["", "", "", options.model];
   let thoughtMember: "reasoning_content" | "reasoning" = "reasoning_content";
   let finish: string | undefined;
-  const usage = { input: 0, cachedInput: 0, cacheWriteInput: 0, output: 0 };
+  const meter = createMeter();
 
   function takeCall(delta: CallDelta): void {
     const { index = calls.length, id, function: part, type: _type, ...extra } = delta;
@@ -77,6 +78,7 @@ export function chatAccumulator(options: {
     if (id) call.id = id;
     if (part?.name && call.name !== part.name) call.name += part.name;
     call.arguments += part?.arguments ?? "";
+    meter.wrote(part?.arguments);
     Object.assign(call.extra, extra);
   }
 
@@ -87,6 +89,7 @@ export function chatAccumulator(options: {
     if (delta.reasoning && !delta.reasoning_content) thoughtMember = "reasoning";
     if (delta.refusal) refusal += delta.refusal;
     if (delta.content) text += delta.content;
+    for (const piece of [reasoning, delta.refusal, delta.content]) meter.wrote(piece);
     // The text of a refusal is no part of an answer, so it is not shown as one.
     if (delta.content) return { type: "textDelta", text: delta.content };
     return reasoning ? { type: "thoughtDelta", text: reasoning } : undefined;
@@ -96,16 +99,12 @@ export function chatAccumulator(options: {
     take(chunk) {
       if (chunk.error) throw fault(chunk.error);
       if (chunk.model) model = chunk.model;
-      if (chunk.usage) {
-        const { prompt_tokens: input, prompt_tokens_details: details, completion_tokens: output } = chunk.usage;
-        usage.input = tokenCount(input, options.warnings);
-        usage.cachedInput = tokenCount(details?.cached_tokens, options.warnings);
-        usage.cacheWriteInput = tokenCount(details?.cache_write_tokens, options.warnings);
-        usage.output = tokenCount(output, options.warnings);
-      }
       const choice = chunk.choices?.[0];
       if (choice?.finish_reason) finish = choice.finish_reason;
-      return choice?.delta ? takeDelta(choice.delta) : undefined;
+      const shown = choice?.delta ? takeDelta(choice.delta) : undefined;
+      // Servers that count in each chunk count what it holds.
+      if (chunk.usage) meter.counted(usageOf(chunk.usage, options.warnings));
+      return shown;
     },
     end() {
       if (finish === undefined) return undefined;
@@ -124,12 +123,23 @@ export function chatAccumulator(options: {
         text,
         ...(refusal !== "" && { refusal }),
         thoughts: thought === "" ? [] : [thought],
-        usage,
+        usage: meter.usage,
         model,
         ...(text || calls.length > 0 ? { echo: { provider: CHAT_WIRE, model: options.model, blocks } } : {}),
         ...(options.warnings.length > 0 ? { warnings: options.warnings } : {}),
       };
     },
+    soFar: meter.soFar,
+  };
+}
+
+function usageOf(usage: NonNullable<ChatChunk["usage"]>, warnings: string[]): TokenUsage {
+  const { prompt_tokens: input, prompt_tokens_details: details, completion_tokens: output } = usage;
+  return {
+    input: tokenCount(input, warnings),
+    cachedInput: tokenCount(details?.cached_tokens, warnings),
+    cacheWriteInput: tokenCount(details?.cache_write_tokens, warnings),
+    output: tokenCount(output, warnings),
   };
 }
 

@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from "@patchbay/protocol";
 import type { ModelCall, ModelError, ModelStop, ModelTurn, TokenUsage } from "../ports/model-provider.ts";
+import { createMeter } from "./meter.ts";
 import { modelFailure } from "./model-failure.ts";
 import { argumentsText } from "./neutral-request.ts";
 import { RESPONSES_WIRE } from "./openai-responses-request.ts";
@@ -55,9 +56,13 @@ export function responsesAccumulator(options: {
   const commentary = new Set<number>();
   let final: { response: ResponseBody; stop: ModelStop } | undefined;
   let calling = false;
+  const meter = createMeter();
 
   return {
     take(event) {
+      // All that the model writes comes as text, whatever it is: arguments and refusals too.
+      if (typeof event.delta === "string") meter.wrote(event.delta);
+      if (event.response?.usage) meter.counted(usageOf(event.response.usage, options.warnings));
       switch (event.type) {
         case "response.output_text.delta":
           if (!event.delta) return undefined;
@@ -66,6 +71,8 @@ export function responsesAccumulator(options: {
         case "response.reasoning_text.delta":
           return event.delta ? { type: "thoughtDelta", text: event.delta } : undefined;
         case "response.output_item.added":
+          // Hidden reasoning shows only that it has begun.
+          meter.wrote("");
           if (isCommentary(event.item)) commentary.add(event.output_index ?? -1);
           calling ||= event.item?.type === "function_call";
           return undefined;
@@ -95,11 +102,12 @@ export function responsesAccumulator(options: {
       return {
         ...turn,
         ...(turn.stop === "length" && calling ? { cutCall: true } : {}),
-        usage: usageOf(response, options.warnings),
+        usage: meter.usage,
         model: response.model ?? options.model,
         ...(options.warnings.length > 0 ? { warnings: options.warnings } : {}),
       };
     },
+    soFar: meter.soFar,
   };
 }
 
@@ -160,11 +168,11 @@ function partTexts(parts: JsonValue | undefined): string[] {
   return texts.filter((text) => text !== "");
 }
 
-function usageOf({ usage }: ResponseBody, warnings: string[]): TokenUsage {
+function usageOf(usage: NonNullable<ResponseBody["usage"]>, warnings: string[]): TokenUsage {
   return {
-    input: tokenCount(usage?.input_tokens, warnings),
-    cachedInput: tokenCount(usage?.input_tokens_details?.cached_tokens, warnings),
-    cacheWriteInput: tokenCount(usage?.input_tokens_details?.cache_write_tokens, warnings),
-    output: tokenCount(usage?.output_tokens, warnings),
+    input: tokenCount(usage.input_tokens, warnings),
+    cachedInput: tokenCount(usage.input_tokens_details?.cached_tokens, warnings),
+    cacheWriteInput: tokenCount(usage.input_tokens_details?.cache_write_tokens, warnings),
+    output: tokenCount(usage.output_tokens, warnings),
   };
 }

@@ -1,4 +1,4 @@
-import { ModelError, type ModelEvent, type ModelTurn } from "../ports/model-provider.ts";
+import { ModelError, type ModelEvent, type ModelTurn, type PartialUsage } from "../ports/model-provider.ts";
 import { truncated, unreadable } from "./model-failure.ts";
 import { readSse } from "./sse-reader.ts";
 
@@ -7,6 +7,8 @@ export interface Accumulator<Event> {
   take(event: Event): ModelEvent | undefined;
   /** The turn, once the wire's terminal event was taken. */
   end(): ModelTurn | undefined;
+  /** What was used so far; undefined before the model began to answer. */
+  soFar(): PartialUsage | undefined;
 }
 
 /** What a wire's adapter knows of one turn. */
@@ -51,6 +53,8 @@ export async function* streamTurn<Event>(
     if (!turn) throw truncated(provider);
     yield { type: "end", turn };
   } catch (error) {
+    const used = accumulator.soFar();
+    if (used) yield { type: "cut", ...used };
     if (signal.aborted) throw signal.reason;
     throw error instanceof ModelError ? error : failure(error);
   } finally {

@@ -104,12 +104,22 @@ export interface ModelTurn {
   warnings?: string[];
 }
 
+/** What an attempt used that ended without its turn. */
+export interface PartialUsage {
+  /** The provider's last counts; 0 where it gave none. */
+  counted: TokenUsage;
+  /** Bytes of text, reasoning and arguments that arrived after its last count of output. */
+  uncountedBytes: number;
+}
+
 /** What a turn gives while it is made, and at its end. */
 export type ModelEvent =
   | { type: "textDelta"; text: string }
   | { type: "thoughtDelta"; text: string }
   /** Bytes of the answer arrived that show nothing: a piece of a call's arguments, hidden reasoning, a ping. */
   | { type: "activity" }
+  /** Comes just before the error of an attempt whose model had begun to answer: the provider bills that part. */
+  | ({ type: "cut" } & PartialUsage)
   /** Always the last event of a turn, and given only when the wire's own terminal event arrived. */
   | { type: "end"; turn: ModelTurn };
 
@@ -125,7 +135,7 @@ export interface ModelProvider {
   readonly name: string;
   /**
    * Streams one turn. Throws `ModelError` for everything the provider or the network did wrong (a stream that ends without
-   * its terminal event included) and `signal.reason` when aborted. Never retries.
+   * its terminal event included) and `signal.reason` when aborted, both after a `cut` where one is due. Never retries.
    */
   stream(request: ModelRequest, options: { signal: AbortSignal }): AsyncIterable<ModelEvent>;
 }

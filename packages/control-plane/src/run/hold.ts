@@ -1,4 +1,4 @@
-import type { ChosenModel, ModelRequest, ModelTurn } from "../ports/model-provider.ts";
+import type { ChosenModel, ModelRequest, TokenUsage } from "../ports/model-provider.ts";
 import type { RunCommit } from "../ports/run-store.ts";
 import { promptTokens } from "./estimate.ts";
 import { askingOf, nextRequest } from "./request.ts";
@@ -19,18 +19,23 @@ export const mostOf = (state: RunState, request: ModelRequest): number =>
  * its cache or nothing of it, and an operator's price file may make either the dearer one.
  */
 export function mostExpensive(
-  { model, inputRatio }: Pick<RunState, "model" | "inputRatio">,
+  state: Pick<RunState, "model" | "inputRatio">,
   request: ModelRequest,
 ): { micros: number; inputTokens: number } | undefined {
-  const inputTokens = Math.ceil(promptTokens(request) * inputRatio);
+  const { model } = state;
+  const inputTokens = estimatedInput(state, request);
   const usage = { input: inputTokens, cachedInput: 0, output: request.maxTokens };
   const plain = model.cost(usage);
   const written = model.cost({ ...usage, cacheWriteInput: inputTokens });
   return plain === undefined || written === undefined ? undefined : { micros: Math.max(plain, written), inputTokens };
 }
 
+/** Tokens of a request, with what the turn before it took beyond its estimate. */
+export const estimatedInput = ({ inputRatio }: Pick<RunState, "inputRatio">, request: ModelRequest): number =>
+  Math.ceil(promptTokens(request) * inputRatio);
+
 /** Raises the estimate of the next turn by what this one took beyond its own. Servers that report no usage leave it as it is. */
-export function measure(state: RunState, request: ModelRequest, { usage }: Pick<ModelTurn, "usage">): void {
+export function measure(state: RunState, request: ModelRequest, usage: TokenUsage): void {
   if (usage.input > 0) state.inputRatio = Math.max(1, usage.input / promptTokens(request));
 }
 

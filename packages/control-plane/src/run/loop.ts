@@ -79,10 +79,14 @@ async function check(
     const turn = state.answerHooks.length === 0 ? written : await checkTurn(state, written, asking, deps, signal);
     return { turn, verdict: asking.planning ? { kind: "other" } : judge(state, turn, asking) };
   } catch (error) {
-    // It was paid for all the same.
-    state.asking.unstored = entryOf(state, { ...withoutTexts(written), calls: [] }, deps);
+    keepCost(state, written, deps);
     throw error;
   }
+}
+
+/** Keeps what a turn cost that came and led to nothing. */
+function keepCost(state: RunState, turn: ModelTurn, deps: LoopDeps): void {
+  state.asking.unstored = entryOf(state, { ...withoutTexts(turn), calls: [] }, deps);
 }
 
 function withoutTexts(written: ModelTurn): ModelTurn {
@@ -153,7 +157,10 @@ function settleTurn(
 async function runCalls(state: RunState, turn: ModelTurn, deps: LoopDeps, signal: AbortSignal): Promise<void> {
   // Followers were shown this text as the beginning of an answer; with calls next to it, it is a thought.
   if (turn.text !== "" && !state.respond) deps.journal.live({ type: "deltaReset" });
-  const calls = await plan(state, state.turns.length, turn.calls, deps, signal);
+  const calls = await plan(state, state.turns.length, turn.calls, deps, signal).catch((error: unknown) => {
+    keepCost(state, turn, deps);
+    throw error;
+  });
   const entry = entryOf(state, turn, deps);
   state.calls.push(...calls);
   await deps.journal.write({

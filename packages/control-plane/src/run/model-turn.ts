@@ -6,6 +6,8 @@ import {
   type ModelErrorKind,
   type ModelRequest,
   type ModelTurn,
+  type PartialUsage,
+  type TokenUsage,
 } from "../ports/model-provider.ts";
 import type { ModelRetry } from "../ports/records.ts";
 import { RunFailure } from "./run-failure.ts";
@@ -28,11 +30,13 @@ export interface TurnDeps {
   onThought(text: string): void;
   /** Called when an attempt whose text was shown does not count. */
   onReset(): void;
-  /** Called with a whole attempt that does not count, which the provider bills all the same. May throw to end the attempts. */
-  onDiscard(turn: ModelTurn): Promise<void>;
+  /** Called with what a whole attempt used that does not count: the provider bills it all the same. */
+  onDiscard(usage: TokenUsage): void;
+  /** Called with what an attempt used that ended before its turn. */
+  onCut(used: PartialUsage): void;
   onAttempt(outcome: "succeeded" | ModelErrorKind): void;
-  /** Called when the model is to be asked once more, after a pause. */
-  onRetry(code: ModelRetry["code"], waitMs: number): void;
+  /** Called when the model is to be asked once more, after a pause. May throw to end the attempts. */
+  onRetry(code: ModelRetry["code"], waitMs: number): Promise<void>;
 }
 
 /**
@@ -58,8 +62,8 @@ export async function takeTurn(
       if (!isHollow(turn) || hollow || attempt >= RETRIES) return turn;
       hollow = true;
       preview.discard();
-      await deps.onDiscard(turn);
-      deps.onRetry(turn.stop === "malformed" ? "malformed" : "empty", 0);
+      deps.onDiscard(turn.usage);
+      await deps.onRetry(turn.stop === "malformed" ? "malformed" : "empty", 0);
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof ModelError)) throw error;
@@ -74,7 +78,7 @@ export async function takeTurn(
       if (!error.retryable || attempt >= RETRIES) throw error;
       const pauseMs = Math.round(waitMs(error, attempt));
       if (pauseMs > Math.min(MAX_WAIT_MS, deps.remainingMs() / 2)) throw error;
-      deps.onRetry(error.kind, pauseMs);
+      await deps.onRetry(error.kind, pauseMs);
       await deps.clock.sleep(pauseMs, { signal });
     }
   }
@@ -126,6 +130,7 @@ async function attemptTurn(
       timer.refresh();
       if (event.type === "textDelta") deps.onText(event.text);
       else if (event.type === "thoughtDelta") deps.onThought(event.text);
+      else if (event.type === "cut") deps.onCut(event);
       else if (event.type === "end") return event.turn;
     }
     throw new ModelError("truncated", "the adapter ended without a turn");

@@ -1,6 +1,13 @@
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
-import { ModelError, type ModelErrorKind, type ModelRequest, type ModelTurn } from "../ports/model-provider.ts";
+import {
+  ModelError,
+  type ModelErrorKind,
+  type ModelRequest,
+  type ModelTurn,
+  type PartialUsage,
+  type TokenUsage,
+} from "../ports/model-provider.ts";
 import type { ModelRetry } from "../ports/records.ts";
 import type { RunStore } from "../ports/run-store.ts";
 import { keepWithinCap } from "./cost-cap.ts";
@@ -11,7 +18,7 @@ import { takeTurn, type TurnDeps } from "./model-turn.ts";
 import { patiently } from "./patience.ts";
 import { type Asking, nextRequest, shrink } from "./request.ts";
 import { insufficientCredits } from "./run-failure.ts";
-import { discard } from "./spent.ts";
+import { billed, discard } from "./spent.ts";
 import type { RunState } from "./state.ts";
 
 export interface RespondDeps {
@@ -48,20 +55,26 @@ export async function respond(
       keepWithinCap(state, request);
       await patiently(() => hold(state, request, deps), { ...deps, signal });
     };
-    const onDiscard = (turn: ModelTurn): Promise<void> => {
-      measure(state, request, turn);
-      discard(state, turn);
-      return payAhead();
+    const attempts = {
+      onDiscard(usage: TokenUsage): void {
+        measure(state, request, usage);
+        discard(state, usage);
+      },
+      onCut: (used: PartialUsage): void => attempts.onDiscard(billed(state, request, used)),
+      async onRetry(code: ModelRetry["code"], waitMs: number): Promise<void> {
+        await payAhead();
+        onRetry(code, waitMs);
+      },
     };
     await payAhead();
     state.asking.turn = { beganAt: deps.clock.now(), retries: [], ...state.asking.turn, ...asked };
     try {
       deps.onAsking();
-      const turn = await takeTurn(model, request, { ...turnDeps(state, asking, deps), onRetry, onDiscard }, signal);
-      measure(state, request, turn);
+      const turn = await takeTurn(model, request, { ...turnDeps(state, asking, deps), ...attempts }, signal);
+      measure(state, request, turn.usage);
       if (turn.stop !== "context_window" || !shrink(state))
         return { ...turn, warnings: [...fallbackWarnings(failed, model), ...(turn.warnings ?? [])] };
-      discard(state, turn);
+      discard(state, turn.usage);
       onRetry("context_window", 0);
     } catch (error) {
       if (!(error instanceof ModelError)) throw error;
@@ -79,7 +92,7 @@ function turnDeps(
   { model, respond }: RunState,
   { planning }: Asking,
   deps: RespondDeps,
-): Omit<TurnDeps, "onRetry" | "onDiscard"> {
+): Omit<TurnDeps, "onRetry" | "onDiscard" | "onCut"> {
   const { journal } = deps;
   return {
     ...deps,

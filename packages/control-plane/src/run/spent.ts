@@ -1,4 +1,5 @@
-import type { ModelTurn, TokenUsage } from "../ports/model-provider.ts";
+import type { ModelRequest, ModelTurn, PartialUsage, TokenUsage } from "../ports/model-provider.ts";
+import { estimatedInput } from "./hold.ts";
 import type { RunState } from "./state.ts";
 
 /** What attempts at a turn used and cost. */
@@ -8,8 +9,25 @@ export interface Spent {
 }
 
 /** Keeps what an attempt cost that does not count. Each attempt has its own price: two of normal length are not a long one. */
-export function discard(state: RunState, turn: ModelTurn): void {
-  state.asking.discarded = spentWith(state, turn);
+export function discard(state: RunState, usage: TokenUsage): void {
+  state.asking.discarded = spentWith(state, { usage });
+}
+
+/** An average, where `BYTES_PER_TOKEN` is for upper estimates: providers give it for English. */
+const BYTES_PER_OUTPUT_TOKEN = 4;
+
+/** What a provider bills for an attempt that was cut, estimated where it has not counted. */
+export function billed(
+  state: Pick<RunState, "inputRatio">,
+  request: ModelRequest,
+  { counted, uncountedBytes }: PartialUsage,
+): TokenUsage {
+  const written = counted.output + Math.ceil(uncountedBytes / BYTES_PER_OUTPUT_TOKEN);
+  return {
+    ...counted,
+    input: counted.input || estimatedInput(state, request),
+    output: Math.max(counted.output, Math.min(written, request.maxTokens)),
+  };
 }
 
 /** What a turn cost, together with the attempts before it that do not count. */

@@ -21,6 +21,7 @@ const claude = (...events: AnthropicEvent[]) =>
   feed(anthropicAccumulator({ ...options(), parameters: wireParameters(FUNCTIONS) }), events).turn;
 const responses = (...events: ResponsesEvent[]) => feed(responsesAccumulator(options()), events);
 
+const part = (part: object): GeminiChunk => ({ candidates: [{ content: { parts: [part] } }] });
 const call = (index: number, name: string, id = "") => ({ index, id, function: { name, arguments: '{"id":"1"}' } });
 const finish = (finish_reason: string): ChatChunk => ({ choices: [{ delta: {}, finish_reason }] });
 
@@ -163,8 +164,6 @@ test("a chunk with an error ends the turn, also where the server puts a status i
     expect.objectContaining({ kind: "quota" }),
   );
 });
-
-const part = (part: object): GeminiChunk => ({ candidates: [{ content: { parts: [part] } }] });
 
 test.each([
   ["MALFORMED_FUNCTION_CALL", "malformed"],

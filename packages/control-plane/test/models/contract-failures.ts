@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { scriptFor, STAND_IN_KEY, startStandIn, type ScriptedError } from "../../../../test/support/providers/index.ts";
 import { createModelCatalog, type ProviderConfig } from "../../src/models/catalog.ts";
-import { ModelError, type ModelErrorKind } from "../../src/ports/model-provider.ts";
+import { ModelError, type ModelErrorKind, type ModelEvent } from "../../src/ports/model-provider.ts";
 import type { WireTraits } from "./contract.ts";
 import { asking, providerOf, turnOf } from "./drive.ts";
 
@@ -17,9 +17,15 @@ const BY_STATUS: [number, ModelErrorKind, boolean][] = [
 
 /** Requests that the provider answers with an error, or not at all. */
 export function failureContract({ wire, model, quota, tooLong, retryAfter }: WireTraits): void {
+  const { signal } = new AbortController();
   async function failure(error: ScriptedError): Promise<ModelError> {
     await using standIn = await startStandIn(wire, scriptFor({ error }));
-    const outcome = await turnOf(providerOf(standIn), asking(model)).catch((error: unknown) => error);
+    const events: ModelEvent[] = [];
+    const outcome = await (async () => {
+      for await (const event of providerOf(standIn).stream(asking(model), { signal })) events.push(event);
+    })().catch((error: unknown) => error);
+    // No provider bills such a request.
+    expect(events).toEqual([]);
     // Retries belong to the loop, which counts them.
     expect(standIn.requests).toHaveLength(1);
     if (!(outcome instanceof ModelError)) throw new Error("no ModelError", { cause: outcome });

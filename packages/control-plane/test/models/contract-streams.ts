@@ -1,6 +1,13 @@
 import { expect, test } from "vitest";
-import { scriptFor, startStandIn, type ScriptedTurn } from "../../../../test/support/providers/index.ts";
-import { ModelError, type ModelTurn } from "../../src/ports/model-provider.ts";
+import { scriptFor, startStandIn, type ScriptedTurn, type Wire } from "../../../../test/support/providers/index.ts";
+import {
+  ModelError,
+  type ModelEvent,
+  type ModelProvider,
+  type ModelRequest,
+  type ModelTurn,
+  type TokenUsage,
+} from "../../src/ports/model-provider.ts";
 import type { WireTraits } from "./contract.ts";
 import { asking, essence, eventsOf, providerOf, turnOf } from "./drive.ts";
 
@@ -10,6 +17,14 @@ const TURN: ScriptedTurn = {
   calls: [{ name: "orders.find", arguments: { id: "é👋", limit: 12345 } }, { name: "ping" }],
 };
 const CUTS = 30;
+const TEXT = "Zürich → 東京. ".repeat(50);
+/** What a wire counts before its terminal event. */
+const COUNTED_AHEAD: Partial<Record<Wire, Partial<TokenUsage>>> = {
+  anthropic: { input: 120, cachedInput: 40, output: 1 },
+  // Its thoughts.
+  gemini: { input: 120, cachedInput: 40, output: 10 },
+};
+const NOTHING: TokenUsage = { input: 0, cachedInput: 0, cacheWriteInput: 0, output: 0 };
 
 /** Streams that are split, cut, broken or left. */
 export function streamContract({ wire, model }: WireTraits): void {
@@ -69,6 +84,42 @@ export function streamContract({ wire, model }: WireTraits): void {
     expect(outcome).toMatchObject({ retryable: true });
   });
 
+  test.each<[string, ScriptedTurn]>([
+    ["ended by an error", { midStreamError: {} }],
+    ["broken off", { cutAfterBytes: 4_000 }],
+    ["ended early", { cutAfterBytes: 4_000, cutCleanly: true }],
+  ])("an answer that is %s says what it used", async (_name, ending) => {
+    await using standIn = await startStandIn(wire, scriptFor({ text: TEXT, ...ending }));
+
+    const { events, error } = await attempt(providerOf(standIn), asking(model));
+
+    expect(error).toBeInstanceOf(ModelError);
+    expect(events.at(-1)).toEqual({
+      type: "cut",
+      counted: { ...NOTHING, ...COUNTED_AHEAD[wire] },
+      uncountedBytes: shownBytes(events),
+    });
+    expect(shownBytes(events)).toBeGreaterThan(0);
+  });
+
+  test("an answer that is aborted says what it used", async () => {
+    await using standIn = await startStandIn(wire, scriptFor({ text: TEXT, stallAfterBytes: 4_000 }));
+    const caller = new AbortController();
+    const reason = new Error("cancelled");
+
+    const { events, error } = await attempt(providerOf(standIn), asking(model), caller.signal, () =>
+      caller.abort(reason),
+    );
+
+    expect(error).toBe(reason);
+    expect(events.at(-1)).toMatchObject({
+      type: "cut",
+      counted: { ...NOTHING, ...COUNTED_AHEAD[wire] },
+      uncountedBytes: shownBytes(events),
+    });
+    expect(shownBytes(events)).toBeGreaterThan(0);
+  });
+
   test("an abort before the request makes none", async () => {
     await using standIn = await startStandIn(wire, scriptFor({ text: "ok" }));
     const reason = new Error("cancelled");
@@ -126,3 +177,25 @@ export function streamContract({ wire, model }: WireTraits): void {
     expect(standIn.requests).toHaveLength(1);
   });
 }
+
+/** The events of an attempt that ends without its turn, and why it did. */
+async function attempt(
+  provider: ModelProvider,
+  request: ModelRequest,
+  signal: AbortSignal = new AbortController().signal,
+  onText: () => void = () => {},
+): Promise<{ events: ModelEvent[]; error: unknown }> {
+  const events: ModelEvent[] = [];
+  try {
+    for await (const event of provider.stream(request, { signal })) {
+      events.push(event);
+      if (event.type === "textDelta") onText();
+    }
+  } catch (error) {
+    return { events, error };
+  }
+  throw new Error("the attempt gave a turn");
+}
+
+const shownBytes = (events: readonly ModelEvent[]): number =>
+  events.reduce((sum, event) => sum + (event.type === "textDelta" ? Buffer.byteLength(event.text) : 0), 0);

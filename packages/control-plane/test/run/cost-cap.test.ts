@@ -76,6 +76,20 @@ test("an attempt that does not count is spent, and is not repeated beyond the ca
   expect(system.requests).toHaveLength(1);
 });
 
+test("an attempt that was cut is spent, and is not repeated beyond the cap", async () => {
+  const cut: ScriptedTurn = {
+    text: "Half",
+    cut: { counted: { input: 1_000, cachedInput: 0, output: 100 }, uncountedBytes: 0 },
+    fail: new ModelError("truncated", "cut off"),
+  };
+  await using system = await capped(2_000, [cut, DONE]);
+
+  const answer = await system.ask();
+
+  expect(answer).toMatchObject({ code: "budget_exceeded", usage: { inputTokens: 1_000, costUsd: 0.0012 } });
+  expect(system.requests).toHaveLength(1);
+});
+
 test.each<[string, ScriptedTurn]>([
   ["its next turn", { calls: [["open", {}]] }],
   ["the second attempt at a turn", { text: "" }],

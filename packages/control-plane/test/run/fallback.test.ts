@@ -196,6 +196,18 @@ describe("of what a run costs", () => {
     expect(await desk.store.accounts.balance("org_1")).toBe(1_000_000 - 165);
   });
 
+  test("what a model wrote before it failed has its own price", async () => {
+    const cut = { counted: { input: 100, cachedInput: 0, output: 10 }, uncountedBytes: 0 };
+    const half = { text: "Half", cut, ...fail("malformed") };
+    const rates = { anthropic: 1, openai: 10 };
+    const models = severalModels({ anthropic: [{ ...half, ...fail("quota") }], openai: [half] }, rates);
+    await using desk = await startDesk(models, { tier: "starter" });
+    await desk.store.accounts.grant("org_1", 1_000_000);
+
+    expect(await desk.query("Pay")).toMatchObject({ usage: { inputTokens: 200, outputTokens: 20, costUsd: 0.00121 } });
+    expect(await desk.store.accounts.balance("org_1")).toBe(1_000_000 - 1_210);
+  });
+
   test("as much is held as the model could cost that is asked", async () => {
     const dear = models();
     await using desk = await startDesk(dear, { tier: "starter" });

@@ -48,9 +48,10 @@ function provided(...attempts: Attempt[]) {
     onText: (text) => reports.push(`shows ${text}`),
     onThought: (text) => reports.push(`thinks ${text}`),
     onReset: () => reports.push("reset"),
-    onDiscard: async ({ usage: { input } }) => void reports.push(`discards ${input}`),
+    onDiscard: ({ input }) => void reports.push(`discards ${input}`),
+    onCut: ({ uncountedBytes }) => void reports.push(`is cut after ${uncountedBytes}`),
     onAttempt: (outcome) => reports.push(outcome),
-    onRetry: (code) => reports.push(`retries after ${code}`),
+    onRetry: async (code) => void reports.push(`retries after ${code}`),
   };
   const take = (change: Partial<TurnDeps> = {}) =>
     takeTurn(model, request, { ...deps, ...change }, new AbortController().signal);
@@ -86,6 +87,23 @@ describe("a silent provider", () => {
 
     expect(await taken).toMatchObject({ text: "Done." });
     expect(reports).toEqual(["truncated", "retries after truncated", expect.stringMatching(/^waits/), "succeeded"]);
+  });
+
+  test("is billed for what it had begun", async () => {
+    const { take, reports } = provided(
+      async function* (signal) {
+        await new Promise((resolve) => signal.addEventListener("abort", resolve));
+        yield { type: "cut", counted: { ...usage, input: 90 }, uncountedBytes: 9 };
+        throw signal.reason;
+      },
+      () => giving(end()),
+    );
+
+    const taken = take();
+    await vi.advanceTimersByTimeAsync(IDLE_MS);
+
+    expect(await taken).toMatchObject({ text: "Done." });
+    expect(reports.slice(0, 2)).toEqual(["is cut after 9", "truncated"]);
   });
 
   test("is not silent while bytes arrive that show nothing", async () => {

@@ -4,6 +4,7 @@ import type {
   ModelError,
   ModelRequest,
   ModelTurn,
+  PartialUsage,
   TokenUsage,
 } from "../../src/ports/model-provider.ts";
 
@@ -12,6 +13,10 @@ export interface ScriptedTurn extends Partial<Omit<ModelTurn, "calls">> {
   calls?: (readonly [name: string, args: unknown])[];
   /** Thrown once the text is shown. */
   fail?: ModelError;
+  /** Called once the text is shown; nothing follows until the abort. */
+  stall?: () => void;
+  /** What an attempt that fails or stalls used. */
+  cut?: PartialUsage;
   /** Waits for this before it answers. */
   until?: Promise<unknown>;
 }
@@ -32,6 +37,10 @@ export function scriptedModel(turns: Script) {
         if (turn.until) await Promise.race([turn.until, aborted(signal)]);
         signal.throwIfAborted();
         for (const word of (turn.text ?? "").match(/\S+\s*/g) ?? []) yield { type: "textDelta", text: word };
+        turn.stall?.();
+        if (turn.stall) await aborted(signal).catch(() => {});
+        if (turn.cut) yield { type: "cut", ...turn.cut };
+        signal.throwIfAborted();
         if (turn.fail) throw turn.fail;
         yield { type: "end", turn: turnOf(turn, index) };
       },
@@ -60,7 +69,10 @@ export function severalModels(scripts: Record<string, Script>, rates: Record<str
   return { catalog, asked, requests: (name: string) => models.get(name)!.requests };
 }
 
-function turnOf({ calls = [], fail: _fail, until: _until, ...rest }: ScriptedTurn, index: number): ModelTurn {
+function turnOf(
+  { calls = [], fail: _fail, stall: _stall, cut: _cut, until: _until, ...rest }: ScriptedTurn,
+  index: number,
+): ModelTurn {
   return {
     text: "",
     thoughts: [],
