@@ -6,7 +6,8 @@ import { startStandIn, WIRES, type Script } from "../support/providers/index.ts"
 import { deliveredOrder, pendingOrder } from "../support/retail.ts";
 import { startSystem } from "../support/system.ts";
 import { defineFunction, defineService, everyone } from "@patchbay/functions";
-import { isJsonObject } from "@patchbay/protocol";
+import { isJsonObject, type Usage } from "@patchbay/protocol";
+import { openStream, typed } from "../contract/open-stream.ts";
 
 /** Looks two orders up at once, tries a function that a customer has not, then cancels the caller's own order. */
 const script: Script = ({ step, results }) => {
@@ -200,6 +201,28 @@ test.each(WIRES)("a cost cap reached in mid-run ends the run on the wire %s", as
   expect(uncapped).toMatchObject({ success: true, response: "Done." });
   expect(standIn.requests.flatMap((request) => request.refusal ?? [])).toEqual([]);
   expect(standIn.requests).toHaveLength(3);
+});
+
+test.each(WIRES)("an answer that was read and then cancelled is charged on the wire %s", async (wire) => {
+  const text = "A long answer. ".repeat(1_000);
+  await using standIn = await startStandIn(wire, () => ({ text, stallAfterBytes: 20_000 }));
+  const service = createRetailDesk(createRetailStore(generateRetailData));
+  await using system = await startSystem({ service, providers: standIn.config, tier: "starter" });
+  await system.plane.admin.grant(system.orgId, "5");
+  const path = `/agents/${system.agentId}`;
+
+  const asked = { query: "Tell me", includeDeltas: true, llmConfig: { provider: providerOf(wire), maxTokens: 5_000 } };
+  const stream = openStream(await system.post(`${path}/query-stream`, asked));
+  await stream.until(typed("responseDelta"));
+  await system.post(`${path}/runs/${stream.runId}/cancel`, {});
+  await stream.until(typed("error"));
+
+  const { usage } = (await (await system.get(`${path}/runs/${stream.runId}`)).json()) as { usage: Usage };
+  expect(usage.inputTokens).toBeGreaterThan(0);
+  expect(usage.outputTokens).toBeGreaterThan(0);
+  const { balanceUsd } = await system.plane.admin.showCredits(system.orgId);
+  expect(usage.costUsd).toBeGreaterThan(0);
+  expect(5 - balanceUsd).toBeCloseTo(usage.costUsd, 6);
 });
 
 const providerOf = (wire: (typeof WIRES)[number]): string => (wire.startsWith("openai") ? "openai" : wire);
