@@ -140,7 +140,7 @@ const repeated = (count: number, schema: JsonValue): [JsonValue, JsonObject] => 
 ];
 const chain = (length: number): JsonObject =>
   Object.fromEntries(
-    times(length, (i) => [`a${i}`, i === length - 1 ? { items: true, contains: true } : { $ref: `#/$defs/a${i + 1}` }]),
+    times(length, (i) => [`a${i}`, i === length - 1 ? { contains: true } : { $ref: `#/$defs/a${i + 1}` }]),
   );
 
 test.each<[what: string, schema: [JsonValue, JsonObject?], value: JsonValue]>([
