@@ -13,6 +13,8 @@ import type { RunState } from "./state.ts";
 
 /** Invalid values of one run that the model may correct. */
 const REPAIRS = 2;
+/** Values of one turn that are checked. Each may take a second, in which the process does nothing else. */
+const VALUES_CHECKED = 3;
 /** Faults of the last value that the caller reads. */
 const FAULTS_SHOWN = 3;
 
@@ -57,12 +59,20 @@ export function judge(state: RunState, turn: ModelTurn, { lastChance }: { lastCh
     const goesOn = besides.length > 0 || (turn.stop === "pause" && !lastChance);
     return goesOn ? { kind: "other" } : judgeText(state, respond.name, turn.text);
   }
-  const read = given.map((call) => ({ call, ...readValue(respond.inputSchema, call.arguments.trim() || "{}") }));
-  const valid = read.find(({ faults }) => faults.length === 0);
-  if (valid) return { kind: "answer", value: valid.value, besides };
+  const read: { call: ModelCall; faults: Fault[] }[] = [];
+  for (const call of given.slice(0, VALUES_CHECKED)) {
+    const { value, faults } = readValue(respond.inputSchema, call.arguments.trim() || "{}");
+    if (faults.length === 0) return { kind: "answer", value, besides };
+    read.push({ call, faults });
+  }
   const last = read.at(-1)!;
   if (repairsOf(state) >= REPAIRS)
     return { kind: "failed", failure: invalid(last.faults, last.call.arguments), besides };
+  const unread = {
+    path: "",
+    message: `is not checked: only the first ${VALUES_CHECKED} of one turn are.`,
+  };
+  for (const call of given.slice(VALUES_CHECKED)) read.push({ call, faults: [unread] });
   const results = read.map(({ call, faults }) => correction(call, faults));
   return { kind: "again", reply: { role: "results", results }, besides };
 }

@@ -95,6 +95,17 @@ test("calls next to a valid answer are recorded and not run, and the caller is w
   ]);
 });
 
+test("the first three values of a turn are checked, and each has its result", async () => {
+  const many = { calls: [{}, {}, {}, { total: 1 }].map((value) => ["respond", value] as const) };
+  await using system = await desk([many, responds({ total: 7 })]);
+
+  expect(await system.ask()).toMatchObject({ success: true, structured: { total: 7 } });
+  const lacks = { content: expect.stringContaining("- total is required") };
+  expect(system.model.requests[1]?.messages.at(-1)).toMatchObject({
+    results: [lacks, lacks, lacks, { content: expect.stringContaining("- the value is not checked") }],
+  });
+});
+
 test("the next query of the thread sees the answer as text and no open call", async () => {
   await using system = await desk((request) => {
     if (request.messages.at(-1)?.role === "results") return responds({ total: 3 });
