@@ -100,7 +100,7 @@ test("an answer schema that cannot be used is refused with the place of its faul
   expect((await admin.json("agents", "list")).items[0]?.["settings"]).toEqual({});
 });
 
-test("the environment's default model is no setting of an agent", async () => {
+test("the default model of the environment does not become a setting of an agent", async () => {
   await using admin = await administration({ env: { PATCHBAY_MODEL: "gpt-6-luna", PATCHBAY_PROVIDER: "openai" } });
   const { agentId = "" } = await admin.json("agents", "create", "Desk");
 

@@ -11,7 +11,7 @@ interface UpdateOptions extends AdminOptions {
   accessChanges?: AccessChanges;
 }
 
-const instructionsOption = () => option("--instructions <text>", "what the agent is told before every query");
+const instructionsOption = () => option("--instructions <text>", "instructions that the model gets with every query");
 
 /** `agents`. */
 export function addAgentCommands(program: Command): void {

@@ -38,7 +38,7 @@ const FINAL_RESPONSE = '{"type":"finalResponse",';
  * may have megabytes, and every other run of the process waits meanwhile.
  */
 export function answerIn(finalResponse: string): string {
-  if (!finalResponse.startsWith(FINAL_RESPONSE)) throw new Error("this event is no finalResponse");
+  if (!finalResponse.startsWith(FINAL_RESPONSE)) throw new Error("this event is not a finalResponse");
   return `{"success":true,"errorMessage":"",${finalResponse.slice(FINAL_RESPONSE.length)}`;
 }
 

@@ -110,7 +110,7 @@ export async function runToEnd(
   }
 }
 
-/** What the hooks of a service have not seen is shown to nobody. */
+/** A text is shown only after the hooks of every service have seen it. */
 function withoutDeltas(journal: Journal): Journal {
   return {
     ...journal,

@@ -24,7 +24,7 @@ export async function backup({ db }: Engine, file: string): Promise<void> {
 
 /**
  * Copies a backup, or an embedded database that no server uses, into a new file, which gives free space back from then on.
- * Throws `BackupFailed` for a file that is none.
+ * Throws `BackupFailed` for a file that is not a backup.
  */
 export async function copyBackup(file: string, copy: string): Promise<void> {
   const source = openBackup(file);

@@ -86,7 +86,9 @@ test("a text is the answer in words, and says what wrote it", async () => {
   });
 
   expect((value as JsonObject)["summary"]).toMatch(/pending[\s\S]*Patchbay's offline model/);
-  expect(warnings).toEqual(["The offline model filled the answer's members by their names. It is no language model."]);
+  expect(warnings).toEqual([
+    "The offline model filled the answer's members by their names. It is not a language model.",
+  ]);
 });
 
 test("what is not found is null, left out, or the plainest value that the schema takes", async () => {

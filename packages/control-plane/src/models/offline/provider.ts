@@ -50,7 +50,7 @@ function takeTurn(request: ModelRequest): ModelTurn {
   const calls = acting ? planned.map(asCall) : answering ? [valueCall(respond, situation)] : [];
   const warnings = [
     ...(request.temperature !== undefined ? ["The offline model takes no temperature."] : []),
-    ...(answering ? ["The offline model filled the answer's members by their names. It is no language model."] : []),
+    ...(answering ? ["The offline model filled the answer's members by their names. It is not a language model."] : []),
   ];
   const thought = writeThought(situation, acting ? planned : []);
   const said =

@@ -53,7 +53,7 @@ export class GroupingSqliteDriver implements Driver {
   readonly #database: EmbeddedDatabase;
   readonly #options: DriverOptions;
   readonly #turns = createTurns();
-  /** Borrowed connections, and who waits until all are released. */
+  /** Connections that are borrowed now; closing waits until all are released. */
   #borrowed = 0;
   #released: PromiseWithResolvers<void> | undefined;
   #group: Group | undefined;
@@ -173,7 +173,7 @@ export class GroupingSqliteDriver implements Driver {
     if (!this.#group) {
       await this.#patiently(() => this.#run("begin immediate"));
       const group = { visits: 0, beganAt: performance.now(), chars: 0, ended: Promise.withResolvers<void>() };
-      // Perhaps every member takes itself back, and nobody waits for the group.
+      // Where every member takes itself back, the rejection has no handler.
       group.ended.promise.catch(() => undefined);
       this.#group = group;
       this.#closeOnceQuiet(group, 1);
