@@ -13,8 +13,9 @@ import { defineConfig, type Plugin, type BuildOptions } from "rolldown";
  */
 const ENTRIES = {
   protocol: ["index", "console/index"],
+  client: ["index"],
   functions: ["index", "access/index", "testing/index"],
-  "control-plane": ["index", "sqlite-reader-thread"],
+  "control-plane": ["index", "admin", "store/dialect/sqlite-reader-thread"],
   cli: ["main", "runtime-process"],
 };
 
@@ -47,7 +48,7 @@ export function bundle(name: PackageName, dir: string, entries = entriesOf(name)
       dir,
       cleanDir: true,
       comments: { legal: true, annotation: false, jsdoc: false },
-      // Flat: what finds a file by its own address stands directly in src, and keeps finding it in dist.
+      // Flat: what finds a file by its own address is directly in src, and keeps finding it in dist.
       chunkFileNames: "[name]-[hash].js",
     },
   };

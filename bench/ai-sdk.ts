@@ -1,22 +1,22 @@
 import { fileURLToPath } from "node:url";
-import { installRival } from "./build.ts";
-import { freePort } from "./free-port.ts";
+import { installCompared } from "./build.ts";
+import { freePort, launch } from "./process.ts";
 import { uiHistory } from "./history.ts";
 import { MODELS, QUERY, TOKENS } from "./models.ts";
-import { launch } from "./process.ts";
+
 import type { Asking, Question, Target } from "./system.ts";
 
 const FOLDER = fileURLToPath(new URL("ai-sdk", import.meta.url));
 
-/** (C) Vercel's AI SDK behind Hono: the function in the same process, nothing stored, no keys, roles or credits. */
+/** (C) Vercel's AI SDK behind Hono: the function runs in the same process; no storage, keys, roles or credits. */
 export function aiSdk(): Target {
-  installRival(FOLDER);
+  installCompared(FOLDER);
   return {
     letter: "C",
     name: "AI SDK",
     async start({ provider }) {
       const port = await freePort();
-      // Its documentation runs it so in production; without this it also works for its developer tools.
+      // As its documentation recommends for production; otherwise it also records for its developer tools.
       const env = { NODE_ENV: "production" };
       const startedAt = performance.now();
       const server = launch(`${FOLDER}/server.js`, [String(port), provider], { env, cwd: FOLDER });
@@ -43,7 +43,7 @@ function ask({ model, form, history = 0 }: Question): Asking {
       { text: '"type":"tool-output-available"', times: 1 },
       { text: '"type":"finish"', times: 1 },
     ],
-    // Its own "start" says only that the request came; what counts is what the model does.
+    // Its "start" event is sent before the model answers, so the first call counts.
     moments: { event: '"type":"tool-input-start"', token: '"type":"text-delta"' },
   };
 }

@@ -24,27 +24,25 @@ interface PackageJson {
   optionalDependencies?: Record<string, string>;
 }
 
-/** The packages as they are after an installation from a registry: the built files, and package.json as it is published. */
-export interface Installation {
-  /** The `patchbay` command. */
-  command: string;
-  /** Builds a module that names parts of the control plane that its index does not export. */
-  addParts(source: string): Promise<string>;
-  /** Copies a module of the owner's to where it can import `@patchbay/functions` and zod. */
-  addService(source: string): string;
-}
+export type Installation = Awaited<ReturnType<typeof install>>;
 
-/** Builds the packages into `folder`, beside links to what they depend on. */
-export async function install(folder: string): Promise<Installation> {
+/**
+ * Builds the packages into `folder` as a registry would install them: the built files, the published package.json, and links to
+ * their dependencies.
+ */
+export async function install(folder: string) {
   for (const name of PACKAGES) await installPackage(folder, name);
   return {
+    /** The `patchbay` command. */
     command: join(folder, "cli/dist/main.js"),
-    async addParts(source) {
+    /** Builds a module that imports parts of the control plane that its index does not export. */
+    async addParts(source: string): Promise<string> {
       const to = join(folder, "control-plane/parts");
       await build(bundle("control-plane", to, { parts: source }));
       return join(to, "parts.js");
     },
-    addService(source) {
+    /** Copies a service module to a folder from which it can import `@patchbay/functions` and zod. */
+    addService(source: string): string {
       const target = join(folder, "service");
       mkdirSync(target, { recursive: true });
       link(join(folder, "functions"), join(target, "node_modules/@patchbay/functions"));
@@ -85,7 +83,7 @@ function link(from: string, to: string): void {
 const readPackage = (folder: string): PackageJson =>
   JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as PackageJson;
 
-/** How many packages come with one when it is installed without development dependencies, itself not counted. */
+/** Number of packages that an installation without development dependencies adds to the package itself. */
 export function countInstalled(name: string): number {
   const seen = new Set<string>();
   const waiting = [join(ROOT, "packages", name)];
@@ -93,7 +91,7 @@ export function countInstalled(name: string): number {
     const { dependencies = {}, optionalDependencies = {} } = readPackage(folder);
     for (const dependency of Object.keys({ ...dependencies, ...optionalDependencies })) {
       const place = locate(folder, dependency);
-      // What is optional is not there on every machine.
+      // Optional dependencies are not installed on every machine.
       if (place === undefined && dependency in optionalDependencies) continue;
       if (place === undefined)
         throw new Error(`${dependency}, a dependency of ${folder}, is not installed. Run pnpm install.`);
@@ -106,7 +104,7 @@ export function countInstalled(name: string): number {
   return seen.size;
 }
 
-/** The folder that Node would find a dependency in, looking upwards. */
+/** The folder in which Node finds a dependency, searching upwards. */
 function locate(folder: string, dependency: string): string | undefined {
   for (let at = folder; ; at = dirname(at)) {
     const candidate = join(at, "node_modules", dependency);
@@ -115,8 +113,8 @@ function locate(folder: string, dependency: string): string | undefined {
   }
 }
 
-/** Installs the rival's packages where they are not there yet. They are no part of the workspace. */
-export function installRival(folder: string): void {
+/** Installs the packages of the compared system if they are missing. They do not belong to the workspace. */
+export function installCompared(folder: string): void {
   const wanted = Object.keys(readPackage(folder).dependencies ?? {});
   if (wanted.every((name) => existsSync(join(folder, "node_modules", name, "package.json")))) return;
   const npm = ["ci", "--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error"];

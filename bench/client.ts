@@ -6,12 +6,7 @@ export interface Answer {
   body: string;
 }
 
-/** One keep-alive connection that sends one request at a time and costs next to nothing. */
-export interface Client {
-  /** `onText` is called with the whole body so far, each time that more of it came. */
-  send(request: Buffer, onText?: (body: string) => void): Promise<Answer>;
-  close(): void;
-}
+export type Client = ReturnType<typeof clientOn>;
 
 export function requestBytes({ path, headers, body }: LoadRequest, port: number): Buffer {
   const named = Object.entries({ "content-type": "application/json", ...headers }).map(
@@ -26,6 +21,7 @@ export function requestBytes({ path, headers, body }: LoadRequest, port: number)
   return Buffer.from(`${head.join("\r\n")}\r\n\r\n${body}`);
 }
 
+/** One keep-alive connection that sends one request at a time, with as little CPU time as possible. */
 export async function openClient(port: number): Promise<Client> {
   const socket = connect({ port, host: "127.0.0.1", noDelay: true });
   await new Promise<void>((resolve, reject) => {
@@ -40,7 +36,7 @@ interface Pending {
   onText: ((body: string) => void) | undefined;
 }
 
-function clientOn(socket: Socket): Client {
+function clientOn(socket: Socket) {
   let pending: Pending | undefined;
   let reader = createReader();
 
@@ -50,7 +46,7 @@ function clientOn(socket: Socket): Client {
   }
   socket.setEncoding("latin1");
   socket.on("error", fail);
-  socket.on("close", () => fail(new Error(`the connection was closed in the middle of an answer: ${reader.seen()}`)));
+  socket.on("close", () => fail(new Error(`the connection closed during an answer: ${reader.seen()}`)));
   socket.on("data", (text: string) => {
     const before = reader.bodyLength();
     const answer = reader.push(text);
@@ -62,7 +58,8 @@ function clientOn(socket: Socket): Client {
     resolve(answer);
   });
   return {
-    send(request, onText) {
+    /** `onText` receives the whole body so far, whenever more of it arrives. */
+    send(request: Buffer, onText?: (body: string) => void): Promise<Answer> {
       pending = { answer: Promise.withResolvers<Answer>(), onText };
       socket.write(request);
       return pending.answer.promise;
@@ -76,7 +73,7 @@ function createReader() {
   let raw = "";
   let body = "";
   let status = 0;
-  /** Bytes of the body that are still to come; of the current chunk where there are chunks. */
+  /** Bytes of the body not yet read, by Content-Length; -1 before the head. */
   let left = -1;
   let chunked = false;
 

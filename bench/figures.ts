@@ -1,6 +1,6 @@
 import { median } from "./jobs.ts";
 
-/** What one round measured of one system. Names end in their unit; a figure that was not measured is absent. */
+/** Measurements of one system in one round. Names end in their unit; a figure that was not measured is absent. */
 export type Figures = Partial<Record<FigureName, number>>;
 
 export type FigureName =
@@ -15,7 +15,7 @@ export type FigureName =
   | `history${10 | 100 | 1000}CpuMs`
   | `call${"200B" | "10KB" | "200KB"}${"P50Ms" | "PerSecond" | "CpuUs"}`;
 
-/** The median of each figure over the rounds. */
+/** The median of each figure across the rounds. */
 export function medians(rounds: readonly Figures[]): Figures {
   const names = new Set(rounds.flatMap((round) => Object.keys(round) as FigureName[]));
   const figures: Figures = {};

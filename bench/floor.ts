@@ -1,12 +1,14 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { freePort } from "./free-port.ts";
+import { freePort, launch } from "./process.ts";
 import { chatHistory } from "./history.ts";
 import { MODELS, QUERY, TOKENS } from "./models.ts";
-import { launch } from "./process.ts";
 import type { Asking, Question, Target } from "./system.ts";
+import { stripTypeScriptTypes } from "node:module";
+import { fileURLToPath } from "node:url";
+import { ROOT } from "./build.ts";
 
-/** (B) The same shape as Patchbay with the least possible work: what no design can go below. */
+/** (B) The same structure as Patchbay with the least possible work: the lower limit for any design. */
 export function floor(script: (name: string) => string, folder: string): Target {
   return {
     letter: "B",
@@ -45,3 +47,21 @@ function ask({ model, form, history = 0 }: Question): Asking {
     moments: { event: '"type":"call"', token: '"type":"text"' },
   };
 }
+
+const HERE = fileURLToPath(new URL(".", import.meta.url));
+
+/** Writes the floor as JavaScript: stripping types at its start would cost time and memory that Patchbay's build does not need. */
+export function stripFloor(folder: string): (script: string) => string {
+  const target = join(folder, "floor");
+  mkdirSync(join(target, "floor"), { recursive: true });
+  symlinkSync(join(ROOT, "node_modules"), join(target, "node_modules"));
+  writeFileSync(join(target, "package.json"), '{ "type": "module" }');
+  const sources = readdirSync(join(HERE, "floor")).map((name) => join("floor", name));
+  for (const name of ["models.ts", ...sources]) {
+    const code = stripTypeScriptTypes(readFileSync(join(HERE, name), "utf8"));
+    writeFileSync(join(target, asJs(name)), code.replaceAll(/(from "\.[^"]*)\.ts"/g, '$1.js"'));
+  }
+  return (script) => join(target, "floor", script);
+}
+
+const asJs = (name: string): string => name.replace(/\.ts$/, ".js");

@@ -11,7 +11,7 @@ export function canDelayFsync(): boolean {
   return spawnSync("strace", ["-V"]).status === 0;
 }
 
-/** Queries a second where each fsync of the server takes 10 ms longer, as it does on a real disk: one at a time, and 64. */
+/** Queries a second when each fsync of the server takes 10 ms longer, as on a real disk: one at a time, and 64. */
 export async function delayedFsync(target: Target, provider: string, generator: Generator) {
   const under = [...TRACER, "-e", `inject=fsync,fdatasync:delay_enter=${DELAY_US}`];
   await using system = await target.start({ provider, under });
@@ -22,5 +22,5 @@ export async function delayedFsync(target: Target, provider: string, generator: 
     return done / seconds;
   };
   await perSecond(64, MEASURE_MS / 2);
-  return { alone: await perSecond(1, MEASURE_MS), together: await perSecond(64, MEASURE_MS) };
+  return { single: await perSecond(1, MEASURE_MS), together: await perSecond(64, MEASURE_MS) };
 }

@@ -2,16 +2,14 @@ import { fileURLToPath } from "node:url";
 import type { Job, Load } from "./jobs.ts";
 import { start } from "./process.ts";
 
-/** The process that makes the load. */
-export interface Generator extends AsyncDisposable {
-  /** Throws when any answer was wrong: a round with errors measures nothing. */
-  run(job: Job): Promise<Load>;
-}
+export type Generator = Awaited<ReturnType<typeof startGenerator>>;
 
-export async function startGenerator(): Promise<Generator> {
+/** Starts the process that generates the load. */
+export async function startGenerator() {
   const started = await start(fileURLToPath(new URL("load.ts", import.meta.url)), [], { ipc: true });
   return {
-    async run(job) {
+    /** Throws on any wrong answer: a round with errors is not a measurement. */
+    async run(job: Job): Promise<Load> {
       const { promise, resolve, reject } = Promise.withResolvers<Load>();
       started.child.once("message", (answer: { load: Load } | { error: string }) => {
         if ("error" in answer) reject(new Error(answer.error));

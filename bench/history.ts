@@ -2,7 +2,7 @@ import { ARGUMENTS, FUNCTION, orderOf, QUERY } from "./models.ts";
 
 const ANSWER = Array.from({ length: 20 }, (_, i) => `token${i} `).join("");
 
-/** A conversation of so many messages on the Chat wire: the one that Patchbay's threads hold after as many. */
+/** A conversation of `messages` messages on the Chat wire, as in a Patchbay thread of that length. */
 export function chatHistory(messages: number): object[] {
   const turns = Array.from({ length: Math.round(messages / 4) }, (_, i) => {
     const id = `call_${i}`;
@@ -17,7 +17,7 @@ export function chatHistory(messages: number): object[] {
   return turns.flat();
 }
 
-/** The same conversation as the AI SDK's clients send it: question and answer, the call being a part of the answer. */
+/** The same conversation as clients of the AI SDK send it: the call is a part of the answer. */
 export function uiHistory(messages: number): object[] {
   const turns = Array.from({ length: Math.round(messages / 4) }, (_, i) => [
     { id: `u${i}`, role: "user", parts: [{ type: "text", text: QUERY }] },

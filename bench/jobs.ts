@@ -1,14 +1,14 @@
-/** What the load generator is told to do, and what it answers. Crosses a process boundary as JSON. */
+/** A job of the load generator, sent to its process as JSON. */
 export interface Job {
   port: number;
   requests: readonly LoadRequest[];
-  /** Requests under way at a time. */
+  /** Requests at the same time. */
   concurrency: number;
-  /** Ends after so many requests, each of the list in turn, or after this time; what is under way by then is finished and counted. */
+  /** Ends after `count` requests, taken from the list in turn, or after `ms`; requests in progress are finished and counted. */
   until: { count?: number; ms?: number };
-  /** Must stand in each answer so many times, else it counts as an error. */
+  /** Texts that each answer must contain exactly `times` times; otherwise it counts as an error. */
   expect: readonly Expectation[];
-  /** The first moment at which one of these stands in the answer is measured: what the model does first, and its first word. */
+  /** Texts whose first appearance in an answer is timed: the first event of the model, and its first token. */
   moments?: Partial<Record<Moment, string>>;
 }
 
@@ -28,7 +28,7 @@ export type Moment = "event" | "token";
 export interface Load {
   done: number;
   errors: number;
-  /** The first wrong answer, for whoever has to find out. */
+  /** The first wrong answer, for the report. */
   firstError?: string;
   seconds: number;
   p50Ms: number;
@@ -37,14 +37,14 @@ export interface Load {
   momentMs: Partial<Record<Moment, number>>;
 }
 
-/** Sorts `values`. The value below which a share `q` of all lies. */
+/** The value at quantile `q`. Sorts `values` in place. */
 export function quantile(values: number[], q: number): number {
   if (values.length === 0) return Number.NaN;
   values.sort((a, b) => a - b);
   return values[Math.min(values.length - 1, Math.floor(values.length * q))]!;
 }
 
-/** Leaves the given values in their order. */
+/** Does not change the order of `values`. */
 export const median = (values: readonly number[]): number => {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length / 2;

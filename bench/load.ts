@@ -1,7 +1,7 @@
 import { openClient, requestBytes, type Answer, type Client } from "./client.ts";
 import { quantile, type Job, type Load, type Moment } from "./jobs.ts";
 
-/** The load generator: a process of its own that does one job at a time and answers with what it measured. */
+/** The load generator: a separate process that runs one job at a time and answers with its measurements. */
 async function run(job: Job): Promise<Load> {
   const { concurrency, port } = job;
   const { count = Infinity, ms = Infinity } = job.until;
@@ -42,8 +42,8 @@ async function run(job: Job): Promise<Load> {
   };
 }
 
-/** Tells of each moment once. Undefined where none is looked for, so that nothing is searched. */
-function watcher(moments: Job["moments"], tell: (moment: Moment) => void): ((body: string) => void) | undefined {
+/** Reports each moment once. Undefined without moments, so that bodies are not searched. */
+function watcher(moments: Job["moments"], onMoment: (moment: Moment) => void): ((body: string) => void) | undefined {
   const open = Object.entries(moments ?? {}) as [Moment, string][];
   if (open.length === 0) return undefined;
   return (body) => {
@@ -51,7 +51,7 @@ function watcher(moments: Job["moments"], tell: (moment: Moment) => void): ((bod
       const [moment, text] = open[i]!;
       if (!body.includes(text)) continue;
       open.splice(i, 1);
-      tell(moment);
+      onMoment(moment);
     }
   };
 }
@@ -60,7 +60,7 @@ function faultOf({ status, body }: Answer, { expect }: Job): string | undefined 
   if (status !== 200) return `status ${status}: ${body.slice(0, 500)}`;
   for (const { text, times } of expect) {
     const found = body.split(text).length - 1;
-    if (found !== times) return `${JSON.stringify(text)} stands ${found} times, not ${times}, in: ${body.slice(-800)}`;
+    if (found !== times) return `${JSON.stringify(text)} appears ${found} times, not ${times}, in: ${body.slice(-800)}`;
   }
   return undefined;
 }

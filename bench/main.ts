@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { aiSdk } from "./ai-sdk.ts";
 import { countInstalled, install, ROOT } from "./build.ts";
 import { medians, type Figures } from "./figures.ts";
-import { floor } from "./floor.ts";
+import { floor, stripFloor } from "./floor.ts";
 import { canDelayFsync, delayedFsync } from "./fsync.ts";
 import { startGenerator, type Generator } from "./generator.ts";
 import { readOptions, type Options } from "./options.ts";
@@ -14,21 +14,21 @@ import { requireLinux, start } from "./process.ts";
 import { guard, readBaseline } from "./report/guard.ts";
 import type { Measured } from "./report/musts.ts";
 import { jsonReport, textReport } from "./report/report.ts";
-import { writePage } from "./report/page.ts";
-import { pageReport } from "./report/page-report.ts";
+import { pageReport, writePage } from "./report/page.ts";
+
 import { roundTrips } from "./round-trip.ts";
-import { FULL, QUICK, round } from "./round.ts";
-import { stripFloor } from "./strip-floor.ts";
+import { round } from "./round.ts";
+
 import type { Target } from "./system.ts";
 
 const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 const note = (text: string): boolean => process.stderr.write(`${text}\n`);
 
-/** No further round is begun that would probably end later. */
+/** No round starts that would probably end later. */
 const BUDGET_MS = 9 * 60_000;
 const QUICK_BUDGET_MS = 45_000;
 
-/** What the systems are measured with. */
+/** Everything that the rounds need. */
 interface Bench {
   options: Options;
   targets: readonly Target[];
@@ -43,19 +43,19 @@ async function measure(bench: Bench): Promise<Measured> {
   const packages = countInstalled("control-plane");
   if (options.fsync) return { systems: {}, packages, fsync: await delayedFsync(targets[0]!, provider, generator) };
 
-  // In turn, so that what else the machine does falls on all of them.
+  // In turn, so that other load of the machine affects all systems alike.
   const began = performance.now();
   for (let i = 1; i <= options.rounds; i++) {
     const spentMs = performance.now() - began;
     if (i > 1 && spentMs + spentMs / (i - 1) > (options.quick ? QUICK_BUDGET_MS : BUDGET_MS)) {
-      note(`the machine is slow: ${i - 1} of ${options.rounds} rounds fit into the time`);
+      note(`the machine is slow: only ${i - 1} of ${options.rounds} rounds fit into the time limit`);
       break;
     }
     for (const target of targets) {
       note(`round ${i} of ${options.rounds}: ${target.letter}, ${target.name}`);
       const { quick, profile } = options;
       const started = { provider, ...(profile !== undefined && { profile }) };
-      const figures = await round(target, started, generator, quick ? QUICK : FULL);
+      const figures = await round(target, started, generator, quick);
       if (!quick && target.letter !== "C") Object.assign(figures, await trips[target.letter]());
       rounds[target.letter].push(figures);
     }
@@ -68,7 +68,7 @@ async function fsyncOf({ options, targets, provider, generator }: Bench): Promis
   const ours = targets.find(({ letter }) => letter === "A");
   if (options.quick || !ours) return {};
   if (!canDelayFsync()) {
-    note("strace is not installed: the part with a slow fsync is left out");
+    note("strace is not installed: skipping the measurement with a slow fsync");
     return {};
   }
   note("queries with an fsync that takes 10 ms");

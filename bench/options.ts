@@ -12,18 +12,18 @@ export interface Options {
   only: readonly string[];
 }
 
-const HELP = `pnpm bench [options]: Patchbay (A) beside its floor (B) and the AI SDK (C), in one run
+const HELP = `pnpm bench [options]: Patchbay (A), its floor (B) and the AI SDK (C), in one run
 
-  --quick         CPU time of a query against the floor's, under a minute; exit 1 when it is grossly above what was recorded
+  --quick         CPU time of a query relative to the floor, under a minute; exit 1 when far above the recorded ratio
   --json          one JSON object on standard output
-  --only LETTERS  some of the systems: --only A, --only AB
+  --only LETTERS  only these systems: --only A, --only AB
   --rounds N      rounds of each system (default 5, quick 2)
   --fsync         only queries a second with an fsync that takes 10 ms (needs strace)
-  --profile DIR   a CPU profile of A's server for each round, written when it is stopped
-  --write         put the table into docs/performance.md
+  --profile DIR   a CPU profile of A's server for each round, written when it stops
+  --write         write the table to docs/performance.md
 `;
 
-/** Prints the help and ends the process where that is asked for. Throws for options that are none. */
+/** Prints the help and exits on --help. Throws for unknown options. */
 export function readOptions(args: string[]): Options {
   const { values } = parseArgs({
     args: args.filter((one) => one !== "--"),
@@ -38,22 +38,15 @@ export function readOptions(args: string[]): Options {
       only: { type: "string" },
     },
   });
-  if (values.help) {
+  const { help, profile, ...flags } = values;
+  if (help) {
     process.stdout.write(HELP);
     process.exit(0);
   }
-  const { quick, json, write, fsync } = values;
-  const rounds = Number(values.rounds ?? (quick ? 2 : 5));
-  if (!Number.isInteger(rounds) || rounds < 1) throw new Error("--rounds takes a whole number from 1 on");
-  const only = (values.only ?? (quick ? "AB" : "ABC")).toUpperCase();
-  if (!/^[ABC]+$/.test(only)) throw new Error("--only takes letters out of A, B and C");
-  return {
-    quick,
-    json,
-    write,
-    fsync,
-    rounds,
-    only: only.split(""),
-    ...(values.profile !== undefined && { profile: resolve(values.profile) }),
-  };
+  const rounds = Number(values.rounds ?? (flags.quick ? 2 : 5));
+  if (!Number.isInteger(rounds) || rounds < 1)
+    throw new Error(`--rounds must be a whole number of at least 1, got ${values.rounds}.`);
+  const only = (values.only ?? (flags.quick ? "AB" : "ABC")).toUpperCase();
+  if (!/^[ABC]+$/.test(only)) throw new Error(`--only must be letters of A, B and C, got ${only}.`);
+  return { ...flags, rounds, only: only.split(""), ...(profile !== undefined && { profile: resolve(profile) }) };
 }

@@ -3,9 +3,9 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { Installation } from "./build.ts";
-import { freePort } from "./free-port.ts";
+import { freePort, launch, measuredPid } from "./process.ts";
 import { MODELS, QUERY, TOKENS } from "./models.ts";
-import { launch, measuredPid } from "./process.ts";
+
 import type { Asking, Question, System, Target } from "./system.ts";
 
 const ROLE = "support";
@@ -13,14 +13,14 @@ const TIERS = { bench: { queriesPerMinute: 10_000_000, charged: true } };
 const PRICES = {
   models: Object.fromEntries(Object.values(MODELS).map((model) => [model, { input: 0.4, output: 1.6 }])),
 };
-/** A query that calls one function adds its text, the call, the result and the answer. */
+/** A query with one call adds its text, the call, the result and the answer. */
 const MESSAGES_OF_QUERY = 4;
 
 const execute = promisify(execFile);
 
 /**
- * (A) Patchbay as an owner deploys it: the built `patchbay serve` on its embedded database, an organisation that pays by credits
- * and has a limit of queries, a key, a role, and the function in another process, `patchbay connect`.
+ * (A) Patchbay as an owner deploys it: the built `patchbay serve` on its embedded database, an organisation with credits and a
+ * rate limit, a key, a role, and the function in another process, `patchbay connect`.
  */
 export async function patchbay(installation: Installation, service: string, folder: string): Promise<Target> {
   const template = join(folder, "patchbay-data");
@@ -60,7 +60,7 @@ export async function patchbay(installation: Installation, service: string, fold
         cwd: data,
         ...(under && { under }),
       });
-      // Started at once, as a supervisor does; it keeps dialling until the server is there.
+      // Started without waiting, as a supervisor does; it retries until the server listens.
       const connectArgs = ["connect", service, "--url", `http://127.0.0.1:${port}`, "--agent", agentId, "--json"];
       const functions = launch(installation.command, connectArgs, { env: { PATCHBAY_KEY: runtimeKey }, cwd: data });
       return {
@@ -88,7 +88,7 @@ interface Access {
 }
 
 async function ask(access: Access, { model, form, history = 0, conversations = 1 }: Question): Promise<Asking> {
-  const threads = history === 0 ? [undefined] : await talk(access, conversations, history);
+  const threads = history === 0 ? [undefined] : await createThreads(access, conversations, history);
   const requests = threads.map((threadId) =>
     request(access, { model, form, ...(threadId !== undefined && { threadId }) }),
   );
@@ -120,8 +120,8 @@ function request(
   };
 }
 
-/** Threads with so many messages each, made by queries as users make them. */
-async function talk(access: Access, threads: number, messages: number): Promise<string[]> {
+/** Creates threads of `messages` messages each, by sending queries as users do. */
+async function createThreads(access: Access, threads: number, messages: number): Promise<string[]> {
   const one = async (): Promise<string> => {
     let threadId: string | undefined;
     for (let i = 0; i < Math.round(messages / MESSAGES_OF_QUERY); i++) {
@@ -136,7 +136,7 @@ async function talk(access: Access, threads: number, messages: number): Promise<
         body,
       });
       ({ threadId } = (await response.json()) as { threadId?: string });
-      if (threadId === undefined) throw new Error(`a thread could not be made: status ${response.status}`);
+      if (threadId === undefined) throw new Error(`a thread could not be created: status ${response.status}`);
     }
     return threadId ?? "";
   };

@@ -1,24 +1,17 @@
-import { spawn, type ChildProcess } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 
-/** A process of a measured system. Whoever started it stops it. */
-export interface Started extends AsyncDisposable {
-  readonly child: ChildProcess;
-  readonly pid: number;
-  /** What its ready line says. */
-  readonly ready: Record<string, string>;
-}
-
-export interface StartOptions {
+interface StartOptions {
   env?: Record<string, string>;
   cwd?: string;
-  /** A command put before Node's: a tracer. */
+  /** A command that runs Node: a tracer. */
   under?: readonly string[];
   /** Opens a channel to the child, which ends when this process does. */
   ipc?: true;
 }
 
-// A benchmark that is interrupted leaves nothing running.
+// An interrupted benchmark must not leave processes running.
 const living = new Set<ChildProcess>();
 process.once("exit", () => living.forEach((child) => child.kill("SIGTERM")));
 for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => process.exit(130));
@@ -26,13 +19,13 @@ for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => proc
 const READY_MS = 30_000;
 const STOP_MS = 5_000;
 
-/** Starts a script with this Node and waits for its ready line: a line of JSON on standard output with `ready` in it. */
-export async function start(script: string, args: readonly string[], options: StartOptions = {}): Promise<Started> {
+/** Starts a script with this Node, which the caller stops, and waits for a line of JSON on standard output with `ready` in it. */
+export async function start(script: string, args: readonly string[], options: StartOptions = {}) {
   const launched = launch(script, args, options);
   return { ...launched, ready: await launched.whenReady };
 }
 
-/** As `start`, but does not wait. */
+/** As `start`, without waiting. */
 export function launch(script: string, args: readonly string[], { env, cwd, under = [], ipc }: StartOptions = {}) {
   const command = [...under, process.execPath, script, ...args];
   const child = spawn(command[0]!, command.slice(1), {
@@ -42,9 +35,9 @@ export function launch(script: string, args: readonly string[], { env, cwd, unde
   });
   living.add(child);
   child.once("exit", () => living.delete(child));
-  let said = "";
-  child.stderr?.setEncoding("utf8").on("data", (text: string) => (said = (said + text).slice(-4_000)));
-  const whenReady = readyLine(child, script, () => said);
+  let stderr = "";
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => (stderr = (stderr + text).slice(-4_000)));
+  const whenReady = readyLine(child, script, () => stderr);
   whenReady.catch(() => {});
   return {
     child,
@@ -54,7 +47,7 @@ export function launch(script: string, args: readonly string[], { env, cwd, unde
   };
 }
 
-/** Settings of the machine must not change what is measured. */
+/** Settings of the machine must not change the measurement. */
 function cleanEnvironment(): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(
     ([name]) => !/^(PATCHBAY_|OPENAI_|ANTHROPIC_|GEMINI_|NODE_)/.test(name),
@@ -62,7 +55,7 @@ function cleanEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(kept);
 }
 
-async function readyLine(child: ChildProcess, script: string, said: () => string): Promise<Record<string, string>> {
+async function readyLine(child: ChildProcess, script: string, stderr: () => string): Promise<Record<string, string>> {
   const { promise, resolve, reject } = Promise.withResolvers<Record<string, string>>();
   let text = "";
   child.stdout?.setEncoding("utf8").on("data", (more: string) => {
@@ -71,8 +64,8 @@ async function readyLine(child: ChildProcess, script: string, said: () => string
     if (line !== undefined) resolve(JSON.parse(line) as Record<string, string>);
   });
   child.once("error", reject);
-  child.once("exit", (code) => reject(new Error(`${script} exited with ${code} before it was ready: ${said()}`)));
-  const late = setTimeout(() => reject(new Error(`${script} was not ready in ${READY_MS} ms: ${said()}`)), READY_MS);
+  child.once("exit", (code) => reject(new Error(`${script} exited with ${code} before it was ready: ${stderr()}`)));
+  const late = setTimeout(() => reject(new Error(`${script} was not ready in ${READY_MS} ms: ${stderr()}`)), READY_MS);
   return promise.finally(() => clearTimeout(late));
 }
 
@@ -90,11 +83,11 @@ function signal(pid: number, name: NodeJS.Signals): void {
   try {
     if (pid > 0) process.kill(pid, name);
   } catch {
-    // It ended by itself meanwhile.
+    // It has already ended.
   }
 }
 
-/** Under a tracer Node is the child's child. */
+/** The process of Node: under a tracer, the child of the child. */
 export function measuredPid({ pid = 0 }: ChildProcess, under: readonly string[] | undefined): number {
   return (under && childrenOf(pid)[0]) ?? pid;
 }
@@ -109,7 +102,7 @@ function childrenOf(pid: number): number[] {
 
 const TICK_MS = 10;
 
-/** User and system time that processes have used, all their threads together, in ms. The kernel counts it in ticks of 10 ms. */
+/** User and system time of all threads of the processes, in ms. The kernel counts it in ticks of 10 ms. */
 export function cpuMs(pids: readonly number[]): number {
   const ticks = pids.map((pid) => {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
@@ -126,13 +119,22 @@ export function residentKb(pids: readonly number[]): number {
 
 const sum = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0);
 
-/** Fails where this is no machine the benchmark can measure on. */
+/** Throws on systems without /proc. */
 export function requireLinux(): void {
   try {
     readdirSync("/proc/self/task");
   } catch {
     throw new Error(
-      "The benchmark reads CPU time and memory from /proc, which only Linux has. Run it in a Linux container.",
+      "The benchmark reads CPU time and memory from /proc, which exists only on Linux. Run it in a Linux container.",
     );
   }
+}
+
+/** A free port of the loopback interface. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
 }

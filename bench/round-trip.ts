@@ -4,7 +4,7 @@ import { start } from "./process.ts";
 
 const script = (name: string): string => fileURLToPath(new URL(`round-trip/${name}.ts`, import.meta.url));
 
-/** One function call between two processes: over Patchbay's gateway alone, without storing, and over the floor's WebSocket. */
+/** One function call between two processes: over Patchbay's gateway only, without storage, and over the floor's WebSocket. */
 export function roundTrips(ours: { command: string; parts: string; service: string }, floorFunctions: string) {
   return {
     A: () => measure("patchbay", [ours.command, ours.service, ours.parts]),

@@ -6,16 +6,9 @@ import { TOKENS } from "./models.ts";
 import { cpuMs, residentKb } from "./process.ts";
 import type { Question, System, Target, TargetOptions } from "./system.ts";
 
-/** How much the parts of a round do: so many queries, so that a busy machine measures the same code, but not for ever. */
-export interface Plan {
-  warmUp: Job["until"];
-  measure: Job["until"];
-  /** Only the CPU time of a query at 16 at a time. */
-  quick: boolean;
-}
-
-export const FULL: Plan = { warmUp: { count: 1_500, ms: 6_000 }, measure: { count: 1_000, ms: 4_000 }, quick: false };
-export const QUICK: Plan = { warmUp: { count: 1_500, ms: 6_000 }, measure: { count: 1_000, ms: 4_000 }, quick: true };
+/** Sizes of parts of a round: a number of queries, so that a busy machine measures the same code, with a time limit. */
+const WARM_UP = { count: 1_500, ms: 6_000 };
+const MEASURE = { count: 1_000, ms: 4_000 };
 
 const STREAMS = 200;
 const SETTLE_MS = 1_000;
@@ -26,12 +19,12 @@ const HISTORIES = [
   { messages: 1000, conversations: 3, asked: 60 },
 ] as const;
 
-/** One system from its start to its end, on processes of its own. */
+/** Starts one system in new processes, measures it and stops it. `quick` measures only the CPU time of a query, 16 at a time. */
 export async function round(
   target: Target,
   options: TargetOptions,
   generator: Generator,
-  plan: Plan,
+  quick: boolean,
 ): Promise<Figures> {
   await using system = await target.start(options);
   const figures: Figures = { startMs: await firstAnswer(system) };
@@ -39,23 +32,23 @@ export async function round(
 
   await sleep(SETTLE_MS);
   figures.idleMb = residentKb(system.pids()) / 1024;
-  await load({ model: "short", form: "json" }, 16, plan.warmUp);
-  if (!plan.quick) {
+  await load({ model: "short", form: "json" }, 16, WARM_UP);
+  if (!quick) {
     Object.assign(figures, await fanOut(system, generator));
     await load({ model: "long", form: "stream" }, 16, { count: 300, ms: 3_000 });
     figures.streamCpuMs = (
-      await measured({ model: "long", form: "stream" }, 16, { ...plan.measure, count: 500 })
+      await measured({ model: "long", form: "stream" }, 16, { ...MEASURE, count: 500 })
     ).cpuPerQueryMs;
   }
-  for (const concurrency of plan.quick ? ([16] as const) : ([16, 1, 64] as const)) {
-    const load = await measured({ model: "short", form: "json" }, concurrency, plan.measure);
+  for (const concurrency of quick ? ([16] as const) : ([16, 1, 64] as const)) {
+    const load = await measured({ model: "short", form: "json" }, concurrency, MEASURE);
     const { cpuPerQueryMs, done, seconds, p50Ms, p99Ms } = load;
     figures[`at${concurrency}CpuMs`] = cpuPerQueryMs;
     figures[`at${concurrency}PerSecond`] = done / seconds;
     figures[`at${concurrency}P50Ms`] = p50Ms;
     figures[`at${concurrency}P99Ms`] = p99Ms;
   }
-  if (plan.quick) return figures;
+  if (quick) return figures;
   for (const { messages, conversations, asked } of HISTORIES) {
     const question = { model: "short", form: "json", history: messages, conversations } as const;
     figures[`history${messages}CpuMs`] = (await measured(question, 1, { count: asked })).cpuPerQueryMs;
@@ -80,7 +73,7 @@ function loading(system: System, generator: Generator) {
   };
 }
 
-/** Time from the start of the processes to the first right answer, asked for again and again. */
+/** Time from the start of the processes to the first right answer, by repeated queries. */
 export async function firstAnswer(system: System): Promise<number> {
   const { requests, expect } = await system.ask({ model: "short", form: "json" });
   const { path, headers, body } = requests[0]!;
@@ -99,7 +92,7 @@ export async function firstAnswer(system: System): Promise<number> {
   throw new Error(`no right answer within ${FIRST_ANSWER_MS} ms: ${seen}`);
 }
 
-/** 200 streams of 100 tokens, one every 20 ms, begun at once: memory they hold, CPU per token, time to the first event. */
+/** 200 streams of 100 tokens, one every 20 ms, started together: memory per stream, CPU per token, time to the first event. */
 async function fanOut(system: System, generator: Generator): Promise<Figures> {
   const { requests, expect, moments } = await system.ask({ model: "paced", form: "stream" });
   await sleep(SETTLE_MS);
@@ -111,7 +104,7 @@ async function fanOut(system: System, generator: Generator): Promise<Figures> {
   const job = { port: system.port, requests, expect, moments, concurrency: STREAMS, until: { count: STREAMS } };
   const { momentMs } = await generator.run(job);
   clearInterval(sampling);
-  // All streams are open in the middle of the time; the highest samples are of that part.
+  // All streams are open only in the middle of the time, when the samples are highest.
   const highest = [...samples].sort((a, b) => b - a).slice(0, Math.max(1, Math.floor(samples.length / 4)));
   return {
     tokenCpuUs: ((cpuMs(pids) - before) * 1000) / (STREAMS * TOKENS.paced),

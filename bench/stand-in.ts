@@ -3,9 +3,9 @@ import type { AddressInfo } from "node:net";
 import { ARGUMENTS, FUNCTION, MODELS, PACE_MS, TOKENS, type Model } from "./models.ts";
 
 /**
- * Stands in for a model provider: OpenAI's Chat wire without any delay, and with as little work as can be. Answers stand ready as
- * bytes, one HTTP chunk for each event as a provider sends them; a request is searched, never parsed. It asks for the function
- * first, and writes its tokens once the request ends with a result.
+ * A model provider for the benchmark: OpenAI's Chat wire without delay and with as little work as possible. Answers are prepared
+ * bytes, one HTTP chunk per event as providers send them; requests are searched, not parsed. It calls the function first, and
+ * writes its tokens when the request ends with a result.
  */
 const HEAD_END = Buffer.from("\r\n\r\n");
 const usage = { prompt_tokens: 200, completion_tokens: 20, total_tokens: 220 };

@@ -1,20 +1,20 @@
 import type { Expectation, LoadRequest, Moment } from "./jobs.ts";
 import type { Model } from "./models.ts";
 
-/** A measured system: how it is started, and how it is asked. */
+/** A measured system. */
 export interface Target {
   letter: "A" | "B" | "C";
   name: string;
-  /** Starts all of its processes at once and does not wait until they serve. */
+  /** Starts all its processes without waiting until they serve. */
   start(options: TargetOptions): Promise<System>;
 }
 
 export interface TargetOptions {
-  /** The provider stand-in's address. */
+  /** Address of the stand-in provider. */
   provider: string;
-  /** A command put around the server process: a tracer. */
+  /** A command that runs the server process: a tracer. */
   under?: readonly string[];
-  /** Where the server leaves a CPU profile when it is stopped. */
+  /** Folder for the CPU profile that the server writes when it stops. */
   profile?: string;
 }
 
@@ -22,9 +22,9 @@ export interface System extends AsyncDisposable {
   readonly port: number;
   /** When the first of its processes was started, on this process's clock. */
   readonly startedAt: number;
-  /** Server and functions. */
+  /** Processes of server and functions. */
   pids(): readonly number[];
-  /** Requests that ask for one function call and then the model's tokens. */
+  /** Requests that lead to one function call and then the model's tokens. */
   ask(question: Question): Promise<Asking>;
 }
 
@@ -34,11 +34,11 @@ export interface Question {
   form: "json" | "stream";
   /** Messages of the conversation before the question. Default none. */
   history?: number;
-  /** How many different conversations there are. Default 1. */
+  /** Number of different conversations. Default 1. */
   conversations?: number;
 }
 
-/** What the load generator must know of a target's requests and answers. */
+/** A target's requests and expected answers, for the load generator. */
 export interface Asking {
   requests: readonly LoadRequest[];
   expect: readonly Expectation[];

@@ -1,4 +1,4 @@
-// Writes what `publishConfig` says over each package.json named: `pnpm publish` does so, `pnpm deploy` does not.
+// Applies `publishConfig` to each given package.json: `pnpm publish` does this, `pnpm deploy` does not.
 import { readFileSync, writeFileSync } from "node:fs";
 
 for (const file of process.argv.slice(2)) {

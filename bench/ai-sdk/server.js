@@ -1,5 +1,5 @@
-// (C) The AI SDK behind Hono, written as its own documentation shows: generateText for one answer, streamText as a UI message
-// stream, the provider's .chat() for a compatible server, the tool in this process. It stores nothing and checks no key.
+// (C) The AI SDK behind Hono, written as in its documentation: generateText for one answer, streamText as a UI message
+// stream, the provider's .chat() for a compatible server, the tool in this process. It does not store runs or check keys.
 import { createOpenAI } from "@ai-sdk/openai";
 import { serve } from "@hono/node-server";
 import {

@@ -2,7 +2,7 @@ import type { Server } from "node:http";
 import { WebSocketServer, type WebSocket } from "ws";
 import { ResultFrame } from "./frames.ts";
 
-/** The floor's end of the function process's WebSocket. */
+/** The server's end of the WebSocket to the function process. */
 export function createHub(server: Server) {
   const waiting = new Map<number, (value: unknown) => void>();
   const connected = Promise.withResolvers<void>();

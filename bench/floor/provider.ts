@@ -23,7 +23,7 @@ const TOOLS = [
   },
 ];
 
-/** One model turn by a bare fetch, read line by line. */
+/** One model turn with `fetch`, read line by line. */
 export async function takeTurn(
   provider: string,
   model: string,

@@ -7,7 +7,7 @@ import { z } from "zod";
 import { createHub } from "./hub.ts";
 import { takeTurn, type Message } from "./provider.ts";
 
-/** The floor's server: the shape of Patchbay with the least work. No keys, roles, credits, limits, recovery or resume. */
+/** The floor's server: the structure of Patchbay with the least work. No keys, roles, credits, limits, recovery or resume. */
 const [port = "0", provider = "", file = ":memory:"] = process.argv.slice(2);
 
 const Query = z.object({
@@ -22,7 +22,7 @@ database.exec(
 );
 const insert = database.prepare("insert into runs (messages) values (?)");
 
-/** The whole query; its messages are stored in one transaction at its end. */
+/** Answers one query; its messages are stored in one transaction at its end. */
 async function answer(body: unknown, onEvent?: (event: object) => void): Promise<string> {
   const { query, model, messages } = Query.parse(body);
   const own: Message[] = [{ role: "user", content: query }];

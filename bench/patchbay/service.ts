@@ -1,4 +1,4 @@
-// Copied as JavaScript to where the built packages are installed, so nothing of TypeScript may stand in it.
+// Copied as JavaScript next to the built packages, so it must not contain TypeScript syntax.
 import { defineFunction, defineService } from "@patchbay/functions";
 import { z } from "zod";
 
@@ -20,7 +20,7 @@ const lookUpOrder = defineFunction({
 
 const echo = defineFunction({
   name: "echo",
-  description: "Answers with what it is given.",
+  description: "Answers with its input.",
   input: z.object({ text: z.string() }),
   roles: ["manager"],
   effect: "read",

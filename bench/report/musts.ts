@@ -1,19 +1,19 @@
 import type { FigureName, Figures } from "../figures.ts";
 
-/** What was measured in a run of the benchmark: medians of its rounds, and what is measured once. */
+/** Results of a benchmark: medians of its rounds, and figures that are measured once. */
 export interface Measured {
   /** By the letter of the system. */
   systems: Partial<Record<"A" | "B" | "C", Figures>>;
   packages: number;
-  fsync?: { alone: number; together: number };
+  fsync?: { single: number; together: number };
 }
 
-/** A bound, and how it is told. */
+/** A limit for one figure. */
 export interface Must {
   text: string;
   bound: number;
   atMost: boolean;
-  /** Undefined where this run did not measure it. */
+  /** Undefined when this run did not measure it. */
   value(measured: Measured): number | undefined;
 }
 
@@ -43,7 +43,7 @@ export const MUSTS: readonly Must[] = [
   least(
     "queries a second with an fsync of 10 ms, 64 at a time / one",
     10,
-    ({ fsync }) => fsync && fsync.together / fsync.alone,
+    ({ fsync }) => fsync && fsync.together / fsync.single,
   ),
 ];
 
@@ -52,7 +52,7 @@ export const AIMS: readonly Must[] = [
   most("CPU per query, A / B", 1.25, ratio("at16CpuMs", "B")),
 ];
 
-/** One line for each bound that this run can judge. */
+/** One line for each limit whose figure was measured. */
 export function judge(musts: readonly Must[], measured: Measured): { line: string; missed: boolean }[] {
   return musts.flatMap(({ text, bound, atMost, value }) => {
     const found = value(measured);
@@ -63,7 +63,7 @@ export function judge(musts: readonly Must[], measured: Measured): { line: strin
   });
 }
 
-/** Three digits that count, thousands apart. */
+/** Three significant digits, with thousands separators. */
 export function short(value: number): string {
   if (!Number.isFinite(value)) return "";
   if (Math.abs(value) >= 100) return Math.round(value).toLocaleString("en-US");

@@ -18,7 +18,7 @@ export function jsonReport(measured: Measured): string {
   return `${JSON.stringify({ ...measured, missed: missed.map(({ line }) => line.replace(/^MISSED\s+/, "")) })}\n`;
 }
 
-export const fsyncLine = ({ alone, together }: NonNullable<Measured["fsync"]>): string =>
-  `queries/s with an fsync of 10 ms: ${short(alone)} one at a time, ${short(together)} at 64 at a time (${short(together / alone)} x)`;
+export const fsyncLine = ({ single, together }: NonNullable<Measured["fsync"]>): string =>
+  `queries/s with an fsync of 10 ms: ${short(single)} one at a time, ${short(together)} at 64 at a time (${short(together / single)} x)`;
 
 const lines = (judged: { line: string }[]): string => judged.map(({ line }) => `  ${line}`).join("\n");

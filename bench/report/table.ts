@@ -36,7 +36,7 @@ const ROWS: readonly [string, FigureName][] = [
 const LETTERS = ["A", "B", "C"] as const;
 const HEAD = ["", "A Patchbay", "B floor", "C AI SDK", "A / B", "A / C"];
 
-/** The rows that were measured, as cells. */
+/** The rows with measured figures, as cells. */
 export function tableRows({ systems }: Measured): string[][] {
   const rows = ROWS.map(([text, name]) => {
     const [a, b, c] = LETTERS.map((letter) => systems[letter]?.[name]);

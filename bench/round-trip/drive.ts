@@ -2,24 +2,24 @@ import type { Figures } from "../figures.ts";
 import { quantile } from "../jobs.ts";
 import { cpuMs } from "../process.ts";
 
-/** Calls a function that answers with the text it is given. */
+/** Calls a function that returns its text. */
 export type Echo = (text: string) => Promise<unknown>;
 
 const SIZES = [
-  { name: "200B", bytes: 200, warmUp: 5_000, alone: 2_000, together: 20_000 },
-  { name: "10KB", bytes: 10_000, warmUp: 500, alone: 500, together: 3_000 },
-  { name: "200KB", bytes: 200_000, warmUp: 20, alone: 100, together: 300 },
+  { name: "200B", bytes: 200, warmUp: 5_000, single: 2_000, together: 20_000 },
+  { name: "10KB", bytes: 10_000, warmUp: 500, single: 500, together: 3_000 },
+  { name: "200KB", bytes: 200_000, warmUp: 20, single: 100, together: 300 },
 ] as const;
 const TOGETHER = 64;
 
-/** Measures calls one after the other, then 64 at a time. `functions` is the other process; this one's CPU time counts too. */
+/** Measures calls one after the other, then 64 at a time. CPU time is that of this process and of `functions`, the other one. */
 export async function drive(echo: Echo, functions: number): Promise<Figures> {
   const figures: Figures = {};
-  for (const { name, bytes, warmUp, alone, together } of SIZES) {
+  for (const { name, bytes, warmUp, single, together } of SIZES) {
     const text = "x".repeat(bytes - 20);
     await many(echo, text, warmUp);
     const taken: number[] = [];
-    for (let i = 0; i < alone; i++) {
+    for (let i = 0; i < single; i++) {
       const from = performance.now();
       await echo(text);
       taken.push(performance.now() - from);
@@ -42,7 +42,7 @@ async function many(echo: Echo, text: string, count: number): Promise<void> {
   await Promise.all(Array.from({ length: TOGETHER }, work));
 }
 
-/** Says what was measured as the ready line that the benchmark waits for. */
+/** Prints the figures as the ready line that the benchmark waits for. */
 export function report(figures: Figures): void {
   process.stdout.write(`${JSON.stringify({ ready: true, figures })}\n`);
 }

@@ -4,7 +4,7 @@ import { createHub } from "../floor/hub.ts";
 import { launch } from "../process.ts";
 import { argument, drive, report } from "./drive.ts";
 
-/** The floor's WebSocket by itself. */
+/** Calls over the floor's WebSocket, without its server. */
 const server = createServer();
 const hub = createHub(server);
 await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

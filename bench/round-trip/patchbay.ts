@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { launch } from "../process.ts";
 import { argument, drive, report } from "./drive.ts";
 
-// The built function gateway by itself, without a run or a store around a call, and `patchbay connect` at its other end.
+// The built function gateway, without runs and stored calls, and `patchbay connect` as its runtime.
 const [command, service, parts] = [0, 1, 2].map(argument);
 const { createAdmin, createFunctionGateway, createLog, createMemoryBus, openStore } = (await import(
   parts!

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Run once, by the Postgres image, when its volume is empty. Row-level security, the second wall between organisations, does
-# not bind superusers or roles that may bypass it: Patchbay must come as a plain role. It owns its database, nothing else.
+# The Postgres image runs this once, when its volume is empty. Patchbay needs a plain role: row-level security, the second
+# barrier between organisations, does not apply to superusers or roles with bypassrls. The role owns only its database.
 set -eu
 
 psql --no-psqlrc --set ON_ERROR_STOP=1 --username "$POSTGRES_USER" --dbname postgres \

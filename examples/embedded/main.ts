@@ -2,7 +2,7 @@ import { createControlPlane } from "@patchbay/control-plane";
 import { connect, defineFunction, defineService, everyone } from "@patchbay/functions";
 import { z } from "zod";
 
-// Functions as everywhere else: what a model may call, and under which role.
+// Functions that a model may call, with their roles.
 const stock = new Map([
   ["tent", 4],
   ["stove", 0],
@@ -21,10 +21,10 @@ const service = defineService({
   ],
 });
 
-/** A whole Patchbay in this process: control plane, agent, functions. Asks one query over HTTP and stops. */
+/** A complete Patchbay in this process: control plane, agent and functions. Sends one query over HTTP and stops. */
 export async function ask(query: string): Promise<{ response: string; toolInteractions: unknown[] }> {
   const plane = await createControlPlane({
-    database: "sqlite::memory:", // a file for runs that shall survive: sqlite:./patchbay.db
+    database: "sqlite::memory:", // sqlite:./patchbay.db keeps runs across restarts
     port: 0,
     providers: { offline: true }, // or anthropic: { apiKey }, openai: { apiKey, api: "responses" }, gemini: { apiKey }
   });

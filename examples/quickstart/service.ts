@@ -26,7 +26,7 @@ const listOpeningHours = defineFunction({
   handler: () => ({ weekdays: "08:00 to 18:00", weekend: "closed" }),
 });
 
-// 2. For one role. To every other role, this function does not exist.
+// 2. For one role. For every other role, this function does not exist.
 const closeTicket = defineFunction({
   name: "close_ticket",
   description: "Closes a ticket of the help desk.",
@@ -36,14 +36,14 @@ const closeTicket = defineFunction({
   handler: ({ ticketId }) => Object.assign(findTicket(ticketId), { status: "closed" }),
 });
 
-// 3. For two roles, decided call by call: staff see their own tickets alone. The userId comes from the query's contextJson.
+// 3. For two roles, decided for each call: staff see only their own tickets. The userId comes from the query's contextJson.
 const context = z.object({ userId: z.string().optional() });
 
 const getTicket = functionsFor(context).defineFunction({
   name: "get_ticket",
   description: "Gets a ticket of the help desk: its title, owner and status.",
   input: z.object({ ticketId: z.string().describe("Id of the ticket, such as T-100") }),
-  // Only what stands here is sent, and the note to support alone: for staff it is taken out before the result leaves this process.
+  // Only these properties are sent. The note is for support: it is removed for staff before the result leaves this process.
   output: z.object({
     id: z.string(),
     owner: z.string(),
@@ -53,7 +53,7 @@ const getTicket = functionsFor(context).defineFunction({
   }),
   roles: ["staff", "support"],
   authorize: ({ role, context, input }) => role === "support" || isOwn(input.ticketId, context.userId),
-  // `patchbay access` judges these without a model, and access.lock.json keeps what came out.
+  // `patchbay access` checks these cases without a model; access.lock.json stores the decisions.
   cases: {
     ownTicket: { input: { ticketId: "T-100" }, context: { userId: "ada" } },
     foreignTicket: { input: { ticketId: "T-101" }, context: { userId: "ada" } },
@@ -70,7 +70,7 @@ function isOwn(ticketId: string, userId: string | undefined) {
 
 function findTicket(ticketId: string) {
   const ticket = tickets.get(ticketId);
-  // The text of a FunctionError is what the model and the caller read; other errors stay in this process's log.
+  // The model and the caller read the text of a FunctionError; other errors stay in this process's log.
   if (!ticket) throw new FunctionError("ticket not found");
   return ticket;
 }

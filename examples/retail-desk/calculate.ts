@@ -3,10 +3,10 @@ import { roundMoney } from "./money.ts";
 
 const ALLOWED = /^[0-9+\-*/(). ]*$/;
 const TOKEN = / *([0-9]+\.?[0-9]*|\.[0-9]+|[+\-*/()])/y;
-/** Keeps a hostile row of parentheses from exhausting the stack. */
+/** A hostile expression of nested parentheses would otherwise exhaust the stack. */
 const MAX_DEPTH = 1000;
 
-/** The value of an arithmetic expression, rounded to two decimals. Throws the desk's error texts. */
+/** The value of an arithmetic expression, rounded to two decimals. Throws a FunctionError. */
 export function calculate(expression: string): number {
   if (!ALLOWED.test(expression)) throw new FunctionError("invalid characters in expression");
   const { value, dividedByZero } = evaluate(tokenize(expression));
@@ -27,7 +27,7 @@ function tokenize(expression: string): string[] {
   return tokens;
 }
 
-/** Recursive descent. A division by zero is noted rather than thrown: text that is no expression at all is told first. */
+/** Recursive descent. A division by zero is only noted, because a syntax error later in the text comes first. */
 function evaluate(tokens: string[]): { value: number; dividedByZero: boolean } {
   let at = 0;
   let depth = 0;

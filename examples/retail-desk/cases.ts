@@ -6,8 +6,8 @@ import type { RetailStore } from "./store.ts";
 type Cases<Input> = Record<string, FunctionCase<Input>>;
 
 /**
- * Calls by which the access matrix judges the desk's policy, on whatever records the desk has; `rest` are the arguments beside
- * the id. Records that lack such an order lack its case.
+ * Calls with which the access matrix checks the desk's policy. `rest` are the arguments besides the id. A case is missing
+ * when the records have no matching order.
  */
 export interface DeskCases {
   account<Rest extends object>(rest: Rest): Cases<{ user_id: string } & Rest>;
@@ -16,7 +16,7 @@ export interface DeskCases {
 }
 
 const UNKNOWN_ORDER = "#W0";
-const UNKNOWN_USER = "nobody";
+const UNKNOWN_USER = "unknown_user";
 
 export function createDeskCases({ orders, users }: RetailStore): DeskCases {
   const all = [...orders.values()];

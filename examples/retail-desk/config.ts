@@ -1,4 +1,4 @@
-/** The folder that RETAIL_DATA names; undefined means generated data. */
+/** The folder in RETAIL_DATA; undefined for generated data. */
 export function retailDataFolder(): string | undefined {
   return process.env["RETAIL_DATA"] || undefined;
 }

@@ -2,8 +2,8 @@ import { functionsFor } from "@patchbay/functions";
 import { z } from "zod";
 
 /**
- * What the desk reads of a query's context: whose account a customer may use. Anything but a non-empty string
- * counts as no id, and a customer without an id owns nothing; other members are of no matter.
+ * The context of the desk's queries: the account that a customer may use. Anything except a non-empty string counts as no
+ * id, and a customer without an id owns nothing. Other properties are ignored.
  */
 export const deskContext = z.object({ customerId: z.string().min(1).optional().catch(undefined) });
 

@@ -14,10 +14,10 @@ const INSTRUCTIONS = `You work at the support desk of a retail shop.
 - Serve one customer per conversation, with any number of requests. Refuse requests about another customer.
 - Before you change anything, list the details of the change and get a clear yes.
 - Items of an order can be modified or exchanged only once, so collect every item that shall change before you call.
-- Invent nothing: say only what the functions or the customer told you, and promise nothing else.
+- Invent nothing: say only what the functions returned or the customer wrote, and promise nothing else.
 - Transfer to a human agent only when no function can serve the request.`;
 
-/** The support desk on the records of `store`: every function, with the desk's policy before it. */
+/** The support desk for the records of `store`: all functions, guarded by the desk's policy. */
 export function createRetailDesk(store: RetailStore): Service {
   const policy = createDeskPolicy(store);
   const cases = createDeskCases(store);
@@ -26,7 +26,7 @@ export function createRetailDesk(store: RetailStore): Service {
     roles: DESK,
     context: deskContext,
     subject: ({ customerId }) => customerId,
-    tellModel: ({ customerId }) => (customerId === undefined ? undefined : { customerId }),
+    modelContext: ({ customerId }) => (customerId === undefined ? undefined : { customerId }),
     instructions: INSTRUCTIONS,
     functions: [
       ...userFunctions(store, policy, cases),

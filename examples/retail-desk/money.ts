@@ -1,6 +1,6 @@
 /**
- * Rounds to two decimals, on the exact value of the double; an exact tie goes to the even digit.
- * `toFixed` is exact too but takes ties upwards. Only odd eighths are ties, and of these .125 and .625 belong down.
+ * Rounds the exact value of the double to two decimals; an exact tie goes to the even digit.
+ * `toFixed` is exact too but rounds ties up. Only odd eighths are ties, and of these .125 and .625 round down.
  */
 export function roundMoney(value: number): number {
   const magnitude = Math.abs(value);

@@ -7,16 +7,16 @@ export const DESK = ["customer", "agent", "manager"];
 export const STAFF = ["agent", "manager"];
 export const MANAGERS = ["manager"];
 
-/** Above this first payment only a manager may cancel or return. */
+/** Only a manager may cancel or return an order with a first payment above this. */
 const LIMIT = 5000;
 
-const NOT_OWN_ACCOUNT = "Not permitted: customers may use their own account alone.";
-const NOT_OWN_ORDER = "Not permitted: customers may use their own orders alone.";
-const ABOVE_LIMIT = `Not permitted: an order whose first payment is above ${LIMIT} is a manager's to cancel or return.`;
+const NOT_OWN_ACCOUNT = "Not permitted: customers may use only their own account.";
+const NOT_OWN_ORDER = "Not permitted: customers may use only their own orders.";
+const ABOVE_LIMIT = `Not permitted: only a manager may cancel or return an order whose first payment is above ${LIMIT}.`;
 
 type Rule<Input> = (access: Access<Input, DeskContext>) => Decision;
 
-/** The rules behind the role lists. A customer learns nothing of ids: an unknown one is refused as a foreign one is. */
+/** The rules in addition to role lists. An unknown id is refused like a foreign one, so that a customer cannot probe ids. */
 export interface DeskPolicy {
   ownAccount: Rule<{ user_id: string }>;
   ownOrder: Rule<{ order_id: string }>;
@@ -38,14 +38,14 @@ export function createDeskPolicy(store: RetailStore): DeskPolicy {
     ownOrderWithinLimit(access) {
       const order = store.orders.get(access.input.order_id);
       const owned = ownOrder(access);
-      // An unknown order is let through to staff: the handler says that it is not there.
+      // Staff may pass with an unknown order: the handler answers that it does not exist.
       if (owned !== true || access.role === "manager" || order === undefined) return owned;
       return isWithinLimit(order) || ABOVE_LIMIT;
     },
   };
 }
 
-/** An order without any payment has no amount to compare: it is not within the limit. */
+/** False for an order without a payment: it has no amount to compare. */
 export function isWithinLimit({ payment_history: [first] }: Order): boolean {
   return first !== undefined && first.amount <= LIMIT;
 }

@@ -7,14 +7,14 @@ export interface Replacement {
   variant: Variant;
 }
 
-/** The first of `itemIds` that they list more often than the order holds it. */
+/** The first id that `itemIds` lists more often than the order contains it. */
 export function firstUnheldItem(order: Order, itemIds: string[]): string | undefined {
   const times = (ids: string[], wanted: string) => ids.filter((id) => id === wanted).length;
   const held = order.items.map((item) => item.item_id);
   return itemIds.find((id) => times(itemIds, id) > times(held, id));
 }
 
-/** Pairs old items with available variants of the same product, and sums what the new ones cost more (not rounded). */
+/** Pairs old items with available variants of the same product, and sums the price differences (not rounded). */
 export function planReplacements(
   store: RetailStore,
   order: Order,
@@ -36,7 +36,7 @@ export function planReplacements(
   return { replacements, difference };
 }
 
-/** Pair by pair: a later pair sees what an earlier one put in place. */
+/** Replaces pair by pair: a later pair may replace the item of an earlier one. */
 export function replaceItems(order: Order, replacements: Replacement[]): void {
   for (const { oldItemId, variant } of replacements) {
     const { item_id, price, options } = variant;

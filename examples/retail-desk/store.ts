@@ -1,7 +1,7 @@
 import { FunctionError } from "@patchbay/functions";
 import type { Order, PaymentMethod, Product, RetailData, User } from "./data/shape.ts";
 
-/** The desk's records. They change in memory alone; `reset` brings the loaded ones back. */
+/** The desk's records. Changes stay in memory; `reset` restores the loaded ones. */
 export interface RetailStore {
   readonly users: ReadonlyMap<string, User>;
   readonly orders: ReadonlyMap<string, Order>;
@@ -9,7 +9,7 @@ export interface RetailStore {
   reset(): void;
 }
 
-/** Opens a store on what `load` gives. `load` runs again on every reset, and nothing changes when it throws. */
+/** Creates a store of the records that `load` returns. `load` runs again on every reset; if it throws, nothing changes. */
 export function createRetailStore(load: () => RetailData): RetailStore {
   let records = index(load());
   return {
@@ -28,7 +28,7 @@ export function createRetailStore(load: () => RetailData): RetailStore {
   };
 }
 
-/** Maps, so that ids such as `constructor` are simply unknown. */
+/** Maps, because ids such as `constructor` would be found in plain objects. */
 function index(data: RetailData) {
   return {
     users: new Map<string, User>(Object.entries(data.users)),
@@ -49,7 +49,7 @@ export function findProduct(store: RetailStore, productId: string): Product {
   return found(store.products.get(productId), "product not found");
 }
 
-/** A payment method of the order's owner, whoever asks. */
+/** A payment method of the order's owner, for any role. */
 export function findPaymentMethod(store: RetailStore, order: Order, methodId: string): PaymentMethod {
   return found(paymentMethod(store, order, methodId), "payment method not found");
 }

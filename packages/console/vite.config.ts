@@ -2,7 +2,7 @@ import tailwindcss from "@tailwindcss/vite";
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vite";
 
-/** `vite dev` shows the sources; its `/api` is that of a control plane started beside it. */
+/** The control plane that `vite dev` forwards `/api` to. */
 const API = "http://127.0.0.1:8787";
 
 export default defineConfig({
@@ -10,7 +10,7 @@ export default defineConfig({
   base: "/console/",
   plugins: [react(), tailwindcss()],
   build: {
-    // The polyfill and small files as data URLs would be more than a strict CSP lets through.
+    // The strict CSP forbids the inline polyfill and data URLs.
     modulePreload: { polyfill: false },
     assetsInlineLimit: 0,
     chunkSizeWarningLimit: 1_000,

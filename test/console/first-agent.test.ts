@@ -22,7 +22,7 @@ describe.skipIf(!hasBrowser)("from `patchbay dev` to an agent's first query", ()
     service = JSON.parse(await dev.seen(/^\{"ready".*\}$/m)) as typeof service;
   }, 60_000);
 
-  /** Runs a command that a page shows, until the tests are over. */
+  /** Runs the command of a page until the tests end. */
   function start(command: string): void {
     const child: ChildProcess = spawn("sh", ["-c", `exec env ${command}`], {
       cwd: desk,
@@ -37,60 +37,67 @@ describe.skipIf(!hasBrowser)("from `patchbay dev` to an agent's first query", ()
     });
   }
 
-  test("the console alone leads there, shows the run as it comes, and ends the key", { timeout: 120_000 }, async () => {
-    const { page } = await visit(new URL(service.consoleUrl).origin);
-    await page.goto(service.consoleUrl);
+  test(
+    "the console leads to a first query, lists its run live, and revokes the key",
+    { timeout: 120_000 },
+    async () => {
+      const { page } = await visit(new URL(service.consoleUrl).origin);
+      await page.goto(service.consoleUrl);
 
-    // An agent with its key.
-    await page.getByRole("button", { name: "New agent" }).click();
-    await page.getByLabel("Name", { exact: true }).fill("Second desk");
-    await page.getByRole("button", { name: "Create agent" }).click();
-    const created = page.getByRole("dialog", { name: "Second desk is ready" });
-    await created.getByRole("button", { name: "Show" }).click();
-    const key = await created.getByLabel("API key").innerText();
-    const curl = created.getByRole("tabpanel", { name: "curl" }).locator("pre");
-    expect(await curl.innerText()).not.toContain(key);
-    await created.getByRole("switch", { name: "Insert my key" }).click();
-    const query = await curl.innerText();
-    expect(query).toContain(key);
+      // Create an agent with its key.
+      await page.getByRole("button", { name: "New agent" }).click();
+      await page.getByLabel("Name", { exact: true }).fill("Second desk");
+      await page.getByRole("button", { name: "Create agent" }).click();
+      const created = page.getByRole("dialog", { name: "Second desk is ready" });
+      await created.getByRole("button", { name: "Show" }).click();
+      const key = await created.getByLabel("API key").innerText();
+      const curl = created.getByRole("tabpanel", { name: "curl" }).locator("pre");
+      expect(await curl.innerText()).not.toContain(key);
+      await created.getByRole("switch", { name: "Insert my key" }).click();
+      const query = await curl.innerText();
+      expect(query).toContain(key);
 
-    // A runtime, by the command that is shown with its new key.
-    await created.getByRole("link", { name: "Connect its functions" }).click();
-    await page.getByText("No runtime is connected").first().waitFor();
-    await page.getByRole("link", { name: "New runtime key" }).click();
-    await page.getByRole("button", { name: "Create runtime key" }).click();
-    const runtimeKey = page.getByRole("dialog", { name: "Your new runtime key" });
-    await runtimeKey.getByRole("switch", { name: "Insert my key" }).click();
-    const connect = await runtimeKey.getByRole("tabpanel", { name: "Command" }).locator("pre").innerText();
-    await runtimeKey.getByRole("button", { name: "I have copied it" }).click();
-    await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Runtimes" }).click();
-    start(connect);
-    await page.getByRole("table", { name: "Runtimes" }).getByText("connected", { exact: true }).waitFor();
+      // Connect a runtime with the command of its new key.
+      await created.getByRole("link", { name: "Connect functions" }).click();
+      await page.getByText("No runtime is connected").first().waitFor();
+      await page.getByRole("link", { name: "New runtime key" }).click();
+      await page.getByRole("button", { name: "Create runtime key" }).click();
+      const runtimeKey = page.getByRole("dialog", { name: "Your new runtime key" });
+      await runtimeKey.getByRole("switch", { name: "Insert my key" }).click();
+      const connect = await runtimeKey.getByRole("tabpanel", { name: "Command" }).locator("pre").innerText();
+      await runtimeKey.getByRole("button", { name: "Done" }).click();
+      await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Runtimes" }).click();
+      start(connect);
+      await page.getByRole("table", { name: "Runtimes" }).getByText("connected", { exact: true }).waitFor();
 
-    // The run of a query shows in the list that is open already.
-    await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Runs" }).click();
-    await page.getByText("No runs yet").waitFor();
-    const answered = await runCurl(query);
-    expect(answered).toMatchObject({ status: 200, body: expect.stringContaining('"type":"finalResponse"') as string });
-    await page.getByRole("link", { name: /What can you do\?/ }).click();
-    const waterfall = page.getByRole("treegrid", { name: "Waterfall" });
-    await waterfall
-      .getByRole("row", { name: /What can you do\?|query/i })
-      .first()
-      .waitFor();
+      // The open list shows the run of a query.
+      await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Runs" }).click();
+      await page.getByText("No runs yet").waitFor();
+      const answered = await runCurl(query);
+      expect(answered).toMatchObject({
+        status: 200,
+        body: expect.stringContaining('"type":"finalResponse"') as string,
+      });
+      await page.getByRole("link", { name: /What can you do\?/ }).click();
+      const waterfall = page.getByRole("treegrid", { name: "Waterfall" });
+      await waterfall
+        .getByRole("row", { name: /What can you do\?|query/i })
+        .first()
+        .waitFor();
 
-    // The secret is nowhere any more, and useless once it is revoked.
-    await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Keys" }).click();
-    const keys = page.getByRole("table", { name: "API keys" });
-    await keys.getByText("active").waitFor();
-    expect(await page.content()).not.toContain(key);
-    await keys.locator("[data-row-link]").click();
-    await page.getByRole("button", { name: "Revoke" }).click();
-    await page.getByRole("button", { name: "Revoke API key" }).click();
-    await page.getByText(/^Revoked /).waitFor();
-    await page.keyboard.press("Escape");
-    await keys.getByText("revoked").waitFor();
-    const refused = await runCurl(query);
-    expect(refused).toMatchObject({ status: 401, body: expect.stringContaining("Authentication failed") as string });
-  });
+      // The page no longer contains the secret, and it stops working when it is revoked.
+      await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Keys" }).click();
+      const keys = page.getByRole("table", { name: "API keys" });
+      await keys.getByText("active").waitFor();
+      expect(await page.content()).not.toContain(key);
+      await keys.locator("[data-row-link]").click();
+      await page.getByRole("button", { name: "Revoke" }).click();
+      await page.getByRole("button", { name: "Revoke API key" }).click();
+      await page.getByText(/^Revoked /).waitFor();
+      await page.keyboard.press("Escape");
+      await keys.getByText("revoked").waitFor();
+      const refused = await runCurl(query);
+      expect(refused).toMatchObject({ status: 401, body: expect.stringContaining("Authentication failed") as string });
+    },
+  );
 });

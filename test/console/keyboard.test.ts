@@ -1,127 +1,114 @@
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { hasBrowser, visit, type VisitOptions } from "../support/browser.ts";
-import { askAround, startDeskConsole, type DeskConsole } from "./support/desk-console.ts";
-import { settled, sidewaysScroll } from "./support/page-checks.ts";
+import { expect, test } from "vitest";
+import { askAround, describeConsole } from "./support/desk-console.ts";
+import { sidewaysScroll } from "./support/page-checks.ts";
 
-describe.skipIf(!hasBrowser)("the console without a pointer, without motion, and enlarged", { timeout: 60_000 }, () => {
-  let desk: DeskConsole;
-  let signedIn: NonNullable<VisitOptions["storageState"]>;
-  beforeAll(async () => {
-    desk = await startDeskConsole();
-    await askAround(desk);
-    signedIn = await desk.signedInState();
-  }, 60_000);
-  afterAll(() => desk[Symbol.asyncDispose]());
+describeConsole(
+  "the console with the keyboard, with reduced motion, and zoomed",
+  { prepare: async (desk) => void (await askAround(desk)) },
+  (suite) => {
+    /** The text of the focused element. */
+    const focused = (page: Page) => page.evaluate<string>("document.activeElement?.innerText ?? ''");
 
-  async function open(path: string, options: VisitOptions = {}): Promise<Page> {
-    const { page } = await visit(desk.url, { storageState: signedIn, ...options });
-    await page.goto(path);
-    await settled(page);
-    return page;
-  }
+    test("Ctrl-K searches a page by its name and opens it", async () => {
+      const page = await suite.open("/console/agents");
 
-  /** What the focus is on, as it reads. */
-  const focused = (page: Page) => page.evaluate<string>("document.activeElement?.innerText ?? ''");
+      await page.keyboard.press("Control+k");
+      await page.getByRole("dialog", { name: "Search" }).waitFor();
+      await page.keyboard.type("audi");
+      await page.getByRole("option", { name: /Audit/, selected: true }).waitFor();
+      await page.keyboard.press("Enter");
 
-  test("Ctrl-K finds a page by its name and goes there", async () => {
-    const page = await open("/console/agents");
+      await page.getByRole("heading", { level: 1, name: "Audit" }).waitFor();
+      expect(await page.getByRole("dialog").count()).toBe(0);
+    });
 
-    await page.keyboard.press("Control+k");
-    await page.getByRole("dialog", { name: "Find" }).waitFor();
-    await page.keyboard.type("audi");
-    await page.getByRole("option", { name: /Audit/, selected: true }).waitFor();
-    await page.keyboard.press("Enter");
+    test("? lists the shortcuts, Esc closes the list, and g with a letter opens a page", async () => {
+      const page = await suite.open(`${suite.desk.agentPath}/runs`);
 
-    await page.getByRole("heading", { level: 1, name: "Audit" }).waitFor();
-    expect(await page.getByRole("dialog").count()).toBe(0);
-  });
+      await page.keyboard.press("?");
+      await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor();
+      await page.keyboard.press("Escape");
+      await page.getByRole("dialog").waitFor({ state: "detached" });
+      await page.keyboard.press("g");
+      await page.keyboard.press("t");
 
-  test("? lists the keys, Esc closes the list, and g with a letter goes to a page", async () => {
-    const page = await open(`${desk.agentPath}/runs`);
+      await page.getByRole("heading", { level: 1, name: "Threads" }).waitFor();
+    });
 
-    await page.keyboard.press("?");
-    await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor();
-    await page.keyboard.press("Escape");
-    await page.getByRole("dialog").waitFor({ state: "detached" });
-    await page.keyboard.press("g");
-    await page.keyboard.press("t");
+    test("j and k move through a list, Enter opens a row, and Esc closes the panel of the selected span", async () => {
+      const page = await suite.open(`${suite.desk.agentPath}/runs`);
+      const rows = await page.locator("[data-row-link]").allInnerTexts();
 
-    await page.getByRole("heading", { level: 1, name: "Threads" }).waitFor();
-  });
+      await page.keyboard.press("j");
+      await page.keyboard.press("j");
+      expect(await focused(page)).toBe(rows[1]);
+      await page.keyboard.press("k");
+      expect(await focused(page)).toBe(rows[0]);
+      await page.keyboard.press("Enter");
 
-  test("j and k go through a list, Enter opens, and Esc closes the panel of what was chosen", async () => {
-    const page = await open(`${desk.agentPath}/runs`);
-    const rows = await page.locator("[data-row-link]").allInnerTexts();
+      const waterfall = page.getByRole("treegrid", { name: "Waterfall" });
+      await waterfall.waitFor();
+      expect(new URL(page.url()).searchParams.get("span")).toBeNull();
+      await waterfall.locator("[role=row][tabindex='0']").focus();
+      await page.keyboard.press("ArrowDown");
+      await page.keyboard.press("Enter");
+      await page.waitForURL(/[?&]span=/);
+      await page.keyboard.press("Escape");
+      await page.waitForURL((url) => !url.searchParams.has("span"));
+    });
 
-    await page.keyboard.press("j");
-    await page.keyboard.press("j");
-    expect(await focused(page)).toBe(rows[1]);
-    await page.keyboard.press("k");
-    expect(await focused(page)).toBe(rows[0]);
-    await page.keyboard.press("Enter");
+    test("the first Tab focuses the link to the content", async () => {
+      const page = await suite.open("/console/agents");
 
-    const waterfall = page.getByRole("treegrid", { name: "Waterfall" });
-    await waterfall.waitFor();
-    expect(new URL(page.url()).searchParams.get("span")).toBeNull();
-    await waterfall.locator("[role=row][tabindex='0']").focus();
-    await page.keyboard.press("ArrowDown");
-    await page.keyboard.press("Enter");
-    await page.waitForURL(/[?&]span=/);
-    await page.keyboard.press("Escape");
-    await page.waitForURL((url) => !url.searchParams.has("span"));
-  });
+      await page.keyboard.press("Tab");
+      expect(await focused(page)).toBe("Skip to content");
+      await page.keyboard.press("Enter");
 
-  test("the first Tab offers to skip to the content", async () => {
-    const page = await open("/console/agents");
+      expect(await page.evaluate<string>("document.activeElement.id")).toBe("main");
+    });
 
-    await page.keyboard.press("Tab");
-    expect(await focused(page)).toBe("Skip to content");
-    await page.keyboard.press("Enter");
+    test("a dialog traps the focus and returns it", async () => {
+      const page = await suite.open("/console/agents");
+      const button = page.getByRole("button", { name: "New agent" });
 
-    expect(await page.evaluate<string>("document.activeElement.id")).toBe("main");
-  });
+      await button.focus();
+      await page.keyboard.press("Enter");
+      const dialog = page.getByRole("dialog", { name: "New agent" });
+      await dialog.getByLabel("Name", { exact: true }).waitFor();
+      for (let press = 0; press < 8; press++) await page.keyboard.press("Tab");
+      expect(await dialog.locator(":focus").count()).toBe(1);
+      await page.keyboard.press("Escape");
 
-  test("a dialog keeps the focus, and gives it back", async () => {
-    const page = await open("/console/agents");
-    const button = page.getByRole("button", { name: "New agent" });
+      await dialog.waitFor({ state: "detached" });
+      expect(await focused(page)).toBe("New agent");
+    });
 
-    await button.focus();
-    await page.keyboard.press("Enter");
-    const dialog = page.getByRole("dialog", { name: "New agent" });
-    await dialog.getByLabel("Name", { exact: true }).waitFor();
-    for (let press = 0; press < 8; press++) await page.keyboard.press("Tab");
-    expect(await dialog.locator(":focus").count()).toBe(1);
-    await page.keyboard.press("Escape");
+    test("nothing is animated with reduced motion", async () => {
+      const running = "document.getAnimations().filter(({ playState }) => playState === 'running').length";
+      const reduced = await suite.open(`${suite.desk.agentPath}/runtimes`, { reducedMotion: "reduce" });
+      const animated = await suite.open(`${suite.desk.agentPath}/runtimes`, { reducedMotion: "no-preference" });
 
-    await dialog.waitFor({ state: "detached" });
-    expect(await focused(page)).toBe("New agent");
-  });
+      await animated.waitForFunction(`${running} > 0`);
+      await reduced.keyboard.press("Control+k");
+      await reduced.getByRole("dialog", { name: "Search" }).waitFor();
+      await reduced.waitForFunction(`${running} === 0`);
+    });
 
-  test("nothing moves for those who asked for less motion", async () => {
-    const moving = "document.getAnimations().filter(({ playState }) => playState === 'running').length";
-    const still = await open(`${desk.agentPath}/runtimes`, { reducedMotion: "reduce" });
-    const lively = await open(`${desk.agentPath}/runtimes`, { reducedMotion: "no-preference" });
+    test.each(["runs", "playground", "access", "analytics", "functions/get_order_details"])(
+      "the page %s works at 200 % zoom",
+      async (name) => {
+        // A window of 1280 × 800 pixels at 200 %.
+        const page = await suite.open(`${suite.desk.agentPath}/${name}`, {
+          viewport: { width: 640, height: 400 },
+          deviceScaleFactor: 2,
+        });
 
-    await lively.waitForFunction(`${moving} > 0`);
-    await still.keyboard.press("Control+k");
-    await still.getByRole("dialog", { name: "Find" }).waitFor();
-    await still.waitForFunction(`${moving} === 0`);
-  });
-
-  test.each(["runs", "playground", "access", "analytics", "functions/get_order_details"])(
-    "the page %s holds at 200 % zoom",
-    async (name) => {
-      // A window of 1280 by 800 pixels, enlarged.
-      const page = await open(`${desk.agentPath}/${name}`, {
-        viewport: { width: 640, height: 400 },
-        deviceScaleFactor: 2,
-      });
-
-      expect(await sidewaysScroll(page)).toBe(0);
-      await page.getByRole("button", { name: "Pages" }).click();
-      await page.getByRole("dialog", { name: "Pages" }).getByRole("link", { name: "Keys" }).click();
-      await page.getByRole("heading", { level: 1, name: "Keys" }).waitFor();
-    },
-  );
-});
+        expect(await sidewaysScroll(page)).toBe(0);
+        await page.getByRole("button", { name: "Pages" }).click();
+        await page.getByRole("dialog", { name: "Pages" }).getByRole("link", { name: "Keys" }).click();
+        await page.getByRole("heading", { level: 1, name: "Keys" }).waitFor();
+      },
+    );
+  },
+);

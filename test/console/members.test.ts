@@ -1,32 +1,15 @@
-import type { Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { hasBrowser, visit, type VisitOptions } from "../support/browser.ts";
-import { startDeskConsole, type DeskConsole } from "./support/desk-console.ts";
-import { settled } from "./support/page-checks.ts";
+import { expect, test } from "vitest";
+import { visit } from "../support/browser.ts";
+import { describeConsole } from "./support/desk-console.ts";
 
-describe.skipIf(!hasBrowser)("members in the console", { timeout: 60_000 }, () => {
-  let desk: DeskConsole;
-  let signedIn: NonNullable<VisitOptions["storageState"]>;
-  beforeAll(async () => {
-    desk = await startDeskConsole();
-    signedIn = await desk.signedInState();
-  }, 60_000);
-  afterAll(() => desk[Symbol.asyncDispose]());
-
-  async function openMembers(): Promise<Page> {
-    const { page } = await visit(desk.url, { storageState: signedIn });
-    await page.goto("/console/members");
-    await settled(page);
-    return page;
-  }
-
-  test("a pending link is listed with its author, and no longer works once it is withdrawn", async () => {
-    const page = await openMembers();
+describeConsole("members in the console", {}, (suite) => {
+  test("a pending link is listed with its author and stops working when it is withdrawn", async () => {
+    const page = await suite.open("/console/members");
     await page.getByText("No pending links").waitFor();
     await page.getByRole("button", { name: "Invite a member" }).click();
     await page.getByLabel("E-mail").fill("vera@example.com");
-    await page.getByRole("dialog").getByRole("button", { name: "Make the link" }).click();
-    const shown = page.getByRole("dialog", { name: "A link for vera@example.com" });
+    await page.getByRole("dialog").getByRole("button", { name: "Create invite link" }).click();
+    const shown = page.getByRole("dialog", { name: "Link for vera@example.com" });
     await shown.getByRole("button", { name: "Show" }).click();
     const link = await shown.getByLabel("One-time link").innerText();
     await shown.getByRole("button", { name: "Done" }).click();
@@ -39,17 +22,17 @@ describe.skipIf(!hasBrowser)("members in the console", { timeout: 60_000 }, () =
 
     await page.getByText("No pending links").waitFor();
     expect(await page.getByRole("table", { name: "Members" }).innerText()).not.toContain("vera@example.com");
-    const { page: holder } = await visit(desk.url, { expects: [/^40[14] (GET|POST) \/api\//] });
-    await holder.goto(link);
-    await holder.getByRole("heading", { name: "This link does not work" }).waitFor();
+    const { page: invitee } = await visit(suite.desk.url, { expects: [/^40[14] (GET|POST) \/api\//] });
+    await invitee.goto(link);
+    await invitee.getByRole("heading", { name: "This link does not work" }).waitFor();
   });
 
-  test("a person whose address signs in to another organisation reads so on the link's page", async () => {
-    const { admin, orgId } = desk;
+  test("an invitation to a member of another organisation shows the reason on its page", async () => {
+    const { admin, orgId, url } = suite.desk;
     const email = "known@example.com";
     const invite = async (org: string) => admin.members.invite({ orgId: org, email, role: "viewer" });
     const home = await invite((await admin.createOrg("Other")).orgId);
-    const { page } = await visit(desk.url, { expects: [/^409 POST \/api\/links$/, /^401 GET \/api\/session$/] });
+    const { page } = await visit(url, { expects: [/^409 POST \/api\/links$/, /^401 GET \/api\/session$/] });
     await page.goto(home.path);
     await page.getByLabel("Your name").fill("Kim");
     await page.getByLabel("Password").fill("correct horse battery");

@@ -1,35 +1,26 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { hasBrowser, visit, type VisitOptions } from "../support/browser.ts";
-import { startDeskConsole, type DeskConsole } from "./support/desk-console.ts";
+import { expect, test } from "vitest";
+import { describeConsole } from "./support/desk-console.ts";
 import { expectAccessible, settled } from "./support/page-checks.ts";
 
-describe.skipIf(!hasBrowser)("model settings in the console", { timeout: 60_000 }, () => {
-  let desk: DeskConsole;
-  let signedIn: NonNullable<VisitOptions["storageState"]>;
-  beforeAll(async () => {
-    desk = await startDeskConsole();
-    signedIn = await desk.signedInState();
-  }, 60_000);
-  afterAll(() => desk[Symbol.asyncDispose]());
+describeConsole("model settings in the console", {}, (suite) => {
+  const stored = async () => (await suite.desk.store.accounts.getAgent(suite.desk.agentId))?.settings;
 
-  const stored = async () => (await desk.store.accounts.getAgent(desk.agentId))?.settings;
-
-  test("an owner sets them, sees faults at their fields, and sees on a run what it used", async () => {
-    const { page, expect: expectFault } = await visit(desk.url, { storageState: signedIn });
-    // The service refuses the name of a model.
-    expectFault(/^400 PATCH /);
+  test("an owner changes them, sees faults at their fields, and a run shows the settings that it used", async () => {
+    const { desk } = suite;
+    // The API rejects the model name.
+    const { page } = await suite.visit({ expects: [/^400 PATCH /] });
     await page.goto(`${desk.agentPath}/settings`);
     await settled(page);
     const form = page.getByRole("region", { name: "Model" });
     const save = form.getByRole("button", { name: "Save model settings" });
 
     await form.getByRole("textbox", { name: "Max tokens" }).fill("0");
-    await form.getByText("A whole number from 1 to 1,000,000").waitFor();
+    await form.getByText("Enter a whole number from 1 to 1,000,000.").waitFor();
     expect(await save.isDisabled()).toBe(true);
     await form.getByRole("textbox", { name: "Max tokens" }).fill("900");
     await form.getByLabel("Steps").fill("5");
     await form.getByLabel("Cost cap in USD").fill("0.5");
-    await form.getByRole("button", { name: "Add a fallback model" }).click();
+    await form.getByRole("button", { name: "Add fallback model" }).click();
     await form.getByLabel("Provider of fallback 1").click();
     await page.getByRole("option", { name: "OpenAI" }).click();
     await form.getByLabel("Model of fallback 1").fill("not a name");

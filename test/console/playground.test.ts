@@ -1,24 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { hasBrowser, visit, type VisitOptions } from "../support/browser.ts";
+import { expect, test } from "vitest";
 import { pendingOrder, retailRecords } from "../support/retail.ts";
 import { parseSse } from "../support/sse.ts";
 import { runCurl } from "./support/commands.ts";
-import { startDeskConsole, type DeskConsole } from "./support/desk-console.ts";
+import { describeConsole } from "./support/desk-console.ts";
 
 const email = retailRecords.users[pendingOrder.ownerId]?.email ?? "";
 
-describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
-  let desk: DeskConsole;
-  let signedIn: NonNullable<VisitOptions["storageState"]>;
-  beforeAll(async () => {
-    desk = await startDeskConsole();
-    signedIn = await desk.signedInState();
-  }, 60_000);
-  afterAll(() => desk[Symbol.asyncDispose]());
-
+describeConsole("the playground", {}, (suite) => {
   async function open(search = "") {
-    const { page } = await visit(desk.url, { storageState: signedIn, viewport: { width: 1600, height: 1000 } });
-    await page.goto(`${desk.agentPath}/playground${search}`);
+    const { page } = await suite.visit({ viewport: { width: 1600, height: 1000 } });
+    await page.goto(`${suite.desk.agentPath}/playground${search}`);
     const conversation = page.getByRole("list", { name: "Conversation" });
     return {
       page,
@@ -30,7 +21,7 @@ describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
     };
   }
 
-  test("streams an answer with its call and events, and the thread goes on from its page", async () => {
+  test("streams an answer with its call and events, and a thread continues from its page", async () => {
     const { page, conversation, ask } = await open("?role=agent");
 
     await ask(`What is the status of order ${pendingOrder.orderId}?`);
@@ -48,39 +39,41 @@ describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
     await conversation.getByText(`pending (${pendingOrder.orderId})`).waitFor();
     await ask("What is 12 * (3 + 4)?");
     await conversation.getByText("84").first().waitFor();
-    const { items } = (await desk.get(`/agents/${desk.agentId}/threads`).then((answer) => answer.json())) as {
+    const { items } = (await suite.desk
+      .get(`/agents/${suite.desk.agentId}/threads`)
+      .then((answer) => answer.json())) as {
       items: unknown[];
     };
     expect(items).toHaveLength(1);
   });
 
-  test("asks as two roles side by side, and marks the call that one of them alone may make", async () => {
+  test("compares two roles and marks the call that only one of them may make", async () => {
     const { page, conversation, ask } = await open("?compare=1&role=agent&role2=customer");
 
     await ask(`What is the user id of ${email}?`);
 
-    await page.getByText("What differs is marked on the calls").waitFor();
+    await page.getByText("Differences are highlighted").waitFor();
     const call = conversation.getByText("find_user_id_by_email", { exact: true });
     expect(await call.count()).toBe(1);
     expect(await conversation.getByText("as agent").count()).toBe(1);
     expect(await conversation.getByText(pendingOrder.ownerId).count()).toBeGreaterThan(0);
   });
 
-  test("shows a refused call as denied, with the owner's reason", async () => {
+  test("shows a denied call with the reason of the owner", async () => {
     const { conversation, ask } = await open("?role=customer");
 
     await ask(`What is the status of order ${pendingOrder.orderId}?`);
 
     await conversation.getByText("denied", { exact: true }).first().waitFor();
-    await conversation.getByText("Not permitted: customers may use their own orders alone.").first().waitFor();
+    await conversation.getByText("Not permitted: customers may use only their own orders.").first().waitFor();
   });
 
-  test("asks a run again as it was asked, its context included, once it was edited", async () => {
+  test("repeats an edited run with the same role, session and context", async () => {
     const question = `What is the status of order ${pendingOrder.orderId}?`;
     const contextJson = JSON.stringify({ customerId: pendingOrder.ownerId, note: "x".repeat(2_000) });
-    const { runId } = await desk.query(question, { role: "customer", sessionId: "visit 7", contextJson });
+    const { runId } = await suite.desk.query(question, { role: "customer", sessionId: "visit 7", contextJson });
     const { page, conversation } = await open();
-    await page.goto(`${desk.agentPath}/runs/${runId}`);
+    await page.goto(`${suite.desk.agentPath}/runs/${runId}`);
     await page.getByRole("link", { name: "Edit and run again" }).click();
 
     const field = page.getByRole("textbox", { name: "Query" });
@@ -89,18 +82,18 @@ describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
     await field.fill(`${question} Thanks!`);
     await page.getByRole("button", { name: "Send" }).click();
 
-    // A customer without this context would be refused.
+    // Without this context, the call of a customer would be denied.
     await conversation.getByText(`pending (${pendingOrder.orderId})`).waitFor();
     await page.waitForURL(
       ({ searchParams }) => searchParams.get("session") === "visit 7" && !searchParams.has("again"),
     );
   });
 
-  test("shows the query as a curl that works", async () => {
+  test("shows the query as a working curl command", async () => {
     const { page } = await open("?role=manager&tab=code&query=What%20is%202%20%2B%202%3F");
     const snippet = await page.getByRole("tabpanel", { name: "curl" }).locator("pre").innerText();
 
-    const { status, body } = await runCurl(snippet, { PATCHBAY_API_KEY: desk.apiKey });
+    const { status, body } = await runCurl(snippet, { PATCHBAY_API_KEY: suite.desk.apiKey });
 
     expect(status).toBe(200);
     expect(parseSse(body).at(-1)?.data).toMatchObject({

@@ -6,13 +6,13 @@ import { startCommand, temporaryFolder } from "../../packages/cli/test/support/c
 import { costlyPendingOrder, deliveredOrder, pendingOrder, retailRecords } from "../support/retail.ts";
 
 /**
- * Makes the README's pictures: `pnpm screenshots`. It starts the command with the retail desk and the offline model, asks as
- * several roles over HTTP, signs in by the printed link, and takes pictures of what is there.
+ * Takes the screenshots of the README: `pnpm screenshots`. Starts `patchbay dev` with the retail desk and the offline model, sends
+ * queries as several roles and signs in with the printed link.
  */
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const images = `${root}docs/images`;
 
-/** What the command prints when it serves. */
+/** The output of the command when it is ready. */
 interface Ready {
   baseUrl: string;
   consoleUrl: string;
@@ -33,7 +33,7 @@ const ready = JSON.parse(await dev.seen(/^\{"ready".*\}$/m)) as Ready;
 const customerId = pendingOrder.ownerId;
 const customer: Extra = { role: "customer", contextJson: JSON.stringify({ customerId }) };
 const [own = "", other = ""] = retailRecords.users[customerId]?.orders ?? [];
-/** Several functions side by side; one is refused, for that order is somebody else's. */
+/** Calls several functions concurrently; one call is denied, because the order belongs to another customer. */
 const question =
   `Show my account. What is the status of orders ${own}, ${other} and ${deliveredOrder.orderId}? ` +
   "What is 1172.16 - 224.90?";
@@ -45,11 +45,11 @@ async function ask(query: string, more: Extra): Promise<string> {
     body: JSON.stringify({ query, ...more }),
   });
   const { runId, errorMessage } = (await response.json()) as { runId: string; errorMessage: string };
-  if (!response.ok) throw new Error(`"${query}" was answered by ${response.status}: ${errorMessage}`);
+  if (!response.ok) throw new Error(`"${query}" failed with status ${response.status}: ${errorMessage}`);
   return runId;
 }
 
-/** A day at the desk. The first query warms the service up, so that the run in the picture is as quick as it usually is. */
+/** Sends the queries of a day. The first one warms up the process, so that the run of the screenshot has its usual duration. */
 async function askAround(): Promise<string> {
   await ask(question, customer);
   const { orderId } = costlyPendingOrder;
@@ -64,7 +64,7 @@ async function askAround(): Promise<string> {
   return ask(question, customer);
 }
 
-/** As WebP, which is a tenth of a PNG at this size. */
+/** Saves a screenshot as WebP, a tenth of the size of a PNG. */
 async function take(page: Page, path: string, name: string): Promise<void> {
   await page.goto(path);
   await page.getByRole("heading", { level: 1 }).waitFor();

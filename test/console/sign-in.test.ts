@@ -32,7 +32,7 @@ describe.skipIf(!hasBrowser)("signing in to a served control plane", { timeout: 
     origin = new URL(service.setupUrl).origin;
   }, 60_000);
 
-  /** Changes sessions behind the service's back, as the passing of time would. */
+  /** Changes sessions in the database, to simulate the passing of time. */
   function alterSessions(change: string): void {
     const db = new DatabaseSync(database, { timeout: 10_000 });
     db.exec(`update console_sessions set ${change}`);
@@ -66,14 +66,14 @@ describe.skipIf(!hasBrowser)("signing in to a served control plane", { timeout: 
     await page.getByRole("button", { name: "Set up" }).click();
 
     await page.getByRole("heading", { level: 1, name: "Agents" }).waitFor();
-    // The secret stays in no address, and so in no history.
+    // The secret must not be in the URL, and so not in the history.
     expect(page.url()).toBe(`${origin}/console/agents`);
     const again = await newPage();
     await again.goto(service.setupUrl);
     await again.getByRole("heading", { level: 1, name: "This link does not work" }).waitFor();
   });
 
-  test("a wrong password is told and lets nobody in; the right one does, until signing out", async () => {
+  test("a wrong password shows an error, the right one signs in, and signing out ends the session", async () => {
     const { page } = await visit(origin, { expects: [/^401 (GET|POST) \/api\/session$/] });
     await page.goto("/console/agents");
     await page.getByRole("heading", { level: 1, name: "Sign in" }).waitFor();
@@ -91,7 +91,7 @@ describe.skipIf(!hasBrowser)("signing in to a served control plane", { timeout: 
     await page.getByRole("heading", { level: 1, name: "Sign in" }).waitFor();
   });
 
-  test("a session that is over leads to signing in, and back to the page and its filters", async () => {
+  test("an expired session leads to the sign-in page, and then back to the page with its filters", async () => {
     const { page, expect: tolerate } = await signedIn();
     await page.goto("/console/audit?action=member");
     await settled(page);
@@ -110,7 +110,7 @@ describe.skipIf(!hasBrowser)("signing in to a served control plane", { timeout: 
     expect(new URL(page.url()).searchParams.get("action")).toBe("member");
   });
 
-  test("what gives access asks for the password again when it was not given lately", async () => {
+  test("creating an agent requires the password again after 15 minutes", async () => {
     const { page, expect: tolerate } = await signedIn();
     alterSessions("confirmed_until = 1");
     tolerate(/^403 POST \/api\/agents$/);
@@ -119,7 +119,7 @@ describe.skipIf(!hasBrowser)("signing in to a served control plane", { timeout: 
     await page.getByLabel("Name", { exact: true }).fill("orders");
     await page.getByRole("button", { name: "Create agent" }).click();
 
-    const confirmation = page.getByRole("dialog", { name: "Confirm that it is you" });
+    const confirmation = page.getByRole("dialog", { name: "Confirm it's you" });
     await confirmation.getByLabel("Password").fill("wrong horse battery");
     await confirmation.getByRole("button", { name: "Confirm" }).click();
     await confirmation.getByRole("alert").waitFor();
@@ -129,9 +129,9 @@ describe.skipIf(!hasBrowser)("signing in to a served control plane", { timeout: 
     await page.getByRole("dialog", { name: "orders is ready" }).waitFor();
   });
 
-  test("pages of another site can neither post as the member nor read", async () => {
+  test("pages of another origin can neither post as the member nor read responses", async () => {
     const { page, newPage, expect: tolerate } = await signedIn();
-    // What this other site asks for, and what becomes of it, are the attack itself.
+    // Requests to other origins and their failures are the attack itself.
     tolerate(/./);
     const evil = createServer((_, response) => {
       response.setHeader("Content-Type", "text/html").end(`<h1>Win</h1>
@@ -140,7 +140,7 @@ describe.skipIf(!hasBrowser)("signing in to a served control plane", { timeout: 
         </form>`);
     }).listen(0, "127.0.0.1");
     await once(evil, "listening");
-    // Another port of the same host is the same site to SameSite cookies: the cookie is sent, and the check alone is left.
+    // SameSite cookies treat another port of the host as the same site and are sent: only the origin check rejects the request.
     const { port } = evil.address() as AddressInfo;
     const attacker = await newPage();
     const home = `http://${new URL(origin).hostname}:${port}/`;
@@ -172,7 +172,7 @@ describe.skipIf(!hasBrowser)("signing in to a served control plane", { timeout: 
     const answer = await posted;
     evil.close();
 
-    // A request without CORS answers opaquely: nothing of it can be read.
+    // The response to a no-cors request is opaque: the page cannot read it.
     expect(read).toEqual(["refused", "refused", "opaque"]);
     expect(answer.status()).toBe(403);
     expect((await answer.request().allHeaders())["cookie"]).toBeTruthy();

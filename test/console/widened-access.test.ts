@@ -1,8 +1,7 @@
 import { defineFunction, defineService } from "@patchbay/functions";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { z } from "zod";
-import { hasBrowser, visit, type VisitOptions } from "../support/browser.ts";
-import { startDeskConsole, type DeskConsole } from "./support/desk-console.ts";
+import { describeConsole } from "./support/desk-console.ts";
 import { expectAccessible, settled } from "./support/page-checks.ts";
 
 const shop = (roles: string[]) =>
@@ -19,23 +18,14 @@ const shop = (roles: string[]) =>
     ],
   });
 
-describe.skipIf(!hasBrowser)("widened access in the console", { timeout: 60_000 }, () => {
-  let desk: DeskConsole;
-  let signedIn: NonNullable<VisitOptions["storageState"]>;
-  beforeAll(async () => {
-    desk = await startDeskConsole({ service: shop(["admin"]) });
-    signedIn = await desk.signedInState();
-  }, 60_000);
-  afterAll(() => desk[Symbol.asyncDispose]());
+describeConsole("widened access in the console", { service: shop(["admin"]) }, (suite) => {
+  const callsOfGuest = async () => (await suite.desk.query("Wipe the data", { role: "guest" })).toolInteractions;
 
-  const callsOfGuest = async () => (await desk.query("Wipe the data", { role: "guest" })).toolInteractions;
-
-  test("an owner lets functions that widen access wait, sees what they allow, and confirms them", async () => {
-    const { page } = await visit(desk.url, { storageState: signedIn });
-    await page.goto(`${desk.agentPath}/settings`);
-    await settled(page);
+  test("an owner holds back functions that widen access, reviews them, and confirms them", async () => {
+    const { desk } = suite;
+    const page = await suite.open(`${desk.agentPath}/settings`);
     await page.getByLabel("Functions that widen access").click();
-    await page.getByRole("option", { name: "Wait until a developer or an owner confirms them" }).click();
+    await page.getByRole("option", { name: "Wait for confirmation by a developer or owner" }).click();
     await page.getByRole("button", { name: "Save", exact: true }).click();
     await page.getByText("Saved", { exact: true }).waitFor();
 
@@ -46,7 +36,7 @@ describe.skipIf(!hasBrowser)("widened access in the console", { timeout: 60_000 
     await settled(page);
     const table = page.getByRole("table", { name: "Deployments that widened access" });
     await table.getByText('wipe_data: role "guest" is added to the roles.').waitFor();
-    await table.getByText("waits for a confirmation").waitFor();
+    await table.getByText("waiting for confirmation").waitFor();
     await expectAccessible(page);
     await table.getByRole("button", { name: "Confirm deployment 2026-11-22 of shop" }).click();
     const dialog = page.getByRole("dialog", { name: "Confirm deployment 2026-11-22 of shop?" });
@@ -57,16 +47,14 @@ describe.skipIf(!hasBrowser)("widened access in the console", { timeout: 60_000 
     await expect.poll(callsOfGuest, { timeout: 20_000 }).toMatchObject([{ toolName: "wipe_data", success: true }]);
   });
 
-  test("the page says why a service does not serve", async () => {
+  test("the page shows why a service receives no calls", async () => {
+    const { desk } = suite;
     await desk.admin.updateAgent(desk.agentId, { accessChanges: "follow" });
     const narrow = await desk.connect(shop(["admin"]), { deployment: "2026-11-23" });
     await narrow.stop();
 
-    const { page } = await visit(desk.url, { storageState: signedIn });
-    await page.goto(`${desk.agentPath}/access`);
-    await settled(page);
-
-    const reason = page.getByText(/^Queries do not get the functions of shop: .*2026-11-23/);
+    const page = await suite.open(`${desk.agentPath}/access`);
+    const reason = page.getByText(/^Queries do not use the functions of shop: .*2026-11-23/);
     await reason.waitFor();
     expect(await reason.innerText()).toContain('role "guest" is added to the roles');
   });

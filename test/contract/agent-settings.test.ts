@@ -1,17 +1,17 @@
 import type { AgentSettings, LlmConfig } from "@patchbay/protocol";
 import { expect, test } from "vitest";
 import { scriptFor } from "../support/providers/index.ts";
-import { startDesk } from "./start.ts";
+import { startContractSystem } from "./contract-system.ts";
 
 const answering = scriptFor({ text: "Hello." });
 
 async function startWith(settings: AgentSettings) {
-  const system = await startDesk(answering);
+  const system = await startContractSystem(answering);
   await system.plane.admin.updateAgent(system.agentId, { settings });
   return system;
 }
 
-test("the model is asked as the agent's settings say, and as the query says where it says it", async () => {
+test("the agent's settings apply to the model request, except where the query sets its own values", async () => {
   await using system = await startWith({ provider: "openai", model: "gpt-6-luna", maxTokens: 50 });
 
   await system.query("hi");
@@ -65,7 +65,7 @@ test.each<[path: string, code: string, llmConfig: LlmConfig]>([
   expect(system.sent()).toEqual([]);
 });
 
-test("a locked model without a provider holds for queries that set only the tokens, at all endpoints", async () => {
+test("a locked model without a provider applies to queries that set only the tokens, at all endpoints", async () => {
   await using system = await startWith({ model: "gpt-6-luna", locked: ["model"] });
   const other = { provider: "openai", model: "gpt-6-astra" };
 
@@ -83,7 +83,7 @@ test("a locked model without a provider holds for queries that set only the toke
 test.each([
   ["max_tokens", { max_tokens: 60 }],
   ["response_schema", { response_schema: { type: "object" } }],
-])("%s of the local variant is refused under its own name", async (path, body) => {
+])("%s of the local variant is rejected under its own name", async (path, body) => {
   await using system = await startWith({ maxTokens: 50, locked: ["maxTokens", "responseSchema"] });
 
   const refused = await fetch(`${system.url}/agent/query-stream`, {

@@ -1,9 +1,7 @@
-import { expect, test, vi } from "vitest";
-import { printFigure } from "../support/figure.ts";
+import { expect, test } from "vitest";
+import { printFigure } from "../support/figures.ts";
 import type { Script } from "../support/providers/index.ts";
-import { startDesk } from "./start.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
+import { startContractSystem } from "./contract-system.ts";
 
 const ROUNDS = 10;
 const AT_ONCE = 20;
@@ -12,9 +10,9 @@ const AT_ONCE = 20;
 const script: Script = ({ step, query }) =>
   step === 0 ? { calls: [{ name: "wait", arguments: { id: query } }] } : { text: `Answer to ${query}.` };
 
-test("20 queries at once on one thread: one runs, four wait in order, the rest is refused, and the history stays whole", async () => {
-  await using system = await startDesk(script);
-  system.desk.letGo("begin");
+test("of 20 concurrent queries on one thread one runs, four wait in order, the rest are rejected, and the history is complete", async () => {
+  await using system = await startContractSystem(script);
+  system.desk.release("begin");
   const { threadId } = await system.query("begin");
   let answered = 0;
   let refused = 0;
@@ -25,8 +23,8 @@ test("20 queries at once on one thread: one runs, four wait in order, the rest i
     let told = 0;
     const ask = async (query: string) => {
       const answer = await system.query(query, { threadId });
-      // Those that may run or wait are known when the rest was refused; they run to their end then.
-      if (++told === AT_ONCE - 5) for (const one of queries) system.desk.letGo(one);
+      // Once the other queries are rejected, it is known which ones run or wait; let those end.
+      if (++told === AT_ONCE - 5) for (const one of queries) system.desk.release(one);
       return { query, ...answer };
     };
     const answers = await Promise.all(queries.map(ask));
@@ -39,7 +37,7 @@ test("20 queries at once on one thread: one runs, four wait in order, the rest i
     answered += succeeded.length;
     refused += busy.length;
 
-    // They ran one after another, in the order in which they were taken.
+    // They ran one after another, in the order in which they were accepted.
     const runs = await system.plane.store.runs.list(system.agentId, { limit: 5 + AT_ONCE });
     const taken = runs.filter(({ request }) => succeeded.some(({ query }) => query === request.query));
     const inOrder = taken.toSorted((a, b) => (a.startedAt ?? 0) - (b.startedAt ?? 0));
@@ -48,7 +46,7 @@ test("20 queries at once on one thread: one runs, four wait in order, the rest i
       expect(run.startedAt).toBeGreaterThanOrEqual(inOrder[index]?.finishedAt ?? Infinity);
   }
 
-  // The stand-in refuses a conversation whose calls and results do not pair, as providers do.
+  // Like real providers, the stand-in rejects a conversation whose calls and results do not pair.
   expect(system.standIn.requests.flatMap(({ refusal }) => refusal ?? [])).toEqual([]);
   const told =
     system
@@ -57,6 +55,6 @@ test("20 queries at once on one thread: one runs, four wait in order, the rest i
       ?.messages.map(({ role }) => role) ?? [];
   expect(told.filter((role) => role === "user").length).toBeGreaterThan(10);
   for (const [index, role] of told.entries()) if (role === "user") expect(told[index - 1]).not.toBe("user");
-  printFigure("29 queries at once on one thread", { rounds: ROUNDS, answered, "refused as busy": refused });
+  printFigure("29 concurrent queries on one thread", { rounds: ROUNDS, answered, "rejected as busy": refused });
   expect(refused).toBe(ROUNDS * (AT_ONCE - 5));
 });

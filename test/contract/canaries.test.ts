@@ -2,28 +2,26 @@ import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { runCommand, startCommand, temporaryFolder, type Running } from "../../packages/cli/test/support/command.ts";
-import { printFigure } from "../support/figure.ts";
+import { printFigure } from "../support/figures.ts";
 import { readDatabase } from "../support/processes.ts";
 import { startStandIn, type Script } from "../support/providers/index.ts";
 import { STAND_IN_KEY } from "../support/providers/stand-in.ts";
 import { client } from "../support/system.ts";
 
-vi.setConfig({ testTimeout: 60_000 });
-
 const functionsPackage = fileURLToPath(new URL("../../packages/functions/src/index.ts", import.meta.url));
 
-/** Secrets by where they are put in. None may come out anywhere. */
+/** Secrets by their source. None may appear in any output. */
 const HIDDEN = {
   "environment of the runtime": "canary-env-runtime-4Hs",
   "environment of the control plane": "canary-env-plane-9Kd",
   "an exception of a function": "canary-thrown-2Lm",
-  "a withheld member of a result": "canary-protected-6Zt",
+  "a restricted field of a result": "canary-protected-6Zt",
   "the provider's error": "sk-ant-canary-provider-8Qw4Hs9KdLm2Zt6",
   "a bad request's header": "canary-header-5Rx",
 };
-/** Text of the conversation: it stands in the log of the run, and in no line that a process writes. */
+/** Text of the conversation: it is in the log of the run, but in no line that a process writes. */
 const TOLD = { query: "canary-query-1Vb", argument: "canary-argument-3Nc", result: "canary-result-7Jf" };
 
 const source = `
@@ -37,7 +35,7 @@ export default defineService({
   roles: ["owner", "user"],
   functions: [
     defineFunction({ ...common, name: "show", description: "Shows.", output,
-      handler: () => ({ seen: ${JSON.stringify(TOLD.result)}, cost: ${JSON.stringify(HIDDEN["a withheld member of a result"])} }) }),
+      handler: () => ({ seen: ${JSON.stringify(TOLD.result)}, cost: ${JSON.stringify(HIDDEN["a restricted field of a result"])} }) }),
     defineFunction({ ...common, name: "fail", description: "Fails.",
       handler() { throw new Error("no connection with " + process.env.OWNER_SECRET + " and ${HIDDEN["an exception of a function"]}"); } }),
   ],
@@ -54,7 +52,7 @@ const script: Script = ({ step, query }) => {
   return { calls: ["show", "fail"].map((name) => ({ name, arguments: { note: TOLD.argument } })) };
 };
 
-test("secrets put in wherever one can be come out nowhere: not in logs, streams, answers or the database", async () => {
+test("secrets from every possible source appear in no log, stream, answer or table", async () => {
   await using folder = await temporaryFolder();
   await writeFile(join(folder.path, "service.ts"), source);
   await using standIn = await startStandIn("anthropic", script);
@@ -64,7 +62,7 @@ test("secrets put in wherever one can be come out nowhere: not in logs, streams,
     return JSON.parse(stdout) as Record<string, string>;
   };
   const { orgId = "" } = await admin("orgs", "create", "Test", "--tier", "sandbox");
-  const { agentId = "", apiKey = "" } = await admin("agents", "create", "Desk", "--org", orgId);
+  const { agentId = "", apiKey = "" } = await admin("agents", "create", "ContractSystem", "--org", orgId);
   const { runtimeKey = "" } = await admin("runtime-keys", "create", "--agent", agentId);
   await using serve = startCommand(["serve", "--port", "0", "--data-dir", folder.path, "--json"], {
     env: { ...standIn.env, OPERATOR_SECRET: HIDDEN["environment of the control plane"] },
@@ -110,7 +108,7 @@ test("secrets put in wherever one can be come out nowhere: not in logs, streams,
     tables.map(({ name }) => JSON.stringify(database.rows(`select * from "${name}"`))).join("\n") +
     readFileSync(file, "latin1");
 
-  // What is looked for would be found: the conversation is in the answers and in the database.
+  // The search works: it finds the conversation in the answers and in the database.
   expect(outputs.join("\n")).toContain(TOLD.result);
   expect(kept).toContain(TOLD.argument);
   expect(standIn.requests.length).toBeGreaterThan(8);
@@ -128,7 +126,7 @@ test("secrets put in wherever one can be come out nowhere: not in logs, streams,
     ...TOLD,
     "environment of the control plane": HIDDEN["environment of the control plane"],
     "the provider's error": HIDDEN["the provider's error"],
-    "a withheld member of a result": HIDDEN["a withheld member of a result"],
+    "a restricted field of a result": HIDDEN["a restricted field of a result"],
   });
   printFigure("45 canary secrets", {
     secrets: Object.keys({ ...HIDDEN, ...keys, ...TOLD }).length,

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { runCommand, startCommand, temporaryFolder } from "../../packages/cli/test/support/command.ts";
 import { callThenAnswer, startStandIn } from "../support/providers/index.ts";
 import { client } from "../support/system.ts";
-import { createDesk } from "./desk.ts";
+import { createTestService } from "./test-service.ts";
 
 type Made = Record<string, string>;
 
@@ -11,7 +11,7 @@ async function startServe(folder: string, env: Record<string, string>, ...more: 
   const serve = startCommand(["serve", "--port", "0", "--data-dir", folder, "--json", ...more], { env });
   const { baseUrl } = JSON.parse(await serve.seen(/^\{"ready".*\}$/m)) as { baseUrl: string };
 
-  /** Administration straight on the database, beside the running server. */
+  /** Administration directly on the database while the server runs. */
   async function admin(...args: string[]): Promise<Made> {
     const { code, stdout, stderr } = await runCommand([...args, "--data-dir", folder, "--json"]);
     if (code !== 0) throw new Error(`${args.join(" ")}: ${stderr}`);
@@ -27,24 +27,24 @@ async function startServe(folder: string, env: Record<string, string>, ...more: 
 test("serve: no provider key = provider_not_configured, and the local variant is not served", async () => {
   await using folder = await temporaryFolder();
   await using serve = await startServe(folder.path, {});
-  const agent = await serve.admin("agents", "create", "Desk");
+  const agent = await serve.admin("agents", "create", "ContractSystem");
   const token = await serve.admin("tokens", "create", "--agent", agent["agentId"] ?? "");
 
   expect(await serve.as(agent).query("hi")).toMatchObject({ success: false, code: "provider_not_configured" });
   await expect(serve.as({ ...agent, ...token }).local("hi")).rejects.toThrow("status 404");
 });
 
-test("administration works beside a running server: tiers, credits, keys pinned to roles, revoking", async () => {
+test("administration works while a server runs: tiers, credits, keys pinned to roles, revoking", async () => {
   await using folder = await temporaryFolder();
   await using serve = await startServe(folder.path, { PATCHBAY_PROVIDER: "offline" });
   const org = await serve.admin("orgs", "create", "Shop", "--tier", "starter");
-  const agent = await serve.admin("agents", "create", "Desk", "--org", org["orgId"] ?? "");
+  const agent = await serve.admin("agents", "create", "ContractSystem", "--org", org["orgId"] ?? "");
   const { agentId = "", keyId = "" } = agent;
   const [{ runtimeKey = "" }, pinned] = await Promise.all([
     serve.admin("runtime-keys", "create", "--agent", agentId),
     serve.admin("keys", "create", "--agent", agentId, "--roles", "support,clerk"),
   ]);
-  const connection = connect(createDesk().service, {
+  const connection = connect(createTestService().service, {
     url: serve.baseUrl,
     agentId,
     key: runtimeKey,
@@ -53,7 +53,7 @@ test("administration works beside a running server: tiers, credits, keys pinned 
   await connection.ready;
   const [mine, theirs] = [serve.as(agent), serve.as(pinned)];
 
-  // Tiers other than sandbox begin with no credits.
+  // Tiers other than sandbox start without credits.
   expect(await mine.query("report")).toMatchObject({ errorMessage: "Insufficient credits" });
   expect(await serve.admin("credits", "grant", "--org", org["orgId"] ?? "", "1.5")).toMatchObject({ balanceUsd: 1.5 });
   expect(await mine.query("report")).toMatchObject({ success: true });
@@ -69,7 +69,7 @@ test("administration works beside a running server: tiers, credits, keys pinned 
   await connection.stop({ drainMs: 0 });
 });
 
-test("providers are configured by environment; --run-timeout and --cors-origin hold for every query", async () => {
+test("providers are configured by environment variables; --run-timeout and --cors-origin apply to every query", async () => {
   await using folder = await temporaryFolder();
   const asked = callThenAnswer([{ name: "look_up", arguments: { id: "1" } }], () => "There.");
   await using standIn = await startStandIn("anthropic", (request, turn) =>
@@ -77,10 +77,15 @@ test("providers are configured by environment; --run-timeout and --cors-origin h
   );
   const env = { ...standIn.env, PATCHBAY_MODEL: "claude-opus-4-6", PATCHBAY_CORS_ORIGIN: "https://shop.example" };
   await using serve = await startServe(folder.path, env, "--run-timeout", "2");
-  const agent = await serve.admin("agents", "create", "Desk", "--instructions", "Speak like a clerk.");
+  const agent = await serve.admin("agents", "create", "ContractSystem", "--instructions", "Speak like a clerk.");
   const { agentId = "" } = agent;
   const { runtimeKey = "" } = await serve.admin("runtime-keys", "create", "--agent", agentId);
-  const connection = connect(createDesk().service, { url: serve.baseUrl, agentId, key: runtimeKey, log: silentLog });
+  const connection = connect(createTestService().service, {
+    url: serve.baseUrl,
+    agentId,
+    key: runtimeKey,
+    log: silentLog,
+  });
   await connection.ready;
 
   const desk = serve.as(agent);

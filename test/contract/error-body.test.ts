@@ -3,14 +3,12 @@ import { describe, expect, test } from "vitest";
 import { openSocket, requestText } from "../../packages/control-plane/test/http/support/raw-socket.ts";
 import { StoreUnavailable } from "../../packages/control-plane/src/ports/run-store.ts";
 import { scriptFor } from "../support/providers/index.ts";
-import { breakStore } from "./breaking-store.ts";
-import { listeningLog } from "./listening-log.ts";
-import { startDesk, type Desk } from "./start.ts";
+import { breakStore, type ContractSystem, listeningLog, startContractSystem } from "./contract-system.ts";
 
 const answering = scriptFor({ text: "Hello." });
 
 /** One request for each code, in a system whose tier allows two queries a minute. */
-const PROVOKED: Record<(typeof HTTP_ERROR_CODES)[number], (system: Desk) => Promise<Response>> = {
+const PROVOKED: Record<(typeof HTTP_ERROR_CODES)[number], (system: ContractSystem) => Promise<Response>> = {
   authentication_failed: (system) => system.post(system.path(), {}, { "x-api-key": "no" }),
   agent_mismatch: (system) => system.post("/agents/agt_other/query", { query: "hi" }),
   invalid_request: (system) => system.post(system.path(), { role: 7 }),
@@ -60,7 +58,7 @@ test.each(Object.keys(PROVOKED) as (keyof typeof PROVOKED)[])(
   "every 4xx/5xx that reaches a route has the error body: %s",
   async (code) => {
     const tiers = { one: { queriesPerMinute: code === "rate_limited" ? 1 : 100, charged: false } };
-    await using system = await startDesk(answering, { tier: "one", tiers });
+    await using system = await startContractSystem(answering, { tier: "one", tiers });
     if (code === "rate_limited") await system.query("hi");
 
     const response = await PROVOKED[code](system);
@@ -75,13 +73,13 @@ test.each(Object.keys(PROVOKED) as (keyof typeof PROVOKED)[])(
 );
 
 test("500 never carries a stack or an internal message", async () => {
-  await using system = await startDesk(answering);
+  await using system = await startContractSystem(answering);
   const text = await (await PROVOKED.internal(system)).text();
   expect(text).not.toMatch(/SQLITE|secret|\bat\b.*\.ts/);
 });
 
-test("X-Request-Id is on every response, a caller's own is kept", async () => {
-  await using system = await startDesk(answering);
+test("every response has an X-Request-Id, and a client's own is kept", async () => {
+  await using system = await startContractSystem(answering);
   const own = { "x-request-id": "order-7.retry_2" };
   const responses = [
     await system.post(system.path(), { query: "hi" }, own),
@@ -98,8 +96,8 @@ test("X-Request-Id is on every response, a caller's own is kept", async () => {
   expect((await system.get("/healthz")).headers.get("X-Request-Id")).toMatch(/^req_/);
 });
 
-test("a request with an expectation that is not known, or a Host that is not valid, keeps its X-Request-Id", async () => {
-  await using system = await startDesk(answering);
+test("a request with an unknown expectation or an invalid Host keeps its X-Request-Id", async () => {
+  await using system = await startContractSystem(answering);
   const expecting = await exchangeBytes(system, requestText("GET", "/healthz", { Expect: "tea", ...CLOSING }));
   const badHost = await exchangeBytes(system, requestText("GET", "/healthz", { Host: "a b", ...CLOSING }));
 
@@ -108,7 +106,7 @@ test("a request with an expectation that is not known, or a Host that is not val
 });
 
 test("HTTP/1.0 needs no Host header", async () => {
-  await using system = await startDesk(answering);
+  await using system = await startContractSystem(answering);
   for (const path of ["/healthz", "/readyz", "/metrics"])
     expect(await exchangeBytes(system, `GET ${path} HTTP/1.0\r\n\r\n`)).toMatch(/^HTTP\/1.1 200 /);
   expect(await exchangeBytes(system, "GET /healthz HTTP/1.1\r\n\r\n")).toMatch(/^HTTP\/1.1 400 /);
@@ -116,15 +114,15 @@ test("HTTP/1.0 needs no Host header", async () => {
 
 const CLOSING = { "X-Request-Id": "mine-1", Connection: "close" };
 
-/** Everything that the server answers to these bytes. */
-async function exchangeBytes({ plane }: Desk, bytes: string): Promise<string> {
+/** The complete response of the server to these bytes. */
+async function exchangeBytes({ plane }: ContractSystem, bytes: string): Promise<string> {
   using socket = await openSocket(plane.port);
   socket.write(bytes);
   return await socket.closed();
 }
 
 test("unknown route -> 404, wrong method -> 405 with Allow (before the key is looked at)", async () => {
-  await using system = await startDesk(answering);
+  await using system = await startContractSystem(answering);
   const unknown = await fetch(`${system.url}/agents/agt_x/queries`, { method: "POST" });
   const wrong = await fetch(`${system.url}/agents/agt_x/query`, { method: "DELETE" });
   const thread = await fetch(`${system.url}/agents/agt_x/threads/t`, { method: "PUT" });
@@ -135,8 +133,8 @@ test("unknown route -> 404, wrong method -> 405 with Allow (before the key is lo
 
 test("no CORS headers unless --cors-origin names origins", async () => {
   const origin = { origin: "https://shop.example" };
-  await using closed = await startDesk(answering);
-  await using open = await startDesk(answering, { corsOrigins: ["https://shop.example"] });
+  await using closed = await startContractSystem(answering);
+  await using open = await startContractSystem(answering, { corsOrigins: ["https://shop.example"] });
   const [without, named] = [
     await closed.post(closed.path(), { query: "hi" }, origin),
     await open.post(open.path(), { query: "hi" }, origin),
@@ -175,11 +173,11 @@ describe("codes (closed set)", () => {
   });
 });
 
-describe("a store that fails while a run is under way", () => {
-  test("for a moment: the run waits for it and goes on", async () => {
+describe("a store that fails during a run", () => {
+  test("for a moment: the run waits and continues", async () => {
     let broken: Disposable | undefined;
-    const log = listeningLog((message) => message === "store unavailable, run waits" && broken?.[Symbol.dispose]());
-    await using system = await startDesk(
+    const log = listeningLog((message) => message === "store unavailable, retrying" && broken?.[Symbol.dispose]());
+    await using system = await startContractSystem(
       ({ step }) => {
         if (step === 1) return { text: "Done." };
         broken = breakStore(system.plane.store, "runs", ["commit"], new StoreUnavailable("busy"));
@@ -194,8 +192,8 @@ describe("a store that fails while a run is under way", () => {
     expect(system.desk.handled).toHaveLength(1);
   });
 
-  test("for good: the run ends with code internal, and says nothing of why", async () => {
-    await using system = await startDesk(answering);
+  test("permanently: the run ends with code internal and without the cause", async () => {
+    await using system = await startContractSystem(answering);
     const { threadId } = await system.query("first");
     using _broken = breakStore(system.plane.store, "runs", ["history"], new Error("SQLITE_CORRUPT"));
     const answer = await system.query("hi", { threadId });

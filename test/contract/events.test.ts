@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { callThenAnswer, scriptFor, type Script } from "../support/providers/index.ts";
 import { openStream, typed } from "./open-stream.ts";
-import { startDesk } from "./start.ts";
+import { startContractSystem } from "./contract-system.ts";
 
 const members = (data: object | undefined) => Object.keys(data ?? {}).sort();
 
@@ -17,9 +17,9 @@ const thinking: Script = ({ step }) =>
       }
     : { text: "It is there." };
 
-describe("events of endpoint 2 stand at the top level with these members", () => {
+describe("events of endpoint 2 have these fields at the top level", () => {
   test("thought: content; toolCall: toolName, toolCallId, parameters; toolResult: toolName, toolCallId, success, result?, errorMessage?", async () => {
-    await using system = await startDesk(thinking, { wire: "anthropic" });
+    await using system = await startContractSystem(thinking, { wire: "anthropic" });
 
     const { events } = await system.stream("hi");
 
@@ -52,7 +52,7 @@ describe("events of endpoint 2 stand at the top level with these members", () =>
   });
 
   test("finalResponse: response, threadId, runId, sessionId?, executionTimeMs, toolInteractions, usage, warnings?", async () => {
-    await using system = await startDesk(scriptFor({ text: "Half", stop: "length" }));
+    await using system = await startContractSystem(scriptFor({ text: "Half", stop: "length" }));
 
     const { events, headers } = await system.stream("hi", { sessionId: "s-1" });
 
@@ -79,8 +79,8 @@ describe("events of endpoint 2 stand at the top level with these members", () =>
     expect(plain).not.toHaveProperty("sessionId");
   });
 
-  test("finalResponse carries what endpoint 1 returns of the same run", async () => {
-    await using system = await startDesk(thinking);
+  test("finalResponse has the same values as the response of endpoint 1 for that run", async () => {
+    await using system = await startContractSystem(thinking);
     const key = { "idempotency-key": "k" };
 
     const { events } = await system.stream("hi", {}, key);
@@ -90,7 +90,7 @@ describe("events of endpoint 2 stand at the top level with these members", () =>
   });
 
   test("error: errorMessage, code, threadId, runId", async () => {
-    await using system = await startDesk(scriptFor({ error: { status: 401 } }));
+    await using system = await startContractSystem(scriptFor({ error: { status: 401 } }));
     const { events, headers } = await system.stream("hi");
     expect(events).toHaveLength(1);
     expect(members(events[0]?.data)).toEqual(["code", "errorMessage", "runId", "threadId", "type"]);
@@ -99,16 +99,18 @@ describe("events of endpoint 2 stand at the top level with these members", () =>
 });
 
 describe("with includeDeltas, live only, not stored", () => {
-  /** Text of the deltas that a client keeps: those since the last reset. */
+  /** The text that a client keeps: deltas since the last reset. */
   const kept = (events: { type: string; content?: unknown }[]): string =>
     events
       .slice(events.findLastIndex(({ type }) => type === "deltaReset") + 1)
       .flatMap(({ type, content }) => (type === "responseDelta" ? [String(content)] : []))
       .join("");
 
-  test("deltaReset discards what was shown of a failed attempt", async () => {
+  test("deltaReset discards the text of a failed attempt", async () => {
     const cut = { text: "Half an answer that breaks off in the middle of its way.", cutAfterBytes: 900 };
-    await using system = await startDesk(scriptFor(cut, { text: "The whole answer." }), { wire: "openai-chat" });
+    await using system = await startContractSystem(scriptFor(cut, { text: "The whole answer." }), {
+      wire: "openai-chat",
+    });
 
     const { events } = await system.stream("hi", { includeDeltas: true });
 
@@ -121,8 +123,8 @@ describe("with includeDeltas, live only, not stored", () => {
     expect(text).not.toContain("delta_reset");
   });
 
-  test("deltaReset takes text next to calls back, which then comes as a thought", async () => {
-    await using system = await startDesk(thinking, { wire: "anthropic" });
+  test("deltaReset discards text next to calls, which then arrives as a thought", async () => {
+    await using system = await startContractSystem(thinking, { wire: "anthropic" });
 
     const { events } = await system.stream("hi", { includeDeltas: true });
     const local = await system.local("hi", { include_deltas: true });
@@ -140,7 +142,7 @@ describe("with includeDeltas, live only, not stored", () => {
       : { text: "The report is in, and it is rather long." };
 
   test("responseDelta and thoughtDelta carry content, toolProgress toolCallId and data; none has an id", async () => {
-    await using system = await startDesk(reporting, { wire: "anthropic" });
+    await using system = await startContractSystem(reporting, { wire: "anthropic" });
 
     const { events } = await system.stream("hi", { includeDeltas: true });
 
@@ -159,7 +161,7 @@ describe("with includeDeltas, live only, not stored", () => {
   });
 
   test("each comes before the stored event that holds the whole", async () => {
-    await using system = await startDesk(reporting, { wire: "anthropic" });
+    await using system = await startContractSystem(reporting, { wire: "anthropic" });
 
     const { events } = await system.stream("hi", { includeDeltas: true });
 
@@ -178,8 +180,8 @@ describe("with includeDeltas, live only, not stored", () => {
     expect(ids).toEqual(ids.map((_, i) => i + 1));
   });
 
-  test("without it a client sees only the documented types, and a resumed stream has none", async () => {
-    await using system = await startDesk(reporting, { wire: "anthropic" });
+  test("without it a client receives only the documented types, and a resumed stream has no deltas", async () => {
+    await using system = await startContractSystem(reporting, { wire: "anthropic" });
     const shown = await system.stream("hi", { includeDeltas: true });
     const plain = await system.stream("hi");
     const run = shown.headers.get("X-Run-Id");
@@ -194,7 +196,7 @@ describe("with includeDeltas, live only, not stored", () => {
 
 describe("the stream", () => {
   test("has the wire form of an id line, one data line and a blank line for each stored event", async () => {
-    await using system = await startDesk(thinking);
+    await using system = await startContractSystem(thinking);
     const { text, events } = await system.stream("hi\n\nwith lines");
     const blocks = text.split("\n\n").slice(0, -1);
     for (const [i, block] of blocks.entries()) expect(block).toMatch(new RegExp(`^id: ${i + 1}\ndata: {.*}$`));
@@ -203,9 +205,9 @@ describe("the stream", () => {
   });
 
   test("has the documented headers before its first event", async () => {
-    await using system = await startDesk(callThenAnswer([{ name: "wait", arguments: { id: "a" } }]));
+    await using system = await startContractSystem(callThenAnswer([{ name: "wait", arguments: { id: "a" } }]));
     const stream = openStream(await system.post(system.path("query-stream"), { query: "hi" }));
-    system.desk.letGo("a");
+    system.desk.release("a");
     await stream.rest();
     expect(Object.fromEntries(stream.headers)).toMatchObject({
       "content-type": "text/event-stream; charset=utf-8",
@@ -217,12 +219,12 @@ describe("the stream", () => {
     });
   });
 
-  test("shows each event while it happens, and ends in exactly one finalResponse or error", async () => {
-    await using system = await startDesk(callThenAnswer([{ name: "wait", arguments: { id: "a" } }]));
+  test("sends each event when it happens, and ends with exactly one finalResponse or error", async () => {
+    await using system = await startContractSystem(callThenAnswer([{ name: "wait", arguments: { id: "a" } }]));
     const stream = openStream(await system.post(system.path("query-stream"), { query: "hi" }));
 
     await stream.until(typed("toolCall")); // the function has not answered yet
-    system.desk.letGo("a");
+    system.desk.release("a");
     const text = await stream.rest();
 
     expect(text.match(/"type":"(finalResponse|error)"/g)).toHaveLength(1);

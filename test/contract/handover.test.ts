@@ -8,9 +8,9 @@ import type { Script } from "../support/providers/index.ts";
 import { parseSse } from "../support/sse.ts";
 import { client } from "../support/system.ts";
 import { openStream, typed } from "./open-stream.ts";
-import { startDesk, type Desk } from "./start.ts";
+import { startContractSystem, type ContractSystem } from "./contract-system.ts";
 
-/** Looks something up, then thinks without end until the service has been started again. */
+/** Makes one call, then answers its next request only after the service has restarted. */
 function interrupted() {
   let restarted = false;
   const script: Script = ({ step, messages }) => {
@@ -29,8 +29,8 @@ async function withFolder(work: (database: string) => Promise<void>): Promise<vo
   }
 }
 
-/** The next start on the same data, with the functions connected again. */
-async function startAgain(database: string, system: Desk) {
+/** Restarts the service on the same data, and connects the functions again. */
+async function startAgain(database: string, system: ContractSystem) {
   const plane = await createControlPlane({
     database,
     port: 0,
@@ -54,7 +54,7 @@ describe("a draining replica", () => {
   test("closes streams after a complete event (retry: 1000), and the client resumes elsewhere", () =>
     withFolder(async (database) => {
       const { script, restart } = interrupted();
-      await using system = await startDesk(script, { database });
+      await using system = await startContractSystem(script, { database });
       const stream = openStream(await system.post(system.path("query-stream"), { query: "hi", includeDeltas: true }));
       await stream.until(typed("toolResult"));
       await system.standIn.received(2);
@@ -73,7 +73,7 @@ describe("a draining replica", () => {
   test("answers endpoint 1 with 503, Retry-After and X-Run-Id; the same Idempotency-Key joins the run", () =>
     withFolder(async (database) => {
       const { script, restart } = interrupted();
-      await using system = await startDesk(script, { database });
+      await using system = await startContractSystem(script, { database });
       const key = { "idempotency-key": "k" };
       const asked = system.post(system.path(), { query: "hi" }, key);
       await system.standIn.received(2);
@@ -90,10 +90,10 @@ describe("a draining replica", () => {
       expect(answer.toolInteractions).toHaveLength(1);
     }));
 
-  test("takes no new connection and lets runs end that can end in its time", async () => {
+  test("accepts no new connection and lets runs end that can end in time", async () => {
     let answer = () => {};
     const ready = new Promise<void>((resolve) => (answer = resolve));
-    await using system = await startDesk(async () => ready.then(() => ({ text: "In time." })));
+    await using system = await startContractSystem(async () => ready.then(() => ({ text: "In time." })));
     const stream = openStream(await system.post(system.path("query-stream"), { query: "hi" }));
     const asked = system.query("ho");
     await system.standIn.received(2);

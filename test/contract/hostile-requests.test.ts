@@ -3,45 +3,45 @@ import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as fc from "fast-check";
 import { expect, test, vi } from "vitest";
-import { ROUTES } from "../../packages/control-plane/src/http/routes.ts";
-import { printFigure, quantile } from "../support/figure.ts";
+import { ROUTES } from "../../packages/control-plane/src/http/query/routes.ts";
+import { printFigure, quantile } from "../support/figures.ts";
 import { scriptFor } from "../support/providers/index.ts";
-import { startDesk, type Desk } from "./start.ts";
+import { startContractSystem, type ContractSystem } from "./contract-system.ts";
 
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 240_000 });
 
 const REQUESTS = 3_000;
 const SLOW_SOCKETS = 400;
 
 const deep = (depth: number) => `${'{"a":'.repeat(depth)}1${"}".repeat(depth)}`;
-/** Bodies that break parsers, by what they would do. */
+/** Bodies that can break parsers, by description. */
 const BODIES: Record<string, () => string> = {
   "arrays 100,000 deep": () => "[".repeat(100_000) + "]".repeat(100_000),
   "objects 100,000 deep": () => deep(100_000),
   "a context 100,000 deep": () => JSON.stringify({ query: "hi", contextJson: deep(100_000) }),
   "10 MB": () => JSON.stringify({ query: "x".repeat(10_000_000) }),
   "a prototype": () => '{"__proto__":{"query":"hi","role":"admin"},"constructor":{"prototype":{"role":"admin"}}}',
-  "a million members": () => `{${Array.from({ length: 100_000 }, (_, i) => `"${i}":0`).join()}}`,
-  "numbers without end": () => `{"query":"hi","llmConfig":{"provider":"openai","maxTokens":${"9".repeat(100_000)}}}`,
+  "a million properties": () => `{${Array.from({ length: 100_000 }, (_, i) => `"${i}":0`).join()}}`,
+  "endless numbers": () => `{"query":"hi","llmConfig":{"provider":"openai","maxTokens":${"9".repeat(100_000)}}}`,
   "half a surrogate": () => '{"query":"\\ud800"}',
 };
 
-test.each(Object.keys(BODIES))("a body of %s is answered with 4xx or taken, never with 5xx", async (name) => {
-  await using system = await startDesk(scriptFor({ text: "Hello." }));
+test.each(Object.keys(BODIES))("a body of %s is accepted or answered with 4xx, never with 5xx", async (name) => {
+  await using system = await startContractSystem(scriptFor({ text: "Hello." }));
   for (const path of [system.path(), system.path("query-stream"), "/agent/query-stream"]) {
     const response = await system.post(path, BODIES[name]!(), { authorization: `Bearer ${system.accessToken}` });
     await response.text();
     expect(response.status).toBeLessThan(500);
-    // The local variant has other names for some members, and ignores these.
+    // The local variant has other names for some properties, and ignores these.
     if (name !== "half a surrogate" && path !== "/agent/query-stream") expect([400, 413]).toContain(response.status);
   }
   expect(({} as { role?: string }).role).toBeUndefined();
   expect(await system.query("hi")).toMatchObject({ success: true });
 });
 
-test("no request made at random of any route is answered with 5xx", async () => {
+test("no random request to any route is answered with 5xx", async () => {
   const seed = randomInt(2 ** 31);
-  await using system = await startDesk(scriptFor({ text: "Hello." }));
+  await using system = await startContractSystem(scriptFor({ text: "Hello." }));
   const text = fc.string({ unit: "binary", maxLength: 30 });
   const header = fc.string({ unit: fc.constantFrom(...Array.from(" !#$%&'*+-./:;<=>?@[]{}azAZ09é")), maxLength: 30 });
   const value = fc.oneof(fc.jsonValue({ maxDepth: 4 }), text, fc.constantFrom("hi", "{}", null, -1, 1e308));
@@ -100,7 +100,7 @@ test("no request made at random of any route is answered with 5xx", async () => 
     { numRuns: REQUESTS, seed },
   );
 
-  printFigure("37 requests at random", {
+  printFigure("37 random requests", {
     seed,
     requests: REQUESTS,
     "5xx": 0,
@@ -110,7 +110,7 @@ test("no request made at random of any route is answered with 5xx", async () => 
   expect(await system.query("hi")).toMatchObject({ success: true });
 });
 
-/** Sends the beginning of a request, and then a byte of a header each second for ever. */
+/** Sends the beginning of a request, then one byte of a header per second without end. */
 function slowHeaders(port: number): { socket: Socket; closedInMs: Promise<number> } {
   const began = performance.now();
   const socket = connect(port, "127.0.0.1");
@@ -126,7 +126,7 @@ function slowHeaders(port: number): { socket: Socket; closedInMs: Promise<number
   return { socket, closedInMs };
 }
 
-async function askOften(system: Desk, done: () => boolean): Promise<number[]> {
+async function askOften(system: ContractSystem, done: () => boolean): Promise<number[]> {
   const taken: number[] = [];
   while (!done()) {
     const began = performance.now();
@@ -137,8 +137,8 @@ async function askOften(system: Desk, done: () => boolean): Promise<number[]> {
   return taken;
 }
 
-test("requests whose headers never end are closed, and others are served meanwhile", async () => {
-  await using system = await startDesk(scriptFor({ text: "Hello." }));
+test("requests with endless headers are closed, and other requests are served meanwhile", async () => {
+  await using system = await startContractSystem(scriptFor({ text: "Hello." }));
   let left = 60;
   const before = await askOften(system, () => left-- === 0);
   const slow = Array.from({ length: SLOW_SOCKETS }, () => slowHeaders(system.plane.port));

@@ -1,21 +1,21 @@
 import { expect, test } from "vitest";
-import { printFigure } from "../support/figure.ts";
+import { printFigure } from "../support/figures.ts";
 import { callThenAnswer, scriptFor } from "../support/providers/index.ts";
 import { openStream, typed } from "./open-stream.ts";
-import { startDesk } from "./start.ts";
+import { startContractSystem } from "./contract-system.ts";
 
 const waiting = callThenAnswer([{ name: "wait", arguments: { id: "a" } }]);
 const key = { "idempotency-key": "k-1" };
 
 test("the same key and body joins the first run: endpoint 1 waits for it, endpoint 2 replays it from its first event", async () => {
-  await using system = await startDesk(waiting);
+  await using system = await startContractSystem(waiting);
   const first = openStream(await system.post(system.path("query-stream"), { query: "hi" }, key));
   await first.until(typed("toolCall"));
 
   const waited = system.query("hi", {}, key);
   const replayed = openStream(await system.post(system.path("query-stream"), { query: "hi" }, key));
   await replayed.until(typed("toolCall"));
-  system.desk.letGo("a");
+  system.desk.release("a");
 
   const whole = await first.rest();
   expect(await replayed.rest()).toBe(whole);
@@ -24,8 +24,8 @@ test("the same key and body joins the first run: endpoint 1 waits for it, endpoi
 });
 
 test("the same key and body returns what the first run returned", async () => {
-  await using system = await startDesk(waiting);
-  system.desk.letGo("a");
+  await using system = await startContractSystem(waiting);
+  system.desk.release("a");
 
   const first = await system.query("hi", { role: "support" }, key);
 
@@ -33,9 +33,9 @@ test("the same key and body returns what the first run returned", async () => {
   expect(system.standIn.requests).toHaveLength(2);
 });
 
-test("two requests with one key at once make one run", async () => {
-  await using system = await startDesk(waiting);
-  system.desk.letGo("a");
+test("two concurrent requests with one key start one run", async () => {
+  await using system = await startContractSystem(waiting);
+  system.desk.release("a");
 
   const answers = await Promise.all(Array.from({ length: 5 }, () => system.query("hi", {}, key)));
 
@@ -44,7 +44,7 @@ test("two requests with one key at once make one run", async () => {
 });
 
 test("the same key with another body -> 422", async () => {
-  await using system = await startDesk(scriptFor({ text: "Hello." }));
+  await using system = await startContractSystem(scriptFor({ text: "Hello." }));
   await system.query("hi", {}, key);
 
   const statuses: number[] = [];
@@ -58,8 +58,8 @@ test("the same key with another body -> 422", async () => {
   expect(statuses).toEqual([422, 422]);
 });
 
-test("its scope is the agent and the API key: another key begins a run of its own, whatever the body", async () => {
-  await using system = await startDesk(scriptFor({ text: "Hello." }));
+test("its scope is the agent and the API key: another API key starts a separate run, whatever the body", async () => {
+  await using system = await startContractSystem(scriptFor({ text: "Hello." }));
   const { admin } = system.plane;
   const other = await admin.createAgent("Other", { orgId: system.orgId });
   const second = await admin.createKey({ agentId: system.agentId });
@@ -77,11 +77,11 @@ test("its scope is the agent and the API key: another key begins a run of its ow
   expect(new Set(runs).size).toBe(4);
 });
 
-test("a key that replaces another by rotation keeps its scope", async () => {
-  await using system = await startDesk(scriptFor({ text: "Hello." }));
+test("an API key that replaces another by rotation keeps its scope", async () => {
+  await using system = await startContractSystem(scriptFor({ text: "Hello." }));
   const first = await system.query("hi", {}, key);
 
-  const { apiKey } = await system.plane.admin.rotateKey(system.keyId, { overlapMs: 60_000 });
+  const { secret: apiKey } = await system.plane.admin.credentials.rotate("api", system.keyId, { overlapMs: 60_000 });
   const joined = await system.query("hi", {}, { ...key, "x-api-key": apiKey });
   const mismatch = await system.post(system.path(), { query: "ho" }, { ...key, "x-api-key": apiKey });
 
@@ -90,8 +90,8 @@ test("a key that replaces another by rotation keeps its scope", async () => {
   expect(mismatch.status).toBe(422);
 });
 
-test("nothing is kept for a request that began no run", async () => {
-  await using system = await startDesk(scriptFor({ text: "Hello." }));
+test("a key is not stored for a request that starts no run", async () => {
+  await using system = await startContractSystem(scriptFor({ text: "Hello." }));
 
   const refused = await system.post(system.path(), { query: "hi", threadId: "thr_nobody" }, key);
 
@@ -100,21 +100,21 @@ test("nothing is kept for a request that began no run", async () => {
 });
 
 test("a run that ended before its first model turn releases its key", async () => {
-  await using system = await startDesk(scriptFor({ text: "Hello." }), { connected: false, tier: "starter" });
+  await using system = await startContractSystem(scriptFor({ text: "Hello." }), { connected: false, tier: "starter" });
 
   expect(await system.query("hi", {}, key)).toMatchObject({ code: "agent_session_not_found" });
   await system.connect(system.desk.service);
   expect(await system.query("hi", {}, key)).toMatchObject({ code: "insufficient_credits" });
   await system.plane.admin.grant(system.orgId, "0.000001");
-  // Accepted this time, but its first turn cannot be paid for.
+  // The query is accepted this time, but the balance does not cover its first turn.
   expect(await system.query("hi", {}, key)).toMatchObject({ code: "insufficient_credits" });
   await system.plane.admin.grant(system.orgId, "5");
 
   expect(await system.query("hi", {}, key)).toMatchObject({ success: true });
 });
 
-test("a join does not count for credits", async () => {
-  await using system = await startDesk(scriptFor({ text: "Hello." }), { tier: "starter" });
+test("a request that joins a run is not charged", async () => {
+  await using system = await startContractSystem(scriptFor({ text: "Hello." }), { tier: "starter" });
   await system.plane.admin.grant(system.orgId, "5");
 
   await system.query("hi", {}, key);

@@ -1,8 +1,9 @@
+import { LocalEvent } from "@patchbay/protocol";
 import { defineFunction, defineService, everyone } from "@patchbay/functions";
 import { describe, expect, test } from "vitest";
 import { callThenAnswer, scriptFor, type Script } from "../support/providers/index.ts";
 import { parseSse } from "../support/sse.ts";
-import { startDesk, type Desk } from "./start.ts";
+import { startContractSystem, type ContractSystem } from "./contract-system.ts";
 
 const answering = scriptFor({ text: "Hello." });
 
@@ -18,23 +19,23 @@ const working: Script = ({ step }) =>
       }
     : { text: "It is there." };
 
-const ask = (system: Desk, headers: Record<string, string>, body: object = { query: "hi" }) =>
+const ask = (system: ContractSystem, headers: Record<string, string>, body: object = { query: "hi" }) =>
   fetch(`${system.url}/agent/query-stream`, {
     method: "POST",
     headers: { "content-type": "application/json", ...headers },
     body: JSON.stringify(body),
   });
 
-const local = (system: Desk) => ({ authorization: `Bearer ${system.accessToken}` });
+const local = (system: ContractSystem) => ({ authorization: `Bearer ${system.accessToken}` });
 
-test("is served where the combined service runs in development alone", async () => {
-  await using system = await startDesk(answering, { local: false });
+test("is served only in development, where one process runs everything", async () => {
+  await using system = await startContractSystem(answering, { local: false });
   expect((await ask(system, local(system))).status).toBe(404);
 });
 
 describe("data members", () => {
   test("thinking {content}; function_call {id, name, arguments}; function_result {id, name, success, result?, error?}", async () => {
-    await using system = await startDesk(working, { wire: "anthropic" });
+    await using system = await startContractSystem(working, { wire: "anthropic" });
 
     const { events } = await system.local("hi");
 
@@ -57,10 +58,11 @@ describe("data members", () => {
       error: "The shop is closed.",
     });
     for (const { data } of events) expect(Object.keys(data)).toEqual(["type", "data"]);
+    for (const { data } of events) expect(LocalEvent.parse(data)).toEqual(data);
   });
 
   test("final_response {response, thread_id, run_id, session_id?, execution_time_ms, usage}", async () => {
-    await using system = await startDesk(answering);
+    await using system = await startContractSystem(answering);
 
     const { events, headers } = await system.local("hi", { session_id: "s-1" });
 
@@ -87,14 +89,14 @@ describe("data members", () => {
   });
 
   test("error {message, code}", async () => {
-    await using system = await startDesk(answering, { connected: false });
+    await using system = await startContractSystem(answering, { connected: false });
     expect((await system.local("hi")).events.map(({ data }) => data)).toEqual([
       { type: "error", data: { message: "Agent session not found", code: "agent_session_not_found" } },
     ]);
   });
 
   test("with include_deltas: response_delta, thinking_delta {content}, function_progress {id, data}", async () => {
-    await using system = await startDesk(working, { wire: "anthropic" });
+    await using system = await startContractSystem(working, { wire: "anthropic" });
 
     const { events } = await system.local("hi", { include_deltas: true });
 
@@ -111,15 +113,15 @@ describe("data members", () => {
 
 describe("the body", () => {
   test("defaults on the server: max_tokens 8000, role user, analysis_mode false", async () => {
-    await using system = await startDesk(callThenAnswer([{ name: "look_up", arguments: { id: "1" } }]));
+    await using system = await startContractSystem(callThenAnswer([{ name: "look_up", arguments: { id: "1" } }]));
     await system.local("hi");
     expect(system.sent()[0]).toMatchObject({ maxTokens: 8000 });
     expect(system.desk.handled[0]?.role).toBe("user");
     expect(system.standIn.requests).toHaveLength(2); // no plan
   });
 
-  test("takes thread_id, session_id, context (object), llm_config; max_tokens beats its maxTokens", async () => {
-    await using system = await startDesk(callThenAnswer([{ name: "look_up", arguments: { id: "1" } }]));
+  test("takes thread_id, session_id, context (object), llm_config; max_tokens overrides its maxTokens", async () => {
+    await using system = await startContractSystem(callThenAnswer([{ name: "look_up", arguments: { id: "1" } }]));
     const first = await system.local("first");
     const threadId = first.headers.get("X-Thread-Id");
     const llm = { provider: "openai", model: "gpt-4.1-mini", maxTokens: 50, temperature: 0.25 };
@@ -150,10 +152,10 @@ describe("the body", () => {
     });
   });
 
-  test("analysis_mode is the same as analysisMode, and every reasoning block is emitted", async () => {
+  test("analysis_mode equals analysisMode, and every reasoning block is emitted", async () => {
     const planning: Script = (_, turn) =>
       turn === 1 ? { thoughts: ["First.", "Second."], text: "1. Greet." } : { thoughts: ["Third."], text: "Hello." };
-    await using system = await startDesk(planning, { wire: "anthropic" });
+    await using system = await startContractSystem(planning, { wire: "anthropic" });
 
     const { events } = await system.local("hi", { analysis_mode: true });
 
@@ -167,8 +169,8 @@ describe("the body", () => {
     expect(system.sent()[0]?.toolChoice).toBe("none");
   });
 
-  test("is 400 with the faults named as the body names them", async () => {
-    await using system = await startDesk(answering);
+  test("is 400 with faults that use the property names of this body", async () => {
+    await using system = await startContractSystem(answering);
     const response = await ask(system, local(system), { query: "hi", max_tokens: 0, context: "{}" });
     expect(response.status).toBe(400);
     const { details } = (await response.json()) as { details: { path: string }[] };
@@ -176,7 +178,7 @@ describe("the body", () => {
   });
 });
 
-test("a context that does not meet the service's schema, and an unknown thread, are 400 in this body's words", async () => {
+test("a context that violates the service's schema and an unknown thread are 400 with the property names of this body", async () => {
   const schema = { type: "object", properties: { id: { type: "string" } }, required: ["id"] };
   const look = defineFunction({
     name: "look",
@@ -186,7 +188,7 @@ test("a context that does not meet the service's schema, and an unknown thread, 
     handler: () => 1,
   });
   const service = defineService({ name: "shop", context: schema, functions: [look] });
-  await using system = await startDesk(answering, { service });
+  await using system = await startContractSystem(answering, { service });
   for (const [body, path] of [
     [{ context: { id: 7 } }, "context.id"],
     [{}, "context.id"],
@@ -198,21 +200,26 @@ test("a context that does not meet the service's schema, and an unknown thread, 
   }
 });
 
-test("401 Authentication failed on a missing or bad Bearer token; API keys are not taken here", async () => {
-  await using system = await startDesk(answering);
+test("401 Authentication failed on a missing or invalid Bearer token; API keys are not accepted here", async () => {
+  await using system = await startContractSystem(answering);
   const { tokenId, accessToken: revoked } = await system.plane.admin.createToken({ agentId: system.agentId });
-  await system.plane.admin.revokeToken(tokenId);
+  await system.plane.admin.credentials.revoke("access", tokenId);
   const secrets = ["nonsense", system.apiKey, system.runtimeKey, revoked];
   const attempts = secrets.map((secret): Record<string, string> => ({ authorization: `Bearer ${secret}` }));
-  for (const headers of [...attempts, {}, { "x-api-key": system.apiKey }, { "x-api-key": system.accessToken }]) {
+  const misplaced = [
+    { "x-api-key": system.apiKey },
+    { "x-api-key": system.accessToken },
+    { authorization: system.accessToken },
+  ];
+  for (const headers of [...attempts, {}, ...misplaced]) {
     const response = await ask(system, headers);
     expect(response.status).toBe(401);
     expect(await response.json()).toMatchObject({ errorMessage: "Authentication failed" });
   }
 });
 
-test("access tokens are not taken on endpoints 1 and 2", async () => {
-  await using system = await startDesk(answering);
+test("endpoints 1 and 2 do not accept access tokens", async () => {
+  await using system = await startContractSystem(answering);
   for (const endpoint of ["query", "query-stream"] as const) {
     const body = JSON.stringify({ query: "hi" });
     const bearer = await fetch(system.url + system.path(endpoint), { method: "POST", headers: local(system), body });
@@ -221,11 +228,12 @@ test("access tokens are not taken on endpoints 1 and 2", async () => {
   }
 });
 
-test("id: lines and headers as in endpoint 2; Accept is not checked; an Idempotency-Key has no meaning here", async () => {
-  await using system = await startDesk(answering);
+test("id: lines and headers are as in endpoint 2; Accept is not checked; an Idempotency-Key has no effect", async () => {
+  await using system = await startContractSystem(answering);
   const response = await ask(system, { ...local(system), accept: "application/json", "idempotency-key": "k" });
   expect(response.headers.get("content-type")).toBe("text/event-stream; charset=utf-8");
   expect(response.headers.get("cache-control")).toBe("no-cache, no-transform");
+  expect(response.headers.get("x-accel-buffering")).toBe("no");
   expect(await response.text()).toMatch(/^id: 1\ndata: {"type":"final_response","data":{.*}}\n\n$/);
   const again = await ask(system, { ...local(system), "idempotency-key": "k" });
   expect(again.headers.get("X-Run-Id")).not.toBe(response.headers.get("X-Run-Id"));
@@ -233,7 +241,7 @@ test("id: lines and headers as in endpoint 2; Accept is not checked; an Idempote
 });
 
 test("resume: GET /agent/runs/{run_id}/events", async () => {
-  await using system = await startDesk(working, { wire: "anthropic" });
+  await using system = await startContractSystem(working, { wire: "anthropic" });
   const { text, headers, events } = await system.local("hi");
   const path = `/agent/runs/${headers.get("X-Run-Id")}/events`;
   const bearer = local(system);

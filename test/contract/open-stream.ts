@@ -3,7 +3,7 @@ import { parseSse, type SseEvent } from "../support/sse.ts";
 
 type Data = RunEvent & Record<string, unknown>;
 
-/** Reads a stream bit by bit, as a client does that may leave. */
+/** Reads a stream event by event, as a client that may disconnect. */
 export function openStream(response: Response) {
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
@@ -11,7 +11,7 @@ export function openStream(response: Response) {
   return {
     headers: response.headers,
     runId: response.headers.get("X-Run-Id") ?? "",
-    /** Resolves with the first event that fits; rejects when the stream ends before. */
+    /** Resolves with the first matching event; rejects if the stream ends before it. */
     async until(fits: (event: SseEvent<Data>) => boolean): Promise<SseEvent<Data>> {
       for (;;) {
         const found = complete().find(fits);
@@ -29,7 +29,7 @@ export function openStream(response: Response) {
   };
 }
 
-/** An event of this type. */
+/** Matches events of this type. */
 export const typed =
   (type: string) =>
   ({ data }: { data: { type: string } }): boolean =>

@@ -1,18 +1,18 @@
 import { describe, expect, test } from "vitest";
 import { callThenAnswer } from "../support/providers/index.ts";
 import { openStream, typed } from "./open-stream.ts";
-import { startDesk, type Desk } from "./start.ts";
+import { startContractSystem, type ContractSystem } from "./contract-system.ts";
 
 const waiting = callThenAnswer([{ name: "wait", arguments: { id: "a" } }]);
 
-/** A stream of a new query, whose run waits in its function. */
-async function openQuery(system: Desk, headers: Record<string, string> = {}) {
+/** Opens the stream of a new query whose run waits for its function. */
+async function openQuery(system: ContractSystem, headers: Record<string, string> = {}) {
   const stream = openStream(await system.post(system.path("query-stream"), { query: "hi" }, headers));
   await stream.until(typed("toolCall"));
   return stream;
 }
 
-const resume = (system: Desk, runId: string, apiKey = system.apiKey) =>
+const resume = (system: ContractSystem, runId: string, apiKey = system.apiKey) =>
   system.get(`/agents/${system.agentId}/runs/${runId}/events`, { "x-api-key": apiKey });
 
 async function refusalOf(response: Response) {
@@ -27,14 +27,14 @@ const refused = (says: string) => ({
   errorMessage: expect.stringContaining(says) as string,
 });
 
-async function metricOf(system: Desk, name: string): Promise<string | undefined> {
+async function metricOf(system: ContractSystem, name: string): Promise<string | undefined> {
   const page = await (await system.get("/metrics")).text();
   return page.split("\n").find((line) => line.startsWith(`${name} `) || line.startsWith(`${name}{`));
 }
 
-describe("a limit on open event streams refuses resumes and followers with 429 and Retry-After", () => {
+describe("a limit on open event streams rejects resumes and further readers with 429 and Retry-After", () => {
   test("of one run by one key", async () => {
-    await using system = await startDesk(waiting, { limits: { streamsPerRun: 2 } });
+    await using system = await startContractSystem(waiting, { limits: { streamsPerRun: 2 } });
     const { apiKey } = await system.plane.admin.createKey({ agentId: system.agentId });
     const first = await openQuery(system);
     const second = openStream(await resume(system, first.runId));
@@ -45,30 +45,30 @@ describe("a limit on open event streams refuses resumes and followers with 429 a
 
     await second.leave();
     await expect.poll(async () => (await resume(system, first.runId)).status).toBe(200);
-    system.desk.letGo("a");
+    system.desk.release("a");
   });
 
   test("of one key", async () => {
-    await using system = await startDesk(waiting, { limits: { streamsPerKey: 1 } });
+    await using system = await startContractSystem(waiting, { limits: { streamsPerKey: 1 } });
     const first = await openQuery(system);
 
     expect(await refusalOf(await resume(system, first.runId))).toEqual(refused("This key has 1 event streams open"));
-    system.desk.letGo("a");
+    system.desk.release("a");
   });
 
-  test("of an organisation, over its agents", async () => {
-    await using system = await startDesk(waiting, { limits: { streamsPerOrganisation: 1 } });
+  test("of an organisation, across its agents", async () => {
+    await using system = await startContractSystem(waiting, { limits: { streamsPerOrganisation: 1 } });
     const first = await openQuery(system);
     const { apiKey } = await system.plane.admin.createKey({ agentId: system.agentId });
 
     expect(await refusalOf(await resume(system, first.runId, apiKey))).toEqual(
       refused("The organisation has 1 event streams open"),
     );
-    system.desk.letGo("a");
+    system.desk.release("a");
   });
 
-  test("and queries outside of the sandbox, before a run begins", async () => {
-    await using system = await startDesk(waiting, { limits: { streamsPerKey: 1 }, tier: "starter" });
+  test("and rejects queries outside sandbox before a run starts", async () => {
+    await using system = await startContractSystem(waiting, { limits: { streamsPerKey: 1 }, tier: "starter" });
     await system.plane.admin.grant(system.orgId, "5");
     await openQuery(system);
 
@@ -76,12 +76,12 @@ describe("a limit on open event streams refuses resumes and followers with 429 a
 
     expect(await refusalOf(response)).toEqual(refused("This key has 1 event streams open"));
     expect(await system.plane.store.runs.list(system.agentId, { limit: 9 })).toHaveLength(1);
-    system.desk.letGo("a");
+    system.desk.release("a");
   });
 });
 
-test("a query in a sandbox waits for a place and begins when one is free", async () => {
-  await using system = await startDesk(waiting, { limits: { streamsPerKey: 1 } });
+test("a query in sandbox waits until a stream ends, then starts", async () => {
+  await using system = await startContractSystem(waiting, { limits: { streamsPerKey: 1 } });
   const first = await openQuery(system);
 
   const second = system.post(system.path("query-stream"), { query: "hi" });
@@ -90,37 +90,37 @@ test("a query in a sandbox waits for a place and begins when one is free", async
   await first.leave();
 
   const stream = openStream(await second);
-  system.desk.letGo("a");
+  system.desk.release("a");
   expect(await stream.rest()).toContain("finalResponse");
   expect(await metricOf(system, "patchbay_streams_waiting")).toBe("patchbay_streams_waiting 0");
 });
 
-test("a query that waits for a place is refused when its key is revoked", async () => {
-  await using system = await startDesk(waiting, { limits: { streamsPerOrganisation: 1 } });
+test("a query that waits for a free stream is rejected when its key is revoked", async () => {
+  await using system = await startContractSystem(waiting, { limits: { streamsPerOrganisation: 1 } });
   const { apiKey, keyId } = await system.plane.admin.createKey({ agentId: system.agentId });
   await openQuery(system);
 
   const second = system.post(system.path("query-stream"), { query: "hi" }, { "x-api-key": apiKey });
   await expect.poll(() => metricOf(system, "patchbay_streams_waiting")).toBe("patchbay_streams_waiting 1");
-  await system.plane.admin.revokeKey(keyId);
+  await system.plane.admin.credentials.revoke("api", keyId);
 
   expect((await second).status).toBe(401);
   expect(await system.plane.store.runs.list(system.agentId, { limit: 9 })).toHaveLength(1);
-  system.desk.letGo("a");
+  system.desk.release("a");
 });
 
 describe("an open stream ends after a complete event, with retry, once its access is revoked; its run continues", () => {
   const ENDED = /\n\nretry: 1000\n\n$/;
 
-  test("an API key, of which other streams stay open", async () => {
-    await using system = await startDesk(waiting);
+  test("an API key; streams of other keys stay open", async () => {
+    await using system = await startContractSystem(waiting);
     const { apiKey, keyId } = await system.plane.admin.createKey({ agentId: system.agentId });
     const kept = await openQuery(system);
     const ended = await openQuery(system, { "x-api-key": apiKey });
 
-    await system.plane.admin.revokeKey(keyId);
+    await system.plane.admin.credentials.revoke("api", keyId);
     const text = await ended.rest();
-    system.desk.letGo("a");
+    system.desk.release("a");
 
     expect(text).toMatch(ENDED);
     expect(text).not.toContain("waited for a");
@@ -131,15 +131,15 @@ describe("an open stream ends after a complete event, with retry, once its acces
   });
 
   test("an access token of the local variant", async () => {
-    await using system = await startDesk(waiting);
+    await using system = await startContractSystem(waiting);
     const { accessToken, tokenId } = await system.plane.admin.createToken({ agentId: system.agentId });
     const headers = { authorization: `Bearer ${accessToken}` };
     const stream = openStream(await system.post("/agent/query-stream", { query: "hi" }, headers));
     await stream.until(typed("function_call"));
 
-    await system.plane.admin.revokeToken(tokenId);
+    await system.plane.admin.credentials.revoke("access", tokenId);
 
     expect(await stream.rest()).toMatch(ENDED);
-    system.desk.letGo("a");
+    system.desk.release("a");
   });
 });

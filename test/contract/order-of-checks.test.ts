@@ -1,17 +1,16 @@
 import { describe, expect, test } from "vitest";
 import { StoreUnavailable } from "../../packages/control-plane/src/ports/run-store.ts";
 import { scriptFor } from "../support/providers/index.ts";
-import { breakStore } from "./breaking-store.ts";
-import { failsWith, failuresOf, startDesk } from "./start.ts";
+import { breakStore, failsWith, failuresOf, startContractSystem } from "./contract-system.ts";
 
 const answering = scriptFor({ text: "Hello." });
 const bare = { local: true, providers: {} };
 
 describe.each(["query", "query-stream"] as const)("POST {base_url}/agents/{agent_id}/%s", (endpoint) => {
   test("1. key missing, malformed, unknown or revoked -> 401 Authentication failed", async () => {
-    await using system = await startDesk(answering);
+    await using system = await startContractSystem(answering);
     const { keyId, apiKey: revoked } = await system.plane.admin.createKey({ agentId: system.agentId });
-    await system.plane.admin.revokeKey(keyId);
+    await system.plane.admin.credentials.revoke("api", keyId);
     const last = system.apiKey.at(-1) === "a" ? "b" : "a";
 
     const keys = ["", "secret", system.apiKey.slice(0, -1) + last, revoked, system.runtimeKey, system.accessToken];
@@ -30,7 +29,7 @@ describe.each(["query", "query-stream"] as const)("POST {base_url}/agents/{agent
   });
 
   test("2. key valid, but not this agent's (an unknown agent id included) -> 403 Agent ID mismatch", async () => {
-    await using system = await startDesk(answering);
+    await using system = await startContractSystem(answering);
     const other = await system.plane.admin.createAgent("Other", { orgId: system.orgId });
     const named = { "x-request-id": "same" };
 
@@ -43,9 +42,9 @@ describe.each(["query", "query-stream"] as const)("POST {base_url}/agents/{agent
     expect(JSON.parse(body)).toMatchObject({ errorMessage: "Agent ID mismatch", code: "agent_mismatch" });
   });
 
-  test("3. rate limit of the organisation's tier used up -> 429, Retry-After and the RateLimit headers", async () => {
+  test("3. rate limit of the organisation's tier exceeded -> 429, Retry-After and the RateLimit headers", async () => {
     const tiers = { small: { queriesPerMinute: 2, charged: false } };
-    await using system = await startDesk(answering, { tier: "small", tiers });
+    await using system = await startContractSystem(answering, { tier: "small", tiers });
     const second = await system.plane.admin.createAgent("Second", { orgId: system.orgId });
 
     const first = await system.post(system.path(endpoint), { query: "hi" });
@@ -61,9 +60,9 @@ describe.each(["query", "query-stream"] as const)("POST {base_url}/agents/{agent
     await first.text();
   });
 
-  test("3. a known Idempotency-Key is answered from its run before the rate limit is looked at", async () => {
+  test("3. a known Idempotency-Key is answered from its run before the rate limit is checked", async () => {
     const tiers = { small: { queriesPerMinute: 1, charged: false } };
-    await using system = await startDesk(answering, { tier: "small", tiers });
+    await using system = await startContractSystem(answering, { tier: "small", tiers });
     const key = { "idempotency-key": "once" };
 
     const first = await system.post(system.path(), { query: "hi" }, key);
@@ -76,7 +75,7 @@ describe.each(["query", "query-stream"] as const)("POST {base_url}/agents/{agent
   });
 
   test("4. and 5. content type, size, QueryRequest and the roles of a pinned key are checked in this order", async () => {
-    await using system = await startDesk(answering);
+    await using system = await startContractSystem(answering);
     const pinned = await system.plane.admin.createKey({ agentId: system.agentId, roles: ["support"] });
     const key = { "x-api-key": pinned.apiKey };
     const large = "x".repeat(1_048_577);
@@ -92,7 +91,7 @@ describe.each(["query", "query-stream"] as const)("POST {base_url}/agents/{agent
   });
 
   test("5. a key pinned to roles, asked for another role -> 403 Role not allowed for this key", async () => {
-    await using system = await startDesk(answering);
+    await using system = await startContractSystem(answering);
     const pinned = await system.plane.admin.createKey({ agentId: system.agentId, roles: ["support", "clerk"] });
     const ask = (key: string, role?: string) =>
       system.post(system.path(endpoint), { query: "hi", ...(role && { role }) }, { "x-api-key": key });
@@ -115,14 +114,14 @@ describe.each(["query", "query-stream"] as const)("POST {base_url}/agents/{agent
   });
 });
 
-test("6. it is checked in this order: provider configured, functions connected, credits", async () => {
-  await using nothing = await startDesk(answering, { ...bare, tier: "starter", connected: false });
+test("6. checked in this order: provider configured, functions connected, credits", async () => {
+  await using nothing = await startContractSystem(answering, { ...bare, tier: "starter", connected: false });
   expect(await failuresOf(nothing)).toEqual(failsWith("provider_not_configured", "No model provider is configured"));
 
-  await using unconnected = await startDesk(answering, { tier: "starter", connected: false });
+  await using unconnected = await startContractSystem(answering, { tier: "starter", connected: false });
   expect(await failuresOf(unconnected)).toEqual(failsWith("agent_session_not_found", "Agent session not found"));
 
-  await using poor = await startDesk(answering, { tier: "starter" });
+  await using poor = await startContractSystem(answering, { tier: "starter" });
   expect(await failuresOf(poor)).toEqual(failsWith("insufficient_credits", "Insufficient credits"));
   expect(poor.standIn.requests).toHaveLength(0);
 
@@ -130,8 +129,8 @@ test("6. it is checked in this order: provider configured, functions connected, 
   expect(await poor.query("hi")).toMatchObject({ success: true, response: "Hello." });
 });
 
-test("6. outside sandbox a balance of 0 is refused, also for a free model", async () => {
-  await using system = await startDesk(answering, { tier: "starter", providers: { offline: true } });
+test("6. outside sandbox a query with a balance of 0 is rejected, also for a free model", async () => {
+  await using system = await startContractSystem(answering, { tier: "starter", providers: { offline: true } });
 
   expect(await system.query("hi")).toMatchObject({ success: false, code: "insufficient_credits" });
 
@@ -140,16 +139,16 @@ test("6. outside sandbox a balance of 0 is refused, also for a free model", asyn
   expect(await system.plane.admin.showCredits(system.orgId)).toMatchObject({ balanceUsd: 0.01 });
 });
 
-test("6. what goes wrong once the query runs is an error inside a response: HTTP 200, or the last event", async () => {
-  await using system = await startDesk(scriptFor({ error: { status: 401 } }));
+test("6. a failure during the run is an error inside a response: HTTP 200, or the last event", async () => {
+  await using system = await startContractSystem(scriptFor({ error: { status: 401 } }));
 
   expect(await failuresOf(system)).toEqual(
     failsWith("provider_error", "Provider openai failed: it refused the configured API key"),
   );
 });
 
-test("6. when the store is out of reach before a run could begin: 503 with Retry-After", async () => {
-  await using system = await startDesk(answering);
+test("6. when the store is unavailable before a run starts: 503 with Retry-After", async () => {
+  await using system = await startContractSystem(answering);
   const { store } = system.plane;
 
   for (const part of ["accounts", "runs"] as const)

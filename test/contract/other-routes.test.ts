@@ -4,15 +4,15 @@ import { WebSocket } from "ws";
 import { StoreUnavailable } from "../../packages/control-plane/src/ports/run-store.ts";
 import { callThenAnswer, scriptFor } from "../support/providers/index.ts";
 import { openStream, typed } from "./open-stream.ts";
-import { startDesk, type Desk } from "./start.ts";
+import { startContractSystem, type ContractSystem } from "./contract-system.ts";
 
 const answering = scriptFor({ text: "Hello." });
-const threadsOf = ({ agentId }: Desk) => `/agents/${agentId}/threads`;
+const threadsOf = ({ agentId }: ContractSystem) => `/agents/${agentId}/threads`;
 const read = async <T>(response: Promise<Response>): Promise<T> => (await (await response).json()) as T;
 
 describe("GET /agents/{agent_id}/threads", () => {
   test("-> { items: [{ threadId, sessionId, title, createdAt, updatedAt }], nextCursor }, newest first", async () => {
-    await using system = await startDesk(answering);
+    await using system = await startContractSystem(answering);
     const first = await system.query("What is late?", { sessionId: "s-1" });
     const second = await system.query("And now?");
 
@@ -31,7 +31,7 @@ describe("GET /agents/{agent_id}/threads", () => {
   });
 
   test("?limit= 1..100 and ?cursor= page through all of them, once each", async () => {
-    await using system = await startDesk(answering);
+    await using system = await startContractSystem(answering);
     const asked = [];
     for (let i = 0; i < 5; i++) asked.push((await system.query(`q${i}`)).threadId);
 
@@ -49,7 +49,7 @@ describe("GET /agents/{agent_id}/threads", () => {
   });
 
   test("default 50", async () => {
-    await using system = await startDesk(answering, { providers: { offline: true }, connected: false });
+    await using system = await startContractSystem(answering, { providers: { offline: true }, connected: false });
     await Promise.all(Array.from({ length: 51 }, (_, i) => system.query(`q${i}`)));
     const page = await read<ThreadPage>(system.get(threadsOf(system)));
     expect(page.items).toHaveLength(50);
@@ -57,7 +57,7 @@ describe("GET /agents/{agent_id}/threads", () => {
   });
 
   test("?sessionId= shows only threads of that session", async () => {
-    await using system = await startDesk(answering);
+    await using system = await startContractSystem(answering);
     const mine = await system.query("hi", { sessionId: "s 1" });
     await system.query("hi", { sessionId: "s-2" });
     await system.query("hi");
@@ -70,7 +70,7 @@ describe("GET /agents/{agent_id}/threads", () => {
   });
 
   test("shows only threads of the agent in the path", async () => {
-    await using system = await startDesk(answering);
+    await using system = await startContractSystem(answering);
     const other = await system.plane.admin.createAgent("Other", { orgId: system.orgId });
     await system.query("hi");
     const key = { "x-api-key": other.apiKey };
@@ -80,8 +80,8 @@ describe("GET /agents/{agent_id}/threads", () => {
 });
 
 describe("GET /agents/{agent_id}/threads/{thread_id}", () => {
-  test("-> the same members and messages: [{ role, content, runId, createdAt }]", async () => {
-    await using system = await startDesk(answering);
+  test("-> the same fields and messages: [{ role, content, runId, createdAt }]", async () => {
+    await using system = await startContractSystem(answering);
     const { threadId, runId } = await system.query("hi");
     const next = await system.query("and then?", { threadId });
 
@@ -104,7 +104,7 @@ describe("GET /agents/{agent_id}/threads/{thread_id}", () => {
   });
 
   test("messages: ?limit= 1..100, default 100, and ?cursor=, oldest first, with nextCursor", async () => {
-    await using system = await startDesk(answering);
+    await using system = await startContractSystem(answering);
     const { threadId } = await system.query("q0");
     for (let i = 1; i < 3; i++) await system.query(`q${i}`, { threadId });
     const path = `${threadsOf(system)}/${threadId}`;
@@ -126,12 +126,12 @@ describe("GET /agents/{agent_id}/threads/{thread_id}", () => {
       expect((await system.get(`${path}?${query}`)).status).toBe(400);
   });
 
-  test("404 for a foreign one; a pinned key sees only its roles", async () => {
-    await using system = await startDesk(answering);
+  test("404 for a thread of another agent; a pinned key receives only messages of its roles", async () => {
+    await using system = await startContractSystem(answering);
     const other = await system.plane.admin.createAgent("Other", { orgId: system.orgId });
     const pinned = await system.plane.admin.createKey({ agentId: system.agentId, roles: ["support"] });
     const key = { "x-api-key": pinned.apiKey };
-    const mixed = await system.query("as nobody");
+    const mixed = await system.query("without a role");
     await system.query("as admin", { role: "admin", threadId: mixed.threadId });
     await system.query("as support", { role: "support", threadId: mixed.threadId });
     const hidden = await system.query("only admin", { role: "admin" });
@@ -142,7 +142,7 @@ describe("GET /agents/{agent_id}/threads/{thread_id}", () => {
     expect(foreign.status).toBe(404);
     const thread = await read<ThreadDetail>(system.get(`${threadsOf(system)}/${mixed.threadId}`, key));
     const asked = thread.messages.filter(({ role }) => role === "user").map(({ content }) => content);
-    expect(asked).toEqual(["as nobody", "as support"]);
+    expect(asked).toEqual(["without a role", "as support"]);
     const page = await read<ThreadPage>(system.get(threadsOf(system), key));
     expect(page.items.map(({ threadId }) => threadId)).toEqual([mixed.threadId]);
     for (const method of ["GET", "DELETE"]) {
@@ -154,11 +154,13 @@ describe("GET /agents/{agent_id}/threads/{thread_id}", () => {
 });
 
 describe("DELETE of the same path", () => {
-  const erase = (system: Desk, threadId: string, key = system.apiKey) =>
+  const erase = (system: ContractSystem, threadId: string, key = system.apiKey) =>
     fetch(`${system.url}${threadsOf(system)}/${threadId}`, { method: "DELETE", headers: { "x-api-key": key } });
 
   test("204; erases its messages, events and calls", async () => {
-    await using system = await startDesk(callThenAnswer([{ name: "look_up", arguments: { id: "secret-7" } }]));
+    await using system = await startContractSystem(
+      callThenAnswer([{ name: "look_up", arguments: { id: "secret-7" } }]),
+    );
     const { threadId, runId } = await system.query("hi");
 
     expect((await erase(system, threadId)).status).toBe(204);
@@ -172,8 +174,8 @@ describe("DELETE of the same path", () => {
     expect(await next.json()).toMatchObject({ errorMessage: "Thread not found" });
   });
 
-  test("cancels what runs and what waits on the thread", async () => {
-    await using system = await startDesk(callThenAnswer([{ name: "wait", arguments: { id: "a" } }]));
+  test("cancels runs and waiting queries of the thread", async () => {
+    await using system = await startContractSystem(callThenAnswer([{ name: "wait", arguments: { id: "a" } }]));
     const first = openStream(await system.post(system.path("query-stream"), { query: "hi" }));
     await first.until(typed("toolCall"));
     const threadId = first.headers.get("X-Thread-Id") ?? "";
@@ -188,7 +190,7 @@ describe("DELETE of the same path", () => {
 });
 
 describe("GET /functions/connect (WebSocket; a runtime's connection)", () => {
-  function dial(system: Desk, headers: Record<string, string>): Promise<number> {
+  function dial(system: ContractSystem, headers: Record<string, string>): Promise<number> {
     const socket = new WebSocket(`${system.url.replace("http", "ws")}/functions/connect`, { headers });
     return new Promise((resolve) => {
       socket.on("open", () => resolve(101));
@@ -197,8 +199,8 @@ describe("GET /functions/connect (WebSocket; a runtime's connection)", () => {
     }).finally(() => socket.terminate()) as Promise<number>;
   }
 
-  test("takes the runtime key as Authorization: Bearer, no other secret, and no Origin header", async () => {
-    await using system = await startDesk(answering);
+  test("accepts only the runtime key as Authorization: Bearer, and no Origin header", async () => {
+    await using system = await startContractSystem(answering);
     const bearer = (secret: string) => ({ authorization: `Bearer ${secret}` });
     expect(await dial(system, bearer(system.runtimeKey))).toBe(101);
     for (const secret of [system.apiKey, system.accessToken, "nothing"])
@@ -210,20 +212,22 @@ describe("GET /functions/connect (WebSocket; a runtime's connection)", () => {
 
 describe("GET", () => {
   test("/healthz (process alive), /readyz (store, bus and migrations ready)", async () => {
-    await using system = await startDesk(answering);
+    await using system = await startContractSystem(answering);
     expect([(await fetch(`${system.url}/healthz`)).status, (await fetch(`${system.url}/readyz`)).status]).toEqual([
       200, 200,
     ]);
     const ping = system.plane.store.ping;
-    Object.assign(system.plane.store, { ping: () => Promise.reject(new StoreUnavailable("out of reach")) });
+    Object.assign(system.plane.store, { ping: () => Promise.reject(new StoreUnavailable("unavailable")) });
     expect([(await fetch(`${system.url}/healthz`)).status, (await fetch(`${system.url}/readyz`)).status]).toEqual([
       200, 503,
     ]);
     Object.assign(system.plane.store, { ping });
   });
 
-  test("/metrics (Prometheus) tells of runs, calls and connected runtimes, and of no text", async () => {
-    await using system = await startDesk(callThenAnswer([{ name: "look_up", arguments: { id: "secret-7" } }]));
+  test("/metrics (Prometheus) counts runs, calls and connected runtimes, and contains no text of queries", async () => {
+    await using system = await startContractSystem(
+      callThenAnswer([{ name: "look_up", arguments: { id: "secret-7" } }]),
+    );
     await system.query("a private question", { role: "private-role" });
 
     const text = await (await fetch(`${system.url}/metrics`)).text();
@@ -234,8 +238,8 @@ describe("GET", () => {
     expect(text).not.toMatch(/private|secret-7/);
   });
 
-  test("/metrics at a port of their own are refused at the public one, where /readyz stays", async () => {
-    await using system = await startDesk(answering, { metricsPort: 0 });
+  test("/metrics with a separate port are not served at the public one, which still serves /readyz", async () => {
+    await using system = await startContractSystem(answering, { metricsPort: 0 });
     const apart = new URL(system.plane.metricsUrl);
     const statusOf = async (url: string) => (await fetch(url)).status;
 
@@ -250,8 +254,8 @@ describe("GET", () => {
     await expect(fetch(apart)).rejects.toThrow();
   });
 
-  test.each([{}, { metricsPort: 0 }])("/metrics ask for their token where there is one (%j)", async (options) => {
-    await using system = await startDesk(answering, { metricsToken: "t0ken", ...options });
+  test.each([{}, { metricsPort: 0 }])("/metrics require their token if one is configured (%j)", async (options) => {
+    await using system = await startContractSystem(answering, { metricsToken: "t0ken", ...options });
     const ask = async (headers: Record<string, string>) => {
       const response = await fetch(system.plane.metricsUrl, { headers });
       return [response.status, (await response.text()).includes("patchbay_runs_total")];
@@ -263,7 +267,7 @@ describe("GET", () => {
   });
 
   test("/openapi.json (3.1)", async () => {
-    await using system = await startDesk(answering);
+    await using system = await startContractSystem(answering);
     const document = await read<{ openapi: string; paths: object }>(fetch(`${system.url}/openapi.json`));
     expect(document.openapi).toMatch(/^3\.1\./);
     expect(Object.keys(document.paths)).toContain("/agents/{agent_id}/query-stream");

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { callThenAnswer, scriptFor, type Script } from "../support/providers/index.ts";
 import { parseSse } from "../support/sse.ts";
-import { startDesk } from "./start.ts";
+import { startContractSystem } from "./contract-system.ts";
 
 const SIX = ["success", "response", "threadId", "executionTimeMs", "toolInteractions", "errorMessage"];
 const answering = scriptFor({ text: "**Hello.**" });
 
-test("all six members are always present on HTTP 200", async () => {
-  await using system = await startDesk(answering);
+test("all six fields are always present on HTTP 200", async () => {
+  await using system = await startContractSystem(answering);
   const answered = await system.query("hi");
   const failed = await system.query("hi", { llmConfig: { provider: "gemini" } });
 
@@ -19,8 +19,8 @@ test("all six members are always present on HTTP 200", async () => {
   expect(failed.errorMessage).not.toBe("");
 });
 
-test("threadId is always a thread that can be continued, also after a run that was refused", async () => {
-  await using system = await startDesk(answering, { connected: false });
+test("threadId is always a thread that can be continued, also after a failed run", async () => {
+  await using system = await startContractSystem(answering, { connected: false });
   const refused = await system.query("hi");
   await system.connect(system.desk.service);
   const run = `/agents/${system.agentId}/runs/${refused.runId}`;
@@ -35,7 +35,7 @@ test("threadId is always a thread that can be continued, also after a run that w
 });
 
 test("extensions: runId, sessionId (when sent), code (when success is false), warnings (when there are any), usage", async () => {
-  await using system = await startDesk(
+  await using system = await startContractSystem(
     scriptFor({ text: "Hello.", usage: { input: 100, cachedInput: 40, cacheWriteInput: 50, output: 9 } }),
   );
 
@@ -61,7 +61,7 @@ test("extensions: runId, sessionId (when sent), code (when success is false), wa
 });
 
 test("usage is the sum over the run's turns", async () => {
-  await using system = await startDesk((request) => ({
+  await using system = await startContractSystem((request) => ({
     ...(request.step === 0 ? { calls: [{ name: "look_up", arguments: { id: "1" } }] } : { text: "Done." }),
     usage: { input: 10, cachedInput: 4, cacheWriteInput: 5, output: 3 },
   }));
@@ -74,13 +74,13 @@ test("usage is the sum over the run's turns", async () => {
 });
 
 describe("toolInteractions", () => {
-  test("is in the order in which the model asked, also when calls ran in parallel", async () => {
-    await using system = await startDesk(
+  test("is in the order of the model's calls, also when they ran in parallel", async () => {
+    await using system = await startContractSystem(
       callThenAnswer(["a", "b", "c"].map((id) => ({ name: "wait", arguments: { id } }))),
     );
     const asked = system.query("hi");
     await Promise.all(["a", "b", "c"].map((id) => system.desk.begun(id)));
-    for (const id of ["c", "b", "a"]) system.desk.letGo(id);
+    for (const id of ["c", "b", "a"]) system.desk.release(id);
 
     expect((await asked).toolInteractions).toEqual(
       ["a", "b", "c"].map((id) => ({
@@ -92,8 +92,8 @@ describe("toolInteractions", () => {
     );
   });
 
-  test("a denied or failed call is in it with success: false, its text and its code; the query goes on", async () => {
-    await using system = await startDesk(
+  test("a denied or failed call is in it with success: false, its text and its code, and the query continues", async () => {
+    await using system = await startContractSystem(
       callThenAnswer(
         [
           { name: "refund", arguments: { id: "foreign" } },
@@ -129,8 +129,8 @@ describe("toolInteractions", () => {
     expect(JSON.stringify(answer)).not.toContain("hunter2");
   });
 
-  test("arguments that were not JSON stand as the raw text, and nothing is called", async () => {
-    await using system = await startDesk(callThenAnswer([{ name: "look_up", arguments: '{"id": oops' }]));
+  test("arguments that are not JSON are in it as raw text, and no function is called", async () => {
+    await using system = await startContractSystem(callThenAnswer([{ name: "look_up", arguments: '{"id": oops' }]));
 
     const answer = await system.query("hi");
 
@@ -145,15 +145,15 @@ describe("step_limit", () => {
   const tireless: Script = ({ toolChoice }) =>
     toolChoice === "none" ? { text: "That is all." } : { calls: [{ name: "look_up", arguments: { id: "1" } }] };
 
-  test("after 25 steps an answer is asked for without tools, and is the answer", async () => {
-    await using system = await startDesk(tireless);
+  test("after 25 steps the model is asked for an answer without tools", async () => {
+    await using system = await startContractSystem(tireless);
     const answer = await system.query("hi");
     expect(answer).toMatchObject({ success: true, response: "That is all." });
     expect(answer.toolInteractions).toHaveLength(25);
   });
 
-  test("is the code only where the last answer, asked for without tools, still calls", async () => {
-    await using system = await startDesk(scriptFor({ calls: [{ name: "look_up", arguments: { id: "1" } }] }));
+  test("is the code only if the model still calls functions when asked without tools", async () => {
+    await using system = await startContractSystem(scriptFor({ calls: [{ name: "look_up", arguments: { id: "1" } }] }));
     const answer = await system.query("hi");
     expect(answer).toMatchObject({ success: false, code: "step_limit" });
     expect(answer.toolInteractions).toHaveLength(25);
@@ -162,7 +162,7 @@ describe("step_limit", () => {
 });
 
 test("an answer cut by maxTokens is returned with a warning", async () => {
-  await using system = await startDesk(scriptFor({ text: "Half an ans", stop: "length" }));
+  await using system = await startContractSystem(scriptFor({ text: "Half an ans", stop: "length" }));
   expect(await system.query("hi")).toMatchObject({
     success: true,
     response: "Half an ans",
@@ -177,14 +177,14 @@ test.each(["anthropic", "openai-responses", "openai-chat", "gemini"] as const)(
       { name: "look_up", arguments: { id: "1" } },
       { name: "look_up", arguments: { id: "two" } },
     ];
-    await using system = await startDesk(scriptFor({ calls: cut, stop: "length" }), { wire });
+    await using system = await startContractSystem(scriptFor({ calls: cut, stop: "length" }), { wire });
     expect(await system.query("hi")).toMatchObject({ success: false, code: "output_limit", toolInteractions: [] });
     expect(system.desk.handled).toEqual([]);
   },
 );
 
-test("a function's result above 32 KiB the model sees cut, with a marker; the caller gets it whole", async () => {
-  await using system = await startDesk(
+test("the model receives a result above 32 KiB cut, with a marker; the client receives it whole", async () => {
+  await using system = await startContractSystem(
     callThenAnswer([{ name: "large", arguments: { units: 262_000 } }], () => "Much."),
   );
 
@@ -197,7 +197,7 @@ test("a function's result above 32 KiB the model sees cut, with a marker; the ca
 });
 
 test("a result over 256 KiB is a failed call", async () => {
-  await using system = await startDesk(
+  await using system = await startContractSystem(
     callThenAnswer([
       { name: "large", arguments: { units: 262_142 } },
       { name: "large", arguments: { units: 262_143 } },
@@ -210,18 +210,20 @@ test("a result over 256 KiB is a failed call", async () => {
   ]);
 });
 
-test("a model that refuses ends the run with model_refused, a provider that fails with provider_error", async () => {
-  await using refusing = await startDesk(scriptFor({ stop: "refused" }), { wire: "anthropic" });
+test("a model's refusal ends the run with model_refused, a provider's failure with provider_error", async () => {
+  await using refusing = await startContractSystem(scriptFor({ stop: "refused" }), { wire: "anthropic" });
   expect(await refusing.query("hi")).toMatchObject({ success: false, code: "model_refused" });
 
-  await using failing = await startDesk(scriptFor({ error: { status: 400, message: "secret words of the provider" } }));
+  await using failing = await startContractSystem(
+    scriptFor({ error: { status: 400, message: "secret words of the provider" } }),
+  );
   const answer = await failing.query("hi");
   expect(answer).toMatchObject({ success: false, code: "provider_error" });
   expect(JSON.stringify(answer)).not.toContain("secret words");
 });
 
-test("a failed run still tells what was executed before it failed", async () => {
-  await using system = await startDesk(
+test("a failed run still reports the calls executed before it failed", async () => {
+  await using system = await startContractSystem(
     scriptFor({ calls: [{ name: "look_up", arguments: { id: "1" } }] }, { error: { status: 401 } }),
   );
   expect(await system.query("hi")).toMatchObject({

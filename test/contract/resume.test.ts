@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { callThenAnswer, scriptFor } from "../support/providers/index.ts";
 import { parseSse } from "../support/sse.ts";
 import { openStream, typed } from "./open-stream.ts";
-import { startDesk, type Desk } from "./start.ts";
+import { startContractSystem, type ContractSystem } from "./contract-system.ts";
 
 const lookingUp = callThenAnswer(
   ["a", "b"].map((id) => ({ name: "look_up", arguments: { id } })),
@@ -10,19 +10,19 @@ const lookingUp = callThenAnswer(
 );
 const waiting = callThenAnswer([{ name: "wait", arguments: { id: "a" } }]);
 
-function resume(system: Desk, runId: string | null, headers: Record<string, string> = {}) {
+function resume(system: ContractSystem, runId: string | null, headers: Record<string, string> = {}) {
   return system.get(`/agents/${system.agentId}/runs/${runId}/events`, headers);
 }
 
-/** What a client keeps of a stream that was cut: its complete events. */
+/** The part of a cut stream that a client keeps: its complete events. */
 function wholeEvents(text: string): string {
   const end = text.lastIndexOf("\n\n");
   return end < 0 ? "" : text.slice(0, end + 2);
 }
 
 describe("resume: GET /agents/{agent_id}/runs/{run_id}/events with Last-Event-ID", () => {
-  test("replays the stored events that were missed, byte for byte, after a cut at any offset", async () => {
-    await using system = await startDesk(lookingUp);
+  test("replays the missed stored events, byte for byte, after a cut at any offset", async () => {
+    await using system = await startContractSystem(lookingUp);
     const { text, headers } = await system.stream("hi");
     const whole = Buffer.from(text);
     const runId = headers.get("X-Run-Id");
@@ -36,13 +36,13 @@ describe("resume: GET /agents/{agent_id}/runs/{run_id}/events with Last-Event-ID
     }
   });
 
-  test("goes on live", async () => {
-    await using system = await startDesk(waiting);
+  test("continues live", async () => {
+    await using system = await startContractSystem(waiting);
     const first = openStream(await system.post(system.path("query-stream"), { query: "hi" }));
     await first.until(typed("toolCall"));
 
     const second = openStream(await resume(system, first.runId, { "last-event-id": "1" }));
-    system.desk.letGo("a");
+    system.desk.release("a");
 
     const seen = await second.rest();
     expect((await first.rest()).endsWith(seen)).toBe(true);
@@ -52,19 +52,19 @@ describe("resume: GET /agents/{agent_id}/runs/{run_id}/events with Last-Event-ID
     ]);
   });
 
-  test("an id from beyond the log of a run that goes on is shown what comes", async () => {
-    await using system = await startDesk(waiting);
+  test("an id beyond the log of an active run receives the events that follow", async () => {
+    await using system = await startContractSystem(waiting);
     const first = openStream(await system.post(system.path("query-stream"), { query: "hi" }));
     await first.until(typed("toolCall"));
 
     const second = openStream(await resume(system, first.runId, { "last-event-id": "999" }));
-    system.desk.letGo("a");
+    system.desk.release("a");
 
     expect(parseSse(await second.rest()).map(({ data }) => data.type)).toEqual(["toolResult", "finalResponse"]);
   });
 
-  test("has the headers of the stream itself", async () => {
-    await using system = await startDesk(scriptFor({ text: "Hello." }));
+  test("has the headers of the original stream", async () => {
+    await using system = await startContractSystem(scriptFor({ text: "Hello." }));
     const { headers } = await system.stream("hi");
     const resumed = await resume(system, headers.get("X-Run-Id"));
     for (const name of ["content-type", "cache-control", "x-accel-buffering", "x-thread-id", "x-run-id"])
@@ -72,8 +72,8 @@ describe("resume: GET /agents/{agent_id}/runs/{run_id}/events with Last-Event-ID
     await resumed.text();
   });
 
-  test("204 when nothing is left, 400 for a Last-Event-ID that is no number, 404 for an unknown run", async () => {
-    await using system = await startDesk(lookingUp);
+  test("204 when no event is left, 400 for a Last-Event-ID that is not a number, 404 for an unknown run", async () => {
+    await using system = await startContractSystem(lookingUp);
     const { headers, events } = await system.stream("hi");
     const runId = headers.get("X-Run-Id");
     const last = String(events.at(-1)?.id);
@@ -87,8 +87,8 @@ describe("resume: GET /agents/{agent_id}/runs/{run_id}/events with Last-Event-ID
     expect(await unknown.json()).toMatchObject({ code: "not_found" });
   });
 
-  test("takes any key of the agent; a run of another agent is 404", async () => {
-    await using system = await startDesk(lookingUp);
+  test("accepts any key of the agent; a run of another agent is 404", async () => {
+    await using system = await startContractSystem(lookingUp);
     const { headers } = await system.stream("hi", { role: "admin" });
     const runId = headers.get("X-Run-Id");
     const { apiKey: second } = await system.plane.admin.createKey({ agentId: system.agentId });
@@ -101,8 +101,8 @@ describe("resume: GET /agents/{agent_id}/runs/{run_id}/events with Last-Event-ID
     await allowed.text();
   });
 
-  test("a pinned key resumes, reads and cancels runs of its roles or of no role; others are 404 to it", async () => {
-    await using system = await startDesk(lookingUp);
+  test("a pinned key resumes, reads and cancels runs of its roles or without a role; other runs are 404", async () => {
+    await using system = await startContractSystem(lookingUp);
     const { apiKey } = await system.plane.admin.createKey({ agentId: system.agentId, roles: ["support"] });
     const key = { "x-api-key": apiKey };
     const own = await system.query("hi", { role: "support" });
@@ -126,8 +126,8 @@ describe("resume: GET /agents/{agent_id}/runs/{run_id}/events with Last-Event-ID
   });
 });
 
-test("a client that goes away does not cancel its run", async () => {
-  await using system = await startDesk(waiting);
+test("a client that disconnects does not cancel its run", async () => {
+  await using system = await startContractSystem(waiting);
   const stream = openStream(await system.post(system.path("query-stream"), { query: "hi" }));
   await stream.until(typed("toolCall"));
   await stream.leave();
@@ -142,7 +142,7 @@ test("a client that goes away does not cancel its run", async () => {
   abort.abort();
   await expect(left).rejects.toThrow();
 
-  system.desk.letGo("a");
+  system.desk.release("a");
 
   const rest = parseSse(await (await resume(system, stream.runId, { "last-event-id": "1" })).text());
   expect(rest.at(-1)?.data).toMatchObject({ type: "finalResponse", response: "waited for a" });

@@ -2,27 +2,28 @@ import type { RunDetail } from "@patchbay/protocol";
 import { describe, expect, test } from "vitest";
 import { callThenAnswer, scriptFor, type Script } from "../support/providers/index.ts";
 import { openStream, typed } from "./open-stream.ts";
-import { startDesk, type Desk } from "./start.ts";
+import { startContractSystem, type ContractSystem } from "./contract-system.ts";
 
-/** Each query waits in a function under its own text. */
+/** Each query calls `wait` with its own text as the id. */
 const waiting: Script = ({ step, query, results }) =>
   step === 0
     ? { calls: [{ name: "wait", arguments: { id: query } }] }
     : { text: results.map(({ content }) => content).join() };
 
-async function begin(system: Desk, query: string, body: object = {}) {
+async function begin(system: ContractSystem, query: string, body: object = {}) {
   return openStream(await system.post(system.path("query-stream"), { query, ...body }));
 }
 
-async function runOf(system: Desk, runId: string): Promise<RunDetail> {
+async function runOf(system: ContractSystem, runId: string): Promise<RunDetail> {
   return (await system.get(`/agents/${system.agentId}/runs/${runId}`)).json() as Promise<RunDetail>;
 }
 
 describe("POST /agents/{agent_id}/runs/{run_id}/cancel", () => {
-  const cancel = (system: Desk, runId: string) => system.post(`/agents/${system.agentId}/runs/${runId}/cancel`, "");
+  const cancel = (system: ContractSystem, runId: string) =>
+    system.post(`/agents/${system.agentId}/runs/${runId}/cancel`, "");
 
-  test("-> 202 { success, runId, status }; the run ends with code cancelled and its calls are told to stop", async () => {
-    await using system = await startDesk(waiting);
+  test("-> 202 { success, runId, status }; the run ends with code cancelled and its calls are aborted", async () => {
+    await using system = await startContractSystem(waiting);
     const stream = await begin(system, "a");
     await system.desk.begun("a");
 
@@ -43,8 +44,8 @@ describe("POST /agents/{agent_id}/runs/{run_id}/cancel", () => {
     });
   });
 
-  test("200 with its status when it had ended, 404 when there is no such run", async () => {
-    await using system = await startDesk(scriptFor({ text: "Hello." }, { error: { status: 401 } }));
+  test("200 with its status when it has ended, 404 for an unknown run", async () => {
+    await using system = await startContractSystem(scriptFor({ text: "Hello." }, { error: { status: 401 } }));
     const succeeded = await system.query("hi");
     const failed = await system.query("hi");
 
@@ -59,8 +60,8 @@ describe("POST /agents/{agent_id}/runs/{run_id}/cancel", () => {
     expect((await cancel(system, "run_nobody")).status).toBe(404);
   });
 
-  test("ends a run that waits its turn, without touching the one before it", async () => {
-    await using system = await startDesk(waiting);
+  test("ends a waiting run without affecting the active one", async () => {
+    await using system = await startContractSystem(waiting);
     const first = await begin(system, "a");
     await system.desk.begun("a");
     const second = await begin(system, "b", { threadId: first.headers.get("X-Thread-Id") });
@@ -69,12 +70,12 @@ describe("POST /agents/{agent_id}/runs/{run_id}/cancel", () => {
 
     expect(await response.json()).toMatchObject({ status: "queued" });
     expect((await second.until(typed("error"))).data).toMatchObject({ code: "cancelled" });
-    system.desk.letGo("a");
+    system.desk.release("a");
     expect((await first.until(typed("finalResponse"))).data).toMatchObject({ response: "waited for a" });
   });
 
   test("endpoint 1 answers a cancelled run with success: false and code cancelled", async () => {
-    await using system = await startDesk(waiting);
+    await using system = await startContractSystem(waiting);
     const asked = system.query("a");
     await system.desk.begun("a");
     const [run] = await system.plane.store.runs.list(system.agentId, { limit: 1 });
@@ -83,25 +84,25 @@ describe("POST /agents/{agent_id}/runs/{run_id}/cancel", () => {
   });
 });
 
-describe("a second query on a thread that is busy", () => {
-  test("waits its turn, and then sees what the first one said", async () => {
-    await using system = await startDesk(waiting);
+describe("a second query on a busy thread", () => {
+  test("waits, and then receives the first one's answer as history", async () => {
+    await using system = await startContractSystem(waiting);
     const first = await begin(system, "a");
     await system.desk.begun("a");
     const threadId = first.headers.get("X-Thread-Id");
     const second = system.query("b", { threadId });
-    system.desk.letGo("b");
+    system.desk.release("b");
     expect(system.standIn.requests).toHaveLength(1);
 
-    system.desk.letGo("a");
+    system.desk.release("a");
 
     expect(await second).toMatchObject({ success: true, threadId, response: "waited for b" });
     const texts = system.sent()[2]?.messages.map(({ text }) => text);
     expect(texts).toEqual(expect.arrayContaining(["a", "waited for a", "b"]));
   });
 
-  test("waits 4 deep; past that its code is thread_busy", async () => {
-    await using system = await startDesk(waiting);
+  test("waits if at most three others wait; otherwise its code is thread_busy", async () => {
+    await using system = await startContractSystem(waiting);
     const first = await begin(system, "0");
     const threadId = first.headers.get("X-Thread-Id");
     const queued = [];
@@ -113,18 +114,18 @@ describe("a second query on a thread that is busy", () => {
 
     expect(refused).toMatchObject({ success: false, code: "thread_busy", threadId, toolInteractions: [] });
     expect(stream.events.map(({ data }) => [data.type, data["code"]])).toEqual([["error", "thread_busy"]]);
-    await system.desk.begun("other"); // other threads are not kept waiting
-    for (const id of ["0", "1", "2", "3", "4", "other"]) system.desk.letGo(id);
+    await system.desk.begun("other"); // other threads do not wait
+    for (const id of ["0", "1", "2", "3", "4", "other"]) system.desk.release(id);
     for (const run of [first, ...queued, await elsewhere]) await run.until(typed("finalResponse"));
     expect(system.desk.handled.map(({ input }) => input["id"]).filter((id) => id !== "other")).toEqual(
-      ["0", "1", "2", "3", "4"], // in the order in which they came
+      ["0", "1", "2", "3", "4"], // in the order of arrival
     );
   });
 });
 
 describe("every run ends by its deadline", () => {
-  test("with code deadline_exceeded (Run timed out), and its calls are told to stop", async () => {
-    await using system = await startDesk(waiting, { runTimeoutMs: 300 });
+  test("with code deadline_exceeded (Run timed out), and its calls are aborted", async () => {
+    await using system = await startContractSystem(waiting, { runTimeoutMs: 300 });
     const answer = await system.query("a");
     expect(answer).toMatchObject({ success: false, errorMessage: "Run timed out", code: "deadline_exceeded" });
     await system.desk.stopped("a");
@@ -132,27 +133,29 @@ describe("every run ends by its deadline", () => {
     expect(local.events.at(-1)?.data).toMatchObject({ type: "error", data: { message: "Run timed out" } });
   });
 
-  test("also when its model does not answer", async () => {
-    await using system = await startDesk(scriptFor({ text: "never", stallAfterBytes: 10 }), { runTimeoutMs: 300 });
+  test("also if its model does not answer", async () => {
+    await using system = await startContractSystem(scriptFor({ text: "never", stallAfterBytes: 10 }), {
+      runTimeoutMs: 300,
+    });
     expect(await system.query("a")).toMatchObject({ code: "deadline_exceeded" });
     await system.standIn.requests[0]?.closed;
   });
 
   test("waiting included", async () => {
-    await using system = await startDesk(waiting, { runTimeoutMs: 3_000 });
+    await using system = await startContractSystem(waiting, { runTimeoutMs: 5_000 });
     const first = await begin(system, "a");
     await system.desk.begun("a");
 
     const second = await system.query("b", { threadId: first.headers.get("X-Thread-Id") });
 
     expect(second).toMatchObject({ success: false, code: "deadline_exceeded" });
-    expect(second.executionTimeMs).toBeLessThan(5_900); // less than its wait and 3 s of its own
+    expect(second.executionTimeMs).toBeLessThan(9_900); // not 5 s of waiting and 5 s of its own
     await first.until(typed("error"));
   });
 });
 
 test("GET /agents/{agent_id}/runs/{run_id} -> { runId, threadId, status, startedAt, finishedAt, requestId, usage, result? }", async () => {
-  await using system = await startDesk(callThenAnswer([{ name: "wait", arguments: { id: "a" } }]));
+  await using system = await startContractSystem(callThenAnswer([{ name: "wait", arguments: { id: "a" } }]));
   const stream = await begin(system, "a");
   await system.desk.begun("a");
   const threadId = stream.headers.get("X-Thread-Id");
@@ -169,9 +172,9 @@ test("GET /agents/{agent_id}/runs/{run_id} -> { runId, threadId, status, started
   });
   const running = await runOf(system, stream.runId);
   expect(running).toMatchObject({ status: "running", finishedAt: null });
-  // The turn that called is paid for already.
+  // The turn that made the call is already charged.
   expect(running.usage.inputTokens).toBeGreaterThan(0);
-  system.desk.letGo("a");
+  system.desk.release("a");
   const final = (await stream.until(typed("finalResponse"))).data as { type: string };
   const { type: _, ...rest } = final;
 

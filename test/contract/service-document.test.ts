@@ -1,15 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { callThenAnswer, scriptFor, type Script } from "../support/providers/index.ts";
-import { breakStore } from "./breaking-store.ts";
+import { breakStore, failsWith, failuresOf, startContractSystem } from "./contract-system.ts";
 import { openStream, typed } from "./open-stream.ts";
-import { failsWith, failuresOf, startDesk } from "./start.ts";
 
 const answering = scriptFor({ text: "**Two** orders are late." });
 const lookingUp = callThenAnswer([{ name: "look_up", arguments: { id: "1" } }], () => "It is there.");
 
 describe("what the service does", () => {
   test("the agent runs the query by calling functions of the owner; the answer comes with a record of them", async () => {
-    await using system = await startDesk(lookingUp);
+    await using system = await startContractSystem(lookingUp);
     expect(await system.query("Is order 1 there?")).toMatchObject({
       success: true,
       response: "It is there.",
@@ -21,7 +20,7 @@ describe("what the service does", () => {
   });
 
   test("a client continues a conversation by sending the threadId from an earlier response", async () => {
-    await using system = await startDesk(answering);
+    await using system = await startContractSystem(answering);
     const first = await system.query("Which orders are late?");
     const next = await system.query("And which of them is mine?", { threadId: first.threadId });
     expect(next.threadId).toBe(first.threadId);
@@ -34,7 +33,7 @@ describe("what the service does", () => {
   });
 
   test("both modes and the local variant share one conversation", async () => {
-    await using system = await startDesk(answering);
+    await using system = await startContractSystem(answering);
     const { threadId } = await system.query("one");
     await system.stream("two", { threadId });
     await system.query("three", { threadId });
@@ -42,7 +41,7 @@ describe("what the service does", () => {
   });
 
   test("a role is injected into the context, so that the functions can apply role-based access control", async () => {
-    await using system = await startDesk(callThenAnswer([{ name: "refund", arguments: { id: "1" } }]));
+    await using system = await startContractSystem(callThenAnswer([{ name: "refund", arguments: { id: "1" } }]));
     const allowed = await system.query("Refund order 1", { role: "support" });
     const refused = await system.query("Refund order 1", { role: "customer" });
     expect([allowed, refused].map(({ toolInteractions: [call] }) => call?.success)).toEqual([true, false]);
@@ -50,7 +49,7 @@ describe("what the service does", () => {
   });
 
   test("it needs no client library, only HTTP requests", async () => {
-    await using system = await startDesk(answering);
+    await using system = await startContractSystem(answering);
     const response = await fetch(`${system.url}/agents/${system.agentId}/query`, {
       method: "POST",
       headers: { "Content-Type": "application/json", "X-API-Key": system.apiKey },
@@ -63,7 +62,7 @@ describe("what the service does", () => {
 });
 
 test("sessionId groups related threads; it reaches the functions and the list of threads", async () => {
-  await using system = await startDesk(lookingUp);
+  await using system = await startContractSystem(lookingUp);
   await system.query("a", { sessionId: "visit-7" });
   await system.query("b", { sessionId: "visit-7" });
   const page = (await (await system.get(`/agents/${system.agentId}/threads`)).json()) as { items: object[] };
@@ -77,7 +76,7 @@ test("analysisMode forces analyst mode: plan first, then act", async () => {
     expect(toolChoice).toBe("auto");
     return step === 0 || turn === 2 ? { calls: [{ name: "look_up", arguments: { id: "1" } }] } : { text: "There." };
   };
-  await using system = await startDesk(planner);
+  await using system = await startContractSystem(planner);
 
   const { events } = await system.stream("Is order 1 there?", { analysisMode: true });
 
@@ -94,7 +93,7 @@ test.each([
 ] as const)(
   "llmConfig.provider is one of anthropic, openai, gemini (%s, %s); maxTokens 8192",
   async (provider, wire) => {
-    await using system = await startDesk(lookingUp, { wire });
+    await using system = await startContractSystem(lookingUp, { wire });
     const answer = await system.query("hi", { llmConfig: { provider } });
     expect(answer).toMatchObject({ success: true, response: "It is there.", toolInteractions: [{ success: true }] });
     expect(system.sent().map(({ maxTokens }) => maxTokens)).toEqual([8192, 8192]);
@@ -103,16 +102,16 @@ test.each([
 );
 
 describe("endpoint 2", () => {
-  test("each event is a line that starts with 'data: ' followed by a JSON object with a type member", async () => {
-    await using system = await startDesk(lookingUp);
+  test("each event is a line that starts with 'data: ' followed by a JSON object with a type field", async () => {
+    await using system = await startContractSystem(lookingUp);
     const { text } = await system.stream("hi");
     const lines = text.split("\n").filter((line) => line.startsWith("data: "));
     const types = lines.map((line) => (JSON.parse(line.slice("data: ".length)) as { type: string }).type);
     expect(types).toEqual(["toolCall", "toolResult", "finalResponse"]);
   });
 
-  test("members read by clients: thought content, toolCall toolName, finalResponse response", async () => {
-    await using system = await startDesk(
+  test("fields that clients read: thought content, toolCall toolName, finalResponse response", async () => {
+    await using system = await startContractSystem(
       ({ step }) => (step === 0 ? { thoughts: ["Hm."], calls: [{ name: "report" }] } : { text: "Done." }),
       { wire: "anthropic" },
     );
@@ -126,7 +125,7 @@ describe("endpoint 2", () => {
   });
 
   test("reasoning and function events precede the final event; the last event is finalResponse or error", async () => {
-    await using system = await startDesk((request, turn) =>
+    await using system = await startContractSystem((request, turn) =>
       turn <= 2 ? lookingUp(request, turn) : turn === 3 ? { calls: [{ name: "report" }] } : { error: { status: 401 } },
     );
     const good = await system.stream("hi");
@@ -136,16 +135,16 @@ describe("endpoint 2", () => {
   });
 
   test("events arrive in real time, not when the run has ended", async () => {
-    await using system = await startDesk(callThenAnswer([{ name: "wait", arguments: { id: "a" } }]));
+    await using system = await startContractSystem(callThenAnswer([{ name: "wait", arguments: { id: "a" } }]));
     const stream = openStream(await system.post(system.path("query-stream"), { query: "hi" }));
     expect((await stream.until(typed("toolCall"))).data).toMatchObject({ toolName: "wait" });
-    system.desk.letGo("a");
+    system.desk.release("a");
     await stream.rest();
   });
 });
 
 test("endpoint 3: POST {local_url}/agent/query-stream with events of the form {type, data}", async () => {
-  await using system = await startDesk(
+  await using system = await startContractSystem(
     ({ step }) => (step === 0 ? { thoughts: ["Hm."], calls: [{ name: "report" }] } : { text: "Done." }),
     { wire: "anthropic" },
   );
@@ -160,22 +159,22 @@ test("endpoint 3: POST {local_url}/agent/query-stream with events of the form {t
 });
 
 describe("authentication", () => {
-  test("a key begins with service_live_, is made with its agent, and is kept as a hash alone", async () => {
-    await using system = await startDesk(answering);
+  test("a key begins with service_live_, is created with its agent, and is stored only as a hash", async () => {
+    await using system = await startContractSystem(answering);
     expect(system.apiKey).toMatch(/^service_live_[0-9A-Za-z]{36}$/);
     const stored = await system.plane.store.accounts.listCredentials("api", system.agentId);
     expect(JSON.stringify(stored)).not.toContain(system.apiKey);
   });
 
   test("a key gives full access to execute that agent's functions", async () => {
-    await using system = await startDesk(callThenAnswer([{ name: "wipe_all" }], () => "Gone."));
+    await using system = await startContractSystem(callThenAnswer([{ name: "wipe_all" }], () => "Gone."));
     expect((await system.query("hi", { role: "admin" })).toolInteractions).toMatchObject([{ success: true }]);
   });
 });
 
 describe("errors", () => {
   test("400 invalid request format, 401 invalid or missing API key, 403 Agent ID mismatch, 500 server error", async () => {
-    await using system = await startDesk(answering);
+    await using system = await startContractSystem(answering);
     using _broken = breakStore(system.plane.store, "runs", ["start"], new Error("broken"));
     const ask = (path: string, body: unknown, key = system.apiKey) => system.post(path, body, { "x-api-key": key });
 
@@ -194,14 +193,14 @@ describe("errors", () => {
   });
 
   test("Agent session not found: the functions service is not running or has not connected", async () => {
-    await using system = await startDesk(answering, { connected: false });
+    await using system = await startContractSystem(answering, { connected: false });
     expect(await failuresOf(system)).toEqual(failsWith("agent_session_not_found", "Agent session not found"));
   });
 
   test("Insufficient credits: the organization has run out of credits", async () => {
-    // One turn of this model is paid for, a second one is not.
+    // The balance covers one turn of this model, but not a second one.
     const turn = { usage: { input: 1_000, cachedInput: 0, output: 8_000 } };
-    await using system = await startDesk(
+    await using system = await startContractSystem(
       ({ step }) => (step === 0 ? { ...turn, calls: [{ name: "report" }] } : { ...turn, text: "Done." }),
       { tier: "starter" },
     );
@@ -219,9 +218,9 @@ describe("errors", () => {
   });
 });
 
-test("queries that run side by side never spend more than there is", async () => {
+test("concurrent queries never spend more than the balance", async () => {
   const priced = { text: "Done.", usage: { input: 2_000, cachedInput: 0, output: 5_000 } };
-  await using system = await startDesk(scriptFor(priced), { tier: "starter" });
+  await using system = await startContractSystem(scriptFor(priced), { tier: "starter" });
   await system.plane.admin.grant(system.orgId, "0.3");
 
   const answers = await Promise.all(Array.from({ length: 12 }, () => system.query("hi")));
@@ -234,7 +233,7 @@ test("queries that run side by side never spend more than there is", async () =>
 });
 
 test("rate limit, development accounts: unlimited queries in sandbox mode", async () => {
-  await using system = await startDesk(answering, { providers: { offline: true } });
+  await using system = await startContractSystem(answering, { providers: { offline: true } });
   const answers = await Promise.all(
     Array.from({ length: 100 }, () => system.post(system.path(), { query: "Report how far you are" })),
   );

@@ -1,7 +1,7 @@
 import type { JsonObject } from "@patchbay/protocol";
 import { expect, test } from "vitest";
 import { scriptFor } from "../support/providers/index.ts";
-import { startDesk } from "./start.ts";
+import { startContractSystem } from "./contract-system.ts";
 
 const schema = { type: "object", properties: { late: { type: "integer" } }, required: ["late"] };
 const responds = (value: JsonObject) => scriptFor({ calls: [{ name: "respond", arguments: value }] });
@@ -20,21 +20,21 @@ const refused: [rule: string, schema: unknown, path: string][] = [
   ["a $ref that does not resolve", member({ $ref: "#/$defs/none" }), ".properties.a.$ref"],
   ["depth above 10", member(nested(10)), `.properties.a${".items".repeat(9)}`],
   [
-    "more than 200 members",
+    "more than 200 properties",
     { type: "object", properties: Object.fromEntries(Array.from({ length: 201 }, (_, i) => [`m${i}`, true])) },
     ".properties",
   ],
   ["a name above 64 characters", { type: "object", properties: { ["n".repeat(65)]: true } }, ".properties"],
   ["$async", { type: "object", $async: true }, ".$async"],
-  ["what is no valid 2020-12 schema", member({ type: "text" }), ".properties.a.type"],
+  ["an invalid 2020-12 schema", member({ type: "text" }), ".properties.a.type"],
   ["a pattern that cannot run in bounded time", member({ pattern: "(a+)\\1" }), ".properties.a.pattern"],
-  ["what is no object", "object", ""],
+  ["not an object", "object", ""],
 ];
 
 test.each(refused)(
   "responseSchema: %s -> 400 with its path at all three endpoints",
   async (_, responseSchema, path) => {
-    await using system = await startDesk(responds({ late: 2 }));
+    await using system = await startContractSystem(responds({ late: 2 }));
 
     for (const endpoint of ["query", "query-stream"] as const) {
       const response = await system.post(system.path(endpoint), { query: "hi", responseSchema });
@@ -53,17 +53,17 @@ test.each(refused)(
 );
 
 test("unknown keywords are ignored, and null counts as absent", async () => {
-  await using system = await startDesk(responds({ late: 2 }));
+  await using system = await startContractSystem(responds({ late: 2 }));
 
   const answer = await system.query("hi", { responseSchema: { ...schema, "x-order": ["late"], propertyOrdering: 1 } });
 
   expect(answer).toMatchObject({ success: true, structured: { late: 2 } });
-  await using plain = await startDesk(scriptFor({ text: "Two." }));
+  await using plain = await startContractSystem(scriptFor({ text: "Two." }));
   expect(await plain.query("hi", { responseSchema: null })).not.toHaveProperty("structured");
 });
 
-test("structured stands in the answer, in finalResponse and in final_response; response is the value as fenced JSON", async () => {
-  await using system = await startDesk(responds({ late: 2 }));
+test("structured is in the answer, finalResponse and final_response; response is the value as fenced JSON", async () => {
+  await using system = await startContractSystem(responds({ late: 2 }));
   const value = { structured: { late: 2 }, response: '```json\n{\n  "late": 2\n}\n```' };
 
   const answer = await system.query("hi", { responseSchema: schema });
@@ -79,8 +79,8 @@ test("structured stands in the answer, in finalResponse and in final_response; r
   expect(await detail.json()).toMatchObject({ result: value });
 });
 
-test("a value that stays invalid: output_invalid with the raw text, and no structured", async () => {
-  await using system = await startDesk(responds({ late: "two" }));
+test("a value that stays invalid: output_invalid with the raw text, without structured", async () => {
+  await using system = await startContractSystem(responds({ late: "two" }));
 
   const answer = await system.query("hi", { responseSchema: schema });
   const stream = await system.stream("hi", { responseSchema: schema });
@@ -99,7 +99,7 @@ test("a value that stays invalid: output_invalid with the raw text, and no struc
 });
 
 test("the same Idempotency-Key with another responseSchema -> 422", async () => {
-  await using system = await startDesk(responds({ late: 2 }));
+  await using system = await startContractSystem(responds({ late: 2 }));
   const key = { "Idempotency-Key": "once" };
 
   const first = await system.query("hi", { responseSchema: schema }, key);

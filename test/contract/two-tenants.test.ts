@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ROUTES, type RouteId } from "../../packages/control-plane/src/http/routes.ts";
-import { printFigure } from "../support/figure.ts";
-import { dialGateway, greetGateway, helloFrom } from "../support/hand-runtime.ts";
+import { ROUTES, type RouteId } from "../../packages/control-plane/src/http/query/routes.ts";
+import { printFigure } from "../support/figures.ts";
+import { dialGateway, joinGateway, helloFrom } from "../support/fake-runtime.ts";
 import type { Script } from "../support/providers/index.ts";
-import { startDesk, type Desk } from "./start.ts";
+import { startContractSystem, type ContractSystem } from "./contract-system.ts";
 
-/** Text that stands in nothing the other tenant may see. */
+/** Text of one organisation that no response to the other one may contain. */
 const OWN = "tenant-a-own-text";
 
 const waiting: Script = ({ step, query }) =>
   step === 0 && query === OWN ? { calls: [{ name: "wait", arguments: { id: OWN } }] } : { text: `waited for ${query}` };
 
-/** Organisation A is the desk's; B is another, with an agent, keys and a runtime of its own. */
-let a: Desk;
+/** Organisation A owns the test service; B has its own agent, keys and runtime. */
+let a: ContractSystem;
 let b: { agentId: string; apiKey: string; runtimeKey: string; accessToken: string };
 let ids: { runId: string; threadId: string };
 let running: { runId: string; threadId: string };
@@ -20,8 +20,8 @@ const seenByB: string[] = [];
 let asked: Promise<unknown>;
 
 beforeAll(async () => {
-  a = await startDesk(waiting);
-  a.desk.letGo("ended");
+  a = await startContractSystem(waiting);
+  a.desk.release("ended");
   const { admin } = a.plane;
   const { orgId } = await admin.createOrg("Other", "sandbox");
   const { agentId, apiKey } = await admin.createAgent("Other", { orgId, instructions: "" });
@@ -38,7 +38,7 @@ beforeAll(async () => {
 
 afterAll(() => a?.[Symbol.asyncDispose]());
 
-/** One request of each kind that B can make with ids of A in it. Keys are B's own, or none of A's. */
+/** A request of B that contains ids of A, with B's own keys. */
 interface Swap {
   name: string;
   path: string;
@@ -54,7 +54,7 @@ function swapsOf(route: (typeof ROUTES)[number]): Swap[] {
     "B's API key": { "x-api-key": b.apiKey },
     "B's token": { authorization: `Bearer ${b.accessToken}` },
     "B's runtime key": { authorization: `Bearer ${b.runtimeKey}` },
-    "all of B's": { "x-api-key": b.apiKey, authorization: `Bearer ${b.accessToken}` },
+    "all keys of B": { "x-api-key": b.apiKey, authorization: `Bearer ${b.accessToken}` },
     "no key": {},
   };
   const body = { query: "hi", threadId: ids.threadId, thread_id: ids.threadId };
@@ -70,10 +70,10 @@ function swapsOf(route: (typeof ROUTES)[number]): Swap[] {
   );
 }
 
-/** Routes that show nothing of any tenant, and B's own list, which must not hold what is A's. */
+/** Routes without data of any tenant, and B's own list, which must not contain A's data. */
 const OPEN = new Set<RouteId>(["healthz", "readyz", "metrics", "openapi", "listThreads", "connect"]);
 
-test.each(ROUTES)("$method $path gives and does nothing with ids of another organisation", async (route) => {
+test.each(ROUTES)("$method $path returns and changes nothing for ids of another organisation", async (route) => {
   for (const { name, path, body, headers, allowed } of swapsOf(route)) {
     const response = await fetch(a.url + path, {
       method: route.method,
@@ -84,26 +84,26 @@ test.each(ROUTES)("$method $path gives and does nothing with ids of another orga
     seenByB.push(`${name}\n${[...response.headers].join("\n")}\n${text}`);
     if (!OPEN.has(route.id)) expect(allowed, `${name}: ${text}`).toContain(response.status);
     expect(text, name).not.toContain(OWN);
-    // An id that B itself sent may not be confirmed by anything that goes with it.
+    // B knows the id that it sent, but the rest of the response must not confirm that it exists.
     if (route.access !== "open") expect(text, name).not.toContain(ids.runId);
   }
 });
 
-test("a foreign id is answered byte for byte as one that nobody has", async () => {
+test("an id of another organisation is answered byte for byte like an unknown one", async () => {
   const own = { "x-api-key": b.apiKey };
   for (const rest of ["runs/ID", "runs/ID/events", "threads/ID"]) {
-    const [foreign, nobody] = await Promise.all(
-      [rest.startsWith("runs") ? ids.runId : ids.threadId, "nobody"].map(async (id) => {
+    const [foreign, unknown] = await Promise.all(
+      [rest.startsWith("runs") ? ids.runId : ids.threadId, "unknown"].map(async (id) => {
         const response = await a.get(`/agents/${b.agentId}/${rest.replace("ID", id)}`, own);
         const { requestId: _, ...body } = (await response.json()) as Record<string, unknown>;
         return [response.status, body];
       }),
     );
-    expect(foreign).toEqual(nobody);
+    expect(foreign).toEqual(unknown);
   }
 });
 
-test("an Idempotency-Key of one organisation joins no run of another", async () => {
+test("an Idempotency-Key joins no run of another organisation", async () => {
   const key = { "idempotency-key": "the-same" };
   const mine = await a.post(a.path(), { query: "same" }, key);
   await mine.text();
@@ -114,19 +114,19 @@ test("an Idempotency-Key of one organisation joins no run of another", async () 
   expect(theirs.headers.get("X-Run-Id")).not.toBe(mine.headers.get("X-Run-Id"));
 });
 
-test("no frame of a runtime of another organisation touches a call, whatever ids it names", async () => {
+test("a runtime of another organisation cannot affect a call, whatever ids its frames contain", async () => {
   const [call] = (await a.plane.store.runs.checkpoint(running.runId)).calls;
   expect(call).toMatchObject({ functionName: "wait" });
   const { callId, instanceId = "" } = call!;
   const headers = { Authorization: `Bearer ${b.runtimeKey}` };
 
-  const thief = await greetGateway(a.plane.port, helloFrom(instanceId, ["wait"]), headers);
+  const thief = await joinGateway(a.plane.port, helloFrom(instanceId, ["wait"]), headers);
   for (const attempt of [1, 2, 99])
     thief.send({ type: "result", callId, attempt, outcome: { ok: true, value: "stolen by B" } });
   thief.send({ type: "progress", callId, data: "stolen by B" });
   for (const state of ["done", "unseen", "running"]) thief.send({ type: "callState", callId, state });
   for (const id of [callId, running.runId, instanceId])
-    thief.send({ type: "prepared", id, prepared: { ok: true, told: "stolen by B" } });
+    thief.send({ type: "prepared", id, prepared: { ok: true, modelContext: "stolen by B" } });
   thief.send({ type: "draining" });
   await thief.read();
   expect(thief.inbox.rest.filter(({ type }) => type === "call" || type === "callQuery")).toEqual([]);
@@ -140,19 +140,19 @@ test("no frame of a runtime of another organisation touches a call, whatever ids
   );
   expect(refused).toBe(403);
 
-  a.desk.letGo(OWN);
+  a.desk.release(OWN);
   const log = (await asked) as string;
   expect(log).toContain(`waited for ${OWN}`);
   expect(log).not.toContain("stolen");
 });
 
-test("every route was tried, and nothing that the other organisation saw is told apart", () => {
+test("every route was tried, and no response depended on data of the other organisation", () => {
   const tried = new Set(seenByB.map((text) => text.split(" ")[0]));
   expect(tried).toEqual(new Set(ROUTES.map(({ id }) => id)));
   expect(seenByB.join("\n")).not.toContain(OWN);
   printFigure("42 two tenants", {
     routes: `${tried.size} of ${ROUTES.length}`,
     requests: seenByB.length,
-    "answers with a foreign tenant's data": 0,
+    "answers with another tenant's data": 0,
   });
 });

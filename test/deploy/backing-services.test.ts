@@ -17,7 +17,7 @@ test.runIf(hasNatsServer())("NATS takes its configuration, with any password as 
 });
 
 test.runIf(hasPsql())(
-  "Postgres is given a plain role that owns its database, and row-level security binds it",
+  "Postgres gets a plain role that owns its database, and row-level security applies to it",
   async () => {
     await using base = await testDatabase();
     const [role, password] = [`patchbay_${randomBytes(6).toString("hex")}`, "it's a $pass"];

@@ -34,11 +34,11 @@ const addressOf = (name: string) => {
 };
 const replicas = Object.keys(compose.services).filter((name) => name.startsWith("replica-"));
 
-test.each(services)("%s refers only to what exists", (_name, service) => {
+test.each(services)("%s refers only to existing services, networks and volumes", (_name, service) => {
   for (const [needed, { condition }] of Object.entries(service.depends_on ?? {})) {
     const other = compose.services[needed];
     expect(other, needed).toBeDefined();
-    // The image of a replica brings its own check.
+    // A replica's image has its own health check.
     const checked = other?.healthcheck !== undefined || other?.build?.target === "patchbay";
     expect(condition === "service_healthy" && !checked, `${needed} has no health check`).toBe(false);
   }
@@ -55,14 +55,14 @@ test.each(services)("%s refers only to what exists", (_name, service) => {
   }
 });
 
-test.each(services)("%s comes back after a crash, is bounded, and is given the time to end", (_name, service) => {
+test.each(services)("%s restarts after a crash, has limits, and has time to stop", (_name, service) => {
   expect(service.restart).toBe("unless-stopped");
   expect(service.deploy.resources.limits).toEqual({ cpus: expect.any(String), memory: expect.any(String) });
   const seconds = Number(/^(\d+)s$/.exec(service.stop_grace_period)?.[1]);
   expect(seconds).toBeGreaterThanOrEqual("PATCHBAY_URL" in (service.environment ?? {}) || service.build ? 30 : 10);
 });
 
-test("nginx knows every replica by its address, and the addresses are kept free for them", () => {
+test("nginx has the address of every replica, and the addresses are reserved", () => {
   const hosts = compose.services["nginx"]!.extra_hosts!.toSorted();
   expect(hosts).toEqual(replicas.map((name) => `${name}:${addressOf(name)}`));
   const upstream = readFileSync(at("nginx.conf"), "utf8").matchAll(/^\s+server (\S+):8787 /gm);
@@ -75,7 +75,7 @@ test("nginx knows every replica by its address, and the addresses are kept free 
   }
 });
 
-test("every PATCHBAY_ variable of a service is an option of the command it runs, or one that the command reads", async () => {
+test("every PATCHBAY_ variable of a service is one that its command reads", async () => {
   const help = async (command: string) => (await runCommand([command, "--help"])).stdout;
   const options = { serve: await help("serve"), connect: await help("connect") };
   const read = ["config.ts", "log.ts"].map((file) =>
@@ -88,7 +88,7 @@ test("every PATCHBAY_ variable of a service is an option of the command it runs,
   }
 });
 
-test("the example of .env names every variable that is read, and no other; secrets have no default", () => {
+test("the example of .env names exactly the variables that are read; secrets have no default", () => {
   const read = [...text.matchAll(/\$\{(\w+)(:\?|:-[^}]*)/g)];
   const example = [...readFileSync(at(".env.example"), "utf8").matchAll(/^(\w+)=(.*)$/gm)];
   expect(new Set(example.map(([, name]) => name))).toEqual(new Set(read.map(([, name]) => name)));

@@ -14,7 +14,7 @@ const instructions = readFileSync(at("deploy/Dockerfile"), "utf8")
 const of = (name: string) =>
   instructions.filter((line) => line.startsWith(`${name} `)).map((line) => line.slice(name.length + 1));
 
-test("every file that is copied exists and is let into the build", () => {
+test("every copied file exists and is included in the build", () => {
   const allowed = readFileSync(at("deploy/Dockerfile.dockerignore"), "utf8").match(/(?<=^!).+$/gm) ?? [];
   const sources = of("COPY")
     .filter((line) => !line.startsWith("--from"))
@@ -23,7 +23,7 @@ test("every file that is copied exists and is let into the build", () => {
   for (const source of sources) expect(existsSync(at(source)), source).toBe(true);
 });
 
-test("every stage that is named exists, and the default one is the service", () => {
+test("every named stage exists, and the default one is the service", () => {
   const stages = of("FROM").map((line) => line.split(" AS ")[1]);
   const copied = of("COPY").flatMap((line) => /^--from=(\w+)/.exec(line)?.[1] ?? []);
   const based = of("FROM").map((line) => line.split(" ")[0]!);
@@ -31,7 +31,7 @@ test("every stage that is named exists, and the default one is the service", () 
   expect(stages.at(-1)).toBe("patchbay");
 });
 
-test("it runs as a plain user, ends on SIGTERM, and is built by the pnpm that the repository names", () => {
+test("it runs as a plain user, stops on SIGTERM, and is built with the pnpm version of the repository", () => {
   expect(of("USER")).toEqual(["node"]);
   expect(of("STOPSIGNAL")).toEqual(["SIGTERM"]);
   const { scripts } = JSON.parse(readFileSync(at("package.json"), "utf8")) as { scripts: Record<string, string> };
@@ -39,7 +39,7 @@ test("it runs as a plain user, ends on SIGTERM, and is built by the pnpm that th
   expect(of("RUN").join("\n")).toContain(`npm install --global ${pnpm}`);
 });
 
-test("it carries the console, built and placed as `pnpm build` does", () => {
+test("it contains the console, built and placed as by `pnpm build`", () => {
   const { scripts } = JSON.parse(readFileSync(at("package.json"), "utf8")) as { scripts: Record<string, string> };
   const [building = "nothing"] = /node packages\/console\/build\.ts --copy-to \S+/.exec(scripts["build"]!) ?? [];
   expect(of("RUN").join("\n")).toContain(`rolldown -c && ${building}`);

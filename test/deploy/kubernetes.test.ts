@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
-import { ROUTES } from "../../packages/control-plane/src/http/routes.ts";
+import { ROUTES } from "../../packages/control-plane/src/http/query/routes.ts";
 
 type Labels = Record<string, string>;
 
@@ -43,7 +43,7 @@ const { selector, template } = (ofKind("Deployment") as Deployment).spec;
 const [container] = template.spec.containers;
 const service = ofKind("Service") as Service;
 
-test("everything that selects replicas selects what the deployment makes", () => {
+test("all selectors match the pods of the deployment", () => {
   const { labels } = template.metadata;
   const budget = ofKind("PodDisruptionBudget") as { spec: { selector: { matchLabels: Labels } } };
   for (const selected of [selector.matchLabels, budget.spec.selector.matchLabels, service.spec.selector])
@@ -51,7 +51,7 @@ test("everything that selects replicas selects what the deployment makes", () =>
   expect(new Set(manifests.map(({ metadata }) => metadata.namespace))).toEqual(new Set(["patchbay"]));
 });
 
-test("ports and volumes are those of the container, and probes ask routes that exist", () => {
+test("ports and volumes are those of the container, and probes request existing routes", () => {
   const ports = container!.ports.map(({ name }) => name);
   const open = ROUTES.filter(({ access }) => access === "open").map(({ path }) => path);
   for (const [probe, path] of [
@@ -69,19 +69,19 @@ test("ports and volumes are those of the container, and probes ask routes that e
   expect(container!.volumeMounts.map(({ name }) => name)).toEqual(volumes);
 });
 
-test("a replica is given the time to drain, and drains at once", () => {
+test("a replica has time to drain and begins immediately", () => {
   expect(template.spec.terminationGracePeriodSeconds).toBe(30);
   expect(container!.lifecycle).toBeUndefined();
   expect(container!.args).toEqual(["serve"]);
 });
 
-test("the ingress does as nginx.conf: the same paths, no buffering, 300 s", () => {
+test("the ingress has the paths of nginx.conf, no buffering and a timeout of 300 s", () => {
   const { metadata, spec } = ofKind("Ingress") as Ingress;
   const { paths } = spec.rules[0]!.http;
   const passed = [...read("nginx.conf").matchAll(/location (= \/\S*|\/\w\S*) \{/g)].map(([, path]) =>
     path!.replace("= ", ""),
   );
-  // One location of nginx's takes /agents and the local variant, which nothing but `patchbay dev` serves.
+  // One location of nginx serves /agents and /agent, the local variant, which only `patchbay dev` has.
   expect(paths.map(({ path }) => path).toSorted()).toEqual(
     passed.map((path) => (path === "/agent" ? "/agents" : path)).toSorted(),
   );

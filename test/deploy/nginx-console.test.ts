@@ -6,7 +6,7 @@ import { startSystem } from "../support/system.ts";
 import { deadPort, draining, startStandIn } from "./stand-in-replica.ts";
 
 describe.runIf(hasNginx())("the console through nginx", () => {
-  test("its pages and its interface pass, and the bare address leads to it", async () => {
+  test("its pages and its API pass, and the root address redirects to it", async () => {
     await using system = await startSystem();
     await using nginx = await startNginx({ replicas: [system.plane.port] });
     const bare = await fetch(nginx.url, { redirect: "manual" });
@@ -28,14 +28,14 @@ describe.runIf(hasNginx())("the console through nginx", () => {
     });
     await using nginx = await startNginx({ replicas: [replica.port] });
     const reader = readAlong(await fetch(nginx.url + path, { method, ...(method === "POST" && { body: "{}" }) }));
-    // Nothing more is sent before this was seen.
+    // The replica sends nothing more before this arrives.
     await reader.seen(/data: first\n\n/);
     (await asked.promise).end("data: last\n\n");
     expect(await reader.over).toBe(true);
     expect(reader.text).toContain("data: last");
   });
 
-  test("a member signs in through it by a link, and another site's page cannot", async () => {
+  test("a member signs in with a link, and a page of another site cannot", async () => {
     await using system = await startSystem({ trustProxy: true });
     await using nginx = await startNginx({ replicas: [system.plane.port] });
     const open = async (headers: Record<string, string>) => {
@@ -55,10 +55,10 @@ describe.runIf(hasNginx())("the console through nginx", () => {
   });
 
   test.each([
-    ["GET", "/console/agents", "goes on to the next"],
-    ["GET", "/api/agents", "goes on to the next"],
-    ["POST", "/api/agents", "is sent nowhere else"],
-  ])("%s %s that a draining replica refuses %s", async (method, path, then) => {
+    ["GET", "/console/agents", "goes to the next replica"],
+    ["GET", "/api/agents", "goes to the next replica"],
+    ["POST", "/api/agents", "is not repeated"],
+  ])("%s %s, refused by a draining replica, %s", async (method, path, then) => {
     await using stopping = await startStandIn(draining);
     await using serving = await startStandIn((_request, response) => response.end("{}"));
     await using nginx = await startNginx({ replicas: [stopping.port, serving.port] });
@@ -66,11 +66,11 @@ describe.runIf(hasNginx())("the console through nginx", () => {
     for (let i = 0; i < 4; i++) statuses.push((await fetch(nginx.url + path, { method })).status);
     expect(stopping.asked).not.toEqual([]);
     const refused = statuses.filter((status) => status === 503);
-    expect(refused).toHaveLength(then === "goes on to the next" ? 0 : stopping.asked.length);
+    expect(refused).toHaveLength(then === "goes to the next replica" ? 0 : stopping.asked.length);
     expect(serving.asked).toHaveLength(4 - refused.length);
   });
 
-  test("with no replica left its interface answers as the service does", async () => {
+  test("without a replica its API answers in the form of the service", async () => {
     await using nginx = await startNginx({ replicas: [await deadPort()] });
     const response = await fetch(`${nginx.url}/api/session`);
     expect([response.status, await response.json()]).toEqual([503, expect.objectContaining({ code: "unavailable" })]);

@@ -14,7 +14,7 @@ import { startStandIn } from "./stand-in-replica.ts";
 const MIB = 1024 * 1024;
 
 describe.runIf(hasNginx())("what nginx lets through", () => {
-  test("a body over 1 MiB is refused by the service, and one far over by nginx in the same form", async () => {
+  test("the service refuses a body above 1 MiB, and nginx a much larger one in the same form", async () => {
     await using system = await startSystem();
     await using nginx = await startNginx({ replicas: [system.plane.port] });
     const { post } = client(nginx, system);
@@ -46,7 +46,7 @@ describe.runIf(hasNginx())("what nginx lets through", () => {
     "/agents/%2e%2e%5cmetrics",
     "/api/%252e%252e/metrics",
     "http://patchbay/metrics",
-  ])("%s does not reach the figures or the readiness of a replica", async (target) => {
+  ])("%s does not reach the metrics or the readiness of a replica", async (target) => {
     await using system = await startSystem();
     await using nginx = await startNginx({ replicas: [system.plane.port] });
     const answer = await askRaw(nginx.port, target);
@@ -54,7 +54,7 @@ describe.runIf(hasNginx())("what nginx lets through", () => {
     expect(answer).not.toMatch(/patchbay_|"ready"/);
   });
 
-  test("the service learns address and scheme as the client used them, whatever the client claims", async () => {
+  test("the service receives the real address and scheme of the client, not forged ones", async () => {
     await using system = await startSystem({ trustProxy: true });
     await using nginx = await startNginx({ replicas: [system.plane.port] });
     const response = await fetch(`${nginx.url}/openapi.json`, {
@@ -63,7 +63,7 @@ describe.runIf(hasNginx())("what nginx lets through", () => {
     expect(await response.json()).toMatchObject({ servers: [{ url: nginx.url }] });
   });
 
-  test("targets keep their escapes, and a good request id is kept while a bad one is replaced", async () => {
+  test("paths keep their escapes; a valid request id is kept and an invalid one replaced", async () => {
     const seen: IncomingMessage["headers"][] = [];
     await using replica = await startStandIn((request, response) => {
       seen.push(request.headers);
@@ -117,7 +117,7 @@ function hasOpenssl(): boolean {
   return false;
 }
 
-/** Sends the target exactly as it stands, which no URL parser would. */
+/** Sends the target unchanged; a URL parser would normalise it. */
 async function askRaw(port: number, target: string): Promise<string> {
   const socket = connect(port, "127.0.0.1").setEncoding("utf8");
   socket.write(`GET ${target} HTTP/1.1\r\nHost: patchbay\r\nConnection: close\r\n\r\n`);

@@ -19,7 +19,7 @@ const service = defineService({
   ],
 });
 
-/** A real control plane and other replicas beside it, behind nginx. */
+/** A real control plane and other replicas behind nginx. */
 async function startBehind(others: number[]) {
   await using opening = new AsyncDisposableStack();
   const system = opening.use(await startSystem({ service }));
@@ -38,7 +38,7 @@ async function startBehind(others: number[]) {
 const statuses = (responses: Response[]) => responses.map(({ status }) => status);
 
 describe.runIf(hasNginx())("replicas behind nginx", () => {
-  test("a replica that is gone is skipped, also for queries without an Idempotency-Key", async () => {
+  test("a stopped replica is skipped, also for queries without an Idempotency-Key", async () => {
     await using behind = await startBehind([await deadPort()]);
     const asked = await inTurn(12, () => behind.post(behind.path, { query: "greet the visitor" }));
     expect(statuses(asked)).toEqual(Array(12).fill(200));
@@ -48,7 +48,7 @@ describe.runIf(hasNginx())("replicas behind nginx", () => {
     expect(tries.filter((count) => count === 2).length, "the dead one is left alone for a while").toBeLessThan(4);
   });
 
-  test("a 503 sends a query with an Idempotency-Key on to the next replica", async () => {
+  test("after a 503 a query with an Idempotency-Key goes to the next replica", async () => {
     await using stopping = await startStandIn(draining);
     await using behind = await startBehind([stopping.port]);
     const asked = await inTurn(6, (i) =>
@@ -58,7 +58,7 @@ describe.runIf(hasNginx())("replicas behind nginx", () => {
     expect(stopping.asked.length).toBeGreaterThan(0);
   });
 
-  test("a 503 to a query without one reaches the client as it is, and no second run begins", async () => {
+  test("the 503 of a query without a key reaches the client, and no second run begins", async () => {
     await using stopping = await startStandIn(draining);
     await using behind = await startBehind([stopping.port]);
     const asked = await inTurn(6, () => behind.post(behind.path, { query: "greet the visitor" }));
@@ -69,7 +69,7 @@ describe.runIf(hasNginx())("replicas behind nginx", () => {
     expect(await behind.runs()).toBe(6 - refused.length);
   });
 
-  test("a query whose replica is lost after it was sent is repeated with an Idempotency-Key alone", async () => {
+  test("a query whose replica dies is repeated only with an Idempotency-Key", async () => {
     await using dying = await startStandIn((_request, response) => response.destroy());
     await using behind = await startBehind([dying.port]);
     const query = { query: "greet the visitor" };
@@ -85,7 +85,7 @@ describe.runIf(hasNginx())("replicas behind nginx", () => {
     expect(statuses(keyed)).toEqual(Array(6).fill(200));
   });
 
-  test("with no replica left the answer is the service's 503, not a page of nginx", async () => {
+  test("without a replica the answer is a 503 in the form of the service, not a page of nginx", async () => {
     await using nginx = await startNginx({ replicas: [await deadPort()] });
     const response = await fetch(`${nginx.url}/agents/agt_1/threads`, { headers: { "x-request-id": "mine" } });
     expect(response.status).toBe(503);
@@ -99,7 +99,7 @@ describe.runIf(hasNginx())("replicas behind nginx", () => {
     });
   });
 
-  test("a runtime's WebSocket goes on from a replica that is stopping to one that serves, and its calls are answered", async () => {
+  test("a runtime's WebSocket moves from a stopping replica to another one, and its calls are answered", async () => {
     await using stopping = await startStandIn(draining);
     await using system = await startSystem();
     await using nginx = await startNginx({ replicas: [stopping.port, await deadPort(), system.plane.port] });
@@ -115,7 +115,7 @@ describe.runIf(hasNginx())("replicas behind nginx", () => {
     }
   });
 
-  test("a stream whose replica dies is cut for its client, not ended as if it were whole", async () => {
+  test("a stream whose replica dies breaks for its client, without a regular end", async () => {
     await using dying = await startStandIn((_request, response) => {
       response.writeHead(200, { "Content-Type": "text/event-stream" });
       response.write('id: 1\ndata: {"type":"thought","content":"."}\n\n', () => response.destroy());

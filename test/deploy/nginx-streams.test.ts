@@ -13,11 +13,11 @@ import { hasNginx, startNginx, type NginxOptions } from "../support/nginx.ts";
 import { readAlong } from "../support/reader.ts";
 import { client, startSystem } from "../support/system.ts";
 
-/** As `proxy_read_timeout 300s` in the shipped file, for a test that cannot wait so long. */
+/** Replaces `proxy_read_timeout 300s` of the file, for a short test. */
 const IMPATIENT = { "proxy_read_timeout 300s;": "proxy_read_timeout 1s;" };
 
-/** A desk whose only function ends when the test says so; the model calls it once and then answers. */
-async function startDesk(options: Partial<NginxOptions> = {}) {
+/** A service whose only function ends when the test ends it; the model calls it once and then answers. */
+async function startWithService(options: Partial<NginxOptions> = {}) {
   await using opening = new AsyncDisposableStack();
   const gates = Array.from({ length: 5 }, () => Promise.withResolvers<void>());
   let [called, opened] = [0, 0];
@@ -45,15 +45,15 @@ async function startDesk(options: Partial<NginxOptions> = {}) {
     system,
     nginx,
     path: `/agents/${system.agentId}`,
-    /** Ends the next call of the function, begun or not. */
+    /** Ends the current or the next call of the function. */
     open: () => gates[opened++]?.resolve(),
     [Symbol.asyncDispose]: () => held.disposeAsync(),
   };
 }
 
 describe.runIf(hasNginx())("event streams through nginx", () => {
-  test("the first event comes at once, and each as it is sent while a function still runs", async () => {
-    await using desk = await startDesk();
+  test("events arrive as they are sent, also while a function still runs", async () => {
+    await using desk = await startWithService();
     const times: number[] = [];
     for (let i = 0; i < 5; i++) {
       const startedAt = performance.now();
@@ -68,11 +68,11 @@ describe.runIf(hasNginx())("event streams through nginx", () => {
       expect(reader.text).toMatch(/"toolResult".*\n\nid: \d+\ndata: \{"type":"finalResponse"/s);
     }
     const [best = Infinity, , median] = times.sort((a, b) => a - b);
-    // Buffered events would not arrive at all before the function ends; the time itself is only printed.
+    // Buffered events would arrive only after the function ends; the time is only printed.
     console.log(`first event through nginx: best ${best.toFixed(0)} ms, median ${median?.toFixed(0)} ms of 5`);
   });
 
-  test("a stream that is silent for longer than the read time-out lives by its keepalives", async () => {
+  test("keepalives keep a stream open that is silent for longer than the read timeout", async () => {
     await using http = await startHttp({ keepaliveMs: 200 });
     await using nginx = await startNginx({ replicas: [http.port], replace: IMPATIENT });
     const reader = readAlong(await openStream(http, nginx.url));
@@ -83,15 +83,15 @@ describe.runIf(hasNginx())("event streams through nginx", () => {
     expect(await reader.over).toBe(true);
   });
 
-  test("without them the read time-out cuts it: the keepalives are what keeps it", async () => {
+  test("without keepalives the read timeout cuts it", async () => {
     await using http = await startHttp({ keepaliveMs: 60_000 });
     await using nginx = await startNginx({ replicas: [http.port], replace: IMPATIENT });
     const reader = readAlong(await openStream(http, nginx.url));
     expect(await reader.over).toBe(false);
   });
 
-  test("the answer's headers are the service's own, the one for further proxies included", async () => {
-    await using desk = await startDesk();
+  test("the response has the headers of the service, including the one for other proxies", async () => {
+    await using desk = await startWithService();
     desk.open();
     const { headers } = await desk.stream("Go", {}, { "x-request-id": "my-request.1", "accept-encoding": "gzip" });
     expect(Object.fromEntries(headers)).toMatchObject({
@@ -105,7 +105,7 @@ describe.runIf(hasNginx())("event streams through nginx", () => {
   });
 });
 
-/** A stream, through nginx, of a run that never says anything by itself. */
+/** A stream, through nginx, of a run without events. */
 function openStream(http: TestHttp, url: string): Promise<Response> {
   http.runs.onBegin = () => undefined;
   const headers = { "content-type": "application/json", "x-api-key": API_KEY };

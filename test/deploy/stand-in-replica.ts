@@ -4,11 +4,11 @@ import type { AddressInfo } from "node:net";
 
 export interface StandInReplica extends AsyncDisposable {
   readonly port: number;
-  /** Requests that came, upgrades included, as `METHOD target`. */
+  /** Requests, including upgrades, as `METHOD target`. */
   readonly asked: string[];
 }
 
-/** A replica in a state that a real one passes through too fast to be caught there. */
+/** A replica in a state that a real one leaves too fast for a test. */
 export async function startStandIn(
   answer: (request: IncomingMessage, response: ServerResponse) => void,
 ): Promise<StandInReplica> {
@@ -34,13 +34,13 @@ export async function startStandIn(
   };
 }
 
-/** What a draining replica says to a query whose run goes on elsewhere. */
+/** The response of a draining replica to a query whose run continues on another replica. */
 export function draining(_request: IncomingMessage, response: ServerResponse): void {
   const headers = { "Content-Type": "application/json", "Retry-After": "1", "X-Run-Id": "run_elsewhere" };
   response.writeHead(503, headers).end('{"success":false,"errorMessage":"stopping","code":"unavailable"}');
 }
 
-/** A port of this machine on which nobody listens. */
+/** A port of this machine without a listener. */
 export async function deadPort(): Promise<number> {
   const gone = await startStandIn(() => {});
   await gone[Symbol.asyncDispose]();

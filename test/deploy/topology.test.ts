@@ -13,7 +13,7 @@ const DESK = fileURLToPath(new URL("../../examples/retail-desk/service.ts", impo
 const STATUS = `What is the status of order ${deliveredOrder.orderId}?`;
 const nats = await testNats();
 
-/** What the compose file puts together, put together by hand: two replicas on Postgres and NATS behind nginx, the desk beside them. */
+/** The processes of the compose file, started by hand: two replicas with Postgres and NATS behind nginx, and the retail desk. */
 async function startTopology(natsUrl: string) {
   await using opening = new AsyncDisposableStack();
   const database = opening.use(await testDatabase());
@@ -57,7 +57,7 @@ async function startTopology(natsUrl: string) {
 }
 
 describe.runIf(nats !== undefined && hasNginx())("two replicas on Postgres and NATS behind nginx", () => {
-  test("serve the retail desk, follow each other's runs, and outlive each other", { timeout: 60_000 }, async () => {
+  test("serve the retail desk, follow each other's runs, and survive each other", { timeout: 60_000 }, async () => {
     await using topology = await startTopology(nats!);
     const { agentId, nginx } = topology;
     const [first, second] = topology.replicas;
@@ -71,7 +71,7 @@ describe.runIf(nats !== undefined && hasNginx())("two replicas on Postgres and N
       .flatMap((one) => one.replicas);
     expect(new Set(asked).size, "both replicas answered").toBe(2);
 
-    // A stream that was begun at one replica is read on at the other from after each of its events, byte for byte.
+    // A stream of one replica can be resumed at the other one after each of its events, byte for byte.
     const whole = await first!.stream(STATUS, { role: "manager" });
     const runId = whole.headers.get("x-run-id") ?? "";
     const path = `/agents/${agentId}/runs/${runId}/events`;
@@ -83,7 +83,7 @@ describe.runIf(nats !== undefined && hasNginx())("two replicas on Postgres and N
     const again = await topology.get(path, { "last-event-id": "0" });
     expect(await again.text()).toBe(whole.text);
 
-    // A conversation goes on at whichever replica it comes to.
+    // A thread continues on either replica.
     const { threadId } = answers[0]!;
     expect(await second!.query(STATUS, { role: "manager", threadId })).toMatchObject({ success: true, threadId });
 

@@ -19,7 +19,7 @@ describe.each(UNITS)("%s", (name) => {
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
   });
 
-  test("gives a drain its time, comes back for ever, and may write nowhere but in its own folders", () => {
+  test("has time to drain, restarts without a limit, and may write only to its own folders", () => {
     const lines = read(name).split("\n");
     for (const line of [
       "TimeoutStopSec=30",
@@ -35,7 +35,7 @@ describe.each(UNITS)("%s", (name) => {
     expect(lines.some((line) => line.startsWith("EnvironmentFile="))).toBe(true);
   });
 
-  test("starts a command that exists, and names only variables that it knows", async () => {
+  test("starts an existing command with variables that it reads", async () => {
     const [, command = ""] = /^ExecStart=\S+ (\w+)/m.exec(read(name))!;
     const { code, stdout } = await runCommand([command, "--help"]);
     expect(code).toBe(0);

@@ -5,8 +5,8 @@ import { WebSocket } from "ws";
 import { queryOf, type Plan } from "./plan.ts";
 
 /**
- * A tenant with valid credentials that does its worst, in a process of its own: what it sends must not slow down the client that
- * measures another tenant. Prints `{"ready":…}` when the attack has begun, and ends by itself.
+ * An attack by a tenant with valid credentials, in a separate process, so that sending does not slow down the client that
+ * measures another tenant. Prints `{"ready":…}` when the attack has started, and exits by itself.
  */
 const {
   ATTACK = "",
@@ -31,7 +31,7 @@ interface Asked {
   body?: JsonValue;
 }
 
-/** Resolves with the status once the answer was read; 0 where there was none. */
+/** Resolves with the status once the response is read; 0 without a response. */
 function call({ method = "GET", path, headers = {}, body }: Asked): Promise<number> {
   return new Promise((resolve) => {
     const sent = request(`${BASE}${path}`, { method, agent, headers: { ...JSON_TYPE, ...headers } }, (response) => {
@@ -66,7 +66,7 @@ const oneFunction = (name: string, roles: JsonValue = "everyone"): JsonObject =>
 
 let instances = 0;
 
-/** A runtime connection that sends what it likes; resolves once it is welcome, or with nothing when it was refused. */
+/** A runtime connection for arbitrary frames. Resolves after the welcome frame, or with undefined if it is rejected. */
 function connect(
   options: { functions?: JsonObject[]; roles?: string[]; onCall?: (callId: string) => JsonValue } = {},
 ): Promise<WebSocket | undefined> {
@@ -98,7 +98,7 @@ function connect(
   });
 }
 
-/** So many workers that repeat `work` until the time is up. */
+/** Repeats `work` in this number of workers until the time is up. */
 async function repeat(workers: number, work: (round: number) => Promise<unknown>): Promise<void> {
   let round = 0;
   const worker = async (): Promise<void> => {
@@ -107,7 +107,7 @@ async function repeat(workers: number, work: (round: number) => Promise<unknown>
   await Promise.all(Array.from({ length: workers }, worker));
 }
 
-/** Sends frames as fast as the socket takes them, over a new connection whenever one was closed. */
+/** Sends frames as fast as the socket accepts them, over a new connection whenever one is closed. */
 async function flood(frame: (sent: number) => string): Promise<void> {
   for (let sent = 0; going();) {
     const socket = await connect();
@@ -163,7 +163,7 @@ const ATTACKS: Record<string, () => Promise<unknown>> = {
     while (going()) await sleep(100);
   },
   async streams() {
-    // Its one call is never answered, so that the streams stay open.
+    // The only call gets no answer, so that the streams stay open.
     await connect();
     void ask({ id: "worst.open", turns: [[{ name: "charge", id: "open" }]] });
     const path = `/agents/${AGENT}/query-stream`;

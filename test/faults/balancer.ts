@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 
-/** Gives each TCP connection to the next of several servers that takes it. */
+/** Forwards each TCP connection to the next of several servers that accepts it. */
 export interface Balancer extends AsyncDisposable {
   readonly port: number;
 }

@@ -13,25 +13,25 @@ interface CallRow {
 interface CallFaults {
   faults: string[];
   made: number;
-  /** Calls whose outcome is not known. */
+  /** Calls with an unknown outcome. */
   unknown: number;
-  /** Calls that failed otherwise, by code. */
+  /** Other failed calls, by code. */
   failed: Record<string, number>;
-  /** Pieces of work that must be done at most once, and were done again. */
+  /** Pieces of work that must run at most once, and ran again. */
   twice: number;
 }
 
-/** I3, I4: each call was told and recorded once, and what must not run twice did not. Counts are of the `counted` runs. */
+/** I3, I4: each call is logged and stored once, and runs at most once unless it is idempotent. Counts `counted` runs. */
 export async function callFaults({ tables, notes }: Evidence, counted: ReadonlySet<string>): Promise<CallFaults> {
   const calls = await tables.rows<CallRow>("select id, run_id, function_name, arguments, outcome from calls");
-  const told = await tables.rows<{ body: string }>(
+  const logged = await tables.rows<{ body: string }>(
     `select body from run_events where body like '{"type":"toolCall"%' or body like '{"type":"toolResult"%'`,
   );
   const repeated = repeatedWork(notes);
   const outcomes = calls.map((call) => ({ call, outcome: JSON.parse(call.outcome ?? "null") as Outcome | null }));
   const mine = outcomes.filter(({ call }) => counted.has(call.run_id));
   return {
-    faults: [...toldTwice(told, calls), ...unfounded(outcomes, notes), ...repeated],
+    faults: [...loggedTwice(logged, calls), ...unfounded(outcomes, notes), ...repeated],
     made: mine.length,
     failed: countBy(
       mine.filter(({ outcome }) => outcome && !outcome.ok && outcome.code !== "outcome_unknown"),
@@ -47,7 +47,7 @@ interface Outcome {
   code?: string;
 }
 
-/** By the functions' own count: neither a call nor the piece of work it is for runs twice, unless it may. */
+/** By the functions' own records: neither a call nor its piece of work runs twice, unless it is idempotent. */
 function repeatedWork(notes: readonly FunctionNote[]): string[] {
   const begun = notes.filter(({ phase, name }) => phase === "begin" && name === "charge");
   const twice = [...Map.groupBy(begun, ({ id }) => id).values()].filter((runs) => runs.length > 1);
@@ -56,25 +56,25 @@ function repeatedWork(notes: readonly FunctionNote[]): string[] {
   );
 }
 
-function* toldTwice(told: readonly { body: string }[], calls: readonly CallRow[]): Generator<string> {
+function* loggedTwice(logged: readonly { body: string }[], calls: readonly CallRow[]): Generator<string> {
   const counts = { toolCall: new Map<string, number>(), toolResult: new Map<string, number>() };
-  for (const { body } of told) {
+  for (const { body } of logged) {
     const { type, toolCallId } = JSON.parse(body) as { type: "toolCall" | "toolResult"; toolCallId: string };
     counts[type].set(toolCallId, (counts[type].get(toolCallId) ?? 0) + 1);
   }
   for (const { id, outcome } of calls) {
     const [asked = 0, ended = 0] = [counts.toolCall.get(id), counts.toolResult.get(id)];
-    if (asked !== 1) yield `a call was told ${asked} times: ${id}`;
-    if (ended !== (outcome === null ? 0 : 1)) yield `a call's result was told ${ended} times: ${id}`;
+    if (asked !== 1) yield `a call was logged ${asked} times: ${id}`;
+    if (ended !== (outcome === null ? 0 : 1)) yield `a call's result was logged ${ended} times: ${id}`;
   }
 }
 
-/** A result that is recorded was made: its function ran to the end under this call's id. */
+/** Each stored result belongs to a function that ran to its end under this call's id. */
 function* unfounded(
   outcomes: readonly { call: CallRow; outcome: Outcome | null }[],
   notes: readonly FunctionNote[],
 ): Generator<string> {
   const done = new Set(notes.filter(({ phase }) => phase === "end").map(({ callId }) => callId));
   for (const { call, outcome } of outcomes)
-    if (outcome?.ok && !done.has(call.id)) yield `a result is recorded of a call that never ran: ${call.id}`;
+    if (outcome?.ok && !done.has(call.id)) yield `a result is stored of a call that never ran: ${call.id}`;
 }

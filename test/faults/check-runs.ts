@@ -2,7 +2,7 @@ import type { Tables } from "./database.ts";
 import type { FunctionNote, Noted } from "./history.ts";
 import type { Lab } from "./lab.ts";
 
-/** Everything that a check may look at. */
+/** The data of all checks. */
 export interface Evidence {
   tables: Tables;
   notes: readonly FunctionNote[];
@@ -33,7 +33,7 @@ const TERMINAL = /^\{"type":"(finalResponse|error)"/;
 /** A run may end this long after its deadline. */
 const LATE_MS = 20_000;
 
-/** I1, I2, I5, I6: logs are whole and end once, clients were told nothing else, and each thread has one run at a time. */
+/** I1, I2, I5, I6: logs are complete and end once, clients received nothing else, and a thread has one run at a time. */
 export async function runFaults({ tables, noted }: Evidence): Promise<string[]> {
   const runs = await tables.rows<RunRow>(
     `select id, thread_id, position, status, last_seq, started_at, finished_at, deadline_at, result from runs`,
@@ -42,7 +42,7 @@ export async function runFaults({ tables, noted }: Evidence): Promise<string[]> 
   const logs = Map.groupBy(rows, ({ run_id }) => run_id);
   return [
     ...runs.flatMap((run) => [...logFaults(run, logs.get(run.id) ?? [])]),
-    ...toldFaults(noted, logs, new Map(runs.map((run) => [run.id, run]))),
+    ...eventFaults(noted, logs, new Map(runs.map((run) => [run.id, run]))),
     ...(await overlaps(tables)),
   ];
 }
@@ -58,32 +58,32 @@ function* logFaults(run: RunRow, log: readonly EventRow[]): Generator<string> {
   if ((run.status === "succeeded") !== (last === "succeeded")) yield `a run's status is not its end: ${run.id}`;
 }
 
-/** What clients were told stands in the log to the byte, and came to each of them once and in order. */
-function* toldFaults(
+/** Every event that clients received is in the log, byte for byte, and each client received it once and in order. */
+function* eventFaults(
   noted: readonly Noted[],
   logs: ReadonlyMap<string, readonly EventRow[]>,
   runs: ReadonlyMap<string, RunRow>,
 ): Generator<string> {
   const lastSeq = new Map<string, number>();
   for (const one of noted) {
-    if (one.kind === "run" && !runs.has(one.runId)) yield `a run that was told is not stored: ${one.runId}`;
+    if (one.kind === "run" && !runs.has(one.runId)) yield `a reported run is not stored: ${one.runId}`;
     if (one.kind === "event") {
       const expected = (lastSeq.get(one.query) ?? 0) + 1;
       lastSeq.set(one.query, one.seq);
       if (one.seq !== expected) yield `a client got event ${one.seq} in place of ${expected}: ${one.runId}`;
       const stored = logs.get(one.runId)?.[one.seq - 1]?.body;
-      if (stored === undefined) yield `an event was told and is lost: ${one.runId} ${one.seq}`;
-      else if (stored !== one.data) yield `an event is stored otherwise than it was told: ${one.runId} ${one.seq}`;
+      if (stored === undefined) yield `a received event is lost: ${one.runId} ${one.seq}`;
+      else if (stored !== one.data) yield `an event is stored differently than received: ${one.runId} ${one.seq}`;
     }
     if (one.kind === "answer") {
-      // The row of a run that succeeded leaves its answer to its last event.
+      // The answer of a successful run is only in its last event, not in its row.
       const stored = runs.get(one.runId)?.result ?? logs.get(one.runId)?.at(-1)?.body ?? "null";
-      if (essence(stored) !== essence(one.body)) yield `an answer is stored otherwise than it was told: ${one.runId}`;
+      if (essence(stored) !== essence(one.body)) yield `an answer is stored differently than received: ${one.runId}`;
     }
   }
 }
 
-/** What a result and a `finalResponse`, which says less, have in common. */
+/** The common part of a result and a `finalResponse`, which has fewer fields. */
 function essence(result: string): string {
   const { type, response, toolInteractions, ...rest } = (JSON.parse(result) ?? {}) as Record<string, unknown>;
   const { success, errorMessage } = type === "finalResponse" ? { success: true, errorMessage: "" } : rest;
@@ -95,5 +95,5 @@ async function overlaps(tables: Tables): Promise<string[]> {
     select a.id from runs a join runs b on a.thread_id = b.thread_id and a.position < b.position
     where a.started_at is not null and b.started_at is not null and b.started_at < a.finished_at
       and exists (select 1 from turns where run_id = a.id) and exists (select 1 from turns where run_id = b.id)`);
-  return found.map(({ id }) => `two runs of a thread at once: ${id}`);
+  return found.map(({ id }) => `two runs of a thread at the same time: ${id}`);
 }

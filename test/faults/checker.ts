@@ -1,29 +1,26 @@
-import { accountFaults } from "./check-accounts.ts";
 import { callFaults } from "./check-calls.ts";
-import { runFaults } from "./check-runs.ts";
-import { countBy, largest, percentile, type Outcome } from "./figures.ts";
+import { type Evidence, runFaults } from "./check-runs.ts";
+import { countBy, largest, type Outcome, percentile } from "./figures.ts";
 import type { Ending } from "./client.ts";
 import type { Lab } from "./lab.ts";
-import { tenantFaults } from "./check-tenants.ts";
 
 export interface Expected {
   endings: readonly Ending[];
-  /** Least number of queries that must have succeeded: a service that refuses everything keeps all other promises. */
+  /** Minimum number of successful queries: a service that rejects everything keeps all other guarantees. */
   succeeded: number;
   /** Codes that a query may fail with. Default none. */
   mayFail?: readonly string[];
-  /** Largest share of calls that failed because no runtime took them. Default 0. */
+  /** Maximum share of calls that failed because no runtime accepted them. Default 0. */
   failedShare?: number;
-  /** Largest share of calls with an unknown outcome. Default 0. */
+  /** Maximum share of calls with an unknown outcome. Default 0. */
   unknownShare?: number;
 }
 
-/** Most violations shown of one kind: the first ones tell. */
+/** Maximum number of violations shown per kind. */
 const SHOWN = 5;
 
 /**
- * Compares what clients were told, what functions did and what the database holds with what is promised of them, once every
- * query has ended.
+ * Checks the records of clients and functions and the database against the guarantees, once every query has ended.
  */
 export async function check(lab: Lab, expected: Expected): Promise<Outcome> {
   const { endings, mayFail = [], failedShare = 0, unknownShare = 0 } = expected;
@@ -78,7 +75,7 @@ export async function check(lab: Lab, expected: Expected): Promise<Outcome> {
   };
 }
 
-/** Faults that differ in ids alone. */
+/** The first faults of each kind. Faults of one kind differ only in ids. */
 const kindOf = (fault: string): string => fault.replaceAll(/\S*\d\S*/g, "#");
 
 function firstFew(faults: string[]): string[] {
@@ -88,4 +85,50 @@ function firstFew(faults: string[]): string[] {
 
 function prefixed(prefix: string, counts: Record<string, number>): Record<string, number> {
   return Object.fromEntries(Object.entries(counts).map(([name, count]) => [`${prefix}${name}`, count]));
+}
+
+/** SQL queries that must return no rows, by the fault that a row means. */
+const NOTHING = {
+  "a turn was not charged": "select run_id, step from turns except select run_id, step from usage",
+  "usage without a turn": "select run_id, step from usage except select run_id, step from turns",
+  "a run's usage has gaps":
+    "select run_id, count(*) as step from usage group by run_id having count(*) <> max(step) + 1",
+  "a balance is not its ledger's sum": `select id as run_id, balance_micros as step from orgs where balance_micros < 0
+    or balance_micros <> (select coalesce(sum(micros), 0) from ledger where org_id = orgs.id)`,
+  "a reservation was left open": `select run_id, step from ledger where kind = 'reserve'
+    except select run_id, step from ledger where kind in ('settle', 'release')`,
+};
+
+/** I7: each turn is charged once, and each balance equals the sum of its ledger and is never negative. */
+async function accountFaults({ tables }: Evidence): Promise<string[]> {
+  const faults: string[] = [];
+  for (const [meaning, sql] of Object.entries(NOTHING)) {
+    const rows = await tables.rows<{ run_id: string; step: number }>(sql);
+    faults.push(...rows.map(({ run_id, step }) => `${meaning}: ${run_id} ${step}`));
+  }
+  return faults;
+}
+
+const OF_RUNS = ["run_events", "turns", "calls", "usage", "audit"];
+
+/** I8: no organisation receives rows, events, calls or results of another. */
+async function tenantFaults({ tables, notes, noted, lab }: Evidence): Promise<string[]> {
+  const names = lab.allTenants.map(({ name }) => name);
+  const others = new Map(names.map((name) => [name, names.filter((other) => other !== name)]));
+  const faults: string[] = [];
+  for (const { tenant, id, callId } of notes)
+    if (!id.startsWith(`${tenant}.`)) faults.push(`a call reached another organisation's runtime: ${callId}`);
+  for (const one of noted) {
+    const text = one.kind === "event" ? one.data : one.kind === "answer" ? one.body : "";
+    const tenant = one.query.slice(0, one.query.indexOf("."));
+    const seen = others.get(tenant)?.find((other) => text.includes(`"${other}.`));
+    if (seen !== undefined) faults.push(`a client received data of another organisation: ${one.query}`);
+  }
+  for (const table of OF_RUNS) {
+    const rows = await tables.rows<{ id: string }>(
+      `select runs.id from ${table} join runs on runs.id = ${table}.run_id where ${table}.org_id <> runs.org_id`,
+    );
+    faults.push(...rows.map(({ id }) => `a row of ${table} has another organisation than its run: ${id}`));
+  }
+  return faults;
 }

@@ -2,34 +2,33 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { QueryResponse } from "@patchbay/protocol";
 import type { History } from "./history.ts";
 import { type Plan, queryOf } from "./plan.ts";
-import { readEvents } from "./read-events.ts";
 
 export interface Asked {
   plan: Plan;
   mode: "stream" | "json";
   threadId?: string;
-  /** More members of the body. */
+  /** More properties of the body. */
   body?: object;
   /** Default: the plan's id. */
   idempotencyKey?: string;
-  /** The replica that is asked first; default in turn. */
+  /** The replica of the first request. Default: in turn. */
   replica?: number;
 }
 
-/** How a query ended for its client. */
+/** The end of a query, as its client observed it. */
 export interface Ending {
   asked: Asked;
   kind: "succeeded" | "failed" | "gaveUp";
-  /** Of the failure inside the response, or `http <status>`. */
+  /** Code of the failure inside the response, or `http <status>`. */
   code?: string;
   result?: Partial<QueryResponse>;
   runId?: string;
   ms: number;
-  /** Statuses that said "not now". */
+  /** Responses that ask to retry later. */
   refusals: number;
-  /** Connections that ended before they should have. */
+  /** Connections that ended early. */
   breaks: number;
-  /** Longest time from such an end to the next sign of the run. */
+  /** The longest time from such an end to the next data of the run. */
   gapMs: number;
 }
 
@@ -37,23 +36,23 @@ export type Client = (asked: Asked) => Promise<Ending>;
 
 export interface ClientOptions {
   tenant: { name: string; agentId: string; apiKey: string };
-  /** Addresses of all replicas, dead ones included. */
+  /** URLs of all replicas, including dead ones. */
   urls: () => readonly string[];
   history: History;
   /** Default 300,000. */
   patienceMs?: number;
 }
 
-/** A replica that says nothing for so long is left for another: the keepalive comes each 15 s. */
+/** After this silence the client uses another replica: a keepalive is due every 15 s. */
 const SILENCE_MS = 20_000;
 const HEADERS_MS = 10_000;
-/** A JSON answer comes when the run has ended; the key makes asking again harmless. */
+/** Timeout of a JSON answer, which arrives when the run has ended. The key makes a retry harmless. */
 const ANSWER_MS = 45_000;
 const PAUSE_MS = 200;
 let turn = 0;
 
-/** What a query has come to so far, over all its attempts. */
-interface Way {
+/** The state of a query over all its attempts. */
+interface Progress {
   runId?: string;
   lastSeq: number;
   replica: number;
@@ -67,7 +66,7 @@ type Ended = Pick<Ending, "kind" | "code" | "result">;
 
 /**
  * A client that follows the contract: each query has an Idempotency-Key and is repeated with it on another replica after a 503 or
- * a broken connection; a stream that broke is resumed by Last-Event-ID wherever somebody answers.
+ * a broken connection; a broken stream is resumed by Last-Event-ID at any replica that answers.
  */
 export function createClient({ tenant, urls, history, patienceMs = 300_000 }: ClientOptions): Client {
   const { agentId, apiKey, name } = tenant;
@@ -75,45 +74,45 @@ export function createClient({ tenant, urls, history, patienceMs = 300_000 }: Cl
   return async function ask(asked) {
     const query = asked.plan.id;
     const began = performance.now();
-    const way: Way = { lastSeq: 0, replica: asked.replica ?? turn++, refusals: 0, breaks: 0, gapMs: 0 };
+    const progress: Progress = { lastSeq: 0, replica: asked.replica ?? turn++, refusals: 0, breaks: 0, gapMs: 0 };
     history.note({ kind: "asked", query, tenant: name, mode: asked.mode });
     const ending = (ended: Ended): Ending => {
-      const { runId, refusals, breaks, gapMs } = way;
+      const { runId, refusals, breaks, gapMs } = progress;
       const ms = performance.now() - began;
       return { asked, ...ended, ...(runId !== undefined && { runId }), refusals, breaks, gapMs, ms };
     };
     while (performance.now() - began < patienceMs) {
       try {
-        const ended = await attempt(asked, way);
+        const ended = await attempt(asked, progress);
         if (ended) return ending(ended);
       } catch (error) {
-        history.note({ kind: "broken", query, replica: way.replica % urls().length, cause: causeOf(error) });
-        way.breaks++;
-        way.brokenAt ??= performance.now();
+        history.note({ kind: "broken", query, replica: progress.replica % urls().length, cause: causeOf(error) });
+        progress.breaks++;
+        progress.brokenAt ??= performance.now();
       }
-      way.replica++;
+      progress.replica++;
       await sleep(PAUSE_MS);
     }
     history.note({ kind: "gaveUp", query });
     return ending({ kind: "gaveUp" });
   };
 
-  /** One request, to one replica. Resolves with nothing when another is to be asked. */
-  async function attempt(asked: Asked, way: Way): Promise<Ended | undefined> {
+  /** One request to one replica. Resolves with undefined if the client should try another one. */
+  async function attempt(asked: Asked, progress: Progress): Promise<Ended | undefined> {
     const silence = new AbortController();
     const limit = asked.mode === "json" ? ANSWER_MS : HEADERS_MS;
     let timer = setTimeout(() => silence.abort(new Error("silent")), limit);
-    const heard = (): void => {
+    const onData = (): void => {
       clearTimeout(timer);
       timer = setTimeout(() => silence.abort(new Error("silent")), SILENCE_MS);
     };
     try {
-      const response = await send(asked, way, silence.signal);
-      const refused = await refusal(response, asked, way);
-      if (refused !== "no") return refused;
-      if (asked.mode === "json") return await readAnswer(response, asked, way);
-      heard();
-      return await readStream(response, asked, way, heard);
+      const response = await send(asked, progress, silence.signal);
+      const refused = await refusal(response, asked, progress);
+      if (refused !== "accepted") return refused;
+      if (asked.mode === "json") return await readAnswer(response, asked, progress);
+      onData();
+      return await readStream(response, asked, progress, onData);
     } finally {
       clearTimeout(timer);
       silence.abort();
@@ -122,14 +121,14 @@ export function createClient({ tenant, urls, history, patienceMs = 300_000 }: Cl
 
   function send(
     { plan, mode, threadId, idempotencyKey, body }: Asked,
-    way: Way,
+    progress: Progress,
     signal: AbortSignal,
   ): Promise<Response> {
-    const base = `${urls()[way.replica % urls().length]}/agents/${agentId}`;
+    const base = `${urls()[progress.replica % urls().length]}/agents/${agentId}`;
     const headers = { "x-api-key": apiKey, "content-type": "application/json" };
-    if (mode === "stream" && way.runId !== undefined) {
-      const after = way.lastSeq > 0 ? { "last-event-id": String(way.lastSeq) } : undefined;
-      return fetch(`${base}/runs/${way.runId}/events`, { headers: { ...headers, ...after }, signal });
+    if (mode === "stream" && progress.runId !== undefined) {
+      const after = progress.lastSeq > 0 ? { "last-event-id": String(progress.lastSeq) } : undefined;
+      return fetch(`${base}/runs/${progress.runId}/events`, { headers: { ...headers, ...after }, signal });
     }
     return fetch(`${base}/${mode === "json" ? "query" : "query-stream"}`, {
       method: "POST",
@@ -139,60 +138,92 @@ export function createClient({ tenant, urls, history, patienceMs = 300_000 }: Cl
     });
   }
 
-  async function refusal(response: Response, { plan }: Asked, way: Way): Promise<Ended | undefined | "no"> {
+  async function refusal(
+    response: Response,
+    { plan }: Asked,
+    progress: Progress,
+  ): Promise<Ended | undefined | "accepted"> {
     const runId = response.headers.get("x-run-id");
-    if (runId !== null && way.runId === undefined) {
-      way.runId = runId;
+    if (runId !== null && progress.runId === undefined) {
+      progress.runId = runId;
       history.note({ kind: "run", query: plan.id, runId });
     }
-    if (response.status === 200) return "no";
-    history.note({ kind: "status", query: plan.id, status: response.status, replica: way.replica % urls().length });
+    if (response.status === 200) return "accepted";
+    history.note({
+      kind: "status",
+      query: plan.id,
+      status: response.status,
+      replica: progress.replica % urls().length,
+    });
     await response.text();
     if (response.status !== 503) return { kind: "failed", code: `http ${response.status}` };
-    way.refusals++;
+    progress.refusals++;
     const seconds = Number(response.headers.get("retry-after") ?? Number.NaN);
     if (!(seconds >= 0)) return { kind: "failed", code: "http 503 without Retry-After" };
-    // Where this replica cannot, the next one may; only when each has said so the wait is kept to.
-    if (way.refusals % urls().length === 0) await sleep(seconds * 1_000 * (1 + Math.random()));
+    // Another replica may accept the query: wait only after each of them has refused.
+    if (progress.refusals % urls().length === 0) await sleep(seconds * 1_000 * (1 + Math.random()));
     return undefined;
   }
 
-  async function readAnswer(response: Response, { plan }: Asked, way: Way): Promise<Ended> {
+  async function readAnswer(response: Response, { plan }: Asked, progress: Progress): Promise<Ended> {
     const body = await response.text();
     const result = JSON.parse(body) as QueryResponse & { code?: string };
-    recovered(way);
-    way.runId ??= result.runId ?? "";
-    history.note({ kind: "answer", query: plan.id, runId: way.runId, body });
+    recovered(progress);
+    progress.runId ??= result.runId ?? "";
+    history.note({ kind: "answer", query: plan.id, runId: progress.runId, body });
     return result.success ? { kind: "succeeded", result } : { kind: "failed", code: result.code ?? "", result };
   }
 
   async function readStream(
     response: Response,
     { plan }: Asked,
-    way: Way,
-    heard: () => void,
+    progress: Progress,
+    onData: () => void,
   ): Promise<Ended | undefined> {
-    for await (const { seq, data } of readEvents(response, heard)) {
-      recovered(way);
-      way.lastSeq = seq;
-      history.note({ kind: "event", query: plan.id, runId: way.runId ?? "", seq, data });
+    for await (const { seq, data } of readEvents(response, onData)) {
+      recovered(progress);
+      progress.lastSeq = seq;
+      history.note({ kind: "event", query: plan.id, runId: progress.runId ?? "", seq, data });
       if (data.startsWith('{"type":"finalResponse"'))
         return { kind: "succeeded", result: JSON.parse(data) as QueryResponse };
       if (data.startsWith('{"type":"error"'))
         return { kind: "failed", code: (JSON.parse(data) as { code: string }).code };
     }
-    // Ended after a complete event: the replica hands its runs over.
-    way.brokenAt ??= performance.now();
+    // The stream ended after a complete event: the replica hands over its runs.
+    progress.brokenAt ??= performance.now();
     return undefined;
   }
 }
 
-function recovered(way: Way): void {
-  if (way.brokenAt !== undefined) way.gapMs = Math.max(way.gapMs, performance.now() - way.brokenAt);
-  delete way.brokenAt;
+function recovered(progress: Progress): void {
+  if (progress.brokenAt !== undefined) progress.gapMs = Math.max(progress.gapMs, performance.now() - progress.brokenAt);
+  delete progress.brokenAt;
 }
 
 function causeOf(error: unknown): string {
   const { message, cause } = error as Error;
   return cause instanceof Error ? `${message}: ${(cause as NodeJS.ErrnoException).code ?? cause.message}` : message;
+}
+
+interface StoredEvent {
+  seq: number;
+  data: string;
+}
+
+/** The stored events of a stream as they arrive. Calls `onData` for all bytes, including comments. */
+async function* readEvents(response: Response, onData: () => void): AsyncGenerator<StoredEvent> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const bytes of response.body ?? []) {
+    onData();
+    rest += decoder.decode(bytes, { stream: true });
+    const frames = rest.split("\n\n");
+    rest = frames.pop() ?? "";
+    for (const frame of frames) {
+      const lines = frame.split("\n");
+      const seq = Number(lines.find((line) => line.startsWith("id: "))?.slice(4));
+      const data = lines.find((line) => line.startsWith("data: "))?.slice(6);
+      if (data !== undefined && seq > 0) yield { seq, data };
+    }
+  }
 }

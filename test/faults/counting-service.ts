@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { defineFunction, defineService, everyone } from "@patchbay/functions";
 import { z } from "zod";
 
-// Loaded by `patchbay connect` in processes that are killed: each begin and end is in the file before anything else happens.
+// Loaded by `patchbay connect` in processes that are killed: each start and end is written to the file before anything else.
 const folder = process.env["FAULT_LAB_FOLDER"] ?? ".";
 const tenant = process.env["FAULT_LAB_TENANT"] ?? "";
 const file = join(folder, `functions-${tenant}-${process.pid}.jsonl`);

@@ -1,18 +1,18 @@
 import { DatabaseSync } from "node:sqlite";
 import { Client, types } from "pg";
 
-/** Reads a deployment's tables past everything that the product puts before them. */
+/** Reads a deployment's tables without its store. */
 export interface Tables extends AsyncDisposable {
   rows<Row>(sql: string): Promise<Row[]>;
 }
 
-/** Numbers of eight bytes come as numbers. */
+/** Reads eight-byte integers as numbers. */
 export async function openTables(url: string): Promise<Tables> {
   if (url.startsWith("sqlite:")) return openFile(url.slice("sqlite:".length));
   const client = new Client({ connectionString: url, types: { getTypeParser: parserOf } });
   client.on("error", () => {});
   await client.connect();
-  // Rows of every organisation, whatever policies bind the role of the address.
+  // Rows of every organisation, despite the row-level policies for the role of the URL.
   await client.query("select set_config('patchbay.org', '*', false)");
   return {
     rows: async <Row>(sql: string) => (await client.query(sql)).rows as Row[],
@@ -20,7 +20,7 @@ export async function openTables(url: string): Promise<Tables> {
   };
 }
 
-/** A database of a role that is neither a superuser nor above row-level security, as a deployment should have it. */
+/** A database owned by a role without superuser rights and subject to row-level security, as in a deployment. */
 export async function plainDatabase(adminUrl: string): Promise<string> {
   const client = new Client({ connectionString: adminUrl });
   await client.connect();

@@ -1,10 +1,10 @@
-/** What a scenario found: figures to print, and every promise that was broken. */
+/** The outcome of a scenario: figures to print, and every broken guarantee. */
 export interface Outcome {
   figures: Record<string, number | string>;
   violations: string[];
 }
 
-/** The value that this share of the sorted values does not exceed; 0 of none. */
+/** The value that this share of the values does not exceed; 0 without values. */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return Math.round(sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)] ?? 0);

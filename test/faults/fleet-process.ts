@@ -1,6 +1,6 @@
 import { connect, defineFunction, defineService, everyone, silentLog } from "@patchbay/functions";
 
-// Many runtimes in one process: what counts is how the control plane bears them.
+// Many runtimes in one process, to load the control plane.
 const [url = "", agentId = "", count = "0"] = process.argv.slice(2);
 const key = process.env["PATCHBAY_KEY"] ?? "";
 const input = { type: "object", properties: { id: { type: "string" } } };

@@ -1,7 +1,7 @@
 import { createWriteStream, existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** What the load client was told and did, in the order in which it was. */
+/** What a load client received and did. */
 export type Noted = { at: number; query: string } & (
   | { kind: "asked"; tenant: string; mode: "stream" | "json" }
   | { kind: "status"; status: number; replica: number }
@@ -14,7 +14,7 @@ export type Noted = { at: number; query: string } & (
 
 type Unstamped<T> = T extends unknown ? Omit<T, "at"> : never;
 
-/** The client's side of what happened: kept in memory for the checker, and on disk for whoever looks into a failure. */
+/** The records of the clients, in memory for the checker, and on disk for the analysis of failures. */
 export interface History {
   note(noted: Unstamped<Noted>): void;
   readonly noted: readonly Noted[];
@@ -33,7 +33,7 @@ export function createHistory(file: string): History {
   };
 }
 
-/** The longest time between two signs of a query that was streamed, its asking being the first; one still open does not count. */
+/** The longest time without data of a streamed query, from its request on. An open silence does not count. */
 export function longestSilence(noted: readonly Noted[]): number {
   const last = new Map<string, number>();
   let longest = 0;
@@ -44,7 +44,7 @@ export function longestSilence(noted: readonly Noted[]): number {
   return longest;
 }
 
-/** The functions' side: what a counting function wrote before and after its work. */
+/** A record that a counting function wrote before or after its work. */
 export interface FunctionNote {
   phase: "begin" | "end";
   tenant: string;

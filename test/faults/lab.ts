@@ -1,35 +1,16 @@
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { OperatorLimits } from "@patchbay/protocol";
 import { startBalancer } from "./balancer.ts";
 import { openTables } from "./database.ts";
 import { createHistory, readFunctionNotes } from "./history.ts";
 import { startReplicas } from "./replicas.ts";
-import { startServices } from "./services.ts";
+import { type LabOptions, startServices } from "./services.ts";
 import { createTenants, type Tenant, type TenantOptions } from "./tenants.ts";
-
-export interface LabOptions extends TenantOptions {
-  /** Default 3. With `embedded`, one. */
-  replicas?: number;
-  /** One SQLite file and no bus, instead of Postgres and NATS. */
-  embedded?: boolean;
-  /** Organisations, each with an agent. Default 2. */
-  tenants?: number;
-  serveArgs?: string[];
-  /** Limits of the operator, for scenarios that need more than the defaults. */
-  limits?: Partial<OperatorLimits>;
-  /** A command that the replica of this index runs under: another clock, say. */
-  under?: (index: number) => string[];
-  /** Leads each replica to the database and to the bus by ways of its own, which can be cut. */
-  ways?: boolean;
-  /** Of the embedded database alone: a file system in memory, of this size. Needs root. */
-  diskMb?: number;
-}
 
 export type Lab = Awaited<ReturnType<typeof startLab>>;
 
-/** A whole deployment of real processes: replicas on a database server and a bus of their own, runtimes, a model provider. */
+/** Starts a deployment of real processes: replicas with their own database server and bus, runtimes, a model provider. */
 export async function startLab(options: LabOptions = {}) {
   await using opening = new AsyncDisposableStack();
   const folder = await labFolder(opening);
@@ -58,13 +39,13 @@ export async function startLab(options: LabOptions = {}) {
     folder,
     replicas,
     ports,
-    /** Addresses of the replicas. */
+    /** URLs of the replicas. */
     urls: ports.map((port) => `http://127.0.0.1:${port}`),
-    /** Leads to any replica that takes connections. */
+    /** URL of a balancer in front of all replicas. */
     url,
-    /** Those that load is put on. */
+    /** Tenants that the load uses. */
     tenants,
-    /** Those that were added for one scenario, too. */
+    /** Tenants of the load, and those added for one scenario. */
     allTenants,
     addTenant,
     history,
@@ -74,7 +55,7 @@ export async function startLab(options: LabOptions = {}) {
   };
 }
 
-/** Kept, for whoever looks into a failure, where FAULT_LAB_KEEP is set. */
+/** A temporary folder, which is kept if FAULT_LAB_KEEP is set. */
 async function labFolder(opening: AsyncDisposableStack): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "patchbay-faults-"));
   if (process.env["FAULT_LAB_KEEP"] === undefined) opening.defer(() => rm(folder, { recursive: true, force: true }));

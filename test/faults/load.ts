@@ -6,32 +6,32 @@ import type { Plan } from "./plan.ts";
 import type { Tenant } from "./tenants.ts";
 
 export interface LoadOptions {
-  /** Queries a second, whatever becomes of those before. */
+  /** Queries per second, independent of the answers. */
   rate: number;
   dice: Dice;
-  /** Time each function takes. Default 20. */
+  /** Duration of each function. Default 20. */
   callMs?: number;
-  /** Time the model takes for a turn. Default 20. */
+  /** Duration of each model turn. Default 20. */
   thinkMs?: number;
-  /** Queries on their way at most: a machine that is slower than the rate is not buried. Default 20 s of the rate. */
+  /** Maximum number of open queries, for machines that are slower than the rate. Default: 20 s of the rate. */
   atMost?: number;
-  /** Share of queries asked as streams. Default 0.7. */
+  /** Share of streamed queries. Default 0.7. */
   streams?: number;
 }
 
 export interface Load {
   readonly endings: readonly Ending[];
-  /** Queries on their way. */
+  /** Open queries. */
   readonly open: number;
-  /** Asks no more, and resolves once each query has ended or was given up. */
+  /** Sends no further queries, and resolves once each query has ended or its client gave up. */
   stop(): Promise<readonly Ending[]>;
 }
 
-/** Share of the queries that go on with a thread, and of those the share that comes with another at the same time. */
+/** Share of the queries that continue a thread, and of those the share sent together with another one. */
 const FOLLOW_UPS = 0.25;
 const PAIRS = 0.3;
 
-/** Asks queries of three calls each at a steady rate, of all tenants in turn, streamed or not, on new threads or used ones. */
+/** Sends queries with three calls each at a steady rate, for all tenants in turn, streamed or not, on new or used threads. */
 export function startLoad(lab: Lab, options: LoadOptions): Load {
   const { rate, dice, callMs = 20, thinkMs = 20, streams = 0.7, atMost = 20 * rate } = options;
   const clients = new Map<Tenant, Client>(

@@ -5,10 +5,10 @@ import { LONG } from "./scenarios/index.ts";
 
 const HELP = `pnpm faults [--minutes N] [--only name,name] [--rate N] [--seed S] [--json]
 
-  --minutes  time for each scenario that lasts (default 2)
+  --minutes  duration of each scenario without a fixed one (default 2)
   --only     scenarios to run: ${LONG.map(({ scenario }) => scenario.name).join(", ")}
-  --rate     queries a second, or streams, or rounds: what the scenario counts
-  --seed     repeats the choices of a run that printed it (also PATCHBAY_FAULT_SEED)
+  --rate     queries per second, streams or rounds, depending on the scenario
+  --seed     repeats the random choices of a run that printed it (also PATCHBAY_FAULT_SEED)
   --json     one JSON object with all figures on stdout at the end`;
 
 const { values } = parseArgs({
@@ -25,11 +25,11 @@ const { values } = parseArgs({
 const wanted = values.only?.split(",");
 const unknown = wanted?.filter((name) => !LONG.some(({ scenario }) => scenario.name === name)) ?? [];
 if (values.help || unknown.length > 0) {
-  process.stdout.write(`${unknown.map((name) => `There is no scenario ${name}.\n`).join("")}${HELP}\n`);
+  process.stdout.write(`${unknown.map((name) => `Unknown scenario ${name}.\n`).join("")}${HELP}\n`);
   process.exit(unknown.length > 0 ? 2 : 0);
 }
 
-// An end by a signal runs no exit handlers, and would leave replicas, databases and buses behind.
+// A signal runs no exit handlers by itself, and would leave replicas, databases and buses behind.
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(130));
 
 const seed = values.seed === undefined ? chooseSeed() : Number(values.seed);
@@ -38,9 +38,9 @@ for (const { scenario, terms } of LONG.filter(({ scenario }) => wanted?.includes
   const size = values.rate === undefined ? terms.rate : Number(values.rate);
   const long = { seconds: 60 * Number(values.minutes), patience: 1, ...terms, rate: size };
   outcomes[scenario.name] = await runScenario(scenario, { ...long, seed }).catch((error: unknown) => {
-    const told = inspect(error);
-    process.stderr.write(`fault-lab ${scenario.name}: failed: ${told}\n`);
-    return { figures: { seed }, violations: [`the scenario failed: ${told}`] };
+    const shown = inspect(error);
+    process.stderr.write(`fault-lab ${scenario.name}: failed: ${shown}\n`);
+    return { figures: { seed }, violations: [`the scenario failed: ${shown}`] };
   });
 }
 if (values.json) process.stdout.write(`${JSON.stringify(outcomes)}\n`);

@@ -1,23 +1,23 @@
-/** One function call that a query's plan asks for. */
+/** One function call in the plan of a query. */
 export interface PlannedCall {
   name: "charge" | "fetch_record";
-  /** Names the piece of work over all processes: a second run of it shows, under whatever call id. */
+  /** Identifies the piece of work across processes, to detect a second run of it under another call id. */
   id: string;
-  /** Time the function takes. */
+  /** Duration of the function. */
   ms?: number;
-  /** The function ends once this gate was opened. */
+  /** The function ends once this gate is open. */
   gate?: string;
 }
 
-/** What a query makes the model do: a list of calls for each turn, then an answer. */
+/** The model's turns for a query: a list of calls for each turn, then an answer. */
 export interface Plan {
   id: string;
   turns: PlannedCall[][];
-  /** Time the model takes before each turn. */
+  /** Delay of the model before each turn. */
   thinkMs?: number;
 }
 
-/** The query that carries a plan to the model, which does what it says. */
+/** A query that contains a plan, which the model follows. */
 export function queryOf(plan: Plan): string {
   return `Do as planned: ${JSON.stringify(plan)}`;
 }

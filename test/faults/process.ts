@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
@@ -6,14 +6,14 @@ import { fileURLToPath } from "node:url";
 
 const command = fileURLToPath(new URL("../../packages/cli/src/main.ts", import.meta.url));
 
-/** A process of the lab that can be ended and started again under the same name. */
+/** A process of the lab that can be stopped and started again under the same name. */
 export interface LabProcess extends AsyncDisposable {
   readonly name: string;
   readonly pid: number | undefined;
   readonly alive: boolean;
-  /** Ends that nobody here caused. */
+  /** Exits that the test did not cause. */
   readonly exits: number;
-  /** Resolves with what the process says of itself once it is ready. */
+  /** Resolves with the process's ready line once it is ready. */
   start(): Promise<Record<string, unknown>>;
   /** SIGKILL. */
   kill(): Promise<void>;
@@ -21,16 +21,16 @@ export interface LabProcess extends AsyncDisposable {
   terminate(): Promise<{ code: number | null; ms: number }>;
   pause(): void;
   resume(): void;
-  /** Everything it wrote to stderr, over all its lives. */
+  /** Everything it wrote to stderr, over all its starts. */
   log(): string;
 }
 
 export interface ProcessOptions {
   env?: Record<string, string>;
   logFile: string;
-  /** Time it has to become ready. Default 60,000. */
+  /** Time limit for its start. Default 60,000. */
   readyMs?: number;
-  /** A command that runs the process: `faketime -f +3h`, say. It must become the process. */
+  /** A command that runs the process, such as `faketime -f +3h`. It must `exec` the process. */
   under?: string[];
 }
 
@@ -39,13 +39,13 @@ export function patchbayProcess(name: string, args: string[], options: ProcessOp
   return labProcess(name, [command, ...args], options);
 }
 
-// Whatever ends this process must not leave others behind.
+// This process must not leave others behind, however it ends.
 const children = new Set<ChildProcess>();
 process.on("exit", () => {
   for (const child of children) child.kill("SIGKILL");
 });
 
-/** A process of this Node. It is ready when it prints a JSON line with `ready`. */
+/** A Node process. It is ready when it prints a JSON line with `ready`. */
 export function labProcess(name: string, args: string[], options: ProcessOptions): LabProcess {
   const { env = {}, logFile, under = [], readyMs = 60_000 } = options;
   let child: ChildProcess | undefined;
@@ -121,4 +121,10 @@ export function labProcess(name: string, args: string[], options: ProcessOptions
     [Symbol.asyncDispose]: () => end("SIGKILL"),
   };
   return self;
+}
+
+/** The resident memory of a process, in KiB. */
+export function residentKb(pid: number | undefined): number {
+  const status = readFileSync(`/proc/${pid}/status`, "utf8");
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0);
 }

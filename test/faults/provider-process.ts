@@ -1,7 +1,7 @@
 import { startStandIn } from "../support/providers/index.ts";
 import { answerOf, planOf } from "./plan.ts";
 
-// A model provider as a process of its own, so that neither replicas nor the load client wait for it or with it.
+// A model provider in a separate process, so that it does not slow down replicas or the load client.
 const standIn = await startStandIn("openai-chat", ({ step, query }) => {
   const plan = planOf(query);
   const delayMs = plan.thinkMs ?? 0;
@@ -15,7 +15,7 @@ function argumentsOf(id: string, ms: number | undefined, gate: string | undefine
 }
 
 let refused = 0;
-// Requests are kept for tests that look at them; a long run would fill the memory with them.
+// The stand-in keeps its requests, which would fill the memory in a long run.
 setInterval(() => {
   for (const { refusal } of standIn.requests.splice(0)) if (refusal) process.stderr.write(`${++refused}: ${refusal}\n`);
 }, 1_000);

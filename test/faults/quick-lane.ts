@@ -3,10 +3,10 @@ import { type Lab, startLab } from "./lab.ts";
 import { chooseSeed, runOn, type SeededTerms } from "./run-scenario.ts";
 import type { Scenario } from "./scenarios/scenario.ts";
 
-/** Other tests run beside these. */
+/** Other tests run at the same time. */
 const PATIENCE = 3;
 
-/** Runs scenarios in short, one after the other on one lab, each as a test that is named by what it promises. */
+/** Runs short forms of scenarios one after the other on one lab, each as a test named after its guarantee. */
 export function quickLane(scenarios: readonly (readonly [Scenario, Pick<SeededTerms, "seconds" | "rate">])[]): void {
   vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
   let lab: Lab;

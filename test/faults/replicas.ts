@@ -2,15 +2,14 @@ import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import type { LabOptions } from "./lab.ts";
 import { type LabProcess, patchbayProcess } from "./process.ts";
-import type { Services } from "./services.ts";
+import type { LabOptions, Services } from "./services.ts";
 
-/** Starts the control planes, each on a port that stays its own. */
+/** Starts the replicas, each on a fixed port. */
 export async function startReplicas(
   opening: AsyncDisposableStack,
   folder: string,
-  { database, nats, ways, env }: Services,
+  { database, nats, proxies, env }: Services,
   { embedded = false, replicas: count = embedded ? 1 : 3, serveArgs = [], under, limits = {} }: LabOptions,
 ): Promise<{ replicas: LabProcess[]; ports: number[] }> {
   const limitsFile = join(folder, "limits.json");
@@ -18,9 +17,9 @@ export async function startReplicas(
   const ports: number[] = [];
   for (let index = 0; index < count; index++) ports.push(await stablePort());
   const replicas = ports.map((port, index) => {
-    const way = ways[index];
-    const store = way ? withPort(database, way.database.port) : database;
-    const bus = nats ? ["--nats", way ? withPort(nats.url, way.bus.port) : nats.url] : [];
+    const proxy = proxies[index];
+    const store = proxy ? withPort(database, proxy.database.port) : database;
+    const bus = nats ? ["--nats", proxy ? withPort(nats.url, proxy.bus.port) : nats.url] : [];
     const args = ["serve", "--port", String(port), "--database", store, "--data-dir", folder, "--json", ...bus];
     const name = `replica-${index}`;
     const options = { env, logFile: join(folder, "logs", name), under: under?.(index) ?? [] };
@@ -34,7 +33,7 @@ function withPort(url: string, port: number): string {
   return Object.assign(new URL(url), { port: String(port) }).href;
 }
 
-/** A port that no outgoing connection takes while its server is dead: those come from above 32,768. */
+/** A port that no outgoing connection uses while its server is dead: those use ports above 32,768. */
 async function stablePort(): Promise<number> {
   for (;;) {
     const port = 20_000 + Math.floor(Math.random() * 12_000);

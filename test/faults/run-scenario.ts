@@ -6,13 +6,13 @@ import type { Scenario, Terms } from "./scenarios/scenario.ts";
 
 export type SeededTerms = Omit<Terms, "dice"> & { seed: number };
 
-/** What PATCHBAY_FAULT_SEED says, else a new one. */
+/** The value of PATCHBAY_FAULT_SEED, or a random seed. */
 export function chooseSeed(): number {
   const given = process.env["PATCHBAY_FAULT_SEED"];
   return given === undefined ? randomInt(2 ** 31) : Number(given);
 }
 
-/** Runs a scenario on a lab of its own. */
+/** Runs a scenario on its own lab. */
 export async function runScenario(scenario: Scenario, terms: SeededTerms): Promise<Outcome> {
   await using lab = await startLab(scenario.lab);
   return await runOn(lab, scenario, terms);

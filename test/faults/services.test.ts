@@ -1,12 +1,12 @@
 import { quickLane } from "./quick-lane.ts";
-import { drainedRuntime } from "./scenarios/drained-runtime.ts";
-import { killedBus } from "./scenarios/killed-bus.ts";
-import { killedRuntimes, redeliveredCalls } from "./scenarios/killed-runtimes.ts";
-import { pausedReplica } from "./scenarios/paused-replica.ts";
-import { rateLimit } from "./scenarios/rate-limit.ts";
-import { repeatedKey } from "./scenarios/repeated-key.ts";
-import { spentCredits } from "./scenarios/spent-credits.ts";
-import { stoppedPostgres } from "./scenarios/stopped-postgres.ts";
+import { drainedRuntime, killedRuntimes, redeliveredCalls } from "./scenarios/runtime-faults.ts";
+import { killedBus } from "./scenarios/network-faults.ts";
+
+import { pausedReplica } from "./scenarios/replica-faults.ts";
+import { rateLimit, spentCredits } from "./scenarios/account-limits.ts";
+import { repeatedKey } from "./scenarios/repeated-requests.ts";
+
+import { stoppedPostgres } from "./scenarios/database-faults.ts";
 
 quickLane([
   [repeatedKey, { seconds: 0, rate: 3 }],

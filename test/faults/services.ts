@@ -1,37 +1,67 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { OperatorLimits } from "@patchbay/protocol";
 import { ownNats } from "../support/nats.ts";
 import { ownPostgres } from "../support/postgres-server.ts";
 import { plainDatabase } from "./database.ts";
-import { mountDisk } from "./disk.ts";
-import type { LabOptions } from "./lab.ts";
 import { labProcess } from "./process.ts";
-import { startWay, type Way } from "./way.ts";
+import type { TenantOptions } from "./tenants.ts";
+import { startCuttableProxy, type CuttableProxy } from "./cuttable-proxy.ts";
+import { execFileSync } from "node:child_process";
+import { mkdirSync } from "node:fs";
+
+export interface LabOptions extends TenantOptions {
+  /** Default 3. With `embedded`, one. */
+  replicas?: number;
+  /** One SQLite file and no bus, instead of Postgres and NATS. */
+  embedded?: boolean;
+  /** Organisations, each with an agent. Default 2. */
+  tenants?: number;
+  serveArgs?: string[];
+  /** Limits of the operator, for scenarios that need more than the defaults. */
+  limits?: Partial<OperatorLimits>;
+  /** A command that runs the replica of this index, for example with another clock. */
+  under?: (index: number) => string[];
+  /** Connects each replica to the database and the bus through its own proxies, which can be cut. */
+  proxies?: boolean;
+  /** With `embedded` only: keeps the database in a memory file system of this size. Needs root. */
+  diskMb?: number;
+}
 
 const program = fileURLToPath(new URL("provider-process.ts", import.meta.url));
 
-/** From a replica to what it needs. */
-interface Ways {
-  database: Way;
-  bus: Way;
+/** The proxies of one replica. */
+interface Proxies {
+  database: CuttableProxy;
+  bus: CuttableProxy;
 }
 
 export type Services = Awaited<ReturnType<typeof startServices>>;
 
-/** What replicas stand on. */
+/** Starts the services that replicas use. */
 export async function startServices(opening: AsyncDisposableStack, folder: string, options: LabOptions) {
   const { embedded = false, replicas = 3, diskMb } = options;
   const provider = opening.use(labProcess("provider", [program], { logFile: join(folder, "logs", "provider") }));
   const { env } = (await provider.start()) as { env: Record<string, string> };
   const disk = diskMb === undefined ? folder : opening.use(mountDisk(join(folder, "disk"), diskMb)).path;
   if (embedded) {
-    const none = { postgres: undefined, nats: undefined, ways: [] as Ways[] };
+    const none = { postgres: undefined, nats: undefined, proxies: [] as Proxies[] };
     return { ...none, database: `sqlite:${join(disk, "patchbay.db")}`, disk, env };
   }
   const postgres = opening.use(await ownPostgres());
   const nats = opening.use(await ownNats());
-  const ways: Ways[] = [];
-  for (let index = 0; options.ways && index < replicas; index++)
-    ways.push({ database: opening.use(await startWay(postgres.port)), bus: opening.use(await startWay(nats.port)) });
-  return { postgres, nats, ways, database: await plainDatabase(postgres.url), disk, env };
+  const proxies: Proxies[] = [];
+  for (let index = 0; options.proxies && index < replicas; index++)
+    proxies.push({
+      database: opening.use(await startCuttableProxy(postgres.port)),
+      bus: opening.use(await startCuttableProxy(nats.port)),
+    });
+  return { postgres, nats, proxies, database: await plainDatabase(postgres.url), disk, env };
+}
+
+/** Mounts a memory file system of this size. Needs root. */
+function mountDisk(path: string, sizeMb: number): { path: string } & Disposable {
+  mkdirSync(path);
+  execFileSync("mount", ["-t", "tmpfs", "-o", `size=${sizeMb}m`, "tmpfs", path]);
+  return { path, [Symbol.dispose]: () => void execFileSync("umount", ["--lazy", path]) };
 }

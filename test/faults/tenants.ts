@@ -13,13 +13,13 @@ export interface TenantOptions {
   creditsMicros?: number;
   /** Default 2. */
   runtimes?: number;
-  /** Calls that a runtime takes side by side. Default 64. */
+  /** Concurrency of each runtime. Default 64. */
   concurrency?: number;
 }
 
 /** An organisation with an agent, its keys and its runtimes. */
 export interface Tenant {
-  /** Begins each id of its queries, so that a stray one shows. */
+  /** Prefix of the ids of its queries, which identifies data in the wrong place. */
   readonly name: string;
   readonly orgId: string;
   readonly agentId: string;
@@ -30,7 +30,7 @@ export interface Tenant {
   connect(): Promise<LabProcess>;
 }
 
-/** Makes organisations straight in the database, and their runtimes at `url`. */
+/** Creates organisations directly in the database, and their runtimes at `url`. */
 export async function createTenants({ database, folder, url }: { database: string; folder: string; url: string }) {
   await using opening = new AsyncDisposableStack();
 
@@ -68,7 +68,7 @@ export async function createTenants({ database, folder, url }: { database: strin
   return { create, [Symbol.asyncDispose]: () => running[Symbol.asyncDispose]() };
 }
 
-/** Gives an organisation credits. */
+/** Grants an organisation credits. */
 export async function grantMicros(database: string, orgId: string, micros: number): Promise<void> {
   const store = await openStore(database);
   await store.accounts.grant(orgId, micros);

@@ -4,46 +4,46 @@ import { fileURLToPath } from "node:url";
 import { defineFunction, defineService, everyone } from "@patchbay/functions";
 import { expect, test, vi } from "vitest";
 import { startCommand, temporaryFolder } from "../../packages/cli/test/support/command.ts";
-import { printFigure, quantile } from "../support/figure.ts";
+import { printFigure, quantile } from "../support/figures.ts";
 import { callThenAnswer, startStandIn } from "../support/providers/index.ts";
 import { startSystem } from "../support/system.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
 
-/** Long enough for what must happen during it, also on a slow machine. */
+/** Long enough for all heartbeats and time-outs of the test, also on a slow machine. */
 const BLOCKED_MS = 15_000;
 const functionsPackage = fileURLToPath(new URL("../../packages/functions/src/index.ts", import.meta.url));
 
-/** A service that stands still with its whole process: no timer, no heartbeat and no cancellation gets through to it. */
+/** A service that blocks its whole process: no timer, heartbeat or cancellation runs in it. */
 const blockingSource = `
 import { defineFunction, defineService, everyone } from ${JSON.stringify(functionsPackage)};
 
 const input = { type: "object" };
 let calls = 0;
-const stand = defineFunction({
-  name: "stand_still", description: "Stands still.", input, roles: everyone, timeoutMs: 1_000,
+const block = defineFunction({
+  name: "block", description: "Blocks.", input, roles: everyone, timeoutMs: 1_000,
   handler() {
     if (++calls === 1) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ${BLOCKED_MS});
     return calls;
   },
 });
-export default defineService({ name: "blocking", functions: [stand] });
+export default defineService({ name: "blocking", functions: [block] });
 `;
 
 const pong = defineFunction({
-  name: "stand_still",
-  description: "Answers at once.",
+  name: "block",
+  description: "Answers immediately.",
   input: { type: "object" },
   roles: everyone,
   handler: () => "moved",
 });
 
-/** Two agents on one control plane: the first one's runtime is a process of its own that will block. */
+/** Two agents on one control plane. The first one's runtime is a separate process that blocks. */
 async function startTwoAgents(heartbeatMs: number) {
   await using opening = new AsyncDisposableStack();
   const folder = opening.use(await temporaryFolder());
   await writeFile(join(folder.path, "service.ts"), blockingSource);
-  const standIn = opening.use(await startStandIn("anthropic", callThenAnswer([{ name: "stand_still" }])));
+  const standIn = opening.use(await startStandIn("anthropic", callThenAnswer([{ name: "block" }])));
   const system = opening.use(
     await startSystem({
       providers: standIn.config,
@@ -70,7 +70,7 @@ async function startTwoAgents(heartbeatMs: number) {
   };
 }
 
-/** How long queries of the other agent take, asked one after another until `done`. */
+/** The latencies of queries to the other agent, sent one after another until `done`. */
 async function latencies(ask: () => Promise<{ success: boolean }>, done: () => boolean): Promise<number[]> {
   const taken: number[] = [];
   while (!done()) {
@@ -82,8 +82,8 @@ async function latencies(ask: () => Promise<{ success: boolean }>, done: () => b
 }
 
 test.concurrent.each([
-  { heartbeatMs: 10_000, fate: "timed_out", how: "by its time-out, with its link kept" },
-  { heartbeatMs: 200, fate: "outcome_unknown", how: "as unknown, once its link has been silent for too long" },
+  { heartbeatMs: 10_000, fate: "timed_out", how: "with its timeout, and keeps its connection" },
+  { heartbeatMs: 200, fate: "outcome_unknown", how: "as unknown, after its connection misses heartbeats" },
 ])("a call whose runtime blocks its whole process ends $how", async ({ heartbeatMs, fate }) => {
   await using agents = await startTwoAgents(heartbeatMs);
   const began = performance.now();
@@ -94,7 +94,7 @@ test.concurrent.each([
   printFigure("16 blocked runtime", { code: fate, "answered after ms": tookMs });
   expect(answer).toMatchObject({ toolInteractions: [{ success: false, code: fate }] });
   expect(tookMs).toBeLessThan(BLOCKED_MS);
-  // It serves again by itself when it moves again, over the link it has or a new one.
+  // The runtime serves again once it is no longer blocked, over its old connection or a new one.
   await vi.waitFor(async () => expect((await agents.askBlocked()).toolInteractions[0]?.success).toBe(true), {
     timeout: 40_000,
     interval: 500,

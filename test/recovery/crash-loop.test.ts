@@ -13,7 +13,7 @@ vi.setConfig({ testTimeout: 240_000 });
 
 const RESULT_BYTES = 250_000;
 
-/** A runtime of this process with one function that answers a large result. */
+/** A runtime in this process whose function returns a large result. */
 async function connectLarge({ url, agentId, runtimeKey: key }: Deployment, onCall: () => void = () => {}) {
   const large = defineFunction({
     name: "large",
@@ -36,47 +36,50 @@ async function connectLarge({ url, agentId, runtimeKey: key }: Deployment, onCal
 const calls = (step: number, count: number) =>
   Array.from({ length: count }, (_, n) => ({ name: "large", arguments: { n: step * count + n } }));
 
-async function ask(desk: Deployment, query: string): Promise<Reader> {
-  return readAlong(await desk.post(`/agents/${desk.agentId}/query-stream`, { query }));
+async function ask(deployment: Deployment, query: string): Promise<Reader> {
+  return readAlong(await deployment.post(`/agents/${deployment.agentId}/query-stream`, { query }));
 }
 
-async function detailOf(desk: Deployment, { runId }: { runId: string }): Promise<{ bytes: number; run: RunDetail }> {
-  const response = await desk.get(`/agents/${desk.agentId}/runs/${runId}`);
+async function detailOf(
+  deployment: Deployment,
+  { runId }: { runId: string },
+): Promise<{ bytes: number; run: RunDetail }> {
+  const response = await deployment.get(`/agents/${deployment.agentId}/runs/${runId}`);
   const text = await response.text();
   return { bytes: Buffer.byteLength(text), run: JSON.parse(text) as RunDetail };
 }
 
-/** Follows the run to its end, across every end of its control plane, which is started again each time. */
-async function restartUntilEnded(desk: Deployment, { runId }: { runId: string }): Promise<number> {
+/** Follows the run to its end, and restarts the control plane whenever it exits. */
+async function restartUntilEnded(deployment: Deployment, { runId }: { runId: string }): Promise<number> {
   for (let ends = 0; ; ends++) {
-    const log = await desk.get(`/agents/${desk.agentId}/runs/${runId}/events`).catch(() => undefined);
+    const log = await deployment.get(`/agents/${deployment.agentId}/runs/${runId}/events`).catch(() => undefined);
     const reader = log && readAlong(log);
     if ((await reader?.over) && /"type":"(finalResponse|error)"/.test(reader!.text)) return ends;
-    await desk.serve.finished;
-    await desk.restart();
+    await deployment.serve.finished;
+    await deployment.restart();
   }
 }
 
-test("a run that asks for far more than its limits neither ends its process nor answers more than 9 MiB", async () => {
+test("a run far beyond its limits neither ends its process nor returns more than 9 MiB", async () => {
   await using standIn = await startStandIn("openai-chat", (_request, turn) =>
     turn <= 4 ? { calls: calls(turn, 200) } : { text: "Done." },
   );
-  await using desk = await startDeployment({ env: { ...standIn.env, NODE_OPTIONS: "--max-old-space-size=256" } });
+  await using deployment = await startDeployment({ env: { ...standIn.env, NODE_OPTIONS: "--max-old-space-size=256" } });
   let called = 0;
-  await using _runtime = await connectLarge(desk, () => called++);
+  await using _runtime = await connectLarge(deployment, () => called++);
 
-  const answer = await desk.query("Get it all");
+  const answer = await deployment.query("Get it all");
 
   expect(answer).toMatchObject({ success: true, response: "Done." });
   expect(answer.toolInteractions).toHaveLength(800);
   expect(called).toBe(4 * 32);
-  const { bytes, run } = await detailOf(desk, { runId: answer.runId });
+  const { bytes, run } = await detailOf(deployment, { runId: answer.runId });
   expect(run.status).toBe("succeeded");
   expect(bytes).toBeLessThan(9 * 1_048_576);
-  expect(desk.serve.process.exitCode).toBeNull();
+  expect(deployment.serve.process.exitCode).toBeNull();
 });
 
-test("a run that ends its process is ended, and costs the runs beside it nothing", async () => {
+test("a run that crashes its process is ended, and other runs are not affected", async () => {
   const asked: Record<string, number> = { poison: 0, innocent: 0 };
   let kill = async (): Promise<void> => {};
   await using standIn = await startStandIn("anthropic", async ({ query, step }) => {
@@ -88,33 +91,35 @@ test("a run that ends its process is ended, and costs the runs beside it nothing
     if (step === 0) return { calls: [{ name: "charge", arguments: { id: query } }] };
     return { text: `Done: ${query}.` };
   });
-  await using desk = await startDeployment({ env: standIn.env });
-  await using _runtime = await desk.connect();
-  // What a poisoned answer would do to the process: the run stores a step first, and then ends it each time.
-  kill = async () => void desk.serve.process.kill("SIGKILL");
-  const innocents = await Promise.all(["held-1", "held-2", "held-3"].map((query) => ask(desk, query)));
+  await using deployment = await startDeployment({ env: standIn.env });
+  await using _runtime = await deployment.connect();
+  // Simulates an answer that crashes the process: the run stores a step, then the process exits, each time.
+  kill = async () => void deployment.serve.process.kill("SIGKILL");
+  const innocents = await Promise.all(["held-1", "held-2", "held-3"].map((query) => ask(deployment, query)));
 
-  const poison = await ask(desk, "poison");
-  const ends = await restartUntilEnded(desk, poison);
+  const poison = await ask(deployment, "poison");
+  const ends = await restartUntilEnded(deployment, poison);
 
   expect(ends).toBe(4);
-  expect(await detailOf(desk, poison)).toMatchObject({ run: { status: "failed", result: { code: "crash_loop" } } });
-  for (const id of ["held-1", "held-2", "held-3"]) await desk.open(id);
+  expect(await detailOf(deployment, poison)).toMatchObject({
+    run: { status: "failed", result: { code: "crash_loop" } },
+  });
+  for (const id of ["held-1", "held-2", "held-3"]) await deployment.open(id);
   for (const innocent of innocents) {
-    const log = readAlong(await desk.get(`/agents/${desk.agentId}/runs/${innocent.runId}/events`));
+    const log = readAlong(await deployment.get(`/agents/${deployment.agentId}/runs/${innocent.runId}/events`));
     expect(await log.over).toBe(true);
     expect(log.text).toContain('"type":"finalResponse"');
   }
   expect(
-    desk
+    deployment
       .functionRuns()
       .map(({ id }) => id)
       .toSorted(),
   ).toEqual(["held-1", "held-2", "held-3", "poison"]);
-  expect(expectSoundRuns(desk.databaseFile)).toEqual({ runs: 4, succeeded: 3 });
+  expect(expectSoundRuns(deployment.databaseFile)).toEqual({ runs: 4, succeeded: 3 });
 });
 
-test("a run that no process can load in its memory is ended from counts", async () => {
+test("a run that no process can load into memory is ended by its counters", async () => {
   await using folder = await temporaryFolder();
   const limits = join(folder.path, "limits.json");
   const unlimited = { callsPerTurn: 1_000, callsPerRun: 100_000, runResultBytes: 1_000_000_000 };
@@ -123,19 +128,19 @@ test("a run that no process can load in its memory is ended from counts", async 
   await using standIn = await startStandIn("openai-chat", (_request, turn) =>
     poisons ? { calls: calls(turn, 60) } : { text: "Still there." },
   );
-  await using desk = await startDeployment({
+  await using deployment = await startDeployment({
     env: { ...standIn.env, NODE_OPTIONS: "--max-old-space-size=96" },
     serveArgs: ["--limits", limits],
   });
-  await using _runtime = await connectLarge(desk);
+  await using _runtime = await connectLarge(deployment);
 
-  const poison = await ask(desk, "Get it all");
-  const ends = await restartUntilEnded(desk, poison);
+  const poison = await ask(deployment, "Get it all");
+  const ends = await restartUntilEnded(deployment, poison);
 
-  const { run, bytes } = await detailOf(desk, poison);
+  const { run, bytes } = await detailOf(deployment, poison);
   expect(run).toMatchObject({ status: "failed", result: { code: "crash_loop", toolInteractions: [] } });
   expect(ends).toBeGreaterThanOrEqual(4);
   expect(bytes).toBeLessThan(10_000);
   poisons = false;
-  expect(await desk.query("Are you there?")).toMatchObject({ success: true, response: "Still there." });
+  expect(await deployment.query("Are you there?")).toMatchObject({ success: true, response: "Still there." });
 });

@@ -1,15 +1,13 @@
 import { defineFunction, defineService, everyone } from "@patchbay/functions";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { requestAndCut, type CutAnswer } from "../support/cut-request.ts";
-import { printFigure } from "../support/figure.ts";
+import { printFigure } from "../support/figures.ts";
 import { startStandIn, type Script } from "../support/providers/index.ts";
 import { startSystem } from "../support/system.ts";
 
-vi.setConfig({ testTimeout: 60_000 });
-
 const AT_ONCE = 32;
 
-/** Thoughts, two calls side by side (one fails), a thought between, a third call; nothing of it in ASCII alone. */
+/** Thoughts, two parallel calls (one fails), another thought and a third call, all with non-ASCII characters. */
 const script: Script = ({ step }) => {
   const call = (id: string) => ({ name: "look_up", arguments: { id } });
   if (step === 0) return { thoughts: ["Zuerst prüfen: “größer” – 東京 🧭"], calls: [call("größe"), call("fehlt")] };
@@ -40,7 +38,7 @@ async function startCutting(resultUnits: number) {
 
   return {
     ...system,
-    /** Endpoint 2, cut after so many bytes. Under the same key it is the same run. */
+    /** Requests endpoint 2 and cuts the response at `cutAt` bytes. The same key joins the same run. */
     ask(key: string, cutAt?: number): Promise<CutAnswer> {
       const headers = { "x-api-key": apiKey, "content-type": "application/json", "idempotency-key": key };
       const request = { method: "POST", path: path("query-stream"), headers, body: JSON.stringify({ query: "hi" }) };
@@ -60,7 +58,7 @@ async function startCutting(resultUnits: number) {
 
 type Cutting = Awaited<ReturnType<typeof startCutting>>;
 
-/** What a client has in the end that was cut once and then asks for the rest: first what came whole, then what it is sent. */
+/** The stream of a client that is cut once and resumes: its complete events, then the rest. */
 async function cutAndResume(system: Cutting, key: string, cutAt: number): Promise<Buffer> {
   const cut = await system.ask(key, cutAt);
   if (cut.runId === undefined) return (await system.ask(key)).body;
@@ -70,7 +68,7 @@ async function cutAndResume(system: Cutting, key: string, cutAt: number): Promis
   return Buffer.concat([kept, await system.resume(cut.runId, lastId)]);
 }
 
-/** Does `work` for each number, some at a time. */
+/** Does `work` for each number, several in parallel. */
 async function forEach(numbers: Iterable<number>, work: (number: number) => Promise<void>): Promise<void> {
   const next = numbers[Symbol.iterator]();
   const worker = async (): Promise<void> => {
@@ -106,7 +104,7 @@ test("a stream cut after any byte and resumed equals the uncut one", async () =>
   expect(cuts).toBeGreaterThan(5_000);
 });
 
-test("a stream with a large result is as whole, wherever it is cut", async () => {
+test("a stream with a large result is complete, wherever it is cut", async () => {
   await using system = await startCutting(60_000);
   const uncut = await system.ask("one");
   expect(uncut.body.length).toBeGreaterThan(300_000);
@@ -116,7 +114,7 @@ test("a stream with a large result is as whole, wherever it is cut", async () =>
   });
 });
 
-test("a stream that is cut and resumed while its run goes on equals what is replayed of it later", async () => {
+test("a stream cut and resumed during its run equals its later replay", async () => {
   await using system = await startCutting(400);
   const { body } = await system.ask("measure");
 

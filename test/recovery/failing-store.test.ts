@@ -2,22 +2,20 @@ import { randomInt } from "node:crypto";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { defineFunction, defineService, everyone } from "@patchbay/functions";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { createDice } from "../../examples/retail-desk/data/dice.ts";
 import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
 import { troubleStore, type Trouble } from "../support/failing-store.ts";
-import { printFigure } from "../support/figure.ts";
+import { printFigure } from "../support/figures.ts";
 import { expectSoundRuns } from "../support/invariants.ts";
 import { startSystem } from "../support/system.ts";
-import { twoSteps } from "../support/two-steps.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
+import { twoSteps } from "../support/call-models.ts";
 
 const AT_ONCE = 30;
 
 type System = Awaited<ReturnType<typeof startSystem>>;
 
-/** Asks as a client does that is told to try again: the same query under the same key. */
+/** Queries like a client that retries: the same query under the same key. */
 async function ask(system: System, index: number): Promise<{ text: string; refusals: number }> {
   const endpoint = index % 2 === 0 ? "query" : "query-stream";
   for (let refusals = 0; ; refusals++) {
@@ -31,7 +29,7 @@ async function ask(system: System, index: number): Promise<{ text: string; refus
   }
 }
 
-/** Lets clients ask for many runs of a system whose store is in trouble, and waits for the end of every run. */
+/** Queries a system whose store fails, and waits for the end of every run. */
 async function runInTrouble(trouble: Trouble, runs: number) {
   const seed = randomInt(2 ** 31);
   process.stderr.write(`failing-store: seed ${seed} for ${JSON.stringify(trouble)}\n`);
@@ -66,7 +64,7 @@ async function runInTrouble(trouble: Trouble, runs: number) {
   };
 }
 
-test.concurrent("with a store that fails and is slow at random every run ends, and no promise is broken", async () => {
+test.concurrent("with a store that is slow and fails at random, every run ends and all invariants hold", async () => {
   const { failed, met, refused, ran, runs, succeeded } = await runInTrouble({ fails: 0.05, slow: 0.1 }, 1_000);
 
   expect(failed).toBeGreaterThan(500);
@@ -77,7 +75,7 @@ test.concurrent("with a store that fails and is slow at random every run ends, a
   printFigure("35 store fails and is slow at random", { runs, failures: failed, methods: met, "calls run twice": 0 });
 });
 
-test.concurrent("what a store did although it said that it could not is not done again", async () => {
+test.concurrent("a write that the store applied before it failed is not repeated", async () => {
   const { failed, ran, runs, succeeded } = await runInTrouble({ failsAfter: 0.02 }, 300);
 
   expect(failed).toBeGreaterThan(5);

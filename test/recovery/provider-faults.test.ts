@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { defineFunction, defineService, everyone } from "@patchbay/functions";
 import { expect, test, vi } from "vitest";
 import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
-import { printFigure } from "../support/figure.ts";
+import { printFigure } from "../support/figures.ts";
 import { expectSoundRuns } from "../support/invariants.ts";
 import { startStandIn, type Script, type ScriptedTurn, type Wire } from "../support/providers/index.ts";
 import { readDatabase } from "../support/processes.ts";
@@ -11,12 +11,12 @@ import { startSystem } from "../support/system.ts";
 vi.setConfig({ testTimeout: 600_000 });
 
 const WIRES: Wire[] = ["anthropic", "openai-responses", "openai-chat", "gemini"];
-/** Part of every answer that fails before its end. No table may hold it afterwards. */
+/** Part of every answer that fails before its end. No table may contain it afterwards. */
 const PARTIAL = "half-said";
 const QUERIES_AT_ONCE = 8;
 const CUTS = 60;
 
-const half = { thoughts: [`Thinking, ${PARTIAL}.`], text: `Answering, ${PARTIAL}, of which nothing may be kept.` };
+const half = { thoughts: [`Thinking, ${PARTIAL}.`], text: `Answering, ${PARTIAL}, which must not be stored.` };
 const halfCall = { ...half, calls: [{ name: "look_up", arguments: { id: PARTIAL } }] };
 
 /** Faults of the first attempt; the second one succeeds. */
@@ -24,8 +24,8 @@ const PASSING: Record<string, ScriptedTurn> = {
   "429": { error: { status: 429, headers: { "retry-after": "0" } } },
   "500": { error: { status: 500 } },
   "503": { error: { status: 503 } },
-  "an error in mid-stream": { ...halfCall, midStreamError: { message: "overloaded" } },
-  "an end before the end": { ...halfCall, cutAfterBytes: 300, cutCleanly: true },
+  "an error during the stream": { ...halfCall, midStreamError: { message: "overloaded" } },
+  "a stream without its terminal event": { ...halfCall, cutAfterBytes: 300, cutCleanly: true },
 };
 /** Faults of every attempt. */
 const LASTING: Record<string, ScriptedTurn> = {
@@ -72,7 +72,7 @@ function expectNothingPartial(file: string): void {
   expect(kept).not.toContain(PARTIAL);
 }
 
-test.each(WIRES)("every run ends and no partial answer is kept, whatever fails on the wire %s", async (wire) => {
+test.each(WIRES)("every run ends without a partial answer after any fault on the wire %s", async (wire) => {
   await using folder = await temporaryFolder();
   const file = join(folder.path, "data.db");
   const attempts = new Map<string, number>();

@@ -1,13 +1,12 @@
 import { once } from "node:events";
 import { join } from "node:path";
 import { connect, type Socket } from "node:net";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { defineFunction, defineService, everyone } from "@patchbay/functions";
 import { expect, test, vi } from "vitest";
 import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
 import { until } from "../support/inbox.ts";
 import { startStandIn, type Script } from "../support/providers/index.ts";
+import { heapBytes } from "../support/figures.ts";
 import { startSystem } from "../support/system.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
@@ -18,8 +17,8 @@ const RESULT_UNITS = 200_000;
 const READERS = 20;
 
 /**
- * Eight calls side by side in each of five turns: 8 MB of results, told once each and all together at the end. Turns are
- * counted here, since a conversation of this size is not sent whole.
+ * Eight parallel calls in each of five turns: 8 MB of results, sent once as events and once in the answer. The script counts
+ * turns itself, since a conversation of this size is not sent completely.
  */
 const script: Script = (_, turn) =>
   turn % (STEPS + 1) === 0
@@ -39,15 +38,7 @@ const bigResults = defineService({
   ],
 });
 
-/** Bytes of the heap that are in use. */
-function heapBytes(): number {
-  setFlagsFromString("--expose-gc");
-  (runInNewContext("gc") as () => void)();
-  const { heapUsed, arrayBuffers } = process.memoryUsage();
-  return heapUsed + arrayBuffers;
-}
-
-/** Asks for the run's events and reads nothing of the answer. */
+/** Requests the run's events and reads nothing of the response. */
 async function stuckReader(system: { plane: { port: number } }, path: string, apiKey: string): Promise<Socket> {
   const socket = connect(system.plane.port, "127.0.0.1");
   socket.pause();
@@ -65,7 +56,7 @@ async function readAll(socket: Socket): Promise<number> {
 }
 
 test(
-  "readers that read nothing neither stop a run nor fill the memory, and lose nothing",
+  "clients that stop reading neither stop a run nor fill the memory, and lose no event",
   { timeout: 60_000 },
   async () => {
     await using folder = await temporaryFolder();
@@ -98,7 +89,7 @@ test(
       (await (await system.get("/metrics")).text()).includes(`patchbay_streams_open ${2 * READERS}\n`);
     await until(open, "every stream");
     const lateBytes = heapBytes() - idle - read.length;
-    process.stderr.write(`slow-readers: ${Math.round(lateBytes / 1e6)} MB with as many readers that came late\n`);
+    process.stderr.write(`slow-readers: ${Math.round(lateBytes / 1e6)} MB with as many late readers\n`);
     expect(lateBytes).toBeLessThan(120_000_000);
 
     const patient = [stuck.shift()!, late.shift()!];

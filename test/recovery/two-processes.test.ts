@@ -1,11 +1,9 @@
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { expectSoundRuns } from "../support/invariants.ts";
 import { startDeployment } from "../support/processes.ts";
 import { startStandIn } from "../support/providers/index.ts";
 
-vi.setConfig({ testTimeout: 60_000 });
-
-test("serve and connect answer both endpoints from a model over the network", async () => {
+test("serve and connect answer both endpoints with a model over the network", async () => {
   await using standIn = await startStandIn("anthropic", ({ step, results, query }) =>
     step === 0
       ? {
@@ -14,11 +12,11 @@ test("serve and connect answer both endpoints from a model over the network", as
         }
       : { text: results.map(({ content }) => content).join("\n") },
   );
-  await using desk = await startDeployment({ env: standIn.env, tier: "growth" });
-  await using _runtime = await desk.connect();
+  await using deployment = await startDeployment({ env: standIn.env, tier: "growth" });
+  await using _runtime = await deployment.connect();
 
-  const answer = await desk.query("1");
-  const { events } = await desk.stream("2", { threadId: answer.threadId });
+  const answer = await deployment.query("1");
+  const { events } = await deployment.stream("2", { threadId: answer.threadId });
 
   expect(answer).toMatchObject({
     success: true,
@@ -39,29 +37,29 @@ test("serve and connect answer both endpoints from a model over the network", as
   ]);
   expect(events.at(-1)?.data).toMatchObject({ threadId: answer.threadId, response: expect.stringContaining('"a2"') });
   expect(
-    desk
+    deployment
       .functionRuns()
       .map(({ id }) => id)
       .toSorted(),
   ).toEqual(["a1", "a2", "b1", "b2"]);
   expect(standIn.requests.flatMap(({ refusal }) => refusal ?? [])).toEqual([]);
   expect(answer.usage?.costUsd).toBeGreaterThan(0);
-  expect((await desk.admin("credits", "show", "--org", desk.orgId))["balanceUsd"]).toBeLessThan(100);
-  expect(expectSoundRuns(desk.databaseFile)).toEqual({ runs: 2, succeeded: 2 });
+  expect((await deployment.admin("credits", "show", "--org", deployment.orgId))["balanceUsd"]).toBeLessThan(100);
+  expect(expectSoundRuns(deployment.databaseFile)).toEqual({ runs: 2, succeeded: 2 });
 });
 
-test("serve and connect answer both endpoints without any model but the offline one", async () => {
-  await using desk = await startDeployment({ env: { PATCHBAY_PROVIDER: "offline" } });
-  await using _runtime = await desk.connect();
+test("serve and connect answer both endpoints with the offline model", async () => {
+  await using deployment = await startDeployment({ env: { PATCHBAY_PROVIDER: "offline" } });
+  await using _runtime = await deployment.connect();
 
-  const answer = await desk.query('Fetch the record for id "r-17"');
-  const { events } = await desk.stream('Fetch the record for id "r-18"', { threadId: answer.threadId });
+  const answer = await deployment.query('Fetch the record for id "r-17"');
+  const { events } = await deployment.stream('Fetch the record for id "r-18"', { threadId: answer.threadId });
 
   expect(answer).toMatchObject({ success: true, toolInteractions: [{ parameters: { id: "r-17" }, success: true }] });
   expect(events.at(-1)?.data).toMatchObject({ type: "finalResponse", threadId: answer.threadId });
-  expect(desk.functionRuns().map(({ name, id }) => [name, id])).toEqual([
+  expect(deployment.functionRuns().map(({ name, id }) => [name, id])).toEqual([
     ["fetch_record", "r-17"],
     ["fetch_record", "r-18"],
   ]);
-  expect(expectSoundRuns(desk.databaseFile)).toEqual({ runs: 2, succeeded: 2 });
+  expect(expectSoundRuns(deployment.databaseFile)).toEqual({ runs: 2, succeeded: 2 });
 });

@@ -5,7 +5,7 @@ import { afterAll, expect, onTestFinished } from "vitest";
 
 const PLACES = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 
-/** What would fetch something from elsewhere, or ask for a sandbox that containers do not have. */
+/** Without the sandbox, which containers lack, and without requests of the browser itself. */
 const ARGS = [
   "--no-sandbox",
   "--disable-gpu",
@@ -16,65 +16,65 @@ const ARGS = [
   "--disable-sync",
 ];
 
-/** How long a page may take to show what a test waits for: machines that run tests are busy. */
-const PATIENCE_MS = 30_000;
+/** Timeout of each action and wait. Long, because test machines are busy. */
+const TIMEOUT_MS = 30_000;
 
-/** Where pictures go: of tests that failed, and of every page. */
+/** The folder of screenshots: of failed tests, and of every page. */
 export const PICTURES = fileURLToPath(new URL("../output/console/", import.meta.url));
 mkdirSync(PICTURES, { recursive: true });
 
-/** The program: PATCHBAY_TEST_CHROMIUM, else where distributions put it. Undefined, with a line that says so, where there is none. */
+/** The path of Chromium: PATCHBAY_TEST_CHROMIUM, or a common path. Warns and returns undefined if it is not installed. */
 function findChromium(): string | undefined {
   const found = process.env["PATCHBAY_TEST_CHROMIUM"] || PLACES.find((place) => existsSync(place));
   if (found === undefined)
-    console.warn("!!! BROWSER TESTS ARE SKIPPED: set PATCHBAY_TEST_CHROMIUM, or install chromium !!!");
+    console.warn("!!! BROWSER TESTS ARE SKIPPED: set PATCHBAY_TEST_CHROMIUM or install chromium !!!");
   return found;
 }
 
 const executablePath = findChromium();
 
-/** True where tests that need a browser can run. */
+/** True if Chromium is installed. Skip tests that need it otherwise. */
 export const hasBrowser = executablePath !== undefined;
 
 let shared: Promise<Browser> | undefined;
 afterAll(async () => (await shared)?.close());
 
-/** One for a test file; each visit has cookies and storage of its own in it. */
+/** One browser per test file. Each visit has its own cookies and storage. */
 function launched(): Promise<Browser> {
-  if (executablePath === undefined) throw new Error("There is no browser: the tests must be skipped by hasBrowser.");
+  if (executablePath === undefined) throw new Error("Chromium is not installed. Skip browser tests with hasBrowser.");
   return (shared ??= chromium.launch({ executablePath, args: ARGS }));
 }
 
-/** A page in a browser of its own, which nobody watches. Whoever opens it closes its context. */
+/** Opens a page with its own cookies and storage, without recording faults. The caller closes its context. */
 export async function browse(origin: string, options: BrowserContextOptions = {}) {
   const context = await (await launched()).newContext({ baseURL: origin, ...options });
-  context.setDefaultTimeout(PATIENCE_MS);
+  context.setDefaultTimeout(TIMEOUT_MS);
   return { context, page: await context.newPage() };
 }
 
 export interface VisitOptions extends BrowserContextOptions {
-  /** Faults that the test brings about: what matches is not held against it. */
+  /** Faults that the test causes. Matching faults do not fail it. */
   expects?: RegExp[];
 }
 
-/** A person's browser on one service. What goes wrong in its pages fails the test, even where the page looks right. */
+/** A browser of one member. Faults in its pages fail the test, even if the page looks right. */
 export interface Visit {
   page: Page;
-  /** A page besides, of the same person. */
+  /** Opens another page with the same cookies and storage. */
   newPage(): Promise<Page>;
-  /** From now on, a fault that matches is not held against the test. */
+  /** Allows matching faults from now on. */
   expect(fault: RegExp): void;
 }
 
 /**
- * Opens a browser of its own on `origin`, until the test ends. Faults are: an error on the console, one that no code caught, what the
- * content security policy refused, an answer with a status from 400, and a request to another origin.
+ * Opens a browser on `origin` until the test ends. Faults are: console errors, uncaught errors, violations of the content security
+ * policy, responses with a status from 400, and requests to other origins.
  */
 export async function visit(origin: string, { expects = [], ...options }: VisitOptions = {}): Promise<Visit> {
   const expected = [...expects];
   const faults: string[] = [];
   const { context, page } = await browse(origin, options);
-  // Of what it says of answers, only that they failed is told; their status and address are below.
+  // Skip its messages about failed responses: they lack the status and URL, which the response handler records.
   context.on("console", (message) => {
     if (message.type() === "error" && !message.text().startsWith("Failed to load resource"))
       faults.push(`console: ${message.text()}`);
@@ -87,7 +87,7 @@ export async function visit(origin: string, { expects = [], ...options }: VisitO
   });
   context.on("request", (request) => {
     const { protocol, origin: asked } = new URL(request.url());
-    if (asked !== origin && !["data:", "blob:"].includes(protocol)) faults.push(`elsewhere: ${request.url()}`);
+    if (asked !== origin && !["data:", "blob:"].includes(protocol)) faults.push(`other origin: ${request.url()}`);
   });
 
   onTestFinished(async ({ task }) => {

@@ -5,24 +5,24 @@ import { setImmediate as nextTurn, setTimeout as wait } from "node:timers/promis
 /** `up` is from the client to the server. */
 type Direction = "up" | "down";
 
-/** A TCP proxy in front of a server on loopback, for the faults that networks have. */
+/** A TCP proxy in front of a server on loopback, for network faults. */
 export interface ChaosProxy extends AsyncDisposable {
   readonly port: number;
-  /** Connections made so far. */
+  /** Connections accepted so far. */
   readonly accepted: number;
   /** Connections open now. */
   readonly open: number;
-  /** Each piece passes this late. */
+  /** Delay of each piece. */
   delayMs: number;
-  /** When set, bytes pass in pieces of this size, each in a turn of the event loop of its own. */
+  /** If set, bytes pass in pieces of this size, each in its own turn of the event loop. */
   pieceBytes: number | undefined;
-  /** While true, new connections are closed at once. */
+  /** While true, new connections are closed immediately. */
   refusing: boolean;
-  /** Resets every connection. What was held is lost. */
+  /** Resets every connection. Held bytes are lost. */
   cut(): void;
-  /** Nothing passes any more on the connections open now, which stay open: a half-open network. New ones pass. */
+  /** Drops all bytes on the connections that are open now, which stay open (half-open). New connections work. */
   hold(...directions: Direction[]): void;
-  /** Lets what was held pass, in order. */
+  /** Forwards held bytes, in order. */
   release(): void;
   /** Sends later connections to another port. */
   retarget(port: number): void;

@@ -3,8 +3,8 @@ import { fileURLToPath } from "node:url";
 const functionsPackage = fileURLToPath(new URL("../../packages/functions/src/index.ts", import.meta.url));
 
 /**
- * Text of a service whose functions note each of their runs in the file `function-runs` of `folder`, before anything else. A call
- * for an id that begins with `held` ends once the file `gate-<id>` stands there; other calls end at once.
+ * Source of a service whose functions first record each of their runs in the file `function-runs` of `folder`. A call for an id
+ * that begins with `held` ends once the file `gate-<id>` exists; other calls end immediately.
  */
 export function countingSource(folder: string): string {
   return `

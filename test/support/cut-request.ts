@@ -1,16 +1,16 @@
 import { connect } from "node:net";
 
-/** What a client has of an answer whose connection was cut. */
+/** The part of a response that a client received before its connection was cut. */
 export interface CutAnswer {
-  /** Undefined when the cut came before the end of the headers. */
+  /** Undefined if the cut was before the end of the headers. */
   runId?: string;
-  /** The body's bytes, freed of the framing that HTTP puts around them. */
+  /** The bytes of the body, without the chunk framing of HTTP. */
   body: Buffer;
-  /** True when the answer came whole. */
+  /** True if the response is complete. */
   complete: boolean;
 }
 
-/** Sends a request on a connection of its own and cuts that once `cutAt` bytes of the answer, headers included, came in. */
+/** Sends a request on a new connection and cuts it after `cutAt` bytes of the response, including headers. */
 export function requestAndCut(
   port: number,
   request: { method: string; path: string; headers: Record<string, string>; body?: string },

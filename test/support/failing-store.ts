@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Store } from "@patchbay/control-plane";
+import type { Store } from "@patchbay/control-plane/admin";
 import type { Dice } from "../../examples/retail-desk/data/dice.ts";
 import { StoreUnavailable } from "../../packages/control-plane/src/ports/run-store.ts";
 
@@ -7,22 +7,22 @@ type Method = (...args: unknown[]) => Promise<unknown>;
 type Methods = Record<string, Method>;
 
 export interface Trouble {
-  /** Chance that a method fails without having done anything. */
+  /** Probability that a method fails without any effect. */
   fails?: number;
-  /** Chance that it fails after it has done what it was asked, as when a connection breaks before the answer. */
+  /** Probability that it fails after its effect, as if a connection breaks before the answer. */
   failsAfter?: number;
-  /** Chance that it takes up to 20 ms longer. */
+  /** Probability that it takes up to 20 ms longer. */
   slow?: number;
 }
 
-/** Makes a running service's store fail and be slow at random. Counts, and stops when disposed. */
+/** Makes a running replica's store fail and slow down at random, until disposed. Counts the failures. */
 export function troubleStore(store: Store, dice: Dice, { fails = 0, failsAfter = 0, slow = 0 }: Trouble) {
   let failed = 0;
   const met = new Set<string>();
   function failure(name: string): StoreUnavailable {
     failed++;
     met.add(name);
-    return new StoreUnavailable("The store is unavailable: a test has it so.");
+    return new StoreUnavailable("The store is unavailable: simulated by a test.");
   }
   const troubled = (name: string, method: Method): Method =>
     async function (...args) {
@@ -32,7 +32,7 @@ export function troubleStore(store: Store, dice: Dice, { fails = 0, failsAfter =
       if (dice.chance(failsAfter)) throw failure(name);
       return done;
     };
-  // Every part that has methods, so that one that is added is in trouble too.
+  // Every part with methods, so that new parts fail too.
   const parts = Object.entries(store as unknown as Record<string, unknown>).filter(
     (entry): entry is [string, Methods] => typeof entry[1] === "object" && entry[1] !== null,
   );

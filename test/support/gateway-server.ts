@@ -17,22 +17,22 @@ import { openStore } from "../../packages/control-plane/src/store/open.ts";
 
 export const systemClock: Clock = { now: () => Date.now(), sleep: (ms, options) => sleep(ms, undefined, options) };
 
-/** A real store in memory, which notes what gateways tell it of links. */
-export async function noteTakingStore() {
+/** A store in memory that records the connections that gateways open and close. */
+export async function recordingStore() {
   const store = await openStore("sqlite::memory:");
   const state = {
     ...store.runtimes,
     all: store,
     opened: [] as ConnectedRuntime[],
     closed: [] as string[],
-    /** Stands in for the time since the last runtime was seen. */
+    /** The time since the last runtime was seen, as the store reports it. */
     agoMs: undefined as number | undefined,
-    async linkOpened(runtime: ConnectedRuntime) {
-      await store.runtimes.linkOpened(runtime);
+    async connectionOpened(runtime: ConnectedRuntime) {
+      await store.runtimes.connectionOpened(runtime);
       state.opened.push(runtime);
     },
-    async linkClosed(connectionId: string) {
-      await store.runtimes.linkClosed(connectionId);
+    async connectionClosed(connectionId: string) {
+      await store.runtimes.connectionClosed(connectionId);
       state.closed.push(connectionId);
     },
     lastSeenAgoMs: async () => state.agoMs,
@@ -47,7 +47,7 @@ export async function addAgents({ accounts }: Store): Promise<void> {
     await accounts.createAgent({ agentId, orgId: "org", name: agentId, instructions: "" });
 }
 
-/** Runtime keys of these tests, and their agents. */
+/** The runtime keys of these tests, with their agents. */
 export const KEYS: Record<string, { keyId: string; agentId: string; orgId: string }> = {
   "key-of-a": { keyId: "k1", agentId: "agent-a", orgId: "org" },
   "other-key-of-a": { keyId: "k2", agentId: "agent-a", orgId: "org" },
@@ -57,10 +57,10 @@ export const KEYS: Record<string, { keyId: string; agentId: string; orgId: strin
 export interface GatewayServer extends AsyncDisposable {
   readonly gateway: RuntimeGateway;
   readonly port: number;
-  /** Resets every connection and takes no further ones. */
+  /** Resets every connection and accepts no further ones. */
   cut(): void;
-  readonly store: Awaited<ReturnType<typeof noteTakingStore>>;
-  /** Keys that hold; taking one out revokes it as another process would. */
+  readonly store: Awaited<ReturnType<typeof recordingStore>>;
+  /** Valid keys. Deleting one revokes it as another process does. */
   readonly keys: Map<string, { keyId: string; agentId: string; orgId: string }>;
 }
 
@@ -68,7 +68,7 @@ export interface GatewayServer extends AsyncDisposable {
 export async function startGateway(
   options: Omit<Partial<FunctionGatewayOptions>, "limits"> & { port?: number; limits?: Partial<OperatorLimits> } = {},
 ): Promise<GatewayServer> {
-  const store = await noteTakingStore();
+  const store = await recordingStore();
   await addAgents(store.all);
   const keys = new Map(Object.entries(KEYS));
   const gateway = createFunctionGateway({

@@ -1,14 +1,14 @@
 import { setTimeout as wait } from "node:timers/promises";
 
-/** Far above what a busy machine needs; only a test that fails waits this long. */
-const LIMIT_MS = 15_000;
+/** Far more than a busy machine needs; only a failing test waits this long. */
+const LIMIT_MS = 60_000;
 
-/** Frames (or lines) as they arrive, taken out by whoever waits for a certain one. */
+/** Frames (or lines) in order of arrival, from which a test takes matching ones. */
 export interface Inbox<Item> {
   put(item: Item): void;
-  /** The oldest item that fits, now or within `LIMIT_MS`; it is removed. */
+  /** Removes and returns the oldest matching item, or waits for one for up to `LIMIT_MS`. */
   next<Wanted extends Item>(fits: (item: Item) => item is Wanted): Promise<Wanted>;
-  /** Items nobody has taken. */
+  /** Items that were not taken. */
   readonly rest: readonly Item[];
 }
 
@@ -42,7 +42,7 @@ export function createInbox<Item>(what: string): Inbox<Item> {
   };
 }
 
-/** Waits until `condition` holds, looking every few milliseconds for at most `LIMIT_MS`. */
+/** Waits until `condition` is true, checking it every few milliseconds for at most `LIMIT_MS`. */
 export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
   const endsAt = performance.now() + LIMIT_MS;
   while (!(await condition())) {

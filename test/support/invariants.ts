@@ -9,17 +9,17 @@ interface RunRow {
   history: string | null;
 }
 
-interface Told {
+interface LoggedEvent {
   type: string;
   toolCallId?: string;
-  [member: string]: unknown;
+  [property: string]: unknown;
 }
 
 const TERMINAL = new Set(["finalResponse", "error"]);
 
 /**
- * Holds a database whose runs are all over to what is promised of every run, whatever happened to it. Returns what it saw, so
- * that a test can tell that there was something to see.
+ * Checks the invariants of all runs of a database after every run has ended. Returns the numbers of runs, so that a test can
+ * check that there were any.
  */
 export function expectSoundRuns(databaseFile: string) {
   using database = readDatabase(databaseFile);
@@ -37,25 +37,25 @@ export function expectSoundRuns(databaseFile: string) {
   );
 
   for (const run of runs) {
-    const told = events.get(run.id) ?? [];
+    const log = events.get(run.id) ?? [];
     expect(["succeeded", "failed", "cancelled"], run.id).toContain(run.status);
-    expect(told.map(({ seq }) => seq)).toEqual(told.map((_, index) => index + 1));
-    expect(run.last_seq).toBe(told.length);
-    const bodies = told.map(({ body }) => JSON.parse(body) as Told);
-    expect(bodies.flatMap(({ type }, index) => (TERMINAL.has(type) ? [index] : []))).toEqual([told.length - 1]);
+    expect(log.map(({ seq }) => seq)).toEqual(log.map((_, index) => index + 1));
+    expect(run.last_seq).toBe(log.length);
+    const bodies = log.map(({ body }) => JSON.parse(body) as LoggedEvent);
+    expect(bodies.flatMap(({ type }, index) => (TERMINAL.has(type) ? [index] : []))).toEqual([log.length - 1]);
     expect(bodies.at(-1)?.type).toBe(run.status === "succeeded" ? "finalResponse" : "error");
-    expectToldOnce(bodies, calls.get(run.id) ?? []);
+    expectLoggedOnce(bodies, calls.get(run.id) ?? []);
   }
-  expectPaid(rows);
+  expectCharged(rows);
   return { runs: runs.length, succeeded: runs.filter(({ status }) => status === "succeeded").length };
 }
 
-/** Each call that has an outcome was told as called and as ended, once and in this order. */
-function expectToldOnce(bodies: Told[], calls: { id: string; outcome: string | null }[]): void {
-  const told = (type: string) =>
+/** The log of a call with an outcome has one toolCall and one toolResult, in this order. */
+function expectLoggedOnce(bodies: LoggedEvent[], calls: { id: string; outcome: string | null }[]): void {
+  const logged = (type: string) =>
     counts(bodies.flatMap((body) => (body.type === type ? [String(body.toolCallId)] : [])));
-  expect(told("toolCall")).toEqual(counts(calls.map(({ id }) => id)));
-  expect(told("toolResult")).toEqual(counts(calls.flatMap(({ id, outcome }) => (outcome === null ? [] : [id]))));
+  expect(logged("toolCall")).toEqual(counts(calls.map(({ id }) => id)));
+  expect(logged("toolResult")).toEqual(counts(calls.flatMap(({ id, outcome }) => (outcome === null ? [] : [id]))));
 }
 
 function counts(ids: string[]): Map<string, number> {
@@ -64,15 +64,24 @@ function counts(ids: string[]): Map<string, number> {
   return counted;
 }
 
-/** One usage row for each step of each run, the ledger adds up to the balance, and no hold is left open. */
-function expectPaid(rows: <Row>(sql: string) => Row[]): void {
+/** Each turn has one usage row, each balance equals the sum of its ledger, and no reservation is open. */
+function expectCharged(rows: <Row>(sql: string) => Row[]): void {
   expect(rows("select run_id, step from turns except select run_id, step from usage")).toEqual([]);
   expect(rows("select run_id, step from usage except select run_id, step from turns")).toEqual([]);
   expect(rows("select run_id from usage group by run_id having count(*) <> max(step) + 1")).toEqual([]);
   const off = `select id from orgs where balance_micros < 0
     or balance_micros <> (select coalesce(sum(micros), 0) from ledger where org_id = orgs.id)`;
   expect(rows(off)).toEqual([]);
-  const open = `select run_id, step from ledger where kind = 'hold'
+  const open = `select run_id, step from ledger where kind = 'reserve'
     except select run_id, step from ledger where kind in ('settle', 'release')`;
   expect(rows(open)).toEqual([]);
+}
+
+/** Stops a runtime that keeps no result: `stop()` waits for the acknowledgement of results, here for up to a minute. */
+export async function expectNothingKept(runtime: {
+  stop: (options: { drainMs: number }) => Promise<void>;
+}): Promise<void> {
+  const stoppedAt = performance.now();
+  await runtime.stop({ drainMs: 60_000 });
+  expect(performance.now() - stoppedAt).toBeLessThan(30_000);
 }

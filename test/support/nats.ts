@@ -3,27 +3,27 @@ import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { createInterface } from "node:readline";
-import { atEnd } from "./at-end.ts";
+import { atEnd } from "./clean-up.ts";
 import { until } from "./inbox.ts";
 
 const LISTENS = /Listening for client connections on .*:(\d+)$/;
 const READY = /Server is ready$/;
 const LIMIT_MS = 10_000;
 
-// A test that runs out of time never comes to its end, and must leave no process behind all the same.
+// A test that times out does not reach its end, and must not leave a process behind either.
 const started = new Set<ChildProcess>();
 atEnd(() => started.forEach((server) => server.kill("SIGKILL")));
 
-/** A NATS server of a test's own, on a port that stays its own. */
+/** A NATS server for one test, with a fixed port. */
 export interface OwnNats extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
   kill9(): Promise<void>;
-  /** Ends it as an operator would. */
+  /** Stops it with SIGTERM. */
   stop(): Promise<void>;
   /** Starts it again on the same port. */
   start(): Promise<void>;
-  /** It stays there and answers nothing, from when this resolves. */
+  /** Freezes it: it keeps its connections and answers nothing once this resolves. */
   pause(): Promise<void>;
   resume(): void;
 }
@@ -31,21 +31,21 @@ export interface OwnNats extends AsyncDisposable {
 export interface OwnNatsOptions {
   /** More arguments of `nats-server`: logins, limits. */
   args?: string[];
-  /** Put into the URL before the host, `user:password` say. */
+  /** Part of the URL before the host, such as `user:password`. */
   login?: string;
 }
 
 let shared: Promise<string | undefined> | undefined;
 
 /**
- * Address of a NATS server for tests that only use it: PATCHBAY_TEST_NATS, else what answers on 127.0.0.1:4222, else one started
- * for this test file. Undefined, with a line that says so, where there is none to start.
+ * The URL of a NATS server for tests that only use it: PATCHBAY_TEST_NATS, else a server on 127.0.0.1:4222, else one started for
+ * this test file. Prints a line and returns undefined if it cannot start one.
  */
 export function testNats(): Promise<string | undefined> {
   return (shared ??= findNats());
 }
 
-/** True where `ownNats` can start servers. */
+/** True if `ownNats` can start servers. */
 export function hasNatsServer(): boolean {
   return spawnSync("nats-server", ["--version"]).error === undefined;
 }
@@ -72,7 +72,7 @@ export async function ownNats({ args = [], login }: OwnNatsOptions = {}): Promis
     },
     async pause() {
       server.kill("SIGSTOP");
-      await until(() => frozen(server.pid ?? 0), "nats-server stands still");
+      await until(() => frozen(server.pid ?? 0), "nats-server is stopped");
     },
     resume: () => void server.kill("SIGCONT"),
     [Symbol.asyncDispose]: () => end("SIGKILL"),
@@ -110,7 +110,7 @@ async function launch(wanted: number, args: string[]): Promise<{ server: ChildPr
   throw new Error(`nats-server did not start within ${LIMIT_MS} ms or ended: ${said.join("\n")}`);
 }
 
-/** A stop signal is sent at once, and reaches thread after thread. */
+/** True once every thread is stopped: SIGSTOP does not reach all threads at the same time. */
 function frozen(pid: number): boolean {
   if (!existsSync("/proc/self/task")) return true;
   const threads = readdirSync(`/proc/${pid}/task`);

@@ -7,17 +7,17 @@ import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { vi } from "vitest";
 import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
-import { atEnd } from "./at-end.ts";
+import { atEnd } from "./clean-up.ts";
 
 const SHIPPED = new URL("../../deploy/nginx.conf", import.meta.url);
 const START_LIMIT_MS = 10_000;
 const PATIENCE = { timeout: 5_000, interval: 20 };
 
-// A test that runs out of time never comes to its end, and must leave no process behind all the same.
+// A test that times out does not reach its end, and must not leave a process behind either.
 const started = new Set<ChildProcess>();
 atEnd(() => started.forEach((server) => server.kill("SIGTERM")));
 
-/** True where an nginx binary is found; says so in one line where tests of it will not run. */
+/** True if an nginx binary is found. Prints a line otherwise, since its tests are skipped. */
 export function hasNginx(): boolean {
   if (spawnSync("nginx", ["-v"], { env: path() }).error === undefined) return true;
   console.warn("SKIPPED: no nginx found, so deploy/nginx.conf is not tested (apt-get install nginx-light).");
@@ -27,7 +27,7 @@ export function hasNginx(): boolean {
 export interface NginxOptions {
   /** Ports of the replicas on 127.0.0.1. */
   replicas: readonly number[];
-  /** Further replacements in the shipped file: what stands there, and what is to stand there. `PORT` is nginx's own. */
+  /** More replacements in the shipped file, from old text to new text. `PORT` is nginx's own port. */
   replace?: Readonly<Record<string, string>>;
 }
 
@@ -44,11 +44,11 @@ export interface Passage {
 export interface Nginx extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
-  /** What went through, once there are so many: a request's line is written after its answer has left. */
+  /** The first `count` lines of the access log, which nginx writes after it has sent a response. */
   passages(count: number): Promise<Passage[]>;
 }
 
-/** The shipped configuration run by a real nginx, with this machine's ports and a temporary folder in place of its own. */
+/** Runs a real nginx with the shipped configuration, with free ports and a temporary folder in place of its own. */
 export async function startNginx(options: NginxOptions): Promise<Nginx> {
   await using opening = new AsyncDisposableStack();
   const { path: folder } = opening.use(await temporaryFolder());
@@ -57,7 +57,7 @@ export async function startNginx(options: NginxOptions): Promise<Nginx> {
   const file = join(folder, "nginx.conf");
   await writeFile(file, render(options, port, folder));
 
-  // A master that is root would give its workers to a user who may not enter the temporary folder.
+  // A master process of root would run its workers as a user without access to the temporary folder.
   const globals = `daemon off;${process.getuid?.() === 0 ? " user root;" : ""}`;
   const child = spawn("nginx", ["-p", folder, "-c", file, "-g", globals, "-e", "stderr"], {
     env: path(),
@@ -88,7 +88,7 @@ export async function startNginx(options: NginxOptions): Promise<Nginx> {
   };
 }
 
-/** Fails where a replacement finds nothing: the test would run another file than it says. */
+/** Throws if a text to replace is missing: the test would run another configuration than intended. */
 function render({ replicas, replace = {} }: NginxOptions, port: number, folder: string): string {
   const servers = replicas.map((replica) => `server 127.0.0.1:${replica} max_fails=1 fail_timeout=2s;`);
   const changes = {
@@ -98,7 +98,7 @@ function render({ replicas, replace = {} }: NginxOptions, port: number, folder: 
     "/tmp/nginx": join(folder, "run", "nginx"),
     "/dev/stdout": join(folder, "access.log"),
     "worker_processes auto;": "worker_processes 2;",
-    // What a process may open here is this machine's business.
+    // The limit of open files depends on this machine.
     "worker_rlimit_nofile 65536;": "",
     "worker_connections 32768;": "worker_connections 512;",
     ...replace,
@@ -140,7 +140,7 @@ function toPassage(line: string): Passage {
   return { ...rest, replicas: replica === "" ? [] : replica.split(/, | : /) };
 }
 
-/** Debian keeps nginx where only root's PATH looks. */
+/** Debian installs nginx in a folder that only root's PATH contains. */
 function path(): NodeJS.ProcessEnv {
   return { ...process.env, PATH: `${process.env["PATH"]}:/usr/sbin:/usr/local/sbin` };
 }

@@ -12,24 +12,24 @@ import { Client } from "pg";
 
 const SYSTEM_BINARIES = "/usr/lib/postgresql";
 const START_MS = 15_000;
-/** Tests end processes, never the machine: what a server wrote is kept though it waits for no disk. */
+/** Tests kill processes, not the machine, so writes survive without fsync. */
 const SETTINGS = ["fsync=off", "full_page_writes=off", "shared_buffers=16MB", "listen_addresses=127.0.0.1"];
 
-/** A server that a test may kill. Its data stay until it is disposed of. */
+/** A server that a test may kill. Its data remain until it is disposed. */
 export interface OwnPostgres extends AsyncDisposable {
-  /** As its superuser; the same over all restarts. */
+  /** URL with the superuser, the same after restarts. */
   url: string;
   port: number;
-  /** Process of the postmaster. */
+  /** Process id of the postmaster. */
   pid: number;
-  /** Starts it again, and waits until it takes connections. */
+  /** Starts it again, and waits until it accepts connections. */
   start(): Promise<void>;
-  /** `fast` ends all sessions, `immediate` ends as if the server had crashed. */
+  /** `fast` ends all sessions, `immediate` ends the server like a crash. */
   stop(mode: "fast" | "immediate"): Promise<void>;
   kill9(): Promise<void>;
 }
 
-/** Starts a server of its own on a free port. */
+/** Starts a separate server on a free port. */
 export async function ownPostgres(): Promise<OwnPostgres> {
   const binaries = findBinaries();
   const user = serverUser();
@@ -51,7 +51,7 @@ export async function ownPostgres(): Promise<OwnPostgres> {
     server.kill(signal);
     await ended;
   }
-  // A test process that is ended must not leave the server behind.
+  // A killed test process must not leave the server behind.
   const last = () => server.kill("SIGQUIT");
   process.once("exit", last);
 
@@ -63,7 +63,7 @@ export async function ownPostgres(): Promise<OwnPostgres> {
     },
     async start() {
       const deadline = performance.now() + START_MS;
-      // After a kill the old server's children hold its memory for a moment.
+      // After a kill the children of the old server keep its shared memory for a moment.
       for (;;) {
         server = run("postgres", ["-D", data, ...settings]);
         const said = collect(server);
@@ -74,7 +74,7 @@ export async function ownPostgres(): Promise<OwnPostgres> {
     },
     stop: (mode) => end(mode === "fast" ? "SIGINT" : "SIGQUIT"),
     async kill9() {
-      // Its sessions would outlive it for a moment, and could still commit.
+      // Its sessions would survive it for a moment, and could still commit.
       server.kill("SIGSTOP");
       for (const pid of childrenOf(server)) endSession(pid);
       await end("SIGKILL");
@@ -89,7 +89,7 @@ export async function ownPostgres(): Promise<OwnPostgres> {
   return own;
 }
 
-/** A name that nothing else has. */
+/** A unique name. */
 export function uniqueName(prefix: string): string {
   return `${prefix}_${randomBytes(6).toString("hex")}`;
 }
@@ -157,7 +157,7 @@ async function finished(child: ChildProcess): Promise<void> {
   if (code !== 0) throw new Error(`initdb failed: ${said()}`);
 }
 
-/** True once the server takes connections; false when it ended first. */
+/** True once the server accepts connections; false if it exits first. */
 async function answers(url: string, server: ChildProcess, deadline: number): Promise<boolean> {
   while (server.exitCode === null && server.signalCode === null && performance.now() < deadline) {
     const client = new Client({ connectionString: url, connectionTimeoutMillis: 1000 });

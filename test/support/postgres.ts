@@ -6,9 +6,9 @@ import { type OwnPostgres, ownPostgres, uniqueName } from "./postgres-server.ts"
 export { type OwnPostgres, ownPostgres };
 
 const LOCAL = "postgres://postgres@127.0.0.1:5432/postgres";
-/** Neither a superuser nor above row-level security, as a store's role should be. */
+/** A role without superuser rights, subject to row-level security, as a store's role should be. */
 const PLAIN_ROLE = "patchbay_test";
-/** int8 and numeric, which the driver gives as texts. */
+/** int8 and numeric, which the driver returns as text. */
 const NUMBERS = [20, 1700];
 const getTypeParser: (oid: number, format?: "text") => unknown = types.getTypeParser;
 const NUMERIC_TYPES = {
@@ -17,11 +17,11 @@ const NUMERIC_TYPES = {
 const DUPLICATES = ["42710", "23505"];
 
 export interface TestDatabase extends AsyncDisposable {
-  /** As the plain role that owns it. */
+  /** URL with the plain role that owns it. */
   url: string;
-  /** As a superuser. */
+  /** URL with a superuser. */
   adminUrl: string;
-  /** Does statements past every store, as a superuser; the rows of the last one. */
+  /** Runs statements as a superuser, without a store. Returns the rows of the last one. */
   query(sql: string, values?: unknown[]): Promise<JsonObject[]>;
 }
 
@@ -47,7 +47,7 @@ export async function testDatabase(serverUrl?: string): Promise<TestDatabase> {
   };
 }
 
-/** The server that the environment names, the local one, or else one that lives as long as the tests of this file. */
+/** The server of the environment, the local one, or one that runs during the tests of this file. */
 async function findServer(): Promise<string> {
   const named = process.env["PATCHBAY_TEST_POSTGRES"];
   if (named) return named;

@@ -11,7 +11,7 @@ export type { Running };
 
 const READY = /^\{"ready".*\}$/m;
 
-// A test that runs out of time never comes to its end, and must leave no process behind all the same.
+// A test that times out does not reach its end, and must not leave a process behind either.
 const deployed = new Set<Set<Running>>();
 afterAll(() => Promise.all([...deployed].map(endAll)));
 
@@ -20,24 +20,24 @@ async function endAll(running: Set<Running>): Promise<void> {
 }
 
 export interface DeploymentOptions {
-  /** Environment of the control plane: its provider, say. */
+  /** Environment variables of the control plane, such as its provider. */
   env: Record<string, string>;
   /** Default sandbox. Organisations of other tiers are given 100 USD. */
   tier?: string;
   serveArgs?: string[];
 }
 
-/** What a function of the counting service wrote when it was run. */
+/** The record of one run of a function of the counting service. */
 export interface FunctionRun {
   name: string;
   id: string;
   callId: string;
   attempt: number;
-  /** Process it ran in. */
+  /** Its process id. */
   pid: number;
 }
 
-/** The real commands on one data folder: a control plane that can be killed and started again, and runtimes beside it. */
+/** Runs the real commands on one data folder: a control plane that can be killed and restarted, and runtimes. */
 export async function startDeployment({ env, tier = "sandbox", serveArgs = [] }: DeploymentOptions) {
   await using opening = new AsyncDisposableStack();
   const folder = opening.use(await temporaryFolder());
@@ -64,7 +64,7 @@ export async function startDeployment({ env, tier = "sandbox", serveArgs = [] }:
   if (tier !== "sandbox") await admin("credits", "grant", "--org", orgId, "100");
   const { agentId = "", apiKey = "" } = await admin("agents", "create", "Desk", "--org", orgId);
   const { runtimeKey = "" } = await admin("runtime-keys", "create", "--agent", agentId);
-  // The port that is free now stays this deployment's over all restarts.
+  // The deployment keeps its first port after restarts.
   const first = await startServe(0);
   const { baseUrl: url } = first;
   let serve = first.command;
@@ -81,7 +81,7 @@ export async function startDeployment({ env, tier = "sandbox", serveArgs = [] }:
     get serve() {
       return serve;
     },
-    /** Starts the control plane again after its end, on the same data and port. */
+    /** Starts the control plane again after it exited, with the same data and port. */
     async restart(): Promise<void> {
       serve = (await startServe(Number(new URL(url).port))).command;
     },
@@ -99,7 +99,7 @@ export async function startDeployment({ env, tier = "sandbox", serveArgs = [] }:
       await command.seen(READY);
       return command;
     },
-    /** Lets the functions that hold for this id end. */
+    /** Lets the functions that wait for this id end. */
     open: (id: string) => writeFile(join(folder.path, `gate-${id}`), ""),
     functionRuns(): FunctionRun[] {
       if (!existsSync(counted)) return [];

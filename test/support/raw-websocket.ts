@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 
-/** A connection on which a WebSocket was asked for by hand, so that any bytes can follow. */
+/** A connection with a WebSocket upgrade written by hand, so that any bytes can follow. */
 export interface RawWebSocket extends Disposable {
   readonly socket: Socket;
   /** The answer to the request, with its headers. */
@@ -32,7 +32,7 @@ export async function dialRaw(port: number, key: string, extensions?: string): P
   return { socket, head, closed, [Symbol.dispose]: () => void socket.destroy() };
 }
 
-/** One frame; `mask` is what clients must do. `claimed` writes another length than the payload's into the header. */
+/** One frame. Clients must set `mask`. `claimed` writes a length other than the payload's into the header. */
 export function rawFrame(
   payload: Uint8Array,
   options: { opcode?: number; final?: boolean; compressed?: boolean; mask?: boolean; claimed?: number } = {},
@@ -42,7 +42,7 @@ export function rawFrame(
   header[0] = (final ? 0x80 : 0) | (compressed ? 0x40 : 0) | opcode;
   header[1] = (mask ? 0x80 : 0) | 127;
   header.writeBigUInt64BE(BigInt(claimed), 2);
-  // Masked with zeros, the payload stands as it is. Short frames may not have the long form of a length.
+  // A mask of zeros does not change the payload. Short frames must not use the long form of a length.
   const short = claimed < 126 ? Buffer.from([header[0], (mask ? 0x80 : 0) | claimed]) : undefined;
   const middle =
     claimed >= 126 && claimed < 65_536

@@ -1,13 +1,13 @@
-/** Reads a stream of events for as long as its connection holds, and keeps what came. */
+/** Reads a stream of events until its connection ends, and keeps the text. */
 export interface Reader {
   readonly runId: string;
   /** Everything received so far. */
   readonly text: string;
-  /** Number of the last event that came whole; 0 before the first. */
+  /** Number of the last complete event; 0 before the first. */
   readonly lastId: number;
-  /** Resolves once `text` matches; rejects when the connection ends before. */
+  /** Resolves once `text` matches; rejects if the connection ends before. */
   seen(pattern: RegExp): Promise<void>;
-  /** Resolves when the connection is over: true when the server ended it, false when it was cut. */
+  /** Resolves when the connection ends: true if the server ended it, false if it was cut. */
   readonly over: Promise<boolean>;
 }
 

@@ -1,5 +1,6 @@
 import { join } from "node:path";
-import { createControlPlane, type ControlPlane, type ControlPlaneOptions } from "@patchbay/control-plane";
+import { startControlPlane, type StartedControlPlane } from "@patchbay/control-plane/admin";
+import type { ControlPlaneOptions } from "@patchbay/control-plane";
 import { silentLog } from "@patchbay/functions";
 import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
 import { testNats } from "./nats.ts";
@@ -8,7 +9,7 @@ import { client } from "./system.ts";
 
 /** Control planes on one database, with an agent and its keys. */
 export interface Replicas extends AsyncDisposable {
-  readonly planes: readonly ControlPlane[];
+  readonly planes: readonly StartedControlPlane[];
   readonly agentId: string;
   readonly runtimeKey: string;
   /** An HTTP client of each replica. */
@@ -17,7 +18,7 @@ export interface Replicas extends AsyncDisposable {
   restart(): Promise<void>;
 }
 
-/** One control plane on a SQLite file, or two on Postgres and NATS. Undefined where this machine has no NATS server. */
+/** One control plane on a SQLite file, or two on Postgres and NATS. Undefined if this machine has no NATS server. */
 export const REPLICAS = {
   "one control plane on SQLite": onSqlite,
   "two replicas on Postgres and NATS": onPostgres,
@@ -36,8 +37,8 @@ async function onPostgres(options: Partial<ControlPlaneOptions>): Promise<Replic
 }
 
 async function openReplicas(count: number, options: ControlPlaneOptions, place: AsyncDisposable): Promise<Replicas> {
-  const open = (port: number): Promise<ControlPlane> =>
-    createControlPlane({ providers: { offline: true }, log: silentLog, ...options, port });
+  const open = (port: number): Promise<StartedControlPlane> =>
+    startControlPlane({ providers: { offline: true }, log: silentLog, ...options, port });
   const closeAll = (): Promise<void[]> => Promise.all(planes.map((plane) => plane.close({ graceMs: 0 })));
   let planes = await Promise.all(Array.from({ length: count }, () => open(0)));
   const { admin } = planes[0]!;

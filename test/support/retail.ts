@@ -1,7 +1,7 @@
 import { generateRetailData } from "../../examples/retail-desk/data/generate.ts";
 import type { Order } from "../../examples/retail-desk/data/shape.ts";
 
-/** The records that the retail desk starts with when RETAIL_DATA is not set. A copy: changing it changes no desk. */
+/** A copy of the records with which the retail desk starts if RETAIL_DATA is not set. */
 export const retailRecords = generateRetailData();
 
 /** An order of the generated records and its owner. */
@@ -36,4 +36,4 @@ export const busyCustomer = (() => {
 })();
 
 export const UNKNOWN_ORDER_ID = "#W0000000";
-export const UNKNOWN_USER_ID = "nobody_here_0000";
+export const UNKNOWN_USER_ID = "unknown_user_0000";

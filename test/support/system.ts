@@ -1,20 +1,21 @@
-import { createControlPlane, type ControlPlane, type ControlPlaneOptions } from "@patchbay/control-plane";
+import { startControlPlane, type StartedControlPlane } from "@patchbay/control-plane/admin";
+import type { ControlPlaneOptions } from "@patchbay/control-plane";
 import { connect, silentLog, type Connection, type Service } from "@patchbay/functions";
 import type { QueryResponse } from "@patchbay/protocol";
 import { parseSse } from "./sse.ts";
 
 export interface SystemOptions extends Partial<ControlPlaneOptions> {
-  /** Functions to connect; none when absent. */
+  /** The service to connect. Default: none. */
   service?: Service;
   /** Default sandbox. */
   tier?: string;
   instructions?: string;
 }
 
-/** A control plane and a runtime in this process, joined by real sockets, with an agent and its keys. */
+/** Starts a control plane and a runtime in this process, connected by real sockets, with an agent and its keys. */
 export async function startSystem(options: SystemOptions = {}) {
   const { service, tier = "sandbox", instructions = "", ...rest } = options;
-  const plane = await createControlPlane({
+  const plane = await startControlPlane({
     database: "sqlite::memory:",
     port: 0,
     local: true,
@@ -55,8 +56,8 @@ interface Keys {
   accessToken: string;
 }
 
-/** What an HTTP client does with a running service. */
-export function client({ url }: Pick<ControlPlane, "url">, { agentId, apiKey, accessToken }: Keys) {
+/** An HTTP client of a running service. */
+export function client({ url }: Pick<StartedControlPlane, "url">, { agentId, apiKey, accessToken }: Keys) {
   const headers = { "content-type": "application/json", "x-api-key": apiKey };
 
   function post(path: string, body: unknown, more: Record<string, string> = {}): Promise<Response> {
@@ -90,7 +91,7 @@ export function client({ url }: Pick<ControlPlane, "url">, { agentId, apiKey, ac
       return { text, headers: response.headers, events: parseSse(text) };
     },
 
-    /** Endpoint 3, read to its end. `rewrite` changes the text of the body: JSON can hold what no object of JavaScript can. */
+    /** Endpoint 3, read to its end. `rewrite` changes the text of the body, for JSON that no JavaScript object produces. */
     async local(query: string, body: object = {}, rewrite = (text: string) => text) {
       const response = await fetch(`${url}/agent/query-stream`, {
         method: "POST",

@@ -18,18 +18,18 @@ function argumentsOf(command: string): string[] {
   return [...words].map(([, quoted, plain]) => quoted ?? plain ?? "").slice(1);
 }
 
-test("the page shows the table and what explains a call", () => {
+test("the page shows the table and the explanation of a call", () => {
   expect(shown.map(({ command }) => argumentsOf(command)[2] ?? "")).toEqual(["", "--explain", "--explain"]);
 });
 
-test.each(shown)("the page's output is true: $command", async ({ command, output }) => {
+test.each(shown)("the output on the page is correct: $command", async ({ command, output }) => {
   const { code, stdout } = await runCommand(argumentsOf(command), { cwd: root });
 
   expect(stdout.trimEnd()).toBe(output);
   expect(code).toBe(0);
 });
 
-test("the page's sentences are what its widening comes to", async () => {
+test("the page's sentences describe its widening correctly", async () => {
   await using folder = await temporaryFolder();
   const code = await readFile(join(root, "examples/quickstart/service.ts"), "utf8");
   const widened = code

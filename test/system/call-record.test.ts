@@ -5,7 +5,7 @@ import { z } from "zod";
 import { startStandIn, WIRES, type Script } from "../support/providers/index.ts";
 import { startSystem } from "../support/system.ts";
 
-test.each(WIRES)("the record of a call on the wire %s shows what its handler got", async (wire) => {
+test.each(WIRES)("the record of a call on the wire %s shows the input of its handler", async (wire) => {
   const got: unknown[] = [];
   const filter = { type: "object", properties: { scope: { type: "string", default: "own" } } };
   const input = { type: "object", properties: { filter, closed: { ...filter, additionalProperties: false } } };
@@ -35,7 +35,7 @@ test.each(WIRES)("the record of a call on the wire %s shows what its handler got
 
   const { runId, toolInteractions } = events.at(-1)!.data as unknown as QueryResponse;
   expect(toolInteractions).toMatchObject([
-    { success: false, errorMessage: "Invalid arguments: closed.name: is not a member of the schema" },
+    { success: false, errorMessage: "Invalid arguments: closed.name: is not a property of the schema" },
     { parameters: got[0], success: true },
     { parameters: got[1], success: true },
   ]);

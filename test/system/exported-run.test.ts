@@ -1,9 +1,9 @@
 import { mkdtempDisposableSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { exportRun, type ExportedRun } from "@patchbay/control-plane";
+import { exportRun, type ExportedRun } from "@patchbay/control-plane/admin";
 import { defineFunction, defineService, FunctionError } from "@patchbay/functions";
-import { runQuery, scriptedModel, startTestDesk, type Script } from "@patchbay/functions/testing";
+import { runQuery, scriptedModel, startTestServer, type Script } from "@patchbay/functions/testing";
 import { z } from "zod";
 import { expect, test } from "vitest";
 import { startSystem } from "../support/system.ts";
@@ -17,7 +17,7 @@ function ordersDesk(ran = { count: 0 }) {
     instructions: "Be kind.",
     context: z.object({ customerId: z.string().optional(), secret: z.string().optional() }),
     subject: ({ customerId }) => customerId,
-    tellModel: ({ customerId }) => ({ customerId }),
+    modelContext: ({ customerId }) => ({ customerId }),
     functions: [
       defineFunction({
         name: "get_order",
@@ -53,7 +53,7 @@ const script: Script = [
 ];
 const context = { customerId: "ann", secret: "told-to-nobody" };
 
-/** Two queries of one conversation, with one of another role between them, on a whole system; the last one is exported. */
+/** Sends two queries of one conversation with one of another role between them, and exports the last one. */
 async function exportConversation(folder: string) {
   await using system = await startSystem({
     service: ordersDesk(),
@@ -72,7 +72,7 @@ async function exportConversation(folder: string) {
 
 async function replayConversation(options: { replay: string; ran?: { count: number }; results?: "recorded" }) {
   const { ran, ...rest } = options;
-  await using desk = await startTestDesk(ordersDesk(ran), { ...rest, instructions: "Be brief." });
+  await using desk = await startTestServer(ordersDesk(ran), { ...rest, instructions: "Be brief." });
   const first = await desk.query({ query: "What is order 1?", role: "customer", context });
   const { threadId } = first.answer;
   const last = await desk.query({ query: "Are you sure?", role: "customer", context, threadId, analysisMode: true });
@@ -81,7 +81,7 @@ async function replayConversation(options: { replay: string; ran?: { count: numb
 
 const place = () => mkdtempDisposableSync(join(tmpdir(), "patchbay-export-"));
 
-test("an exported run carries the queries that led to it, and of their context the names alone", async () => {
+test("an exported run contains the queries before it, and only the names of their context", async () => {
   using folder = place();
 
   const { exported } = await exportConversation(folder.path);
@@ -95,7 +95,7 @@ test("an exported run carries the queries that led to it, and of their context t
   expect(JSON.stringify(exported)).not.toContain("And for me?");
 });
 
-test("an exported run is replayed without a model and without the data it had", async () => {
+test("an exported run is replayed without a model and without its data", async () => {
   using folder = place();
   const { file } = await exportConversation(folder.path);
   const ran = { count: 0 };
@@ -113,7 +113,7 @@ test("an exported run is replayed without a model and without the data it had", 
   expect(ran.count).toBe(0);
 });
 
-test("a replay on the test's own data passes while the functions give what they gave", async () => {
+test("a replay on the test's own data passes while the functions return the same results", async () => {
   using folder = place();
   const { file } = await exportConversation(folder.path);
   const ran = { count: 0 };
@@ -125,8 +125,8 @@ test("a replay on the test's own data passes while the functions give what they 
 });
 
 test.each([
-  ["whole while it fits", {}],
-  ["from where its model was sent it", { historyTokens: 1_000 }],
+  ["completely while it fits", {}],
+  ["from the part that its model received", { historyTokens: 1_000 }],
 ])("a long thread is exported %s, and replayed", async (_, settings) => {
   using folder = place();
   const file = join(folder.path, "run.json");
@@ -150,7 +150,7 @@ test.each([
   const set = Object.keys(settings).length > 0;
   expect(queries.map((one) => one.settings)).toEqual([set ? settings : undefined, ...Array(count - 1).fill(undefined)]);
 
-  await using desk = await startTestDesk(ordersDesk(), { replay: file });
+  await using desk = await startTestServer(ordersDesk(), { replay: file });
   let threadId: string | undefined;
   for (const [at, { query, settings: change }] of queries.entries()) {
     const { answer } = await desk.query({
@@ -163,7 +163,7 @@ test.each([
   }
 });
 
-test("a run with settings of its own is replayed with them", async () => {
+test("a run is replayed with its own settings", async () => {
   using folder = place();
   const file = join(folder.path, "run.json");
   {
@@ -208,7 +208,7 @@ test("a run with a structured answer is replayed with its reminder and its corre
   expect(done.answer).toMatchObject({ success: true, structured: { total: 12 } });
 });
 
-test("a run without a model turn, or one that has not ended, cannot be exported", async () => {
+test("a run without a model turn and an active run cannot be exported", async () => {
   const { promise: asked, resolve: isAsked } = Promise.withResolvers<void>();
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const model = scriptedModel(async () => {
@@ -217,7 +217,7 @@ test("a run without a model turn, or one that has not ended, cannot be exported"
     return "Hi.";
   });
   await using system = await startSystem({ model });
-  const { runId } = await system.query("Nobody is connected");
+  const { runId } = await system.query("No runtime is connected");
   await system.connect(ordersDesk());
   const running = system.query("Hello");
   await asked;

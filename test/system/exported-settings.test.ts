@@ -1,9 +1,9 @@
 import { mkdtempDisposableSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { exportRun, type ExportedQuery, type ExportedRun } from "@patchbay/control-plane";
+import { exportRun, type ExportedQuery, type ExportedRun } from "@patchbay/control-plane/admin";
 import { defineFunction, defineService } from "@patchbay/functions";
-import { scriptedModel, startTestDesk, type FinishedQuery, type Script } from "@patchbay/functions/testing";
+import { scriptedModel, startTestServer, type FinishedQuery, type Script } from "@patchbay/functions/testing";
 import type { AgentSettingsChange } from "@patchbay/protocol";
 import { z } from "zod";
 import { expect, test } from "vitest";
@@ -24,7 +24,7 @@ const book = defineService({
 
 const read = (...pages: number[]) => ({ calls: pages.map((page) => ["read", { page: String(page) }] as const) });
 
-/** Asks in one thread, each query after a change of the agent's settings. Gives the warnings of the last, whose run is exported. */
+/** Sends queries in one thread, each after a change of the agent's settings. Exports the last run and returns its warnings. */
 async function exportTo(file: string, script: Script, changes: readonly AgentSettingsChange[]): Promise<string[]> {
   await using system = await startSystem({ service: book, model: scriptedModel(script) });
   let threadId: string | undefined;
@@ -38,10 +38,10 @@ async function exportTo(file: string, script: Script, changes: readonly AgentSet
   return warnings;
 }
 
-/** Asks what the file says, as the exported test does. */
+/** Sends the queries of the file, as the exported test does. */
 async function replay(file: string): Promise<{ queries: ExportedQuery[]; done: FinishedQuery[] }> {
   const { queries } = JSON.parse(readFileSync(file, "utf8")) as ExportedRun;
-  await using desk = await startTestDesk(book, { replay: file });
+  await using desk = await startTestServer(book, { replay: file });
   const done: FinishedQuery[] = [];
   for (const { contextKeys: _, ...query } of queries) {
     const threadId = done.at(-1)?.answer.threadId;
@@ -52,7 +52,7 @@ async function replay(file: string): Promise<{ queries: ExportedQuery[]; done: F
 
 const place = () => mkdtempDisposableSync(join(tmpdir(), "patchbay-export-"));
 
-test("runs that took the last step of their agent's settings are replayed, also when these changed between them", async () => {
+test("runs that use the last step of their agent's settings are replayed, also if the settings changed between them", async () => {
   using folder = place();
   const file = join(folder.path, "run.json");
   const script: Script = [read(1), "One.", read(1), read(2), "Two.", read(1), read(2), read(3), "Three."];
@@ -69,7 +69,7 @@ test("runs that took the last step of their agent's settings are replayed, also 
   expect(done.map(({ answer }) => answer.response)).toEqual(["One.", "Two.", "Three."]);
 });
 
-test("a run that outgrew the history budget of its agent is replayed with that budget", async () => {
+test("a run that exceeds the history budget of its agent is replayed with that budget", async () => {
   using folder = place();
   const file = join(folder.path, "run.json");
   // 12 pages have 360 KB: more than 101,000 tokens, the agent's limit, and less than 200,000, the default.

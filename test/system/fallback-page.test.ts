@@ -19,7 +19,7 @@ const shown = [...page.matchAll(/```sh\n(curl [^`]*?)\n```\n\n```json\n([\s\S]*?
 const steady = (text: string): string =>
   text.replace(/\b(thr|run)_[0-9a-f]{32}/g, "$1_…").replace(/("executionTimeMs":\s*)\d+/g, "$10");
 
-test("the page's commands make the second model answer, and its output is true", async () => {
+test("the page's commands make the second model answer, and its output is correct", async () => {
   await using anthropic = await startStandIn("anthropic", () => ({
     error: { status: 400, code: "invalid_request_error", message: "Your credit balance is too low." },
   }));

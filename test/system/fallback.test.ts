@@ -25,7 +25,7 @@ const SPARE_MODEL: Record<Wire, string> = {
   gemini: "gemini-4-argon",
 };
 
-/** Pairs of a wire and the one that stands in for it: another provider, or another model of the same one. */
+/** Pairs of a wire and its fallback: another provider, or another model of the same one. */
 const PAIRS = WIRES.flatMap((first) =>
   WIRES.filter((second) => first === second || PROVIDER[first] !== PROVIDER[second]).map((second) => ({
     first,
@@ -35,13 +35,16 @@ const PAIRS = WIRES.flatMap((first) =>
 
 interface Part {
   request: RequestSummary;
-  /** How often this model was asked, this time included. */
+  /** Number of requests to this model, including this one. */
   asked: number;
 }
 type Model = (part: Part) => ReturnType<Script>;
 
-/** A service whose agent asks the second model when the first fails. */
-async function startDesk({ first, second }: { first: Wire; second: Wire }, models: { first: Model; second: Model }) {
+/** Starts a service whose agent uses the second model when the first one fails. */
+async function startWithService(
+  { first, second }: { first: Wire; second: Wire },
+  models: { first: Model; second: Model },
+) {
   const asked = { first: 0, second: 0 };
   const script: Script = (request) => {
     const which = request.model === SPARE_MODEL[second] ? "second" : "first";
@@ -89,9 +92,9 @@ const warning = ({ first, second }: { first: Wire; second: Wire }, kind: string)
   `Model ${nameOf(first, DEFAULT_MODEL)} failed (${kind}): ${nameOf(second, SPARE_MODEL)} answered instead`;
 
 test.each(PAIRS)(
-  "after a function call $second goes on where $first failed, and the thread stays usable",
+  "after a function call $second continues when $first fails, and the thread stays usable",
   async (pair) => {
-    await using desk = await startDesk(pair, {
+    await using desk = await startWithService(pair, {
       first({ request: { query, step } }) {
         if (query.endsWith("And now?")) return { text: "Both are booked." };
         if (step > 0) return { error: { status: 401 } };
@@ -133,7 +136,7 @@ const NEXT: Record<Wire, Wire> = {
 
 test.each(WIRES)("another model answers when three attempts on the wire %s have failed", async (first) => {
   const pair = { first, second: NEXT[first] };
-  await using desk = await startDesk(pair, {
+  await using desk = await startWithService(pair, {
     first: () => ({ text: "Half of an answer.", midStreamError: { code: "overloaded_error", message: "overloaded" } }),
     second: () => ({ text: "Done." }),
   });
@@ -152,9 +155,9 @@ test.each(WIRES)("another model answers when three attempts on the wire %s have 
   ]);
 });
 
-test("a query can turn the list of its agent off", async () => {
+test("a query can disable its agent's list of fallbacks", async () => {
   const pair = { first: "anthropic", second: "gemini" } as const;
-  await using desk = await startDesk(pair, {
+  await using desk = await startWithService(pair, {
     first: () => ({ error: { status: 401 } }),
     second: () => ({ text: "Done." }),
   });

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { exportRun } from "@patchbay/control-plane";
+import { exportRun } from "@patchbay/control-plane/admin";
 import {
   connect,
   createLog,
@@ -12,15 +12,13 @@ import {
   type Service,
 } from "@patchbay/functions";
 import { scriptedModel, type ScriptedTurn } from "@patchbay/functions/testing";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { z } from "zod";
 import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
 import { readDatabase } from "../support/processes.ts";
 import { startSystem } from "../support/system.ts";
 
-vi.setConfig({ testTimeout: 60_000 });
-
-/** What a hook withholds. No one may read it anywhere. */
+/** Text that a hook withholds. It must not appear anywhere. */
 const SECRET = "xyzzy-7Kq";
 const REFUSAL = "This desk does not discuss prices.";
 
@@ -45,14 +43,14 @@ const serviceOf = (name: string, hooks: Hooks, call = "find_order"): Service =>
     ...hooks,
   });
 
-/** Says the secret wherever a model can: in a plan, in its reasoning, next to calls, in its answer. */
+/** Writes the secret everywhere a model can: in a plan, in its reasoning, next to calls, in its answer. */
 const careless: ScriptedTurn[] = [
   { text: `Plan: ask for ${SECRET}.`, thoughts: [`They want ${SECRET}.`] },
   { text: `First ${SECRET}.`, thoughts: [`Hm, ${SECRET}.`], calls: [["find_order", {}]] },
   { text: `It is ${SECRET}.`, thoughts: [`So ${SECRET}.`] },
 ];
 
-/** Says it in a plan, next to a value that is corrected, and in a member that its value has twice. */
+/** Writes it in a plan, next to a value that is corrected, and in a duplicate property of its value. */
 const carelessValues: ScriptedTurn[] = [
   { text: `Plan: find ${SECRET}.` },
   { text: `First ${SECRET}.`, thoughts: [`Hm, ${SECRET}.`], calls: [["respond", { word: 1, [SECRET]: SECRET }]] },
@@ -68,8 +66,8 @@ interface Asked {
   responseSchema?: object;
 }
 
-/** Everything that anyone can read after some queries: the endpoints, the console's API, the logs, the database. */
-async function startDesk(hooks: Hooks, turns: readonly ScriptedTurn[] = careless) {
+/** Starts a system and reads all its outputs after some queries: endpoints, the console's API, logs, the database. */
+async function startWithService(hooks: Hooks, turns: readonly ScriptedTurn[] = careless) {
   const folder = await temporaryFolder();
   const file = join(folder.path, "patchbay.db");
   const lines: string[] = [];
@@ -98,7 +96,7 @@ async function startDesk(hooks: Hooks, turns: readonly ScriptedTurn[] = careless
     };
   }
 
-  /** Asks over all three endpoints, with plans and deltas, twice on one thread; then reads all that is left. */
+  /** Queries all three endpoints, with plans and deltas, twice on one thread, then reads all outputs. */
   async function askEverywhere(query: string, { context, responseSchema }: Asked = {}) {
     const body = { contextJson: context && JSON.stringify(context), responseSchema, analysisMode: true };
     const answer = await system.query(query, body);
@@ -155,8 +153,8 @@ function placesWith(word: string, read: Record<string, string>): string[] {
   return Object.keys(read).filter((place) => read[place]!.includes(word));
 }
 
-test("what the model says is found in every place where no hook withholds it", async () => {
-  const desk = await startDesk({});
+test("without a hook the model's text is found in every output", async () => {
+  const desk = await startWithService({});
   const { read } = await desk.askEverywhere("What is it?");
   const { logs, database } = await desk.close();
 
@@ -175,9 +173,9 @@ const withheldValue = '```json\n{\n  "word": "It is (withheld)."\n}\n```';
 test.each([
   ["a text", careless, {}, "It is (withheld)."],
   ["a value", carelessValues, { responseSchema }, withheldValue],
-])("what beforeAnswer replaces in %s is in no place, and the model is not sent it again", async (...row) => {
+])("text that beforeAnswer replaces in %s is in no output, and is not sent to the model again", async (...row) => {
   const [_, turns, asked, response] = row;
-  const desk = await startDesk(
+  const desk = await startWithService(
     { beforeAnswer: ({ answer }) => ({ replace: answer.replaceAll(SECRET, "(withheld)") }) },
     turns,
   );
@@ -207,8 +205,8 @@ test.each<[what: string, turns: ScriptedTurn[], asked?: Asked]>([
   ["a plan", careless],
   ["a value", [{ text: "Fine." }, { calls: [["respond", { word: SECRET }]] }], { responseSchema }],
   ["an invalid value", [{ text: "Fine." }, { calls: [["respond", { [SECRET]: 1 }]] }], { responseSchema }],
-])("where beforeAnswer refuses %s, the words are in no place", async (_, turns, asked) => {
-  const desk = await startDesk(
+])("text of %s that beforeAnswer refuses is in no output", async (_, turns, asked) => {
+  const desk = await startWithService(
     { beforeAnswer: ({ answer }) => (answer.includes(SECRET) ? { refuse: REFUSAL } : undefined) },
     turns,
   );
@@ -221,8 +219,8 @@ test.each<[what: string, turns: ScriptedTurn[], asked?: Asked]>([
   expect(placesWith(SECRET, { ...read, requests, logs, database })).toEqual([]);
 });
 
-test("a query that beforeQuery refuses reaches no model and is kept in no place", async () => {
-  const desk = await startDesk(
+test("a query that beforeQuery refuses reaches no model and is not stored", async () => {
+  const desk = await startWithService(
     { beforeQuery: ({ query }) => (query.includes(SECRET) ? { refuse: REFUSAL } : undefined) },
     [{ text: "Fine." }],
   );
@@ -239,10 +237,10 @@ test("a query that beforeQuery refuses reaches no model and is kept in no place"
   expect(read["console"]).toContain("run.refused");
 });
 
-test("what a hook fails on is shown nowhere", async () => {
-  const desk = await startDesk({
+test("text on which a hook fails is in no output", async () => {
+  const desk = await startWithService({
     beforeAnswer() {
-      throw new Error("the words list is away");
+      throw new Error("the list of words is unavailable");
     },
   });
   const { answer, read } = await desk.askEverywhere("What is it?");
@@ -250,10 +248,10 @@ test("what a hook fails on is shown nowhere", async () => {
 
   expect(answer).toMatchObject({ success: false, code: "internal", response: "" });
   expect(placesWith(SECRET, { ...read, logs, database })).toEqual([]);
-  expect(placesWith("the words list is away", { ...read, logs, database })).toEqual(["logs"]);
+  expect(placesWith("the list of words is unavailable", { ...read, logs, database })).toEqual(["logs"]);
 });
 
-test("of two services both check, in the order of their names", async () => {
+test("the hooks of two services run in the order of their names", async () => {
   const adds = (word: string): Hooks => ({
     beforeQuery: ({ query }) => (query.includes(word) ? { refuse: `${word} refuses.` } : undefined),
     beforeAnswer: ({ answer }) => ({ replace: `${answer} ${word}` }),
@@ -270,7 +268,7 @@ test("of two services both check, in the order of their names", async () => {
     });
 });
 
-test("a run whose service with the hook is gone ends without its answer", async () => {
+test("a run whose service with the hook disconnects ends without its answer", async () => {
   const asked = Promise.withResolvers<void>();
   const gone = Promise.withResolvers<void>();
   const model = scriptedModel(async () => {
@@ -288,7 +286,7 @@ test("a run whose service with the hook is gone ends without its answer", async 
   expect(await answer).toMatchObject({ success: false, code: "internal", response: "" });
 });
 
-test("an exported run holds what the hook returned", async () => {
+test("an exported run contains the text that the hook returned", async () => {
   await using system = await startSystem({ model: script(careless.slice(1)) });
   await system.connect(
     serviceOf("desk", { beforeAnswer: ({ answer }) => ({ replace: answer.replaceAll(SECRET, "-") }) }),

@@ -10,7 +10,7 @@ const QUERIES = 60;
 const noInput = { type: "object", properties: {} };
 const answered = (bytes: number) => "All is well. ".repeat(Math.ceil(bytes / 13));
 
-/** One function for clerks that returns so much text, and others that only declare much. */
+/** One function for clerks that returns `bytes` of text, and others with long declarations. */
 const archive = (resultBytes: number) =>
   defineService({
     name: "archive",
@@ -35,7 +35,7 @@ const archive = (resultBytes: number) =>
     ],
   });
 
-/** Calls so often at once, then answers at length, with a thought before each. */
+/** Makes `calls` parallel calls, then gives a long answer, with a thought before each. */
 const reading =
   (calls: number, answerBytes: number): Script =>
   ({ step }) =>
@@ -63,7 +63,7 @@ async function talk(wire: Wire, { historyTokens, bytes }: { historyTokens?: numb
   return { answers, requests: standIn.requests };
 }
 
-/** The part of their input that the provider read from its cache. */
+/** The share of the input that the provider read from its cache. */
 function cachedShare(answers: readonly QueryResponse[]): number {
   const sum = (pick: (answer: QueryResponse) => number): number => answers.reduce((all, one) => all + pick(one), 0);
   return sum(({ usage }) => usage.cachedInputTokens) / sum(({ usage }) => usage.inputTokens);
@@ -72,7 +72,7 @@ function cachedShare(answers: readonly QueryResponse[]): number {
 const earlierTurns = ({ warnings = [] }: QueryResponse): string[] =>
   warnings.filter((warning) => warning.startsWith("Earlier turns"));
 
-test.each(WIRES)("a thread of 60 queries that fits reaches the model whole on the wire %s", async (wire) => {
+test.each(WIRES)("a thread of 60 queries that fits is sent completely on the wire %s", async (wire) => {
   const { answers, requests } = await talk(wire, { bytes: 1_500 });
 
   const users = requests.at(-1)!.summary.messages.filter(({ role }) => role === "user");
@@ -83,7 +83,7 @@ test.each(WIRES)("a thread of 60 queries that fits reaches the model whole on th
   expect(cachedShare(answers.slice(-20))).toBeGreaterThanOrEqual(0.8);
 });
 
-test.each(WIRES)("a thread of 60 queries that exceeds its budget keeps its caches on the wire %s", async (wire) => {
+test.each(WIRES)("a thread of 60 queries that exceeds its budget keeps its cache on the wire %s", async (wire) => {
   const { answers, requests } = await talk(wire, { historyTokens: 40_000, bytes: 4_000 });
 
   const users = requests.at(-1)!.summary.messages.filter(({ role }) => role === "user");
@@ -93,14 +93,14 @@ test.each(WIRES)("a thread of 60 queries that exceeds its budget keeps its cache
   const warned = answers.map((answer) => earlierTurns(answer).length);
   expect(warned.at(0)).toBe(0);
   expect(warned.slice(-20)).toEqual(Array.from({ length: 20 }, () => 1));
-  // A mark for the model wherever the caller is warned, and nowhere else.
+  // The model receives a marker exactly when the client receives a warning.
   const marked = answers.map((_, at) => JSON.stringify(requests[2 * at]!.body).includes(MARKER));
   expect(marked).toEqual(warned.map((count) => count === 1));
   expect(cachedShare(answers.slice(-20))).toBeGreaterThanOrEqual(0.8);
 });
 
-test("many calls at once do not part Claude from what it has in its cache", async () => {
-  // Claude looks 20 blocks back from a breakpoint, and these are 24 of one turn.
+test("many parallel calls keep Claude's cache usable", async () => {
+  // Claude looks 20 blocks back from a breakpoint, and this turn has 24.
   await using standIn = await startStandIn("anthropic", reading(12, 300), { countsTokens: true });
   await using system = await startSystem({ service: archive(300), providers: standIn.config });
   const { threadId } = await system.query("Question 0.", { role: "clerk" });
@@ -113,7 +113,7 @@ test("many calls at once do not part Claude from what it has in its cache", asyn
 });
 
 test.each(WIRES)(
-  "a new thread reads what it shares with others of its role from the cache on the wire %s",
+  "a new thread reads the part shared with threads of its role from the cache on the wire %s",
   async (wire) => {
     await using standIn = await startStandIn(wire, () => ({ text: "All is well." }), { countsTokens: true });
     await using system = await startSystem({ service: archive(1), providers: standIn.config });
@@ -142,21 +142,21 @@ test.each(WIRES)("requests of a role begin with the same bytes on the wire %s", 
   expect(standIn.requests.flatMap(({ refusal }) => refusal ?? [])).toEqual([]);
   const prompts = standIn.requests.map(({ body }) => promptOf(wire, body));
   const [one, oneGoesOn, two, twoGoesOn, three, , other, otherGoesOn] = prompts as [string[], ...string[][]];
-  // Turns of a run: what follows comes after all that was sent.
+  // Turns of a run: each request begins with the previous one.
   for (const [before, after] of [
     [one, oneGoesOn!],
     [two!, twoGoesOn!],
     [other!, otherGoesOn!],
   ])
     expect(after!.slice(0, before!.length)).toEqual(before);
-  // Queries of a thread: the earlier queries, once they are history, stay as they are.
+  // Queries of a thread: earlier queries do not change once they are history.
   const historyOfTwo = two!.slice(0, -1);
   expect(historyOfTwo.length).toBeGreaterThan(one.length);
   expect(three!.slice(0, historyOfTwo.length)).toEqual(historyOfTwo);
   // Threads of a role: all but the query.
   expect(other!.slice(0, -1)).toEqual(one.slice(0, -1));
   expect(one.length).toBeGreaterThanOrEqual(wire === "gemini" ? 3 : 14);
-  // The key by which OpenAI finds the machine that has a prompt.
+  // The key by which OpenAI selects the machine that caches a prompt.
   const keys = standIn.requests.map(({ body }) => body["prompt_cache_key"]);
   expect(new Set(keys.slice(0, 8)).size).toBe(1);
   if (wire.startsWith("openai")) expect(keys.at(-1)).not.toBe(keys[0]);

@@ -3,18 +3,18 @@ import { connect, silentLog } from "@patchbay/functions";
 import { callAs, runQuery, scriptedModel } from "@patchbay/functions/testing";
 import { describe, expect, test } from "vitest";
 import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
-import { ROUTES, type RouteId } from "../../packages/control-plane/src/http/routes.ts";
+import { ROUTES, type RouteId } from "../../packages/control-plane/src/http/query/routes.ts";
 import { startChaosProxy } from "../support/chaos-proxy.ts";
-import { createGateDesk, ONE_PASSAGE } from "../support/gate-desk.ts";
-import { callFrame, startHandPlane } from "../support/hand-plane.ts";
+import { createTracedService, ALLOWED_TRACE } from "../support/traced-service.ts";
+import { callFrame, startFakeControlPlane } from "../support/fake-control-plane.ts";
 import { callThenAnswer, startStandIn, type Script } from "../support/providers/index.ts";
 import { sourcesWith } from "../support/source-files.ts";
 import { startSystem, type SystemOptions } from "../support/system.ts";
 
-type Desk = ReturnType<typeof createGateDesk>;
-/** What became of a call: `ran`, or the code of its refusal. By name, since a refusal may be told before a result. */
+type Desk = ReturnType<typeof createTracedService>;
+/** The outcome of each call: `ran`, or its error code. By name, since a denial may arrive before a result. */
 type Fates = Record<string, string>;
-/** Goes one way to the handlers as a clerk, for `look_up` and for the forbidden `wipe_all`. */
+/** Calls the handlers by one path as a clerk: `look_up` and the denied `wipe_all`. */
 type Way = (desk: Desk) => Promise<Fates>;
 
 const CALLS = [{ name: "look_up" }, { name: "wipe_all" }];
@@ -36,7 +36,7 @@ async function startWith(desk: Desk | undefined, options: SystemOptions & { scri
   };
 }
 
-/** Every route, by whether a request to it may set functions in motion. A new route must take its place here. */
+/** Every route, by whether a request to it can run functions. Add new routes here. */
 const STARTING = {
   query: async (desk) => {
     await using system = await startWith(desk);
@@ -51,7 +51,7 @@ const STARTING = {
     await using system = await startWith(desk);
     const { events } = await system.local("hi", asClerk);
     const results = events.map(({ data }) => data).filter(({ type }) => type === "function_result");
-    // The local variant tells no code: the text of a refusal is the same for whatever is not there.
+    // The local variant has no code: a denied function has the text of an unknown one.
     const code = "unknown_function";
     return fatesOf(results.map(({ data }) => ({ toolName: String(data.name), success: data.success === true, code })));
   },
@@ -73,7 +73,7 @@ const HARMLESS: Record<Exclude<RouteId, keyof typeof STARTING>, string> = {
 };
 
 const OTHER_WAYS: Record<string, Way> = {
-  "a run that goes on after a restart": async (desk) => {
+  "a run that continues after a restart": async (desk) => {
     await using folder = await temporaryFolder();
     const database = `sqlite:${join(folder.path, "data.db")}`;
     let restarted = false;
@@ -87,12 +87,12 @@ const OTHER_WAYS: Record<string, Way> = {
     await asked;
 
     restarted = true;
-    // The functions of the first system find the second one by themselves, where the first one was.
+    // The runtime of the first system reconnects to the second one at the same address.
     await using _second = await startSystem({ database, port: first.plane.port, providers: first.standIn.config });
     return fatesOf((await first.query("hi", asClerk, key)).toolInteractions);
   },
 
-  "a call that is given to another runtime when its link is lost": async (desk) => {
+  "a call that is sent to another runtime when its connection is lost": async (desk) => {
     desk.hold();
     await using system = await startWith(undefined, { reconnectMs: 50 });
     await using proxy = await startChaosProxy(system.plane.port);
@@ -109,8 +109,8 @@ const OTHER_WAYS: Record<string, Way> = {
     return codes;
   },
 
-  "frames sent straight to a runtime": async (desk) => {
-    await using plane = await startHandPlane();
+  "frames sent directly to a runtime": async (desk) => {
+    await using plane = await startFakeControlPlane();
     const runtime = connect(desk.service, { url: plane.url, key: "key", log: silentLog });
     const link = await plane.welcome();
     const fates: Fates = {};
@@ -139,26 +139,23 @@ const OTHER_WAYS: Record<string, Way> = {
 };
 
 const WAYS = Object.entries<Way>({ ...STARTING, ...OTHER_WAYS });
-/** A lost call is run twice: once for each runtime it was given to. */
-const TWICE = "a call that is given to another runtime when its link is lost";
+/** A call with a lost connection runs twice: once at each runtime that received it. */
+const TWICE = "a call that is sent to another runtime when its connection is lost";
 
-test.for(WAYS)(
-  "%s passes the gate once for each time a handler begins, and never gets past a role",
-  async ([name, way]) => {
-    const desk = createGateDesk();
+test.for(WAYS)("%s passes the gate once per handler start, and never bypasses a role", async ([name, way]) => {
+  const desk = createTracedService();
 
-    expect(await way(desk)).toEqual({ look_up: "ran", wipe_all: "unknown_function" });
-    expect(desk.trail).toEqual(name === TWICE ? [...ONE_PASSAGE, ...ONE_PASSAGE] : ONE_PASSAGE);
-  },
-);
+  expect(await way(desk)).toEqual({ look_up: "ran", wipe_all: "unknown_function" });
+  expect(desk.trail).toEqual(name === TWICE ? [...ALLOWED_TRACE, ...ALLOWED_TRACE] : ALLOWED_TRACE);
+});
 
-test("each route is known either as a way to a handler or as harmless", () => {
+test("each route is listed either as a path to a handler or as harmless", () => {
   const known = [...Object.keys(STARTING), ...Object.keys(HARMLESS)];
   expect(ROUTES.map(({ id }) => id).toSorted()).toEqual(known.toSorted());
 });
 
-test("no harmless route begins a handler", async () => {
-  const desk = createGateDesk();
+test("no harmless route starts a handler", async () => {
+  const desk = createTracedService();
   await using system = await startWith(desk);
   const { runId, threadId } = await system.query("hi", asClerk);
 
@@ -171,45 +168,44 @@ test("no harmless route begins a handler", async () => {
     };
     const response = await fetch(`${system.url}${url}`, { method, headers });
     await response.text();
-    // A runtime connects by WebSocket; every other route is there and was let through.
+    // A runtime connects by WebSocket; every other route exists and accepts the request.
     expect(response.ok, id).toBe(id !== "connect");
   }
 
-  expect(desk.trail).toEqual(ONE_PASSAGE);
+  expect(desk.trail).toEqual(ALLOWED_TRACE);
 });
 
 describe("in the source", () => {
   test.for([
     ["a handler is called", /\bhandler\s*\(|\.handler\s*(\?\.|\.(call|apply|bind)\b)/, ["functions/src/gate.ts"]],
-    ["a gate is made", /(?<!function )\bcreateGate\s*\(/, ["functions/src/service.ts"]],
+    ["a gate is created", /(?<!function )\bcreateGate\s*\(/, ["functions/src/service.ts"]],
     [
       "a service is asked to run a call",
       /\.invoke\s*\(/,
       [
         "functions/src/runtime/calls.ts",
         "functions/src/testing/call-as.ts",
-        "functions/src/testing/escalation/stage.ts",
+        "functions/src/testing/escalation/fixture.ts",
       ],
     ],
-    ["a call's frame is made", /^\s*type: "call",$/m, ["control-plane/src/gateway/frames.ts"]],
+    ["the frame of a call is created", /^\s*type: "call",$/m, ["control-plane/src/gateway/frames.ts"]],
     [
-      // For runs of this replica, and for those of others whose order the store gave out.
-      "a call's frame is asked for",
-      /encodePlaneFrame\(callFrame\(/,
-      ["control-plane/src/gateway/delivery.ts", "control-plane/src/gateway/holder.ts"],
+      // For runs of this replica, and for runs of peers whose order is read from the store.
+      "the frame of a call is requested",
+      /encodeFrame\(callFrame\(/,
+      ["control-plane/src/gateway/calls/call-tracker.ts", "control-plane/src/gateway/peers/remote-call-server.ts"],
     ],
-    ["a call is given to a runtime", /\.(deliver|recover)\s*\(/, ["control-plane/src/run/dispatch.ts"]],
+    ["a call is sent to a runtime", /\.(deliver|recover)\s*\(/, ["control-plane/src/run/calls/dispatch.ts"]],
     [
       "a query becomes a run",
       /\bruns\.start\s*\(/,
       [
-        "control-plane/src/console/handlers/playground.ts",
-        "control-plane/src/console/handlers/trial.ts",
-        "control-plane/src/http/query-routes.ts",
-        "control-plane/src/run/executor.ts",
+        "control-plane/src/console/playground/routes.ts",
+        "control-plane/src/http/query/query-routes.ts",
+        "control-plane/src/run/worker/executor.ts",
       ],
     ],
-  ] as const)("%s in known places alone", ([, pattern, places]) => {
+  ] as const)("%s only in known places", ([, pattern, places]) => {
     expect(sourcesWith(pattern)).toEqual(places);
   });
 });

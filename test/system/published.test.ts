@@ -14,7 +14,7 @@ import {
   temporaryFolder,
 } from "../../packages/cli/test/support/command.ts";
 
-/** The packages as they are published, with no dependency beside them but those they name. */
+/** The packages as published, installed only with the dependencies that they declare. */
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;
 let installation: Installation;
 let service: string;
@@ -72,13 +72,13 @@ test("the published command serves, connects, answers a query, lists its thread 
 
   expect(answered.code, answered.stderr).toBe(0);
   expect(JSON.parse(answered.stdout)).toMatchObject({ toolInteractions: [{ success: true, result: "Hello, Ann!" }] });
-  // Lists are read by a thread that has a file of its own.
+  // Lists are read by a worker thread with its own file.
   const threads = await fetch(`${baseUrl}/agents/${agentId}/threads`, { headers: { "X-API-Key": apiKey } });
   expect(await threads.json()).toMatchObject({ items: [{ title: 'Greet "Ann"' }] });
   expect(await admin("backup", "copy.db")).toMatchObject({ file: "copy.db" });
 });
 
-test("the published command carries the console, with everything its page asks for", async () => {
+test("the published command contains the console and all files of its page", async () => {
   const args = ["serve", "--port", "0", "--data-dir", "console", "--json"];
   await using serve = startCommand(args, options({ PATCHBAY_PROVIDER: "offline" }));
   const { baseUrl = "", setupUrl = "" } = await readyLine(serve);
@@ -95,12 +95,12 @@ test("the published command carries the console, with everything its page asks f
   for (const path of [...assets, "/console/THIRD-PARTY-LICENSES.txt"]) {
     const { status, headers } = await fetch(baseUrl + path);
     expect([path, status]).toEqual([path, 200]);
-    // What is not there would be answered by the page.
+    // A missing file would be answered with the page.
     expect(headers.get("content-type")).not.toContain("text/html");
   }
 });
 
-test("the published server starts from few files", async () => {
+test("the published server loads few files at start", async () => {
   const counted = join(folder.path, "counted.txt");
   const counter = join(folder.path, "counter.mjs");
   writeFileSync(
@@ -116,11 +116,11 @@ test("the published server starts from few files", async () => {
   await readyLine(serve);
   serve.process.kill("SIGTERM");
   expect((await serve.finished).code).toBe(0);
-  // Module by module they are 768, and each costs time and memory.
+  // Without bundling they are 768, and each costs time and memory.
   expect(Number(readFileSync(counted, "utf8"))).toBeLessThan(80);
 });
 
-test("the published command loads each provider's client when it is first asked", async () => {
+test("the published command loads each provider's client at its first request", async () => {
   await using provider = createServer((_request, response) => response.writeHead(404).end());
   await once(provider.listen(0, "127.0.0.1"), "listening");
   const address = `http://127.0.0.1:${(provider.address() as AddressInfo).port}`;
@@ -152,7 +152,7 @@ test("the published command loads each provider's client when it is first asked"
   }
 });
 
-test("the published command runs functions for development in a process of their own", async () => {
+test("the published command runs functions for development in a separate process", async () => {
   await using dev = startCommand(["dev", service, "--port", "0", "--data-dir", "dev", "--json"], options());
   const { baseUrl = "", agentId = "", apiKey = "" } = await readyLine(dev);
 
@@ -163,7 +163,7 @@ test("the published command runs functions for development in a process of their
   expect(answered.stdout).toContain("Hello, Ann!");
 });
 
-test("the published command examines a set-up, and tries what a role must not get to", async () => {
+test("the published command diagnoses an installation, and tests the access of a role", async () => {
   const examined = await runCommand(["doctor", service, "--port", "0", "--data-dir", "doctor"], options());
   expect(examined.stdout).toContain("ok    functions");
 
@@ -172,7 +172,7 @@ test("the published command examines a set-up, and tries what a role must not ge
   expect(attacked.stdout).toContain("nothing found");
 });
 
-test("code of Postgres is there when an address of one is given", async () => {
+test("the code for Postgres is loaded if a Postgres URL is given", async () => {
   const database = ["--database", "postgres://patchbay@127.0.0.1:1/patchbay"];
   const { code, stderr } = await runCommand(["serve", "--port", "0", ...database], options());
   expect(code).toBe(1);

@@ -14,7 +14,7 @@ const run = promisify(execFile);
 const patchbay = fileURLToPath(new URL("../../packages/cli/src/main.ts", import.meta.url));
 const PAGES = ["README.md", "docs/structured-answers.md", "docs/agent-settings.md"];
 
-/** The commands of a page, curl or one of an agent's, with the output that is shown below each. */
+/** The commands of a page, each with the output below it. */
 function examplesOf(page: string) {
   const text = readFileSync(new URL(`../../${page}`, import.meta.url), "utf8");
   return [...text.matchAll(/```sh\n((?:curl|patchbay agents) [^`]*?)\n```\n\n```(json)?\n([\s\S]*?)\n```$/gm)].map(
@@ -49,7 +49,7 @@ test("the README shows a curl for each endpoint", () => {
 });
 
 describe.each(PAGES)("%s", (page) => {
-  // In a file, for commands that work beside the server.
+  // In a file, for commands that run while the server runs.
   const folder = mkdtempSync(join(tmpdir(), "patchbay-docs-"));
   const database = `sqlite:${join(folder, "patchbay.db")}`;
   let system: Awaited<ReturnType<typeof startSystem>>;
@@ -65,7 +65,7 @@ describe.each(PAGES)("%s", (page) => {
     expect(examplesOf(page)).not.toEqual([]);
   });
 
-  test.each(examplesOf(page))("the output is true: $command", async ({ command, json, output }) => {
+  test.each(examplesOf(page))("the output is correct: $command", async ({ command, json, output }) => {
     const env = {
       ...process.env,
       BASE: system.url,

@@ -4,7 +4,7 @@ import { createRetailDesk } from "../../examples/retail-desk/desk.ts";
 import { createRetailStore } from "../../examples/retail-desk/store.ts";
 import { startSystem } from "../support/system.ts";
 
-// Where it is not set, the desk's own tests say loudly that they and these are skipped.
+// If it is not set, the retail desk's own tests report that they and these are skipped.
 const folder = process.env.RETAIL_DATA;
 
 const ORDER = "#W2378156";
@@ -28,7 +28,7 @@ test.skipIf(!folder)("every endpoint answers from the real records", async () =>
   expect(local.events.at(-1)?.data).toMatchObject({ type: "final_response", data: { response: answer.response } });
 });
 
-test.skipIf(!folder)("a customer is answered about an order of his own and refused about any other", async () => {
+test.skipIf(!folder)("a customer gets an answer about his own order, and is denied any other", async () => {
   await using system = await realDesk();
 
   const own = await system.query(query, as(OWNER));

@@ -13,7 +13,7 @@ const ask = (role: string) =>
     model: scriptedModel(["I look it up.", { calls: [["get_ticket", { ticketId: "T-100" }]] }, "It is open."]),
   });
 
-test("a member that a role may not see is in nothing that its query leaves behind, and neither is its name", async () => {
+test("a restricted field and its name appear in no output of a query without the role", async () => {
   const { calls, ...seen } = await ask("staff");
 
   expect(calls).toMatchObject([{ outcome: { ok: true, redacted: ["internalNote"] } }]);
@@ -22,7 +22,7 @@ test("a member that a role may not see is in nothing that its query leaves behin
   expect(JSON.stringify(seen)).not.toMatch(new RegExp(`${NOTE}|internalNote|redacted`, "i"));
 });
 
-test("a role that it is marked for gets it wherever results are shown", async () => {
+test("a role of a restricted field receives it wherever results are shown", async () => {
   const { answer, events, requests } = await ask("support");
 
   expect(answer.toolInteractions).toMatchObject([

@@ -1,12 +1,10 @@
 import { connect, defineFunction, defineService, everyone, silentLog, type Service } from "@patchbay/functions";
 import { scriptedModel } from "@patchbay/functions/testing";
-import { LINK_CLOSE } from "@patchbay/protocol";
-import { expect, test, vi } from "vitest";
+import { CLOSE_CODES } from "@patchbay/protocol";
+import { expect, test } from "vitest";
 import { z } from "zod";
 import { until } from "../support/inbox.ts";
 import { startSystem } from "../support/system.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const answers = (name: string, value: string) =>
   defineFunction({
@@ -18,17 +16,17 @@ const answers = (name: string, value: string) =>
     handler: async () => value,
   });
 
-/** Knows customers, and tells the model less than the context says. */
+/** A service with customers, which limits the context that the model receives. */
 const desk = defineService({
   name: "desk",
   context: z.object({ customerId: z.string() }),
   subject: ({ customerId }) => customerId,
-  tellModel: ({ customerId }) => ({ customer: customerId }),
+  modelContext: ({ customerId }) => ({ customer: customerId }),
   instructions: "Be brief.",
   functions: [answers("find_order", "order 7")],
 });
 
-/** Knows accounts. */
+/** A service with accounts. */
 const billing = defineService({
   name: "billing",
   context: z.object({ accountId: z.string() }),
@@ -37,7 +35,7 @@ const billing = defineService({
   functions: [answers("find_invoice", "invoice 9")],
 });
 
-/** Calls every function that it is shown once, and then answers. */
+/** Calls every declared function once, and then answers. */
 const caller = () =>
   scriptedModel(({ functions, messages }) =>
     messages.at(-1)?.role === "user" ? { calls: functions.map(({ name }) => [name, {}] as const) } : "Done.",
@@ -80,7 +78,7 @@ test("a context that fits one of two services leaves the other one out, with a w
   expect(warnings).toEqual(["The context does not fit service billing: its functions are left out of this query."]);
 });
 
-test("a query waits for a service that was stopped a moment ago, then goes on without it and says so", async () => {
+test("a query waits for a service that just stopped, then continues without it, with a warning", async () => {
   await using system = await startSystem({ model: caller(), arrivalMs: 200, service: desk });
   const stopped = await system.connect(billing);
   await stopped.stop({ drainMs: 0 });
@@ -91,7 +89,7 @@ test("a query waits for a service that was stopped a moment ago, then goes on wi
   expect(warnings).toEqual(["Service billing is not connected: its functions are left out of this query."]);
 });
 
-test("a context that fits no service is refused, with the service before each path", async () => {
+test("a context that fits no service is rejected, with the service before each path", async () => {
   await using system = await startServices(desk, billing);
 
   const response = await system.post(`/agents/${system.agentId}/query`, { query: "All of it", contextJson: "{}" });
@@ -101,7 +99,7 @@ test("a context that fits no service is refused, with the service before each pa
   expect(details.map(({ path }) => path)).toEqual(["billing.contextJson.accountId", "desk.contextJson.customerId"]);
 });
 
-test("earlier turns are shown only where the subject of every service is equal", async () => {
+test("earlier turns are sent only if the subject of every service is equal", async () => {
   await using system = await startServices(desk, billing);
   const { threadId } = await system.ask(both);
   const shown = async (context: object) => {
@@ -115,7 +113,7 @@ test("earlier turns are shown only where the subject of every service is equal",
   expect(await shown(both)).toBe(1);
 });
 
-test("a runtime whose service has a function of another one is refused, and retries until the name is free", async () => {
+test("a runtime whose service has a function of another service is rejected, and retries until the name is free", async () => {
   await using system = await startServices();
   const first = await system.connect(desk);
   const clash = defineService({ name: "archive", functions: [answers("find_order", "order 7, archived")] });
@@ -126,7 +124,7 @@ test("a runtime whose service has a function of another one is refused, and retr
   await using _stopped = { [Symbol.asyncDispose]: () => second.stop({ drainMs: 0 }) };
   await until(() => errors.length > 1, "a second refusal");
   expect(errors[0]).toMatchObject({
-    code: LINK_CLOSE.serviceConflict,
+    code: CLOSE_CODES.serviceConflict,
     reason: "services desk and archive both have find_order",
   });
 
@@ -153,7 +151,7 @@ const wipe = (roles: typeof everyone | string[]) =>
 
 const asGuest = { role: "guest" };
 
-test("under accessChanges follow a set that widens access serves at once, and is audited with its differences", async () => {
+test("with accessChanges follow a set that widens access is active immediately, and its differences are in the audit log", async () => {
   await using system = await startServices(wipe(["admin"]));
   expect((await system.ask({}, asGuest)).toolInteractions).toEqual([]);
 
@@ -167,7 +165,7 @@ test("under accessChanges follow a set that widens access serves at once, and is
   expect(JSON.stringify(items[0]!.detail)).toContain("wipe_data");
 });
 
-test("under accessChanges confirm a set that widens access serves once it is confirmed; the one before it serves until then", async () => {
+test("with accessChanges confirm the earlier set is active until the set that widens access is confirmed", async () => {
   await using system = await startServices(wipe(["admin"]));
   const { admin, store } = system.plane;
   await admin.updateAgent(system.agentId, { accessChanges: "confirm" });
@@ -184,7 +182,7 @@ test("under accessChanges confirm a set that widens access serves once it is con
   );
 });
 
-test("under accessChanges confirm a confirmation holds for one deployment", async () => {
+test("with accessChanges confirm a confirmation applies to one deployment", async () => {
   await using system = await startServices(wipe(["admin"]));
   const { admin, store } = system.plane;
   await admin.updateAgent(system.agentId, { accessChanges: "confirm" });

@@ -12,7 +12,7 @@ const schema: JsonObject = {
   additionalProperties: false,
 };
 
-async function startDesk(wire: Wire, script: Script) {
+async function startWithService(wire: Wire, script: Script) {
   const ran: string[] = [];
   const list = defineFunction({
     name: "list_orders",
@@ -41,14 +41,14 @@ async function startDesk(wire: Wire, script: Script) {
 
 const responds = (value: JsonValue) => ({ name: "respond", arguments: value });
 
-test.each(WIRES)("a text, a call next to an invalid answer and a correction go through the wire %s", async (wire) => {
+test.each(WIRES)("a text, a call next to an invalid answer and a correction work on the wire %s", async (wire) => {
   const turns: Script = ({ query }, turn) => {
     if (query.endsWith("And now?")) return { text: "As before." };
     if (turn === 1) return { thoughts: ["Easy."], text: "There are two." };
     if (turn === 2) return { thoughts: ["A call, then."], calls: [{ name: "list_orders" }, responds({ count: 0 })] };
     return { text: "Right.", calls: [{ name: "list_orders" }, responds({ count: 2 })] };
   };
-  await using desk = await startDesk(wire, turns);
+  await using desk = await startWithService(wire, turns);
 
   const first = await desk.ask("How many?");
   const second = await desk.system.query("And now?", { role: "support", threadId: first.threadId });
@@ -65,14 +65,14 @@ test.each(WIRES)("a text, a call next to an invalid answer and a correction go t
 });
 
 test.each(WIRES)(
-  "a role without functions gets its answer, with names that a provider refuses, on the wire %s",
+  "a role without functions gets its answer, with names that a provider rejects, on the wire %s",
   async (wire) => {
     const named = { ...schema, properties: { año: { type: "integer" }, $top: { type: "integer" } }, required: ["año"] };
     const script: Script = () => {
       const [year = "", top = ""] = namesOf(desk.standIn.requests.at(-1)!.body);
       return { calls: [responds({ [year]: 1999, [top]: 5 })] };
     };
-    await using desk = await startDesk(wire, script);
+    await using desk = await startWithService(wire, script);
 
     const answer = await desk.ask("Which year?", { role: "guest", responseSchema: named });
 
@@ -82,10 +82,10 @@ test.each(WIRES)(
   },
 );
 
-test.each(WIRES)("an answer cut in its middle, and a refusal, are no answer on the wire %s", async (wire) => {
+test.each(WIRES)("a cut answer and a refusal do not count as answers on the wire %s", async (wire) => {
   const script: Script = ({ query }) =>
     query.endsWith("Cut") ? { calls: [responds({ count: 2 })], stop: "length" } : { text: "No.", stop: "refused" };
-  await using desk = await startDesk(wire, script);
+  await using desk = await startWithService(wire, script);
 
   const cut = await desk.ask("Cut");
   const refused = await desk.ask("Refuse");
@@ -94,9 +94,9 @@ test.each(WIRES)("an answer cut in its middle, and a refusal, are no answer on t
   expect(refused).toMatchObject({ success: false, code: "model_refused", response: "" });
 });
 
-test.each(WIRES)("the declared functions stay the same over the turns of a run on the wire %s", async (wire) => {
+test.each(WIRES)("the declared functions do not change during a run on the wire %s", async (wire) => {
   const script: Script = ({ step }) => ({ calls: step === 0 ? [{ name: "list_orders" }] : [responds({ count: 1 })] });
-  await using desk = await startDesk(wire, script);
+  await using desk = await startWithService(wire, script);
 
   await desk.ask("How many?");
   await desk.ask("How many now?");

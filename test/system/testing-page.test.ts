@@ -5,7 +5,7 @@ import quickstart from "../../examples/quickstart/service.ts";
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
 
-test("the complete test file of the testing page is the one that is run", () => {
+test("the testing page contains the complete test file that runs", () => {
   const blocks = [...read("docs/testing.md").matchAll(/```ts\n(.*?)```/gs)].map(([, code = ""]) => code);
 
   expect(blocks.at(-1)).toBe(read("examples/retail-desk/test/desk.test.ts"));

@@ -9,7 +9,7 @@ import { defineFunction, defineService, everyone } from "@patchbay/functions";
 import { isJsonObject, type Usage } from "@patchbay/protocol";
 import { openStream, typed } from "../contract/open-stream.ts";
 
-/** Looks two orders up at once, tries a function that a customer has not, then cancels the caller's own order. */
+/** Looks up two orders in parallel, tries a function that customers may not call, then cancels the customer's order. */
 const script: Script = ({ step, results }) => {
   if (step === 0)
     return {
@@ -44,7 +44,7 @@ async function askAt(wire: (typeof WIRES)[number]) {
   return { answer, refusals: standIn.requests.flatMap((request) => request.refusal ?? []) };
 }
 
-test("the same desk driven over all four wire formats gives the same toolInteractions", async () => {
+test("the retail desk produces the same toolInteractions on all four wire formats", async () => {
   const runs = await Promise.all(WIRES.map(askAt));
 
   for (const { refusals } of runs) expect(refusals).toEqual([]);
@@ -62,7 +62,7 @@ test("the same desk driven over all four wire formats gives the same toolInterac
 
 test.each(WIRES)("a call made while planning leaves no open call behind on the wire %s", async (wire) => {
   const lookUp = { name: "get_order_details", arguments: { order_id: pendingOrder.orderId } };
-  // A server that ignores `tool_choice: none`, once with words and once without.
+  // A server that ignores `tool_choice: none`, once with text and once without.
   const ignoring: Script = ({ query, toolChoice, results }) => {
     if (toolChoice === "none") return { text: query === "Silently" ? "" : "1. Look it up.", calls: [lookUp] };
     return results.length === 0 ? { calls: [lookUp] } : { text: "Done." };
@@ -82,7 +82,7 @@ test.each(WIRES)("a call made while planning leaves no open call behind on the w
   ]);
 });
 
-test.each(WIRES)("a malformed call on the wire %s leaves a thread that goes on", async (wire) => {
+test.each(WIRES)("a thread continues after a malformed call on the wire %s", async (wire) => {
   const order = { order_id: pendingOrder.orderId };
   const malformed: Script = ({ query, step, results }) => {
     if (query.includes("And now?")) return { text: "Still here." };
@@ -110,7 +110,7 @@ test.each(WIRES)(
   "arguments that stream for longer than the idle limit reach their function on the wire %s",
   async (wire) => {
     const slow = { calls: [{ name: "calculate", arguments: { expression: "1 + 1".padEnd(600, " ") } }] };
-    // Pieces of a turn that shows nothing until its call is whole, over more than the idle limit.
+    // Pieces of a turn without visible output before its call is complete, for longer than the idle limit.
     const script: Script = ({ step }) => (step === 0 ? { ...slow, spreadMs: 3_000 } : { text: "Two." });
     await using standIn = await startStandIn(wire, script);
     const service = createRetailDesk(createRetailStore(generateRetailData));
@@ -123,7 +123,7 @@ test.each(WIRES)(
   },
 );
 
-test.each(WIRES)("a refusal on the wire %s says why, and is not shown as an answer", async (wire) => {
+test.each(WIRES)("a refusal on the wire %s has a reason, and is not shown as an answer", async (wire) => {
   await using standIn = await startStandIn(wire, () => ({ text: "I cannot help with that.", stop: "refused" }));
   const service = createRetailDesk(createRetailStore(generateRetailData));
   await using system = await startSystem({ service, providers: standIn.config });
@@ -134,7 +134,7 @@ test.each(WIRES)("a refusal on the wire %s says why, and is not shown as an answ
   expect(answer.errorMessage).toMatch(/^The model refused to answer/);
 });
 
-test.each(WIRES)("parameters with names that a provider refuses reach their function on the wire %s", async (wire) => {
+test.each(WIRES)("parameters with names that a provider rejects reach their function on the wire %s", async (wire) => {
   const got: unknown[] = [];
   const integer = { type: "integer" };
   const inputSchema = {
@@ -155,7 +155,7 @@ test.each(WIRES)("parameters with names that a provider refuses reach their func
       }),
     ],
   });
-  // The names as the wire carried them, which is how a model writes them.
+  // The names on the wire, as a model writes them.
   const script: Script = ({ query, step }) => {
     const [year = "", top = "", constructor = "", toString = ""] = namesOf(standIn.requests.at(-1)!.body);
     const whole = { [year]: 1999, [top]: 5, [constructor]: "Ferrari", [toString]: "x" };
@@ -175,10 +175,10 @@ test.each(WIRES)("parameters with names that a provider refuses reach their func
   expect(got).toEqual([whole, { año: 1999 }]);
 });
 
-/** What 20,000 tokens of input and 2,000 of output cost with the default model of each wire, in micro-USD. */
+/** The cost of 20,000 tokens of input and 2,000 of output with the default model of each wire, in micro-USD. */
 const TURN_MICROS = { anthropic: 60_000, "openai-responses": 30_000, "openai-chat": 11_200, gemini: 22_500 };
 
-test.each(WIRES)("a cost cap reached in mid-run ends the run on the wire %s", async (wire) => {
+test.each(WIRES)("a cost cap reached during a run ends the run on the wire %s", async (wire) => {
   const lookUp = { name: "get_order_details", arguments: { order_id: pendingOrder.orderId } };
   const usage = { input: 20_000, cachedInput: 0, output: 2_000 };
   await using standIn = await startStandIn(wire, ({ step }) =>
@@ -203,7 +203,7 @@ test.each(WIRES)("a cost cap reached in mid-run ends the run on the wire %s", as
   expect(standIn.requests).toHaveLength(3);
 });
 
-test.each(WIRES)("an answer that was read and then cancelled is charged on the wire %s", async (wire) => {
+test.each(WIRES)("an answer cancelled while it is read is charged on the wire %s", async (wire) => {
   const text = "A long answer. ".repeat(1_000);
   await using standIn = await startStandIn(wire, () => ({ text, stallAfterBytes: 20_000 }));
   const service = createRetailDesk(createRetailStore(generateRetailData));
@@ -234,7 +234,7 @@ const totals = {
   additionalProperties: false,
 };
 
-test.each(WIRES)("an answer that meets a schema: at once, corrected and never, on the wire %s", async (wire) => {
+test.each(WIRES)("an answer matches its schema at first, after a correction or never on the wire %s", async (wire) => {
   const order_id = pendingOrder.orderId;
   const lookUp = { calls: [{ name: "get_order_details", arguments: { order_id } }] };
   const responds = (value: object) => ({ calls: [{ name: "respond", arguments: { order_id, ...value } }] });

@@ -14,7 +14,7 @@ test("everyone may list the opening hours", async () => {
   expect(await call("list_opening_hours", {})).toMatchObject({ ok: true });
 });
 
-test("staff get their own ticket alone, and are told nothing of others", async () => {
+test("staff get only their own ticket; foreign and unknown ones are denied alike", async () => {
   const ada = { userId: "ada" };
   expect(await call("get_ticket", { ticketId: "T-100" }, "staff", ada)).toMatchObject({ ok: true });
   for (const ticketId of ["T-101", "T-999"]) {
@@ -23,14 +23,14 @@ test("staff get their own ticket alone, and are told nothing of others", async (
   }
 });
 
-test("support gets any ticket, and closes it", async () => {
+test("support gets and closes any ticket", async () => {
   expect(await call("close_ticket", { ticketId: "T-101" }, "staff")).toMatchObject({ code: "unknown_function" });
   expect(await call("close_ticket", { ticketId: "T-101" }, "support")).toMatchObject({ value: { status: "closed" } });
   expect(await call("get_ticket", { ticketId: "T-101" }, "support")).toMatchObject({ value: { status: "closed" } });
   expect(await call("get_ticket", { ticketId: "T-999" }, "support")).toMatchObject({ message: "ticket not found" });
 });
 
-test("the internal note of a ticket is for support alone", async () => {
+test("only support receives the internal note of a ticket", async () => {
   const [staff, support] = await Promise.all(
     ["staff", "support"].map((role) => call("get_ticket", { ticketId: "T-100" }, role, { userId: "ada" })),
   );

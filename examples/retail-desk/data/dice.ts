@@ -1,20 +1,11 @@
-/** A deterministic source of choices: the same seed gives the same sequence everywhere. */
-export interface Dice {
-  /** A number from 0 up to but not including 1. */
-  fraction(): number;
-  /** A whole number from `low` to `high`, both possible. */
-  between(low: number, high: number): number;
-  pick<T>(list: readonly T[]): T;
-  chance(probability: number): boolean;
-  /** A string of digits that this source never gave before; it does not begin with 0. */
-  digits(length: number): string;
-}
+export type Dice = ReturnType<typeof createDice>;
 
-export function createDice(seed: number): Dice {
+/** A deterministic random source: the same seed gives the same sequence everywhere. */
+export function createDice(seed: number) {
   const given = new Set<string>();
   let state = seed;
 
-  // The mulberry32 sequence: 32 bits of state are plenty for sample data.
+  /** A number from 0 up to, but not including, 1, of the mulberry32 sequence: 32 bits of state are enough for sample data. */
   function fraction(): number {
     state = (state + 0x6d2b79f5) | 0;
     let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
@@ -22,6 +13,7 @@ export function createDice(seed: number): Dice {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   }
 
+  /** A whole number from `low` to `high`, both included. */
   function between(low: number, high: number): number {
     return low + Math.floor(fraction() * (high - low + 1));
   }
@@ -32,6 +24,7 @@ export function createDice(seed: number): Dice {
     return chosen;
   }
 
+  /** A string of digits, unique for this source; does not begin with 0. */
   function digits(length: number): string {
     const text = String(between(10 ** (length - 1), 10 ** length - 1));
     if (given.has(text)) return digits(length);
@@ -39,5 +32,5 @@ export function createDice(seed: number): Dice {
     return text;
   }
 
-  return { fraction, between, pick, chance: (probability) => fraction() < probability, digits };
+  return { fraction, between, pick, chance: (probability: number) => fraction() < probability, digits };
 }

@@ -1,16 +1,15 @@
 import { createDice, type Dice } from "./dice.ts";
-import { GOODS, type Good } from "./goods.ts";
-import { CITIES, FIRST_NAMES, LAST_NAMES, STREETS } from "./people.ts";
+import { type Good, GOODS } from "./goods.ts";
 import { roundMoney } from "../money.ts";
 import type { Address, Order, Payment, PaymentMethod, Product, RetailData, User, Variant } from "./shape.ts";
 
 const USERS = 500;
-/** How many orders stand in each status. */
+/** Number of orders by status. */
 const ORDERS = { pending: 423, delivered: 373, processed: 102, cancelled: 102 };
-/** Some customers have an account and no order yet. */
+/** The other users have no order yet. */
 const BUYERS = 440;
 
-/** An invented shop of 500 users, 1,000 orders and 50 products. The same seed always gives the same records. */
+/** An invented shop with 500 users, 1,000 orders and 50 products. The same seed always gives the same records. */
 export function generateRetailData(seed = 20_26): RetailData {
   const dice = createDice(seed);
   const products = GOODS.map((good) => makeProduct(good, dice));
@@ -119,3 +118,34 @@ function payments(amount: number, payment_method_id: string, status: string): Pa
   const paid: Payment = { transaction_type: "payment", amount, payment_method_id };
   return status === "cancelled" ? [paid, { ...paid, transaction_type: "refund" }] : [paid];
 }
+
+/** Parts of the invented names and addresses. */
+const FIRST_NAMES =
+  "Ada Bela Cora Dario Edda Farid Greta Hana Ilse Jonas Kira Lars Mina Nils Odile Pavel Quentin Rosa Selim Tilda Umar Vera Wanda Xenia Yusuf Zora".split(
+    " ",
+  );
+
+const LAST_NAMES =
+  "Aldous Birk Castell Dunmore Ekdal Farrow Gandy Hollis Imre Jarvik Kestrel Lomax Marden Nyberg Okafor Pell Quist Rusk Sorley Tamm Ulrich Vance Wexler Yarrow Zeller".split(
+    " ",
+  );
+
+const STREETS = [
+  "Copper Row",
+  "Ferry Street",
+  "Lantern Way",
+  "Mill Yard",
+  "Orchard Rise",
+  "Quarry Road",
+  "Tannery Lane",
+];
+
+const CITIES = [
+  { city: "Boise", state: "ID", zip: "837" },
+  { city: "Duluth", state: "MN", zip: "558" },
+  { city: "Eugene", state: "OR", zip: "974" },
+  { city: "Laredo", state: "TX", zip: "780" },
+  { city: "Mobile", state: "AL", zip: "366" },
+  { city: "Portland", state: "ME", zip: "041" },
+  { city: "Tucson", state: "AZ", zip: "857" },
+];

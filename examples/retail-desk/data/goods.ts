@@ -1,4 +1,4 @@
-/** What the invented shop sells: a name, the price around which the variants lie, and the choices a variant makes. */
+/** A product of the invented shop: its name, the average price of its variants, and their options. */
 export interface Good {
   name: string;
   price: number;
@@ -16,7 +16,7 @@ export const GOODS: Good[] = [
   { name: "Canvas Tent", price: 689, choices: { persons: ["2", "4", "6"], color } },
   { name: "Cast Iron Pan", price: 74, choices: { diameter: ["20 cm", "26 cm", "30 cm"], handle: ["iron", "beech"] } },
   { name: "Cargo Bike", price: 2380, choices: { color, motor: ["none", "hub", "mid-drive"] } },
-  { name: "Standing Desk", price: 2440, choices: { top: wood, width: ["120 cm", "160 cm"] } },
+  { name: "Adjustable Desk", price: 2440, choices: { top: wood, width: ["120 cm", "160 cm"] } },
   { name: "Pocket Knife", price: 46, choices: { blades: ["3", "7", "12"], grip: wood } },
   { name: "Film Scanner", price: 2890, choices: { resolution: ["4800 dpi", "9600 dpi"], color } },
   { name: "Bread Machine", price: 212, choices: { capacity: ["500 g", "750 g", "1 kg"], color } },

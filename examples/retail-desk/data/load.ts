@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { RetailData } from "./shape.ts";
 
-/** Reads users.json, orders.json and products.json of a folder. Throws when one is missing or has another shape. */
+/** Reads users.json, orders.json and products.json of a folder. Throws when one is missing or malformed. */
 export function loadRetailData(folder: string): RetailData {
   const data = {
     users: readJson(folder, "users.json"),
@@ -12,9 +12,11 @@ export function loadRetailData(folder: string): RetailData {
   };
   const checked = RetailData.safeParse(data);
   if (!checked.success) {
-    throw new Error(`The files in ${folder} lack the shape of the retail desk:\n${z.prettifyError(checked.error)}`);
+    throw new Error(
+      `The files in ${folder} do not have the shape that the retail desk expects:\n${z.prettifyError(checked.error)}`,
+    );
   }
-  return data as RetailData; // as read, so that members the desk does not know stay in the records
+  return data as RetailData; // as read: the parsed copy would lack properties that the desk does not use
 }
 
 function readJson(folder: string, file: string): unknown {
@@ -22,6 +24,6 @@ function readJson(folder: string, file: string): unknown {
   try {
     return JSON.parse(readFileSync(path, "utf8"));
   } catch (cause) {
-    throw new Error(`Cannot read ${path}: RETAIL_DATA must name a folder that holds this JSON file.`, { cause });
+    throw new Error(`Cannot read ${path}: RETAIL_DATA must name a folder with this JSON file.`, { cause });
   }
 }

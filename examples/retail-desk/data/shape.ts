@@ -73,7 +73,7 @@ export type Payment = z.infer<typeof Payment>;
 export type Variant = z.infer<typeof Variant>;
 export type Product = z.infer<typeof Product>;
 
-/** An order of the files, with the members that the desk's functions add. */
+/** An order, with the properties that the desk's functions add. */
 export type Order = z.infer<typeof Order> & {
   cancel_reason?: string;
   return_items?: string[];

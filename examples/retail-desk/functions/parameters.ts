@@ -17,16 +17,16 @@ export const newItemIds = z
   .array(z.string())
   .describe("Ids of the new items, in the order of item_ids: each an available variant of the same product");
 
-export const addressMembers = {
+export const addressProperties = {
   address1: z.string().describe("First line: house number and street"),
-  address2: z.string().describe("Second line: unit or flat; empty when there is none"),
+  address2: z.string().describe("Second line: unit or flat; empty if it has none"),
   city: z.string().describe("City"),
   state: z.string().describe("State, as two letters such as ME"),
   country: z.string().describe("Country, such as USA"),
   zip: z.string().describe("Zip code"),
 };
 
-/** Fits the parameters above; stands in cases, where no handler gets it. */
+/** Valid arguments for the parameters above. Used in cases, which never reach a handler. */
 export const EXAMPLE_ADDRESS = {
   address1: "1 Example Street",
   address2: "",

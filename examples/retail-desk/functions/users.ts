@@ -5,7 +5,7 @@ import { defineFunction } from "../context.ts";
 import type { User } from "../data/shape.ts";
 import { DESK, STAFF, type DeskPolicy } from "../policy.ts";
 import { findUser, type RetailStore } from "../store.ts";
-import { addressMembers, EXAMPLE_ADDRESS, userId } from "./parameters.ts";
+import { addressProperties, EXAMPLE_ADDRESS, userId } from "./parameters.ts";
 
 export function userFunctions(store: RetailStore, policy: DeskPolicy, cases: DeskCases) {
   function firstUser(matches: (user: User) => boolean): string {
@@ -57,7 +57,7 @@ export function userFunctions(store: RetailStore, policy: DeskPolicy, cases: Des
       name: "modify_user_address",
       description:
         "Changes the default address of a user (customer). Orders keep the address they have. Ask for a clear yes before calling.",
-      input: z.object({ user_id: userId, ...addressMembers }),
+      input: z.object({ user_id: userId, ...addressProperties }),
       roles: DESK,
       authorize: policy.ownAccount,
       cases: cases.account(EXAMPLE_ADDRESS),

@@ -6,8 +6,8 @@ import { createRetailDesk } from "../desk.ts";
 import { createRetailStore } from "../store.ts";
 
 /**
- * The policy of the desk, row by row: what each role may do with every function. "own" is what belongs to the customer,
- * "limit" an order whose first payment is at most 5000.
+ * The policy of the desk: which role may call which function. "own" is the customer's own account or order, "limit" an order
+ * whose first payment is at most 5000.
  */
 const POLICY = `
 | function                                                      | none | customer      | agent | manager |
@@ -34,7 +34,7 @@ const policy = rows.flatMap(([names = "", ...words]) => names.split(", ").map((n
 
 const matrix = await accessMatrix(createRetailDesk(createRetailStore(generateRetailData)));
 
-/** A cell in the words of the policy: what its cases let through. */
+/** A cell in the terms of the policy, from the cases that it allows. */
 function wordOf(cell: Cell): string {
   if (cell.access === "hidden") return "no";
   if (cell.access === "allowed") return "yes";
@@ -48,7 +48,7 @@ function wordOf(cell: Cell): string {
   return JSON.stringify(cell.cases);
 }
 
-test("the matrix of the desk is its policy: 17 functions, no role and three", () => {
+test("the access matrix of the desk is its policy", () => {
   expect(matrix.roles).toEqual(roles);
   expect(matrix.functions.map(({ name }) => name)).toEqual(policy.map(({ name }) => name).sort());
   expect(matrix.functions).toHaveLength(17);
@@ -58,7 +58,7 @@ test("the matrix of the desk is its policy: 17 functions, no role and three", ()
   }
 });
 
-test("every conditional function is judged by what is the customer's own, foreign, unknown, and of nobody", () => {
+test("every conditional function has cases for own, foreign and unknown ids, and for a customer without an id", () => {
   for (const { cells } of matrix.functions) {
     if (cells["customer"]?.access !== "conditional") continue;
     const named = Object.keys(cells["customer"].cases).join(" ");
@@ -66,7 +66,7 @@ test("every conditional function is judged by what is the customer's own, foreig
   }
 });
 
-test("the printed table shows each function with its cells, and nothing to remark", () => {
+test("the printed table shows each function with its cells, without remarks", () => {
   const lines = renderMatrix(matrix).split("\n");
 
   for (const line of [

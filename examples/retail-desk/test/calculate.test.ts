@@ -50,6 +50,6 @@ test.each([
   "1 / 0 +",
   "9".repeat(400),
   "(".repeat(50_000),
-])("%j is no expression", (expression) => {
+])("%j is not an expression", (expression) => {
   expect(() => calculate(expression)).toThrow(/^invalid syntax/);
 });

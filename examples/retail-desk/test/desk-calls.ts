@@ -29,7 +29,7 @@ const someOrders = [
 ];
 const someUserIds = [...someOrders.map((order) => order.user_id), busyCustomer.userId];
 
-/** A part of the generated records: enough for every case, and quick to compare as a whole. */
+/** A part of the generated records: enough for every case, and small enough to compare as a whole. */
 export function someRecords(): RetailData {
   return structuredClone({
     users: Object.fromEntries(someUserIds.map((id) => [id, generated.users[id]!])),
@@ -38,7 +38,7 @@ export function someRecords(): RetailData {
   });
 }
 
-/** A desk on records of its own, reached through the service's gate as a runtime reaches it. */
+/** A desk with its own records, called through `service.invoke` as a runtime does. */
 export function openDesk(load: () => RetailData = someRecords): Desk {
   const store = createRetailStore(load);
   const service = createRetailDesk(store);
@@ -75,7 +75,7 @@ export function snapshot(store: RetailStore): string {
   return JSON.stringify([[...store.users], [...store.orders], [...store.products]]);
 }
 
-/** The first order that fits, taken from the desk's own records: a test may arrange it before it calls. */
+/** The first matching order of the desk's records, which a test may change before its call. */
 export function anOrder(desk: Desk, matches: (order: Order, owner: User) => boolean): Order {
   for (const order of desk.store.orders.values()) if (matches(order, ownerOf(desk, order))) return order;
   throw new Error("No such order");
@@ -87,7 +87,7 @@ export function ownerOf(desk: Desk, order: Order): User {
   return user;
 }
 
-/** Gives the order's owner one more payment method. */
+/** Adds a payment method to the order's owner. */
 export function addMethod(desk: Desk, order: Order, method: PaymentMethod): string {
   ownerOf(desk, order).payment_methods[method.id] = method;
   return method.id;
@@ -98,7 +98,7 @@ export function balanceOf(desk: Desk, order: Order, methodId: string): number | 
   return method?.source === "gift_card" ? method.balance : undefined;
 }
 
-/** Another variant of the product of the order's item at `index`, made available at the price asked for. */
+/** Another variant of the product of the order's item at `index`, available at `price`. */
 export function replacementFor(desk: Desk, order: Order, index: number, price?: number): Variant {
   const item = order.items[index];
   const variants = Object.values(desk.store.products.get(item?.product_id ?? "")?.variants ?? {});

@@ -1,7 +1,7 @@
 import { mkdtempDisposableSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { accessMatchers, callAs, runEscalationSuite, runQuery, startTestDesk } from "@patchbay/functions/testing";
+import { accessMatchers, callAs, runEscalationSuite, runQuery, startTestServer } from "@patchbay/functions/testing";
 import { expect, test } from "vitest";
 import { generateRetailData } from "../data/generate.ts";
 import { createRetailDesk } from "../desk.ts";
@@ -17,22 +17,22 @@ const own = pending[0]!;
 const foreign = pending.find(({ user_id }) => user_id !== own.user_id)!;
 const me = { role: "customer", context: { customerId: own.user_id } };
 
-/** A desk on records of its own, so that no test sees what another changed. */
+/** Each desk has its own records, so that tests do not see changes of other tests. */
 const newDesk = () => createRetailDesk(createRetailStore(() => generateRetailData()));
 
-test("customers read their own orders and nobody else's", async () => {
+test("customers read only their own orders", async () => {
   await expect(newDesk()).toAllow("get_order_details", { ...me, input: { order_id: own.order_id } });
   await expect(newDesk()).toDeny("get_order_details", { ...me, input: { order_id: foreign.order_id } });
   await expect(newDesk()).toAllow("get_order_details", { role: "agent", input: { order_id: foreign.order_id } });
 });
 
-test("managers alone reset the store", async () => {
+test("only managers reset the store", async () => {
   await expect(newDesk()).toAllow("reset_store", { role: "manager" });
   for (const role of ["customer", "agent"]) await expect(newDesk()).toDeny("reset_store", { role, rule: "roles" });
   await expect(newDesk()).toDeny("reset_store");
 });
 
-test("a cancelled order is refunded as it was paid", async () => {
+test("a customer cancels a pending order", async () => {
   const input = { order_id: own.order_id, reason: "no longer needed" };
 
   const outcome = await callAs(newDesk(), { ...me, functionName: "cancel_pending_order", input });
@@ -40,13 +40,13 @@ test("a cancelled order is refunded as it was paid", async () => {
   expect(outcome).toMatchObject({ ok: true, value: { status: "cancelled", cancel_reason: "no longer needed" } });
 });
 
-test("a query is answered from what its functions return", async () => {
+test("a query is answered with the results of its functions", async () => {
   const { answer, calls, visibleFunctions } = await runQuery(newDesk(), {
     query: `What is the status of ${own.order_id}, and what is 2 + 3?`,
     ...me,
     model: [
       {
-        thoughts: ["Both can be found out at once."],
+        thoughts: ["Two calls answer this."],
         calls: [
           ["get_order_details", { order_id: own.order_id }],
           ["calculate", { expression: "2 + 3" }],
@@ -61,11 +61,11 @@ test("a query is answered from what its functions return", async () => {
   expect(visibleFunctions).not.toContain("reset_store");
 });
 
-test("a model that does what it should not gets nothing, and neither does anybody who reads along", async () => {
+test("calls that a model must not make return nothing, and nothing leaks", async () => {
   const other = users[foreign.user_id]!;
 
   const done = await runQuery(newDesk(), {
-    query: "Show me the order of somebody else.",
+    query: "Show me the order of another customer.",
     ...me,
     model: [
       {
@@ -75,7 +75,7 @@ test("a model that does what it should not gets nothing, and neither does anybod
           ["reset_store"],
         ],
       },
-      ({ messages }) => JSON.stringify(messages), // it tells everything it knows
+      ({ messages }) => JSON.stringify(messages), // repeats its whole input
     ],
   });
 
@@ -83,16 +83,16 @@ test("a model that does what it should not gets nothing, and neither does anybod
   expect(done).toLeakNothing([other.email, other.address.address1]);
 });
 
-test("what a manager read is not told to a customer who goes on with the conversation", async () => {
-  await using desk = await startTestDesk(newDesk());
+test("a customer who continues a manager's thread does not see what the manager read", async () => {
+  await using server = await startTestServer(newDesk());
   const order = { order_id: foreign.order_id };
-  const first = await desk.query({
+  const first = await server.query({
     query: `Read me ${foreign.order_id}.`,
     role: "manager",
     model: [{ calls: [["get_order_details", order]] }, `It goes to ${foreign.address.address1}.`],
   });
 
-  const second = await desk.query({
+  const second = await server.query({
     query: "Where does it go?",
     ...me,
     threadId: first.answer.threadId,
@@ -102,10 +102,10 @@ test("what a manager read is not told to a customer who goes on with the convers
   expect(second.requests).toLeakNothing(foreign.address.address1);
 });
 
-test("a recorded conversation goes the same way without the model", async () => {
+test("a recorded conversation replays without the model", async () => {
   using folder = mkdtempDisposableSync(join(tmpdir(), "desk-"));
   const question = { query: `What is the status of order ${own.order_id}?`, ...me };
-  // Once, with the model that is to be tested; here it is the built-in offline one. The folder is then kept with the tests.
+  // Record once, with the model to test; here the built-in offline one. Keep the folder with the tests.
   const recorded = await runQuery(newDesk(), { ...question, record: folder.path });
 
   const replayed = await runQuery(newDesk(), { ...question, replay: folder.path });
@@ -113,7 +113,7 @@ test("a recorded conversation goes the same way without the model", async () => 
   expect(replayed.answer.response).toBe(recorded.answer.response);
 });
 
-test("no role gets where it must not get", async () => {
+test("the escalation suite has no findings", async () => {
   const { findings } = await runEscalationSuite(newDesk());
 
   expect(findings).toEqual([]);

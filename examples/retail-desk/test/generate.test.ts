@@ -11,19 +11,19 @@ test("the same seed gives the same records, another seed gives others", () => {
   expect(Object.keys(generateRetailData(7).orders)).not.toEqual(Object.keys(data.orders));
 });
 
-test("there are 500 users, 1,000 orders and 50 products of the shape that files must have", () => {
+test("500 users, 1,000 orders and 50 products have the shape of the files", () => {
   expect(RetailData.parse(data)).toEqual(data);
   const sizes = [data.users, data.orders, data.products].map((records) => Object.keys(records).length);
   expect(sizes).toEqual([500, 1000, 50]);
   expect(new Set(Object.values(data.products).map((product) => product.name)).size).toBe(50);
 });
 
-test("users and orders name each other", () => {
+test("users and orders refer to each other", () => {
   for (const order of orders) expect(data.users[order.user_id]?.orders).toContain(order.order_id);
   expect(Object.values(data.users).flatMap((user) => user.orders)).toHaveLength(1000);
 });
 
-test("every order holds variants that exist and was paid in full by a method of its owner", () => {
+test("every order has existing variants and was paid in full with a method of its owner", () => {
   for (const { items, payment_history, user_id } of orders) {
     const prices = items.map((item) => data.products[item.product_id]?.variants[item.item_id]?.price);
     expect(items.map((item) => item.price)).toEqual(prices);
@@ -32,7 +32,7 @@ test("every order holds variants that exist and was paid in full by a method of 
   }
 });
 
-test("every status is there, and some first payments are above the limit of 5000", () => {
+test("every status occurs, and some first payments are above the limit of 5000", () => {
   const statuses = Map.groupBy(orders, (order) => order.status);
   expect(Object.fromEntries(statuses.entries().map(([status, all]) => [status, all.length]))).toEqual({
     pending: 423,

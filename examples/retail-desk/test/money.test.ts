@@ -19,12 +19,12 @@ test.each([
   expect(roundMoney(value)).toBe(rounded);
 });
 
-test("a value that rounds to nothing has no sign", () => {
+test("a negative value that rounds to 0 loses its sign", () => {
   expect(Object.is(roundMoney(-0.001), 0)).toBe(true);
   expect(Object.is(roundMoney(-0), 0)).toBe(true);
 });
 
-test("every value goes to the nearest hundredth of its exact decimal expansion, ties to the even digit", () => {
+test("every value rounds to the nearest hundredth of its exact decimal expansion, ties to the even digit", () => {
   const amounts = fc.oneof(
     fc.double({ min: -1e9, max: 1e9, noNaN: true }),
     fc.integer({ min: -1e9, max: 1e9 }).map((n) => n / 8),
@@ -37,7 +37,7 @@ test("every value goes to the nearest hundredth of its exact decimal expansion, 
   );
 });
 
-/** The rule in whole numbers alone: a double is a whole number of 2^-1074. */
+/** The rule in whole numbers: a double is a multiple of 2^-1074. */
 function exactHundredths(value: number): bigint {
   const bits = new DataView(new ArrayBuffer(8));
   bits.setFloat64(0, Math.abs(value));

@@ -15,7 +15,7 @@ function giftCard(desk: Desk, order: Order, balance: number): string {
   return addMethod(desk, order, { source: "gift_card", id: "gift_card_0000001", balance });
 }
 
-test("cancel_pending_order refunds every entry of the history, whatever its type", async () => {
+test("cancel_pending_order refunds every entry of the history, of any type", async () => {
   const desk = openDesk();
   const order = anOrder(desk, paidByGiftCard);
   const method = methodOf(order);
@@ -33,7 +33,7 @@ test("cancel_pending_order refunds every entry of the history, whatever its type
   expect(balanceOf(desk, order, method)).toBe(35.43);
 });
 
-test("cancel_pending_order leaves the balances of an order paid otherwise alone", async () => {
+test("cancel_pending_order does not change balances of an order paid by other methods", async () => {
   const desk = openDesk();
   const order = anOrder(desk, paidOtherwise);
   const card = giftCard(desk, order, 7);
@@ -41,7 +41,7 @@ test("cancel_pending_order leaves the balances of an order paid otherwise alone"
   expect(balanceOf(desk, order, card)).toBe(7);
 });
 
-test("cancel_pending_order fails for an unknown order, then for one not pending, and takes two reasons alone", async () => {
+test("cancel_pending_order fails for an unknown order, then for one not pending, and accepts only two reasons", async () => {
   const desk = openDesk();
   expect(await desk.fail("cancel_pending_order", { order_id: "#W0", ...CANCEL })).toBe("order not found");
   for (const status of ["processed", "delivered", "cancelled", "pending (item modified)", "Pending"]) {
@@ -55,7 +55,7 @@ test("cancel_pending_order fails for an unknown order, then for one not pending,
   await desk.fail("cancel_pending_order", { order_id, reason: "changed my mind" });
 });
 
-test("the two reasons to cancel stand in the schema as an enum", async () => {
+test("the two reasons to cancel are an enum in the schema", async () => {
   const { default: service } = await import("../service.ts");
   const cancel = service.manifest.functions.find((known) => known.name === "cancel_pending_order");
   expect(cancel?.inputSchema).toMatchObject({
@@ -64,7 +64,7 @@ test("the two reasons to cancel stand in the schema as an enum", async () => {
   });
 });
 
-test("modify_pending_order_address replaces the order's address and leaves the user's", async () => {
+test("modify_pending_order_address replaces the order's address and keeps the user's", async () => {
   const desk = openDesk();
   const order = anOrder(desk, isPending);
   const home = structuredClone(ownerOf(desk, order).address);
@@ -83,7 +83,7 @@ test("modify_pending_order_address fails for an unknown order and for one not ex
   );
 });
 
-test("modify_user_address replaces the user's address and leaves that of his orders", async () => {
+test("modify_user_address replaces the user's address and keeps those of the orders", async () => {
   const desk = openDesk();
   const order = anOrder(desk, isPending);
   const before = structuredClone(order.address);
@@ -93,7 +93,7 @@ test("modify_user_address replaces the user's address and leaves that of his ord
   expect(await desk.fail("modify_user_address", { user_id: "constructor", ...ADDRESS })).toBe("user not found");
 });
 
-test("modify_pending_order_payment charges a gift card that holds exactly enough", async () => {
+test("modify_pending_order_payment charges a gift card with exactly the amount", async () => {
   const desk = openDesk();
   const order = anOrder(desk, paidOtherwise);
   const former = order.payment_history[0]!;
@@ -111,7 +111,7 @@ test("modify_pending_order_payment charges a gift card that holds exactly enough
   expect(balanceOf(desk, order, card)).toBe(0);
 });
 
-test("modify_pending_order_payment puts the amount back onto a gift card that had paid", async () => {
+test("modify_pending_order_payment refunds a gift card that had paid", async () => {
   const desk = openDesk();
   const order = anOrder(desk, paidByGiftCard);
   const former = order.payment_history[0]!;
@@ -151,7 +151,7 @@ test("modify_pending_order_payment checks in the order of its error texts", asyn
   expect(await fail(order_id, card)).toBe("insufficient gift card balance to pay for the order");
 });
 
-test("an order paid by a gift card with too little on it names the same method before the balance", async () => {
+test("an order paid by a gift card reports the same method before an insufficient balance", async () => {
   const desk = openDesk();
   const order = anOrder(desk, paidByGiftCard);
   const current = methodOf(order);

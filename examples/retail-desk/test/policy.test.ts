@@ -75,7 +75,7 @@ async function expectSuccess(name: string, args: JsonObject, caller: Caller, des
   expect(await desk.call(name, args, caller)).toMatchObject({ ok: true });
 }
 
-/** A desk with an order in the status, within the limit or not, that every function of the status can work on. */
+/** A desk with two orders of `status` and `firstPayment`, on which every function for that status can succeed. */
 function arrange(status: string, firstPayment: number): { desk: Desk; order: Order; foreign: Order } {
   const desk = openDesk();
   const order = anOrder(desk, (found) => found.status === status);
@@ -148,7 +148,7 @@ describe.each(ACCOUNT)("%s", (name, members) => {
     await expectSuccess(name, { user_id: own, ...members }, customer(own));
   });
 
-  test("is refused to a customer for another account, one that does not exist, and without an id of his own", async () => {
+  test("is refused to a customer for another account, for an unknown one, and without an id", async () => {
     const desk = openDesk();
     for (const user_id of [pendingOrder.ownerId, UNKNOWN_USER_ID, "constructor", ""]) {
       await expectRefusal(desk, name, { user_id, ...members }, customer(own));
@@ -178,7 +178,7 @@ describe.each([...ORDER, ...LIMITED])("%s", (name, status, args) => {
     await expectSuccess(name, { order_id: order.order_id, ...args(order) }, customer(order.user_id), desk);
   });
 
-  test("is refused to a customer for a foreign order and for one that does not exist, with the same text", async () => {
+  test("is refused to a customer for a foreign and for an unknown order, with the same text", async () => {
     const { desk, order, foreign } = arrange(status, 10);
     const me = customer(order.user_id);
     const texts = new Set<string>();
@@ -198,7 +198,7 @@ describe.each([...ORDER, ...LIMITED])("%s", (name, status, args) => {
     }
   });
 
-  test("is for agents and managers, who are told of an unknown order", async () => {
+  test("is for agents and managers, for whom an unknown order is reported", async () => {
     for (const caller of [AGENT, MANAGER]) {
       const { desk, order } = arrange(status, 5000);
       expect(await desk.call(name, { order_id: UNKNOWN_ORDER_ID, ...args(order) }, caller)).toMatchObject({
@@ -210,7 +210,7 @@ describe.each([...ORDER, ...LIMITED])("%s", (name, status, args) => {
   });
 });
 
-test.each(ORDER)("%s knows no limit", async (name, status, args) => {
+test.each(ORDER)("%s has no limit", async (name, status, args) => {
   const { order: probe } = arrange(status, 5000.01);
   for (const caller of [customer(probe.user_id), AGENT, MANAGER]) {
     const { desk, order } = arrange(status, 5000.01);
@@ -218,7 +218,7 @@ test.each(ORDER)("%s knows no limit", async (name, status, args) => {
   }
 });
 
-test.each(LIMITED)("%s is a manager's where the first payment is above 5000", async (name, status, args) => {
+test.each(LIMITED)("%s is for managers when the first payment is above 5000", async (name, status, args) => {
   const { desk, order } = arrange(status, 5000.01);
   order.payment_history.push({ ...order.payment_history[0]!, amount: 1 });
   const request = { order_id: order.order_id, ...args(order) };
@@ -227,25 +227,25 @@ test.each(LIMITED)("%s is a manager's where the first payment is above 5000", as
   await expectSuccess(name, request, MANAGER, desk);
 });
 
-test("the limit looks at the first payment alone, not at the sum", async () => {
+test("the limit applies to the first payment, not to the sum", async () => {
   const { desk, order } = arrange("pending", 5000);
   order.payment_history.push({ ...order.payment_history[0]!, amount: 6000 });
   await expectSuccess("cancel_pending_order", { order_id: order.order_id, reason: "no longer needed" }, AGENT, desk);
 });
 
-test("the generated records hold an order above the limit", async () => {
+test("the generated records contain an order above the limit", async () => {
   const request = { order_id: costlyPendingOrder.orderId, reason: "ordered by mistake" };
   await expectRefusal(openDesk(), "cancel_pending_order", request, AGENT);
   await expectSuccess("cancel_pending_order", request, MANAGER);
 });
 
-test("the customer's id is the subject of the query and all of the context that the model is told", async () => {
+test("the customer's id is the subject of the query and the only context in the model's input", async () => {
   const desk = createRetailDesk(openDesk().store);
   const context = { customerId: busyCustomer.userId, theme: "dark" };
   expect(await desk.prepare({ role: "customer", context })).toEqual({
     ok: true,
     subject: busyCustomer.userId,
-    told: { customerId: busyCustomer.userId },
+    modelContext: { customerId: busyCustomer.userId },
   });
   expect(await desk.prepare({ context: { customerId: "" } })).not.toHaveProperty("subject");
 });

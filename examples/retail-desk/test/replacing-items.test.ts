@@ -15,7 +15,7 @@ const CASES = [
   },
 ] as const;
 
-/** An order of several different items, and a gift card of its owner. */
+/** An order with several different items, and a gift card of its owner. */
 function arrange(status: string, balance = 1000) {
   const desk = openDesk();
   const order = anOrder(
@@ -52,7 +52,7 @@ describe.each(CASES)("$name", ({ name, status, card: cardText }) => {
     expect(await failWith(desk, order, [ids[0]], [dear], card)).toBe(cardText);
   });
 
-  test("takes no variant that is not available", async () => {
+  test("refuses a variant that is not available", async () => {
     const { desk, order, card, ids } = arrange(status);
     const variant = replacementFor(desk, order, 0);
     variant.available = false;
@@ -61,7 +61,7 @@ describe.each(CASES)("$name", ({ name, status, card: cardText }) => {
     );
   });
 
-  test("is for one status alone", async () => {
+  test("is for one status only", async () => {
     const { desk, order, card } = arrange(status);
     const text =
       status === "pending" ? "non-pending order cannot be modified" : "non-delivered order cannot be exchanged";
@@ -102,7 +102,7 @@ test("modify_pending_order_items exchanges the items, pays the difference unroun
   expect(balanceOf(desk, order, card)).toBe(999.7);
 });
 
-test("modify_pending_order_items gives a lower price back onto the gift card", async () => {
+test("modify_pending_order_items refunds a lower price to the gift card", async () => {
   const { desk, order, card, ids, prices } = arrange("pending", 1);
   const cheap = replacementFor(desk, order, 0, prices[0] - 2.5);
   const request = args(order, [ids[0]], [cheap.item_id], card);
@@ -126,7 +126,7 @@ test("modify_pending_order_items with empty lists, or an item replaced by itself
   }
 });
 
-test("modify_pending_order_items goes pair by pair, so a later pair sees the items of an earlier one", async () => {
+test("modify_pending_order_items replaces pair by pair, so a later pair may replace an earlier one", async () => {
   const { desk, order, card } = arrange("pending");
   const [held, other] = order.items as [Order["items"][0], Order["items"][0]];
   const b = replacementFor(desk, order, 0);
@@ -137,7 +137,7 @@ test("modify_pending_order_items goes pair by pair, so a later pair sees the ite
   expect(changed.items.slice(0, 2).map((item) => item.item_id)).toEqual([c.item_id, b.item_id]);
 });
 
-test("an item that an order holds twice may be listed twice, and its first price counts for both", async () => {
+test("an item that an order contains twice may be listed twice, and its first price counts for both", async () => {
   const { desk, order, card, ids, prices } = arrange("pending");
   Object.assign(order.items[1]!, { ...order.items[0], price: prices[0] + 100 });
   const variant = replacementFor(desk, order, 0, prices[0] + 10);
@@ -149,7 +149,7 @@ test("an item that an order holds twice may be listed twice, and its first price
   expect(changed.payment_history.at(-1)?.amount).toBe(2 * (variant.price - prices[0]));
 });
 
-test("exchange_delivered_order_items notes the request, moves no money and leaves the items", async () => {
+test("exchange_delivered_order_items records the request and changes no balance and no item", async () => {
   const { desk, order, card, ids, prices } = arrange("delivered");
   const before = structuredClone(order);
   const first = replacementFor(desk, order, 0, prices[0] + 0.1);
@@ -172,7 +172,7 @@ test("exchange_delivered_order_items compares the gift card with the rounded dif
   await desk.succeed("exchange_delivered_order_items", args(order, [ids[0]], [first.item_id], card));
 });
 
-test("modify_pending_order_items compares the gift card with the difference as it is", async () => {
+test("modify_pending_order_items compares the gift card with the unrounded difference", async () => {
   const { desk, order, card, ids, prices } = arrange("pending", 0.3);
   const first = replacementFor(desk, order, 0, prices[0] + 0.1 + 0.2004);
   const request = args(order, [ids[0]], [first.item_id], card);

@@ -19,7 +19,7 @@ function args({ order_id }: Order, item_ids: string[], payment_method_id: string
   return { order_id, item_ids, payment_method_id };
 }
 
-test("return_delivered_order_items notes the request and moves no money, to the original method or a gift card", async () => {
+test("return_delivered_order_items records the request, to the original method or a gift card, and changes no balance", async () => {
   for (const choose of ["original", "card"] as const) {
     const { desk, order, ids, [choose]: method } = arrange();
     const before = structuredClone(order);
@@ -35,7 +35,7 @@ test("return_delivered_order_items notes the request and moves no money, to the 
   }
 });
 
-test("return_delivered_order_items takes an empty list", async () => {
+test("return_delivered_order_items accepts an empty list", async () => {
   const { desk, order, original } = arrange();
   expect(await desk.succeed("return_delivered_order_items", args(order, [], original))).toMatchObject({
     status: "return requested",

@@ -20,7 +20,7 @@ function writeFolder(data: Partial<Record<keyof RetailData, unknown>>): string {
   return folder;
 }
 
-test("reset_store brings the records back and counts them", async () => {
+test("reset_store restores the records and returns their counts", async () => {
   const desk = openDesk(generateRetailData);
   const fresh = snapshot(desk.store);
   const order = anOrder(desk, ({ status }) => status === "pending");
@@ -30,7 +30,7 @@ test("reset_store brings the records back and counts them", async () => {
   expect(snapshot(desk.store)).toBe(fresh);
 });
 
-test("a result is a copy: what is done to it, or happens later, changes nothing in the other", async () => {
+test("a result is a copy: later changes of the record do not change it, nor the reverse", async () => {
   const desk = openDesk();
   const { order_id } = anOrder(desk, ({ status }) => status === "pending");
   const before = await desk.succeed<Order>("get_order_details", { order_id });
@@ -41,7 +41,7 @@ test("a result is a copy: what is done to it, or happens later, changes nothing 
   expect(kept.items.length).toBeGreaterThan(0);
 });
 
-test("calls at the same time are not mixed up: of two cancellations one succeeds", async () => {
+test("of two cancellations at the same time one succeeds", async () => {
   const desk = openDesk();
   const order = anOrder(desk, ({ status }) => status === "pending");
   const { order_id } = order;
@@ -56,7 +56,7 @@ test("calls at the same time are not mixed up: of two cancellations one succeeds
   expect(order.payment_history).toHaveLength(2);
 });
 
-test("a gift card that pays for one order only, asked by two at the same time, is never overdrawn", async () => {
+test("a gift card is not overdrawn by two payments at the same time", async () => {
   const desk = openDesk();
   const first = anOrder(desk, ({ status }) => status === "pending");
   const second = anOrder(desk, (order) => order.status === "pending" && order !== first);
@@ -73,7 +73,7 @@ test("a gift card that pays for one order only, asked by two at the same time, i
   expect(card.balance).toBe(40);
 });
 
-test("files of the same shape are loaded as they are, members that the desk does not know included", async () => {
+test("files are loaded as they are, with properties that the desk does not use", async () => {
   const data = generateRetailData(3);
   const [userId] = Object.keys(data.users) as [string];
   Object.assign(data.users[userId]!, { nickname: "Ace" });
@@ -83,7 +83,7 @@ test("files of the same shape are loaded as they are, members that the desk does
   expect(snapshot(desk.store)).toBe(snapshot(openDesk(() => data).store));
 });
 
-test("a missing file and a wrong shape are told by file and path", () => {
+test("a missing file and a malformed one are reported by file and path", () => {
   const { users, orders } = generateRetailData();
   expect(() => loadRetailData(writeFolder({ users, orders }))).toThrow(/products\.json/);
   expect(() => loadRetailData(writeFolder({ users, orders, products: { p1: { name: 4 } } }))).toThrow(

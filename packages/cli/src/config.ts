@@ -7,12 +7,12 @@ import { CommandFailure, reasonOf } from "./failure.ts";
 
 export type Environment = Record<string, string | undefined>;
 
-/** The environment this process was started with, and what `.env` in the working folder adds to it. */
+/** The environment of this process, with the additions of `.env` in the working folder. */
 export function readEnvironment(): Environment {
   if (existsSync(".env")) {
     if (statSync(".env").isDirectory())
       throw new CommandFailure(
-        `${resolve(".env")} is a folder, and settings are read from a file of this name. Rename it.`,
+        `${resolve(".env")} is a folder, but settings are read from a file of this name. Rename the folder.`,
       );
     try {
       process.loadEnvFile(".env");
@@ -23,7 +23,7 @@ export function readEnvironment(): Environment {
   return process.env;
 }
 
-/** Removes variables of options that mean "not set", which commander would take as set: empty ones, and flags that say no. */
+/** Removes variables that commander would read as set options: empty ones, and flags with the value 0, false, no or off. */
 export function dropUnset(environment: Environment, command: Command): void {
   for (const { envVar = "", required, optional } of command.options) {
     const value = environment[envVar];
@@ -36,8 +36,8 @@ export function dropUnset(environment: Environment, command: Command): void {
 const PROVIDERS = ["anthropic", "openai", "gemini", "offline"];
 
 /**
- * Reads the providers' settings; empty values count as unset. `offlineFallback` lets the offline model serve where no provider
- * is named and none has a key. Throws one failure that names every bad value.
+ * Reads the providers' settings; empty values count as unset. With `offlineFallback` the offline model answers when no
+ * provider is named and none has a key. Throws one failure that names every bad value.
  */
 export function readProviderConfig(
   env: Environment,
@@ -63,11 +63,11 @@ export function readProviderConfig(
   const model = read("PATCHBAY_MODEL");
   if (model !== undefined && !MODEL_NAME.test(model))
     faults.push("PATCHBAY_MODEL must be a model name of 1 to 200 letters, digits and ._:@/-, such as gpt-6-luna");
-  if (faults.length > 0) throw new CommandFailure(`The environment is wrong: ${faults.join("; ")}.`);
+  if (faults.length > 0) throw new CommandFailure(`Invalid environment: ${faults.join("; ")}.`);
 
   return {
     ...(hasKey(anthropic) && { anthropic }),
-    // A compatible server of one's own may want no key.
+    // A compatible server may not need a key.
     ...((openai.apiKey ?? openai.baseUrl) !== undefined && {
       openai: { ...openai, api: api === "chat" ? "chat" : "responses" },
     }),

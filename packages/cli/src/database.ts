@@ -12,12 +12,12 @@ export function databaseUrl({ database, dataDir }: DatabaseOptions): string {
   return database ?? `sqlite:${join(dataDir, "patchbay.db")}`;
 }
 
-/** True of a database that one process serves at a time. */
+/** True for SQLite, which one process serves at a time. */
 export function isEmbedded(options: DatabaseOptions): boolean {
   return !/^postgres(ql)?:/.test(databaseUrl(options));
 }
 
-/** The address as it may be shown; a password may also stand among its options. */
+/** The address without its password, which may also be a query parameter. */
 export function withoutPassword(url: string): string {
   const parsed = URL.parse(url);
   if (!parsed) return url;
@@ -26,13 +26,13 @@ export function withoutPassword(url: string): string {
   return parsed.password === "" && !parsed.searchParams.has("password") ? url : parsed.href;
 }
 
-/** The file of an embedded database; undefined where there is none. */
+/** The file of an embedded database; undefined for Postgres and for one in memory. */
 export function databaseFile(options: DatabaseOptions): string | undefined {
   const [, file] = /^sqlite:(?!:memory:)(.+)$/s.exec(databaseUrl(options)) ?? [];
   return file === undefined ? undefined : resolve(file);
 }
 
-/** Throws with the path, the reason and what to do where an embedded database cannot be opened, or where `file` must be there. */
+/** Throws with the path, the reason and a fix when an embedded database cannot be opened, or is missing and `mayCreate` is false. */
 export function requireDatabase(options: DatabaseOptions, { mayCreate }: { mayCreate: boolean }): void {
   const file = databaseFile(options);
   if (file === undefined) return;
@@ -41,7 +41,7 @@ export function requireDatabase(options: DatabaseOptions, { mayCreate }: { mayCr
   if (reason !== undefined) throw new CommandFailure(reason);
   if (!mayCreate && !existsSync(file))
     throw new CommandFailure(
-      `There is no database at ${file}. Check --data-dir and --database; \`patchbay serve\`, \`orgs create\` and \`agents create\` make a new one.`,
+      `No database at ${file}. Check --data-dir and --database; \`patchbay serve\`, \`orgs create\` and \`agents create\` create one.`,
     );
 }
 
@@ -58,7 +58,7 @@ function fileFault(file: string): string | undefined {
   return start === "" || start === MAGIC ? undefined : `${file} is not a SQLite database. Restore a backup, ${OTHER}`;
 }
 
-/** Why a database cannot be kept in a folder, which may have to be made first. */
+/** Why a folder cannot hold a database; undefined when it can, or can be created. */
 export function folderFault(folder: string): string | undefined {
   try {
     if (!statSync(folder).isDirectory()) return `${folder} is a file, not a folder. Move it, ${OTHER}`;
@@ -82,7 +82,7 @@ function deniedCode(path: string, mode: number): string | undefined {
   }
 }
 
-/** Only for a database that this process has not opened yet: to close a file drops the process's locks on it. */
+/** Only for a database that this process has not opened: closing any handle of a file drops the process's locks on it. */
 function beginningOf(file: string, sizeBytes: number): string {
   const [opened, bytes] = [openSync(file, "r"), Buffer.alloc(sizeBytes)];
   try {

@@ -1,4 +1,4 @@
-/** A failure with a reason a person can act on: the command prints the message alone and exits 1. */
+/** A failure with a reason for people: the command prints only the message and exits 1. */
 export class CommandFailure extends Error {
   override readonly name = "CommandFailure";
 }
@@ -11,7 +11,7 @@ export function reasonOf(error: unknown): string {
   return `${message}${cause}`.replaceAll(/\s*\n\s*/g, " ").trim();
 }
 
-/** `fetch` hides the network's word in a cause, sometimes in several at once. */
+/** `fetch` puts the network's error into its cause; one per address for a host with several. */
 function causeOf(cause: Error): string {
   const first = cause instanceof AggregateError ? cause.errors[0] : cause;
   const message = first instanceof Error ? first.message : "";

@@ -1,41 +1,61 @@
-import type { Log, LogFields } from "@patchbay/control-plane";
+import type { Log, LogFields, QueryLine } from "@patchbay/control-plane";
 import type { Environment } from "./config.ts";
-import { paintLog, tell } from "./output.ts";
+import { oneLine, paintStatus, printStatus } from "./output.ts";
 
 const LEVELS = ["debug", "info", "warn", "error"] as const;
 type Level = (typeof LEVELS)[number];
 
-const STYLES = { debug: "dim", info: "cyan", warn: "yellow", error: "red" } as const;
+const LEVEL_STYLES = { debug: "dim", info: "cyan", warn: "yellow", error: "red" } as const;
 
-/** The least level to log, as PATCHBAY_LOG has it. */
-export function logLevel(env: Environment, otherwise: Level = "info"): Level {
-  return LEVELS.find((level) => level === env["PATCHBAY_LOG"]) ?? otherwise;
+/** The lowest level to log, from PATCHBAY_LOG. */
+export function logLevel(env: Environment, preset: Level = "info"): Level {
+  return LEVELS.find((level) => level === env["PATCHBAY_LOG"]) ?? preset;
 }
 
 /** A log for people: one line per event on stderr, `12:03:11 warn  message  field=value`. */
-export function createHumanLog(least: () => Level, bound: LogFields = {}): Log {
+export function createHumanLog(lowest: () => Level, bound: LogFields = {}): Log {
   const write = (level: Level) => (message: string, fields?: LogFields) => {
-    if (LEVELS.indexOf(level) < LEVELS.indexOf(least())) return;
+    if (LEVELS.indexOf(level) < LEVELS.indexOf(lowest())) return;
     const rest = Object.entries({ ...bound, ...fields }).map(([name, value]) => `${name}=${show(value)}`);
-    tell(
-      `${clock()} ${paintLog(STYLES[level], level.padEnd(5))} ${message}  ${paintLog("dim", rest.join(" "))}`.trimEnd(),
-    );
+    const levelText = paintStatus(LEVEL_STYLES[level], level.padEnd(5));
+    printStatus(`${clock()} ${levelText} ${message}  ${paintStatus("dim", rest.join(" "))}`.trimEnd());
   };
   return {
     debug: write("debug"),
     info: write("info"),
     warn: write("warn"),
     error: write("error"),
-    child: (fields) => createHumanLog(least, { ...bound, ...fields }),
+    child: (fields) => createHumanLog(lowest, { ...bound, ...fields }),
   };
 }
 
 /** The time of day of a log line. */
 export function clock(at = Date.now()): string {
-  return paintLog("dim", new Date(at).toTimeString().slice(0, 8));
+  return paintStatus("dim", new Date(at).toTimeString().slice(0, 8));
 }
 
 function show(value: unknown): string {
   if (value instanceof Error) return JSON.stringify(value.stack ?? value.message);
   return typeof value === "string" && !/[\s"=]/.test(value) ? value : JSON.stringify(value);
 }
+
+const QUERY_STYLES = { query: "cyan", call: "blue", done: "green", failed: "red" } as const;
+
+/** Writes the live log of `dev`: one line on stderr per query, call and end. */
+export function logQueryLine(line: QueryLine): void {
+  const parts = [
+    clock(line.at),
+    paintStatus(QUERY_STYLES[line.kind], line.kind.padEnd(6)),
+    paintStatus("dim", line.runId),
+  ];
+  if (line.kind === "query" || line.kind === "call")
+    parts.push(line.role === undefined ? "no role" : `as ${oneLine(line.role)}`);
+  if (line.kind === "call")
+    parts.push(oneLine(line.functionName), line.ok ? paintStatus("green", "ok") : failed(line.code));
+  if (line.kind === "failed") parts.push(failed(line.code));
+  if (line.kind !== "query") parts.push(`${Math.round(line.ms)} ms`);
+  if (line.kind === "done") parts.push(`${line.tokens} tokens`);
+  printStatus(parts.join("  "));
+}
+
+const failed = (code = "failed") => paintStatus("red", code);

@@ -1,8 +1,7 @@
 #!/usr/bin/env node
-import { cacheCompiledCode } from "./compile-cache.ts";
-import { startSmall } from "./young-generation.ts";
+import { cacheCompiledCode, startSmall } from "./startup.ts";
 
-// What is imported from here on is compiled once and read from the cache at the next start.
+// Only modules that are imported after these calls profit from them.
 cacheCompiledCode();
 startSmall();
 const { run, written } = await import("./program.ts");

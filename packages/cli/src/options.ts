@@ -1,4 +1,8 @@
-import { InvalidArgumentError, Option, type Command } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { readFile } from "node:fs/promises";
+import type { ModelPrices, Tiers } from "@patchbay/control-plane";
+import type { OperatorLimits } from "@patchbay/protocol";
+import { CommandFailure, reasonOf } from "./failure.ts";
 
 /** An option that is also an environment variable: `--data-dir` is PATCHBAY_DATA_DIR. */
 export function option(flags: string, description: string): Option {
@@ -7,23 +11,23 @@ export function option(flags: string, description: string): Option {
 }
 
 export const jsonOption = () => option("--json", "print one JSON object on stdout");
-export const dataDirOption = () => option("--data-dir <dir>", "where the embedded database lives").default(".patchbay");
+export const dataDirOption = () => option("--data-dir <dir>", "folder of the embedded database").default(".patchbay");
 export const databaseOption = () =>
   option("--database <url>", "sqlite:PATH or postgres://... (default: patchbay.db in the data folder)");
 export const natsOption = () =>
-  option("--nats <url>", "nats://HOST:PORT, where several replicas share a Postgres database");
+  option("--nats <url>", "nats://HOST:PORT, for several replicas on one Postgres database");
 export const hostOption = () =>
   option("--host <host>", "address to listen on").argParser(parseHost).default("127.0.0.1");
 export const portOption = () =>
   option("--port <port>", "port to listen on, 0 picks a free one").argParser(parsePort).default(8787);
 export const corsOriginOption = () =>
-  option("--cors-origin <origins>", "origins whose pages may call the service, separated by commas").argParser(
+  option("--cors-origin <origins>", "origins whose pages may call the service, comma-separated").argParser(
     parseOrigins,
   );
-export const tiersOption = () => option("--tiers <file>", "JSON file with other tiers than the usual ones");
+export const tiersOption = () => option("--tiers <file>", "JSON file with tiers that replace the defaults");
 export const limitsOption = () => option("--limits <file>", "JSON file with limits that replace the defaults");
 export const pricesOption = () =>
-  option("--prices <file>", "JSON file with prices of models that replace the shipped ones or add to them");
+  option("--prices <file>", "JSON file with prices of models that replace or extend the built-in ones");
 export const orgOption = () => option("--org <id>", "the organisation");
 export const arrivalOption = () =>
   option("--arrival-seconds <seconds>", "how long a query waits for a runtime that was connected in the last minute")
@@ -35,10 +39,10 @@ export function parsePort(text: string): number {
   return parseWithin(text, 0, 65_535, "a port is a whole number from 0 to 65535");
 }
 
-/** A token that fits an Authorization header. */
+/** A token that is valid in an Authorization header. */
 export function parseToken(text: string): string {
   if (!/^[\x21-\x2b\x2d-\x7e]{1,200}$/.test(text))
-    throw new InvalidArgumentError("expected 1 to 200 characters of ASCII without spaces and commas");
+    throw new InvalidArgumentError("expected 1 to 200 ASCII characters without spaces and commas");
   return text;
 }
 
@@ -58,7 +62,7 @@ function parseHost(text: string): string {
   return text;
 }
 
-/** An origin exactly as browsers send it, or they would match none: scheme, host and port, in lower case. */
+/** Origins are compared with the Origin header as text, so they must be written as browsers send it: scheme, host and port, in lower case. */
 function parseOrigins(text: string, before: string[] | undefined): string[] {
   const all = parseList(text, before);
   const wrong = all.find((origin) => origin !== "*" && !isOrigin(origin));
@@ -77,7 +81,7 @@ function isOrigin(text: string): boolean {
   return /^https?:$/.test(url.protocol) ? url.origin === text : /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@A-Z]+$/.test(text);
 }
 
-/** Gathers `--x a,b --x c` into one list. */
+/** Collects `--x a,b --x c` into one list. */
 export function parseList(text: string, before: string[] | undefined): string[] {
   const items = text.split(",").map((item) => item.trim());
   if (items.includes("")) throw new InvalidArgumentError("expected names separated by commas");
@@ -94,3 +98,28 @@ export function parseWithin(text: string, min: number, max: number, fault: strin
   if (!/^\d+$/.test(text) || value < min || value > max) throw new InvalidArgumentError(fault);
   return value;
 }
+
+/** Parses the file that an option names; throws a CommandFailure that names both. */
+async function readFor<T>(option: string, file: string, parse: (text: string) => T | Promise<T>): Promise<T> {
+  try {
+    return await parse(await readFile(file, "utf8"));
+  } catch (error) {
+    throw new CommandFailure(`${option} ${file} cannot be used: ${reasonOf(error)}`);
+  }
+}
+
+const controlPlane = () => import("@patchbay/control-plane");
+
+/** Limits that the file omits keep their defaults. */
+export const readLimits = (file: string): Promise<OperatorLimits> =>
+  readFor("--limits", file, async (text) => (await controlPlane()).parseLimits(text));
+
+export const readTiers = (file: string): Promise<Tiers> =>
+  readFor("--tiers", file, async (text) => (await controlPlane()).parseTiers(text));
+
+/** Models that the file omits keep their built-in prices. */
+export const readPrices = (file: string): Promise<ModelPrices> =>
+  readFor("--prices", file, async (text) => (await controlPlane()).parsePrices(text));
+
+export const readJsonFile = (option: string, file: string): Promise<unknown> =>
+  readFor<unknown>(option, file, (text) => JSON.parse(text) as unknown);

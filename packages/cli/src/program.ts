@@ -1,22 +1,21 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { addAccessCommand } from "./commands/access.ts";
-import { addAccountCommands } from "./commands/accounts.ts";
 import { addAgentCommands } from "./commands/agents.ts";
 import { addAuditCommand } from "./commands/audit.ts";
 import { addConnectCommand } from "./commands/connect.ts";
 import { addCredentialCommands } from "./commands/credentials.ts";
-import { addDatabaseCommands } from "./commands/db.ts";
+import { addDatabaseCommands } from "./commands/database.ts";
 import { addDevCommand } from "./commands/dev.ts";
 import { addDoctorCommand } from "./commands/doctor.ts";
-import { addMemberCommands } from "./commands/members.ts";
+import { addMemberCommands, addOrganisationCommands } from "./commands/organisations.ts";
 import { addQueryCommand } from "./commands/query.ts";
-import { addRecordCommands } from "./commands/records.ts";
+import { addRunCommands } from "./commands/runs.ts";
 import { addServeCommand } from "./commands/serve.ts";
 import { dropUnset, readEnvironment } from "./config.ts";
 import { reasonOf } from "./failure.ts";
 import { examples } from "./options.ts";
-import { paintLog, say, tell, written } from "./output.ts";
+import { paintStatus, print, printStatus, written } from "./output.ts";
 
 export { written };
 
@@ -27,10 +26,10 @@ function createProgram(): Command {
   const program = new Command("patchbay")
     .description("Put a language model in front of your functions, without opening a port.")
     .version(version)
-    .helpCommand("help [command]", "show the help of a command")
+    .helpCommand("help [command]", "show help for a command")
     .exitOverride()
-    .configureOutput({ writeOut: (text) => say(text.trimEnd()), writeErr: (text) => tell(text.trimEnd()) })
-    .showHelpAfterError("(add --help for what is possible)");
+    .configureOutput({ writeOut: (text) => print(text.trimEnd()), writeErr: (text) => printStatus(text.trimEnd()) })
+    .showHelpAfterError("(add --help for usage)");
   program.commandsGroup("Run:");
   addDevCommand(program);
   addServeCommand(program);
@@ -38,29 +37,29 @@ function createProgram(): Command {
   addQueryCommand(program);
   addAccessCommand(program);
   addDoctorCommand(program);
-  program.commandsGroup("Administer (straight on the database, also beside a running server):");
+  program.commandsGroup("Administer (directly on the database, also while a server runs):");
   addAgentCommands(program);
-  addAccountCommands(program);
+  addOrganisationCommands(program);
   addCredentialCommands(program);
   addMemberCommands(program);
-  addRecordCommands(program);
+  addRunCommands(program);
   addAuditCommand(program);
   addDatabaseCommands(program);
   examples(
     program,
     "patchbay dev service.ts                 # everything in one process, for development",
-    'patchbay query "Which orders are late?" # ask it',
-    "patchbay serve                          # the control plane alone",
+    'patchbay query "Which orders are late?" # query it',
+    "patchbay serve                          # the control plane only",
   ).addHelpText(
     "after",
-    "\nEvery option is an environment variable too (--data-dir is PATCHBAY_DATA_DIR); a .env file in this folder is read.",
+    "\nEvery option is also an environment variable (--data-dir is PATCHBAY_DATA_DIR). A .env file in this folder is read.",
   );
   return program;
 }
 
-/** Runs one command line and gives its exit code: 0, 1 for a failure, 2 for wrong usage. */
+/** Runs one command line and resolves with its exit code: 0, 1 for a failure, 2 for wrong usage. */
 export async function run(argv: string[]): Promise<number> {
-  // A reader that has seen enough (`patchbay runs list | head`) is no failure.
+  // A reader that closes the pipe early (`patchbay runs list | head`) is not a failure.
   process.stdout.on("error", () => process.exit(0));
   try {
     const program = createProgram();
@@ -69,7 +68,7 @@ export async function run(argv: string[]): Promise<number> {
     return 0;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-    tell(`${paintLog("red", "error:")} ${reasonOf(error)}`);
+    printStatus(`${paintStatus("red", "error:")} ${reasonOf(error)}`);
     return 1;
   }
 }

@@ -3,27 +3,47 @@ import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Manifest } from "@patchbay/protocol";
 import { CommandFailure } from "./failure.ts";
-import type { FromRuntime, Link, ToRuntime } from "./dev/messages.ts";
+
+/** Where a runtime connects, and as what. Sent over the channel between the two processes, never on a command line. */
+export interface ConnectionTarget {
+  url: string;
+  agentId: string;
+  key: string;
+}
+
+/** Messages of `dev` to the process that runs the functions. */
+export type ToRuntime =
+  | { type: "connect"; target: ConnectionTarget }
+  /** The control plane is about to close: a lost connection is not to be logged. */
+  | { type: "closing" }
+  | { type: "stop" };
+
+/** Messages of that process to `dev`. */
+export type FromRuntime =
+  | { type: "loaded"; manifest: Manifest }
+  | { type: "connected" }
+  /** It cannot serve and is about to end; `reason` is for people and may have several lines. */
+  | { type: "failed"; reason: string };
 
 /** A process that runs the functions of a file. */
 export interface RuntimeChild {
   /** Rejects with a CommandFailure when the file does not load. */
   readonly loaded: Promise<Manifest>;
-  /** Resolves when the functions can be called; rejects with a CommandFailure when they never will. */
-  connect(link: Link): Promise<void>;
-  /** From now on it does not tell of losing the control plane. */
-  expectLoss(): void;
-  /** Finishes what it holds, takes nothing new, and ends. */
+  /** Resolves when the functions can be called; rejects with a CommandFailure when the process fails before. */
+  connect(target: ConnectionTarget): Promise<void>;
+  /** From now on it does not log that the control plane is gone. */
+  expectClose(): void;
+  /** Finishes its calls, accepts no new ones, and ends. */
   stop(): void;
   kill(): void;
-  /** Resolves when the process is gone, with words for how it ended. */
+  /** Resolves when the process has ended, with a phrase that says how. */
   readonly ended: Promise<string>;
 }
 
-/** Beside this file, also once bundled: chunks lie directly in dist, as this one does in src. */
+/** Next to this file, also once bundled: chunks are directly in dist, as this file is in src. */
 const entry = fileURLToPath(new URL(`./runtime-process${extname(import.meta.filename)}`, import.meta.url));
 
-/** Starts a fresh process for `file`. What the functions print goes to stderr: stdout belongs to the command. */
+/** Starts a new process for `file`. What the functions print goes to stderr: stdout belongs to the command. */
 export function launchRuntime(file: string): RuntimeChild {
   const child = fork(entry, [file], { stdio: ["ignore", 2, 2, "ipc"], execArgv: [] });
   const send = (message: ToRuntime) => {
@@ -36,7 +56,7 @@ export function launchRuntime(file: string): RuntimeChild {
     loaded.reject(new CommandFailure(reason));
     connected.reject(new CommandFailure(reason));
   };
-  // Either may fail before anyone looks at it.
+  // Either may reject before it is awaited, which would end this process.
   loaded.promise.catch(() => {});
   connected.promise.catch(() => {});
 
@@ -46,7 +66,7 @@ export function launchRuntime(file: string): RuntimeChild {
     else fail(message.reason);
   });
   child.on("error", (error) => fail(error.message));
-  // `close` comes after the last message was read, `exit` may come before.
+  // `close` follows the last message; `exit` may precede it.
   child.on("close", (code, signal) => {
     const how = signal ? `was ended by ${signal}` : `exited with code ${code}`;
     fail(`The process of the functions ${how} before it was connected.`);
@@ -55,11 +75,11 @@ export function launchRuntime(file: string): RuntimeChild {
 
   return {
     loaded: loaded.promise,
-    connect(link) {
-      send({ type: "connect", link });
+    connect(target) {
+      send({ type: "connect", target });
       return connected.promise;
     },
-    expectLoss: () => send({ type: "expectLoss" }),
+    expectClose: () => send({ type: "closing" }),
     stop: () => send({ type: "stop" }),
     kill: () => void child.kill("SIGKILL"),
     ended: ended.promise,

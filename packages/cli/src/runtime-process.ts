@@ -1,14 +1,52 @@
 /**
- * The process that runs the functions under `patchbay dev`: argv[2] is their file. It obeys its parent alone, and ends when
+ * The process that runs the functions under `patchbay dev`: argv[2] is their file. It obeys its parent only, and ends when
  * the channel to the parent closes, however the parent ended.
  */
-import { cacheCompiledCode } from "./compile-cache.ts";
+import type { Service } from "@patchbay/functions";
+import { readEnvironment } from "./config.ts";
+import { createHumanLog, logLevel } from "./log.ts";
+import type { ConnectionTarget, FromRuntime, ToRuntime } from "./runtime-child.ts";
+import { describeLoadError, loadService } from "./service-file.ts";
+import { cacheCompiledCode } from "./startup.ts";
 
-// A terminal sends these to every process of the group; the parent drains us in its own order.
+// A terminal sends both signals to every process of the group; the parent stops this one in its own order.
 process.on("SIGINT", () => {});
 process.on("SIGTERM", () => {});
 process.on("disconnect", () => process.exit(0));
 
 cacheCompiledCode();
-const { serveFunctions } = await import("./dev/serve-functions.ts");
 await serveFunctions(process.argv[2] ?? "");
+
+/** Loads the functions of `file` and connects them when the parent sends the target. */
+async function serveFunctions(file: string): Promise<void> {
+  const target = new Promise<ConnectionTarget | undefined>((resolve) => {
+    process.on("message", (message: ToRuntime) => resolve(message.type === "connect" ? message.target : undefined));
+  });
+  try {
+    const service = await loadService(file);
+    send({ type: "loaded", manifest: service.manifest });
+    const connectTo = await target;
+    if (connectTo) await serve(service, connectTo);
+    else process.exit(0);
+  } catch (error) {
+    send({ type: "failed", reason: describeLoadError(error, file) }, () => process.exit(1));
+  }
+}
+
+async function serve(service: Service, target: ConnectionTarget): Promise<void> {
+  const level = logLevel(readEnvironment());
+  let closing = false;
+  const log = createHumanLog(() => (closing ? "error" : level));
+  const { connect } = await import("@patchbay/functions");
+  const runtime = connect(service, { ...target, log });
+  process.on("message", (message: ToRuntime) => {
+    if (message.type === "closing") closing = true;
+    if (message.type === "stop") void runtime.stop().finally(() => process.exit(0));
+  });
+  await runtime.ready;
+  send({ type: "connected" });
+}
+
+function send(message: FromRuntime, then: () => void = () => {}): void {
+  process.send?.(message, then);
+}

@@ -3,11 +3,11 @@ import { resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { Service } from "@patchbay/functions";
 import { CommandFailure } from "./failure.ts";
-import { paintLog, tell } from "./output.ts";
+import { paintStatus, printStatus } from "./output.ts";
 
 export const DEFAULT_FILES = ["service.ts", "functions.ts"];
 
-/** The absolute path of the file that holds the functions: the one named, or the usual one of the working folder. */
+/** The absolute path of the file with the functions: the named one, or the default one of the working folder. */
 export function findServiceFile(named: string | undefined): string {
   const file = named ?? DEFAULT_FILES.find((name) => existsSync(name));
   if (file === undefined)
@@ -15,7 +15,7 @@ export function findServiceFile(named: string | undefined): string {
       `No ${DEFAULT_FILES.join(" or ")} in this folder. Name the file that default-exports what defineService() returned.`,
     );
   const path = resolve(file);
-  if (!existsSync(path)) throw new CommandFailure(`There is no file ${path}.`);
+  if (!existsSync(path)) throw new CommandFailure(`The file ${path} does not exist.`);
   if (statSync(path).isDirectory())
     throw new CommandFailure(
       `${path} is a folder. Name the file in it that default-exports what defineService() returned.`,
@@ -23,19 +23,22 @@ export function findServiceFile(named: string | undefined): string {
   return path;
 }
 
-/** Loads the file and gives its service. Throws what the file throws, and a CommandFailure where it exports something else. */
+/** Loads the service of a file. Throws a CommandFailure when the file throws, or when its default export is not a service. */
 export async function loadService(path: string): Promise<Service> {
   const { isService } = await import("@patchbay/functions");
   using _guard = refuseExit(path);
-  const exports = (await import(pathToFileURL(path).href)) as { default?: unknown };
+  const imported = import(pathToFileURL(path).href).catch((error: unknown) => {
+    throw new CommandFailure(describeLoadError(error, path));
+  });
+  const exports = (await imported) as { default?: unknown };
   if (isService(exports.default)) return exports.default;
   const found = "default" in exports ? "its default export is something else" : "it has no default export";
   throw new CommandFailure(`${path} must \`export default defineService({ ... })\`, but ${found}.`);
 }
 
 /**
- * Until disposed, a process that ends fails with a reason, whatever code it ends with: a file that calls `process.exit(0)` must
- * not pass for a check that succeeded.
+ * Until disposed, a process that ends fails with a reason, whatever its exit code: a file that calls `process.exit(0)` would
+ * otherwise look like a check that succeeded.
  */
 export function refuseExit(path: string): Disposable {
   const onExit = (code: number): void => {
@@ -43,17 +46,17 @@ export function refuseExit(path: string): Disposable {
       code === UNSETTLED
         ? "did not finish loading: a top-level await never settles. Await only what settles"
         : `ended the process (exit code ${code}) before the command was done. Remove process.exit() from it`;
-    tell(`${paintLog("red", "error:")} ${path} ${how}.`);
+    printStatus(`${paintStatus("red", "error:")} ${path} ${how}.`);
     process.exitCode = 1;
   };
   process.once("exit", onExit);
   return { [Symbol.dispose]: () => void process.off("exit", onExit) };
 }
 
-/** Node's exit code for a top-level await that nothing is left to settle. */
+/** Node's exit code for a top-level await that can no longer settle. */
 const UNSETTLED = 13;
 
-/** Why a file did not load, for people: the error, and the place in the owner's own code that it came from. */
+/** Why a file did not load, for people: the error and its position in the owner's own code. */
 export function describeLoadError(error: unknown, path: string): string {
   if (error instanceof CommandFailure) return error.message;
   if (!(error instanceof Error)) return `${path} threw ${String(error)} while it was loaded.`;
@@ -63,7 +66,7 @@ export function describeLoadError(error: unknown, path: string): string {
   return `${place ?? path}: ${error.name}: ${error.message}${excerpt && `\n${excerpt}`}`;
 }
 
-/** The first position in the stack that is neither Node's own code nor a dependency's. */
+/** The first position in the stack outside Node, this package and dependencies. */
 function placeIn(stack: string): string | undefined {
   const places = stack.matchAll(/(?:file:\/\/)?(\/[^\s:)]+):(\d+(?::\d+)?)/g);
   for (const [, path = "", position] of places) {
@@ -73,10 +76,10 @@ function placeIn(stack: string): string | undefined {
   return undefined;
 }
 
-/** The folder that holds this package and, in a workspace, its sisters: their frames say nothing to an owner. */
+/** The folder of this package and, in a workspace, its siblings: their frames do not help an owner. */
 const workspace = fileURLToPath(new URL("../../", import.meta.url));
 
-/** The source line and the marks below it that Node puts before a syntax error. */
+/** The source line and the marks below it that Node prints before a syntax error. */
 function excerptOf(stack: string): string {
   const lines = stack.split("\n");
   const marks = lines.findIndex((line) => /^\s*\^+\s*$/.test(line));

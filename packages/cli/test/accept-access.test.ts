@@ -1,12 +1,12 @@
 import { join } from "node:path";
-import { openStore } from "@patchbay/control-plane";
+import { openStore } from "@patchbay/control-plane/admin";
 import type { Manifest } from "@patchbay/protocol";
 import { expect, test } from "vitest";
 import { runCommand, temporaryFolder } from "./support/command.ts";
 
 const HASHES = ["1".repeat(64), `22222222${"a".repeat(56)}`, `22222222${"b".repeat(56)}`];
 
-/** An agent that confirms changes of access, and a service of which two newer deployments let more roles call its function. */
+/** An agent that confirms changes of access, and a service with two newer deployments that allow more roles. */
 async function withWaitingSets() {
   const folder = await temporaryFolder();
   const run = (...args: string[]) => runCommand([...args, "--data-dir", folder.path]);
@@ -42,7 +42,7 @@ function manifestFor(roles: string[]): Manifest {
   return { name: "desk", preparesContext: false, functions: [wipe] };
 }
 
-test("a waiting function set is accepted by the beginning of its hash, and the audit log says so", async () => {
+test("a waiting function set is confirmed by the first characters of its hash and audited", async () => {
   await using waiting = await withWaitingSets();
 
   const shown = await waiting.accept(HASHES[1]!.slice(0, 9));
@@ -64,7 +64,7 @@ test("a waiting function set is accepted by the beginning of its hash, and the a
   ]);
 });
 
-test("a set that is ambiguous, too short, unknown or not waiting is refused with what to do", async () => {
+test("an ambiguous, short, unknown or confirmed set is refused with a fix", async () => {
   await using waiting = await withWaitingSets();
   const refused = async (set: string): Promise<string> => {
     const { code, stderr } = await waiting.accept(set);
@@ -72,7 +72,7 @@ test("a set that is ambiguous, too short, unknown or not waiting is refused with
     return stderr;
   };
 
-  expect(await refused("2222222")).toContain("give at least 8 characters");
+  expect(await refused("2222222")).toContain("Give at least 8 characters");
   expect(await refused("22222222")).toContain("2 function sets begin with 22222222");
   expect(await refused("33333333")).toContain(`Waiting: ${HASHES[1]} (deployment v1 of desk)`);
   expect(await refused(HASHES[0]!)).toContain("is not waiting for a confirmation");

@@ -7,7 +7,7 @@ import { runCommand, temporaryFolder, type CommandOptions } from "./support/comm
 const functionsPackage = fileURLToPath(new URL("../../functions/src/index.ts", import.meta.url));
 const desk = fileURLToPath(new URL("../../../examples/retail-desk/", import.meta.url));
 
-/** A service whose owner may change who cancels, and whose orders a customer may read. */
+/** A service in which `cancel` is the role list of one function; customers read their own orders. */
 function source({ cancel = ["agent"], foreign = false } = {}): string {
   return `
 import { defineFunction, defineService } from ${JSON.stringify(functionsPackage)};
@@ -37,7 +37,7 @@ async function folderWith(text: string) {
   };
 }
 
-test("without options it prints the table, and says how to keep it", async () => {
+test("without options it prints the table and how to store it", async () => {
   await using service = await folderWith(source());
   const { code, stdout, stderr } = await service.access();
 
@@ -52,15 +52,15 @@ get_order            hidden  conditional  hidden
   member note                removed
 `.trimStart(),
   );
-  expect(stderr).toBe("There is no access.lock.json yet: add --write to keep this, and run --check in CI.\n");
+  expect(stderr).toBe("No access.lock.json yet: store this table with --write, and run --check in CI.\n");
 });
 
-test("a lock that was written passes the check until a role is widened, which one sentence names", async () => {
+test("a written lock passes the check until a role is added, which one sentence names", async () => {
   await using service = await folderWith(source());
   expect(await service.access(["--write"])).toMatchObject({ code: 0, stdout: "Wrote access.lock.json.\n" });
   expect(await service.access(["--check"])).toMatchObject({
     code: 0,
-    stdout: "Access is what access.lock.json says.\n",
+    stdout: "Access matches access.lock.json.\n",
     stderr: "",
   });
 
@@ -70,7 +70,7 @@ test("a lock that was written passes the check until a role is widened, which on
   expect(code).toBe(1);
   expect(stdout).toBe("widening   customer gained cancel_order\n");
   expect(stderr).toBe(
-    "error: One difference from access.lock.json. If that is intended, run it with --write and commit the file.\n",
+    "error: One difference from access.lock.json. If intended, run with --write and commit the file.\n",
   );
 
   expect(await service.access(["--write"])).toMatchObject({
@@ -79,7 +79,7 @@ test("a lock that was written passes the check until a role is widened, which on
   expect(await service.access(["--check"])).toMatchObject({ code: 0 });
 });
 
-test("an authorize that was widened fails the check by its case", async () => {
+test("an authorize that allows more fails the check by its case", async () => {
   await using service = await folderWith(source());
   await service.access(["--write"]);
   await service.change(source({ foreign: true, cancel: ["customer"] }));
@@ -98,21 +98,23 @@ test("an authorize that was widened fails the check by its case", async () => {
   });
 });
 
-test("a check without a lock, or with one that cannot be read, says what to do", async () => {
+test("a check with a missing or malformed lock names a fix", async () => {
   await using service = await folderWith(source());
   expect(await service.access(["--check"])).toMatchObject({
     code: 1,
-    stderr: "error: There is no access.lock.json to compare with. Write it with --write and commit it.\n",
+    stderr: "error: No access.lock.json to compare with. Create it with --write and commit it.\n",
   });
 
   await writeFile(join(service.path, "access.lock.json"), "<<<<<<< HEAD");
   const { code, stderr } = await service.access(["--check"]);
 
   expect(code).toBe(1);
-  expect(stderr).toMatch(/^error: access\.lock\.json is no access lock: it is no JSON \([^()]*\)\. Restore it, .*\n$/);
+  expect(stderr).toMatch(
+    /^error: access\.lock\.json is not an access lock: it is not JSON \([^()]*\)\. Restore it, .*\n$/,
+  );
 });
 
-test("a matrix larger than a pipe takes at once is printed whole", async () => {
+test("a matrix larger than a pipe buffer is printed completely", async () => {
   const roles = Array.from({ length: 400 }, (_, i) => `role_${i}`);
   await using service = await folderWith(`
 import { defineFunction, defineService } from ${JSON.stringify(functionsPackage)};
@@ -127,7 +129,7 @@ export default defineService({ name: "large", functions: Array.from({ length: 10
   expect(JSON.parse(stdout)).toMatchObject({ service: "large" });
 });
 
-test("the lock stands beside the service file, wherever the command runs", async () => {
+test("the lock is next to the service file, for any working folder", async () => {
   await using service = await folderWith(source());
   await using elsewhere = await temporaryFolder();
   const file = join(service.path, "service.ts");
@@ -147,13 +149,15 @@ test("the table is one JSON object, or Markdown", async () => {
   expect((await service.access(["--markdown"])).stdout).toContain("| `cancel_order` | hidden | hidden | allowed |");
 });
 
-test("explain says which rule decides", async () => {
+test("--explain prints the deciding rule", async () => {
   await using service = await folderWith(source());
   const explain = (...args: string[]) => service.access(["--explain", ...args]);
 
   expect(await explain("cancel_order", "--role", "customer")).toMatchObject({
     code: 0,
-    stdout: expect.stringMatching(/^denied \(rule: roles\)\nThe role list of cancel_order is agent: /) as string,
+    stdout: expect.stringMatching(
+      /^denied \(rule: roles\)\nThe role list of cancel_order \(agent\) does not include role customer: /,
+    ) as string,
   });
   const own = ["get_order", "--role", "customer", "--input", '{"orderId":"1"}', "--context", '{"orderId":"1"}'];
   expect((await explain(...own)).stdout).toMatch(/^allowed .*\n.*\nRemoved from the result for this role: note\.\n$/);
@@ -163,12 +167,12 @@ test("explain says which rule decides", async () => {
   });
 });
 
-test("arguments that are no JSON are a failure with a reason", async () => {
+test("arguments that are not JSON fail with a reason", async () => {
   await using service = await folderWith(source());
 
   expect(await service.access(["--explain", "get_order", "--input", "{orderId"])).toMatchObject({
     code: 1,
-    stderr: "error: --input must be JSON; it is {orderId\n",
+    stderr: "error: --input must be JSON, got {orderId\n",
   });
   expect(await service.access(["--explain", "get_order", "--context", "[]"])).toMatchObject({
     code: 1,
@@ -176,7 +180,7 @@ test("arguments that are no JSON are a failure with a reason", async () => {
   });
 });
 
-test("a file that does not load is a failure that names its mistake", async () => {
+test("a file that does not load fails with its error", async () => {
   await using service = await folderWith(source({ cancel: ["customr"] }));
   const { code, stderr } = await service.access(["--check"]);
 
@@ -184,7 +188,7 @@ test("a file that does not load is a failure that names its mistake", async () =
   expect(stderr).toContain('names the role "customr", which is not among customer, agent');
 });
 
-test("the locks of the examples are up to date, and widening the retail desk's code fails its check", async () => {
+test("the locks of the examples are current, and wider access in the retail desk fails its check", async () => {
   const quickstart = fileURLToPath(new URL("../../../examples/quickstart/service.ts", import.meta.url));
   for (const file of [quickstart, join(desk, "service.ts")])
     expect(await runCommand(["access", file, "--check"])).toMatchObject({ code: 0 });

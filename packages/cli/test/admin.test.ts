@@ -4,10 +4,10 @@ import { expect, test, vi } from "vitest";
 import { administration } from "./support/administration.ts";
 import { runCommand } from "./support/command.ts";
 
-/** Each command is a process of its own, and a busy machine starts few of them a second. */
+/** Each command is a process, and a busy machine starts only a few per second. */
 vi.setConfig({ testTimeout: 180_000 });
 
-test("an organisation is made in a tier and listed", async () => {
+test("an organisation is created in a tier and listed", async () => {
   await using admin = await administration();
   const org = await admin.json("orgs", "create", "Acme", "--tier", "starter");
   expect(org).toEqual({ orgId: expect.stringMatching(/^org_/), name: "Acme", tier: "starter" });
@@ -15,14 +15,14 @@ test("an organisation is made in a tier and listed", async () => {
   expect((await admin.run("orgs", "list")).stdout).toContain("Acme");
 });
 
-test("an unknown tier is refused with the tiers there are", async () => {
+test("an unknown tier is refused with the known ones", async () => {
   await using admin = await administration();
   const { code, stderr } = await admin.run("orgs", "create", "Acme", "--tier", "gold");
   expect(code).toBe(1);
   expect(stderr).toContain("sandbox, starter, growth, scale");
 });
 
-test("an agent is made with a key, changed and deleted", async () => {
+test("an agent is created with a key, updated and deleted", async () => {
   await using admin = await administration();
   const made = await admin.json("agents", "create", "Desk", "--instructions", "Be brief.");
   expect(made).toEqual({
@@ -41,7 +41,7 @@ test("an agent is made with a key, changed and deleted", async () => {
   expect(await admin.json("agents", "list")).toEqual({ items: [] });
 });
 
-test("an agent is set to wait for a confirmation of functions that widen access", async () => {
+test("an agent can require a confirmation of wider access", async () => {
   await using admin = await administration();
   const { agentId = "" } = await admin.json("agents", "create", "Desk");
   expect((await admin.json("agents", "list")).items).toMatchObject([{ agentId, accessChanges: "follow" }]);
@@ -53,7 +53,7 @@ test("an agent is set to wait for a confirmation of functions that widen access"
   expect((await admin.run("agents", "update", agentId, "--access-changes", "ask")).stderr).toContain("follow, confirm");
 });
 
-test("a credential is replaced by a new secret, and the old one goes on for the overlap alone", async () => {
+test("rotation replaces the secret of a credential; the old one works for the overlap", async () => {
   await using admin = await administration();
   const { agentId = "" } = await admin.json("agents", "create", "Desk");
   const key = await admin.json("keys", "create", "--agent", agentId, "--roles", "a", "--label", "shop");
@@ -79,7 +79,7 @@ test("a credential is replaced by a new secret, and the old one goes on for the 
   expect(tokens).toMatchObject([{ tokenId, revokedAt: expect.any(String) }, { revokedAt: null }]);
 });
 
-test("an overlap that is no time, or a credential that is over, is refused", async () => {
+test("rotation rejects a malformed overlap and a revoked credential", async () => {
   await using admin = await administration();
   const { keyId = "" } = await admin.json("agents", "create", "Desk");
 
@@ -88,10 +88,10 @@ test("an overlap that is no time, or a credential that is over, is refused", asy
   const { code, stderr } = await admin.run("keys", "rotate", keyId);
 
   expect(code).toBe(1);
-  expect(stderr).toContain("make a new one");
+  expect(stderr).toContain("Create a new one");
 });
 
-test("keys of each kind are made, listed without their secret, and revoked", async () => {
+test("credentials of each kind are created, listed without their secret, and revoked", async () => {
   await using admin = await administration();
   const { agentId = "" } = await admin.json("agents", "create", "Desk");
   const key = await admin.json("keys", "create", "--agent", agentId, "--roles", "a, b", "--label", "shop");
@@ -109,6 +109,7 @@ test("keys of each kind are made, listed without their secret, and revoked", asy
   const { stdout } = await admin.run("keys", "list", "--agent", agentId, "--json");
   expect(stdout).toContain('"label":"shop"');
   expect(stdout).not.toContain(key["apiKey"]);
+  expect(stdout).not.toContain("hash");
 
   await admin.json("keys", "revoke", key["keyId"] ?? "");
   await admin.json("tokens", "revoke", token["tokenId"] ?? "");
@@ -123,7 +124,7 @@ test("credits are granted in dollars and shown", async () => {
   expect(await admin.json("credits", "grant", "--org", orgId, "12.50")).toEqual({ orgId, balanceUsd: 12.5 });
 });
 
-test("an id that does not exist exits 1 and says where ids are listed", async () => {
+test("an unknown id exits 1 and names the command that lists ids", async () => {
   await using admin = await administration();
   await admin.json("orgs", "create", "Acme");
   const { code, stderr } = await admin.run("keys", "revoke", "key_none");
@@ -139,7 +140,7 @@ test("runs and the audit log of an agent are listed", async () => {
   expect(items.map(({ action }) => action)).toContain("agent.created");
 });
 
-test("the audit log is filtered, read page by page, and asked for an organisation", async () => {
+test("the audit log is filtered, read by pages, and read for an organisation", async () => {
   await using admin = await administration();
   const { orgId = "" } = await admin.json("orgs", "create", "Acme");
   const { agentId = "", keyId = "" } = await admin.json("agents", "create", "Desk", "--org", orgId);
@@ -164,11 +165,11 @@ test("the audit log is filtered, read page by page, and asked for an organisatio
     "agent.created",
   ]);
   expect((await admin.run("audit", "list", "--org", orgId, "--limit", "1")).stdout).toContain(
-    "There is more: --cursor ",
+    "More entries: --cursor ",
   );
 });
 
-test("the audit log must be asked for an agent or an organisation, and for a time that is one", async () => {
+test("the audit log needs an agent or an organisation, and a valid time", async () => {
   await using admin = await administration();
   const { agentId = "" } = await admin.json("agents", "create", "Desk");
 
@@ -178,17 +179,17 @@ test("the audit log must be asked for an agent or an organisation, and for a tim
   expect(stderr).toContain("24h");
 });
 
-test("backup writes a copy that can be administered, and overwrites nothing", async () => {
+test("backup writes a usable copy and never overwrites a file", async () => {
   await using admin = await administration();
   const org = await admin.json("orgs", "create", "Acme");
   const file = join(admin.folder, "copy.db");
   expect(await admin.json("backup", file)).toEqual({ file, sizeBytes: (await stat(file)).size });
   const copy = await runCommand(["orgs", "list", "--json", "--database", `sqlite:${file}`]);
   expect(JSON.parse(copy.stdout)).toEqual({ items: [org] });
-  expect((await admin.run("backup", file)).stderr).toContain("overwrites nothing");
+  expect((await admin.run("backup", file)).stderr).toContain("never overwrite files");
 });
 
-test("db restore puts a backup back, and tells how many runs it ended", async () => {
+test("db restore restores a backup and reports the number of ended runs", async () => {
   await using admin = await administration();
   const backup = join(admin.folder, "backup.db");
   await admin.json("orgs", "create", "Acme");
@@ -204,7 +205,7 @@ test("db restore puts a backup back, and tells how many runs it ended", async ()
   expect((await admin.run("db", "end-runs")).stdout).toBe("Ended 0 runs that were in progress.\n");
 });
 
-test("members are invited, given another link, listed and removed, but not the last owner", async () => {
+test("members are invited, linked again, listed and removed, except the last owner", async () => {
   await using admin = await administration();
   await admin.json("orgs", "create", "Acme");
   const at = ["--public-url", "https://patchbay.example.com"];

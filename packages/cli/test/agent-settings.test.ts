@@ -2,13 +2,13 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Command } from "commander";
 import { expect, test, vi } from "vitest";
-import { settingsChange, settingsOptions } from "../src/agent-settings.ts";
+import { settingsChange, settingsOptions } from "../src/commands/agent-settings.ts";
 import { administration } from "./support/administration.ts";
 
-/** Each command is a process of its own, and a busy machine starts few of them a second. */
+/** Each command is a process, and a busy machine starts only a few per second. */
 vi.setConfig({ testTimeout: 180_000 });
 
-test("settings of an agent are set, shown and cleared one by one", async () => {
+test("settings of an agent are set, shown and cleared", async () => {
   await using admin = await administration();
   const { agentId = "" } = await admin.json("agents", "create", "Desk");
   const schema = { type: "object", properties: { total: { type: "number" } }, required: ["total"] };
@@ -70,10 +70,10 @@ test.each([
   ["--provider", "offline", "expected one of anthropic, openai, gemini, or none"],
   ["--model", "../x", "expected a model name such as gpt-6-luna, or none"],
   ["--fallback", "openai,mistral/x", "expected up to five of anthropic, openai, gemini"],
-  ["--max-cost-run", "0.0000001", "expected US dollars above 0 with at most six decimals"],
-  ["--max-cost-run", "0", "expected US dollars above 0 with at most six decimals"],
+  ["--max-cost-run", "0.0000001", "expected US dollars above 0, at most 10000, with up to six decimals"],
+  ["--max-cost-run", "0", "expected US dollars above 0, at most 10000, with up to six decimals"],
   ["--locked", "steps", "expected names separated by commas, of model, temperature"],
-])("%s %s is refused with what is expected", async (flag, text, expected) => {
+])("%s %s is refused with the expected value", async (flag, text, expected) => {
   const update = new Command().exitOverride().configureOutput({ writeErr: () => {} });
   for (const option of settingsOptions()) update.addOption(option);
   update.parse([flag, text], { from: "user" });
@@ -81,7 +81,7 @@ test.each([
   await expect(settingsChange(update.opts(), update)).rejects.toThrow(expected);
 });
 
-test("an answer schema that cannot be used is refused with the place of its fault, or of the file", async () => {
+test("an invalid response schema is refused with the place of its fault, an unreadable file with its path", async () => {
   await using admin = await administration();
   const { agentId = "" } = await admin.json("agents", "create", "Desk");
   const file = join(admin.folder, "answer.json");
@@ -100,7 +100,7 @@ test("an answer schema that cannot be used is refused with the place of its faul
   expect((await admin.json("agents", "list")).items[0]?.["settings"]).toEqual({});
 });
 
-test("the default model of the environment does not become a setting of an agent", async () => {
+test("PATCHBAY_MODEL does not become a setting of an agent", async () => {
   await using admin = await administration({ env: { PATCHBAY_MODEL: "gpt-6-luna", PATCHBAY_PROVIDER: "openai" } });
   const { agentId = "" } = await admin.json("agents", "create", "Desk");
 
@@ -109,7 +109,7 @@ test("the default model of the environment does not become a setting of an agent
   expect({ name, settings }).toEqual({ name: "Office", settings: {} });
 });
 
-test("a model without a price is refused where the organisation pays, unless --prices has one", async () => {
+test("a model without a price is refused in a paying organisation, unless --prices has one", async () => {
   await using admin = await administration();
   const { orgId = "" } = await admin.json("orgs", "create", "Acme", "--tier", "starter");
   const { agentId = "" } = await admin.json("agents", "create", "Desk", "--org", orgId);

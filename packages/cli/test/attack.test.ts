@@ -6,7 +6,7 @@ import { runCommand, temporaryFolder } from "./support/command.ts";
 
 const functionsPackage = fileURLToPath(new URL("../../functions/src/index.ts", import.meta.url));
 
-/** A file with a service for two roles; `authorize` is the rule of the one function that both may call. */
+/** A file with a service for two roles; `authorize` is the rule of the function that both may call. */
 async function folderWith(authorize: string) {
   const folder = await temporaryFolder();
   await writeFile(
@@ -27,7 +27,7 @@ export default defineService({
   return folder;
 }
 
-test("access --attack prints what was tried and exits 0 when nothing was found", async () => {
+test("access --attack prints its attempts and exits 0 without findings", async () => {
   await using folder = await folderWith(`({ role }) => role === "manager"`);
 
   const { code, stdout, stderr } = await runCommand(["access", "--attack"], { cwd: folder.path });
@@ -37,13 +37,13 @@ test("access --attack prints what was tried and exits 0 when nothing was found",
   expect(stdout).toMatch(/^ +customer +manager +no role$/m);
 });
 
-test("access --attack exits 1 when something was found, here a rule that decides otherwise each time", async () => {
+test("access --attack exits 1 with findings, such as a rule with random decisions", async () => {
   await using folder = await folderWith("() => asked++ % 3 > 0");
 
   const { code, stdout, stderr } = await runCommand(["access", "--attack", "--json"], { cwd: folder.path });
 
   expect(code).toBe(1);
-  expect(stderr).toMatch(/found\.$/m);
+  expect(stderr).toMatch(/findings?\.$/m);
   const { findings } = JSON.parse(stdout) as { findings: object[] };
   expect(findings).toContainEqual(
     expect.objectContaining({ kind: "ran", detail: "shared ran although authorize refuses the call" }),

@@ -11,7 +11,7 @@ test("empty values count as unset", () => {
   expect(readProviderConfig(env)).toEqual({ offline: false, default: {} });
 });
 
-test("OpenAI is asked by responses, and by chat where another address is set", () => {
+test("OpenAI uses the Responses API, and Chat Completions with another address", () => {
   expect(readProviderConfig({ OPENAI_API_KEY: "k" }).openai).toEqual({ apiKey: "k", api: "responses" });
   expect(readProviderConfig({ OPENAI_API_KEY: "k", OPENAI_BASE_URL: "http://h/v1" }).openai).toMatchObject({
     api: "chat",
@@ -20,18 +20,18 @@ test("OpenAI is asked by responses, and by chat where another address is set", (
   expect(readProviderConfig(named).openai).toEqual({ apiKey: "k", baseUrl: "http://h/v1", api: "responses" });
 });
 
-test("a malformed default model is refused at the start", () => {
+test("a malformed default model is refused", () => {
   expect(() => readProviderConfig({ PATCHBAY_MODEL: "../gpt-6-luna" })).toThrow("PATCHBAY_MODEL must be a model name");
 });
 
-test("a compatible server of one's own may want no key", () => {
+test("a compatible server may need no key", () => {
   expect(readProviderConfig({ OPENAI_BASE_URL: "http://h/v1" }).openai).toEqual({
     baseUrl: "http://h/v1",
     api: "chat",
   });
 });
 
-test("the offline model serves when named, and as a fallback only where that is wanted", () => {
+test("the offline model answers when named, and as a fallback only with offlineFallback", () => {
   expect(readProviderConfig({}).offline).toBe(false);
   expect(readProviderConfig({ PATCHBAY_PROVIDER: "offline" })).toMatchObject({
     offline: true,
@@ -40,7 +40,7 @@ test("the offline model serves when named, and as a fallback only where that is 
   expect(readProviderConfig({}, { offlineFallback: true })).toEqual({ offline: true, default: {} });
 });
 
-test("every bad value is named at once", () => {
+test("one failure names every invalid value", () => {
   const env = {
     PATCHBAY_PROVIDER: "acme",
     OPENAI_API: "telex",

@@ -11,7 +11,7 @@ async function startDev(cwd: string, ...args: string[]) {
   return { ...running, ready };
 }
 
-test("dev keeps the data folder that it makes out of Git, and leaves one that was there alone", async () => {
+test("dev excludes a new data folder from Git and does not change an existing one", async () => {
   await using folder = await temporaryFolder();
   await using _made = await startDev(folder.path);
   expect(await readFile(join(folder.path, ".patchbay", ".gitignore"), "utf8")).toBe("*\n");
@@ -20,7 +20,7 @@ test("dev keeps the data folder that it makes out of Git, and leaves one that wa
   await expect(readFile(join(folder.path, ".gitignore"))).rejects.toThrow("ENOENT");
 });
 
-test("dev --cors-origin lets pages of that origin use every endpoint, and of no other", async () => {
+test("dev --cors-origin allows only pages of that origin, on every endpoint", async () => {
   await using folder = await temporaryFolder();
   await using dev = await startDev(folder.path, "--cors-origin", "http://localhost:3000");
   const ask = (origin: string) =>

@@ -23,7 +23,7 @@ async function folderWith(source: string) {
   return {
     path: folder.path,
     dataDir: join(folder.path, ".patchbay"),
-    // Written beside and renamed, as editors do.
+    // Written to another file and renamed, as editors do.
     async save(text: string) {
       await writeFile(`${file}.new`, text);
       await rename(`${file}.new`, file);
@@ -50,7 +50,7 @@ async function startDev(cwd: string, ...args: string[]) {
   return { ...running, ready, query };
 }
 
-test("dev --json prints one line with what is needed, and a query is answered then", async () => {
+test("dev --json prints one line with the credentials when it can answer queries", async () => {
   await using folder = await folderWith(serviceSource());
   await using dev = await startDev(folder.path);
 
@@ -77,7 +77,7 @@ test("dev --json prints one line with what is needed, and a query is answered th
   expect(await local.text()).toContain('"type":"final_response"');
 });
 
-test("the console's link signs in once, as the owner of the development organisation", async () => {
+test("the console's link signs in the owner of the development organisation, once", async () => {
   await using folder = await folderWith(serviceSource());
   await using dev = await startDev(folder.path);
   const { baseUrl, consoleUrl } = dev.ready;
@@ -96,7 +96,7 @@ test("the console's link signs in once, as the owner of the development organisa
   expect((await fetch(`${baseUrl}/api/session`, { headers: { Cookie: cookie } })).status).toBe(200);
 });
 
-test("the live log tells of queries and calls, and never of their text", async () => {
+test("the live log shows queries and calls without their text", async () => {
   await using folder = await folderWith(serviceSource());
   await using dev = await startDev(folder.path);
   await dev.query('Greet "Ann"', { role: "clerk" });
@@ -108,7 +108,7 @@ test("the live log tells of queries and calls, and never of their text", async (
   expect(stderr).not.toContain("Ann");
 });
 
-test("credentials are made once, kept for the owner alone, and made anew when the database is gone", async () => {
+test("credentials are created once, readable only by the owner, and created again when the database is gone", async () => {
   await using folder = await folderWith(serviceSource());
   const startOnce = async () => {
     await using dev = await startDev(folder.path);
@@ -129,7 +129,7 @@ test("credentials are made once, kept for the owner alone, and made anew when th
   expect(fresh.apiKey).not.toBe(first.apiKey);
 });
 
-test("a revoked token is renewed at the next start, the rest stays", async () => {
+test("a revoked token is replaced at the next start, the rest is kept", async () => {
   await using folder = await folderWith(serviceSource());
   const first = await startDev(folder.path);
   const { tokenId } = JSON.parse(await readFile(join(folder.dataDir, "dev-credentials.json"), "utf8")) as {
@@ -143,13 +143,13 @@ test("a revoked token is renewed at the next start, the rest stays", async () =>
   expect(second.ready.accessToken).not.toBe(first.ready.accessToken);
 });
 
-test("a saved change is served without a restart, and threads go on", async () => {
+test("a saved change is served without a restart, and threads continue", async () => {
   await using folder = await folderWith(serviceSource());
   await using dev = await startDev(folder.path);
   const before = await dev.query('Greet "Ann"');
 
   await folder.save(serviceSource({ name: "welcome", handler: "({ name }) => `Welcome, ${name}!`" }));
-  await dev.seen("1 function is served");
+  await dev.seen("serving 1 function");
 
   const after = await dev.query('Welcome "Bob"', { threadId: before.threadId });
   expect(after).toMatchObject({
@@ -159,7 +159,7 @@ test("a saved change is served without a restart, and threads go on", async () =
   });
 });
 
-/** A function that says that it was called and ends when `gate` exists. */
+/** A function that reports its call and returns when the file `gate` exists. */
 function gatedService(gate: string): string {
   const wait = `while (!existsSync(${JSON.stringify(gate)})) await new Promise((r) => setTimeout(r, 5));`;
   return serviceSource({
@@ -168,7 +168,7 @@ function gatedService(gate: string): string {
   });
 }
 
-test("a reload leaves a running call to end with the code it began with", async () => {
+test("a call that runs during a reload ends with the old code", async () => {
   await using folder = await folderWith("");
   const gate = join(folder.path, "gate");
   await folder.save(gatedService(gate));
@@ -177,14 +177,14 @@ test("a reload leaves a running call to end with the code it began with", async 
   const running = dev.query('Greet "Ann"');
   await dev.seen("called");
   await folder.save(serviceSource({ handler: "() => 'new'" }));
-  await dev.seen("1 function is served");
+  await dev.seen("serving 1 function");
   await mkdir(gate);
 
   expect(await running).toMatchObject({ success: true, toolInteractions: [{ result: "old Ann" }] });
   expect(await dev.query('Greet "Ann"')).toMatchObject({ toolInteractions: [{ result: "new" }] });
 });
 
-test("SIGTERM lets a running query end, and exits 0", async () => {
+test("after SIGTERM a running query ends, then dev exits 0", async () => {
   await using folder = await folderWith("");
   const gate = join(folder.path, "gate");
   await folder.save(gatedService(gate));
@@ -207,7 +207,7 @@ test("SIGTERM lets a running query end, and exits 0", async () => {
   expect((await dev.finished).code).toBe(0);
 });
 
-test("the first SIGINT says what is finished, the second ends everything at once", async () => {
+test("the first SIGINT finishes queries, the second ends the process immediately", async () => {
   await using folder = await folderWith("");
   await folder.save(gatedService(join(folder.path, "never")));
   await using dev = await startDev(folder.path);
@@ -215,7 +215,7 @@ test("the first SIGINT says what is finished, the second ends everything at once
   void dev.query('Greet "Ann"').catch(() => {});
   await dev.seen("called");
   dev.process.kill("SIGINT");
-  await dev.seen("Finishing 1 query, at most 18 s. Press Ctrl-C again to stop at once.");
+  await dev.seen("Finishing 1 query, at most 18 s. Press Ctrl-C again to stop immediately.");
   dev.process.kill("SIGINT");
 
   expect((await dev.finished).code).toBe(1);
@@ -228,31 +228,31 @@ test.each([
     serviceSource().replace("roles: everyone,", ""),
     /service\.ts:\d+:\d+: DefinitionError: .*roles/,
   ],
-])("a change that %s is told with its place, and the old functions go on", async (_what, source, told) => {
+])("a change that %s is reported with its place, and the old functions keep serving", async (_what, source, report) => {
   await using folder = await folderWith(serviceSource());
   await using dev = await startDev(folder.path);
   await folder.save(source);
-  await dev.seen("The functions from before go on serving.");
-  await dev.seen(told);
+  await dev.seen("The previous functions keep serving.");
+  await dev.seen(report);
   expect(await dev.query('Greet "Ann"')).toMatchObject({ success: true, toolInteractions: [{ toolName: "greet" }] });
 });
 
-test("a file that does not load at the start exits 1 with its place", async () => {
+test("a file that does not load at the start exits 1 with the position of its error", async () => {
   await using folder = await folderWith("\n\nthrow new Error('no database');\n");
   const { code, stdout, stderr } = await runCommand(["dev", "--port", "0", "--json"], { cwd: folder.path });
   expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
   expect(stderr).toMatch(/service\.ts:3:\d+: Error: no database/);
 });
 
-test("a crashed function process is started again", async () => {
+test("a crashed function process is restarted", async () => {
   await using folder = await folderWith(serviceSource({ handler: "() => process.exit(7)" }));
   await using dev = await startDev(folder.path);
   void dev.query('Greet "Ann"').catch(() => {});
-  await dev.seen("exited with code 7; starting it again");
-  await dev.seen("1 function is served");
+  await dev.seen("exited with code 7; restarting it");
+  await dev.seen("serving 1 function");
 });
 
-test("the function process ends with its parent, also when that is killed", async () => {
+test("the function process ends with its parent, also when the parent is killed", async () => {
   await using folder = await folderWith(serviceSource({ before: "process.stdout.write(`pid=${process.pid}\\n`);" }));
   const dev = await startDev(folder.path);
   const pid = Number((await dev.seen(/pid=\d+/)).slice(4));
@@ -260,7 +260,7 @@ test("the function process ends with its parent, also when that is killed", asyn
   await expect.poll(() => isRunning(pid), { timeout: 10_000 }).toBe(false);
 });
 
-/** A process that ended but that nobody has asked about yet (state Z) does not run. */
+/** A zombie (state Z) has ended; its parent has not read the exit code yet. */
 function isRunning(pid: number): boolean {
   const { stdout } = spawnSync("ps", ["-o", "stat=", "-p", String(pid)], { encoding: "utf8" });
   return /^[^Z\s]/.test(stdout.trim());
@@ -274,7 +274,7 @@ test("without --json dev shows the functions and curl lines for each endpoint", 
   const { code, stdout } = await dev.finished;
   expect(code).toBe(0);
   expect(stdout).toMatch(/greet +everyone +read +name/);
-  expect(stdout).toContain("offline, a stand-in that is no language model; set ANTHROPIC_API_KEY");
+  expect(stdout).toContain("offline: word matching, not a language model; set ANTHROPIC_API_KEY");
   expect(stdout).toMatch(/curl http:\S+\/agents\/agt_\S+\/query -H 'X-API-Key: service_live_/);
   expect(stdout).toMatch(/curl -N http:\S+\/query-stream -H 'X-API-Key/);
   expect(stdout).toMatch(/curl -N http:\S+\/agent\/query-stream -H 'Authorization: Bearer /);

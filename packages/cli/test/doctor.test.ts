@@ -3,14 +3,14 @@ import type { ServerResponse } from "node:http";
 import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
-import type { Finding } from "../src/doctor/check.ts";
+import { checkNats, checkNode, type Finding } from "../src/doctor/local-checks.ts";
 import { withoutPassword } from "../src/database.ts";
-import { checkNats, checkNode } from "../src/doctor/local-checks.ts";
+
 import { runCommand, startCommand, temporaryFolder } from "./support/command.ts";
-import { json, startFakeService } from "./support/fake-service.ts";
+import { json, startFakeService } from "../../client/test/support/fake-service.ts";
 import { serviceSource } from "./support/service-source.ts";
 
-/** Each command is a process of its own, and a busy machine starts few of them a second. */
+/** Each command is a process, and a busy machine starts only a few per second. */
 vi.setConfig({ testTimeout: 180_000 });
 
 async function doctor(args: string[], options?: Parameters<typeof runCommand>[1]) {
@@ -19,7 +19,7 @@ async function doctor(args: string[], options?: Parameters<typeof runCommand>[1]
   return { code, ok, of: (name: string) => checks.find((check) => check.name === name) };
 }
 
-test("a set-up without faults is ok and exits 0", async () => {
+test("an installation without faults is ok and exits 0", async () => {
   await using folder = await temporaryFolder();
   await writeFile(join(folder.path, "service.ts"), serviceSource());
   const found = await doctor([], { cwd: folder.path, env: { ANTHROPIC_API_KEY: "sk-ant-x" } });
@@ -28,12 +28,12 @@ test("a set-up without faults is ok and exits 0", async () => {
     expect(found.of(name)).toMatchObject({ status: "ok" });
 });
 
-test("an old Node.js is a fault", () => {
+test("an old Node.js fails", () => {
   expect(checkNode("22.20.0")).toMatchObject({ status: "fail", fix: expect.stringContaining("24") });
   expect(checkNode("24.0.0")).toMatchObject({ status: "ok" });
 });
 
-test("a port that another program holds is a fault", async () => {
+test("a port of another program fails", async () => {
   const other = createServer((socket) => socket.destroy());
   await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
   const { port } = other.address() as AddressInfo;
@@ -43,9 +43,9 @@ test("a port that another program holds is a fault", async () => {
   expect(stdout).toMatch(/^fail {2}port .*another program\n.*→ Stop it/m);
 });
 
-test("a broken database, file and variable are all told at once", async () => {
+test("a broken database, file and variable are reported together", async () => {
   await using folder = await temporaryFolder();
-  await writeFile(join(folder.path, "patchbay.db"), "this is no database, by any account of the word database");
+  await writeFile(join(folder.path, "patchbay.db"), "plain text in place of the database, longer than its header");
   await writeFile(join(folder.path, "service.ts"), "export default 1;");
   const found = await doctor(["--data-dir", "."], { cwd: folder.path, env: { OPENAI_API: "telex" } });
   expect(found).toMatchObject({ code: 1, ok: false });
@@ -74,7 +74,7 @@ test("a database or credentials file that others can read is a warning with its 
   }
 });
 
-test("a data folder that is a file is a fault with what to do", async () => {
+test("a data folder that is a file fails with a fix", async () => {
   await using folder = await temporaryFolder();
   await writeFile(join(folder.path, "text"), "");
   const found = await doctor(["--data-dir", join(folder.path, "text")]);
@@ -85,7 +85,7 @@ test("a data folder that is a file is a fault with what to do", async () => {
     });
 });
 
-test("a bus is told of without what opens it", async () => {
+test("the address of the bus is shown without its password or token", async () => {
   const servers = ["nats://ann:s3cret@127.0.0.1:1", "nats://s3cret@127.0.0.1:2"];
   for (const nats of [...servers, servers.join(",")]) {
     const { message } = await checkNats(nats);
@@ -98,19 +98,19 @@ test("a bus is told of without what opens it", async () => {
   });
 });
 
-test("a database is told of without its password, wherever that stands", () => {
+test("the address of a database is shown without its password, in each place", () => {
   expect(withoutPassword("postgres://ann:s3cret@db/shop")).toBe("postgres://ann:***@db/shop");
   expect(withoutPassword("postgres://ann@db/shop?password=s3cret")).toBe("postgres://ann@db/shop?password=***");
   expect(withoutPassword("sqlite:./shop.db")).toBe("sqlite:./shop.db");
 });
 
-test("a key that does not look like one of its provider is a warning", async () => {
+test("a key that does not look like a key of its provider is a warning", async () => {
   const found = await doctor([], { env: { GEMINI_API_KEY: "sk-ant-x" } });
   expect(found.code).toBe(0);
   expect(found.of("gemini")).toMatchObject({ status: "warn" });
 });
 
-test("a running service is looked at from outside", async () => {
+test("a running service is checked from outside", async () => {
   await using folder = await temporaryFolder();
   await writeFile(join(folder.path, "service.ts"), serviceSource());
   await using dev = startCommand(["dev", "--port", "0", "--json"], { cwd: folder.path });
@@ -127,7 +127,7 @@ test("a running service is looked at from outside", async () => {
   expect(wrong.of("key")).toMatchObject({ status: "fail", message: "is unknown or revoked" });
 });
 
-test("a clock that differs is a warning, a swallowed upgrade a fault", async () => {
+test("a different clock is a warning, a dropped upgrade fails", async () => {
   const late = (status: number) => (response: ServerResponse) =>
     json(status, {}, { Date: new Date(Date.now() - 60_000).toUTCString() })(response);
   await using service = await startFakeService([late(200), late(404)]);

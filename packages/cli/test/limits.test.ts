@@ -30,7 +30,7 @@ test("serve --limits applies the limits of its file", async () => {
   });
   await runtime.seen('"ready":true');
 
-  // The offline model calls the function once for each name, all in one turn.
+  // The offline model calls the function once for each name, in one turn.
   const { stdout } = await runCommand(["query", 'Greet "Ann", "Bob" and "Eve"', "--json"], {
     env: { ...target, PATCHBAY_KEY: apiKey },
   });
@@ -43,7 +43,7 @@ test.each([
   ["that is missing", undefined, "ENOENT"],
   ["that is not JSON", "callsPerTurn = 2", "This one is not valid JSON."],
   ["with an unknown name", '{"callsPerturn": 2}', "callsPerturn"],
-  ["with a value that is no count", '{"callsPerTurn": 0, "streamsPerKey": "many"}', "callsPerTurn: "],
+  ["with a value that is not a count", '{"callsPerTurn": 0, "streamsPerKey": "many"}', "callsPerTurn: "],
 ])("a limits file %s exits 1 with one line that names it", async (_what, text, reason) => {
   await using folder = await temporaryFolder();
   if (text !== undefined) await writeFile(join(folder.path, "limits.json"), text);

@@ -14,19 +14,19 @@ const WAITS = "const timer = setInterval(() => {}, 1000); await new Promise(() =
 const NOISE = 'console.log("noise"); process.stdout.write("more noise\\n");';
 
 test.each(["SIGTERM", "SIGINT"] as const)(
-  "dev says that a file is still loading, and %s stops it with 0",
+  "dev warns that a file is still loading, and %s stops it with 0",
   async (signal) => {
     await using folder = await folderWith(serviceSource({ before: WAITS }));
     await using dev = startCommand(["dev", "--port", "0", "--json"], { cwd: folder.path });
 
-    await dev.seen(/still loading \S+service\.ts/);
+    await dev.seen(/service\.ts is still loading/);
     dev.process.kill(signal);
 
     expect(await dev.finished).toMatchObject({ code: 0, stdout: "" });
   },
 );
 
-test("what a file prints goes to stderr where stdout is for the result", async () => {
+test("output of a file goes to stderr when stdout is for the result", async () => {
   await using folder = await folderWith(serviceSource({ before: NOISE }));
   for (const args of [
     ["access", "--json"],
@@ -42,7 +42,7 @@ test("what a file prints goes to stderr where stdout is for the result", async (
   }
 });
 
-test("connect --json prints nothing but its own line on stdout", async () => {
+test("connect --json prints only its own line on stdout", async () => {
   await using folder = await folderWith(serviceSource({ before: NOISE }));
   await using serve = startCommand(["serve", "--port", "0", "--json", "--data-dir", "data"], {
     cwd: folder.path,
@@ -76,7 +76,7 @@ const endings: [what: string, before: string, reason: string][] = [
   ["never finishes loading", "await new Promise(() => {});", "a top-level await never settles"],
 ];
 
-test.each(endings)("access --check of a file that %s exits 1 and says so", async (_what, before, reason) => {
+test.each(endings)("access --check of a file that %s exits 1 with the reason", async (_what, before, reason) => {
   await using folder = await folderWith(serviceSource());
   expect((await runCommand(["access", "--write"], { cwd: folder.path })).code).toBe(0);
   await writeFile(join(folder.path, "service.ts"), serviceSource({ before }));

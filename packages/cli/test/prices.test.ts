@@ -7,7 +7,7 @@ import { serviceSource } from "./support/service-source.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
 
-test("dev --prices charges a model by the prices of its file", async () => {
+test("dev --prices charges a model at the prices of its file", async () => {
   const usage = { input: 1_000, cachedInput: 200, cacheWriteInput: 300, output: 100 };
   await using standIn = await startStandIn("openai-chat", scriptFor({ text: "Hello.", usage }));
   await using folder = await temporaryFolder();
@@ -47,7 +47,7 @@ test.each(["serve", "dev service.ts"])(
   },
 );
 
-test("doctor reports a price file that cannot be used", async () => {
+test("doctor reports an unusable price file", async () => {
   await using folder = await temporaryFolder();
   const env = { PATCHBAY_PRICES: "/no/such.json", PATCHBAY_PROVIDER: "offline" };
 

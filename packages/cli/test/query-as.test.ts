@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { runCommand, startCommand, temporaryFolder } from "./support/command.ts";
-import { json, startFakeService } from "./support/fake-service.ts";
+import { json, startFakeService } from "../../client/test/support/fake-service.ts";
 
 const quickstart = fileURLToPath(new URL("../../../examples/quickstart/service.ts", import.meta.url));
 const CLOSE = "Close ticket T-100";
@@ -22,7 +22,7 @@ interface Compared {
   }[];
 }
 
-/** `patchbay dev` on the quickstart, and a way to ask it. */
+/** `patchbay dev` with the quickstart, and `query` for it. */
 async function startQuickstart() {
   await using opening = new AsyncDisposableStack();
   const folder = opening.use(await temporaryFolder());
@@ -41,7 +41,7 @@ async function startQuickstart() {
   };
 }
 
-test("query --as asks once as each role, on threads of their own, and tells what each was shown and what became of its calls", async () => {
+test("query --as queries as each role on its own thread, and shows visible functions and results of calls", async () => {
   await using desk = await startQuickstart();
 
   const { code, stdout } = await desk.ask(CLOSE, "--as", "support,staff,none", "--json");
@@ -84,7 +84,7 @@ test("query --as names the rule that refused a call", async () => {
   for (const line of shown.stdout.split("\n")) expect(line.length).toBeLessThanOrEqual(100);
 });
 
-test("query --as over a bare address says that what was visible is not known here", async () => {
+test("query --as without the service's database does not show visible functions", async () => {
   await using desk = await startQuickstart();
   const { baseUrl, agentId, apiKey } = desk.ready;
   const target = ["--url", baseUrl, "--agent", agentId, "--key", apiKey];
@@ -96,10 +96,10 @@ test("query --as over a bare address says that what was visible is not known her
     { role: "staff", visible: null, hidden: null },
     { role: "none", visible: null, hidden: null },
   ]);
-  expect(shown.stdout).toContain("not known here");
+  expect(shown.stdout).toContain("in the service's database: name it with --data-dir");
 });
 
-test("query --as exits 1 when a key may not state one of the roles, and still shows the others", async () => {
+test("query --as exits 1 when a key may not state one of the roles, and shows the others", async () => {
   await using desk = await startQuickstart();
   const { agentId } = desk.ready;
   const made = await desk.admin("keys", "create", "--agent", agentId, "--roles", "staff");
@@ -129,7 +129,7 @@ test("query --as cannot be used with --role, --thread or --stream", async () => 
     expect(await runCommand(["query", "Hello", "--as", "staff", ...other])).toMatchObject({ code: 2 });
 });
 
-test("query --as ends with the reason when the key opens nothing", async () => {
+test("query --as fails with the reason for an unknown key", async () => {
   const body = {
     success: false,
     errorMessage: "Authentication failed",

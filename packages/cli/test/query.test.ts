@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { runCommand, startCommand, temporaryFolder } from "./support/command.ts";
-import { events, json, startFakeService } from "./support/fake-service.ts";
+import { events, json, startFakeService } from "../../client/test/support/fake-service.ts";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
@@ -93,7 +93,7 @@ test("query exits 1 with the faults of a refused request, and --json prints its 
   expect(JSON.parse(done.stdout)).toEqual(body);
 });
 
-test("query asks again under the same Idempotency-Key when the service says later", async () => {
+test("query retries with the same Idempotency-Key after a 503", async () => {
   await using service = await startFakeService([json(503, {}, { "Retry-After": "0" }), json(200, answer)]);
 
   const done = await runCommand(["query", "Which?", ...target(service.url)]);
@@ -115,7 +115,7 @@ test("query --stream shows progress on stderr and the answer on stdout", async (
   expect(done.stderr).toContain('· Look.\n→ list_orders {"late":true}\n✓ list_orders [1,2]\n');
 });
 
-test("query --stream takes a dropped stream up where it broke", async () => {
+test("query --stream resumes a broken stream", async () => {
   const thoughts = ["one", "two", "three"].map((content) => ({ type: "thought", content }));
   await using service = await startFakeService([
     events(thoughts.slice(0, 2), { cut: true }),
@@ -133,7 +133,7 @@ test("query --stream takes a dropped stream up where it broke", async () => {
   expect(JSON.parse(done.stdout)).toEqual(answer);
 });
 
-test("query --stream --json gives a failed run with the calls it made, and exits 1", async () => {
+test("query --stream --json prints a failed run with its calls, and exits 1", async () => {
   const call = { type: "toolCall", toolName: "refund", toolCallId: "c1", parameters: { id: 1 } };
   const result = {
     type: "toolResult",
@@ -173,7 +173,7 @@ test("query --stream --json gives a failed run with the calls it made, and exits
   });
 });
 
-test("query says what to do when nothing answers at the address", async () => {
+test("query names a fix when nothing answers at the address", async () => {
   const gone = await startFakeService([]);
   await gone[Symbol.asyncDispose]();
 
@@ -183,7 +183,7 @@ test("query says what to do when nothing answers at the address", async () => {
   expect(done.stderr).toMatch(/does not answer: .*ECONNREFUSED.*Is the service running there/);
 });
 
-test("query without a target asks the service that dev started on the data folder", async () => {
+test("query without a target uses the service that dev started on the data folder", async () => {
   await using service = await startFakeService([json(200, answer)]);
   await using folder = await temporaryFolder();
   const kept = {
@@ -223,7 +223,7 @@ test("query never sends the development key to another service", async () => {
   expect(dev.requests.map(({ headers }) => headers["x-api-key"])).toEqual(["service_live_dev", "service_live_dev"]);
 });
 
-test("Ctrl-C in query --stream says that the query continues, and under which id", async () => {
+test("Ctrl-C in query --stream prints that the query continues, and its run id", async () => {
   await using service = await startFakeService([
     (response) => {
       response.writeHead(200, { "Content-Type": "text/event-stream", "X-Run-Id": "run_1" });
@@ -242,7 +242,7 @@ test("Ctrl-C in query --stream says that the query continues, and under which id
   );
 });
 
-test("query over plain HTTP to an address that is not of this machine warns once", async () => {
+test("query over plain HTTP to another machine warns once", async () => {
   await using service = await startFakeService([json(200, answer), json(200, answer)]);
   const remote = service.url.replace("127.0.0.1", "0.0.0.0");
 
@@ -256,7 +256,7 @@ test("query over plain HTTP to an address that is not of this machine warns once
   expect(far.stderr.match(new RegExp(`warning ${remote} is not encrypted`, "g"))).toHaveLength(1);
 });
 
-test("query says so when a server does not speak TLS", async () => {
+test("query reports a server that does not speak TLS", async () => {
   await using service = await startFakeService([]);
   const url = service.url.replace("http:", "https:");
 

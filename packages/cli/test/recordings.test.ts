@@ -36,7 +36,7 @@ async function greeter() {
   return folder;
 }
 
-test("dev --record keeps what the model answers, and dev --replay answers from it", async () => {
+test("dev --record records model answers, and dev --replay replays them", async () => {
   await using folder = await greeter();
   const file = join(folder.path, "greetings.json");
   let recorded: Answer;
@@ -56,7 +56,7 @@ test("dev --record keeps what the model answers, and dev --replay answers from i
   await dev.seen(/No answer is recorded .* message 1 \(user\) changed/);
 });
 
-test("dev --replay of a file that is not there is a one-line reason", async () => {
+test("dev --replay of a missing file fails with a one-line reason", async () => {
   await using folder = await greeter();
 
   const { code, stderr } = await runCommand(["dev", "--port", "0", "--replay", "no.json"], { cwd: folder.path });
@@ -65,7 +65,7 @@ test("dev --replay of a file that is not there is a one-line reason", async () =
   expect(stderr).toContain("There is no recording at no.json");
 });
 
-test("runs export writes a finished run as a recording with a test beside it", async () => {
+test("runs export writes a finished run as a recording, with a test", async () => {
   await using folder = await greeter();
   let answer: Answer;
   {
@@ -73,7 +73,7 @@ test("runs export writes a finished run as a recording with a test beside it", a
     await runCommand(["agents", "update", dev.agentId, "--steps", "3"], { cwd: folder.path });
     answer = await dev.query('Greet "Ann"');
     const { stdout } = await runCommand(["runs", "export", answer.runId], { cwd: folder.path });
-    expect(JSON.parse(stdout)).toMatchObject({ cassette: 1, queries: [{ query: 'Greet "Ann"', contextKeys: [] }] });
+    expect(JSON.parse(stdout)).toMatchObject({ recording: 1, queries: [{ query: 'Greet "Ann"', contextKeys: [] }] });
   }
   const args = ["runs", "export", answer.runId, "--output", "runs/ann.json", "--json"];
 
@@ -88,7 +88,7 @@ test("runs export writes a finished run as a recording with a test beside it", a
   expect(test).toContain('replay: join(import.meta.dirname, "ann.json")');
 });
 
-test("runs export refuses a run that is not there, and a file it would not be found under", async () => {
+test("runs export refuses an unknown run, and a file that does not end in .json", async () => {
   await using folder = await temporaryFolder();
   const plane = await createControlPlane({ database: `sqlite:${join(folder.path, "patchbay.db")}`, port: 0 });
   await plane.close({ graceMs: 0 });

@@ -76,7 +76,7 @@ const post = (url: string, body: object) =>
     body: JSON.stringify(body),
   });
 
-test("serve gives a set-up link until the first owner has come in, the newest being the one that works", async () => {
+test("serve prints a set-up link until the first owner has joined; only the newest link works", async () => {
   await using folder = await temporaryFolder();
   const secretOf = ({ setupUrl = "" }: { setupUrl?: string }) => new URL(setupUrl).hash.slice(1);
   const stop = async ({ process, finished }: Awaited<ReturnType<typeof startServe>>) => {
@@ -100,7 +100,7 @@ test("serve gives a set-up link until the first owner has come in, the newest be
   expect((await post(`${third.ready.baseUrl}/api/session`, { email, password })).status).toBe(200);
 });
 
-test("serve --no-console serves the API alone", async () => {
+test("serve --no-console serves only the API", async () => {
   await using folder = await temporaryFolder();
   await using serve = await startServe(folder.path, "--no-console");
 
@@ -112,7 +112,7 @@ test("serve --no-console serves the API alone", async () => {
   expect(serve.ready).not.toHaveProperty("setupUrl");
 });
 
-test("serve without TLS warns once on an address that others reach, unless a proxy is trusted", async () => {
+test("serve without TLS warns once on a public address, unless it trusts a proxy", async () => {
   await using folder = await temporaryFolder();
   const warnings = async (...args: string[]) => {
     await using serve = await startServe(folder.path, ...args);
@@ -125,7 +125,7 @@ test("serve without TLS warns once on an address that others reach, unless a pro
   expect(await warnings("--host", "0.0.0.0", "--trust-proxy")).toBe(0);
 });
 
-test("a taken port exits 1 with the reason and what to do", async () => {
+test("a used port exits 1 with the reason and a fix", async () => {
   await using folder = await temporaryFolder();
   const taken = createServer();
   await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
@@ -152,10 +152,10 @@ test("a second server on the same data is refused", async () => {
 test("connect refuses a deployment of over 100 characters", async () => {
   const { code, stderr } = await runCommand(["connect", "x.ts", "--deployment", "x".repeat(101)]);
   expect(code).toBe(2);
-  expect(stderr).toContain("1 to 100 characters, not 101");
+  expect(stderr).toContain("1 to 100 characters, got 101");
 });
 
-test("connect refuses a file whose default export is no service", async () => {
+test("connect refuses a file whose default export is not a service", async () => {
   await using folder = await temporaryFolder();
   await writeFile(join(folder.path, "wrong.ts"), "export default { functions: [] };");
   const { code, stderr } = await runCommand(
@@ -168,7 +168,7 @@ test("connect refuses a file whose default export is no service", async () => {
   expect(stderr).toContain("export default defineService");
 });
 
-test("serve --metrics-port and --metrics-token keep the metrics apart", async () => {
+test("serve --metrics-port and --metrics-token separate and protect the metrics", async () => {
   await using folder = await temporaryFolder();
   await using serve = await startServe(folder.path, "--metrics-port", "0", "--metrics-token", "t0ken");
   const { baseUrl, metricsUrl = "" } = serve.ready;

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { sideBySide, wrap } from "../src/side-by-side.ts";
-import { columnsOf } from "../src/text.ts";
+import { sideBySide, wrap } from "../src/table.ts";
+import { columnsOf } from "../src/table.ts";
 
 const lines = (text: string) => text.split("\n");
 
-test("no line is wider than 100 characters, however many columns and however long their words", () => {
+test("no line is wider than 100 characters, for any number of columns and length of words", () => {
   const columns = Array.from({ length: 11 }, (_, i) => `role_${i}`);
   const rows = [{ name: "f".repeat(64), cells: columns.map((_, i) => `${"long".repeat(i)} and more words than fit`) }];
 

@@ -1,7 +1,7 @@
 import type { Manifest } from "@patchbay/protocol";
 import { expect, test } from "vitest";
 import type { RuntimeChild } from "../src/runtime-child.ts";
-import { createSupervisor, type SupervisorOptions } from "../src/dev/supervisor.ts";
+import { Supervisor, type SupervisorOptions } from "../src/dev/supervisor.ts";
 
 const manifest = (version: string, name = "desk"): Manifest => ({
   name,
@@ -10,7 +10,7 @@ const manifest = (version: string, name = "desk"): Manifest => ({
   functions: [],
 });
 
-/** A child driven by hand: it loads and connects when told to, and ends when told to or killed. */
+/** A child that the test controls: it loads, connects and ends on calls of the test, or when it is killed. */
 function fakeChild(order: string[], name: string) {
   const loaded = Promise.withResolvers<Manifest>();
   const connected = Promise.withResolvers<void>();
@@ -20,7 +20,7 @@ function fakeChild(order: string[], name: string) {
   const child: RuntimeChild = {
     loaded: loaded.promise,
     connect: () => connected.promise,
-    expectLoss() {},
+    expectClose() {},
     stop() {
       order.push(`stop ${name}`);
       ended.resolve("exited with code 0");
@@ -48,7 +48,7 @@ function startSupervisor(overrides: Partial<SupervisorOptions> = {}) {
   const order: string[] = [];
   const children: ReturnType<typeof fakeChild>[] = [];
   let launched = Promise.withResolvers<void>();
-  const supervisor = createSupervisor({
+  const supervisor = new Supervisor({
     launch() {
       const next = fakeChild(order, String.fromCodePoint(97 + children.length));
       children.push(next);
@@ -56,7 +56,7 @@ function startSupervisor(overrides: Partial<SupervisorOptions> = {}) {
       launched = Promise.withResolvers();
       return next.child;
     },
-    link: Promise.resolve({ url: "http://127.0.0.1:1", agentId: "a", key: "k" }),
+    target: Promise.resolve({ url: "http://127.0.0.1:1", agentId: "a", key: "k" }),
     onServing: ({ instructions }) => order.push(`serving ${instructions}`),
     onFailure: (reason, serving) => order.push(`failed ${reason} ${serving}`),
     onCrash: (how) => order.push(`crash ${how}`),
@@ -66,7 +66,7 @@ function startSupervisor(overrides: Partial<SupervisorOptions> = {}) {
   return { supervisor, order, children, nextLaunch: () => launched.promise };
 }
 
-test("a reload stops the old process only when the new one is connected", async () => {
+test("a reload stops the old process after the new one is connected", async () => {
   const { supervisor, order, children } = startSupervisor();
   const started = supervisor.start();
   children[0]?.serve();
@@ -80,7 +80,7 @@ test("a reload stops the old process only when the new one is connected", async 
   expect(order).toEqual(["serving a", "serving b", "stop a"]);
 });
 
-test("a service under another name replaces a process that left before it", async () => {
+test("a service with another name starts after the old process has stopped", async () => {
   const { supervisor, order, children } = startSupervisor();
   const started = supervisor.start();
   children[0]?.serve();
@@ -106,7 +106,7 @@ test("a file that does not load leaves the old process serving", async () => {
   expect(order).toEqual(["serving a", "kill b", "failed SyntaxError true"]);
 });
 
-test("a second change while a process is coming up replaces that one", async () => {
+test("a second change replaces a process that is starting", async () => {
   const { supervisor, order, children } = startSupervisor();
   const started = supervisor.start();
   children[0]?.serve();
@@ -120,7 +120,7 @@ test("a second change while a process is coming up replaces that one", async () 
   expect(order.filter((line) => line !== "kill b")).toEqual(["serving a", "serving c", "stop a"]);
 });
 
-test("a crashed process is started again, also when the next one fails too", async () => {
+test("a crashed process is restarted, also when the next one fails too", async () => {
   const { supervisor, order, children, nextLaunch } = startSupervisor();
   const started = supervisor.start();
   children[0]?.serve();
@@ -138,14 +138,14 @@ test("a crashed process is started again, also when the next one fails too", asy
   expect(order).toEqual(["serving a", "crash exited with code 1", "kill b", "failed broken false", "serving c"]);
 });
 
-test("the first process's failure is the failure of the start", async () => {
+test("start rejects with the failure of the first process", async () => {
   const { supervisor, children } = startSupervisor();
   const started = supervisor.start();
   children[0]?.fail("DefinitionError: roles is missing");
   await expect(started).rejects.toThrow("DefinitionError: roles is missing");
 });
 
-test("stop drains what serves and starts nothing again", async () => {
+test("stop drains the serving process and restarts none", async () => {
   const { supervisor, order, children } = startSupervisor();
   const started = supervisor.start();
   children[0]?.serve();

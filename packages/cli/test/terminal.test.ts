@@ -2,24 +2,25 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { escapeControls } from "@patchbay/protocol";
 import { expect, test } from "vitest";
-import { table } from "../src/output.ts";
-import { columnsOf, oneLine } from "../src/text.ts";
+import { table } from "../src/table.ts";
+import { oneLine } from "../src/output.ts";
+import { columnsOf } from "../src/table.ts";
 import { runCommand, startCommand, temporaryFolder } from "./support/command.ts";
-import { events, json, startFakeService } from "./support/fake-service.ts";
+import { events, json, startFakeService } from "../../client/test/support/fake-service.ts";
 import { serviceSource } from "./support/service-source.ts";
 
-/** Sets the window's title, writes to the clipboard, clears the screen, turns text round, and forges a line. */
+/** Sets the window's title, writes to the clipboard, clears the screen, reverses text, and forges a line. */
 const EVIL = "x\u001b]0;owned\u0007\u009b2J\u001b[2J\u202e\n09:00:00  done    run_fake";
 // oxlint-disable-next-line no-control-regex
 const CONTROL = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/;
 
-test("control characters are escaped so that JSON reads them back, newlines stay", () => {
+test("control characters are escaped as in JSON, newlines are kept", () => {
   expect(escapeControls("a\u001b[31m\nb\rc\u009b\u202e")).toBe("a\\u001b[31m\nb\\u000dc\\u009b\\u202e");
   expect(oneLine("a\r\nb\tc")).toBe("a\\nb c");
   expect(JSON.parse(`"${escapeControls("\u009b\u007f")}"`)).toBe("\u009b\u007f");
 });
 
-test("the role of a caller reaches no terminal as it is, in the live log and in lists", async () => {
+test("the role of a caller is escaped in the live log and in lists", async () => {
   await using folder = await temporaryFolder();
   await writeFile(join(folder.path, "service.ts"), serviceSource());
   await using dev = startCommand(["dev", "--port", "0", "--json"], { cwd: folder.path });
@@ -92,7 +93,7 @@ test("columns of a table are aligned for wide characters and emoji", () => {
   expect(new Set(starts).size).toBe(1);
 });
 
-test("a table wider than the terminal is written as a block of lines for each row", () => {
+test("a table wider than the terminal becomes a block of lines for each row", () => {
   const text = table(["run", "role"], runs, "None.", 20);
 
   expect(text).toBe(

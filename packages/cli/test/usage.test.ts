@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { runCommand, temporaryFolder } from "./support/command.ts";
 
-/** Each command is a process of its own, and a busy machine starts few of them a second. */
+/** Each command is a process, and a busy machine starts only a few per second. */
 vi.setConfig({ testTimeout: 180_000 });
 
 test("--help names every command and exits 0", async () => {
@@ -46,22 +46,22 @@ test.each([
   ["a missing argument", ["query"]],
   ["a missing option", ["keys", "create"]],
   ["an unknown option", ["serve", "--prot", "1"]],
-  ["a port that is none", ["serve", "--port", "80x"]],
-  ["an address that is none", ["query", "x", "--url", "ftp://x"]],
+  ["an invalid port", ["serve", "--port", "80x"]],
+  ["an invalid address", ["query", "x", "--url", "ftp://x"]],
   ["an empty host", ["serve", "--host", ""]],
   ["an agent update without a change", ["agents", "update", "agt_1"]],
-  ["an origin that is none", ["serve", "--cors-origin", "not an origin"]],
+  ["an invalid origin", ["serve", "--cors-origin", "not an origin"]],
   ["an origin with a path", ["serve", "--cors-origin", "https://a.example,https://b.example/path"]],
   ["an origin with a slash", ["dev", "--cors-origin", "https://a.example/"]],
   ["an origin in capitals", ["dev", "--cors-origin", "https://A.example"]],
-])("%s exits 2 and says why on stderr", async (_what, args) => {
+])("%s exits 2 with the reason on stderr", async (_what, args) => {
   const { code, stdout, stderr } = await runCommand(args);
   expect(code).toBe(2);
   expect(stdout).toBe("");
   expect(stderr).not.toBe("");
 });
 
-test("a wrong origin is answered with the form that browsers send", async () => {
+test("an origin in another form is refused with the one that browsers send", async () => {
   const { code, stderr } = await runCommand(["serve"], { env: { PATCHBAY_CORS_ORIGIN: "https://A.example:443/x" } });
   expect(code).toBe(2);
   expect(stderr).toContain("https://A.example:443/x is not an origin: expected scheme, host and port only");
@@ -74,7 +74,7 @@ test.each([["help"], ["help", "serve"]])("%s %s shows help and exits 0", async (
   expect(stdout).toContain(args.length === 1 ? "Usage: patchbay [options]" : "Usage: patchbay serve [options]");
 });
 
-test("commands that read, change or revoke make no database", async () => {
+test("commands that read, change or revoke do not create a database", async () => {
   await using folder = await temporaryFolder();
   const dataDir = join(folder.path, "mistyped");
   for (const args of [
@@ -91,25 +91,25 @@ test("commands that read, change or revoke make no database", async () => {
   ]) {
     const { code, stdout, stderr } = await runCommand([...args, "--data-dir", dataDir]);
     expect({ args, code, stdout }).toEqual({ args, code: 1, stdout: "" });
-    expect(stderr).toContain(`There is no database at ${join(dataDir, "patchbay.db")}.`);
+    expect(stderr).toContain(`No database at ${join(dataDir, "patchbay.db")}.`);
   }
   expect(await readdir(folder.path)).toEqual([]);
 });
 
-test.each(["orgs", "agents"])("%s create may make a database, and says so once", async (kind) => {
+test.each(["orgs", "agents"])("%s create may create a database, and prints it once", async (kind) => {
   await using folder = await temporaryFolder();
   const create = () => runCommand([kind, "create", "A", "--data-dir", folder.path]);
   const [first, second] = [await create(), await create()];
   expect([first.code, second.code]).toEqual([0, 0]);
-  expect(first.stderr).toBe(`Made a new database: ${join(folder.path, "patchbay.db")}\n`);
+  expect(first.stderr).toBe(`Created a new database: ${join(folder.path, "patchbay.db")}\n`);
   expect(second.stderr).toBe("");
 });
 
 const failures: [what: string, args: string[], reason: string, env?: Record<string, string>][] = [
   ["a database address of another kind", ["serve", "--database", "mysql://x/y"], "sqlite:PATH"],
-  ["--nats beside an embedded database", ["serve", "--nats", "nats://x"], "Name a Postgres database"],
+  ["--nats with an embedded database", ["serve", "--nats", "nats://x"], "Name a Postgres database"],
   ["a database of no known kind", ["orgs", "list", "--database", "mysql://x"], "sqlite:PATH"],
-  ["a file that is not there", ["dev", "nowhere.ts"], "There is no file"],
+  ["a missing file", ["dev", "nowhere.ts"], " does not exist."],
   ["a folder without functions", ["dev"], "No service.ts or functions.ts in this folder"],
   ["a folder in place of a file", ["dev", "folder"], "/folder is a folder. Name the file in it"],
   [
@@ -136,10 +136,10 @@ test.each(failures)("%s exits 1 with a one-line reason", async (_what, args, rea
   expect(stderr.trimEnd().split("\n")).toHaveLength(1);
 });
 
-test("a folder that this user may not enter is named, with the reason", async () => {
+test("a folder that this user may not enter is reported with the reason", async () => {
   await using folder = await temporaryFolder();
   await chmod(folder.path, 0o000);
-  // Modes do not bind root, so that the command runs as a user who owns nothing.
+  // Modes do not apply to root, so the command runs as another user.
   const user = process.getuid?.() === 0 ? { uid: 65_534 } : {};
   for (const args of [
     ["orgs", "list"],
@@ -159,12 +159,12 @@ test("a folder that this user may not enter is named, with the reason", async ()
   await chmod(folder.path, 0o700);
 });
 
-test("a .env that is a folder is a one-line reason with its path", async () => {
+test("a .env that is a folder fails with a one-line reason and its path", async () => {
   await using folder = await temporaryFolder();
   await mkdir(join(folder.path, ".env"));
   const { code, stderr } = await runCommand(["orgs", "list"], { cwd: folder.path });
   expect(code).toBe(1);
   expect(stderr).toMatch(
-    /^error: \S+\/\.env is a folder, and settings are read from a file of this name\. Rename it\.\n$/,
+    /^error: \S+\/\.env is a folder, but settings are read from a file of this name\. Rename the folder\.\n$/,
   );
 });

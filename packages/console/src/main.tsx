@@ -1,22 +1,23 @@
 import { CSPProvider } from "@base-ui/react/csp-provider";
 import { QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
-import { StrictMode } from "react";
+import { lazy, StrictMode, Suspense } from "react";
 import { createRoot } from "react-dom/client";
-import { queryClient, signedOut } from "./api/api.ts";
+import { api, queryClient, signedOut } from "./api/api.ts";
 import { router } from "./router.tsx";
-import { Confirmation } from "./shell/confirmation.tsx";
-import { followTheme } from "./state/theme.ts";
+import { openConfirmation } from "./state/confirmation.ts";
+import { applyTheme } from "./state/preferences.ts";
+import { useSignal } from "./state/signal.ts";
 import { Toasts } from "./ui/toast.tsx";
 import "./styles/main.css";
 
-followTheme();
+applyTheme();
 
 signedOut.subscribe(() => {
   if (signedOut.get()) void goToSignIn().finally(() => signedOut.set(false));
 });
 
-/** What was fetched is forgotten after the pages that show it are gone. */
+/** Clears fetched data only after navigation: clearing it earlier would make the current page fetch again. */
 async function goToSignIn(): Promise<void> {
   const { pathname, href } = router.state.location;
   if (pathname === "/sign-in" || pathname === "/link") return;
@@ -24,10 +25,22 @@ async function goToSignIn(): Promise<void> {
   queryClient.clear();
 }
 
-// Read by PageHeader: from the second page on, the focus goes to the heading.
+// PageHeader reads this: from the second page on, it focuses the heading.
 router.subscribe("onBeforeNavigate", ({ fromLocation, pathChanged }) => {
   if (fromLocation && pathChanged) document.documentElement.dataset["navigated"] = "";
 });
+
+const ConfirmationDialog = lazy(async () => ({
+  default: (await import("./shell/confirmation-dialog.tsx")).ConfirmationDialog,
+}));
+
+const sendPassword = (password: string) => api.post("/session/confirm", { body: { password } });
+
+/** Asks for the password when the API requires it again; the client then repeats the request. */
+function Confirmation() {
+  const confirmation = useSignal(openConfirmation);
+  return <Suspense>{confirmation && <ConfirmationDialog send={sendPassword} settle={confirmation.settle} />}</Suspense>;
+}
 
 createRoot(document.getElementById("root")!).render(
   <StrictMode>

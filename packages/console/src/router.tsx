@@ -7,16 +7,37 @@ import {
   Outlet,
   redirect,
 } from "@tanstack/react-router";
-import { ApiError } from "./api/api-error.ts";
-import { queryClient } from "./api/api.ts";
-import { resource, sessionQuery } from "./api/queries.ts";
-import { FailedPage } from "./pages/faults/failed-page.tsx";
-import { NotFoundPage } from "./pages/faults/not-found-page.tsx";
-import { pageCode } from "./page-code.ts";
-import * as search from "./page-search.ts";
-import { parseSearch, searchOf, stringifySearch, text } from "./search.ts";
-import { PageSkeleton } from "./shell/page-skeleton.tsx";
+import { ApiError, unreachable } from "./api/api-error.ts";
+import { queryClient, resource, sessionQuery } from "./api/api.ts";
+import { FailedPage, NotFoundPage } from "./pages/errors/error-pages.tsx";
+import * as search from "./state/page-search.ts";
+import { parseSearch, searchOf, stringifySearch, text } from "./state/page-search.ts";
+import { PageSkeleton } from "./ui/states.tsx";
 import { Shell } from "./shell/shell.tsx";
+
+/**
+ * Loads the code of a page. Fails as `unreachable`, which the page offers to retry, when the control plane does not respond. When
+ * it does respond, a newer version has replaced the file: the error passes through and the router reloads the document.
+ */
+export async function pageCode<Module>(
+  load: () => Promise<Module>,
+  ask = () => fetch(import.meta.env.BASE_URL, { cache: "no-store" }),
+): Promise<Module> {
+  try {
+    return await load();
+  } catch (error) {
+    const answer = await ask().catch(() => undefined);
+    throw answer?.ok === true ? error : unreachable(error);
+  }
+}
+
+/** A page whose code loads when it is first opened. */
+function page<Module extends Record<string, unknown>, Name extends keyof Module & string>(
+  load: () => Promise<Module>,
+  name: Name,
+) {
+  return lazyRouteComponent(() => pageCode(load), name);
+}
 
 const root = createRootRouteWithContext<{ queries: QueryClient }>()({ component: Outlet });
 
@@ -24,21 +45,21 @@ const signIn = createRoute({
   getParentRoute: () => root,
   path: "/sign-in",
   validateSearch: searchOf({ back: text }),
-  component: lazyRouteComponent(() => pageCode(() => import("./pages/sign-in/sign-in-page.tsx")), "SignInPage"),
+  component: page(() => import("./pages/sign-in/sign-in-page.tsx"), "SignInPage"),
 });
 
 const link = createRoute({
   getParentRoute: () => root,
   path: "/link",
-  component: lazyRouteComponent(() => pageCode(() => import("./pages/sign-in/link-page.tsx")), "LinkPage"),
+  component: page(() => import("./pages/sign-in/link-page.tsx"), "LinkPage"),
 });
 
-/** Everything that asks for a session. */
+/** The parent of every page that requires a session. */
 const shell = createRoute({
   getParentRoute: () => root,
   id: "shell",
   component: Shell,
-  // Stands alone: what would be around it is what failed.
+  // Shown without the shell, because loading the shell failed.
   errorComponent: (props) => (
     <main className="p-6">
       <FailedPage {...props} />
@@ -55,6 +76,9 @@ const shell = createRoute({
   },
 });
 
+/** Parent and path of a page of the organisation. */
+const ofShell = <Path extends string>(path: Path) => ({ getParentRoute: () => shell, path });
+
 const home = createRoute({
   getParentRoute: () => shell,
   path: "/",
@@ -64,10 +88,9 @@ const home = createRoute({
 });
 
 const agents = createRoute({
-  getParentRoute: () => shell,
-  path: "/agents",
+  ...ofShell("/agents"),
   validateSearch: search.agents,
-  component: lazyRouteComponent(() => pageCode(() => import("./pages/agents/agents-page.tsx")), "AgentsPage"),
+  component: page(() => import("./pages/agents/agents-page.tsx"), "AgentsPage"),
 });
 
 const agent = createRoute({
@@ -75,153 +98,127 @@ const agent = createRoute({
   path: "/agents/$agentId",
   loader: async ({ context: { queries }, params }) => {
     const agentQuery = resource("/agents/:agent_id", { params: { agent_id: params.agentId } });
-    // The header asks for the same: where it goes away, it takes the request that both wait for with it.
+    // The header runs the same query: when it unmounts, it cancels the shared request, so start it again.
     const ensure = () => queries.ensureQueryData(agentQuery);
     await ensure().catch((error: unknown) => (error instanceof CancelledError ? ensure() : Promise.reject(error)));
   },
 });
 
+/** Parent and path of a page of an agent. */
+const ofAgent = <Path extends string>(path: Path) => ({ getParentRoute: () => agent, path });
+
 const overview = createRoute({
-  getParentRoute: () => agent,
-  path: "/",
-  component: lazyRouteComponent(() => pageCode(() => import("./pages/agents/overview-page.tsx")), "OverviewPage"),
+  ...ofAgent("/"),
+  component: page(() => import("./pages/agents/overview-page.tsx"), "OverviewPage"),
 });
 
 const agentAnalytics = createRoute({
-  getParentRoute: () => agent,
-  path: "/analytics",
+  ...ofAgent("/analytics"),
   validateSearch: search.analytics,
-  component: lazyRouteComponent(
-    () => pageCode(() => import("./pages/analytics/agent-analytics-page.tsx")),
-    "AgentAnalyticsPage",
-  ),
+  component: page(() => import("./pages/analytics/analytics-page.tsx"), "AgentAnalyticsPage"),
 });
 
 const playground = createRoute({
-  getParentRoute: () => agent,
-  path: "/playground",
+  ...ofAgent("/playground"),
   validateSearch: search.playground,
-  component: lazyRouteComponent(
-    () => pageCode(() => import("./pages/playground/playground-page.tsx")),
-    "PlaygroundPage",
-  ),
+  component: page(() => import("./pages/playground/playground-page.tsx"), "PlaygroundPage"),
 });
 
 const runs = createRoute({
-  getParentRoute: () => agent,
-  path: "/runs",
+  ...ofAgent("/runs"),
   validateSearch: search.runs,
-  component: lazyRouteComponent(() => pageCode(() => import("./pages/runs/runs-page.tsx")), "RunsPage"),
+  component: page(() => import("./pages/runs/runs-page.tsx"), "RunsPage"),
 });
 
 const run = createRoute({
-  getParentRoute: () => agent,
-  path: "/runs/$runId",
+  ...ofAgent("/runs/$runId"),
   validateSearch: search.run,
-  component: lazyRouteComponent(() => pageCode(() => import("./pages/runs/run-page.tsx")), "RunPage"),
+  component: page(() => import("./pages/runs/run-page.tsx"), "RunPage"),
 });
 
 const threads = createRoute({
-  getParentRoute: () => agent,
-  path: "/threads",
+  ...ofAgent("/threads"),
   validateSearch: search.threads,
-  component: lazyRouteComponent(() => pageCode(() => import("./pages/threads/threads-page.tsx")), "ThreadsPage"),
+  component: page(() => import("./pages/threads/threads-page.tsx"), "ThreadsPage"),
 });
 
 const thread = createRoute({
-  getParentRoute: () => agent,
-  path: "/threads/$threadId",
-  component: lazyRouteComponent(() => pageCode(() => import("./pages/threads/thread-page.tsx")), "ThreadPage"),
+  ...ofAgent("/threads/$threadId"),
+  component: page(() => import("./pages/threads/thread-page.tsx"), "ThreadPage"),
 });
 
 const sessions = createRoute({
-  getParentRoute: () => agent,
-  path: "/sessions",
+  ...ofAgent("/sessions"),
   validateSearch: search.sessions,
-  component: lazyRouteComponent(() => pageCode(() => import("./pages/sessions/sessions-page.tsx")), "SessionsPage"),
+  component: page(() => import("./pages/sessions/sessions-page.tsx"), "SessionsPage"),
 });
 
 const functions = createRoute({
-  getParentRoute: () => agent,
-  path: "/functions",
+  ...ofAgent("/functions"),
   validateSearch: search.functions,
-  component: lazyRouteComponent(() => pageCode(() => import("./pages/functions/functions-page.tsx")), "FunctionsPage"),
+  component: page(() => import("./pages/functions/functions-page.tsx"), "FunctionsPage"),
 });
 
 const oneFunction = createRoute({
-  getParentRoute: () => agent,
-  path: "/functions/$functionName",
+  ...ofAgent("/functions/$functionName"),
   validateSearch: search.oneFunction,
-  component: lazyRouteComponent(() => pageCode(() => import("./pages/functions/function-page.tsx")), "FunctionPage"),
+  component: page(() => import("./pages/functions/function-page.tsx"), "FunctionPage"),
 });
 
 const access = createRoute({
-  getParentRoute: () => agent,
-  path: "/access",
+  ...ofAgent("/access"),
   validateSearch: search.access,
-  component: lazyRouteComponent(() => pageCode(() => import("./pages/access/access-page.tsx")), "AccessPage"),
+  component: page(() => import("./pages/access/access-page.tsx"), "AccessPage"),
 });
 
 const keys = createRoute({
-  getParentRoute: () => agent,
-  path: "/keys",
+  ...ofAgent("/keys"),
   validateSearch: search.keys,
-  component: lazyRouteComponent(() => pageCode(() => import("./pages/keys/keys-page.tsx")), "KeysPage"),
+  component: page(() => import("./pages/keys/keys-page.tsx"), "KeysPage"),
 });
 
 const runtimes = createRoute({
-  getParentRoute: () => agent,
-  path: "/runtimes",
-  component: lazyRouteComponent(() => pageCode(() => import("./pages/runtimes/runtimes-page.tsx")), "RuntimesPage"),
+  ...ofAgent("/runtimes"),
+  component: page(() => import("./pages/runtimes/runtimes-page.tsx"), "RuntimesPage"),
 });
 
 const agentSettings = createRoute({
-  getParentRoute: () => agent,
-  path: "/settings",
-  component: lazyRouteComponent(
-    () => pageCode(() => import("./pages/agents/agent-settings-page.tsx")),
-    "AgentSettingsPage",
-  ),
+  ...ofAgent("/settings"),
+  component: page(() => import("./pages/agents/agent-settings-page.tsx"), "AgentSettingsPage"),
 });
 
 const analytics = createRoute({
-  getParentRoute: () => shell,
-  path: "/analytics",
+  ...ofShell("/analytics"),
   validateSearch: search.analytics,
-  component: lazyRouteComponent(() => pageCode(() => import("./pages/analytics/analytics-page.tsx")), "AnalyticsPage"),
+  component: page(() => import("./pages/analytics/analytics-page.tsx"), "AnalyticsPage"),
 });
 
 const audit = createRoute({
-  getParentRoute: () => shell,
-  path: "/audit",
+  ...ofShell("/audit"),
   validateSearch: search.audit,
-  component: lazyRouteComponent(() => pageCode(() => import("./pages/audit/audit-page.tsx")), "AuditPage"),
+  component: page(() => import("./pages/audit/audit-page.tsx"), "AuditPage"),
 });
 
 const credits = createRoute({
-  getParentRoute: () => shell,
-  path: "/credits",
+  ...ofShell("/credits"),
   validateSearch: search.credits,
-  component: lazyRouteComponent(() => pageCode(() => import("./pages/credits/credits-page.tsx")), "CreditsPage"),
+  component: page(() => import("./pages/credits/credits-page.tsx"), "CreditsPage"),
 });
 
 const members = createRoute({
-  getParentRoute: () => shell,
-  path: "/members",
+  ...ofShell("/members"),
   validateSearch: search.members,
-  component: lazyRouteComponent(() => pageCode(() => import("./pages/members/members-page.tsx")), "MembersPage"),
+  component: page(() => import("./pages/members/members-page.tsx"), "MembersPage"),
 });
 
 const settings = createRoute({
-  getParentRoute: () => shell,
-  path: "/settings",
-  component: lazyRouteComponent(() => pageCode(() => import("./pages/organisation/settings-page.tsx")), "SettingsPage"),
+  ...ofShell("/settings"),
+  component: page(() => import("./pages/organisation/settings-page.tsx"), "SettingsPage"),
 });
 
 const account = createRoute({
-  getParentRoute: () => shell,
-  path: "/account",
-  component: lazyRouteComponent(() => pageCode(() => import("./pages/account/account-page.tsx")), "AccountPage"),
+  ...ofShell("/account"),
+  component: page(() => import("./pages/account/account-page.tsx"), "AccountPage"),
 });
 
 const routeTree = root.addChildren([
@@ -261,11 +258,11 @@ export const router = createRouter({
   context: { queries: queryClient },
   parseSearch,
   stringifySearch,
-  // Queries are kept by the query client; the router only starts them.
+  // The query client caches data; the router only starts the queries.
   defaultPreload: "intent",
   defaultPreloadStaleTime: 0,
   scrollRestoration: true,
-  // Another agent or run is another page: its state and focus begin anew.
+  // Another agent or run is another page: reset its state and focus.
   defaultRemountDeps: ({ params }) => params,
   defaultPendingMs: 150,
   defaultPendingComponent: PageSkeleton,

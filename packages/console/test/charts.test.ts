@@ -1,11 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { csvOf } from "../src/charts/csv.ts";
-import { runsOf, stackTotals, topOf, type Series } from "../src/charts/series.ts";
+import { csvOf } from "../src/charts/chart-table.tsx";
+import { segmentsOf, stackTotals, topOf, type Series } from "../src/charts/series.tsx";
 import { stepLabel, timeTicks, type TimeSteps } from "../src/charts/time-steps.ts";
-import { formatTick } from "../src/charts/units.ts";
-import { valueTicks } from "../src/charts/value-ticks.ts";
+import { formatTick, valueTicks } from "../src/charts/units.ts";
 import { rangeBefore } from "../src/format/time-range.ts";
-import { costSeries } from "../src/pages/analytics/series-of.ts";
+import { costSeries } from "../src/pages/analytics/series.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -35,30 +34,30 @@ describe("ticks of values", () => {
     expect(valueTicks(max, unit).values).toEqual(values);
   });
 
-  test("reach over the greatest value", () => {
+  test("reach the largest value", () => {
     for (let max = 1; max < 1e9; max *= 1.7)
       for (const unit of ["count", "ms", "usd"] as const) expect(valueTicks(max, unit).top).toBeGreaterThanOrEqual(max);
   });
 
-  test("of one axis have the same digits", () => {
+  test("of one axis have the same number of digits", () => {
     expect([0, 0.005, 0.01].map((usd) => formatTick(usd, "usd", 0.005))).toEqual(["$0.000", "$0.005", "$0.010"]);
     expect([0, 30_000, 60_000].map((ms) => formatTick(ms, "ms", 30_000))).toEqual(["0", "30 s", "1 min"]);
   });
 });
 
 describe("ticks of time", () => {
-  test("stand at round hours, with the day where it begins", () => {
+  test("are at round hours, with the date at the start of a day", () => {
     const ticks = timeTicks(steps("2026-11-20T09:30:00Z", HOUR_MS / 2, 48), 6, "utc");
     expect(ticks.map(({ label }) => label)).toEqual(["12:00", "18:00", "21 Nov", "06:00"]);
     expect(ticks.map(({ strong }) => strong)).toEqual([false, false, true, false]);
   });
 
-  test("stand at Mondays over a month", () => {
+  test("are at Mondays for a month", () => {
     const ticks = timeTicks(steps("2026-10-23T00:00:00Z", DAY_MS, 30), 6, "local");
     expect(ticks.map(({ label }) => label)).toEqual(["26 Oct", "2 Nov", "9 Nov", "16 Nov"]);
   });
 
-  test("are never more than there is room for", () => {
+  test("never exceed the requested number", () => {
     for (const widthMs of [60_000, HOUR_MS, DAY_MS, 7 * DAY_MS])
       for (const most of [2, 5, 10])
         expect(timeTicks(steps("2026-01-03T00:00:00Z", widthMs, 90), most, "utc").length).toBeLessThanOrEqual(most);
@@ -66,39 +65,39 @@ describe("ticks of time", () => {
 });
 
 describe("a step's label", () => {
-  test("tells from when to when", () => {
+  test("contains start and end", () => {
     expect(stepLabel(steps("2026-11-21T14:00:00Z", HOUR_MS / 2, 2), 1, "utc")).toBe("21 Nov, 14:30 – 15:00");
     expect(stepLabel(steps("2026-11-16T00:00:00Z", 7 * DAY_MS, 1), 0, "local")).toBe("16 Nov 2026 – 22 Nov 2026");
   });
 
-  test("says that it is not over", () => {
+  test("marks a step that has not ended", () => {
     const day = { ...steps("2026-11-21T00:00:00Z", DAY_MS, 1), to: "2026-11-21T10:00:00Z" };
     expect(stepLabel(day, 0, "utc")).toBe("21 Nov 2026, so far");
   });
 });
 
 describe("series", () => {
-  test("are stacked step by step", () => {
+  test("are summed per step when stacked", () => {
     const both = [series("a", [1, null, 3]), series("b", [4, 5, null])];
     expect(stackTotals(both)).toEqual([5, 5, 3]);
     expect(topOf(both, "bars")).toBe(5);
     expect(topOf([series("a", [1, null, 3])], "lines")).toBe(3);
   });
 
-  test("are broken where a value is not known", () => {
-    expect(runsOf([null, 1, 2, null, 3])).toEqual([
+  test("are split at missing values", () => {
+    expect(segmentsOf([null, 1, 2, null, 3])).toEqual([
       { from: 1, to: 2 },
       { from: 4, to: 4 },
     ]);
   });
 
-  test("become CSV with exact values", () => {
+  test("are exported as CSV with exact values", () => {
     const csv = csvOf(steps("2026-11-21T00:00:00Z", DAY_MS, 2), [series('of "x", y', [0.123456, null])]);
     expect(csv).toBe('from,"of ""x"", y"\n2026-11-21T00:00:00.000Z,0.123456\n2026-11-22T00:00:00.000Z,');
   });
 });
 
-test("models beyond the fifth by cost are put together, and free ones left out", () => {
+test("models after the five most expensive are combined, and free models are left out", () => {
   const models = [3, 9, 0, 1, 7, 5, 2, 8].map((costUsd) => ({
     provider: "p",
     model: `m${costUsd}`,
@@ -115,17 +114,17 @@ test("models beyond the fifth by cost are put together, and free ones left out",
   expect(shown.at(-1)?.values).toEqual([3, 0]);
 });
 
-describe("the range before", () => {
+describe("the previous range", () => {
   const NOW = Date.parse("2026-11-21T12:00:30Z");
 
-  test("ends where a preset begins, and is as long", () => {
+  test("ends where a preset starts, and has the same length", () => {
     expect(rangeBefore({ range: "1h" }, { now: NOW })).toEqual({
       from: "2026-11-21T10:00:00.000Z",
       to: "2026-11-21T11:00:00.000Z",
     });
   });
 
-  test("ends where a range of one's own begins, open or not", () => {
+  test("ends where a custom range starts, with and without an end", () => {
     const from = "2026-11-21T06:00:00.000Z";
     expect(rangeBefore({ from }, { now: NOW })).toEqual({ from: "2026-11-21T00:00:00.000Z", to: from });
     expect(rangeBefore({ from, to: "2026-11-21T07:00:00Z" }, { now: NOW })).toEqual({

@@ -4,14 +4,14 @@ import { createClient } from "../src/api/client.ts";
 
 type Answer = Response | Error;
 
-/** A client whose service gives these answers in turn, and what became of it. */
+/** A client that receives these responses in turn, and a record of its requests and callbacks. */
 function clientOf(answers: Answer[], { confirms = true } = {}) {
   const sent: { url: string; init: RequestInit }[] = [];
   const seen = { signedOut: 0, asked: 0, sent };
   const client = createClient({
     fetch: async (url, init = {}) => {
       sent.push({ url: url as string, init });
-      const answer = answers.shift() ?? new Error("no answer is left");
+      const answer = answers.shift() ?? new Error("no response left");
       if (answer instanceof Error) throw answer;
       return answer;
     },
@@ -30,7 +30,7 @@ const problem = (status: number, code: string, more: object = {}, headers: Recor
     { status, headers },
   );
 
-test("a request fills ids into its path and leaves out what is not set", async () => {
+test("a request fills IDs into its path and leaves out unset parameters", async () => {
   const { client, seen } = clientOf([Response.json({ items: [], nextCursor: null })]);
 
   await client.get("/agents/:agent_id/runs", {
@@ -53,13 +53,13 @@ test("a body is sent as JSON", async () => {
   });
 });
 
-test("an answer without content is undefined", async () => {
+test("a response without content is undefined", async () => {
   const { client } = clientOf([new Response(null, { status: 204 })]);
 
   expect(await client.delete("/session")).toBeUndefined();
 });
 
-test("a refusal tells code, request id, faults and when to come back", async () => {
+test("an error response gives code, request ID, faults and retry time", async () => {
   const details = [{ path: "name", message: "is too long" }];
   const { client } = clientOf([problem(429, "rate_limited", { details }, { "retry-after": "7" })]);
 
@@ -76,21 +76,21 @@ test("a refusal tells code, request id, faults and when to come back", async () 
   });
 });
 
-test("a refusal that is not of the service is told apart", async () => {
+test("an error response of a proxy has the code 'bad_answer'", async () => {
   const { client } = clientOf([new Response("<h1>Bad gateway</h1>", { status: 502 })]);
 
   const error = await client.get("/session").catch((error: unknown) => error);
 
-  expect(error).toMatchObject({ code: "bad_answer", status: 502, passing: true });
+  expect(error).toMatchObject({ code: "bad_answer", status: 502, transient: true });
 });
 
-test("no answer at all is 'unreachable', with the cause", async () => {
+test("a request without a response fails as 'unreachable', with the cause", async () => {
   const cause = new TypeError("Failed to fetch");
   const { client } = clientOf([cause]);
 
   const error = await client.get("/session").catch((error: unknown) => error);
 
-  expect(error).toMatchObject({ code: "unreachable", status: 0, passing: true, cause });
+  expect(error).toMatchObject({ code: "unreachable", status: 0, transient: true, cause });
 });
 
 test("an aborted request throws the signal's reason", async () => {
@@ -101,14 +101,14 @@ test("an aborted request throws the signal's reason", async () => {
 });
 
 describe("without a session", () => {
-  test("the page is told", async () => {
+  test("a request calls onSignedOut", async () => {
     const { client, seen } = clientOf([problem(401, "authentication_failed")]);
 
     await expect(client.get("/organisation")).rejects.toMatchObject({ status: 401 });
     expect(seen.signedOut).toBe(1);
   });
 
-  test("a wrong password says nothing of the session", async () => {
+  test("a wrong password does not call onSignedOut", async () => {
     const { client, seen } = clientOf([problem(401, "authentication_failed")]);
 
     await expect(client.post("/session", { body: { email: "a@b.example", password: "no" } })).rejects.toThrow(ApiError);
@@ -116,8 +116,8 @@ describe("without a session", () => {
   });
 });
 
-describe("when the password is wanted again", () => {
-  test("the request is repeated once it was given", async () => {
+describe("when the API requires the password again", () => {
+  test("the request is repeated after the password is accepted", async () => {
     const { client, seen } = clientOf([problem(403, "confirmation_required"), Response.json({ secret: "s" })]);
 
     const answer = await client.post("/agents", { body: { name: "orders" } });
@@ -126,7 +126,7 @@ describe("when the password is wanted again", () => {
     expect(seen.sent.map(({ url }) => url)).toEqual(["/api/agents", "/api/agents"]);
   });
 
-  test("the refusal stands where it was not given", async () => {
+  test("the request fails when the member does not enter it", async () => {
     const { client, seen } = clientOf([problem(403, "confirmation_required")], { confirms: false });
 
     await expect(client.post("/agents", { body: { name: "orders" } })).rejects.toMatchObject({

@@ -10,7 +10,7 @@ function tokensOf(theme: string): Record<string, string> {
   );
 }
 
-/** Relative luminance and ratio of WCAG 2.2. */
+/** Relative luminance as defined by WCAG 2.2. */
 function luminance(hex: string): number {
   const [red, green, blue] = [1, 3, 5].map((at) => {
     const part = Number.parseInt(hex.slice(at, at + 2), 16) / 255;
@@ -24,13 +24,13 @@ function ratio(one: string, other: string): number {
   return (light + 0.05) / (dark + 0.05);
 }
 
-const GROUNDS = ["page", "surface", "sunken", "raised", "hover"];
+const BACKGROUNDS = ["page", "surface", "sunken", "raised", "hover"];
 const TEXT_PAIRS = [
-  ...["text", "muted", "faint", "accent"].flatMap((text) => GROUNDS.map((ground) => [text, ground])),
+  ...["text", "muted", "faint", "accent"].flatMap((text) => BACKGROUNDS.map((background) => [text, background])),
   ...["ok", "bad", "warn", "info", "idle"].flatMap((state) =>
-    [state + "-soft", "surface", "page", "raised"].map((ground) => [state, ground]),
+    [state + "-soft", "surface", "page", "raised"].map((background) => [state, background]),
   ),
-  ...["accent-fill", "accent-fill-hover", "bad-fill", "bad-fill-hover"].map((ground) => ["on-accent", ground]),
+  ...["accent-fill", "accent-fill-hover", "bad-fill", "bad-fill-hover"].map((background) => ["on-accent", background]),
   ["accent", "accent-soft"],
   ["text", "accent-soft"],
 ];
@@ -51,10 +51,13 @@ const SHAPE_PAIRS = [
 
 describe.each(["light", "dark"])("in the %s theme", (theme) => {
   const tokens = tokensOf(theme);
-  test.each(TEXT_PAIRS.map((pair) => [pair]))("%s can be read (4.5 to 1)", ([text = "", ground = ""]) => {
-    expect(ratio(tokens[text]!, tokens[ground]!)).toBeGreaterThanOrEqual(4.5);
+  test.each(TEXT_PAIRS.map((pair) => [pair]))("%s has the contrast of text, 4.5:1", ([text = "", background = ""]) => {
+    expect(ratio(tokens[text]!, tokens[background]!)).toBeGreaterThanOrEqual(4.5);
   });
-  test.each(SHAPE_PAIRS.map((pair) => [pair]))("%s can be told apart (3 to 1)", ([shape = "", ground = ""]) => {
-    expect(ratio(tokens[shape]!, tokens[ground]!)).toBeGreaterThanOrEqual(3);
-  });
+  test.each(SHAPE_PAIRS.map((pair) => [pair]))(
+    "%s has the contrast of graphics, 3:1",
+    ([shape = "", background = ""]) => {
+      expect(ratio(tokens[shape]!, tokens[background]!)).toBeGreaterThanOrEqual(3);
+    },
+  );
 });

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { formatShare, formatUsd } from "../src/format/numbers.ts";
 import { formatDuration, formatInstant, formatRelative } from "../src/format/times.ts";
 import { rangeOf } from "../src/format/time-range.ts";
-import { parseSearch, searchOf, oneOf, stringifySearch, text } from "../src/search.ts";
+import { parseSearch, searchOf, oneOf, stringifySearch, text } from "../src/state/page-search.ts";
 
 const NOW = Date.parse("2026-11-21T12:00:00Z");
 const ago = (ms: number) => new Date(NOW - ms).toISOString();
@@ -33,7 +33,7 @@ test.each([
   expect(formatRelative(at, NOW, "utc")).toBe(shown);
 });
 
-test("an exact time names its zone", () => {
+test("an exact time contains its time zone", () => {
   expect(formatInstant("2026-11-21T10:17:52.123Z", "utc")).toBe("21 Nov 2026, 10:17:52.123 UTC");
 });
 
@@ -53,18 +53,18 @@ test("a share of nothing is a dash", () => {
 });
 
 describe("a time range", () => {
-  test("ends now by a preset, and stays the same within a minute", () => {
+  test("of a preset ends now and stays the same for a minute", () => {
     const first = rangeOf({ range: "1h" }, { now: NOW + 1_000 });
     expect(first).toEqual({ from: "2026-11-21T11:00:00.000Z" });
     expect(rangeOf({ range: "1h" }, { now: NOW + 59_000 })).toEqual(first);
   });
 
-  test("may be given by both ends", () => {
+  test("can have both ends", () => {
     const search = { from: "2026-11-01T00:00:00Z", to: "2026-11-02T00:00:00Z" };
     expect(rangeOf(search, { now: NOW })).toEqual({ from: "2026-11-01T00:00:00.000Z", to: "2026-11-02T00:00:00.000Z" });
   });
 
-  test("is the page's own where the URL names none", () => {
+  test("defaults to that of the page", () => {
     expect(rangeOf({}, { now: NOW, preset: "7d" })).toEqual({ from: "2026-11-14T12:00:00.000Z" });
   });
 });
@@ -72,16 +72,16 @@ describe("a time range", () => {
 describe("search parameters", () => {
   const read = searchOf({ q: text, status: oneOf("failed", "running") });
 
-  test("stand in the URL as they are read from it", () => {
+  test("survive the URL", () => {
     const search = { q: "10 & 1e5", status: "failed" };
     expect(read(parseSearch(stringifySearch(search)))).toEqual(search);
   });
 
-  test("that make no sense count as absent", () => {
+  test("are dropped if they are invalid", () => {
     expect(read(parseSearch("?q=&status=nonsense&other=1"))).toEqual({});
   });
 
-  test("leave the URL bare where none is set", () => {
+  test("leave the URL without a query string if none is set", () => {
     expect(stringifySearch({ q: undefined, status: "" })).toBe("");
   });
 });

@@ -1,18 +1,18 @@
 import { JSDOM } from "jsdom";
 import { expect, test } from "vitest";
-import { createMarkdown } from "../src/ui/markdown-to-html.ts";
+import { createMarkdown } from "../src/ui/rendered-markdown.tsx";
 
 const { window } = new JSDOM("");
 const toHtml = createMarkdown(window);
 
-/** What a page that shows `text` would hold. */
+/** The DOM of a page that shows `text`. */
 function shown(text: string): HTMLElement {
   const box = window.document.createElement("div");
   box.innerHTML = toHtml(text);
   return box;
 }
 
-test("Markdown becomes the elements it means", () => {
+test("Markdown is rendered as HTML elements", () => {
   const box = shown("# Late\n\n- **two** `orders`\n\n| a | b |\n|---|---|\n| 1 | 2 |");
 
   expect(box.querySelector("h1")?.textContent).toBe("Late");
@@ -20,7 +20,7 @@ test("Markdown becomes the elements it means", () => {
   expect([...box.querySelectorAll("td")].map((cell) => cell.textContent)).toEqual(["1", "2"]);
 });
 
-test("nothing in it is fetched", () => {
+test("nothing is loaded", () => {
   const box = shown(
     '![secret](https://evil.example/?q=1)\n\n<img src="https://evil.example/2"><video poster="https://e.example">',
   );
@@ -29,7 +29,7 @@ test("nothing in it is fetched", () => {
   expect(box.textContent).toContain("[image: secret]");
 });
 
-test("HTML shows as it is written, and runs nothing", () => {
+test("HTML is shown as text and does not run", () => {
   const box = shown('<script>alert(1)</script>\n\n<b onclick="alert(2)">x</b> and inline <i style="color:red">y</i>');
 
   expect(box.querySelector("script, b, i, [onclick], [style]")).toBeNull();
@@ -37,13 +37,13 @@ test("HTML shows as it is written, and runs nothing", () => {
 });
 
 test.each(["javascript:alert(1)", "data:text/html,x", "vbscript:x", "/api/session", "JaVaScRiPt:alert(1)"])(
-  "a link to %s leads nowhere",
+  "a link to %s has no target",
   (address) => {
     expect(shown(`[click](${address})`).querySelector("a")?.hasAttribute("href") ?? false).toBe(false);
   },
 );
 
-test("a link opens elsewhere and tells nothing of where it was followed", () => {
+test("a link opens in a new tab without a referrer", () => {
   const link = shown("[docs](https://example.com/a)").querySelector("a");
 
   expect(link?.getAttribute("href")).toBe("https://example.com/a");
@@ -51,7 +51,7 @@ test("a link opens elsewhere and tells nothing of where it was followed", () => 
   expect(link?.getAttribute("rel")).toBe("noopener noreferrer nofollow");
 });
 
-test("what scrolls within itself is reached by keys", () => {
+test("scrollable elements can be focused", () => {
   const box = shown("| a |\n|---|\n| 1 |\n\n```\ncode\n```");
 
   expect([...box.querySelectorAll("[tabindex='0']")].map(({ tagName }) => tagName)).toEqual(["TABLE", "PRE"]);

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { type Draft, draftOf, readDraft } from "../src/schema-form/draft.ts";
 import { shapeOf } from "../src/schema-form/field-shape.ts";
 
-/** The form of what an owner writes, as a runtime sends it. */
+/** The form of a schema in the form in which a runtime sends it. */
 const formOf = (schema: z.ZodType) => shapeOf(z.toJSONSchema(schema, { io: "input" }));
 
 const order = z.object({
@@ -26,14 +26,14 @@ const filled: Draft = {
   score: "",
 };
 
-test("a filled form gives arguments that the owner's schema takes", () => {
+test("a completed form gives arguments that match the schema", () => {
   const { value, faults } = readDraft(shape, filled);
   expect(faults).toEqual([]);
   expect(value).toEqual({ orderId: "W123", count: 2, express: true, items: ["a", "b"], score: null });
   expect(order.safeParse(value).success).toBe(true);
 });
 
-test("an empty form says what is needed, by its path, and nothing of what is optional", () => {
+test("an empty form has a fault for each required field, by path, and none for optional ones", () => {
   const { faults } = readDraft(shape, undefined);
   expect(faults.map(({ path }) => path)).toEqual(["orderId", "count", "express", "items"]);
 });
@@ -41,18 +41,18 @@ test("an empty form says what is needed, by its path, and nothing of what is opt
 test.each([
   ["count", "0", "At least 1"],
   ["count", "10", "At most 9"],
-  ["count", "1.5", "Write a whole number"],
-  ["count", "two", "Write a number, such as 12.5"],
+  ["count", "1.5", "Enter a whole number"],
+  ["count", "two", "Enter a number, for example 12.5"],
   ["orderId", "W1", "At least 3 characters"],
-])("%s of %j is refused: %s", (name, typed, message) => {
+])("%s: %j is a fault: %s", (name, typed, message) => {
   expect(readDraft(shape, { ...filled, [name]: typed }).faults).toEqual([{ path: name, message }]);
 });
 
-test("a group that is optional asks for its own members only once one is given", () => {
+test("an optional group requires its properties only if one is set", () => {
   const within = z.object({ address: z.object({ city: z.string().min(1), zip: z.string() }).optional() });
   expect(readDraft(formOf(within), { address: { city: "", zip: "" } })).toEqual({ value: {}, faults: [] });
   expect(readDraft(formOf(within), { address: { zip: "04401" } }).faults).toEqual([
-    { path: "address.city", message: "This is needed" },
+    { path: "address.city", message: "Required" },
   ]);
 });
 
@@ -62,13 +62,13 @@ test.each([
   [{ orderId: "W123", count: 1, express: false, items: ["a"], score: 1.5, note: "" }, "note"],
   [{ orderId: "W123", count: "1", express: false, items: ["a"], score: 1.5 }, "count"],
   [{ orderId: "W123", count: 1, express: false, items: "a", score: 1.5 }, "items"],
-])("JSON goes back to the form if nothing of it would be lost: %j", (value, unfit) => {
+])("JSON converts to the form only without loss: %j", (value, unfit) => {
   const form = draftOf(shape, value);
   expect(form.unfit).toBe(unfit);
   if (unfit === undefined) expect(readDraft(shape, form.draft).value).toEqual(value);
 });
 
-test("what no form can show is written as JSON in its place", () => {
+test("a value without a form field is entered as JSON", () => {
   const loose = z.object({ tags: z.record(z.string(), z.number()), either: z.union([z.string(), z.number()]) });
   const given = readDraft(formOf(loose), { tags: '{"a": 1}', either: '"x"' });
   expect(given).toEqual({ value: { tags: { a: 1 }, either: "x" }, faults: [] });
@@ -76,14 +76,14 @@ test("what no form can show is written as JSON in its place", () => {
 });
 
 test.each(["#/%zz", "#/%", "#/$defs/none", "#/toString", "https://example.com/schema", 7])(
-  "a reference to %j, which cannot be followed, is written as JSON",
+  "the value of an unresolvable reference to %j is entered as JSON",
   ($ref) => {
     const shape = shapeOf({ type: "object", properties: { q: { $ref } } });
-    expect(shape).toMatchObject({ kind: "group", members: [{ name: "q", shape: { kind: "json" } }] });
+    expect(shape).toMatchObject({ kind: "group", properties: [{ name: "q", shape: { kind: "json" } }] });
   },
 );
 
-test("a schema that refers to itself ends in JSON", () => {
+test("a recursive schema becomes JSON at a limited depth", () => {
   interface Tree {
     name: string;
     children: Tree[];
@@ -94,7 +94,7 @@ test("a schema that refers to itself ends in JSON", () => {
   expect(form.unfit).toBeUndefined();
 });
 
-test("a member named like one that every object has is read as its own", () => {
+test("a property named like an inherited one is read as an own property", () => {
   const odd = shapeOf({ type: "object", properties: { constructor: { type: "string" } }, required: ["constructor"] });
   expect(readDraft(odd, {}).value).toEqual({ constructor: "" });
 });

@@ -10,7 +10,7 @@ const body = { query: `Which of O'Neill's "late" orders cost $5?`, role: "suppor
 const KEY = "service_live_abc";
 let received: { headers: IncomingMessage["headers"]; body: unknown; url: string | undefined }[] = [];
 
-/** Takes a query and answers with one event, as the service does. */
+/** Answers a query with one event, like the query API. */
 const server = createServer(async (request, response) => {
   const text = (await request.toArray()).join("");
   received.push({ headers: request.headers, url: request.url, body: JSON.parse(text) });
@@ -41,7 +41,7 @@ const cases = (["curl", "fetch", "python"] as const).flatMap((language) =>
   [undefined, KEY].map((key) => ({ language, key, from: key === undefined ? "the environment" : "the snippet" })),
 );
 
-test.each(cases)("the $language snippet sends the query with the key of $from", async ({ language, key }) => {
+test.each(cases)("the $language snippet sends the query with the key from $from", async ({ language, key }) => {
   const { stdout } = await runners[language](snippetsOf(query(key))[language]);
 
   expect(received).toMatchObject([
@@ -51,7 +51,7 @@ test.each(cases)("the $language snippet sends the query with the key of $from", 
 });
 
 test.each(["plain", "two words", "it's", '$HOME `id` "x" \\', "-n", ""])(
-  "a shell takes %j as one word",
+  "a shell reads %j as one word",
   async (word) => {
     const { stdout } = await run("sh", ["-c", `printf '[%s]' ${shellQuote(word)}`]);
 
@@ -61,7 +61,7 @@ test.each(["plain", "two words", "it's", '$HOME `id` "x" \\', "-n", ""])(
 
 const CONNECT = { baseUrl: "https://patchbay.example", agentId: "agt_1" };
 
-test("ways to connect name server and agent, and the key only where it is asked for", () => {
+test("connect snippets contain URL and agent, and the key only if it is inserted", () => {
   const { cli, code } = connectSnippetsOf(CONNECT);
   expect(cli.replaceAll(/ \\\n */g, " ")).toBe(
     "PATCHBAY_KEY=patchbay_rt_... patchbay connect service.ts --url https://patchbay.example --agent agt_1",
@@ -73,7 +73,7 @@ test("ways to connect name server and agent, and the key only where it is asked 
   expect(inserted.code).toContain('key: "patchbay_rt_1",');
 });
 
-test("a query of the local variant carries the token that is written in", () => {
+test("the snippet of the local API contains the inserted token", () => {
   expect(localSnippetOf({ baseUrl: CONNECT.baseUrl })).toContain('"Authorization: Bearer $PATCHBAY_TOKEN"');
   expect(localSnippetOf({ baseUrl: CONNECT.baseUrl, accessToken: "patchbay_at_1" })).toContain(
     "'Authorization: Bearer patchbay_at_1'",

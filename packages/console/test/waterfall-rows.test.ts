@@ -1,6 +1,6 @@
 import type { Span } from "@patchbay/protocol/console";
 import { expect, test } from "vitest";
-import { ancestorsOf, gapsIn, nextTrouble, rowsOf, timeSpent } from "../src/waterfall/rows.ts";
+import { ancestorsOf, gapsIn, nextProblem, rowsOf, timeSpent } from "../src/waterfall/rows.ts";
 
 const span = (id: string, parentId: string | null, more: Partial<Span> = {}): Span => ({
   id,
@@ -31,7 +31,7 @@ const RUN = [
 
 const ids = (rows: { span: Span }[]) => rows.map((row) => row.span.id);
 
-test("rows stand below their parents, with their level and place among their siblings", () => {
+test("rows follow their parents, with level and position among siblings", () => {
   const rows = rowsOf(RUN, new Set());
   expect(ids(rows)).toEqual(["run", "turn1", "denied", "fine", "turn2", "lost", "attempt"]);
   expect(rows.map(({ level, position, siblings }) => [level, position, siblings])).toEqual([
@@ -45,45 +45,45 @@ test("rows stand below their parents, with their level and place among their sib
   ]);
 });
 
-test("what stands under a closed row is left out, and the row still says what went wrong below", () => {
+test("descendants of a closed row are left out, and the row still shows their worst problem", () => {
   const rows = rowsOf(RUN, new Set(["turn1", "lost"]));
   expect(ids(rows)).toEqual(["run", "turn1", "turn2", "lost"]);
   expect(rows[1]).toMatchObject({ parent: true, open: false, below: "denied" });
 });
 
-test("a failure below counts for more than a denial", () => {
+test("a failed descendant outranks a denied one", () => {
   expect(rowsOf(RUN, new Set())[0]?.below).toBe("failed");
 });
 
-test("an attempt that failed is no trouble of a call that went well in the end", () => {
+test("a failed attempt of a successful call is not a problem", () => {
   const rows = rowsOf([span("call", null), span("first", "call", { kind: "attempt", state: "failed" })], new Set());
 
   expect(rows.map(({ below }) => below)).toEqual([undefined, undefined]);
   expect(
-    nextTrouble(
+    nextProblem(
       rows.map((row) => row.span),
       undefined,
     ),
   ).toBeUndefined();
 });
 
-test("a span whose parent is not there stands at the top", () => {
-  expect(rowsOf([span("alone", "gone")], new Set())[0]).toMatchObject({ level: 1, parent: false });
+test("a span with an unknown parent is at the top level", () => {
+  expect(rowsOf([span("orphan", "gone")], new Set())[0]).toMatchObject({ level: 1, parent: false });
 });
 
-test("the next failure is looked for behind a span, then from the beginning, and is never the whole run", () => {
+test("the next problem is searched after a span, then from the start, and is never the query span", () => {
   const spans = RUN.map((one) => (one.id === "run" ? { ...one, state: "failed" as const } : one));
-  expect(nextTrouble(spans, undefined)?.id).toBe("denied");
-  expect(nextTrouble(spans, "denied")?.id).toBe("lost");
-  expect(nextTrouble(spans, "lost")?.id).toBe("denied");
-  expect(nextTrouble([spans[0]!], undefined)).toBeUndefined();
+  expect(nextProblem(spans, undefined)?.id).toBe("denied");
+  expect(nextProblem(spans, "denied")?.id).toBe("lost");
+  expect(nextProblem(spans, "lost")?.id).toBe("denied");
+  expect(nextProblem([spans[0]!], undefined)).toBeUndefined();
 });
 
-test("ancestors are told nearest first", () => {
+test("ancestors are listed nearest first", () => {
   expect(ancestorsOf(RUN, "attempt")).toEqual(["lost", "turn2", "run"]);
 });
 
-test("gaps are what no part accounts for, but for short ones", () => {
+test("gaps are the intervals without a span, except short ones", () => {
   const parts = [
     { startMs: 10, endMs: 40 },
     { startMs: 20, endMs: 30 },
@@ -95,7 +95,7 @@ test("gaps are what no part accounts for, but for short ones", () => {
   ]);
 });
 
-test("calls that run side by side count once, and open spans up to now", () => {
+test("concurrent calls count once, and open spans count until now", () => {
   const spans = [
     span("q", null, { kind: "queue", startMs: 0, endMs: 5 }),
     span("a", null, { startMs: 5, endMs: 50 }),
@@ -104,7 +104,7 @@ test("calls that run side by side count once, and open spans up to now", () => {
   expect(timeSpent(spans, 80)).toEqual({ modelMs: 0, functionsMs: 75, waitingMs: 5 });
 });
 
-test("what a call waits to be sent is waiting, but where another call is at work", () => {
+test("time before a call is sent counts as waiting, unless another call works meanwhile", () => {
   const spans = [
     span("a", null, { startMs: 0, endMs: 50, waitMs: 10 }),
     span("b", null, { startMs: 0, endMs: 60, waitMs: 55 }),

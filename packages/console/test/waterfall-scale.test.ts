@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { axisEndOf, formatTick, ticksOf } from "../src/waterfall/scale.ts";
+import { axisEndOf, formatTick, ticksOf } from "../src/waterfall/axis.tsx";
 
-test("ticks are round, and no more than there is room for", () => {
+test("ticks are round and within the requested number", () => {
   expect(ticksOf(20, 5)).toEqual([0, 5, 10, 15, 20]);
   expect(ticksOf(9_050, 5)).toEqual([0, 2_000, 4_000, 6_000, 8_000]);
   expect(ticksOf(240_000, 4)).toEqual([0, 60_000, 120_000, 180_000, 240_000]);
@@ -23,12 +23,12 @@ test.each([
   expect(formatTick(ms)).toBe(label);
 });
 
-test("the axis of a run that ended ends with it", () => {
+test("the axis of an ended run ends with the run", () => {
   expect(axisEndOf(37, false)).toBe(37);
   expect(axisEndOf(0, false)).toBe(1);
 });
 
-test("the axis of a run that goes on has room, and moves seldom", () => {
+test("the axis of a running run has space after now and changes rarely", () => {
   expect(axisEndOf(3, true)).toBe(20);
   const ends = new Set(Array.from({ length: 1_000 }, (_, i) => axisEndOf(i * 10, true)));
   expect(ends.size).toBeLessThan(30);

@@ -1,50 +1,48 @@
 import {
   rolesAllow,
   type CallErrorCode,
-  type CallOutcome,
-  type Fault,
   type JsonObject,
   type JsonValue,
   unknownFunctionMessage,
 } from "@patchbay/protocol";
 import { parseContext } from "./context.ts";
+import { failed, listFaults, type FailedOutcome } from "./errors.ts";
 import type { FunctionDefinition } from "./function.ts";
-import { createReference, type Log } from "./log.ts";
-import type { Parse } from "./schema/parser.ts";
+import type { Log } from "./log.ts";
+import type { Parse } from "./schema/schema.ts";
 
-/** What stands before a handler: the rules of a call, in the order in which they are asked. */
+/** The rules that a call must pass before its handler runs, in their order. */
 export const RULES = ["unknown", "roles", "context", "input", "authorize"] as const;
 /** One of {@link RULES}. */
 export type Rule = (typeof RULES)[number];
 
-/** Who wants to call a function with what. */
+/** A function call to check: the function, its caller and the arguments. */
 export interface AccessRequest {
   functionName: string;
   role?: string | undefined;
-  /** What a query's contextJson holds. */
+  /** The object of a query's `contextJson`. */
   context: JsonObject;
   arguments: JsonValue;
 }
 
-type FailedOutcome = Extract<CallOutcome, { ok: false }>;
-
-/** A call that did not get to its handler: the rule that refused is for the owner, `outcome` is what the caller is told. */
+/** A refused call. `rule` is for the owner, `outcome` is for the caller. */
 export interface Refusal {
   ok: false;
   rule: Rule;
   outcome: FailedOutcome;
-  /** What the owner's own code threw; for the owner's eyes alone. */
+  /** The error that the owner's own code threw. Never send it to a caller. */
   error?: unknown;
 }
 
+/** A call that passed every rule. */
 export interface Admitted {
   ok: true;
-  /** The arguments and the context, as the handler is given them. */
+  /** The arguments and the context that the handler receives. */
   input: never;
   context: never;
 }
 
-/** Finds what a role may call at all. To whoever may not call it, a function is as good as not there: the same code and text for both. */
+/** Finds a function that the role may call. An unknown and a forbidden function give the same code and message, so that the caller cannot tell which functions exist. */
 export function findFunction(
   functions: ReadonlyMap<string, FunctionDefinition<never>>,
   { functionName, role }: Pick<AccessRequest, "functionName" | "role">,
@@ -56,7 +54,7 @@ export function findFunction(
   return refuse(log, rule, "unknown_function", unknownFunctionMessage(functionName));
 }
 
-/** Asks, of a function that was found for the role: the context, the schema of the arguments, `authorize`. Never rejects. */
+/** Checks the context, the arguments and `authorize` of a function that the role may call. Never rejects. */
 export async function admit(
   definition: FunctionDefinition<never>,
   request: AccessRequest,
@@ -66,11 +64,11 @@ export async function admit(
   try {
     const context = await parseContext(contextParser, request.context);
     if (!context.ok)
-      return refuse(log, rule, "denied", `The context of this query does not fit: ${listFaults(context.faults)}`);
+      return refuse(log, rule, "denied", `The context of this query is invalid: ${listFaults(context.faults)}`);
     rule = "input";
     const input = await definition.parseInput(request.arguments);
     if (!input.ok) return refuse(log, rule, "invalid_arguments", `Invalid arguments: ${listFaults(input.faults)}`);
-    // What a function was typed for is what it is given: the schema's context, or the one that was sent.
+    // Matches the type of the handler's context: the output of the schema, or the context as it was sent.
     const known = (definition.contextSchema === undefined ? request.context : context.value) as never;
     const refusal = await refusalOf(
       definition,
@@ -85,7 +83,7 @@ export async function admit(
 
 const NOT_PERMITTED = "This call is not permitted.";
 
-/** Why `authorize` lets a call not through; undefined when it does. Only `true` does. */
+/** The refusal of `authorize`. Undefined if it allows the call, which only `true` does. */
 async function refusalOf(
   { authorize }: FunctionDefinition<never>,
   access: { role: string | undefined; context: never; input: never },
@@ -106,21 +104,4 @@ async function refusalOf(
 function refuse(log: Log, rule: Rule, code: CallErrorCode, message: string): Refusal {
   log.info("call refused", { rule });
   return { ok: false, rule, outcome: { ok: false, code, message, rule } };
-}
-
-/** The outcome of what the owner's code broke: the reference leads to the line of the log, nothing else leaves the process. */
-export function failed(log: Log, what: string, fields: Record<string, unknown>): FailedOutcome {
-  const reference = createReference();
-  log.error(what, { reference, ...fields });
-  return { ok: false, code: "function_failed", message: `The function failed. Reference: ${reference}` };
-}
-
-const FAULTS_SHOWN = 32;
-
-export function listFaults(faults: readonly Fault[]): string {
-  const shown = faults
-    .slice(0, FAULTS_SHOWN)
-    .map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
-  const rest = faults.length - shown.length;
-  return [...shown, ...(rest > 0 ? [`and ${rest} more`] : [])].join("; ");
 }

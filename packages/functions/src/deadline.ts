@@ -1,13 +1,14 @@
+/** The limits of {@link withDeadline}. */
 export interface Deadline {
   timeoutMs: number;
   signal: AbortSignal;
-  /** Called when the time is over, or `signal` aborted, while the work goes on; `work` resolves when the work has settled. */
+  /** Called when the work is still running at its timeout or abort. `work` resolves when it has settled. */
   onOverrun?: ((work: Promise<void>) => void) | undefined;
 }
 
 /**
- * Runs `work` until it settles, the time is over or `signal` aborts, whichever is first; `ended` says what it comes to in the
- * latter two. Work that ignores its signal goes on by itself, and what it returns is dropped. Begins nothing when it is too late.
+ * Runs `work` until it settles, times out or `signal` aborts, whichever is first. After a timeout or an abort it resolves with the
+ * value of `ended`. Drops the result of work that ignores its signal. Does not start the work if it is already too late.
  */
 export async function withDeadline<T>(
   { timeoutMs, signal, onOverrun }: Deadline,
@@ -22,7 +23,7 @@ export async function withDeadline<T>(
   const timer = setTimeout(() => controller.abort(timeoutError()), timeoutMs);
   signal.addEventListener("abort", stop, { once: true });
   const aborted = new Promise<T>((resolve) => {
-    // Listens before the work does, so an error that the abort causes inside the work comes too late to be its outcome.
+    // Added before the work adds its own listeners, so that an error which the abort causes in the work cannot become the outcome.
     controller.signal.addEventListener("abort", () => resolve(ended(controller.signal.reason)), { once: true });
   });
   let working = true;
@@ -38,11 +39,11 @@ export async function withDeadline<T>(
   }
 }
 
-/** True for the reason that `AbortSignal.timeout` gives, and for every other error of that name. */
+/** True for the reason of `AbortSignal.timeout`, and for any other error of that name. */
 export function isTimeoutError(reason: unknown): boolean {
   return reason instanceof Error && reason.name === "TimeoutError";
 }
 
 function timeoutError(): DOMException {
-  return new DOMException("the time was over", "TimeoutError");
+  return new DOMException("the call timed out", "TimeoutError");
 }

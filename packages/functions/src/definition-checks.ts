@@ -1,8 +1,17 @@
-import { Effect, FUNCTION_NAME, LIMITS, type Roles } from "@patchbay/protocol";
-import { DefinitionError } from "./errors.ts";
-import { isSchema } from "./schema/schema.ts";
+import {
+  Effect,
+  FUNCTION_NAME,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  LIMITS,
+  type Roles,
+} from "@patchbay/protocol";
+import { DefinitionError, listFaults } from "./errors.ts";
+import { isSchema, type Parse } from "./schema/schema.ts";
+import { toJson } from "./json.ts";
 
-const FUNCTION_MEMBERS = [
+const FUNCTION_OPTIONS = [
   "name",
   "description",
   "input",
@@ -15,13 +24,13 @@ const FUNCTION_MEMBERS = [
   "effect",
   "handler",
 ];
-const SERVICE_MEMBERS = [
+const SERVICE_OPTIONS = [
   "name",
   "roles",
   "defaultRole",
   "context",
   "subject",
-  "tellModel",
+  "modelContext",
   "beforeQuery",
   "beforeAnswer",
   "instructions",
@@ -30,27 +39,27 @@ const SERVICE_MEMBERS = [
 
 type Options = Readonly<Record<string, unknown>>;
 
-/** Checks what types cannot: JavaScript owners, casts, values computed at run time. Returns how messages name the function. */
+/** Checks options at run time, for JavaScript, casts and computed values. Returns the name of the function for messages. */
 export function checkFunctionOptions(options: object): string {
   const { name, description, input, output, authorize, cases, timeoutMs, idempotent, effect, handler } =
     options as Options;
   if (typeof name !== "string" || !FUNCTION_NAME.test(name))
     throw new DefinitionError(
-      `A function cannot be named ${JSON.stringify(name)}: names have 1 to 64 of the characters A-Z a-z 0-9 _ . -`,
+      `A function cannot be named ${JSON.stringify(name)}. Use 1 to 64 of the characters A-Z a-z 0-9 _ . -`,
     );
   const where = `Function "${name}"`;
-  // A misspelt `authorize` would leave the function open to its whole role list.
-  refuseUnknownMembers(options, FUNCTION_MEMBERS, where);
+  // A misspelt `authorize` would open the function to its whole role list.
+  refuseUnknownOptions(options, FUNCTION_OPTIONS, where);
   const must = (holds: boolean, text: string) => {
     if (!holds) throw new DefinitionError(`${where}: ${text}`);
   };
-  must(isText(description), "description is missing; the model chooses functions by it.");
-  must(isSchema(input), "input must be a schema; a function without arguments takes z.object({}).");
-  must(output === undefined || isSchema(output), "output must be a schema, or be left out.");
-  must(authorize === undefined || typeof authorize === "function", "authorize must be a function, or be left out.");
+  must(isText(description), "description is missing. The model selects functions by it.");
+  must(isSchema(input), "input must be a schema. Use z.object({}) for a function without arguments.");
+  must(output === undefined || isSchema(output), "output must be a schema, or absent.");
+  must(authorize === undefined || typeof authorize === "function", "authorize must be a function, or absent.");
   must(
     cases === undefined || (typeof cases === "object" && cases !== null && !Array.isArray(cases)),
-    "cases must be an object of cases by name, or be left out.",
+    "cases must be an object of cases by name, or absent.",
   );
   must(typeof handler === "function", "handler must be a function.");
   must(idempotent === undefined || typeof idempotent === "boolean", "idempotent must be true or false.");
@@ -60,26 +69,24 @@ export function checkFunctionOptions(options: object): string {
   );
   must(
     timeoutMs === undefined || isTimeout(timeoutMs),
-    `timeoutMs must be a whole number from 1 to ${LIMITS.functionTimeoutMaxMs}; it is ${String(timeoutMs)}.`,
+    `timeoutMs must be an integer from 1 to ${LIMITS.functionTimeoutMaxMs}, got ${String(timeoutMs)}.`,
   );
   return where;
 }
 
-/** Roles as the manifest carries them; a copy, so later changes to the owner's list change nothing. */
+/** The roles for the manifest. A copy, so that later changes of the owner's list have no effect. */
 export function checkRoles(roles: unknown, where: string): Roles {
   if (roles === "everyone") return roles;
   if (!Array.isArray(roles))
     throw new DefinitionError(
-      `${where}: roles is missing. Say who may call it: roles: ["support", "admin"], or roles: "everyone".`,
+      `${where}: roles is missing. Give a list such as roles: ["support", "admin"], or roles: "everyone".`,
     );
   if (roles.length === 0)
-    throw new DefinitionError(
-      `${where}: roles is empty, so nobody may call it. Name a role, or leave the function out.`,
-    );
+    throw new DefinitionError(`${where}: roles is empty, so no role may call it. Add a role, or remove the function.`);
   const checked = roles.map((role: unknown) => checkRole(role, where));
   if (checked.includes("everyone"))
     throw new DefinitionError(
-      `${where}: "everyone" in a list would be a role of that name. Write roles: "everyone" to open it to all.`,
+      `${where}: "everyone" in a list is a role of that name. Write roles: "everyone" to open the function to everyone.`,
     );
   return [...new Set(checked)];
 }
@@ -87,43 +94,38 @@ export function checkRoles(roles: unknown, where: string): Roles {
 export function checkRole(role: unknown, where: string): string {
   if (isText(role) && role.length <= LIMITS.labelUnits) return role;
   throw new DefinitionError(
-    `${where}: a role is a text of 1 to ${LIMITS.labelUnits} characters; ${JSON.stringify(role)} is none.`,
+    `${where}: a role must be a string of 1–${LIMITS.labelUnits} characters, got ${JSON.stringify(role)}.`,
   );
 }
 
-/** Checks the service's own members, without its functions. Returns how messages name the service. */
+/** Checks the options of a service, without its functions. Returns the name of the service for messages. */
 export function checkServiceOptions(options: object): string {
-  const { name, context, subject, tellModel, beforeQuery, beforeAnswer, instructions, functions } = options as Options;
+  const { name, context, subject, modelContext, beforeQuery, beforeAnswer, instructions, functions } =
+    options as Options;
   if (!isText(name)) throw new DefinitionError(`A service needs a name of 1 to ${LIMITS.labelUnits} characters.`);
   if (name.length > LIMITS.labelUnits)
     throw new DefinitionError(
       `A service name of ${name.length} characters exceeds the limit of ${LIMITS.labelUnits}. Shorten it.`,
     );
   const where = `Service "${name}"`;
-  refuseUnknownMembers(options, SERVICE_MEMBERS, where);
+  refuseUnknownOptions(options, SERVICE_OPTIONS, where);
   const must = (holds: boolean, text: string) => {
     if (!holds) throw new DefinitionError(`${where}: ${text}`);
   };
-  must(context === undefined || isSchema(context), "context must be a schema, or be left out.");
-  must(subject === undefined || typeof subject === "function", "subject must be a function, or be left out.");
-  must(tellModel === undefined || typeof tellModel === "function", "tellModel must be a function, or be left out.");
-  must(
-    beforeQuery === undefined || typeof beforeQuery === "function",
-    "beforeQuery must be a function, or be left out.",
-  );
-  must(
-    beforeAnswer === undefined || typeof beforeAnswer === "function",
-    "beforeAnswer must be a function, or be left out.",
-  );
-  must(instructions === undefined || typeof instructions === "string", "instructions must be a text, or be left out.");
-  must(Array.isArray(functions), "functions must be a list of what defineFunction returned.");
+  must(context === undefined || isSchema(context), "context must be a schema, or absent.");
+  must(subject === undefined || typeof subject === "function", "subject must be a function, or absent.");
+  must(modelContext === undefined || typeof modelContext === "function", "modelContext must be a function, or absent.");
+  must(beforeQuery === undefined || typeof beforeQuery === "function", "beforeQuery must be a function, or absent.");
+  must(beforeAnswer === undefined || typeof beforeAnswer === "function", "beforeAnswer must be a function, or absent.");
+  must(instructions === undefined || typeof instructions === "string", "instructions must be a string, or absent.");
+  must(Array.isArray(functions), "functions must be a list of functions that defineFunction() returned.");
   return where;
 }
 
-function refuseUnknownMembers(options: object, known: readonly string[], where: string): void {
+function refuseUnknownOptions(options: object, known: readonly string[], where: string): void {
   const unknown = Object.keys(options).filter((member) => !known.includes(member));
   if (unknown.length > 0)
-    throw new DefinitionError(`${where}: there is no member ${unknown.join(", ")}. Members are: ${known.join(", ")}.`);
+    throw new DefinitionError(`${where}: unknown option ${unknown.join(", ")}. The options are: ${known.join(", ")}.`);
 }
 
 function isText(value: unknown): value is string {
@@ -132,4 +134,65 @@ function isText(value: unknown): value is string {
 
 function isTimeout(value: unknown): boolean {
   return Number.isInteger(value) && Number(value) >= 1 && Number(value) <= LIMITS.functionTimeoutMaxMs;
+}
+
+/** A typical call of a function, such as one for the caller's own order. Tests and the access matrix evaluate `authorize` with it. */
+export interface FunctionCase<Input> {
+  /** The arguments, as a model would give them. */
+  input: Input;
+  /** The object of the query's `contextJson`. Default `{}`. */
+  context?: JsonObject;
+  /** The roles that the case applies to. Default: every role that may call the function. */
+  roles?: readonly string[];
+}
+
+/** A validated case. */
+export interface CheckedCase {
+  readonly input: JsonValue;
+  readonly context: JsonObject;
+  readonly roles: readonly string[] | undefined;
+}
+
+const CASE_PROPERTIES = ["input", "context", "roles"];
+
+/**
+ * Checks the cases of a function. Throws for arguments that the schema refuses. A schema with an async refinement is evaluated
+ * later, with the access matrix.
+ */
+export function checkCases(cases: object, parseInput: Parse, where: string): ReadonlyMap<string, CheckedCase> {
+  return new Map(
+    Object.entries(cases).map(([name, one]: [string, unknown]) => {
+      const of = `${where}: case "${name}"`;
+      if (name === "" || name.length > 64)
+        throw new DefinitionError(`${where}: the name of a case must have 1 to 64 characters.`);
+      return [name, checkCase(one, parseInput, of)];
+    }),
+  );
+}
+
+function checkCase(one: unknown, parseInput: Parse, where: string): CheckedCase {
+  const fault = (what: string) => new DefinitionError(`${where}: ${what}`);
+  if (!isJsonObject(one) || !("input" in one))
+    throw fault("a case must be an object with input, and optionally context and roles.");
+  const { context = {}, roles } = one;
+  const unknown = Object.keys(one).filter((member) => !CASE_PROPERTIES.includes(member));
+  if (unknown.length > 0)
+    throw fault(`unknown property ${unknown.join(", ")}. The properties are: ${CASE_PROPERTIES.join(", ")}.`);
+  if (!isJsonObject(context)) throw fault("context must be an object.");
+  if (roles !== undefined && !Array.isArray(roles)) throw fault("roles must be a list of roles.");
+  let input: JsonValue;
+  try {
+    input = toJson(one["input"]);
+  } catch (cause) {
+    throw new DefinitionError(
+      `${where}: input is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`,
+      {
+        cause,
+      },
+    );
+  }
+  const parsed = parseInput(input);
+  if (parsed instanceof Promise) parsed.catch(() => undefined);
+  else if (!parsed.ok) throw fault(`the function does not accept its input: ${listFaults(parsed.faults)}`);
+  return { input, context, roles: roles?.map((role) => checkRole(role, where)) };
 }

@@ -1,9 +1,33 @@
-/** Thrown by a handler to tell the model and the caller why a call failed: `message` reaches both exactly as written. Any other error of a handler stays in the owner's log. */
+import type { CallOutcome, Fault } from "@patchbay/protocol";
+import { createReference, type Log } from "./log.ts";
+
+/** An error of a handler whose message the model and the caller receive unchanged. Any other error of a handler stays in the owner's log. */
 export class FunctionError extends Error {
   override readonly name = "FunctionError";
 }
 
-/** A function or a service that cannot be what its definition says. Thrown while defining, so a program with such a mistake does not start. */
+/** A mistake in the definition of a function or a service. Thrown by the define functions, so that a program with a mistake does not start. */
 export class DefinitionError extends Error {
   override readonly name = "DefinitionError";
+}
+
+/** The outcome of a call that failed. */
+export type FailedOutcome = Extract<CallOutcome, { ok: false }>;
+
+/** Logs an error of the owner's code, and returns an outcome with a reference to the log line and nothing else. */
+export function failed(log: Log, what: string, fields: Record<string, unknown>): FailedOutcome {
+  const reference = createReference();
+  log.error(what, { reference, ...fields });
+  return { ok: false, code: "function_failed", message: `The function failed. Reference: ${reference}` };
+}
+
+const FAULTS_SHOWN = 32;
+
+/** The first faults as one text. */
+export function listFaults(faults: readonly Fault[]): string {
+  const shown = faults
+    .slice(0, FAULTS_SHOWN)
+    .map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
+  const rest = faults.length - shown.length;
+  return [...shown, ...(rest > 0 ? [`and ${rest} more`] : [])].join("; ");
 }

@@ -1,69 +1,76 @@
 import { LIMITS, type Effect, type FunctionManifest, type JsonObject } from "@patchbay/protocol";
-import { checkCases, type CheckedCase, type FunctionCase } from "./cases.ts";
-import { checkFunctionOptions, checkRoles } from "./definition-checks.ts";
+import {
+  checkCases,
+  type CheckedCase,
+  checkFunctionOptions,
+  checkRoles,
+  type FunctionCase,
+} from "./definition-checks.ts";
+
 import type { CallContext } from "./invocation.ts";
 import { createProtection, type Protection } from "./redaction/protection.ts";
 import { describeInput, describeResult } from "./schema/describe.ts";
-import { createParser, type Parse } from "./schema/parser.ts";
-import { isRaw, type InputOf, type OutputOf, type Schema } from "./schema/schema.ts";
+import { createParser } from "./schema/parser.ts";
+import { isRaw, type InputOf, type OutputOf, type Parse, type Schema } from "./schema/schema.ts";
 
-/** The `roles` of a function that anybody may call, with or without a role. */
+/** The `roles` of a function that is open to every query, with or without a role. */
 export const everyone = "everyone";
 
-/** `true` lets the call through, `false` refuses it; a text refuses it and is what the model and the caller read. */
+/** The decision of `authorize`: `true` allows the call, `false` refuses it, a string refuses it with that message for the model and the caller. */
 export type Decision = boolean | string;
 
-/** What an `authorize` decides on. */
+/** The call that `authorize` decides on. */
 export interface Access<Input, Context> {
   readonly role: string | undefined;
   readonly context: Context;
   readonly input: Input;
 }
 
-/** What {@link defineFunction} takes. Members that it does not know are refused. */
+/** The options of {@link defineFunction}. It refuses unknown options. */
 export interface FunctionOptions<I extends Schema, O extends Schema | undefined, Context> {
   /** 1 to 64 of `A-Za-z0-9_.-`. */
   name: string;
-  /** Read by the model: what the function does and when to use it. */
+  /** For the model: what the function does and when to use it. */
   description: string;
-  /** An object schema: zod 4, zod 3, a Standard Schema that writes JSON Schema, or raw JSON Schema 2020-12. */
+  /** Schema of an object: zod 4, zod 3, a Standard Schema that can write JSON Schema, or raw JSON Schema 2020-12. */
   input: I;
-  /** Shape of the result. Members it does not list are not sent, nor those that it marks for other roles ({@link visibleTo}). */
+  /** Schema of the result. Properties that it does not list, or marks for other roles ({@link visibleTo}), are removed. */
   output?: O;
-  /** Who may call: a list of roles, or `"everyone"`. Nobody else sees that the function exists. */
+  /** The roles that may call the function: a list, or `"everyone"`. For other roles the function does not exist. */
   roles: typeof everyone | readonly string[];
-  /** Decides call by call, after roles and input were found good. Anything but `true`, a throw included, refuses. */
+  /** Decides each call, after the roles and the input were checked. Any result except `true`, and an exception, refuses the call. */
   authorize?: (access: Access<OutputOf<I>, Context>) => Decision | Promise<Decision>;
-  /** Typical calls by name, which tests and the access matrix judge. They stay in this process, and their handlers are not run. */
+  /** Typical calls by name, for tests and the access matrix. They stay in this process, and no handler runs for them. */
   cases?: Readonly<Record<string, FunctionCase<InputOf<I>>>>;
-  /** 60,000 unless given; at most 240,000. */
+  /** Timeout of the handler. Default 60,000, at most 240,000. */
   timeoutMs?: number;
-  /** True when running a call twice does no harm: it may then be delivered again (under the same call id) after a lost connection. */
+  /** True if a call may safely run twice. It may then be delivered again, with the same call id, after a lost connection. Default false. */
   idempotent?: boolean;
-  /** `"write"` unless given. */
+  /** Default `"write"`. */
   effect?: Effect;
+  /** Runs a call that passed every check. Its result goes to the model and into the run's log. */
   handler: (input: OutputOf<I>, context: CallContext<Context>) => ResultOf<O> | Promise<ResultOf<O>>;
 }
 
 type ResultOf<O> = O extends Schema ? InputOf<O> : unknown;
 
-/** A function as a service takes it. Its handler is reached through the service alone, where every check stands before it. */
+/** A defined function. Only a service runs its handler, after every check. */
 export interface FunctionDefinition<Context = JsonObject> {
   readonly manifest: FunctionManifest;
   readonly parseInput: Parse;
-  /** The schema of results, as the owner wrote it. */
+  /** The owner's schema of results. */
   readonly output: Schema | undefined;
   readonly parseOutput: Parse | undefined;
-  /** Takes out of a result what a role may not see; undefined when the output schema marks nothing. */
+  /** Removes restricted fields from results. Undefined if the output schema has no marks. */
   readonly protection: Protection | undefined;
   readonly cases: ReadonlyMap<string, CheckedCase>;
-  /** The schema whose output the handler is given as context; undefined = the context as it was sent. */
+  /** The schema of the handler's context. Undefined: the handler receives the context as it was sent. */
   readonly contextSchema: Schema | undefined;
   readonly authorize: ((access: Access<never, Context>) => Decision | Promise<Decision>) | undefined;
   readonly handler: (input: never, context: CallContext<Context>) => unknown;
 }
 
-/** Checks and describes a function. Throws DefinitionError for what would fail later. The handler's context is the query's, as it was sent; {@link functionsFor} gives it the type of a schema. */
+/** Defines a function. Throws `DefinitionError` for mistakes that would fail later. The handler receives the context as it was sent; {@link functionsFor} gives it the type of a schema. */
 export function defineFunction<I extends Schema, O extends Schema | undefined = undefined>(
   options: FunctionOptions<I, O, JsonObject>,
 ): FunctionDefinition {
@@ -71,12 +78,12 @@ export function defineFunction<I extends Schema, O extends Schema | undefined = 
 }
 
 /**
- * Gives functions the context that a schema makes: in `ctx.context` and `authorize` it has the schema's output type.
- * The service that takes them must name the same schema as its `context`.
+ * Returns a {@link defineFunction} for functions with a context schema: in `ctx.context` and in `authorize`, the context has the
+ * schema's output type. The service of these functions must have the same schema as its `context`.
  *
  * ```ts
- * export const deskContext = z.object({ customerId: z.string().optional() });
- * const { defineFunction } = functionsFor(deskContext);
+ * export const orderContext = z.object({ customerId: z.string().optional() });
+ * const { defineFunction } = functionsFor(orderContext);
  * ```
  */
 export function functionsFor<C extends Schema>(contextSchema: C) {
@@ -110,7 +117,7 @@ function define<I extends Schema, O extends Schema | undefined, Context>(
       effect: options.effect ?? "write",
       idempotent: options.idempotent ?? false,
       timeoutMs: options.timeoutMs ?? LIMITS.functionTimeoutMs,
-      ...(protection && { protectedMembers: protection.members }),
+      ...(protection && { restrictedFields: protection.members }),
       ...(protection?.places && { redactions: protection.places }),
       ...(outputSchema && { outputSchema }),
     }),

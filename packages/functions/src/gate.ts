@@ -1,49 +1,51 @@
-import { LIMITS, type CallOutcome, type JsonValue } from "@patchbay/protocol";
 import {
-  admit,
-  failed,
-  findFunction,
-  listFaults,
-  type AccessRequest,
-  type Admitted,
-  type Refusal,
-} from "./admission.ts";
-import { createCallContext } from "./call-context.ts";
+  type CallOutcome,
+  canonicalJson,
+  type FunctionManifest,
+  isJsonObject,
+  type JsonValue,
+  LIMITS,
+} from "@patchbay/protocol";
+import { type AccessRequest, admit, type Admitted, findFunction, type Refusal } from "./admission.ts";
+import { createCallContext, type Invocation, type InvokeOptions } from "./invocation.ts";
 import { isTimeoutError, withDeadline } from "./deadline.ts";
-import { FunctionError } from "./errors.ts";
+import { failed, FunctionError, listFaults } from "./errors.ts";
 import type { FunctionDefinition } from "./function.ts";
-import type { Invocation, InvokeOptions } from "./invocation.ts";
 import { toJson } from "./json.ts";
 import type { Log } from "./log.ts";
-import type { Parse } from "./schema/parser.ts";
-import { argumentsReached } from "./schema/reached.ts";
+import type { Parse } from "./schema/schema.ts";
+import { isDeepStrictEqual } from "node:util";
+import { withDefaults } from "./schema/defaults.ts";
+import { dropUnlisted } from "./schema/unlisted.ts";
 
+/** The functions behind a gate. */
 export interface GateSetup {
   functions: ReadonlyMap<string, FunctionDefinition<never>>;
   parseContext: Parse | undefined;
 }
 
+/** The only access to handlers. */
 export interface Gate {
-  /** The one way to a handler. Never rejects. */
+  /** Checks and runs a call. Never rejects. */
   invoke(invocation: Invocation, options: InvokeOptions): Promise<CallOutcome>;
-  /** The same way up to the handler, which is not run. Never rejects. */
+  /** Runs the same checks without the handler. Never rejects. */
   check(request: AccessRequest, options: { log: Log }): Promise<{ ok: true } | Refusal>;
 }
 
-/** One call on its way through the gate. */
-interface Passage {
+/** One attempt of a call in the gate. */
+interface CallAttempt {
   definition: FunctionDefinition<never>;
   invocation: Invocation;
   role: string | undefined;
   options: InvokeOptions;
   log: Log;
-  /** Set once the handler has begun: from there on the call may have taken effect. */
+  /** True once the handler has begun, so that the call may have taken effect. */
   begun: boolean;
 }
 
 /**
- * Stands before the handlers, for every caller. In this order: the function exists, the role list, the context, the schema of the
- * arguments, `authorize`, the handler, the schema of the result, what of it the role may see, and that it can travel.
+ * Creates the gate before the handlers. It checks, in this order: the function exists, the role list, the context, the schema of
+ * the arguments, `authorize`. After the handler: the schema of the result, restricted fields, and the size of the result.
  */
 export function createGate({ functions, parseContext }: GateSetup): Gate {
   return {
@@ -54,7 +56,7 @@ export function createGate({ functions, parseContext }: GateSetup): Gate {
       if (!found.ok) return found.outcome;
 
       const { definition } = found;
-      const passage: Passage = { definition, invocation, role, options, log, begun: false };
+      const attempt: CallAttempt = { definition, invocation, role, options, log, begun: false };
       return withDeadline(
         {
           timeoutMs: Math.min(timeoutMs, definition.manifest.timeoutMs),
@@ -63,9 +65,9 @@ export function createGate({ functions, parseContext }: GateSetup): Gate {
         },
         async (signal) => {
           const admitted = await admit(definition, invocation, { contextParser: parseContext, log });
-          return admitted.ok ? runHandler(passage, admitted, signal) : admitted.outcome;
+          return admitted.ok ? runHandler(attempt, admitted, signal) : admitted.outcome;
         },
-        (reason) => endedEarly(passage, reason),
+        (reason) => endedEarly(attempt, reason),
       );
     },
 
@@ -86,20 +88,24 @@ export function createGate({ functions, parseContext }: GateSetup): Gate {
 }
 
 const NEVER = new AbortController().signal;
-const TOO_SLOW = { ok: false, code: "timed_out", message: "The time was over before the function began." } as const;
+const TOO_SLOW = { ok: false, code: "timed_out", message: "Timed out before the function started." } as const;
 
-async function runHandler(passage: Passage, { input, context }: Admitted, signal: AbortSignal): Promise<CallOutcome> {
-  const { definition, invocation, role, options, log } = passage;
-  if (signal.aborted) return endedEarly(passage, signal.reason);
+async function runHandler(
+  attempt: CallAttempt,
+  { input, context }: Admitted,
+  signal: AbortSignal,
+): Promise<CallOutcome> {
+  const { definition, invocation, role, options, log } = attempt;
+  if (signal.aborted) return endedEarly(attempt, signal.reason);
   if (options.onReached) {
     const reached = argumentsReached(definition.manifest, invocation.arguments, input);
     if (reached !== undefined) options.onReached(reached);
   }
-  passage.begun = true;
+  attempt.begun = true;
   const call = createCallContext({ invocation, role, context, signal, log, onProgress: options.onProgress });
   try {
     const result = await definition.handler(input, call.context);
-    return await deliver(passage, result);
+    return await deliver(attempt, result);
   } catch (error) {
     if (error instanceof FunctionError && error.message !== "")
       return { ok: false, code: "function_failed", message: error.message };
@@ -109,11 +115,11 @@ async function runHandler(passage: Passage, { input, context }: Admitted, signal
   }
 }
 
-/** Makes an outcome of what a handler returned: only what the output schema lists and the role may see, only what JSON carries, only what fits. */
-async function deliver({ definition, role, log }: Passage, result: unknown): Promise<CallOutcome> {
+/** The outcome of a handler's result: checked against the output schema, without restricted fields, as JSON, and limited in size. */
+async function deliver({ definition, role, log }: CallAttempt, result: unknown): Promise<CallOutcome> {
   const { parseOutput, protection } = definition;
   const parsed = (await parseOutput?.(result)) ?? { ok: true, value: result };
-  if (!parsed.ok) return failed(log, "result does not fit the output schema", { faults: listFaults(parsed.faults) });
+  if (!parsed.ok) return failed(log, "result does not match the output schema", { faults: listFaults(parsed.faults) });
   const whole: JsonValue = toJson(parsed.value);
   const { value, removed } = protection?.redact(whole, role) ?? { value: whole, removed: [] };
   const sizeBytes = Buffer.byteLength(JSON.stringify(value));
@@ -121,15 +127,50 @@ async function deliver({ definition, role, log }: Passage, result: unknown): Pro
   return {
     ok: false,
     code: "result_too_large",
-    message: `The function ran, but its result has ${sizeBytes} bytes and at most ${LIMITS.resultBytes} are taken.`,
+    message: `The function ran, but its result has ${sizeBytes} bytes, which exceed the limit of ${LIMITS.resultBytes}.`,
   };
 }
 
-function endedEarly({ begun, definition }: Passage, reason: unknown): CallOutcome {
+function endedEarly({ begun, definition }: CallAttempt, reason: unknown): CallOutcome {
   const late = isTimeoutError(reason);
   const doubt = begun && definition.manifest.effect !== "read" ? " It may have taken effect." : "";
-  const what = begun ? "before the function had finished" : "before the function began";
+  const when = begun ? "before the function finished" : "before the function started";
   return late
-    ? { ok: false, code: "timed_out", message: `The time was over ${what}.${doubt}` }
-    : { ok: false, code: "cancelled", message: `The call was cancelled ${what}.${doubt}` };
+    ? { ok: false, code: "timed_out", message: `Timed out ${when}.${doubt}` }
+    : { ok: false, code: "cancelled", message: `The call was cancelled ${when}.${doubt}` };
+}
+
+/**
+ * The arguments that the handler receives, for the record of a call. Undefined if they are equal to those that were sent. `input` is
+ * the output of the schema. A converted value is recorded as it was sent, because the result of a transform may be the owner's data,
+ * which the caller must not read. For the same reason a default is recorded only if it equals the one in the JSON Schema.
+ */
+export function argumentsReached(
+  { inputSchema, keepsUnlisted }: FunctionManifest,
+  sent: JsonValue,
+  input: unknown,
+): JsonValue | undefined {
+  if (isDeepStrictEqual(sent, input)) return undefined;
+  const reached =
+    keepsUnlisted === true
+      ? toJson(input)
+      : withDefaults(inputSchema, dropUnlisted(inputSchema, sent), ({ path, name, default: stated }) => {
+          const made = madeAt(path.reduce(madeAt, input), name);
+          return made !== undefined && isSame(stated, made);
+        });
+  return canonicalJson(reached) === canonicalJson(sent) ? undefined : reached;
+}
+
+/** The schema's output at one step of a path. Undefined if it has no such property or item. */
+function madeAt(made: unknown, step: string | number): unknown {
+  const isKind = typeof step === "number" ? Array.isArray(made) : isJsonObject(made);
+  return isKind && Object.hasOwn(made as object, step) ? (made as Record<string | number, unknown>)[step] : undefined;
+}
+
+function isSame(value: JsonValue, made: unknown): boolean {
+  try {
+    return canonicalJson(toJson(made)) === canonicalJson(value);
+  } catch {
+    return false;
+  }
 }

@@ -2,64 +2,64 @@ import { type HookCall, type HookVerdict, isJsonObject, LIMITS } from "@patchbay
 import { parseContext } from "./context.ts";
 import { isTimeoutError, withDeadline } from "./deadline.ts";
 import { createReference, type Log } from "./log.ts";
-import type { Parse } from "./schema/parser.ts";
+import type { Parse } from "./schema/schema.ts";
 
 interface OfQuery<Context> {
-  /** The role of the query, or the service's default role; undefined when there is neither. */
+  /** The role of the query, or the service's default role. Undefined without both. */
   readonly role: string | undefined;
   readonly context: Context;
-  /** Aborted after 10 seconds and when the runtime stops; whatever the hook returns after that is dropped. */
+  /** Aborted after 10 seconds and when the runtime stops. A result after that is dropped. */
   readonly signal: AbortSignal;
 }
 
-/** What a {@link QueryHook} decides on. */
+/** The query that a {@link QueryHook} decides on. */
 export interface QueryReview<Context> extends OfQuery<Context> {
   readonly query: string;
 }
 
-/** What an {@link AnswerHook} decides on. */
+/** The text that an {@link AnswerHook} decides on. */
 export interface AnswerReview<Context> extends OfQuery<Context> {
-  /** A text of the model; in a conversation with structured answers, the value as fenced JSON. */
+  /** A text of the model. A structured answer is fenced JSON. */
   readonly answer: string;
-  /** `answer` for the text that answers the query; `thought` for reasoning, a plan, and what the model writes next to calls. */
+  /** `answer` for the text that answers the query; `thought` for reasoning, a plan, and texts next to function calls. */
   readonly part: "answer" | "thought";
 }
 
-/** Ends the query with code `refused`; the caller reads the text, which has 1 to 10,000 characters. */
+/** Ends the query with code `refused`. The caller receives the text, which must have 1 to 10,000 characters. */
 export interface Refused {
   readonly refuse: string;
 }
 
-/** The text that is shown and kept. Empty leaves a `thought` out; an `answer` cannot be empty. */
+/** Replaces the text that is shown and stored. An empty text removes a `thought`; an `answer` must not be empty. */
 export interface Replaced {
   readonly replace: string;
 }
 
-/** Decides on a query: undefined lets it through. Anything else that is not a refusal, a throw included, ends the query with `internal`. */
+/** Decides on a query: undefined allows it. Any other result except a refusal, and an exception, ends the query with `internal`. */
 export type QueryHook<Context> = (review: QueryReview<Context>) => Refused | undefined | Promise<Refused | undefined>;
 
 /**
- * Decides on a text of the model: undefined lets it through. Anything else that is neither a refusal nor a replacement, a throw
- * included, ends the query with `internal`.
+ * Decides on a text of the model: undefined allows it. Any other result except a refusal or a replacement, and an exception, ends
+ * the query with `internal`.
  */
 export type AnswerHook<Context> = (
   review: AnswerReview<Context>,
 ) => Refused | Replaced | undefined | Promise<Refused | Replaced | undefined>;
 
-/** The hooks of a service. The types of a service tie them to the output of its context schema. */
+/** The hooks of a service, and the parser of their context. */
 export interface Hooks {
   parse: Parse | undefined;
   beforeQuery: QueryHook<never> | undefined;
   beforeAnswer: AnswerHook<never> | undefined;
 }
 
-/** Runs one hook. What it decides counts only when it is in time. Never rejects. */
+/** Runs one hook. A decision after the timeout does not count. Never rejects. */
 export async function runHook(
   hooks: Hooks,
   call: HookCall,
   { signal, timeoutMs, log }: { signal: AbortSignal; timeoutMs: number; log: Log },
 ): Promise<HookVerdict> {
-  // The texts stay out of the log: they are what a hook may be there to withhold.
+  // The texts stay out of the log, because the hook may exist to withhold them.
   const failed = (message: string, fields: Record<string, unknown>): HookVerdict => {
     const reference = createReference();
     log.error(message, { hook: call.hook, reference, ...fields });
@@ -70,39 +70,39 @@ export async function runHook(
     async (inTime) => {
       try {
         const decided = verdictOf(call, await decide(hooks, call, inTime));
-        return "fault" in decided ? failed("hook returned something else", { fault: decided.fault }) : decided;
+        return "fault" in decided ? failed("hook returned an invalid value", { fault: decided.fault }) : decided;
       } catch (error) {
-        return failed(inTime.aborted ? "hook failed after its time was over" : "hook failed", { error });
+        return failed(inTime.aborted ? "hook failed after its timeout" : "hook failed", { error });
       }
     },
     (reason) =>
-      isTimeoutError(reason) ? failed("hook was late", { timeoutMs }) : failed("hook was stopped", { reason }),
+      isTimeoutError(reason) ? failed("hook timed out", { timeoutMs }) : failed("hook was stopped", { reason }),
   );
 }
 
 async function decide(hooks: Hooks, call: HookCall, signal: AbortSignal): Promise<unknown> {
   const parsed = await parseContext(hooks.parse, call.context);
-  if (!parsed.ok) throw new TypeError("the context of the query does not fit the service");
+  if (!parsed.ok) throw new TypeError("the context of the query does not match the service's schema");
   const of = { role: call.role, context: parsed.value as never, signal };
   if (call.hook === "beforeQuery") return await need(hooks.beforeQuery)({ query: call.query, ...of });
   return await need(hooks.beforeAnswer)({ answer: call.answer, part: call.part, ...of });
 }
 
-/** The function set that the control plane knows has the hook, and another set serves now. */
+/** A hook may be missing if the control plane sent the frame for an older function set. */
 function need<T>(hook: T | undefined): T {
   if (hook === undefined) throw new TypeError("the service has no such hook");
   return hook;
 }
 
-/** Strict, so that a misspelt member never lets a text through. */
+/** Strict, so that a misspelt property never allows a text. */
 function verdictOf(call: HookCall, returned: unknown): HookVerdict | { fault: string } {
   if (returned === undefined) return { verdict: "passed" };
   const [member, ...more] = isJsonObject(returned) ? Object.keys(returned) : [];
   const text = isJsonObject(returned) && member !== undefined ? returned[member] : undefined;
-  if (more.length > 0 || typeof text !== "string") return { fault: `not undefined or an object with one text` };
+  if (more.length > 0 || typeof text !== "string") return { fault: "not undefined and not an object with one text" };
   if (member === "refuse") return refusal(text);
   if (member === "replace" && call.hook === "beforeAnswer") return replacement(text, call.part);
-  return { fault: `there is no member ${JSON.stringify(member?.slice(0, 64))}` };
+  return { fault: `unknown property ${JSON.stringify(member?.slice(0, 64))}` };
 }
 
 function refusal(text: string): HookVerdict | { fault: string } {

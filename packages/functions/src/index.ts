@@ -1,4 +1,4 @@
-/** Functions with roles, and the runtime that connects them. */
+/** Functions with roles, the service that checks their calls, and the runtime that connects them to a control plane. */
 export type {
   CallOutcome,
   Effect,
@@ -11,7 +11,7 @@ export type {
   Roles,
 } from "@patchbay/protocol";
 export type { AccessRequest, Refusal, Rule } from "./admission.ts";
-export type { CheckedCase, FunctionCase } from "./cases.ts";
+export type { CheckedCase, FunctionCase } from "./definition-checks.ts";
 export { DefinitionError, FunctionError } from "./errors.ts";
 export {
   defineFunction,
@@ -25,7 +25,7 @@ export {
 export type { AnswerHook, AnswerReview, QueryHook, QueryReview, Refused, Replaced } from "./hooks.ts";
 export type { CallContext, Invocation, InvokeOptions } from "./invocation.ts";
 export { createLog, silentLog, type Log, type LogFields, type LogLevel } from "./log.ts";
-export type { BackoffOptions } from "./runtime/backoff.ts";
+export type { BackoffOptions } from "./runtime/reconnect.ts";
 export { connect, type Connection, type ConnectOptions } from "./runtime/connect.ts";
 export { visibleTo } from "./redaction/visible-to.ts";
 export type { InputOf, OutputOf, RawSchema, Schema, StandardSchema, Zod3Schema } from "./schema/schema.ts";

@@ -1,51 +1,103 @@
-import type { JsonObject, JsonValue } from "@patchbay/protocol";
+import { type JsonObject, type JsonValue, LIMITS } from "@patchbay/protocol";
 import type { Log } from "./log.ts";
+import { toJson } from "./json.ts";
 
-/** One call of one function, as a runtime hands it to {@link Service.invoke}. */
+/** One call of one function, as a runtime passes it to {@link Service.invoke}. */
 export interface Invocation {
   functionName: string;
   arguments: JsonValue;
-  /** The role of the query; the service's default role stands in where there is none. */
+  /** The role of the query, or the service's default role. */
   role?: string;
   context: JsonObject;
   threadId: string;
   sessionId?: string;
   runId: string;
   callId: string;
-  /** 1 for the first delivery; above that only for idempotent functions. */
+  /** 1 for the first delivery, and higher only for idempotent functions. */
   attempt: number;
-  /** Time left to the caller. The function's own limit applies too: the smaller of both. */
+  /** The time that the caller has left. The function's own timeout applies if it is shorter. */
   timeoutMs: number;
 }
 
-/** What goes with one call and is no part of it. */
+/** Options of {@link Service.invoke}. */
 export interface InvokeOptions {
-  /** Ends the call: a reason named `TimeoutError` as `timed_out`, any other as `cancelled`. */
+  /** Ends the call: as `timed_out` for a reason named `TimeoutError`, else as `cancelled`. */
   signal: AbortSignal;
-  /** Receives what the handler reports while it runs; nothing after the outcome. */
+  /** Receives the progress of the handler. Not called after the outcome. */
   onProgress?: (data: JsonValue) => void;
-  /** Receives the arguments as the handler gets them, just before it runs, where they are not those that were sent. */
+  /** Receives the arguments of the handler before it runs, if they differ from those that were sent. */
   onReached?: (input: JsonValue) => void;
-  /** Called when the call has ended while its handler still runs; `handler` resolves when the handler has returned. Never rejects. */
+  /** Called if the handler is still running when the call ends. `handler` resolves when it returns, and never rejects. */
   onOverrun?: (handler: Promise<void>) => void;
   log: Log;
 }
 
-/** What a handler knows of the call it answers. */
+/** The second argument of a handler: the call, its caller, a signal and a log. */
 export interface CallContext<Context = JsonObject> {
-  /** The role of the query, or the service's default role; undefined when there is neither. */
+  /** The role of the query, or the service's default role. Undefined without both. */
   readonly role: string | undefined;
   readonly context: Context;
   readonly threadId: string;
   readonly sessionId: string | undefined;
   readonly runId: string;
-  /** The same for every delivery of one call: the key for the owner's own deduplication. */
+  /** The same for every delivery of one call. Use it as the key to detect duplicates. */
   readonly callId: string;
   readonly attempt: number;
-  /** Aborted when the call is cancelled or out of time; whatever the handler returns after that is dropped. */
+  /** Aborted when the call is cancelled or times out. A result after that is dropped. */
   readonly signal: AbortSignal;
-  /** Shows `data` to readers of the stream that asked for live events. Never kept; dropped when it is no JSON or above 32 KiB. */
+  /** Sends `data` to readers of the stream that asked for live events. Never stored. Dropped if it is not JSON or exceeds 32 KiB. */
   progress(data: unknown): void;
-  /** Carries the function's name, run and call in every line. */
+  /** A log with the function, the run and the call in every line. */
   readonly log: Log;
+}
+
+interface CallParts<Context> {
+  invocation: Invocation;
+  role: string | undefined;
+  context: Context;
+  signal: AbortSignal;
+  log: Log;
+  onProgress: ((data: JsonValue) => void) | undefined;
+}
+
+/** The context of one call for its handler. Progress is dropped after `close` and after the signal is aborted. */
+export function createCallContext<Context>({
+  invocation,
+  role,
+  context,
+  signal,
+  log,
+  onProgress,
+}: CallParts<Context>): {
+  context: CallContext<Context>;
+  close(): void;
+} {
+  let closed = false;
+  const { threadId, sessionId, runId, callId, attempt } = invocation;
+  return {
+    close() {
+      closed = true;
+    },
+    context: {
+      role,
+      context,
+      threadId,
+      sessionId,
+      runId,
+      callId,
+      attempt,
+      signal,
+      log,
+      progress(data) {
+        if (closed || signal.aborted || onProgress === undefined) return;
+        try {
+          const value = toJson(data);
+          if (Buffer.byteLength(JSON.stringify(value)) > LIMITS.resultToModelBytes) throw new RangeError("too large");
+          onProgress(value);
+        } catch (error) {
+          log.warn("progress dropped", { error });
+        }
+      },
+    },
+  };
 }

@@ -1,17 +1,17 @@
 import { LIMITS, type JsonValue } from "@patchbay/protocol";
 
-/** Says where a value stops being JSON, and why. */
+/** The place and the reason why a value is not JSON. */
 class NotJson extends Error {
   override readonly name = "NotJson";
 }
 
-/** The frames around a value nest too. */
+/** Leaves levels for the frame around a value. */
 const DEPTH = LIMITS.jsonDepth - 4;
 
 /**
- * Copies a value as JSON would carry it, so that later changes to the owner's objects do not reach it. Follows JSON.stringify
- * (`toJSON`, undefined members left out, NaN as null), but throws where that would lose data without a word: a
- * bigint, a map or set, a promise, an object that holds itself. `undefined` itself becomes null.
+ * Copies a value as JSON, so that later changes of the owner's objects have no effect. Works like JSON.stringify (`toJSON`, undefined
+ * properties dropped, NaN as null), but throws where that would lose data silently: for a bigint, a map or set, a promise and a
+ * circular object. `undefined` itself becomes null.
  */
 export function toJson(value: unknown, path = "", depth = 0): JsonValue {
   const fault = (what: string) => new NotJson(`${path === "" ? "the value" : path} ${what}`);
@@ -27,14 +27,14 @@ export function toJson(value: unknown, path = "", depth = 0): JsonValue {
     default:
       throw fault(`is a ${typeof value}`);
   }
-  if (depth >= DEPTH) throw fault(`nests deeper than ${DEPTH} levels, or holds itself`);
+  if (depth >= DEPTH) throw fault(`nests deeper than ${DEPTH} levels, or is circular`);
   if ("toJSON" in value && typeof value.toJSON === "function") return toJson(value.toJSON(), path, depth + 1);
   if (value instanceof Map || value instanceof Set) throw fault(`is a ${value.constructor.name}: spread it first`);
   if (value instanceof Promise) throw fault("is a promise: await it first");
   if (Array.isArray(value)) return Array.from(value, (item, i) => toJson(item, `${path}[${i}]`, depth + 1));
   const copy: Record<string, JsonValue> = {};
   for (const [name, member] of Object.entries(value)) {
-    // Assigned to, __proto__ would change the copy instead of becoming its member.
+    // Assigning __proto__ would set the prototype of the copy.
     if (isAbsent(member) || name === "__proto__") continue;
     copy[name] = toJson(member, path === "" ? name : `${path}.${name}`, depth + 1);
   }
@@ -46,8 +46,8 @@ function isAbsent(member: unknown): boolean {
 }
 
 /**
- * Copies plain objects and lists, so that no object in them has members that it only inherits: zod and arktype read `constructor` where
- * a value leaves out an optional member of that name. Instances of classes stay what they are.
+ * Copies plain objects and lists without prototypes: zod and arktype read the inherited `constructor` if a value has no optional
+ * property of that name. Instances of classes stay unchanged.
  */
 export function withoutPrototypes(value: unknown, depth = 0): unknown {
   if (typeof value !== "object" || value === null || depth >= DEPTH) return value;

@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { escapeControls } from "@patchbay/protocol";
 
-/** What a line says beside its message; never keys, queries, arguments or results. */
+/** Fields of a log line. Never keys, queries, arguments or results. */
 export type LogFields = Record<string, unknown>;
 
-/** Where the owner's side writes what happened: one call per event, a fixed lower-case message plus fields. Never given keys, queries, arguments or results. */
+/** The log of the owner's side: one line per event, with a fixed lower-case message and fields. It never receives keys, queries, arguments or results. */
 export interface Log {
   debug(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;
@@ -24,10 +24,10 @@ export const silentLog: Log = {
 };
 
 const LEVELS = ["debug", "info", "warn", "error"] as const;
-/** From the least to the most urgent. */
+/** Log levels, from the least to the most urgent. */
 export type LogLevel = (typeof LEVELS)[number];
 
-/** A log of JSON lines, on standard error unless `write` is given. Errors among the fields are written with stack and cause. */
+/** Creates a log of JSON lines. Default: on standard error, from level `info`. Writes errors in fields with stack and cause. */
 export function createLog(options: { level?: LogLevel; fields?: LogFields; write?: (line: string) => void } = {}): Log {
   const { level: lowest = "info", fields: common = {}, write = writeToStandardError } = options;
   const line = (level: LogLevel) => (message: string, fields?: LogFields) => {
@@ -47,7 +47,7 @@ function writeToStandardError(line: string): void {
   process.stderr.write(line);
 }
 
-/** A log must not be the thing that throws: what JSON cannot carry is named instead of written. */
+/** Never throws: fields that are not JSON are replaced with a note. */
 function toText(record: LogFields): string {
   try {
     return JSON.stringify(record, (_, value: unknown) => (typeof value === "bigint" ? String(value) : plain(value)));
@@ -67,7 +67,7 @@ function plain(value: unknown): unknown {
   return { name, message, stack, ...(cause === undefined ? {} : { cause }) };
 }
 
-/** A short name for one failure: the caller is told it, the log line carries it. */
+/** A random reference that connects the message of a failure with its log line. */
 export function createReference(): string {
   return randomBytes(6).toString("hex");
 }

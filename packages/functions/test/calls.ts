@@ -14,7 +14,7 @@ export interface Line {
   fields: LogFields;
 }
 
-/** A log that keeps its lines. */
+/** A log with a list of its lines. */
 export function memoryLog(lines: Line[] = [], common: LogFields = {}): Log & { lines: Line[] } {
   const write = (level: Line["level"]) => (message: string, fields?: LogFields) =>
     void lines.push({ level, message, fields: { ...common, ...fields } });

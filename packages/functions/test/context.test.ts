@@ -12,7 +12,7 @@ const desk = functionsFor(context);
 const base = { name: "probe", description: "A function under test.", input: z.object({}), roles: "everyone" as const };
 
 describe("the context of a query", () => {
-  test("is given to functions made for it as the schema makes it, to others as it was sent", async () => {
+  test("is converted for functions with its schema, and unchanged for others", async () => {
     const service = defineService({
       name: "desk",
       context,
@@ -30,7 +30,7 @@ describe("the context of a query", () => {
     expect(await call(service, "plain", {}, { context: sent })).toEqual({ ok: true, value: sent });
   });
 
-  test("is given to authorize as the schema makes it", async () => {
+  test("is converted for authorize", async () => {
     const authorize = vi.fn(() => true);
     const service = defineService({
       name: "desk",
@@ -43,7 +43,7 @@ describe("the context of a query", () => {
     expect(authorize).toHaveBeenCalledWith({ role: undefined, context: { customerId: "c1", locale: "en" }, input: {} });
   });
 
-  test("that does not meet the schema stops every call", async () => {
+  test("that does not match the schema stops every call", async () => {
     const handler = vi.fn();
     const service = defineService({ name: "desk", context, functions: [defineFunction({ ...base, handler })] });
 
@@ -58,14 +58,14 @@ describe("the context of a query", () => {
 describe("preparing a context", () => {
   const functions = [defineFunction({ ...base, handler: () => null })];
 
-  test("without schema, subject or tellModel tells nothing new", async () => {
+  test("without schema, subject or modelContext returns only ok", async () => {
     const service = defineService({ name: "desk", functions });
 
     expect(service.manifest.preparesContext).toBe(false);
     expect(await service.prepare({ context: { any: 1 } })).toEqual({ ok: true });
   });
 
-  test("names every fault by its place in contextJson", async () => {
+  test("reports every fault with its path in contextJson", async () => {
     const nested = z.object({ customerId: z.string(), shop: z.object({ id: z.number() }) });
     const service = defineService({ name: "desk", context: nested, functions });
 
@@ -79,7 +79,7 @@ describe("preparing a context", () => {
     });
   });
 
-  test("a fault of the whole has the path contextJson", async () => {
+  test("a fault of the whole context has the path contextJson", async () => {
     const service = defineService({
       name: "desk",
       context: z.looseObject({}).refine((given) => "a" in given || "b" in given, "needs a or b"),
@@ -92,7 +92,7 @@ describe("preparing a context", () => {
     });
   });
 
-  test("takes a raw JSON Schema too", async () => {
+  test("accepts a raw JSON Schema", async () => {
     const raw = { type: "object", properties: { customerId: { type: "string" } }, required: ["customerId"] };
     const service = defineService({ name: "desk", context: raw, functions });
 
@@ -102,29 +102,29 @@ describe("preparing a context", () => {
     });
   });
 
-  test("asks the owner for subject and what the model is told, with the parsed context", async () => {
+  test("calls subject and modelContext with the parsed context", async () => {
     const service = defineService({
       name: "desk",
       context,
       subject: async ({ customerId }) => `customer:${customerId}`,
-      tellModel: ({ since, locale }) => ({ since, locale }),
+      modelContext: ({ since, locale }) => ({ since, locale }),
       functions,
     });
 
     expect(await service.prepare({ role: "customer", context: { customerId: "c1", since: "2020-01-01" } })).toEqual({
       ok: true,
       subject: "customer:c1",
-      told: { since: "2020-01-01T00:00:00.000Z", locale: "en" },
+      modelContext: { since: "2020-01-01T00:00:00.000Z", locale: "en" },
     });
   });
 
-  test("tells the model nothing where tellModel returns nothing", async () => {
-    const service = defineService({ name: "desk", tellModel: () => undefined, subject: () => undefined, functions });
+  test("gives the model null if modelContext returns nothing", async () => {
+    const service = defineService({ name: "desk", modelContext: () => undefined, subject: () => undefined, functions });
 
-    expect(await service.prepare({ context: { secret: 1 } })).toEqual({ ok: true, told: null });
+    expect(await service.prepare({ context: { secret: 1 } })).toEqual({ ok: true, modelContext: null });
   });
 
-  test("an owner's error makes the context unusable, and only the log says why", async () => {
+  test("an owner's error makes the context invalid, and only the log has the reason", async () => {
     const log = memoryLog();
     const service = defineService({
       name: "desk",

@@ -5,7 +5,7 @@ import { call, memoryLog, serviceOf } from "./calls.ts";
 
 const base = { name: "slow", description: "Waits.", input: z.object({}), roles: "everyone" as const };
 
-/** A handler that never returns by itself, and tells when it began. */
+/** A handler that never returns by itself, and a promise for its start. */
 function hanging(options: { timeoutMs?: number; effect?: Effect } = {}) {
   const begun = Promise.withResolvers<AbortSignal>();
   const service = serviceOf(
@@ -22,44 +22,44 @@ function hanging(options: { timeoutMs?: number; effect?: Effect } = {}) {
 }
 
 describe("time", () => {
-  test("the function's own limit ends a call, also one that ignores its signal", async () => {
+  test("the function's own timeout ends a call, also one that ignores its signal", async () => {
     const { service, begun } = hanging({ timeoutMs: 20 });
 
     expect(await call(service, "slow", {})).toEqual({
       ok: false,
       code: "timed_out",
-      message: "The time was over before the function had finished. It may have taken effect.",
+      message: "Timed out before the function finished. It may have taken effect.",
     });
     expect((await begun).aborted).toBe(true);
   });
 
-  test("the time left to the caller ends it when that is less", async () => {
+  test("the caller's time ends a call if it is shorter", async () => {
     const { service } = hanging();
 
     expect(await call(service, "slow", {}, { timeoutMs: 20 })).toMatchObject({ code: "timed_out" });
   });
 
-  test("a read that was cut raises no doubt about its effect", async () => {
+  test("a read that timed out does not claim a possible effect", async () => {
     const { service } = hanging({ timeoutMs: 20, effect: "read" });
 
     expect(await call(service, "slow", {})).toMatchObject({
-      message: "The time was over before the function had finished.",
+      message: "Timed out before the function finished.",
     });
   });
 
-  test("a call with no time left begins nothing", async () => {
+  test("a call without time left starts nothing", async () => {
     const handler = vi.fn();
     const service = serviceOf(defineFunction({ ...base, handler }));
 
     expect(await call(service, "slow", {}, { timeoutMs: 0 })).toEqual({
       ok: false,
       code: "timed_out",
-      message: "The time was over before the function began.",
+      message: "Timed out before the function started.",
     });
     expect(handler).not.toHaveBeenCalled();
   });
 
-  test("an abort for lack of time is timed_out", async () => {
+  test("an abort with a TimeoutError is timed_out", async () => {
     const { service, begun } = hanging();
     const controller = new AbortController();
     const outcome = call(service, "slow", {}, { signal: controller.signal });
@@ -103,7 +103,7 @@ describe("cancelling", () => {
     expect(await outcome).toMatchObject({ code: "cancelled" });
   });
 
-  test("before the start, or while authorize decides, keeps the handler from running", async () => {
+  test("before the start or during authorize prevents the handler", async () => {
     const handler = vi.fn();
     const controller = new AbortController();
     const service = serviceOf(
@@ -120,7 +120,7 @@ describe("cancelling", () => {
     const during = await call(service, "slow", {}, { signal: controller.signal });
     const after = await call(service, "slow", {}, { signal: controller.signal });
 
-    const text = "The call was cancelled before the function began.";
+    const text = "The call was cancelled before the function started.";
     expect([during, after]).toMatchObject([
       { code: "cancelled", message: text },
       { code: "cancelled", message: text },
@@ -128,7 +128,7 @@ describe("cancelling", () => {
     expect(handler).not.toHaveBeenCalled();
   });
 
-  test("a failure after the end is logged as such", async () => {
+  test("a failure after the end of the call is logged", async () => {
     const log = memoryLog();
     const begun = Promise.withResolvers<void>();
     const late = Promise.withResolvers<never>();
@@ -156,7 +156,7 @@ describe("cancelling", () => {
   });
 });
 
-test("a call that ends leaves no listener on its signal", async () => {
+test("an ended call has no listener on its signal", async () => {
   const { signal } = new AbortController();
   const removed = vi.spyOn(signal, "removeEventListener");
   const added = vi.spyOn(signal, "addEventListener");
@@ -167,7 +167,7 @@ test("a call that ends leaves no listener on its signal", async () => {
   expect(removed).toHaveBeenCalledWith(...(added.mock.calls[0]?.slice(0, 2) ?? []));
 });
 
-test("a call that ends leaves no timer behind", async () => {
+test("an ended call has no timer", async () => {
   vi.useFakeTimers();
   try {
     await call(serviceOf(defineFunction({ ...base, handler: () => 1 })), "slow", {});
@@ -178,7 +178,7 @@ test("a call that ends leaves no timer behind", async () => {
   }
 });
 
-test("progress after the end goes nowhere, though the handler still runs", async () => {
+test("progress after the end is dropped although the handler still runs", async () => {
   const shown: unknown[] = [];
   const begun = Promise.withResolvers<(data: unknown) => void>();
   const service = serviceOf(

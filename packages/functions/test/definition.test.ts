@@ -25,7 +25,7 @@ describe("a function", () => {
     });
   });
 
-  test("is described with what its owner says", () => {
+  test("is described with its options", () => {
     const options = { effect: "read", idempotent: true, timeoutMs: 5_000, roles: everyone } as const;
 
     expect(defineFunction({ ...base, ...options, authorize: () => true }).manifest).toMatchObject({
@@ -48,25 +48,25 @@ describe("a function", () => {
     ["a name of 65 characters", { name: "x".repeat(65) }, /1 to 64/],
     ["no description", { description: "" }, /description is missing/],
     ["no roles", { roles: undefined }, /roles is missing.*roles: "everyone"/],
-    ["no role in the list", { roles: [] }, /roles is empty, so nobody may call it/],
-    ["a role that is no text", { roles: ["support", 7] }, /a role is a text of 1 to 200 characters; 7 is none/],
-    ["an empty role", { roles: [""] }, /a role is a text/],
-    ["everyone inside a list", { roles: ["everyone"] }, /would be a role of that name/],
+    ["no role in the list", { roles: [] }, /roles is empty, so no role may call it/],
+    ["a role that is a number", { roles: ["support", 7] }, /a role must be a string of 1–200 characters, got 7/],
+    ["an empty role", { roles: [""] }, /a role must be a string/],
+    ["everyone inside a list", { roles: ["everyone"] }, /is a role of that name/],
     ["another word for everyone", { roles: "all" }, /roles is missing/],
     ["no input", { input: undefined }, /input must be a schema/],
-    ["an output that is no schema", { output: "string" }, /output must be a schema/],
+    ["an output that is a string", { output: "string" }, /output must be a schema/],
     [
-      "a raw output that is no JSON Schema",
+      "a raw output with an invalid type",
       { output: { type: "text" } },
-      /output: this is not JSON Schema of draft 2020-12: at the root: "type" must/,
+      /output: invalid JSON Schema \(draft 2020-12\): at the root: "type" must/,
     ],
     ["no handler", { handler: undefined }, /handler must be a function/],
-    ["an authorize that is no function", { authorize: true }, /authorize must be a function/],
-    ["a time-out above the limit", { timeoutMs: 240_001 }, /from 1 to 240000; it is 240001/],
-    ["a time-out of part of a millisecond", { timeoutMs: 0.5 }, /whole number/],
+    ["an authorize that is a boolean", { authorize: true }, /authorize must be a function/],
+    ["a timeout above the limit", { timeoutMs: 240_001 }, /from 1 to 240000, got 240001/],
+    ["a timeout of half a millisecond", { timeoutMs: 0.5 }, /an integer/],
     ["an unknown effect", { effect: "delete" }, /one of "read", "write", "destructive"/],
-    ["an idempotent that is no boolean", { idempotent: "yes" }, /idempotent must be true or false/],
-    ["a misspelt member", { authorise: () => false }, /there is no member authorise/],
+    ["an idempotent that is a string", { idempotent: "yes" }, /idempotent must be true or false/],
+    ["a misspelt option", { authorise: () => false }, /unknown option authorise/],
   ];
 
   test.each(mistakes)("%s is a mistake", (_, change, message) => {
@@ -101,7 +101,7 @@ describe("a service", () => {
     });
   });
 
-  test("is told from other values", () => {
+  test("is recognised by isService", () => {
     expect(isService(defineService({ name: "desk", functions: [] }))).toBe(true);
     expect([undefined, null, {}, { manifest: {} }, () => {}].some(isService)).toBe(false);
   });
@@ -126,23 +126,23 @@ describe("a service", () => {
       { roles: ["support"], defaultRole: "guest" },
       /defaultRole names the role "guest"/,
     ],
-    ["an empty default role", { defaultRole: "" }, /defaultRole|a role is a text/],
+    ["an empty default role", { defaultRole: "" }, /defaultRole|a role must be a string/],
     ["roles open to everyone", { roles: "everyone" }, /must be a list of all roles/],
     [
-      "something that is no function",
+      "undefined in place of a function",
       { functions: [refund, undefined] },
-      /functions\[1\] is not what defineFunction returned/,
+      /functions\[1\] was not returned by defineFunction/,
     ],
-    ["a function made for another context", { functions: [other] }, /was made for another context/],
+    ["a function made for another context", { functions: [other] }, /was defined for another context/],
     ["no name", { name: "" }, /needs a name/],
     ["a name of 201 characters", { name: "x".repeat(201) }, /201 characters exceeds the limit of 200. Shorten it/],
-    ["functions that are no list", { functions: { refund } }, /functions must be a list/],
-    ["a misspelt member", { function: [] }, /there is no member function/],
-    ["a subject that is no function", { subject: "customerId" }, /subject must be a function/],
+    ["functions that are an object", { functions: { refund } }, /functions must be a list/],
+    ["a misspelt option", { function: [] }, /unknown option function/],
+    ["a subject that is a string", { subject: "customerId" }, /subject must be a function/],
     [
       "too many functions",
       { functions: Array(LIMITS.functionsPerService + 1).fill(refund) },
-      /201 functions, at most 200/,
+      /201 functions exceed the limit of 200/,
     ],
     ["more description than a frame carries", { functions: large }, /Shorten schemas and descriptions/],
   ];

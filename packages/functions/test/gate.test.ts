@@ -19,16 +19,19 @@ describe("roles", () => {
     expect(await call(service, "probe", { id: "1" }, { role: "admin" })).toEqual({ ok: true, value: "done" });
   });
 
-  test.each([undefined, "user", "Admin", "admin ", "everyone"])("role %j may not, and nothing runs", async (role) => {
-    handler.mockClear();
+  test.each([undefined, "user", "Admin", "admin ", "everyone"])(
+    "role %j may not call, and nothing runs",
+    async (role) => {
+      handler.mockClear();
 
-    const outcome = await call(service, "probe", { id: "1" }, role === undefined ? {} : { role });
+      const outcome = await call(service, "probe", { id: "1" }, role === undefined ? {} : { role });
 
-    expect(outcome).toMatchObject({ ok: false, code: "unknown_function", rule: "roles" });
-    expect(handler).not.toHaveBeenCalled();
-  });
+      expect(outcome).toMatchObject({ ok: false, code: "unknown_function", rule: "roles" });
+      expect(handler).not.toHaveBeenCalled();
+    },
+  );
 
-  test("a hidden function and an unknown one give the same code and text", async () => {
+  test("a hidden and an unknown function give the same code and message", async () => {
     const hidden = await call(service, "probe", { id: "1" });
     const unknown = await call(serviceOf(), "probe", { id: "1" });
 
@@ -36,18 +39,18 @@ describe("roles", () => {
     expect(unknown).toMatchObject({ code: "unknown_function", rule: "unknown" });
   });
 
-  test.each(["constructor", "__proto__", "toString"])("the name %s is no function", async (name) => {
+  test.each(["constructor", "__proto__", "toString"])("the name %s is an unknown function", async (name) => {
     expect(await call(service, name, {})).toMatchObject({ code: "unknown_function", rule: "unknown" });
   });
 
-  test("everyone may call what is open to everyone, without a role too", async () => {
+  test("a function for everyone is open with and without a role", async () => {
     const open = serviceOf(defineFunction({ ...base, handler: (_, { role }) => role ?? "none" }));
 
     expect(await call(open, "probe", { id: "1" })).toEqual({ ok: true, value: "none" });
     expect(await call(open, "probe", { id: "1" }, { role: "any" })).toEqual({ ok: true, value: "any" });
   });
 
-  test("the gate never makes up a role: a default one is put in place by the control plane, or not", async () => {
+  test("the gate does not apply the default role", async () => {
     const guarded = defineFunction({ ...base, roles: ["guest"], handler: (_, { role }) => role });
     const withDefault = defineService({ name: "desk", defaultRole: "guest", functions: [guarded] });
 
@@ -64,12 +67,12 @@ describe("authorize", () => {
     return { handler, log, outcome: call(service, "probe", { id: "1" }, { log }) };
   }
 
-  test("true lets the call through, at once or later", async () => {
+  test("true allows the call, also from a promise", async () => {
     expect(await guardedBy(() => true).outcome).toEqual({ ok: true, value: "done" });
     expect(await guardedBy(() => Promise.resolve(true)).outcome).toEqual({ ok: true, value: "done" });
   });
 
-  test("a text refuses and is what the caller reads", async () => {
+  test("a string refuses the call and is the message for the caller", async () => {
     const { outcome, handler } = guardedBy(() => "Only the owner's orders are permitted.");
 
     expect(await outcome).toEqual({
@@ -92,7 +95,7 @@ describe("authorize", () => {
     expect(handler).not.toHaveBeenCalled();
   });
 
-  test("a throw refuses without telling why, and is logged", async () => {
+  test("an exception refuses without the reason, and is logged", async () => {
     const { outcome, log, handler } = guardedBy(() => {
       throw new FunctionError("secret database name");
     });
@@ -102,7 +105,7 @@ describe("authorize", () => {
     expect(handler).not.toHaveBeenCalled();
   });
 
-  test("sees the parsed input, the role and the context", async () => {
+  test("receives the parsed input, the role and the context", async () => {
     const authorize = vi.fn(() => true);
     const input = z.object({ id: z.string().transform(Number) });
     const service = serviceOf(defineFunction({ ...base, input, authorize, handler: () => null }));
@@ -155,20 +158,20 @@ describe("arguments", () => {
   const input = z.object({ id: z.string(), address: z.object({ zip: z.string() }), tags: z.array(z.number()) });
   const service = serviceOf(defineFunction({ ...base, input, handler: (given) => given }));
 
-  test("every fault is told with its path", async () => {
+  test("every fault has its path", async () => {
     const outcome = await call(service, "probe", { id: 1, address: {}, tags: [1, "x"] });
 
     expect(outcome).toMatchObject({ code: "invalid_arguments" });
     expect(textOf(outcome)).toMatch(/^Invalid arguments: id: .*; address\.zip: .*; tags\.1: /);
   });
 
-  test("many faults are told in part", async () => {
+  test("a long list of faults is shortened", async () => {
     const outcome = await call(service, "probe", { id: "1", address: { zip: "1" }, tags: Array(1000).fill("x") });
 
     expect(textOf(outcome)).toMatch(/; and 968 more$/);
   });
 
-  test("members that the schema does not list never reach the handler", async () => {
+  test("properties that the schema does not list never reach the handler", async () => {
     const given = { id: "1", address: { zip: "2", x: 1 }, tags: [], isAdmin: true };
 
     expect(await call(service, "probe", given)).toEqual({
@@ -181,7 +184,7 @@ describe("arguments", () => {
     expect(await call(service, "probe", given)).toMatchObject({ code: "invalid_arguments" });
   });
 
-  test("a schema that throws is a plain failure", async () => {
+  test("a schema that throws is a failure with a reference", async () => {
     const log = memoryLog();
     const broken = z.object({
       id: z.string().refine(() => {
@@ -204,7 +207,7 @@ describe("arguments", () => {
   });
 });
 
-test("a handler is told about its call", async () => {
+test("a handler receives the context of its call", async () => {
   const seen: CallContext[] = [];
   const service = serviceOf(defineFunction({ ...base, handler: (_, context) => void seen.push(context) }));
 
@@ -221,7 +224,7 @@ test("a handler is told about its call", async () => {
   });
 });
 
-test("progress is shown while the handler runs, and dropped when it is late or no JSON", async () => {
+test("progress is sent while the handler runs, and dropped after that or if it is not JSON", async () => {
   const shown: unknown[] = [];
   const log = memoryLog();
   let late = () => {};
@@ -244,7 +247,7 @@ test("progress is shown while the handler runs, and dropped when it is late or n
   expect(log.lines.filter(({ message }) => message === "progress dropped")).toHaveLength(2);
 });
 
-test("the arguments of a call are not changed by it", async () => {
+test("a call does not change its arguments", async () => {
   const given = { id: "1", extra: { a: 1 } };
   const raw = { type: "object", properties: { id: { type: "string" } } };
   const service = serviceOf(

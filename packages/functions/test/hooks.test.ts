@@ -28,7 +28,7 @@ function run(
   return { log, verdict: service.runHook(call, { signal, timeoutMs, log }) };
 }
 
-test("a hook sees the text, the role and the context as the schema makes it", async () => {
+test("a hook receives the text, the role and the converted context", async () => {
   const context = z.object({ shop: z.coerce.number() });
   const beforeQuery = vi.fn(() => undefined);
   const beforeAnswer = vi.fn(() => undefined);
@@ -58,11 +58,11 @@ test.each([
   ["true", ANSWER, true],
   ["a text", ANSWER, "Some."],
   ["an empty object", ANSWER, {}],
-  ["both members", ANSWER, { refuse: "No.", replace: "Some." }],
-  ["a misspelt member", ANSWER, { refused: "No." }],
+  ["both properties", ANSWER, { refuse: "No.", replace: "Some." }],
+  ["a misspelt property", ANSWER, { refused: "No." }],
   ["a refusal without a text", QUERY, { refuse: " " }],
   ["a refusal that is too long", QUERY, { refuse: "x".repeat(10_001) }],
-  ["a refusal that is no text", QUERY, { refuse: true }],
+  ["a refusal that is a boolean", QUERY, { refuse: true }],
   ["an empty answer", ANSWER, { replace: "\n" }],
   ["a replacement that is too large", ANSWER, { replace: "x".repeat(163_840) }],
   ["a replaced query", QUERY, { replace: "Another query" }],
@@ -72,7 +72,7 @@ test.each([
   const { reference } = (await verdict) as { reference: string };
   expect(await verdict).toEqual({ verdict: "failed", reference: expect.stringMatching(/^[0-9a-f]{12}$/) });
   expect(log.lines).toMatchObject([
-    { level: "error", message: "hook returned something else", fields: { hook: call.hook, reference } },
+    { level: "error", message: "hook returned an invalid value", fields: { hook: call.hook, reference } },
   ]);
   expect(JSON.stringify(log.lines)).not.toMatch(/orders are late|Three|Some|Another/);
 });
@@ -88,7 +88,7 @@ test("an error of a hook stays in the log of the runtime, also a FunctionError",
   expect(log.lines).toMatchObject([{ message: "hook failed", fields: { error: { message: "secret" } } }]);
 });
 
-test("a hook that is late has failed, and its signal is aborted", async () => {
+test("a hook that times out has failed, and its signal is aborted", async () => {
   const aborted = Promise.withResolvers<unknown>();
   const { verdict, log } = run(
     ({ signal }: { signal: AbortSignal }) =>
@@ -99,7 +99,7 @@ test("a hook that is late has failed, and its signal is aborted", async () => {
 
   expect(await verdict).toMatchObject({ verdict: "failed" });
   expect(await aborted.promise).toMatchObject({ name: "TimeoutError" });
-  expect(log.lines).toMatchObject([{ message: "hook was late", fields: { timeoutMs: 20 } }]);
+  expect(log.lines).toMatchObject([{ message: "hook timed out", fields: { timeoutMs: 20 } }]);
 });
 
 test("a hook ends with the runtime", async () => {
@@ -111,7 +111,7 @@ test("a hook ends with the runtime", async () => {
   expect(log.lines).toMatchObject([{ message: "hook was stopped" }]);
 });
 
-test("a service without the hook, or whose context schema is not met, lets nothing through", async () => {
+test("a service without the hook, or with another context schema, fails the hook", async () => {
   const signal = new AbortController().signal;
   const log = memoryLog();
   const without = defineService({ name: "desk", functions, beforeQuery: () => undefined });
@@ -126,7 +126,7 @@ test("a service without the hook, or whose context schema is not met, lets nothi
   expect(await strict.runHook(ANSWER, { signal, log })).toMatchObject({ verdict: "failed" });
 });
 
-test("the manifest names the hooks, and is without them as it was before", () => {
+test("the manifest has the hooks, and no property without them", () => {
   const both = { beforeQuery: () => undefined, beforeAnswer: () => undefined };
 
   expect(defineService({ name: "desk", functions, ...both }).manifest).toMatchObject({
@@ -138,14 +138,14 @@ test("the manifest names the hooks, and is without them as it was before", () =>
   expect(manifest).not.toHaveProperty("beforeAnswer");
 });
 
-test("a hook that is no function is refused at definition", () => {
+test("a hook that is not a function is a mistake", () => {
   for (const hook of ["beforeQuery", "beforeAnswer"])
     expect(() => defineService({ name: "desk", functions, [hook]: true })).toThrow(
-      `Service "desk": ${hook} must be a function, or be left out.`,
+      `Service "desk": ${hook} must be a function, or absent.`,
     );
 });
 
-test("the test kit runs a hook as a role, without one as the default role", async () => {
+test("runHookAs runs a hook as a role, by default as the default role", async () => {
   const log = memoryLog();
   const service = defineService({
     name: "desk",

@@ -17,7 +17,7 @@ function shapeOf(names: readonly string[], member: unknown): Shape {
   return Object.fromEntries(names.map((name) => [name, member])) as Shape;
 }
 
-/** An object with an object of the given members in it, in each library. */
+/** A nested object with the given properties, in each library. */
 const libraries: [string, (names: readonly string[], required: boolean) => Schema][] = [
   [
     "raw JSON Schema",
@@ -56,14 +56,14 @@ const define = (input: Schema) =>
   defineFunction({ name: "probe", description: "Echoes.", input, roles: "everyone", handler: (given) => given });
 
 describe.each(libraries)("members of %s that are named like members of every object", (_, schemaOf) => {
-  test("are left out where they are optional", async () => {
+  test("are absent if they are optional", async () => {
     expect(await call(serviceOf(define(schemaOf(NAMES, false))), "probe", { in: {} })).toEqual({
       ok: true,
       value: { in: {} },
     });
   });
 
-  test.each(NAMES)("are missed where they are required: %s", async (name) => {
+  test.each(NAMES)("are reported if they are required: %s", async (name) => {
     const service = serviceOf(define(schemaOf([name], true)));
 
     expect(await call(service, "probe", { in: {} })).toMatchObject({
@@ -77,7 +77,7 @@ describe.each(libraries)("members of %s that are named like members of every obj
     expect(await call(service, "probe", { in: { [name]: 1 } })).toMatchObject({ code: "invalid_arguments" });
   });
 
-  test("are left out of results where they are optional, and checked where they are not", async () => {
+  test("are absent from results if they are optional, and checked if they are required", async () => {
     const results = (schema: Schema, result: JsonValue) =>
       defineFunction({
         name: "probe",
@@ -100,7 +100,7 @@ describe.each(libraries)("members of %s that are named like members of every obj
 });
 
 describe("a handler and authorize", () => {
-  test("get objects that inherit what every object does", async () => {
+  test("receive objects with the usual prototype", async () => {
     const seen: unknown[] = [];
     const look = (input: { driver?: object; constructor?: unknown }) =>
       seen.push(Object.hasOwn(input, "constructor"), typeof input.driver?.hasOwnProperty) > 0;
@@ -147,7 +147,7 @@ describe("redaction", () => {
     ],
   ];
 
-  test.each(shapes)("takes such members of %s out for other roles alone", async (_, output) => {
+  test.each(shapes)("removes such properties of %s for other roles only", async (_, output) => {
     const service = (result: object) =>
       serviceOf(
         defineFunction({
@@ -172,7 +172,7 @@ describe("redaction", () => {
 });
 
 /** After https://github.com/json-schema-org/JSON-Schema-Test-Suite, tests/draft2020-12: required.json and properties.json. */
-describe("JSON Schema's own tests of names that objects inherit", () => {
+describe("the JSON Schema test suite for inherited names", () => {
   const required = { required: ["__proto__", "toString", "constructor"] };
   const properties = {
     properties: {

@@ -20,7 +20,7 @@ function schemaOf(input: Schema): JsonObject {
   return define(input).manifest.inputSchema;
 }
 
-describe("each kind of schema is described and run", () => {
+describe("each kind of schema is described and parsed", () => {
   const count = {
     type: "object",
     properties: { count: { type: "integer" }, note: { type: "string" } },
@@ -53,7 +53,7 @@ describe("each kind of schema is described and run", () => {
     expect(properties).toMatchObject({ count: { type: "integer" }, note: { type: "string" } });
     expect(await call(service, "probe", { count: 3, note: "n", more: 1 })).toEqual({
       ok: true,
-      // JSON Schema allows what it does not list.
+      // JSON Schema allows unlisted properties.
       value: { count: 3, note: "n", ...(schema === count && { more: 1 }) },
     });
     expect(await call(service, "probe", { count: "many" })).toMatchObject({
@@ -74,8 +74,8 @@ describe("each kind of schema is described and run", () => {
   });
 });
 
-describe("what models are shown", () => {
-  test("is what the schema accepts: defaults optional, conversions by their input", () => {
+describe("the schema for models", () => {
+  test("describes the input: defaults are optional, conversions have their input type", () => {
     expect(
       schemaOf(
         z.object({
@@ -97,7 +97,7 @@ describe("what models are shown", () => {
     });
   });
 
-  test("has no $schema, and no long pattern beside a standard format", () => {
+  test("has no $schema, and no long pattern next to a standard format", () => {
     const schema = schemaOf(z.object({ at: z.iso.datetime(), mail: z.email(), code: z.string().regex(/^#W\d+$/) }));
 
     expect(schema["$schema"]).toBeUndefined();
@@ -129,7 +129,7 @@ describe("what models are shown", () => {
     });
   });
 
-  test("keeps members that are named like keywords", () => {
+  test("keeps properties with the names of keywords", () => {
     const input = z.object({ $ref: z.string(), $schema: z.string(), pattern: z.string(), format: z.literal("email") });
 
     expect(schemaOf(input)["properties"]).toMatchObject({
@@ -140,13 +140,13 @@ describe("what models are shown", () => {
     });
   });
 
-  test("has an object at the root where the schema only names one", () => {
+  test("has an object at the root instead of a reference to one", () => {
     const order = z.object({ id: z.string() }).meta({ id: "Order" });
 
     expect(schemaOf(order)).toMatchObject({ type: "object", properties: { id: { type: "string" } } });
   });
 
-  test("keeps a recursive schema, by references within itself", async () => {
+  test("keeps a recursive schema with references within itself", async () => {
     const Category = z.object({
       name: z.string(),
       get parts() {
@@ -159,7 +159,7 @@ describe("what models are shown", () => {
     expect(await call(serviceOf(define(Category)), "probe", tree)).toEqual({ ok: true, value: tree });
   });
 
-  test("is draft 2020-12 for zod 3 too: tuples by prefixItems, open objects not closed", () => {
+  test("is draft 2020-12 for zod 3: tuples have prefixItems, open objects stay open", () => {
     expect(schemaOf(zod3.object({ pair: zod3.tuple([zod3.string(), zod3.number()]) }))).toEqual({
       type: "object",
       properties: {
@@ -169,7 +169,7 @@ describe("what models are shown", () => {
     });
   });
 
-  test("describes what zod 3 converts by what it takes", () => {
+  test("describes the input of conversions of zod 3", () => {
     const since = zod3.string().pipe(zod3.coerce.date());
 
     expect(schemaOf(zod3.object({ since, until: zod3.coerce.date() }))["properties"]).toEqual({
@@ -178,7 +178,7 @@ describe("what models are shown", () => {
     });
   });
 
-  test("is a copy: later changes to a raw schema change nothing", async () => {
+  test("is a copy: later changes of a raw schema have no effect", async () => {
     const raw = { type: "object", properties: { id: { type: "string" } } };
     const definition = define(raw);
     raw.type = "array";
@@ -190,7 +190,7 @@ describe("what models are shown", () => {
   });
 });
 
-describe("a mistake is told when the function is defined", () => {
+describe("a mistake in a schema is refused when the function is defined", () => {
   const mistakes: [string, Schema, RegExp][] = [
     [
       "a date of zod 4, with its path",
@@ -208,25 +208,25 @@ describe("a mistake is told when the function is defined", () => {
     ],
     ["a date of arktype", type({ since: "Date" }), /cannot be written as JSON Schema/],
     ["a valibot schema", v.object({ id: v.string() }), /valibot.*toStandardJsonSchema.*@valibot\/to-json-schema/],
-    ["a schema that is no object", z.string(), /must describe an object.*"string"/],
+    ["a schema of a string", z.string(), /must describe an object.*"string"/],
     ["an array at the root", { type: "array", items: {} }, /must describe an object.*"array"/],
     ["a raw schema without a type", {}, /must describe an object/],
     ["a choice at the root", z.union([z.object({ a: z.string() }), z.object({ b: z.string() })]), /anyOf at its root/],
     [
-      "raw JSON that is no schema",
+      "an invalid raw schema",
       { type: "object", properties: { a: { type: "text" } } },
-      /not JSON Schema of draft 2020-12/,
+      /invalid JSON Schema \(draft 2020-12\)/,
     ],
     [
       "a reference to elsewhere",
       { type: "object", properties: { a: { $ref: "https://example.com/a.json" } } },
-      /\$ref .* at "a" leads nowhere/,
+      /\$ref .* at "a" has no target/,
     ],
-    ["a reference to nothing", { type: "object", properties: { a: { $ref: "#/$defs/A" } } }, /leads nowhere/],
+    ["a reference to nothing", { type: "object", properties: { a: { $ref: "#/$defs/A" } } }, /has no target/],
     [
       "a schema that is too large",
       z.object({ a: z.string().describe("x".repeat(LIMITS.schemaBytes)) }),
-      /65536 are taken/,
+      /exceed the limit of 65536/,
     ],
   ];
 
@@ -236,7 +236,7 @@ describe("a mistake is told when the function is defined", () => {
     expect(() => define(input)).toThrow(/^Function "probe": input/);
   });
 
-  test("a described member that the JSON Schema lost", () => {
+  test("a property that is missing in the JSON Schema", () => {
     const lossy = z.object({ id: z.string(), note: z.string() });
     lossy._zod.toJSONSchema = () => ({ type: "object" });
 

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 const index = new URL("../src/index.ts", import.meta.url).href;
 
-/** Runs `source` after the package in a fresh process and lists the CommonJS packages that came to be loaded. */
+/** Runs `source` with this package in a new process, and lists the CommonJS packages that were loaded. */
 async function loadedBy(source: string): Promise<{ ajv: boolean; converter: boolean }> {
   const program = `
     const { defineFunction } = await import(${JSON.stringify(index)});

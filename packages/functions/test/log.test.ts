@@ -8,7 +8,7 @@ function written(use: (log: ReturnType<typeof createLog>) => void, level?: "debu
   return lines.map((line) => JSON.parse(line) as unknown);
 }
 
-test("each event is one line of JSON with its fields and those of its parents", () => {
+test("an event is one line of JSON with its fields and those of parent logs", () => {
   const lines = written((log) => log.child({ runtime: "r1" }).child({ callId: "c1" }).info("call done", { ms: 3 }));
 
   expect(lines).toEqual([
@@ -16,7 +16,7 @@ test("each event is one line of JSON with its fields and those of its parents", 
   ]);
 });
 
-test("levels below the chosen one are left out; info is chosen by itself", () => {
+test("levels below the chosen one are dropped, by default those below info", () => {
   const all = (log: ReturnType<typeof createLog>) => {
     log.debug("a");
     log.info("b");
@@ -44,7 +44,7 @@ test("errors are written with their stack and their cause", () => {
   ]);
 });
 
-test("fields that JSON cannot carry do not stop a line", () => {
+test("a line with fields that are not JSON is written without them", () => {
   const loop: Record<string, unknown> = {};
   loop["self"] = loop;
 
@@ -52,7 +52,7 @@ test("fields that JSON cannot carry do not stop a line", () => {
   expect(written((log) => log.info("odd", { loop }))).toEqual([expect.objectContaining({ message: "odd" })]);
 });
 
-test("control characters that JSON leaves as they are reach no terminal", () => {
+test("control characters that JSON does not escape are escaped", () => {
   const lines: string[] = [];
 
   createLog({ write: (line) => lines.push(line) }).info("met", { role: "\u009b2J\u007f\u202e" });

@@ -12,7 +12,7 @@ function textOf(outcome: CallOutcome): string {
 }
 
 describe("failures of a handler", () => {
-  test("the text of a FunctionError reaches the caller as it is", async () => {
+  test("the caller receives the message of a FunctionError unchanged", async () => {
     const service = serviceOf(
       defineFunction({
         ...base,
@@ -62,7 +62,7 @@ describe("results", () => {
     expect(await returning(undefined).outcome).toEqual({ ok: true, value: null });
   });
 
-  test("members that the output schema does not list are not sent", async () => {
+  test("properties that the output schema does not list are removed", async () => {
     const user = z.object({ name: z.string(), cards: z.array(z.object({ last4: z.string() })) });
     const row = { name: "Mei", passwordHash: "x", cards: [{ last4: "1234", number: "4111" }] };
 
@@ -72,17 +72,17 @@ describe("results", () => {
     });
   });
 
-  test("one that does not fit the output schema is a failure with a reference", async () => {
+  test("one that does not match the output schema is a failure with a reference", async () => {
     const { outcome, log } = returning({ name: 7 }, z.object({ name: z.string() }));
 
     expect(await outcome).toMatchObject({ code: "function_failed", message: expect.stringContaining("Reference: ") });
     expect(log.lines[0]).toMatchObject({
-      message: "result does not fit the output schema",
+      message: "result does not match the output schema",
       fields: { faults: expect.stringContaining("name: ") },
     });
   });
 
-  test("is a copy: what the owner changes later is not seen", async () => {
+  test("is a copy: later changes by the owner have no effect", async () => {
     const order = { status: "pending", items: [1] };
     const outcome = await returning(order).outcome;
     order.status = "cancelled";
@@ -96,14 +96,14 @@ describe("results", () => {
     [{ rows: [new Map([["a", 1]])] }, "rows[0] is a Map"],
     [{ user: Promise.resolve(1) }, "user is a promise"],
     [() => 1, "the value is a function"],
-  ])("what JSON cannot carry is a failure, and the log says where", async (result, reason) => {
+  ])("a value that is not JSON is a failure, and the log has its place", async (result, reason) => {
     const { outcome, log } = returning(result);
 
     expect(await outcome).toMatchObject({ code: "function_failed", message: expect.stringContaining("Reference: ") });
     expect(String(log.lines[0]?.fields["error"])).toContain(reason);
   });
 
-  test("256 KiB are taken, one byte more is not", async () => {
+  test("a result may have 256 KiB, and not one byte more", async () => {
     const fitting = "é".repeat((LIMITS.resultBytes - 2) / 2);
 
     expect(await returning(fitting).outcome).toMatchObject({ ok: true });

@@ -39,15 +39,15 @@ function returning(result: unknown, output: Schema) {
   );
 }
 
-test.each(Object.entries(kinds))("%s sends only what it lists", async (_, output) => {
+test.each(Object.entries(kinds))("%s removes unlisted properties", async (_, output) => {
   expect(await returning(row, output)).toEqual({ ok: true, value: sent });
 });
 
-test.each(Object.entries(kinds))("%s fails a result that does not fit", async (_, output) => {
+test.each(Object.entries(kinds))("%s refuses a result that does not match", async (_, output) => {
   expect(await returning({ ...row, name: 7 }, output)).toMatchObject({ ok: false, code: "function_failed" });
 });
 
-test("an output need not be an object, and may convert", async () => {
+test("an output schema may be a scalar and may convert", async () => {
   expect(await returning(3, z.number())).toEqual({ ok: true, value: 3 });
   expect(await returning(new Date(0), z.date())).toEqual({ ok: true, value: "1970-01-01T00:00:00.000Z" });
   expect(
@@ -58,7 +58,7 @@ test("an output need not be an object, and may convert", async () => {
   ).toEqual({ ok: true, value: ["a", "b"] });
 });
 
-test("a raw output keeps what it leaves open", async () => {
+test("a raw output schema keeps properties of open objects", async () => {
   const open = { type: "object", properties: { id: {} }, additionalProperties: true };
 
   expect(await returning({ id: 1, more: { x: 1 } }, open)).toEqual({ ok: true, value: { id: 1, more: { x: 1 } } });

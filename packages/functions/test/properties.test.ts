@@ -16,7 +16,7 @@ const name = fc
   )
   .filter((key) => key !== "__proto__");
 
-/** A zod schema together with values that it accepts. */
+/** A zod schema, and values that it accepts. */
 interface Sample {
   schema: z.ZodType;
   value: fc.Arbitrary<JsonValue>;
@@ -58,7 +58,7 @@ const { object } = fc.letrec<{ any: Sample; object: Sample }>((tie) => ({
     .map(objectOf),
 }));
 
-test("what zod accepts, the described schema accepts, and the handler is given", async () => {
+test("the JSON Schema accepts every value that zod accepts, and the handler receives it", async () => {
   const accepted = object.chain(({ schema, value }) => fc.tuple(fc.constant(schema), value));
   await fc.assert(
     fc.asyncProperty(accepted, async ([schema, value]) => {
@@ -78,7 +78,7 @@ test("what zod accepts, the described schema accepts, and the handler is given",
   );
 });
 
-test("raw and zod forms of one schema drop the same members", () => {
+test("raw and zod forms of one schema drop the same properties", () => {
   const noisy = object.chain(({ schema, value }) =>
     fc.tuple(fc.constant(schema), value, fc.jsonValue({ maxDepth: 1 })),
   );
@@ -99,7 +99,7 @@ test("raw and zod forms of one schema drop the same members", () => {
   );
 });
 
-test("any arguments end in an outcome, never in a throw", async () => {
+test("any arguments end in an outcome, never in an exception", async () => {
   const input = z.object({ id: z.string(), lines: z.array(z.object({ n: z.int() })).optional() });
   const service = serviceOf(
     defineFunction({ name: "echo", description: "Echoes.", input, roles: "everyone", handler: (given) => given }),
@@ -114,7 +114,7 @@ test("any arguments end in an outcome, never in a throw", async () => {
   );
 });
 
-test("a JSON value is copied as JSON would carry it", () => {
+test("toJson copies like JSON.stringify", () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
       const carried: unknown = JSON.parse(JSON.stringify(value), (key, member: unknown) =>
@@ -127,17 +127,17 @@ test("a JSON value is copied as JSON would carry it", () => {
   );
 });
 
-test("a value that holds itself is refused, whatever its shape", () => {
+test("a circular value is refused", () => {
   const loop: Record<string, unknown> = {};
   loop["list"] = [{ loop }];
 
   const renamed: { toJSON(): unknown } = { toJSON: () => renamed };
 
-  expect(() => toJson(loop)).toThrow(/holds itself/);
-  expect(() => toJson(renamed)).toThrow(/holds itself/);
+  expect(() => toJson(loop)).toThrow(/is circular/);
+  expect(() => toJson(renamed)).toThrow(/is circular/);
 });
 
-test("a member named __proto__ is left out of a copy", () => {
+test("a copy has no property __proto__", () => {
   const copy = toJson(JSON.parse('{"__proto__":{"admin":true},"a":1}'));
 
   expect(copy).toEqual({ a: 1 });

@@ -42,7 +42,7 @@ describe("forms of older drafts and of OpenAPI", () => {
     expect(inputSchema["properties"]).toEqual({ a: current, nested: { items: { properties: { deep: current } } } });
   });
 
-  test("definitions and their references stay as they are, and work", async () => {
+  test("definitions and their references stay unchanged", async () => {
     const definition = define({
       type: "object",
       properties: { id: { $ref: "#/definitions/Id" } },
@@ -63,7 +63,7 @@ describe("forms of older drafts and of OpenAPI", () => {
     "$comment",
     "errorMessage",
   ];
-  test.each(passing)("the annotation %s passes", (keyword) => {
+  test.each(passing)("the annotation %s is allowed", (keyword) => {
     const properties = { a: { type: "string", [keyword]: { some: "thing" } } };
     const valid = ["deprecated", "$comment"].includes(keyword);
     if (valid) properties.a = { type: "string", [keyword]: keyword === "deprecated" ? true : "thing" } as never;
@@ -75,7 +75,7 @@ describe("forms of older drafts and of OpenAPI", () => {
     [
       "an asynchronous schema",
       { $async: true },
-      'at "a": "$async" is not a keyword of JSON Schema 2020-12: its validation would end after the call began, so leave it out.',
+      'at "a": "$async" is not a keyword of JSON Schema 2020-12: its validation would end after the call began, so remove it.',
     ],
     [
       "a misspelt keyword",
@@ -95,12 +95,12 @@ describe("forms of older drafts and of OpenAPI", () => {
     [
       "an unknown keyword",
       { range: [1, 5] },
-      'at "a": "range" is not a keyword of JSON Schema 2020-12: leave it out, or name it "x-range" if it only describes.',
+      'at "a": "range" is not a keyword of JSON Schema 2020-12: remove it, or name it "x-range" if it is only a description.',
     ],
     [
       "required of draft 3",
       { required: true },
-      'at "a": "required" must be a list of names, and belongs to the object whose members it names.',
+      'at "a": "required" must be a list of names, on the object with these properties.',
     ],
     [
       "nullable without a type",
@@ -115,7 +115,7 @@ describe("forms of older drafts and of OpenAPI", () => {
     [
       "a type of another language",
       { type: "dict" },
-      'this is not JSON Schema of draft 2020-12: at "a": "type" must be equal to one of the allowed values: ["array","boolean","integer","null","number","object","string"]',
+      'invalid JSON Schema (draft 2020-12): at "a": "type" must be equal to one of the allowed values: ["array","boolean","integer","null","number","object","string"]',
     ],
     [
       "a pattern of another dialect",
@@ -124,17 +124,17 @@ describe("forms of older drafts and of OpenAPI", () => {
     ],
   ];
 
-  test.each(refused)("%s is refused with its place", (_, a, sentence) => {
+  test.each(refused)("%s is refused with its path", (_, a, sentence) => {
     expect(() => define({ type: "object", properties: { a } })).toThrow(
       new DefinitionError(`Function "probe": input: ${sentence}`),
     );
   });
 
-  test("a schema that is a member's name instead of a schema is refused with its place", () => {
+  test("a property name in place of a schema is refused with its path", () => {
     expect(() => define({ type: "object", properties: { a: "string" } })).toThrow(/: at "a" must be object,boolean$/);
   });
 
-  test("they are refused in outputs and contexts too", () => {
+  test("unknown keywords are refused in outputs and contexts, too", () => {
     const misspelt = { type: "object", requird: ["a"] };
     const probe = { name: "probe", description: "Gives.", input: { type: "object" }, roles: "everyone" } as const;
 

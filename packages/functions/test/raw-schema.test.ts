@@ -22,7 +22,7 @@ describe("raw JSON Schema", () => {
     required: ["zip"],
   };
 
-  test("tells every fault with its path", async () => {
+  test("reports every fault with its path", async () => {
     const outcome = await call(serviceOf(define(address)), "probe", { kind: "other", lines: [{ text: "a" }, {}] });
 
     expect(outcome).toMatchObject({ ok: false, code: "invalid_arguments", rule: "input" });
@@ -32,20 +32,20 @@ describe("raw JSON Schema", () => {
     expect(message).toContain("lines.1.text: is required");
   });
 
-  test("gives the handler members that an open object does not list, at every depth", async () => {
+  test("keeps unlisted properties of open objects for the handler, at every depth", async () => {
     const given = { zip: "12345", admin: true, lines: [{ text: "a", more: 1 }], labels: { any: "thing" } };
 
     expect(await call(serviceOf(define(address)), "probe", given)).toEqual({ ok: true, value: given });
   });
 
-  test("takes an object with an empty list of members as open", async () => {
+  test("treats an object with empty properties as open", async () => {
     const raw = { type: "object", properties: { data: { type: "object", properties: {} } } };
     const given = { data: { name: "John" } };
 
     expect(await call(serviceOf(define(raw)), "probe", given)).toEqual({ ok: true, value: given });
   });
 
-  test("counts members that it does not list", async () => {
+  test("counts unlisted properties", async () => {
     const raw = { type: "object", properties: { a: {} }, minProperties: 2 };
 
     expect(await call(serviceOf(define(raw)), "probe", { a: 1, b: 2 })).toEqual({ ok: true, value: { a: 1, b: 2 } });
@@ -55,24 +55,24 @@ describe("raw JSON Schema", () => {
   test.each([
     ["additionalProperties", { data: { type: "object", properties: { a: {} }, additionalProperties: false } }],
     ["unevaluatedProperties", { data: { allOf: [{ properties: { a: {} } }], unevaluatedProperties: false } }],
-  ])("refuses unlisted members by name where %s closes the object", async (_, properties) => {
+  ])("refuses unlisted properties by name if %s closes the object", async (_, properties) => {
     const outcome = await call(serviceOf(define({ type: "object", properties })), "probe", {
       data: { a: 1, name: "x" },
     });
 
     expect(outcome).toMatchObject({
       code: "invalid_arguments",
-      message: "Invalid arguments: data.name: is not a member of the schema",
+      message: "Invalid arguments: data.name: is not a property of the schema",
     });
   });
 
-  test("may carry the same $id in two functions", () => {
+  test("may have the same $id in two functions", () => {
     const named = { $id: "https://example.com/input", type: "object" };
 
     expect(() => [define(named), define({ ...named, properties: { a: { type: "string" } } })]).not.toThrow();
   });
 
-  test("drops unlisted members of results, as before", async () => {
+  test("drops unlisted properties of results", async () => {
     const output = {
       type: "object",
       properties: {
@@ -97,7 +97,7 @@ describe("raw JSON Schema", () => {
     });
   });
 
-  test("may refer to itself while it drops", () => {
+  test("may be recursive while it drops properties", () => {
     const raw = {
       type: "object",
       properties: { node: { $ref: "#/$defs/Node" } },
@@ -116,7 +116,7 @@ describe("defaults of raw JSON Schema", () => {
     return parsed.ok ? parsed.value : parsed.faults;
   };
 
-  test("are added where a member is left out, at every depth", async () => {
+  test("are added for absent properties, at every depth", async () => {
     const page = { properties: { size: { type: "integer", default: 20 } } };
     const properties = {
       sort: { enum: ["asc", "desc"], default: "asc" },
@@ -131,14 +131,14 @@ describe("defaults of raw JSON Schema", () => {
     });
   });
 
-  test("that do not fit the schema are not added, and the others are", async () => {
+  test("that do not match the schema are skipped", async () => {
     const properties = { note: { type: "string", default: null }, size: { type: "integer", default: 20 } };
 
     expect(await got({ properties }, {})).toEqual({ size: 20 });
     expect(await got({ properties: { a: {}, b: { default: 1 } }, maxProperties: 1 }, { a: 0 })).toEqual({ a: 0 });
   });
 
-  test("are decided for each row of a list", async () => {
+  test("are decided for each item of a list", async () => {
     const row = { type: "object", properties: { a: {}, "b/~c": { default: 1 } } };
     const rows = (more: object) => ({ properties: { "r/~": { type: "array", items: { ...row, ...more } } } });
     const given = { "r/~": [{}, { a: 1 }, { a: 2 }] };
@@ -172,7 +172,7 @@ describe("defaults of raw JSON Schema", () => {
       },
       5,
     ],
-  ])("take as many checks of 1,000 rows as of 2,000 where a default %s", (_, items, checks) => {
+  ])("need equally many checks for 1,000 and 2,000 items if a default %s", (_, items, checks) => {
     const schema = { type: "object", properties: { rows: { type: "array", items } } };
     const check = compileRawSchema(schema);
     const checksOf = (rows: number) => {
@@ -188,14 +188,14 @@ describe("defaults of raw JSON Schema", () => {
     expect([1000, 2000].map(checksOf)).toEqual([checks, checks]);
   });
 
-  test("do not stand in for a required member, and branches of a choice add none", async () => {
+  test("do not replace a required property, and branches of a choice add none", async () => {
     const properties = { size: { type: "integer", default: 20 } };
 
     expect(await got({ properties, required: ["size"] }, {})).toEqual([{ path: "size", message: "is required" }]);
     expect(await got({ properties: { a: { anyOf: [{ properties }, {}] } } }, { a: {} })).toEqual({ a: {} });
   });
 
-  test("are added once to a value of a recursive schema, and leave the schema as it is", async () => {
+  test("are added once to a value of a recursive schema, and do not change the schema", async () => {
     const node = { type: "object", properties: { next: { $ref: "#/$defs/node", default: {} } } };
     const input = { properties: { node: { $ref: "#/$defs/node" } }, $defs: { node } };
 
@@ -203,7 +203,7 @@ describe("defaults of raw JSON Schema", () => {
     expect(await got(input, { node: { next: {} } })).toEqual({ node: { next: { next: {} } } });
   });
 
-  test("reach authorize too", async () => {
+  test("are passed to authorize, too", async () => {
     const seen: unknown[] = [];
     const definition = defineFunction({
       name: "probe",
@@ -219,11 +219,11 @@ describe("defaults of raw JSON Schema", () => {
   });
 });
 
-describe("work that grows with a value", () => {
+describe("work per value", () => {
   test.each<[string, (schema: JsonObject, value: JsonValue) => void]>([
     ["dropping unlisted members", dropUnlisted],
     ["adding defaults", (schema, value) => withDefaults(schema, value, () => true)],
-  ])("%s enters a schema that two parts lead to once at each level", (_, work) => {
+  ])("%s enters a schema with two references once per level", (_, work) => {
     const entriesOf = (depth: number) => {
       let entries = 0;
       const schema = {
@@ -262,7 +262,7 @@ describe("work that grows with a value", () => {
     expect([1000, 2000].map(readsOf)).toEqual([1000, 2000]);
   });
 
-  test("uniqueItems names the items that are equal, in whatever order their members are", async () => {
+  test("uniqueItems compares items independent of the order of their properties", async () => {
     const list = { type: "array", uniqueItems: true };
     const given = { list: [{ a: 1, b: 2 }, 1, "1", { b: 2, a: 1 }] };
 

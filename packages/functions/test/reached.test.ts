@@ -3,11 +3,11 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { z as zod3 } from "zod3";
 import { defineFunction, FunctionError, type Schema } from "../src/index.ts";
-import { argumentsReached } from "../src/schema/reached.ts";
+import { argumentsReached } from "../src/gate.ts";
 import { encodeResult } from "../src/runtime/frames.ts";
 import { invocationOf, memoryLog, serviceOf } from "./calls.ts";
 
-/** What the gate says the handler got; undefined where it says nothing. */
+/** The arguments that the gate reports with onReached. Undefined without a report. */
 async function reached(input: Schema, given: JsonValue, handler: (input: never) => unknown = () => 1) {
   const said: JsonValue[] = [];
   const probe = defineFunction({
@@ -55,11 +55,11 @@ describe("the record of a call's arguments", () => {
     ["a value is converted", z.object({ at: z.coerce.date() }), { at: "2026-01-02" }],
     ["the arguments are refused", z.strictObject({}), { a: 1 }],
     ["members are renamed", z.object({ id: z.string() }).transform(({ id }) => ({ orderId: id })), { id: "1" }],
-  ])("is as it was sent where %s", async (_, schema, given) => {
+  ])("has the arguments as sent if %s", async (_, schema, given) => {
     expect((await reached(schema, given)).said).toEqual([]);
   });
 
-  test("never shows what a transform returns, or a default that is made anew", async () => {
+  test("never shows the result of a transform, or a computed default", async () => {
     let n = 0;
     const input = z.object({
       id: z.string().transform((id) => ({ id, secret: "SECRET" })),
@@ -74,7 +74,7 @@ describe("the record of a call's arguments", () => {
     expect((await reached(input, { id: "1" })).said).toEqual([{ id: "1", page: 3 }]);
   });
 
-  test("reads once what the schema made of each row", () => {
+  test("reads the schema's output of each item once", () => {
     const row = z.object({
       a: z
         .string()
@@ -106,7 +106,7 @@ describe("the record of a call's arguments", () => {
     expect([1000, 2000].map(readsOf)).toEqual([1000, 2000]);
   });
 
-  test("is taken before the handler changes its input, and stays when it fails", async () => {
+  test("is made before the handler changes its input, and kept if it fails", async () => {
     const { said, outcome } = await reached(order, {}, (input: { copies: number }) => {
       input.copies = 99;
       throw new FunctionError("sold out");

@@ -16,7 +16,7 @@ import {
 const base = { name: "probe", description: "A function under test.", roles: "everyone" as const };
 const id = z.object({ id: z.string() });
 
-test("a handler is given what its schema makes", () => {
+test("a handler receives the output type of its schema", () => {
   const handler = () => null;
   defineFunction({
     ...base,
@@ -41,21 +41,21 @@ test("a handler is given what its schema makes", () => {
     input: { type: "object", properties: {} },
     handler: (input) => expectTypeOf(input).toEqualTypeOf<JsonObject>(),
   });
-  // @ts-expect-error the handler asks for a member that the schema does not have
+  // @ts-expect-error the handler reads a property that the schema does not have
   defineFunction({ ...base, input: id, handler: (input: { id: string; other: string }) => input });
-  // @ts-expect-error roles cannot be left out
+  // @ts-expect-error roles are required
   void (() => defineFunction({ name: "probe", description: "x", input: id, handler }));
-  // @ts-expect-error only one word opens a function to all
+  // @ts-expect-error only "everyone" opens a function to everyone
   void (() => defineFunction({ ...base, roles: "anyone", input: id, handler }));
-  // @ts-expect-error a decision is a boolean or a text
+  // @ts-expect-error a decision is a boolean or a string
   defineFunction({ ...base, input: id, authorize: () => undefined, handler });
 });
 
-test("a handler must return what its output schema accepts", () => {
+test("a handler must return the input type of its output schema", () => {
   const output = z.object({ total: z.string().transform(Number) });
   defineFunction({ ...base, input: id, output, handler: () => ({ total: "1", more: true }) });
   defineFunction({ ...base, input: id, output, handler: async () => ({ total: "1" }) });
-  // @ts-expect-error the schema takes a text
+  // @ts-expect-error the schema accepts a string
   defineFunction({ ...base, input: id, output, handler: () => ({ total: 1 }) });
   // @ts-expect-error nothing is returned
   defineFunction({ ...base, input: id, output, handler: async () => {} });
@@ -63,7 +63,7 @@ test("a handler must return what its output schema accepts", () => {
   defineFunction({ ...base, input: id, handler: () => new Date() });
 });
 
-test("functions made for a context are given it and need it", () => {
+test("functions of functionsFor() receive its context and need it", () => {
   const context = z.object({ customerId: z.string().optional() });
   const desk = functionsFor(context);
   const own = desk.defineFunction({
@@ -84,7 +84,7 @@ test("functions made for a context are given it and need it", () => {
       expectTypeOf(context).toEqualTypeOf<{ customerId?: string | undefined }>();
       return context.customerId;
     },
-    tellModel: ({ customerId }) => customerId,
+    modelContext: ({ customerId }) => customerId,
     functions: [own, plain],
   });
   defineService({
@@ -100,11 +100,11 @@ test("functions made for a context are given it and need it", () => {
     input: id,
     handler: () => 1,
   });
-  // @ts-expect-error the service does not have the context that the function was made for
+  // @ts-expect-error the service does not have the context of the function
   void (() => defineService({ name: "desk", functions: [strict] }));
 });
 
-test("a schema's two types can be named", () => {
+test("InputOf and OutputOf are the types of a schema", () => {
   const schema = z.object({ n: z.string().transform(Number) });
 
   expectTypeOf<InputOf<typeof schema>>().toEqualTypeOf<{ n: string }>();

@@ -23,7 +23,7 @@ const answering = (output: Schema | undefined, input: Schema = z.object({})): Ma
 const texts = (before: Manifest, after: Manifest): string[] => widenings(before, after).map(({ text }) => text);
 const [NOTE_FOR_SUPPORT, NOTE_FOR_STAFF] = [["support"], ["support", "staff"]];
 
-describe("the description of a service", () => {
+describe("the manifest of a service", () => {
   test("says whether the service names a subject", () => {
     const service = (subject?: () => string) =>
       defineService({ name: "desk", functions: [], ...(subject && { subject }) });
@@ -58,7 +58,7 @@ describe("the description of a service", () => {
     ]);
   });
 
-  test("leaves output schemas out rather than pass the limit of its size", () => {
+  test("drops output schemas rather than exceed its size limit", () => {
     const large = z.object(
       Object.fromEntries(Array.from({ length: 600 }, (_, i) => [`member_number_${i}`, z.boolean()])),
     );
@@ -88,7 +88,7 @@ describe.each([
 ])("with %s", (_, zod) => {
   const ticket = zod.object({ id: zod.string() });
 
-  test("a new member, an open object and an open member of an output are widenings", () => {
+  test("a new property, an open object and an open property of an output are widenings", () => {
     const before = answering(ticket);
 
     expect(texts(before, answering(ticket.extend({ note: zod.string() })))).toHaveLength(1);
@@ -98,7 +98,7 @@ describe.each([
     expect(texts(before, answering(undefined))).toHaveLength(1);
   });
 
-  test("an input that takes one more member, any member or more values is a widening", () => {
+  test("an input that accepts one more property, any property or more values is a widening", () => {
     const before = answering(undefined, ticket);
 
     expect(texts(before, answering(undefined, ticket.extend({ all: zod.boolean().optional() })))).toHaveLength(1);
@@ -106,14 +106,14 @@ describe.each([
     expect(texts(before, answering(undefined, ticket.partial()))).toHaveLength(1);
   });
 
-  test("a described member, a narrower value and one less member are none", () => {
+  test("a description, a narrower value and one property less are not widenings", () => {
     const before = answering(ticket.extend({ note: zod.string() }), ticket.extend({ count: zod.number().optional() }));
     const narrower = ticket.extend({ count: zod.number().min(1).max(9).describe("How many").optional() });
 
     expect(texts(before, answering(zod.object({ id: zod.enum(["a", "b"]) }), narrower))).toEqual([]);
   });
 
-  test("a mark that another role passes and a mark that is gone are widenings", () => {
+  test("a mark with another role and a removed mark are widenings", () => {
     const marked = (roles: string[]) => answering(ticket.extend({ note: visibleTo(zod.string(), roles) }));
 
     expect(texts(marked(NOTE_FOR_SUPPORT), marked(NOTE_FOR_STAFF))).toEqual([
@@ -127,9 +127,9 @@ describe.each([
 describe("with raw JSON Schema", () => {
   const listed = { type: "object", properties: { id: { type: "string" } } };
   const nested = { type: "object", properties: { order: listed } };
-  const NEW = "members that the schema does not list are new.";
+  const NEW = "properties that the schema does not list are new.";
 
-  test("an input that keeps unlisted members is wider than one of zod that drops them, and than a closed one", () => {
+  test("an input that keeps unlisted properties is wider than one that drops or refuses them", () => {
     const dropping = answering(undefined, z.object({ id: z.string().optional() }));
 
     expect(texts(dropping, answering(undefined, listed))).toEqual([`get_ticket: the input is wider: ${NEW}`]);
@@ -139,7 +139,7 @@ describe("with raw JSON Schema", () => {
     expect(texts(answering(undefined, listed), dropping)).toEqual([]);
   });
 
-  test("an object within that is no longer closed is wider", () => {
+  test("an inner object that is no longer closed is wider", () => {
     const closed = { ...nested, properties: { order: { ...listed, additionalProperties: false } } };
 
     expect(texts(answering(undefined, closed), answering(undefined, nested))).toEqual([
@@ -148,7 +148,7 @@ describe("with raw JSON Schema", () => {
     expect(texts(answering(undefined, nested), answering(undefined, closed))).toEqual([]);
   });
 
-  test("a runtime of a version that dropped unlisted members of raw JSON Schema lets less through", () => {
+  test("a runtime of a version that dropped unlisted properties of raw JSON Schema is narrower", () => {
     const [one] = answering(undefined, listed).functions;
     const { keepsUnlisted, ...older } = one!;
 
@@ -158,12 +158,12 @@ describe("with raw JSON Schema", () => {
     );
   });
 
-  test("a new optional member of an open input is none, and of an output one", () => {
+  test("a new optional property is not a widening of an open input, but one of an output", () => {
     const more = { ...listed, properties: { ...listed.properties, all: {} } };
 
     expect(texts(answering(undefined, listed), answering(undefined, more))).toEqual([]);
     expect(texts(answering(listed), answering(more))).toEqual([
-      'get_ticket: the output is wider at "all": the member is new.',
+      'get_ticket: the output is wider at "all": the property is new.',
     ]);
   });
 });

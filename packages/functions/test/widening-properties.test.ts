@@ -2,12 +2,13 @@ import { isJsonObject, widerPlaces, withOpenObjects, type JsonObject, type JsonV
 import { Ajv2020 } from "ajv/dist/2020.js";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createParser, type Parsed } from "../src/schema/parser.ts";
+import { createParser } from "../src/schema/parser.ts";
+import type { Parsed } from "../src/schema/schema.ts";
 import { dropUnlisted } from "../src/schema/unlisted.ts";
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false, logger: false });
 
-/** True when a value passes a raw JSON Schema as it is: it is valid, and no member is dropped. */
+/** True if a value passes a raw JSON Schema unchanged: it is valid, and no property is dropped. */
 function passes(schema: JsonObject, value: JsonValue): boolean {
   return ajv.validate(schema, value) && JSON.stringify(dropUnlisted(schema, value)) === JSON.stringify(value);
 }
@@ -15,7 +16,7 @@ function passes(schema: JsonObject, value: JsonValue): boolean {
 const name = fc.constantFrom("a", "b", "c");
 const scalar = fc.constantFrom<JsonValue>("x", "xy", "", 0, 1, 2.5, 7, true, null);
 
-/** Enough values to tell two small schemas apart: scalars, and lists and objects of them, one of them a level deeper. */
+/** Enough values to distinguish two small schemas: scalars, and lists and objects of them, one of them a level deeper. */
 const FEW: JsonValue[] = ["x", "xy", "", 0, 1, 2.5, 7, true, null];
 const members = ["x", 1, null] as const;
 const flat: JsonObject[] = ["a", "b", "c"].flatMap((one) => [
@@ -37,7 +38,7 @@ const VALUES: JsonValue[] = [
 ];
 
 const small = fc.integer({ min: 0, max: 3 });
-/** A few of these keywords: with all of them a schema takes next to nothing. */
+/** A few of these keywords: with all of them, a schema accepts almost nothing. */
 const partial = (members: Record<string, fc.Arbitrary<unknown>>): fc.Arbitrary<JsonObject> =>
   fc
     .subarray(Object.keys(members), { maxLength: 2 })
@@ -93,7 +94,7 @@ const { schema, object } = fc.letrec<{ schema: JsonValue; object: JsonObject }>(
   };
 });
 
-/** Schemas of every kind, some of them with definitions. */
+/** Schemas of every kind, some with definitions. */
 const whole = fc.oneof(
   schema.filter((one): one is JsonObject => isJsonObject(one) && !("$ref" in one)),
   fc.array(object, { minLength: 2, maxLength: 3 }).map((anyOf): JsonObject => ({ anyOf })),
@@ -131,7 +132,7 @@ const pair = fc
     edits.reduce((one, [change, place]) => changed(one, change, place), root),
   ]);
 
-/** The values that pass; undefined for what is no schema, and for references that lead in a circle. */
+/** The values that pass. Undefined for an invalid schema and for circular references. */
 function passing(schema: JsonObject, test: (schema: JsonObject, value: JsonValue) => boolean): JsonValue[] | undefined {
   try {
     return VALUES.filter((value) => test(schema, value));
@@ -158,7 +159,7 @@ describe("the comparison of two schemas", () => {
       }),
       { numRuns: 1_500 },
     );
-    // Without pairs that are narrower and not equal this would prove nothing.
+    // Without pairs that are narrower and not equal, the test would prove nothing.
     expect(compared).toBeGreaterThan(3);
   });
 
@@ -171,7 +172,7 @@ describe("the comparison of two schemas", () => {
   });
 });
 
-test("an input of raw JSON Schema takes what plain Ajv takes, and hands it over whole", () => {
+test("an input of raw JSON Schema accepts the same values as Ajv, unchanged", () => {
   let taken = 0;
   fc.assert(
     fc.property(whole, (schema) => {

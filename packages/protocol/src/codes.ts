@@ -1,4 +1,4 @@
-/** Codes of answers with a 4xx or 5xx status. */
+/** Codes of responses with a 4xx or 5xx status. */
 export const HTTP_ERROR_CODES = [
   "authentication_failed",
   "agent_mismatch",
@@ -15,7 +15,7 @@ export const HTTP_ERROR_CODES = [
   "internal",
 ] as const;
 
-/** Codes of a run that ended without an answer; they stand inside a response with status 200 or in an `error` event. */
+/** Codes of runs that ended without an answer, in a response with status 200 or in an `error` event. */
 export const RUN_ERROR_CODES = [
   "agent_session_not_found",
   "insufficient_credits",
@@ -49,14 +49,14 @@ export const CALL_ERROR_CODES = [
   "cancelled",
 ] as const;
 
-/** `code` of an `ErrorBody`. */
+/** One of {@link HTTP_ERROR_CODES}: the `code` of an `ErrorBody`. */
 export type HttpErrorCode = (typeof HTTP_ERROR_CODES)[number];
-/** `code` of an `error` event and of a `QueryResponse` without success. */
+/** One of {@link RUN_ERROR_CODES}: the `code` of an `error` event and of a `QueryResponse` without success. */
 export type RunErrorCode = (typeof RUN_ERROR_CODES)[number];
-/** `code` of a failed `ToolCall`, `toolResult` or `CallOutcome`. */
+/** One of {@link CALL_ERROR_CODES}: the `code` of a failed `ToolCall`, `toolResult` or `CallOutcome`. */
 export type CallErrorCode = (typeof CALL_ERROR_CODES)[number];
 
-/** Messages that clients may compare with, word for word. */
+/** Error messages that clients may compare literally. They are part of the HTTP contract. */
 export const MESSAGES = {
   authentication_failed: "Authentication failed",
   agent_mismatch: "Agent ID mismatch",
@@ -68,7 +68,7 @@ export const MESSAGES = {
   cancelled: "Run cancelled",
 } as const;
 
-/** What a caller and a model are told of a function they may not call: the same whether it is hidden from the role or does not exist. */
+/** The message for a function that the caller may not call. It is the same if the function does not exist, so that it reveals neither. */
 export function unknownFunctionMessage(name: string): string {
   return `Not permitted: there is no function ${JSON.stringify(name.slice(0, 64))} for this role.`;
 }

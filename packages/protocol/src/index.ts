@@ -1,19 +1,89 @@
-export * from "./agent-settings.ts";
-export * from "./codes.ts";
-export * from "./escape-controls.ts";
-export * from "./events.ts";
-export * from "./exact-numbers.ts";
-export * from "./frames.ts";
-export * from "./json.ts";
-export * from "./limits.ts";
-export * from "./loopback.ts";
-export * from "./manifest.ts";
-export * from "./names.ts";
-export * from "./operator-limits.ts";
-export * from "./query.ts";
-export * from "./response.ts";
-export { checkResponseSchema } from "./response-schema/check.ts";
-export { validateAnswer } from "./response-schema/validate.ts";
-export * from "./schema-widening.ts";
-export * from "./subschemas.ts";
-export * from "./widening.ts";
+/** The data of every Patchbay wire: frames, the query API, limits, and functions that both of their sides need. */
+export {
+  CALL_ERROR_CODES,
+  HTTP_ERROR_CODES,
+  MESSAGES,
+  RUN_ERROR_CODES,
+  unknownFunctionMessage,
+  type CallErrorCode,
+  type HttpErrorCode,
+  type RunErrorCode,
+} from "./codes.ts";
+export {
+  CallOutcome,
+  CLOSE_CODES,
+  ControlPlaneFrame,
+  FRAME_DEPTH,
+  FRAMES_VERSION,
+  HookCall,
+  HookVerdict,
+  PreparedContext,
+  RuntimeFrame,
+  type CallFrame,
+} from "./frames.ts";
+export {
+  canonicalJson,
+  inexactMessage,
+  inexactNumber,
+  isJsonObject,
+  nestsDeeper,
+  parseJson,
+  type JsonObject,
+  type JsonValue,
+  type ParsedJson,
+} from "./json.ts";
+export {
+  ACCESS_CHANGES,
+  DEFAULT_LIMITS,
+  LIMITS,
+  MODEL_NAME,
+  OperatorLimits,
+  OVERRIDES,
+  PROVIDER_NAMES,
+  type AccessChanges,
+  type Override,
+} from "./limits.ts";
+export {
+  Effect,
+  explainDenial,
+  FUNCTION_NAME,
+  FunctionManifest,
+  listRoles,
+  Manifest,
+  Redaction,
+  Roles,
+  rolesAllow,
+  type FunctionOrigin,
+  type ServiceHooks,
+} from "./manifest.ts";
+export { oncePer } from "./once-per.ts";
+export {
+  AgentSettings,
+  AgentSettingsChange,
+  applySettingsChange,
+  FallbackModel,
+  LlmConfig,
+  LocalQueryRequest,
+  QueryRequest,
+} from "./query.ts";
+export {
+  CancelResponse,
+  ErrorBody,
+  LiveEvent,
+  LocalEvent,
+  QueryResponse,
+  RunDetail,
+  RunEvent,
+  RunStatus,
+  ThreadDetail,
+  ThreadPage,
+  ThreadSummary,
+  ToolCall,
+  Usage,
+  type Fault,
+} from "./response.ts";
+export { createMatcher, validateAnswer } from "./response-schema/validate.ts";
+export { widerPlaces } from "./schema-widening.ts";
+export { followRef, mapSchema, memberPath, withoutAnnotations, withOpenObjects } from "./subschemas.ts";
+export { escapeControls, isClearText, isLoopback } from "./text.ts";
+export { widenings, type Widening } from "./widening.ts";

@@ -1,4 +1,6 @@
-/** Every bound that both sides of a wire must agree on. Sizes are bytes of UTF-8 unless the name says otherwise. */
+import { z } from "zod";
+
+/** Limits that both sides of a wire share. `Bytes` are bytes of UTF-8, `Units` are UTF-16 units. */
 export const LIMITS = {
   bodyBytes: 1_048_576,
   queryUnits: 100_000,
@@ -17,14 +19,107 @@ export const LIMITS = {
   schemaBytes: 65_536,
   functionTimeoutMs: 60_000,
   functionTimeoutMaxMs: 240_000,
-  /** Longest pause between two attempts of a runtime whose connection was lost a moment ago. */
+  /** The longest wait before a runtime reconnects, in the first five minutes after its connection was lost. */
   runtimeReturnMs: 2_500,
-  /** Time of one hook of a service. */
+  /** Timeout of one hook of a service. */
   hookTimeoutMs: 10_000,
-  /** JSON of a text that a hook sees or returns. With the context of its query it fits a message between replicas. */
+  /** JSON of a text that a hook receives or returns. With the context of its query it fits into a message between replicas. */
   hookTextBytes: 163_840,
-  /** Text with which a hook refuses. */
+  /** The text of a hook's refusal. */
   refusalUnits: 10_000,
   threadQueueDepth: 4,
   steps: 25,
 } as const;
+
+/** The providers that a caller may name. */
+export const PROVIDER_NAMES = ["anthropic", "openai", "gemini"] as const;
+
+/**
+ * Matches the model names that a query or the operator may give. Some providers put the name into the path of a URL, so it has no
+ * characters that could change the path or add a query.
+ */
+export const MODEL_NAME = /^(?!.*(?:\.\.|\/\/))[A-Za-z0-9][A-Za-z0-9._:@/-]{0,199}$/;
+
+/** Properties of a query that an agent can refuse. `model` includes the provider. */
+export const OVERRIDES = ["model", "temperature", "maxTokens", "fallback", "responseSchema"] as const;
+/** One of {@link OVERRIDES}. */
+export type Override = (typeof OVERRIDES)[number];
+
+/**
+ * How an agent handles a function set that widens access: `follow` uses it, `confirm` keeps the previous set until a developer or
+ * an owner confirms the new one.
+ */
+export const ACCESS_CHANGES = ["follow", "confirm"] as const;
+/** One of {@link ACCESS_CHANGES}. */
+export type AccessChanges = (typeof ACCESS_CHANGES)[number];
+
+const count = (preset: number, description: string) =>
+  z.int().min(1).max(1_000_000_000).default(preset).describe(description);
+
+/**
+ * Limits that the operator of a control plane may change with `serve --limits FILE`. Only what exceeds a limit is refused. `Bytes`
+ * are bytes of UTF-8.
+ */
+export const OperatorLimits = z.strictObject({
+  callsPerTurn: count(32, "Function calls of one model turn. Calls beyond it are refused with `call_limit`."),
+  callsPerRun: count(256, "Function calls of one run. Calls beyond it are refused with `call_limit`."),
+  repeatedCalls: count(
+    3,
+    "Calls of one function with equal arguments in one run, for functions that write. Calls beyond it are refused with `repeated_call`.",
+  ),
+  repeatedReadCalls: count(
+    10,
+    'Calls of one function with equal arguments in one run, for functions with `effect: "read"`. Calls beyond it are refused with `repeated_call`.',
+  ),
+  runResultBytes: count(
+    8_388_608,
+    "Function results that one run stores and answers. From the first result beyond it, results are refused with `result_too_large`.",
+  ),
+  rolesPerService: count(
+    200,
+    "Roles of a service, its own and those of its functions together. Connected services of one agent share it.",
+  ),
+  rolesPerFunction: count(100, "Roles in the list of one function."),
+  manifestBytes: count(
+    524_288,
+    "Size of the function set that a runtime offers. Connected services of one agent share it. Frames hold at most 1 MiB.",
+  ),
+  connectionsPerKey: count(
+    64,
+    "Open connections of one runtime key to one replica. The next one is refused at the handshake.",
+  ),
+  hellosPerMinute: count(
+    200,
+    "Connections that the runtimes of one key open to one replica in a minute. The next one is refused at the handshake.",
+  ),
+  functionSetsPerAgent: count(50, "Stored function sets of an agent. Unreferenced ones are deleted first."),
+  framesPerSecond: count(
+    200,
+    "Frames a second that one runtime connection may send without being asked for them. Frames beyond it are dropped, and after 10 s the connection is closed.",
+  ),
+  frameBurst: count(
+    1_000,
+    "Frames that one runtime connection may send at once, unasked, before `framesPerSecond` applies.",
+  ),
+  streamsPerKey: count(
+    1_000,
+    "Open event streams of one API key on a replica. Beyond it resumes and followers answer 429, and a query in the sandbox waits for a place.",
+  ),
+  streamsPerRun: count(
+    100,
+    "Open event streams of one API key on the same run, on a replica. Further ones answer 429.",
+  ),
+  streamsPerOrganisation: count(
+    5_000,
+    "Open event streams of one organisation on a replica. Beyond it resumes and followers answer 429, and a query in the sandbox waits for a place.",
+  ),
+  runsPerOrganisation: count(
+    256,
+    "Runs of one organisation that a replica works on at the same time. Further ones wait in order.",
+  ),
+});
+/** A value for each of the operator's limits. */
+export type OperatorLimits = z.infer<typeof OperatorLimits>;
+
+/** The operator's limits by default. */
+export const DEFAULT_LIMITS: Readonly<OperatorLimits> = OperatorLimits.parse({});

@@ -4,74 +4,74 @@ import { LIMITS } from "./limits.ts";
 
 const jsonObject = z.custom<JsonObject>(isJsonObject);
 
-/** Names an owner may give a function. Names with dots are mapped for providers that take none; clients see them as written. */
+/** Matches function names. For providers that do not allow dots, the control plane maps the names; clients see them unchanged. */
 export const FUNCTION_NAME = /^[A-Za-z0-9_.-]{1,64}$/;
 
-/** Who may call a function: a list of roles, or everyone. */
+/** The roles that may call a function: a list, or everyone. */
 export const Roles = z.union([z.literal("everyone"), z.array(z.string().min(1).max(LIMITS.labelUnits))]);
 export type Roles = z.infer<typeof Roles>;
 
-/** What a call does to the owner's data, as the owner declares it: when a call that is no `read` breaks off, the caller is told that it may have taken effect. */
+/** The effect of a call on the owner's data, as the owner declares it. If a call other than `read` fails midway, its outcome says that it may have taken effect. */
 export const Effect = z.enum(["read", "write", "destructive"]);
 export type Effect = z.infer<typeof Effect>;
 
-/** A place in results that only some roles see, such as `orders[].cost`. */
+/** A place in results that only some roles see, as a path such as `orders[].cost`. */
 export const Redaction = z.object({ path: z.string(), roles: z.array(z.string()) });
 export type Redaction = z.infer<typeof Redaction>;
 
-/** What the control plane knows of one function. The handler and its checks stay with the owner. */
+/** A function as the control plane knows it. Its handler and its checks stay with the owner. */
 export const FunctionManifest = z.object({
   name: z.string().regex(FUNCTION_NAME),
   description: z.string(),
   /** JSON Schema 2020-12 of the arguments; its root is an object. */
   inputSchema: jsonObject,
   /**
-   * True when the handler gets members that an object of `inputSchema` neither lists nor refuses, as raw JSON Schema allows.
-   * Absent where they are dropped, as zod does, and from runtimes of an earlier version, which drop them.
+   * True if the handler receives properties that an object of `inputSchema` neither lists nor refuses, as raw JSON Schema allows.
+   * Absent if they are dropped, as by zod and by runtimes of an earlier version.
    */
   keepsUnlisted: z.boolean().optional(),
   roles: Roles,
-  /** True when the owner's `authorize` decides call by call. */
+  /** True if the owner's `authorize` decides each call. */
   conditional: z.boolean(),
   effect: Effect,
   idempotent: z.boolean(),
   timeoutMs: z.int().positive().max(LIMITS.functionTimeoutMaxMs),
-  /** Names of result members that hold something for some roles alone, `$` for the whole result: recordings blank them. */
-  protectedMembers: z.array(z.string()).optional(),
-  /** The places behind `protectedMembers`. Runtimes of an earlier version send none. */
+  /** Names of result properties that contain restricted fields, `$` for the whole result. Recordings blank them. */
+  restrictedFields: z.array(z.string()).optional(),
+  /** The restricted fields and their roles. Absent from runtimes of an earlier version. */
   redactions: z.array(Redaction).optional(),
   /** JSON Schema 2020-12 of results, without descriptions. Absent without an output schema, and from runtimes of an earlier version. */
   outputSchema: jsonObject.optional(),
 });
 export type FunctionManifest = z.infer<typeof FunctionManifest> & { origin?: FunctionOrigin };
 
-/** Where a function of several combined services comes from. The control plane sets it; what a runtime sends is dropped. */
+/** The service that a function of a combined function set comes from. Set by the control plane; dropped from a runtime's frames. */
 export interface FunctionOrigin {
   service: string;
-  /** Hash of that service's own function set. */
+  /** Hash of the service's own function set. */
   manifestHash: string;
 }
 
-/** What a runtime offers, as it tells the control plane on connecting. */
+/** The function set of a service, which a runtime sends in its `hello`. */
 export const Manifest = z.object({
   name: z
     .string()
     .min(1, "a service needs a name")
     // Part of a primary key: PostgreSQL refuses index rows of more than about 2.7 KB.
     .max(LIMITS.labelUnits, `a service name has at most ${LIMITS.labelUnits} characters; shorten it`),
-  /** Roles that the service names beside those of its functions. */
+  /** Roles of the service, in addition to those of its functions. */
   roles: z.array(z.string()).optional(),
   defaultRole: z.string().optional(),
   instructions: z.string().optional(),
-  /** True when the service checks or reads the context (a schema, a subject, or what the model is told). */
+  /** True if the service uses the context: a schema, a subject or a `modelContext`. */
   preparesContext: z.boolean(),
-  /** True when the service has a schema of the context. Runtimes of an earlier version do not send it. */
+  /** True if the service has a schema of the context. Absent from runtimes of an earlier version. */
   checksContext: z.boolean().optional(),
-  /** True when the service says whose data a query is about. Runtimes of an earlier version do not send it. */
+  /** True if the service names the subject of a query. Absent from runtimes of an earlier version. */
   namesSubject: z.boolean().optional(),
-  /** True when the service has a `beforeQuery` hook. Runtimes of an earlier version do not send it. */
+  /** True if the service has a `beforeQuery` hook. Absent from runtimes of an earlier version. */
   beforeQuery: z.boolean().optional(),
-  /** True when the service has a `beforeAnswer` hook. Runtimes of an earlier version do not send it. */
+  /** True if the service has a `beforeAnswer` hook. Absent from runtimes of an earlier version. */
   beforeAnswer: z.boolean().optional(),
   functions: z.array(FunctionManifest).max(LIMITS.functionsPerService),
 });
@@ -80,13 +80,48 @@ export type Manifest = Omit<z.infer<typeof Manifest>, "functions"> & {
   hooks?: ServiceHooks[];
 };
 
-/** The hooks of one service of a combined set. The control plane sets them; what a runtime sends is dropped. */
+/** The hooks of one service of a combined function set. Set by the control plane; dropped from a runtime's frames. */
 export interface ServiceHooks extends FunctionOrigin {
   beforeQuery: boolean;
   beforeAnswer: boolean;
 }
 
-/** True when the role list lets `role` call. No role (undefined) may call only what is open to everyone. */
+/** True if the role list allows `role`. Without a role (undefined), only functions that are open to everyone are allowed. */
 export function rolesAllow(roles: Roles, role: string | undefined): boolean {
   return roles === "everyone" || (role !== undefined && roles.includes(role));
+}
+
+/** A denied call, and the role list of its function. */
+export interface Denial {
+  functionName: string;
+  role: string | undefined;
+  /** The rule that denied the call: `unknown`, `roles`, `context`, `input` or `authorize`. */
+  rule: string;
+  /** Undefined if the function is unknown. */
+  roles: Roles | undefined;
+  /** The message for the caller, or the reason from the owner's own code. */
+  message: string;
+}
+
+/** Why a call was denied, in one sentence for the owner of the function. It names hidden functions and roles: never send it to a caller. */
+export function explainDenial({ functionName, role, rule, roles, message }: Denial): string {
+  const list = `The role list of ${functionName}${roles === undefined ? "" : ` (${listRoles(roles)})`}`;
+  const subject = role === undefined ? "a query without a role" : `role ${role}`;
+  if (rule === "unknown") return `The function set has no function ${functionName}.`;
+  if (rule === "roles")
+    return `${list} does not include ${subject}: the model does not see the function, and calls are denied.`;
+  if (rule === "context") return `The context of the query was refused: ${message}`;
+  const refused = rule === "input" ? "the arguments were refused" : "authorize refused the call";
+  return `${list} allows ${subject}, but ${refused}: ${message}`;
+}
+
+const ROLES_SHOWN = 10;
+
+/** A role list as a part of a sentence. Shortens a long one, because a run may repeat the sentence for each call. */
+export function listRoles(roles: Roles): string {
+  if (roles === "everyone") return roles;
+  if (roles.length === 0) return "empty";
+  const rest = roles.length - ROLES_SHOWN;
+  const shown = roles.slice(0, ROLES_SHOWN).join(", ");
+  return rest > 0 ? `${shown} and ${rest} more` : shown;
 }

@@ -1,12 +1,17 @@
 import { z } from "zod";
-import { inexactNumber } from "./exact-numbers.ts";
-import { isJsonObject, type JsonObject } from "./json.ts";
-import { LIMITS } from "./limits.ts";
-import { MODEL_NAME, PROVIDER_NAMES } from "./names.ts";
+import { inexactMessage, inexactNumber, isJsonObject, parseJson, type JsonObject } from "./json.ts";
+import { LIMITS, MODEL_NAME, OVERRIDES, PROVIDER_NAMES } from "./limits.ts";
 import { checkResponseSchema } from "./response-schema/check.ts";
-import { textUpTo } from "./text.ts";
 
-/** `null` and the empty string count as absent, as the contract says of optional members. */
+/** A text of at most `maxUnits` UTF-16 units. Zod's own `max` counts code points, which allows twice as many units. */
+function textUpTo(maxUnits: number) {
+  return z
+    .string()
+    .refine(({ length }) => length <= maxUnits, `must have at most ${maxUnits} UTF-16 units`)
+    .meta({ maxLength: maxUnits });
+}
+
+/** Reads `null` and the empty string as absent, as the HTTP contract requires for optional properties. */
 function optional<T extends z.ZodType>(schema: T) {
   return z.preprocess((value) => (value === null || value === "" ? undefined : value), schema.optional());
 }
@@ -28,20 +33,20 @@ const modelName = optional(
     ),
 );
 
-/** A caller's choice of provider and model for one query. What it leaves out is as the agent's settings say. */
+/** A caller's choice of provider and model for one query. The agent's settings apply to absent properties. */
 export const LlmConfig = z.object({
   provider: z.enum(PROVIDER_NAMES),
   model: modelName,
   maxTokens: optional(maxTokens),
   temperature: optional(z.number().min(0).max(2)),
-  /** False leaves the agent's fallback models out. */
+  /** False disables the agent's fallback models. */
   fallback: optional(z.boolean()),
 });
 export type LlmConfig = z.infer<typeof LlmConfig>;
 
 /**
- * Parses `contextJson`: the text of a JSON object. Members named `__proto__` are dropped. Functions get the context as it was
- * sent, so a number that reading would change is refused.
+ * Parses `contextJson`: the text of a JSON object. Drops properties named `__proto__`. Refuses a number that parsing would change,
+ * because functions receive the context unchanged.
  */
 const contextText = z.string().transform((text, context): JsonObject => {
   const fault = (message: string): never => {
@@ -58,18 +63,13 @@ const contextText = z.string().transform((text, context): JsonObject => {
   return parsed.value;
 });
 
-/** Says that a number of a context cannot be handed on as it was sent; lacks its subject, as messages of `parseJson` do. */
-export function inexactMessage(number: string): string {
-  return `holds the number ${number}, which JSON readers cannot keep exactly. Send it as a string`;
-}
-
-/** The JSON Schema of an answer, as far as `checkResponseSchema` takes it. */
+/** A JSON Schema of an answer that `checkResponseSchema` accepts. */
 export const ResponseSchema = z.custom<JsonObject>().superRefine((schema, context) => {
   for (const { path, message } of checkResponseSchema(schema))
     context.addIssue({ code: "custom", path: [...path], message });
 });
 
-/** Body of the two query endpoints. Unknown members are ignored. */
+/** Body of the two query endpoints. Unknown properties are ignored. */
 export const QueryRequest = z.object({
   query: queryText,
   threadId: optional(z.string()),
@@ -83,7 +83,7 @@ export const QueryRequest = z.object({
 });
 export type QueryRequest = z.infer<typeof QueryRequest>;
 
-/** Body of the local development variant. */
+/** Body of a query in the local development variant. */
 export const LocalQueryRequest = z.object({
   query: queryText,
   max_tokens: optional(maxTokens),
@@ -98,42 +98,52 @@ export const LocalQueryRequest = z.object({
 });
 export type LocalQueryRequest = z.infer<typeof LocalQueryRequest>;
 
-/** What `parseJson` made of a text; `message` is public and lacks its subject, such as "is not valid JSON". */
-export type ParsedJson = { ok: true; value: unknown } | { ok: false; message: string };
+const requiredModelName = z.string().regex(MODEL_NAME, "must be a model name");
 
-/** Parses text as JSON without throwing; drops `__proto__` members and refuses nesting deeper than `maxDepth`. */
-export function parseJson(text: string, maxDepth: number = LIMITS.jsonDepth): ParsedJson {
-  if (nestsDeeper(text, maxDepth)) return { ok: false, message: `must not nest deeper than ${maxDepth}` };
-  try {
-    const value: unknown =
-      text.includes("__proto__") || text.includes("\\u")
-        ? JSON.parse(text, (key, member: unknown) => (key === "__proto__" ? undefined : member))
-        : JSON.parse(text);
-    return { ok: true, value };
-  } catch {
-    return { ok: false, message: "is not valid JSON" };
-  }
-}
+/** A model to try when those before it fail. Without a name, the default model of the provider. */
+export const FallbackModel = z.strictObject({ provider: z.enum(PROVIDER_NAMES), model: requiredModelName.optional() });
+export type FallbackModel = z.infer<typeof FallbackModel>;
 
-/** Counts brackets outside strings; text that is no JSON may be misjudged, which the parser then refuses anyway. */
-export function nestsDeeper(text: string, limit: number): boolean {
-  let depth = 0;
-  for (let i = 0; i < text.length; i++) {
-    const unit = text.charCodeAt(i);
-    if (unit === 34) i = endOfString(text, i + 1);
-    else if (unit === 123 || unit === 91) {
-      if (++depth > limit) return true;
-    } else if (unit === 125 || unit === 93) depth--;
-  }
-  return false;
-}
+/** Model settings of an agent's runs. The control plane's defaults apply to absent properties. */
+export const AgentSettings = z.strictObject({
+  provider: z.enum(PROVIDER_NAMES).optional(),
+  model: requiredModelName.optional(),
+  temperature: z.number().min(0).max(2).optional(),
+  maxTokens: z.int().min(1).max(LIMITS.maxTokens).optional(),
+  /** Number of turns with function calls before the model must answer. */
+  steps: z.int().min(1).max(100).optional(),
+  fallback: z.array(FallbackModel).max(5).optional(),
+  /** Tokens of a thread's earlier runs that the model receives. */
+  historyTokens: z.int().min(1_000).max(1_000_000).optional(),
+  /** A JSON Schema for every answer. */
+  responseSchema: ResponseSchema.optional(),
+  maxCostUsd: z.number().min(0.000001).max(10_000).optional(),
+  /** Properties that a query may not set. */
+  locked: z.array(z.enum(OVERRIDES)).optional(),
+});
+export type AgentSettings = z.infer<typeof AgentSettings>;
 
-/** Where the quote stands that ends a string: the next one before which stands an even number of backslashes. */
-function endOfString(text: string, start: number): number {
-  for (let at = text.indexOf('"', start); at !== -1; at = text.indexOf('"', at + 1)) {
-    let before = at;
-    while (before > start && text.charCodeAt(before - 1) === 92) before--;
-    if ((at - before) % 2 === 0) return at;
-  }
-  return text.length;
+const { shape } = AgentSettings;
+
+/** A change of settings. `null` clears a property, and an absent property keeps its value. */
+export const AgentSettingsChange = z.strictObject({
+  provider: shape.provider.nullable(),
+  model: shape.model.nullable(),
+  temperature: shape.temperature.nullable(),
+  maxTokens: shape.maxTokens.nullable(),
+  steps: shape.steps.nullable(),
+  fallback: shape.fallback.nullable(),
+  historyTokens: shape.historyTokens.nullable(),
+  responseSchema: shape.responseSchema.nullable(),
+  maxCostUsd: shape.maxCostUsd.nullable(),
+  locked: shape.locked.nullable(),
+} satisfies Record<keyof AgentSettings, z.ZodType>);
+export type AgentSettingsChange = z.infer<typeof AgentSettingsChange>;
+
+/** Applies a change to settings. An empty list clears a property. */
+export function applySettingsChange(settings: AgentSettings, change: AgentSettingsChange): AgentSettings {
+  const entries = Object.entries({ ...settings, ...change });
+  const isSet = (value: unknown) =>
+    value !== null && value !== undefined && !(Array.isArray(value) && value.length === 0);
+  return Object.fromEntries(entries.filter(([, value]) => isSet(value)));
 }

@@ -1,19 +1,22 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "./json.ts";
 import { followRef } from "./subschemas.ts";
 
-/** Kinds of values that keywords bound. Null and booleans are lists of values. */
+/** Types of values with keywords of their own. Null and booleans are lists of values. */
 export type Kind = "string" | "number" | "integer" | "array" | "object";
 
-/** One of the things that a schema takes: a list of single values, or all values of a kind that meet the keywords of `schema`. */
+/** A part of what a schema accepts: a list of single values, or all values of a kind that satisfy the keywords of `schema`. */
 export type Alternative =
   | { values: readonly Scalar[] }
   | {
       kind: Kind;
       schema: JsonObject;
-      /** Reached through a reference, where redundant members are cut by another rule. */ referred: boolean;
+      /** True for the target of a reference, whose unlisted properties are dropped by another rule. */
+      referred: boolean;
     };
 
+/** A single value that a schema can list. */
 export type Scalar = string | number | boolean | null;
+/** An alternative with a type. */
 export type Typed = Extract<Alternative, { kind: Kind }>;
 
 const EVERY_TYPE = ["null", "boolean", "string", "number", "array", "object"];
@@ -27,7 +30,7 @@ const isSchemaList = (value: JsonValue): boolean => Array.isArray(value) && valu
 const isNameList = (value: JsonValue): boolean => Array.isArray(value) && value.every(isText);
 const isScalar = (value: JsonValue): boolean => typeof value !== "object" || value === null;
 
-/** The keywords that are compared, and what each must hold. A schema with any other is compared by its text. */
+/** The keywords that can be compared, and the condition for their values. A schema with another keyword is compared as a whole. */
 const COMPARED = new Map<string, (value: JsonValue) => boolean>([
   ["$defs", isJsonObject],
   ["definitions", isJsonObject],
@@ -61,24 +64,24 @@ const COMPARED = new Map<string, (value: JsonValue) => boolean>([
   ["maxProperties", isCount],
 ]);
 
-/** Where a type excludes objects these have no effect on what is valid, but list members all the same. */
+/** If the type excludes objects, these do not affect validation, but a parser may still drop properties by them. */
 const OF_OBJECTS = ["properties", "required", "additionalProperties"];
 const DEFINITIONS = new Set(["$defs", "definitions"]);
 
-/** More alternatives than people write; comparing each with each would take long. */
+/** More alternatives than people write. Comparing each pair of them would take too long. */
 const ALTERNATIVES = 50;
 
-/** What a schema takes, alternative by alternative. */
+/** The alternatives of a schema. */
 export interface Alternatives {
   list: readonly Alternative[];
   /**
-   * True when no value can be of two of the objects and arrays in the list. Otherwise a member that only one of them lists may
-   * pass with another one, so they cannot be compared one by one.
+   * True if no value matches two of the objects and arrays in the list. Otherwise a property that one of them lists may pass
+   * through another one, so they cannot be compared one by one.
    */
   apart: boolean;
 }
 
-/** Splits the schemas within `root` into alternatives; undefined where a keyword is not understood, or when `spend` says no. */
+/** Splits schemas within `root` into alternatives. Undefined for a keyword that cannot be compared, and when `spend` returns false. */
 export function alternativesIn(root: JsonObject, spend: () => boolean) {
   const known = new Map<JsonValue, Alternatives | undefined>();
 
@@ -90,7 +93,7 @@ export function alternativesIn(root: JsonObject, spend: () => boolean) {
     if (!spend()) return undefined;
     if (schema === false) return [];
     if (schema === true) return ownAlternatives({}, referred);
-    // A schema that contains itself without a member between cannot be listed.
+    // A schema that contains itself at the same place has no finite list.
     if (!isJsonObject(schema) || above.has(schema) || above.size > ALTERNATIVES) return undefined;
     if (!Object.entries(schema).every(([keyword, value]) => COMPARED.get(keyword)?.(value))) return undefined;
 
@@ -103,7 +106,7 @@ export function alternativesIn(root: JsonObject, spend: () => boolean) {
     if (!branches.every((branch) => branch !== undefined)) return undefined;
     const all = merged(branches.flat());
     if (all.length > ALTERNATIVES) return undefined;
-    // A value that two branches of `oneOf` take is refused: only branches without such values can be compared one by one.
+    // `oneOf` refuses a value that two branches accept, so only disjoint branches can be compared one by one.
     return anyOf !== undefined || isEveryPair(branches, areDisjoint) ? all : undefined;
   };
 
@@ -116,7 +119,7 @@ export function alternativesIn(root: JsonObject, spend: () => boolean) {
   };
 }
 
-/** Lists of single values become one. */
+/** Joins the lists of single values into one. */
 function merged(alternatives: readonly Alternative[]): Alternative[] {
   const values = alternatives.flatMap((one) => (isTyped(one) ? [] : one.values));
   return [...alternatives.filter(isTyped), { values: [...new Set(values)] }];
@@ -164,17 +167,17 @@ function areDisjoint(some: readonly Alternative[], others: readonly Alternative[
   return some.every((a) => others.every((b) => excludes(a, b)));
 }
 
-/** True when no value is of both. */
+/** True if no value matches both. */
 function excludes(a: Alternative, b: Alternative): boolean {
   if (!isTyped(a)) return isTyped(b) ? excludes(b, a) : haveNoneInCommon(new Set(a.values), new Set(b.values));
   if (!isTyped(b)) return b.values.every((value) => !isOfType(value, a.kind));
   const isNumeric = ({ kind }: Typed) => kind === "number" || kind === "integer";
   if (a.kind !== b.kind) return !(isNumeric(a) && isNumeric(b));
-  return a.kind === "object" && !a.referred && !b.referred && areToldApart(a.schema, b.schema);
+  return a.kind === "object" && !a.referred && !b.referred && differInRequired(a.schema, b.schema);
 }
 
-/** True when a member that both require, such as `kind`, has other values in each. */
-function areToldApart(a: JsonObject, b: JsonObject): boolean {
+/** True if a property that both require, such as `kind`, has different values in each. */
+function differInRequired(a: JsonObject, b: JsonObject): boolean {
   const [inA, inB] = [requiredValues(a), requiredValues(b)];
   return [...inA].some(([name, values]) => inB.has(name) && haveNoneInCommon(values, inB.get(name)!));
 }

@@ -10,22 +10,22 @@ import {
 } from "./schema-alternatives.ts";
 import { withoutAnnotations } from "./subschemas.ts";
 
-/** One place where a schema takes more than the one before it, such as `items.*.price`; an empty path is the root. */
+/** One place where a schema accepts more than the one before it, such as `items.*.price`. The root has an empty path. */
 export interface Wider {
   path: string;
   /** Such as `maximum 500 replaces 100`. */
   reason: string;
 }
 
-/** What a comparison may cost, in values that it looks at. Recursive definitions could otherwise take exponential time. */
+/** The cost that a comparison may have, in values. Without a limit, recursive definitions could take exponential time. */
 export interface Budget {
   steps: number;
 }
 
 /**
- * The places where `after` takes values that `before` does not; empty when there are none. An object that lists its members and
- * says nothing of others takes only these (`withOpenObjects` makes it take all). What cannot be compared and differs counts as wider.
- * `results`: a member that may now be missing is no difference, because it shows less.
+ * The places where `after` accepts values that `before` does not. An object that lists properties and does not mention others
+ * accepts only these (`withOpenObjects` makes it accept all). A difference that cannot be compared counts as wider. `results`: a
+ * property that is no longer required is not a difference, because a result without it shows less.
  */
 export function widerPlaces(
   before: JsonObject,
@@ -33,87 +33,96 @@ export function widerPlaces(
   { results = false, budget = { steps: 200_000 } }: { results?: boolean; budget?: Budget } = {},
 ): Wider[] {
   const roots = { before: withoutAnnotations(before), after: withoutAnnotations(after) };
-  const spend = (steps = 1) => (budget.steps -= steps) > 0;
-  const [alternativesBefore, alternativesAfter] = [
-    alternativesIn(roots.before, spend),
-    alternativesIn(roots.after, spend),
-  ];
-  /** Pairs on the way from the root: a recursive schema is compared once, and its inner occurrences hold where the outer one does. */
-  const open = new Map<JsonValue, Set<JsonValue>>();
-  let depth = 0;
+  if (isSame(roots.before, roots.after, () => true, { whole: true })) return [];
+  return new Comparison(roots, { results, budget }).compare(roots.before, roots.after, "");
+}
 
-  const compare = (before: JsonValue, after: JsonValue, path: string): Wider[] => {
-    if (after === false || takesAnything(before) || isSame(before, after, spend)) return [];
-    const against = open.get(after) ?? new Set();
+class Comparison {
+  readonly #results: boolean;
+  readonly #spend: (steps?: number) => boolean;
+  readonly #before: ReturnType<typeof alternativesIn>;
+  readonly #after: ReturnType<typeof alternativesIn>;
+  /** Pairs between the root and the current place. A recursive pair is compared once: if the outer one holds, so do inner ones. */
+  readonly #open = new Map<JsonValue, Set<JsonValue>>();
+  #depth = 0;
+
+  constructor(roots: { before: JsonObject; after: JsonObject }, options: { results: boolean; budget: Budget }) {
+    const { results, budget } = options;
+    this.#results = results;
+    this.#spend = (steps = 1) => (budget.steps -= steps) > 0;
+    this.#before = alternativesIn(roots.before, this.#spend);
+    this.#after = alternativesIn(roots.after, this.#spend);
+  }
+
+  compare(before: JsonValue, after: JsonValue, path: string): Wider[] {
+    if (after === false || acceptsAnything(before) || isSame(before, after, this.#spend)) return [];
+    const against = this.#open.get(after) ?? new Set();
     if (against.has(before)) return [];
-    if (depth === DEPTH) return [{ path, reason: INCOMPARABLE }];
-    open.set(after, against.add(before));
-    depth++;
-    const found = compareAlternatives(before, after, path);
-    depth--;
+    if (this.#depth === DEPTH) return [{ path, reason: INCOMPARABLE }];
+    this.#open.set(after, against.add(before));
+    this.#depth++;
+    const found = this.#compareAlternatives(before, after, path);
+    this.#depth--;
     against.delete(before);
     return found;
-  };
+  }
 
-  const compareAlternatives = (before: JsonValue, after: JsonValue, path: string): Wider[] => {
-    const [were, are] = [alternativesBefore(before), alternativesAfter(after)];
-    if (!were || !are || !spend()) return [{ path, reason: INCOMPARABLE }];
+  #compareAlternatives(before: JsonValue, after: JsonValue, path: string): Wider[] {
+    const [were, are] = [this.#before(before), this.#after(after)];
+    if (!were || !are || !this.#spend()) return [{ path, reason: INCOMPARABLE }];
     const apart = were.apart && are.apart;
-    if (!apart && !isSame(compositesOf(were.list), compositesOf(are.list), spend))
+    if (!apart && !isSame(compositesOf(were.list), compositesOf(are.list), this.#spend))
       return [{ path, reason: INCOMPARABLE }];
     return are.list.flatMap((one): Wider[] => {
       if (!isTyped(one)) return newValues(were.list, one.values, path);
       if (!apart && isComposite(one)) return [];
       const comparable = were.list.filter(isTyped).filter((was) => covers(was, one));
-      const differences = comparable.map((was) => compareTyped(was, one, path));
+      const differences = comparable.map((was) => this.#compareTyped(was, one, path));
       if (differences.some(({ length }) => length === 0)) return [];
       if (differences.length === 1) return differences[0]!;
       return [{ path, reason: differences.length === 0 ? `type ${one.kind} is new` : "an alternative is new" }];
     });
-  };
+  }
 
-  const compareTyped = (was: Typed, is: Typed, path: string): Wider[] => {
-    if (!spend(ALTERNATIVE_STEPS)) return [{ path, reason: INCOMPARABLE }];
+  #compareTyped(was: Typed, is: Typed, path: string): Wider[] {
+    if (!this.#spend(ALTERNATIVE_STEPS)) return [{ path, reason: INCOMPARABLE }];
     const own = ownDifferences(was, is).map((reason) => ({ path, reason }));
-    if (is.kind === "object") return [...own, ...compareObjects(was.schema, is.schema, path)];
-    return is.kind === "array" ? [...own, ...compareItems(was.schema, is.schema, path)] : own;
-  };
+    if (is.kind === "object") return [...own, ...this.#compareObjects(was.schema, is.schema, path)];
+    return is.kind === "array" ? [...own, ...this.#compareItems(was.schema, is.schema, path)] : own;
+  }
 
-  const compareObjects = (before: JsonObject, after: JsonObject, path: string): Wider[] => {
+  #compareObjects(before: JsonObject, after: JsonObject, path: string): Wider[] {
     const [required, still] = [namesIn(before["required"]), namesIn(after["required"])];
-    const optional = results ? [] : required.filter((name) => !still.includes(name));
+    const optional = this.#results ? [] : required.filter((name) => !still.includes(name));
     const names = new Set([...listedIn(before), ...listedIn(after)]);
     return [
       ...optional.map((name) => ({ path: join(path, name), reason: "it is no longer required" })),
       ...[...names].flatMap((name): Wider[] => {
-        const [was, is] = [memberOf(before, name), memberOf(after, name)];
-        if (was === false && is !== false) return [{ path: join(path, name), reason: "the member is new" }];
-        return compare(was, is, join(path, name));
+        const [was, is] = [propertyOf(before, name), propertyOf(after, name)];
+        if (was === false && is !== false) return [{ path: join(path, name), reason: "the property is new" }];
+        return this.compare(was, is, join(path, name));
       }),
-      ...compareOthers(before, after, path),
-      ...compare(namesOf(before), namesOf(after), join(path, "*")),
+      ...this.#compareUnlisted(before, after, path),
+      ...this.compare(namesOf(before), namesOf(after), join(path, "*")),
     ];
-  };
+  }
 
-  const compareOthers = (before: JsonObject, after: JsonObject, path: string): Wider[] => {
-    const [was, is] = [othersIn(before), othersIn(after)];
-    if (was === false && is !== false) return [{ path, reason: "members that the schema does not list are new" }];
-    return compare(was, is, join(path, "*"));
-  };
+  #compareUnlisted(before: JsonObject, after: JsonObject, path: string): Wider[] {
+    const [was, is] = [unlistedIn(before), unlistedIn(after)];
+    if (was === false && is !== false) return [{ path, reason: "properties that the schema does not list are new" }];
+    return this.compare(was, is, join(path, "*"));
+  }
 
-  const compareItems = (before: JsonObject, after: JsonObject, path: string): Wider[] => {
+  #compareItems(before: JsonObject, after: JsonObject, path: string): Wider[] {
     const placed = Math.max(placesIn(before).length, placesIn(after).length);
     const places = Array.from({ length: placed }, (_, i) =>
-      compare(itemOf(before, i), itemOf(after, i), join(path, String(i))),
+      this.compare(itemOf(before, i), itemOf(after, i), join(path, String(i))),
     );
-    return [...places.flat(), ...compare(before["items"] ?? true, after["items"] ?? true, join(path, "*"))];
-  };
-
-  const unchanged = isSame(roots.before, roots.after, () => true, { whole: true });
-  return unchanged ? [] : compare(roots.before, roots.after, "");
+    return [...places.flat(), ...this.compare(before["items"] ?? true, after["items"] ?? true, join(path, "*"))];
+  }
 }
 
-/** Comparing two alternatives costs about as much as looking at so many values. */
+/** Comparing two alternatives costs about as much as comparing this number of values. */
 const ALTERNATIVE_STEPS = 20;
 
 /** References can nest deeper than any written schema. */
@@ -123,10 +132,10 @@ const TEXT: JsonObject = { type: "string" };
 
 const join = (path: string, step: string): string => (path === "" ? step : `${path}.${step}`);
 const namesIn = (required: JsonValue | undefined): string[] => (Array.isArray(required) ? (required as string[]) : []);
-const takesAnything = (schema: JsonValue): boolean =>
+const acceptsAnything = (schema: JsonValue): boolean =>
   schema === true || (isJsonObject(schema) && Object.keys(schema).length === 0);
 
-/** Equal texts with equal meaning: a reference within may lead elsewhere, unless the whole schema is compared. */
+/** True for equal schemas without references. References in equal schemas may have different targets, unless the `whole` schemas are compared. */
 function isSame(a: JsonValue, b: JsonValue, spend: () => boolean, { whole = false } = {}): boolean {
   const same = (one: JsonValue, other: JsonValue): boolean => {
     if (one === other) return true;
@@ -153,12 +162,12 @@ function covers(was: Typed, is: Typed): boolean {
 function newValues(before: readonly Alternative[], values: readonly Scalar[], path: string): Wider[] {
   const known = new Set(before.flatMap((one) => (isTyped(one) ? [] : one.values)));
   const typed = before.filter(isTyped);
-  const fresh = values.filter((value) => !known.has(value) && !typed.some((one) => takes(one, value)));
+  const fresh = values.filter((value) => !known.has(value) && !typed.some((one) => accepts(one, value)));
   return fresh.length === 0 ? [] : [{ path, reason: `${fresh.map(show).join(", ")} is new` }];
 }
 
-/** Patterns and formats are not run here, so a value of such an alternative counts as not taken. */
-function takes(alternative: Typed, value: Scalar): boolean {
+/** Does not run patterns and formats: an alternative that has one counts as refusing the value. */
+function accepts(alternative: Typed, value: Scalar): boolean {
   if (!isOfType(value, alternative.kind)) return false;
   const lengthUnits = Array.from(String(value)).length;
   const exactly: JsonObject =
@@ -166,7 +175,7 @@ function takes(alternative: Typed, value: Scalar): boolean {
   return ownDifferences(alternative, { ...alternative, schema: exactly }).length === 0;
 }
 
-/** Keywords where a smaller number takes more, those where a larger one does, and those that must stay. */
+/** Keywords where a smaller number accepts more, where a larger one does, and keywords that must not change. */
 const FLOORS = ["minLength", "minItems", "minProperties"];
 const CEILINGS = ["maxLength", "maxItems", "maxProperties"];
 const FIXED: Readonly<Record<string, readonly string[]>> = {
@@ -178,7 +187,7 @@ const FIXED: Readonly<Record<string, readonly string[]>> = {
 };
 const BOUNDED: Readonly<Record<string, string>> = { string: "Length", array: "Items", object: "Properties" };
 
-/** What the keywords of an alternative itself say of its widening, without those of its members and items. */
+/** The differences of an alternative's own keywords, without those of its properties and items. */
 function ownDifferences(was: Typed, is: Typed): string[] {
   const fixed = FIXED[is.kind]!.flatMap((keyword) => compareFixed(keyword, was.schema[keyword], is.schema[keyword]));
   if (is.kind === "number" || is.kind === "integer") return [...fixed, ...compareRange(was, is)];
@@ -208,7 +217,7 @@ function compareBound(
   return [is === undefined ? `${keyword} ${was} is removed` : `${keyword} ${is} replaces ${was}`];
 }
 
-/** A bound of numbers; of integers, the first one within it. */
+/** A bound of numbers. For integers, the first one that is allowed. */
 interface Bound {
   value: number;
   exclusive: boolean;
@@ -246,11 +255,11 @@ function ceilingOf(one: Typed): Bound {
 }
 
 function namesOf({ propertyNames = true }: JsonObject): JsonValue {
-  return takesAnything(propertyNames) ? TEXT : propertyNames;
+  return acceptsAnything(propertyNames) ? TEXT : propertyNames;
 }
 
-/** False where a member that is not listed is refused or dropped. */
-function othersIn(schema: JsonObject): JsonValue {
+/** The schema of unlisted properties. False if they are refused or dropped. */
+function unlistedIn(schema: JsonObject): JsonValue {
   return schema["additionalProperties"] ?? schema["properties"] === undefined;
 }
 
@@ -259,10 +268,10 @@ function listedIn({ properties, required, additionalProperties }: JsonObject): s
   return additionalProperties === undefined ? [...names, ...namesIn(required)] : names;
 }
 
-function memberOf(schema: JsonObject, name: string): JsonValue {
+function propertyOf(schema: JsonObject, name: string): JsonValue {
   const properties = (schema["properties"] ?? {}) as JsonObject;
   if (Object.hasOwn(properties, name)) return properties[name]!;
-  return listedIn(schema).includes(name) ? true : othersIn(schema);
+  return listedIn(schema).includes(name) ? true : unlistedIn(schema);
 }
 
 function placesIn({ prefixItems }: JsonObject): JsonValue[] {

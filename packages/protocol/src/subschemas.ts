@@ -18,8 +18,8 @@ const LIST = new Set(["allOf", "anyOf", "oneOf", "prefixItems"]);
 const NAMED = new Set(["$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"]);
 
 /**
- * Rebuilds a JSON Schema from the leaves up: `change` is given each schema object and where it stands.
- * Only places that hold schemas are entered, so a member named `$ref` or a default value that looks like a schema stays as it is.
+ * Rebuilds a JSON Schema from the leaves up: `change` receives each schema object and its path. Enters only keywords that contain
+ * schemas, so a property named `$ref` or a default value that looks like a schema stays unchanged.
  */
 export function mapSchema(
   schema: JsonObject,
@@ -43,7 +43,7 @@ function mapMembers(members: JsonObject, change: (name: string, member: JsonValu
   return Object.fromEntries(Object.entries(members).map(([name, member]) => [name, change(name, member)]));
 }
 
-/** The schema that a local reference such as `#/$defs/Address` names; undefined when it leads nowhere. */
+/** The schema that a local reference such as `#/$defs/Address` points to. Undefined if it does not exist. */
 export function followRef(root: JsonObject, ref: string): JsonValue | undefined {
   if (ref === "#") return root;
   if (!ref.startsWith("#/")) return undefined;
@@ -66,7 +66,7 @@ function decoded(step: string): string | undefined {
   }
 }
 
-/** A place in a JSON Schema as the owner thinks of it: `items.0.price` and not `properties/items/items/properties/price`. */
+/** The path of a value that a place in a JSON Schema describes: `items.0.price` for `properties/items/items/properties/price`. */
 export function memberPath(path: readonly (string | number)[]): string {
   const names: string[] = [];
   for (let i = 0; i < path.length; i++) {
@@ -93,14 +93,14 @@ const ANNOTATIONS = new Set([
   "writeOnly",
 ]);
 
-/** The keywords that decide what a schema takes: without descriptions, examples, defaults and keywords that begin with `x-`. */
+/** The schema without keywords that do not affect validation: descriptions, examples, defaults, and names that begin with `x-`. */
 export function withoutAnnotations(schema: JsonObject): JsonObject {
   return mapSchema(schema, (one) =>
     Object.fromEntries(Object.entries(one).filter(([name]) => !ANNOTATIONS.has(name) && !name.startsWith("x-"))),
   );
 }
 
-/** The schema with `additionalProperties: true` where an object lists members and says nothing of others, which is what JSON Schema means. */
+/** The schema with an explicit `additionalProperties: true` in each object that lists properties and does not mention others. */
 export function withOpenObjects(schema: JsonObject): JsonObject {
   return mapSchema(schema, (one) =>
     isJsonObject(one["properties"]) && one["additionalProperties"] === undefined

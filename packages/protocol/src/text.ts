@@ -1,9 +1,24 @@
-import { z } from "zod";
+const LOOPBACK = /^(localhost|.+\.localhost|127(\.\d{1,3}){3}|\[?::1\]?)$/i;
 
-/** Text of at most `maxUnits` UTF-16 units. Zod's own `max` counts code points, so that it lets twice as many units pass. */
-export function textUpTo(maxUnits: number) {
-  return z
-    .string()
-    .refine(({ length }) => length <= maxUnits, `must have at most ${maxUnits} UTF-16 units`)
-    .meta({ maxLength: maxUnits });
+/** True for a host name or address of this machine. */
+export function isLoopback(host: string): boolean {
+  return LOOPBACK.test(host);
+}
+
+/** True for a URL without TLS to another machine. */
+export function isClearText(address: string): boolean {
+  const url = URL.parse(address);
+  return url !== null && /^(http|ws):$/.test(url.protocol) && !isLoopback(url.hostname);
+}
+
+/**
+ * Control characters that an untrusted text must not send to a terminal: C0 except tab and newline, DEL, C1, line and paragraph
+ * separators, and characters that change the direction of text.
+ */
+// oxlint-disable-next-line no-control-regex
+const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
+/** Escapes control characters as `\u001b`, which a JSON parser reads back. Keeps newlines and tabs. */
+export function escapeControls(text: string): string {
+  return text.replace(CONTROL, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }

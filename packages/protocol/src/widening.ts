@@ -3,7 +3,7 @@ import { rolesAllow, type FunctionManifest, type Manifest, type Roles } from "./
 import { widerPlaces, type Budget } from "./schema-widening.ts";
 import { withOpenObjects } from "./subschemas.ts";
 
-/** What a widening is about. */
+/** The subject of a widening. */
 export type WideningKind =
   | "function"
   | "roles"
@@ -15,18 +15,18 @@ export type WideningKind =
   | "subject"
   | "hook";
 
-/** One way in which a function set lets somebody do or see more than the set before it. */
+/** One way in which a function set gives a role more access than the set before it. */
 export interface Widening {
   kind: WideningKind;
-  /** Absent where it is about the service. */
+  /** Absent if the widening affects the whole service. */
   functionName?: string;
   /** One sentence with the names and values. */
   text: string;
 }
 
 /**
- * What `after` lets somebody do or see that `before` does not; empty when it widens nothing. A fact that only newer runtimes send
- * is unknown where it is absent: it counts as a widening only when `before` has it and `after` does not.
+ * The access that `after` gives and `before` does not. A property that only newer runtimes send is unknown if it is absent, so its
+ * absence is a widening only if `before` has it.
  */
 export function widenings(before: Manifest, after: Manifest): Widening[] {
   const known = new Map(before.functions.map((one) => [one.name, one]));
@@ -50,7 +50,7 @@ function compareDefaultRole(before: Manifest, after: Manifest): Widening[] {
     if (!rolesAllow(one.roles, is)) return false;
     const old = known.get(one.name);
     if (old === undefined || !rolesAllow(old.roles, was)) return true;
-    // What an `authorize` decides for another role is not known.
+    // The decisions of an `authorize` for another role are unknown, so they count as wider.
     return one.conditional || mayRead(old, was, one, is);
   });
   if (gained.length === 0) return [];
@@ -108,7 +108,7 @@ function compareRoles(before: Roles, after: Roles): string[] {
 
 function compareRedactions(before: FunctionManifest, after: FunctionManifest): string[] {
   if (before.redactions === undefined) {
-    const gone = (before.protectedMembers ?? []).filter((name) => !after.protectedMembers?.includes(name));
+    const gone = (before.restrictedFields ?? []).filter((name) => !after.restrictedFields?.includes(name));
     return gone.map((name) => `${quote(name)} of the result is no longer redacted.`);
   }
   return before.redactions.flatMap(({ path, roles }): string[] => {
@@ -120,7 +120,7 @@ function compareRedactions(before: FunctionManifest, after: FunctionManifest): s
   });
 }
 
-/** Who may call the function and gets what stands at a place of its results. */
+/** The roles that may call the function and receive the value at a place of its results. */
 function readersOf({ roles, redactions = [] }: FunctionManifest, path: string): Roles {
   const around = redactions.filter((one) => one.path === path || isWithin(path, one.path));
   if (around.length === 0) return roles;
@@ -128,10 +128,10 @@ function readersOf({ roles, redactions = [] }: FunctionManifest, path: string): 
   return readers.filter((role) => rolesAllow(roles, role));
 }
 
-/** True when role `is` may read a place of the results of `after` that role `was` does not get from `before`. */
+/** True if role `is` may read a place in the results of `after` that role `was` could not read in those of `before`. */
 function mayRead(before: FunctionManifest, was: string | undefined, after: FunctionManifest, is: string): boolean {
-  // An earlier runtime does not say which roles its redactions are for.
-  if (before.redactions === undefined) return (before.protectedMembers ?? []).length > 0;
+  // Runtimes of an earlier version do not send the roles of redactions.
+  if (before.redactions === undefined) return (before.restrictedFields ?? []).length > 0;
   return before.redactions.some(({ path, roles }) => !rolesAllow(roles, was) && rolesAllow(readersOf(after, path), is));
 }
 
@@ -139,7 +139,7 @@ function isWithin(path: string, outer: string): boolean {
   return path.startsWith(`${outer}.`) || path.startsWith(`${outer}[`);
 }
 
-/** The schema of what reaches the handler. */
+/** The schema of the arguments that reach the handler. */
 function takenBy({ inputSchema, keepsUnlisted }: FunctionManifest): JsonObject {
   return keepsUnlisted === true ? withOpenObjects(inputSchema) : inputSchema;
 }
@@ -166,7 +166,7 @@ function compareSchema(side: "input" | "output", before: JsonObject, after: Json
 
 const NAMES = 5;
 
-/** Names and paths may be long, and hold characters that a terminal would act on. */
+/** Shortens a name, and escapes control characters, which a terminal would interpret. */
 function quote(name: string): string {
   return JSON.stringify(name.length <= 100 ? name : `${name.slice(0, 100)}…`);
 }

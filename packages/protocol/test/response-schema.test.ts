@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { AgentSettings, checkResponseSchema, LocalQueryRequest, QueryRequest, type JsonObject } from "../src/index.ts";
+import { AgentSettings, LocalQueryRequest, QueryRequest, type JsonObject } from "../src/index.ts";
+import { checkResponseSchema } from "../src/response-schema/check.ts";
 
 const STRING = { type: "string" };
 
@@ -9,7 +10,7 @@ const faults = (schema: unknown): [path: string, message: string][] =>
 
 const pathsOf = (schema: unknown): string[] => faults(schema).map(([path]) => path);
 
-/** An object with one member `v`. */
+/** An object with one property `v`. */
 const withMember = (schema: unknown): JsonObject => ({ type: "object", properties: { v: schema as JsonObject } });
 
 function nested(levels: number): JsonObject {
@@ -19,7 +20,7 @@ function nested(levels: number): JsonObject {
   return schema;
 }
 
-test("takes what schema libraries write", () => {
+test("accepts the schemas that libraries write", () => {
   const schema = {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     $id: "https://example.com/answer",
@@ -40,8 +41,8 @@ test("takes what schema libraries write", () => {
 });
 
 test.each<[string, unknown, string[]]>([
-  ["no object", [], [""]],
-  ["a root that is no object", { type: "array" }, ["type"]],
+  ["a list", [], [""]],
+  ["a root of another type", { type: "array" }, ["type"]],
   ["a root without a type", {}, ["type"]],
   ["a root of two types", { type: ["object", "null"] }, ["type"]],
   ["a choice at the root", { type: "object", anyOf: [true] }, ["anyOf"]],
@@ -49,9 +50,9 @@ test.each<[string, unknown, string[]]>([
   ["parts at the root", { type: "object", allOf: [true] }, ["allOf"]],
   ["a reference to another document", withMember({ $ref: "https://example.com/a" }), ["properties.v.$ref"]],
   ["a reference to the root", withMember({ $ref: "#" }), ["properties.v.$ref"]],
-  ["a reference that leads nowhere", withMember({ $ref: "#/$defs/None" }), ["properties.v.$ref"]],
-  ["a reference to what is no schema", withMember({ $ref: "#/properties" }), ["properties.v.$ref"]],
-  ["a reference that is no string", withMember({ $ref: 1 }), ["properties.v.$ref"]],
+  ["a reference without a target", withMember({ $ref: "#/$defs/None" }), ["properties.v.$ref"]],
+  ["a reference to something other than a schema", withMember({ $ref: "#/properties" }), ["properties.v.$ref"]],
+  ["a reference that is a number", withMember({ $ref: 1 }), ["properties.v.$ref"]],
   ["a dynamic reference", withMember({ $dynamicRef: "#a" }), ["properties.v.$dynamicRef"]],
   ["an id inside", withMember({ $id: "a" }), ["properties.v.$id"]],
   ["$async", { type: "object", $async: true }, ["$async"]],
@@ -62,9 +63,9 @@ test.each<[string, unknown, string[]]>([
   ["a negative count", withMember({ minLength: -1 }), ["properties.v.minLength"]],
   ["required of an earlier draft", withMember({ required: true }), ["properties.v.required"]],
   ["an empty choice", withMember({ anyOf: [] }), ["properties.v.anyOf"]],
-  ["members that are no object", { type: "object", properties: [] }, ["properties"]],
-  ["a member that is no schema", withMember("string"), ["properties.v"]],
-  ["an enum that is no list", withMember({ enum: "a" }), ["properties.v.enum"]],
+  ["a list of properties", { type: "object", properties: [] }, ["properties"]],
+  ["a property with a text as its schema", withMember("string"), ["properties.v"]],
+  ["an enum that is a text", withMember({ enum: "a" }), ["properties.v.enum"]],
   ["a broken pattern", withMember({ pattern: "(" }), ["properties.v.pattern"]],
   ["a back reference", withMember({ pattern: "^(a+)\\1$" }), ["properties.v.pattern"]],
   ["a look-behind", withMember({ pattern: "(?<=a)b" }), ["properties.v.pattern"]],
@@ -90,7 +91,7 @@ test.each<[string, unknown, string[]]>([
   expect(pathsOf(schema)).toEqual(paths);
 });
 
-test("counts bytes, depth, members and the characters of names", () => {
+test("limits bytes, depth, properties and the characters of names", () => {
   const ofSize = (bytes: number) => ({
     type: "object",
     description: "x".repeat(bytes - '{"type":"object","description":""}'.length),
@@ -111,13 +112,13 @@ test("counts bytes, depth, members and the characters of names", () => {
   expect(pathsOf(withMember({ properties: { ["n".repeat(65)]: STRING } }))).toEqual(["properties.v.properties"]);
 });
 
-test("a schema nested beyond the call stack is refused and not followed", () => {
+test("a schema nested deeper than the call stack is refused", () => {
   let deep = "true";
   for (let i = 0; i < 5_000; i++) deep = `{"not":${deep}}`;
   expect(faults(withMember(JSON.parse(deep)))[0]?.[1]).toBe("nests deeper than 64");
 });
 
-test("no JSON makes the check throw", () => {
+test("the check never throws", () => {
   fc.assert(
     fc.property(
       fc.jsonValue(),
@@ -130,7 +131,7 @@ test("no JSON makes the check throw", () => {
   );
 });
 
-test("queries on every endpoint and the settings of an agent name the place of each fault", () => {
+test("queries and agent settings report the path of each fault of a schema", () => {
   const schema = { type: "object", properties: { a: { type: "text" }, b: { minItems: "1" } } };
   const paths = (parsed: { error?: { issues: { path: PropertyKey[] }[] } | undefined }) =>
     parsed.error?.issues.map(({ path }) => path.join("."));

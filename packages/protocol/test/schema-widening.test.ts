@@ -9,7 +9,7 @@ const oneMember = (a: JsonValue, more: JsonObject = {}): JsonObject => ({ ...obj
 const kind = (name: string, members: JsonObject): JsonObject =>
   object({ kind: { const: name }, ...members }, { required: ["kind"] });
 
-/** Where `after` is wider; what the two mean is in the second test. */
+/** The places where `after` is wider. */
 const placesOf = (before: JsonValue, after: JsonValue, defs?: [JsonObject, JsonObject]): string[] => {
   const [was, is] = defs ? defs.map(($defs) => ({ $defs })) : [{}, {}];
   return widerPlaces(oneMember(before, was), oneMember(after, is)).map(({ path, reason }) => `${path}: ${reason}`);
@@ -36,18 +36,18 @@ describe("wider", () => {
     ["a shorter text", { ...text, minLength: 2 }, { ...text, minLength: 1 }, "a: minLength 1 replaces 2"],
     ["another pattern", { ...text, pattern: "a" }, { ...text, pattern: "b" }, 'a: pattern "b" replaces "a"'],
     ["a removed format", { ...text, format: "email" }, text, 'a: format "email" is removed'],
-    ["a new member", object({ b: text }), object({ b: text, c: text }), "a.c: the member is new"],
+    ["a new member", object({ b: text }), object({ b: text, c: text }), "a.c: the property is new"],
     [
       "members that are not listed",
       object({ b: text }),
       object({ b: text }, { additionalProperties: {} }),
-      "a: members that the schema does not list are new",
+      "a: properties that the schema does not list are new",
     ],
     [
       "an object that lists no members",
       object({ b: text }),
       { type: "object" },
-      "a: members that the schema does not list are new",
+      "a: properties that the schema does not list are new",
     ],
     [
       "items of another type",
@@ -63,14 +63,14 @@ describe("wider", () => {
       "a.*: type string is new",
     ],
     [
-      "a branch that is told apart",
+      "a branch that a required property distinguishes",
       { oneOf: [kind("x", {})] },
       { oneOf: [kind("x", {}), kind("y", {})] },
       'a.kind: "y" is new',
     ],
     // A raw schema keeps `b` of { kind: "x", b: 1 } as soon as any branch that can apply lists it.
     [
-      "objects that are not told apart",
+      "objects without a distinguishing property",
       {
         anyOf: [
           object({ b: text }, { additionalProperties: false }),
@@ -80,14 +80,14 @@ describe("wider", () => {
       { anyOf: [object({ b: text }), object({ c: text })] },
       `a: ${INCOMPARABLE}`,
     ],
-    // zod takes the first branch that fits, and drops what this one does not list.
+    // zod uses the first branch that matches, and drops the properties that it does not list.
     [
-      "the order of objects that are not told apart",
+      "the order of objects without a distinguishing property",
       { anyOf: [object({ b: text }), object({ c: text }, { required: ["c"] })] },
       { anyOf: [object({ c: text }, { required: ["c"] }), object({ b: text })] },
       `a: ${INCOMPARABLE}`,
     ],
-    // `oneOf` refuses what two branches take: without the second one, integers are taken.
+    // `oneOf` refuses a value that two branches accept. Without the second branch, integers are accepted.
     [
       "a removed branch of an overlapping oneOf",
       { oneOf: [{ type: "integer" }, number] },
@@ -95,14 +95,14 @@ describe("wider", () => {
       `a: ${INCOMPARABLE}`,
     ],
     ["a removed condition", { allOf: [text, { maxLength: 3 }] }, text, `a: ${INCOMPARABLE}`],
-    ["a schema that allows nothing before", false, text, "a: the member is new"],
+    ["a schema that allows nothing before", false, text, "a: the property is new"],
   ];
 
   test.each(cases)("%s", (_, before, after, place) => {
     expect(placesOf(before, after)).toContain(place);
   });
 
-  test("a reference with the same text that leads to a wider definition", () => {
+  test("an unchanged reference to a wider definition", () => {
     const recursive = (leaf: JsonValue): JsonObject => object({ leaf, next: { $ref: "#/$defs/node" } });
     const defs = (leaf: JsonValue): JsonObject => ({ node: recursive(leaf) });
     const ref = { $ref: "#/$defs/node" };
@@ -113,7 +113,7 @@ describe("wider", () => {
     );
   });
 
-  test("a result is no wider because a member may be missing", () => {
+  test("an optional property does not make a result wider", () => {
     const [before, after] = [object({ b: text }, { required: ["b"] }), object({ b: text })];
 
     expect(widerPlaces(before, after)).toHaveLength(1);
@@ -138,7 +138,7 @@ describe("not wider", () => {
     ["a tuple of a list", { type: "array", items: text }, { type: "array", prefixItems: [text], items: false }],
     ["one branch less", { oneOf: [kind("x", { b: text }), kind("y", {})] }, { oneOf: [kind("y", {})] }],
     [
-      "a narrower branch that is told apart",
+      "a narrower branch that a required property distinguishes",
       { anyOf: [kind("x", { b: number }), kind("y", {})] },
       { anyOf: [kind("x", { b: { type: "integer" } }), kind("y", {})] },
     ],
@@ -152,7 +152,7 @@ describe("not wider", () => {
     expect(placesOf(before, after, [{ text }, { text }])).toEqual([]);
   });
 
-  test("a recursive schema with a narrower leaf, whatever its definition is called", () => {
+  test("a recursive schema with a narrower leaf and a renamed definition", () => {
     const before = { $defs: { a: object({ n: number, next: { $ref: "#/$defs/a" } }) }, $ref: "#/$defs/a" };
     const after = object({ n: { type: "integer" }, next: { $ref: "#" } });
 
@@ -161,8 +161,8 @@ describe("not wider", () => {
   });
 });
 
-describe("a schema that is made to cost time", () => {
-  test("is compared as far as the budget goes, and counts as wider from there", () => {
+describe("an expensive schema", () => {
+  test("counts as wider where the budget ends", () => {
     const bomb = (leaf: JsonValue): JsonObject => {
       const defs = Array.from({ length: 40 }, (_, i): [string, JsonObject] => {
         const next = i === 39 ? leaf : { $ref: `#/$defs/d${i + 1}` };
@@ -178,13 +178,13 @@ describe("a schema that is made to cost time", () => {
     expect(budget.steps).toBeLessThanOrEqual(0);
   });
 
-  test("does not end the comparison when its references lead in a circle or nowhere", () => {
+  test("is compared although its references are circular or have no target", () => {
     for (const $ref of ["#/$defs/a", "#/$defs/none", "#/%", "https://example.com/a"])
       expect(placesOf(text, { $ref }, [{}, { a: { $ref: "#/$defs/a" } }])).toEqual([`a: ${INCOMPARABLE}`]);
   });
 });
 
-test("whatever a runtime sends as a schema is compared without an exception", () => {
+test("the comparison never throws", () => {
   const keyword = fc.constantFrom("type", "enum", "const", "anyOf", "oneOf", "$ref", "$defs", "properties", "required");
   const more = fc.constantFrom("items", "prefixItems", "additionalProperties", "propertyNames", "minimum", "__proto__");
   const { any } = fc.letrec<{ any: JsonValue }>((tie) => ({

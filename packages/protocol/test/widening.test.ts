@@ -14,7 +14,7 @@ const REFUND: FunctionManifest = {
   effect: "write",
   idempotent: false,
   timeoutMs: 60_000,
-  protectedMembers: ["cost"],
+  restrictedFields: ["cost"],
   redactions: [{ path: "orders[].cost", roles: ["admin"] }],
   outputSchema: { type: "object", properties: { refundId: { type: "string" } }, required: ["refundId"] },
 };
@@ -42,11 +42,11 @@ describe("a widening", () => {
     ],
     [
       "a redaction that is removed",
-      { redactions: [], protectedMembers: [] },
+      { redactions: [], restrictedFields: [] },
       '"orders[].cost" of the result is no longer redacted for role "support".',
     ],
     [
-      "a redaction that an earlier runtime no longer describes",
+      "a redaction that a runtime of an earlier version does not send",
       { redactions: undefined },
       '"orders[].cost" of the result is no longer redacted for role "support".',
     ],
@@ -57,11 +57,11 @@ describe("a widening", () => {
     ],
   ];
 
-  test.each(changes)("%s is named", (_, change, sentence) => {
+  test.each(changes)("%s is reported", (_, change, sentence) => {
     expect(texts(desk(), desk(change))).toEqual([`refund_order: ${sentence}`]);
   });
 
-  test("a new function is named with the roles that may call it", () => {
+  test("a new function is reported with its roles", () => {
     const fresh = [REFUND, { ...REFUND, name: "wipe_data", roles: "everyone" as const }];
 
     expect(widenings(desk(), desk({}, { functions: fresh }))).toEqual([
@@ -69,12 +69,12 @@ describe("a widening", () => {
     ]);
   });
 
-  test("a service that no longer names a subject is named", () => {
+  test("a removed subject is reported", () => {
     for (const namesSubject of [false, undefined])
       expect(widenings(desk(), desk({}, { namesSubject }))).toMatchObject([{ kind: "subject" }]);
   });
 
-  test.each(["beforeQuery", "beforeAnswer"] as const)("a service that no longer has %s is named", (hook) => {
+  test.each(["beforeQuery", "beforeAnswer"] as const)("a removed %s hook is reported", (hook) => {
     const before = desk({}, { [hook]: true });
 
     for (const after of [desk(), desk({}, { [hook]: false })])
@@ -85,16 +85,16 @@ describe("a widening", () => {
     expect(widenings(before, before)).toEqual([]);
   });
 
-  test("a protected member is compared by its name where the earlier runtime sends no places", () => {
+  test("restricted fields are compared by name if the earlier runtime sends no paths", () => {
     const before = desk({ redactions: undefined });
 
-    expect(texts(before, desk({ protectedMembers: [] }))).toEqual([
+    expect(texts(before, desk({ restrictedFields: [] }))).toEqual([
       'refund_order: "cost" of the result is no longer redacted.',
     ]);
     expect(texts(before, desk())).toEqual([]);
   });
 
-  test("every difference of a set is listed, and long lists are cut", () => {
+  test("every difference of a set is listed, and long lists are shortened", () => {
     const roles = Array.from({ length: 9 }, (_, i) => `r${i}`);
 
     expect(texts(desk(), desk({ roles, conditional: false }, { namesSubject: false }))).toEqual([
@@ -111,7 +111,7 @@ describe("a default role", () => {
   const set = (defaultRole: string | undefined, functions = [open, staff]): Manifest =>
     desk({}, { functions, ...(defaultRole !== undefined && { defaultRole }) });
 
-  test("widens when it may call more", () => {
+  test("is a widening if it may call more", () => {
     expect(texts(set("guest"), set("support"))).toEqual([
       'A query without a role now has the role "support" instead of "guest", which may do more with staff.',
     ]);
@@ -120,13 +120,13 @@ describe("a default role", () => {
     ]);
   });
 
-  test("that is weaker, removed or renamed without more rights widens nothing", () => {
+  test("that is weaker, removed or renamed without more rights is not a widening", () => {
     expect(texts(set("support"), set("guest"))).toEqual([]);
     expect(texts(set("support"), set(undefined))).toEqual([]);
-    expect(texts(set("guest"), set("nobody"))).toEqual([]);
+    expect(texts(set("guest"), set("unlisted"))).toEqual([]);
   });
 
-  test("widens when it reads what was redacted, or when an authorize decides for it", () => {
+  test("is a widening if it reads redacted fields, or if an authorize decides for it", () => {
     const marked = { ...open, redactions: [{ path: "cost", roles: ["guest"] }] };
     const decided = { ...open, conditional: true };
 
@@ -136,7 +136,7 @@ describe("a default role", () => {
   });
 });
 
-describe("no widening", () => {
+describe("not a widening", () => {
   const changes: [string, Partial<FunctionManifest>][] = [
     ["the same set", {}],
     ["a reworded description", { description: "Gives the money back." }],
@@ -148,26 +148,26 @@ describe("no widening", () => {
     ["another effect and timeout", { effect: "read", idempotent: true, timeoutMs: 1_000 }],
   ];
 
-  test.each(changes)("%s widens nothing", (_, change) => {
+  test.each(changes)("%s", (_, change) => {
     expect(texts(desk(), desk(change))).toEqual([]);
   });
 
-  test("an added authorize, a removed function and an added subject widen nothing", () => {
+  test("an added authorize, a removed function and an added subject", () => {
     expect(texts(desk({ conditional: false }), desk())).toEqual([]);
     expect(texts(desk(), desk({}, { functions: [] }))).toEqual([]);
     expect(texts(desk({}, { namesSubject: false }), desk())).toEqual([]);
   });
 
-  test("a new function that no role may call widens nothing", () => {
+  test("a new function without roles", () => {
     expect(texts(desk({}, { functions: [] }), desk({ roles: [] }))).toEqual([]);
   });
 
-  test("a removed mark widens nothing when only roles that saw the place may call", () => {
+  test("a removed mark, if only roles that saw the place may call the function", () => {
     expect(texts(desk({ roles: ["admin"] }), desk({ roles: ["admin"], redactions: [] }))).toEqual([]);
   });
 
-  test("what two runtimes of an earlier version do not send is no widening", () => {
-    const early = { protectedMembers: undefined, redactions: undefined, outputSchema: undefined };
+  test("properties that two runtimes of an earlier version do not send", () => {
+    const early = { restrictedFields: undefined, redactions: undefined, outputSchema: undefined };
     const before = desk(early, { namesSubject: undefined });
 
     expect(texts(before, before)).toEqual([]);
@@ -181,7 +181,7 @@ describe("an input", () => {
     inputSchema: { type: "object", properties: { orderId: { type: "string" }, amount }, required },
   });
 
-  test("that takes more is named with the place and the values", () => {
+  test("that accepts more is reported with the path and the values", () => {
     expect(texts(desk(), desk(input({ type: "number", maximum: 500 })))).toEqual([
       'refund_order: the input is wider at "amount": maximum 500 replaces 100.',
     ]);
@@ -190,12 +190,12 @@ describe("an input", () => {
     ]);
   });
 
-  test("with a narrower bound, one more required member or a description widens nothing", () => {
+  test("with a narrower bound, one more required property or a description is not a widening", () => {
     expect(texts(desk(), desk(input({ type: "integer", exclusiveMaximum: 100, description: "In EUR" })))).toEqual([]);
     expect(texts(desk(), desk(input({ type: "number", maximum: 100 }, ["orderId", "amount"])))).toEqual([]);
   });
 
-  test("with many wider places is cut", () => {
+  test("with many wider places is shortened", () => {
     const members = (type: string) =>
       Object.fromEntries(Array.from({ length: 13 }, (_, i): [string, JsonObject] => [`m${i}`, { type }]));
     const of = (type: string) => desk({ inputSchema: { type: "object", properties: members(type) } });
@@ -212,16 +212,16 @@ describe("an output", () => {
     outputSchema: { type: "object", properties, ...more },
   });
 
-  test("with a new member or open members is named", () => {
+  test("with a new property or unlisted properties is reported", () => {
     expect(texts(desk(), desk(output({ refundId: { type: "string" }, iban: { type: "string" } })))).toEqual([
-      'refund_order: the output is wider at "iban": the member is new.',
+      'refund_order: the output is wider at "iban": the property is new.',
     ]);
     expect(texts(desk(), desk(output({ refundId: { type: "string" } }, { additionalProperties: {} })))).toEqual([
-      "refund_order: the output is wider: members that the schema does not list are new.",
+      "refund_order: the output is wider: properties that the schema does not list are new.",
     ]);
   });
 
-  test("with a member that may be missing, or without one, widens nothing", () => {
+  test("with an optional property, or without it, is not a widening", () => {
     expect(texts(desk(), desk(output({ refundId: { type: "string" } })))).toEqual([]);
     expect(texts(desk(), desk(output({})))).toEqual([]);
   });

@@ -4,7 +4,7 @@ import { promisify } from "node:util";
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
 
-/** The environment of a person who has the packages installed, and no key but `env`. */
+/** The environment of a shell with the packages installed and only the keys in `env`. */
 export const shellEnvironment = (env: Record<string, string> = {}): Record<string, string> => ({
   PATH: `${root}node_modules/.bin:${process.env["PATH"] ?? ""}`,
   HOME: process.env["HOME"] ?? "/",
@@ -12,12 +12,12 @@ export const shellEnvironment = (env: Record<string, string> = {}): Record<strin
   ...env,
 });
 
-/** Runs what a page shows as a curl, as it stands. */
+/** Runs the curl snippet of a page unchanged. */
 export async function runCurl(
   snippet: string,
   env?: Record<string, string>,
 ): Promise<{ status: number; body: string }> {
-  // The status is said at the end, and progress is not.
+  // Append the status to the output, and suppress the progress meter.
   const quiet = `${snippet} --silent --show-error --write-out '\n%{http_code}'`;
   const { stdout } = await promisify(execFile)("sh", ["-c", quiet], { env: shellEnvironment(env), timeout: 60_000 });
   const end = stdout.lastIndexOf("\n");

@@ -2,22 +2,24 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe } from "vitest";
 import { createRetailDesk } from "../../../examples/retail-desk/desk.ts";
 import { createRetailStore } from "../../../examples/retail-desk/store.ts";
-import { browse } from "../../support/browser.ts";
+import { browse, hasBrowser, visit, type VisitOptions } from "../../support/browser.ts";
 import { deliveredOrder, pendingOrder, retailRecords } from "../../support/retail.ts";
 import { startSystem, type SystemOptions } from "../../support/system.ts";
+import { settled } from "./page-checks.ts";
 
 const consoleFolder = fileURLToPath(new URL("../../../packages/console/", import.meta.url));
 
-/** Builds the console where its sources changed. Several test files may ask for it at once. */
+/** Builds the console if its sources changed. Concurrent calls from several test files are safe. */
 export async function builtConsole(): Promise<string> {
   await promisify(execFile)(process.execPath, [`${consoleFolder}build.ts`]);
   return `${consoleFolder}dist`;
 }
 
-/** A service in this process that serves the console, with the retail desk connected to it. */
-export async function startDeskConsole(options: SystemOptions = {}) {
+/** A control plane in this process that serves the console, with the retail desk connected. */
+async function startDeskConsole(options: SystemOptions = {}) {
   const desk = createRetailDesk(createRetailStore(() => structuredClone(retailRecords)));
   const system = await startSystem({ service: desk, consoleFiles: await builtConsole(), ...options });
   const { admin } = system.plane;
@@ -25,14 +27,9 @@ export async function startDeskConsole(options: SystemOptions = {}) {
     ...system,
     admin,
     store: system.plane.store,
-    /** Path of the agent's pages. */
+    /** The path of the agent's pages. */
     agentPath: `/console/agents/${system.agentId}`,
-    /** Signs in as the organisation's owner, by the link that `patchbay dev` prints, and waits until the console is shown. */
-    async signIn(page: Page): Promise<void> {
-      await page.goto((await admin.members.signInLink(system.orgId)).path);
-      await page.getByRole("heading", { level: 1, name: "Agents" }).waitFor();
-    },
-    /** What a browser keeps after signing in, for visits that begin there. */
+    /** Signs in as the owner with a sign-in link, and returns the cookies and storage of the browser. */
     async signedInState() {
       const { page } = await browse(system.url);
       try {
@@ -43,13 +40,54 @@ export async function startDeskConsole(options: SystemOptions = {}) {
         await page.context().close();
       }
     },
-    [Symbol.asyncDispose]: () => system[Symbol.asyncDispose](),
   };
 }
 
 export type DeskConsole = Awaited<ReturnType<typeof startDeskConsole>>;
 
-/** Queries of several roles: some with calls, one that is refused, one of two in a thread. They go through endpoint 1. */
+/** What the tests of `describeConsole` use. */
+export interface ConsoleSuite {
+  /** The control plane of the suite. */
+  readonly desk: DeskConsole;
+  /** Opens a browser with the session of the owner. */
+  visit(options?: VisitOptions): ReturnType<typeof visit>;
+  /** Opens a page of the console with the session of the owner and waits until it has loaded its data. */
+  open(path: string, options?: VisitOptions): Promise<Page>;
+}
+
+/** Tests in Chromium against one control plane with the retail desk. `prepare` runs before the tests. */
+export function describeConsole(
+  name: string,
+  { prepare, ...options }: SystemOptions & { prepare?: (desk: DeskConsole) => Promise<void> },
+  define: (suite: ConsoleSuite) => void,
+): void {
+  describe.skipIf(!hasBrowser)(name, { timeout: 90_000 }, () => {
+    let desk: DeskConsole;
+    let storageState: NonNullable<VisitOptions["storageState"]>;
+    beforeAll(async () => {
+      desk = await startDeskConsole(options);
+      await prepare?.(desk);
+      storageState = await desk.signedInState();
+    }, 60_000);
+    afterAll(() => desk[Symbol.asyncDispose]());
+
+    const suite: ConsoleSuite = {
+      get desk() {
+        return desk;
+      },
+      visit: (more) => visit(desk.url, { storageState, ...more }),
+      async open(path, more) {
+        const { page } = await suite.visit(more);
+        await page.goto(path);
+        await settled(page);
+        return page;
+      },
+    };
+    define(suite);
+  });
+}
+
+/** Sends queries as several roles: with calls, with a denied call, and two in one thread. */
 export async function askAround({ query }: Pick<DeskConsole, "query">) {
   const customer = retailRecords.users[pendingOrder.ownerId];
   const session = { sessionId: "shop-7" };

@@ -4,7 +4,7 @@ import { expect } from "vitest";
 
 const WCAG_22_AA = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
 
-/** Waits until a page shows what it is there for: nothing in it is being fetched any more. */
+/** Waits until a page has a heading and no loading indicator. */
 export async function settled(page: Page): Promise<void> {
   await page.locator("h1").waitFor();
   await page.waitForFunction(() => {
@@ -13,9 +13,9 @@ export async function settled(page: Page): Promise<void> {
   });
 }
 
-/** Fails with each rule that is broken and the elements that break it. */
+/** Fails with each violated accessibility rule and its elements. */
 export async function expectAccessible(page: Page): Promise<void> {
-  // Pages have no frames to gather from, for which it would open a page of its own.
+  // Legacy mode: the other mode opens a second page to merge results of frames, and the pages have no frames.
   const axe = new AxeBuilder({ page }).setLegacyMode().options({ resultTypes: ["violations"] });
   const { violations } = await axe.withTags(WCAG_22_AA).analyze();
   const broken = violations.flatMap(({ id, help, nodes }) =>
@@ -24,10 +24,10 @@ export async function expectAccessible(page: Page): Promise<void> {
       return `${id}: ${help}\n  ${html.slice(0, 200)}\n  ${why}`;
     }),
   );
-  expect(broken, "what axe found").toEqual([]);
+  expect(broken, "violations found by axe").toEqual([]);
 }
 
-/** How far a page can be scrolled to the side, in pixels. Boxes in it that scroll of themselves do not count. */
+/** How far a page scrolls horizontally, in pixels. Scrollable elements within it do not count. */
 export function sidewaysScroll(page: Page): Promise<number> {
   return page.evaluate<number>("document.documentElement.scrollWidth - document.documentElement.clientWidth");
 }

@@ -12,20 +12,20 @@ import { type Scenario, together } from "./scenario.ts";
 
 const program = fileURLToPath(new URL("../attacker-process.ts", import.meta.url));
 
-/** What a tenant with valid credentials can do to the process that it shares with others. */
+/** Attacks of a tenant with valid credentials on the process that it shares with others. */
 const ATTACKS = ["queries", "results", "frames", "answers", "hellos", "connections", "streams", "lists", "matrix"];
 
 export const fairShare: Scenario = {
   name: "fair-share",
   promise:
-    "A tenant that does its worst with valid credentials fails no query of another tenant and slows none down much.",
+    "A tenant that attacks with valid credentials fails no query of another tenant and slows them down only a little.",
   lab: { embedded: true, tenants: 0 },
   async run(lab, { seconds, rate, patience }) {
     const worst = await lab.addTenant({ tier: "sandbox", runtimes: 0 });
     const other = await lab.addTenant({ tier: "sandbox", runtimes: 1 });
     const rights = await rightsOf(lab, worst);
 
-    // The first queries find nothing compiled.
+    // The first queries run before code is compiled.
     await asked(lab, other, { seconds: 5, rate, part: "warm" });
     const before = await asked(lab, other, { seconds, rate, part: "before" });
     const medianMs = percentile(
@@ -50,7 +50,7 @@ export const fairShare: Scenario = {
       if (largest(times) > 1_000 * patience) broken.push(`${attack}: the slowest query took over 1 s`);
       process.stderr.write(attacker.log());
       await attacker.kill();
-      // What the attack left behind, open runs for instance, must not count for the next one.
+      // Remains of the attack, such as open runs, must not count for the next one.
       await sleep(1_000);
     }
     if (lab.replicas[0]!.exits > 0) broken.push("the process ended");
@@ -58,7 +58,7 @@ export const fairShare: Scenario = {
   },
 };
 
-/** One query after the other at this rate, whether or not those before have ended. */
+/** Sends queries at this rate, independent of the answers. */
 async function asked(
   lab: Lab,
   tenant: Tenant,

@@ -4,9 +4,9 @@ import { check } from "../checker.ts";
 import { createClient } from "../client.ts";
 import { largest } from "../figures.ts";
 import type { Lab } from "../lab.ts";
-import { residentKb } from "../memory.ts";
+import { residentKb } from "../process.ts";
 import type { Plan } from "../plan.ts";
-import { until } from "./held-calls.ts";
+import { until } from "../held-calls.ts";
 import { type Scenario, together } from "./scenario.ts";
 
 const BATCH = 200;
@@ -15,7 +15,7 @@ const CALL_SECONDS = 50;
 
 export const idleStreams: Scenario = {
   name: "idle-streams",
-  promise: "Thousands of idle streams stay open on one replica, and each is told its run's end.",
+  promise: "Thousands of idle streams stay open on one replica, and each receives its run's end.",
   lab: {
     replicas: 1,
     tenants: 1,
@@ -49,25 +49,25 @@ export const idleStreams: Scenario = {
     const peak = await watch(pid, seconds);
     const lost = streams.filter(({ closed }) => closed).length;
     const endings = await Promise.all(asked);
-    await until(() => streams.every(({ ended }) => ended), "each stream is told the end", 60_000).catch(() => {});
-    const untold = streams.filter(({ ended }) => !ended).length;
+    await until(() => streams.every(({ ended }) => ended), "each stream receives the end", 60_000).catch(() => {});
+    const unended = streams.filter(({ ended }) => !ended).length;
     for (const { socket } of streams) socket.destroy();
     const found = await check(lab, { endings, succeeded: RUNS });
-    const figures = { streams: count, openedMs: largest([openedMs]), heldSeconds: seconds, lost, untold };
+    const figures = { streams: count, openedMs: largest([openedMs]), heldSeconds: seconds, lost, unended };
     const memory = { kbEach: Math.round(each), rssMb: Math.round(peak / 1_024) };
     return together(
       found,
       { ...figures, ...memory },
       {
         "no stream was lost": lost === 0,
-        "each stream was told the end": untold === 0,
-        "70 KB each at most": each <= 70,
+        "each stream received the end": unended === 0,
+        "at most 70 KB each": each <= 70,
       },
     );
   },
 };
 
-/** Calls one after the other, each within the time that a function has, for longer than the streams are held. */
+/** Successive calls, each within a function's time limit, for longer than the streams stay open. */
 function longPlan(id: string, seconds: number): Plan {
   const turns = Array.from({ length: Math.ceil((seconds + 60) / CALL_SECONDS) }, (_, step) => [
     { name: "charge" as const, id: `${id}.${step}`, ms: CALL_SECONDS * 1_000 },
@@ -78,11 +78,11 @@ function longPlan(id: string, seconds: number): Plan {
 interface Stream {
   readonly socket: Socket;
   closed: boolean;
-  /** True once the run's last event came. */
+  /** True once the run's last event has arrived. */
   ended: boolean;
 }
 
-/** Resolves once the first event came. Keeps nothing of what it reads: ten thousand clients share this process. */
+/** Resolves once the first event has arrived. Keeps no data: ten thousand clients share this process. */
 function openStream(lab: Lab, path: string, apiKey: string): Promise<Stream> {
   return new Promise((resolve, reject) => {
     const socket = connect(lab.ports[0]!, "127.0.0.1");

@@ -1,27 +1,28 @@
 import type { Dice } from "../../../examples/retail-desk/data/dice.ts";
 import type { Outcome } from "../figures.ts";
-import type { Lab, LabOptions } from "../lab.ts";
+import type { Lab } from "../lab.ts";
+import type { LabOptions } from "../services.ts";
 
 export interface Terms {
-  /** How long the fault lasts, or is repeated. */
+  /** Duration of the fault, or of its repetition. */
   seconds: number;
-  /** Queries a second. */
+  /** Queries per second. */
   rate: number;
   dice: Dice;
-  /** Times are promised of a machine with nothing else to do; where tests share one they may take so many times as long. */
+  /** Factor for guaranteed times: 1 on an idle machine, more if other tests run at the same time. */
   patience: number;
 }
 
-/** A fault, what goes on meanwhile, and what must hold after it. */
+/** A fault, the load during it, and the guarantees after it. */
 export interface Scenario {
   readonly name: string;
-  /** One sentence of what is promised. */
+  /** The guarantee in one sentence. */
   readonly promise: string;
   readonly lab: LabOptions;
   run(lab: Lab, terms: Terms): Promise<Outcome>;
 }
 
-/** Adds what a scenario itself saw to what the checker found. */
+/** Adds the figures and guarantees of a scenario to those of the checker. */
 export function together(found: Outcome, figures: Outcome["figures"], promises: Record<string, boolean>): Outcome {
   const broken = Object.entries(promises).flatMap(([promise, kept]) => (kept ? [] : [`not kept: ${promise}`]));
   return { figures: { ...found.figures, ...figures }, violations: [...found.violations, ...broken] };

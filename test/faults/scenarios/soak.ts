@@ -1,17 +1,17 @@
 import { check } from "../checker.ts";
 import { startLoad } from "../load.ts";
-import * as nemeses from "../nemeses.ts";
+import * as faultInjection from "../fault-injection.ts";
 import { type Scenario, together } from "./scenario.ts";
-import { residentKb } from "../memory.ts";
+import { residentKb } from "../process.ts";
 
 export const soak: Scenario = {
   name: "soak",
-  promise: "Every kind of fault at random, for as long as wanted: all invariants hold.",
+  promise: "All invariants hold after random faults of every kind.",
   lab: { runtimes: 3 },
   async run(lab, { seconds, rate, dice }) {
     const load = startLoad(lab, { rate, dice });
-    const { torment, ...all } = nemeses;
-    const faults = await torment(lab, Object.values(all), { seconds, dice, pauseMs: [3_000, 12_000] });
+    const { injectFaults, ...all } = faultInjection;
+    const faults = await injectFaults(lab, Object.values(all), { seconds, dice, pauseMs: [3_000, 12_000] });
     const endings = await load.stop();
     const mayFail = ["agent_session_not_found"];
     const found = await check(lab, {
@@ -27,7 +27,7 @@ export const soak: Scenario = {
       found,
       { faults, exits: exits.reduce((sum, one) => sum + one, 0), rssMb },
       {
-        "faults were made": faults > 0,
+        "faults were injected": faults > 0,
         "no process exited by itself": exits.every((one) => one === 0),
       },
     );

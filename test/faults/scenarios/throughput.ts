@@ -7,7 +7,7 @@ import { type Scenario, together } from "./scenario.ts";
 
 export const throughput: Scenario = {
   name: "throughput",
-  promise: "Two replicas do more than one, where there are processors for both.",
+  promise: "Two replicas answer more queries than one if there are processors for both.",
   lab: { replicas: 2, tier: "sandbox" },
   async run(lab, { seconds, rate: clients }) {
     const endings: Ending[] = [];
@@ -30,7 +30,7 @@ export const throughput: Scenario = {
   },
 };
 
-/** So many clients that ask one query after the other. */
+/** Runs clients that each send one query after the other. */
 async function ask(
   lab: Lab,
   { clients, seconds, urls, endings }: { clients: number; seconds: number; urls: readonly string[]; endings: Ending[] },
@@ -54,7 +54,7 @@ async function ask(
   return { perSecond: Math.round((10 * count) / seconds) / 10, busy: `${Math.round(100 * busy)}%` };
 }
 
-/** Time that all processors spent, and that part of it in which they worked. */
+/** Total time of all processors, and the busy part of it. */
 function processorTicks(): { all: number; busy: number } {
   const [first = ""] = readFileSync("/proc/stat", "utf8").split("\n");
   const ticks = first.trim().split(/\s+/).slice(1, 9).map(Number);

@@ -20,7 +20,7 @@ const MEMBERS = [
 const NEWEST = /^claude-((opus|sonnet|haiku)-[5-9]|fable|mythos)/;
 const BEFORE_ADAPTIVE = /^claude-(3|(opus|sonnet|haiku)-4-[015])/;
 
-/** What the Messages API refuses, as far as a client of ours could get it wrong. */
+/** The first reason for which the Messages API rejects a request, for mistakes that our client could make. */
 export function anthropicObjection({ body, headers }: Incoming, issued: Issued): string | undefined {
   const unknown = unknownMember(body, MEMBERS);
   if (unknown) return `${unknown}: Extra inputs are not permitted`;

@@ -110,11 +110,11 @@ function stopReason({ stop, calls }: ScriptedTurn): string {
 
 interface Drafted {
   block: JsonObject;
-  /** A call's arguments as the stream carries them. */
+  /** The arguments of a call as text of the stream. */
   json: string;
 }
 
-/** The turn as the blocks that must come back: thinking signed, and one block redacted. */
+/** The blocks of a turn that the client must send back: signed thinking, and one redacted block. */
 function draft({ thoughts = [], text, calls = [] }: ScriptedTurn, functions: string[]): Drafted[] {
   const plain = [
     ...thoughts.map((thinking) => ({ type: "thinking", thinking, signature: signatureOf(thinking) })),

@@ -3,7 +3,7 @@ import { list, unknownMember, type Incoming, type Issued, str } from "./wire-for
 
 const MEMBERS = ["contents", "systemInstruction", "tools", "toolConfig", "generationConfig", "safetySettings"];
 
-/** What generateContent refuses, as far as a client of ours could get it wrong. */
+/** The first reason for which generateContent rejects a request, for mistakes that our client could make. */
 export function geminiObjection({ body, path }: Incoming, issued: Issued): string | undefined {
   const unknown = unknownMember(body, MEMBERS);
   if (unknown) return `Invalid JSON payload received. Unknown name "${unknown}": Cannot find field.`;

@@ -85,7 +85,7 @@ function partsOf(
     // Only the first call of a step is signed.
     ...(newer && at === 0 ? { thoughtSignature: signatureOf(randomUUID()) } : {}),
   }));
-  // Calls arrive whole on this wire: a turn that is cut before the last one's end has lost it.
+  // Calls arrive complete on this wire: a turn that is cut during its last call does not contain it.
   const whole = stop === "length" ? callParts.slice(0, -1) : callParts;
   const signedEnd = newer && text !== undefined && calls.length === 0;
   return [

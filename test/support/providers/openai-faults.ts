@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject } from "@patchbay/protocol";
 import type { ScriptedError } from "./script.ts";
 import { COMMON_NAME, list, str } from "./wire-format.ts";
 
-/** Models that reason: no temperature (unless they are told not to reason), no `max_tokens`. */
+/** Models that reason: no temperature (unless reasoning is disabled), no `max_tokens`. */
 export const REASONING = /^(o\d|gpt-[5-9])/;
 
 const CODES: Record<number, [string, string | null]> = {
@@ -21,8 +21,8 @@ export function openaiErrorBody({ status, code, message = "scripted" }: Scripted
   return { error: { message, type, param: null, code: code ?? usual } };
 }
 
-/** Faults of a list of function definitions, already without the nesting that one of the wires has. */
-/** Compatible servers parse the arguments of earlier calls, and refuse the request when one is not an object. */
+/** Faults of a list of function definitions, without the nesting of the Chat Completions wire. */
+/** Compatible servers parse the arguments of earlier calls, and reject the request if one is not an object. */
 export function argumentsFault(calls: readonly JsonObject[]): string | undefined {
   const broken = calls.find(({ arguments: text }) => {
     try {

@@ -18,7 +18,7 @@ const MEMBERS = [
   "prompt_cache_key",
 ];
 
-/** What the Responses API refuses, as far as a client of ours could get it wrong. */
+/** The first reason for which the Responses API rejects a request, for mistakes that our client could make. */
 export function responsesObjection({ body }: Incoming, issued: Issued): string | undefined {
   const unknown = unknownMember(body, MEMBERS);
   if (unknown) return `Unknown parameter: '${unknown}'.`;

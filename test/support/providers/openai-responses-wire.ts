@@ -133,7 +133,7 @@ function itemEvents(item: JsonObject, output_index: number): JsonObject[] {
   return [{ ...added, item: { ...item, content: [] } }, ...delta(type, text, { content_index: 0 }), done];
 }
 
-/** Items in order, put together into turns. */
+/** Items in order, grouped into turns. */
 function readItems(items: JsonObject[]): SummaryMessage[] {
   const messages: SummaryMessage[] = [];
   const lastOf = (role: SummaryMessage["role"]): SummaryMessage => {

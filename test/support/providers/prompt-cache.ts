@@ -3,10 +3,10 @@ import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/protoco
 import type { Wire } from "./script.ts";
 import { list, str } from "./wire-format.ts";
 
-/** A part of a prompt that is cached as a whole, or not at all. */
+/** A part of a prompt that is cached completely or not at all. */
 interface Segment {
   text: string;
-  /** True where the client asks for the prompt to be cached up to here. */
+  /** True if the client asks to cache the prompt up to here. */
   breakpoint: boolean;
 }
 
@@ -17,7 +17,7 @@ export interface CountedInput {
   cacheWriteInput: number;
 }
 
-/** What a provider reads from its cache, and writes to it, for one request after the other: counted from their bytes alone. */
+/** Counts cache reads and writes of successive requests to a provider, from their bytes only. */
 export type PromptCache = (model: string, body: JsonObject) => CountedInput;
 
 export function promptCache(wire: Wire): PromptCache {
@@ -48,7 +48,7 @@ function segmentsOf(wire: Wire, body: JsonObject): Segment[] {
   return [
     ...list(body["tools"]).map((tool) => segment(tool, "tool")),
     ...list(body["system"]).map((block) => segment(block, "system")),
-    // A change of these leaves the functions and the system text cached, and nothing after them.
+    // A change of these keeps only the functions and the system text cached.
     ...plain([[body["tool_choice"] ?? null, body["thinking"] ?? null]]),
     ...blocks,
   ];
@@ -64,12 +64,12 @@ function segment({ cache_control: mark, ...block }: JsonObject, role: string): S
 const BYTES_PER_TOKEN = 4;
 const tokensOf = (bytes: number): number => Math.ceil(bytes / BYTES_PER_TOKEN);
 
-/** Blocks before a breakpoint among which an earlier entry is looked for. */
+/** Number of blocks before a breakpoint in which an earlier entry is searched. */
 const LOOKBACK = 20;
-/** Of Claude's newest models; older ones have up to 4,096. */
+/** Minimum of Claude's newest models; older ones have up to 4,096. */
 const LEAST_TOKENS = 512;
 
-/** Claude: entries are written where the client asks for it, and found from there. */
+/** Claude: entries are written at the client's breakpoints, and searched from there. */
 function blockCache(): PromptCache {
   const entries = new Set<string>();
   return (model, body) => {
@@ -97,7 +97,7 @@ function blockCache(): PromptCache {
 
 const CHUNK_TOKENS = 128;
 
-/** OpenAI and Gemini: every prompt is kept, in chunks. One with another cache key may go to another machine, which has none of them. */
+/** OpenAI and Gemini: every prompt is cached in chunks. Another cache key may select another machine with an empty cache. */
 function chunkCache(wire: Wire, leastTokens: number): PromptCache {
   const entries = new Set<string>();
   return (model, body) => {

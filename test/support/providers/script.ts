@@ -10,7 +10,7 @@ export interface ScriptedCall {
   arguments?: JsonValue;
 }
 
-/** What the stand-in answers, in no wire's words. Without `calls` and `stop` it is an ordinary answer. */
+/** A turn of the stand-in, independent of the wire. Without `calls` and `stop` it is an ordinary answer. */
 export interface ScriptedTurn {
   thoughts?: string[];
   text?: string;
@@ -18,14 +18,14 @@ export interface ScriptedTurn {
   /** `length` with calls cuts the last call's arguments in the middle. */
   stop?: "stop" | "length" | "refused" | "malformed" | "context_window" | "pause";
   usage?: { input?: number; cachedInput?: number; cacheWriteInput?: number; output?: number };
-  /** Answers with this HTTP status instead. `code` is the provider's own word for it, where it matters. */
+  /** Answers with this HTTP status instead. `code` is the provider's own error code, if it matters. */
   error?: ScriptedError;
   /** Ends the stream with the wire's error event, after text and calls, before the terminal event. */
   midStreamError?: { code?: string; message?: string };
-  /** Destroys the connection after so many bytes; with `cutCleanly` the body just ends there. */
+  /** Destroys the connection after this number of bytes; with `cutCleanly` the body ends there regularly. */
   cutAfterBytes?: number;
   cutCleanly?: boolean;
-  /** Sends so many bytes and then nothing, until the client leaves. */
+  /** Sends this number of bytes and then nothing, until the client disconnects. */
   stallAfterBytes?: number;
   /** Writes the body in pieces of this size. */
   splitBytes?: number;
@@ -57,7 +57,7 @@ export interface SummaryMessage {
   results: SummaryResult[];
 }
 
-/** A request to the stand-in, in no wire's words. Function names are as the wire carried them. */
+/** A request to the stand-in, independent of the wire, except that function names are those on the wire. */
 export interface RequestSummary {
   model: string;
   system: string;
@@ -65,7 +65,7 @@ export interface RequestSummary {
   messages: SummaryMessage[];
   /** Text of the last message that the user wrote. */
   query: string;
-  /** Results given back since the model's last turn. */
+  /** Results since the model's last turn. */
   results: SummaryResult[];
   /** Model turns since the user's last message: 0 for the first turn of a run. */
   step: number;
@@ -77,12 +77,12 @@ export interface RequestSummary {
 /** Answers a request. `turn` counts the requests to this stand-in from 1. */
 export type Script = (request: RequestSummary, turn: number) => ScriptedTurn | Promise<ScriptedTurn>;
 
-/** A script that goes through the turns in order and stays at the last. */
+/** A script that returns the turns in order and repeats the last one. */
 export function scriptFor(...turns: [ScriptedTurn, ...ScriptedTurn[]]): Script {
   return (_request, turn) => turns[Math.min(turn, turns.length) - 1] ?? turns[0];
 }
 
-/** A script that makes the calls first and, once their results are back, answers. Good for many runs at once. */
+/** A script that makes the calls first and answers after their results. Works for many runs at the same time. */
 export function callThenAnswer(
   calls: ScriptedCall[],
   answer: (results: SummaryResult[]) => string = (results) => results.map(({ content }) => content).join("\n"),
@@ -94,10 +94,10 @@ export interface RecordedRequest {
   headers: Record<string, string | string[] | undefined>;
   body: JsonObject;
   summary: RequestSummary;
-  /** What was answered: the refusal's text, or undefined when the script answered. */
+  /** The text of a rejection; undefined if the script answered. */
   refusal?: string;
-  /** Size of the whole answer the script asked for, cut or not. */
+  /** Size of the complete answer of the script, cut or not. */
   answerBytes: number;
-  /** Resolves when the connection of this request is over. */
+  /** Resolves when the connection of this request ends. */
   closed: Promise<void>;
 }

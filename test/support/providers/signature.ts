@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 
-/** Signatures that can be checked again, also by a stand-in started later. */
+/** A deterministic signature, which a stand-in started later can verify. */
 export function signatureOf(thinking: string): string {
   return createHash("sha256").update(`signed ${thinking}`).digest("base64");
 }

@@ -17,20 +17,20 @@ const FORMATS: Record<Wire, WireFormat> = {
   gemini: geminiWire,
 };
 
-/** The key that stand-ins take; any other is answered 401. */
+/** The key that stand-ins accept; any other key gets 401. */
 export const STAND_IN_KEY = "stand-in-key";
 
-/** A provider on loopback that speaks a real wire format and answers as its script says. */
+/** A scripted provider on loopback with a real wire format. */
 export interface StandIn extends AsyncDisposable {
   readonly wire: Wire;
   readonly url: string;
-  /** Requests so far, refused ones included. */
+  /** Requests so far, including rejected ones. */
   readonly requests: RecordedRequest[];
   /** For `createModelCatalog` and `createControlPlane`. */
   readonly config: JsonObject & StandInConfig;
-  /** For a process of its own: the environment that makes it use this stand-in by default. */
+  /** Environment variables that make another process use this stand-in by default. */
   readonly env: Record<string, string>;
-  /** Resolves once `count` requests have come in. */
+  /** Resolves once `count` requests have arrived. */
   received(count: number): Promise<void>;
   close(): Promise<void>;
 }
@@ -41,7 +41,7 @@ interface StandInConfig {
   gemini?: { apiKey: string; baseUrl: string };
 }
 
-/** `countsTokens`: the usage that a script leaves open is counted from the requests, with a prompt cache. */
+/** With `countsTokens`, usage that a script omits is counted from the requests, with a prompt cache. */
 export async function startStandIn(
   wire: Wire,
   script: Script,
@@ -49,7 +49,7 @@ export async function startStandIn(
 ): Promise<StandIn> {
   const format = FORMATS[wire];
   const count = countsTokens ? promptCache(wire) : undefined;
-  /** By model: none takes back what another one issued. */
+  /** By model: none accepts what another one issued. */
   const issued = new Map<string, Issued>();
   const requests: RecordedRequest[] = [];
   const waiting: { count: number; resolve: () => void }[] = [];
@@ -100,7 +100,7 @@ export async function startStandIn(
 
   const server = createServer((request, response) => {
     handle(request, response).catch((error: unknown) => {
-      // A fault of the script: the test's own assertion shows it by the turn that failed.
+      // A fault of the script: the failed turn makes the test's own assertion fail.
       sendJson(response, 500, format.errorBody({ status: 500, message: String(error) }));
     });
   });
@@ -144,7 +144,7 @@ function settings(wire: Wire, url: string): Pick<StandIn, "config" | "env"> {
   };
 }
 
-/** Pieces of a body that is spread over a time. */
+/** The number of pieces of a body that is spread over a time. */
 const SPREAD = 25;
 
 async function send(response: ServerResponse, bytes: Buffer, turn: ScriptedTurn): Promise<void> {
@@ -160,7 +160,7 @@ async function send(response: ServerResponse, bytes: Buffer, turn: ScriptedTurn)
   }
   if (stallAfterBytes !== undefined) return;
   if (cutAfterBytes === undefined || cutCleanly) response.end();
-  // Written bytes leave first.
+  // Written bytes are sent first.
   else response.write("", () => response.destroy());
 }
 

@@ -2,11 +2,11 @@ import type { IncomingHttpHeaders } from "node:http";
 import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/protocol";
 import type { RequestSummary, ScriptedError, ScriptedTurn, SummaryMessage } from "./script.ts";
 
-/** What a model of a stand-in handed out, by id of the call (or signature), so that it knows it again when it is sent back. */
+/** Items that a model of a stand-in issued, by id of the call (or signature), to verify them when they are sent back. */
 export type Issued = Map<string, string>;
 
 export interface Answer {
-  /** Events up to the terminal one. */
+  /** Events before the terminal one. */
   body: string[];
   terminal: string[];
 }
@@ -17,16 +17,16 @@ export interface Incoming {
   body: JsonObject;
 }
 
-/** One provider's wire, seen from its side. */
+/** One provider's wire, from the provider's side. */
 export interface WireFormat {
   path: RegExp;
   key(headers: IncomingHttpHeaders): string | undefined;
   summarise(incoming: Incoming): RequestSummary;
-  /** The text of the 400 that the provider would answer, or undefined. */
+  /** The text of the provider's 400, or undefined for a valid request. */
   objection(incoming: Incoming, issued: Issued): string | undefined;
   answer(turn: ScriptedTurn, request: RequestSummary, issued: Issued): Answer;
   errorBody(error: ScriptedError): JsonObject;
-  /** The event of an error in mid-stream. */
+  /** The event of an error during a stream. */
   errorEvent(error: { code?: string; message?: string }): string;
 }
 
@@ -40,14 +40,14 @@ export function pieces(text: string, size = 7): string[] {
   return cut;
 }
 
-/** The declared name that a script means: its own, or the one a wire had to make of it. */
+/** The declared name of a function in a script: its own name, or the mapped one of the wire. */
 export function wireName(name: string, declared: readonly string[]): string {
   if (declared.includes(name)) return name;
   const safe = name.replaceAll(/[^A-Za-z0-9_-]/g, "_");
   return declared.find((candidate) => candidate === safe || candidate === `_${safe}`) ?? name;
 }
 
-/** Adds what follows from the messages. */
+/** Adds the fields derived from the messages. */
 export function completeSummary(summary: Omit<RequestSummary, "query" | "results" | "step">): RequestSummary {
   const { messages } = summary;
   const lastUser = messages.findLastIndex(({ role }) => role === "user");
@@ -64,7 +64,7 @@ export function message(role: SummaryMessage["role"], parts: Partial<SummaryMess
   return { role, text: "", calls: [], results: [], ...parts };
 }
 
-/** The first member that the provider does not know. */
+/** The first property that the provider does not know. */
 export function unknownMember(body: JsonObject, members: readonly string[]): string | undefined {
   return Object.keys(body).find((member) => !members.includes(member));
 }
@@ -89,12 +89,12 @@ export function sse(data: JsonValue, event?: string): string {
   return `${event === undefined ? "" : `event: ${event}\n`}data: ${JSON.stringify(data)}\n\n`;
 }
 
-/** The objects of a list; none where there is no list. */
+/** The objects of a list; empty if the value is not a list. */
 export function list(value: JsonValue | undefined): JsonObject[] {
   return Array.isArray(value) ? value.filter(isJsonObject) : [];
 }
 
-/** A member as text: a string as it is, other values as JSON, none as nothing. */
+/** A property as text: a string unchanged, other values as JSON, undefined as empty text. */
 export function str(value: JsonValue | undefined): string {
   if (value === undefined) return "";
   return typeof value === "string" ? value : JSON.stringify(value);

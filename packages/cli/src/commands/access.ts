@@ -1,11 +1,19 @@
-import type { AccessChange, AccessMatrix, AccessExplanation, AccessQuestion } from "@patchbay/functions/access";
+import { existsSync } from "node:fs";
+import { readFile, writeFile } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
+import type {
+  AccessChange,
+  AccessExplanation,
+  AccessLock,
+  AccessMatrix,
+  AccessQuestion,
+} from "@patchbay/functions/access";
 import type { Service } from "@patchbay/functions";
 import type { Command } from "commander";
-import { lockFileOf, readLock, saveLock } from "../access/lock-file.ts";
-import { CommandFailure } from "../failure.ts";
+import { CommandFailure, reasonOf } from "../failure.ts";
 import { examples, jsonOption, option } from "../options.ts";
-import { keepStdoutForResults, paint, paintLog, printJson, say, tell } from "../output.ts";
-import { describeLoadError, findServiceFile, loadService, refuseExit } from "../service-file.ts";
+import { keepStdoutForResults, paint, paintStatus, printJson, print, printStatus } from "../output.ts";
+import { findServiceFile, loadService, refuseExit } from "../service-file.ts";
 
 interface AccessOptions {
   markdown?: true;
@@ -22,13 +30,13 @@ interface AccessOptions {
 export function addAccessCommand(program: Command): void {
   const command = program
     .command("access")
-    .description("show who may call which function, and guard it like a lockfile")
-    .argument("[file]", "module with the functions (default: service.ts, where there is one)")
-    .addOption(option("--check", "compare with access.lock.json beside the file; exit 1 on any difference"))
+    .description("show which role may call which function, and check it against a lock file")
+    .argument("[file]", "module with the functions (default: service.ts, if it exists)")
+    .addOption(option("--check", "compare with access.lock.json next to the file; exit 1 on any difference"))
     .addOption(option("--write", "write access.lock.json").conflicts("check"))
     .addOption(option("--markdown", "print the table as Markdown"))
     .addOption(
-      option("--attack", "try as each role what it must not get to; exit 1 on any finding").conflicts([
+      option("--attack", "attack the functions as each role; exit 1 on any finding").conflicts([
         "check",
         "write",
         "markdown",
@@ -36,19 +44,19 @@ export function addAccessCommand(program: Command): void {
       ]),
     )
     .addOption(
-      option("--explain <function>", "say which rule decides a call").conflicts(["check", "write", "markdown"]),
+      option("--explain <function>", "show which rule decides a call").conflicts(["check", "write", "markdown"]),
     )
     .addOption(option("--role <role>", "with --explain: the role of the query"))
     .addOption(option("--input <json>", "with --explain: the arguments of the call"))
-    .addOption(option("--context <json>", "with --explain and --attack: what contextJson holds"))
+    .addOption(option("--context <json>", "with --explain and --attack: the context of the query"))
     .addOption(jsonOption())
     .action(access);
   examples(
     command,
     "patchbay access service.ts                                   # the table",
-    "patchbay access service.ts --write                           # keep it in access.lock.json",
+    "patchbay access service.ts --write                           # store it in access.lock.json",
     "patchbay access service.ts --check                           # in CI: fails when access changed",
-    "patchbay access service.ts --attack                          # try to get where a role must not get",
+    "patchbay access service.ts --attack                          # try to reach what a role must not reach",
     `patchbay access service.ts --explain get_ticket --role staff --input '{"ticketId":"T-100"}'`,
   );
 }
@@ -56,9 +64,7 @@ export function addAccessCommand(program: Command): void {
 async function access(file: string | undefined, options: AccessOptions): Promise<void> {
   const path = findServiceFile(file);
   keepStdoutForResults();
-  const service = await loadService(path).catch((error: unknown) => {
-    throw new CommandFailure(describeLoadError(error, path));
-  });
+  const service = await loadService(path);
   using _guard = refuseExit(path);
   if (options.explain !== undefined) return await explain(service, options.explain, options);
   if (options.attack) return await attack(service, options);
@@ -72,16 +78,16 @@ async function access(file: string | undefined, options: AccessOptions): Promise
 async function show(path: string, matrix: AccessMatrix, { json, markdown }: AccessOptions): Promise<void> {
   if (json) return printJson(matrix);
   const { renderMatrix } = await import("@patchbay/functions/access");
-  say(renderMatrix(matrix, { format: markdown ? "markdown" : "text" }));
+  print(renderMatrix(matrix, { format: markdown ? "markdown" : "text" }));
   const { file, exists } = lockFileOf(path);
-  if (!exists) tell(paintLog("dim", `There is no ${file} yet: add --write to keep this, and run --check in CI.`));
+  if (!exists) printStatus(paintStatus("dim", `No ${file} yet: store this table with --write, and run --check in CI.`));
 }
 
 async function write(path: string, matrix: AccessMatrix, { json }: AccessOptions): Promise<void> {
   const { file, changes } = await saveLock(path, matrix);
   if (json) return printJson({ file, functions: matrix.functions.length, changes });
-  for (const change of changes) say(line(change));
-  say(`Wrote ${file}.`);
+  for (const change of changes) print(line(change));
+  print(`Wrote ${file}.`);
 }
 
 async function check(path: string, matrix: AccessMatrix, { json }: AccessOptions): Promise<void> {
@@ -89,11 +95,11 @@ async function check(path: string, matrix: AccessMatrix, { json }: AccessOptions
   const { file, lock } = await readLock(path);
   const changes = compareAccess(lock, matrix);
   if (json) printJson({ ok: changes.length === 0, file, changes });
-  else if (changes.length === 0) say(`Access is what ${file} says.`);
-  else say(changes.map(line).join("\n"));
+  else if (changes.length === 0) print(`Access matches ${file}.`);
+  else print(changes.map(line).join("\n"));
   if (changes.length === 0) return;
   const count = changes.length === 1 ? "One difference" : `${changes.length} differences`;
-  throw new CommandFailure(`${count} from ${file}. If that is intended, run it with --write and commit the file.`);
+  throw new CommandFailure(`${count} from ${file}. If intended, run with --write and commit the file.`);
 }
 
 function line({ kind, sentence }: AccessChange): string {
@@ -105,9 +111,9 @@ async function attack(service: Service, options: AccessOptions): Promise<void> {
   const context = parseContext(options.context);
   const report = await runEscalationSuite(service, { ...(context && { context }) });
   if (options.json) printJson(report);
-  else say(renderEscalationReport(report));
+  else print(renderEscalationReport(report));
   const { length: count } = report.findings;
-  if (count > 0) throw new CommandFailure(`${count === 1 ? "One thing was" : `${count} things were`} found.`);
+  if (count > 0) throw new CommandFailure(count === 1 ? "1 finding." : `${count} findings.`);
 }
 
 async function explain(service: Service, functionName: string, options: AccessOptions): Promise<void> {
@@ -120,12 +126,12 @@ async function explain(service: Service, functionName: string, options: AccessOp
   };
   const explanation = await explainAccess(service, question);
   if (options.json) printJson(explanation);
-  else say(tellOf(explanation));
+  else print(describe(explanation));
 }
 
 const COLOURS = { allowed: "green", denied: "red", depends: "yellow" } as const;
 
-function tellOf({ decision, rule, sentence, hides }: AccessExplanation): string {
+function describe({ decision, rule, sentence, hides }: AccessExplanation): string {
   const head = `${paint(COLOURS[decision], decision)} (rule: ${rule})`;
   const removed = hides.length === 0 ? [] : [`Removed from the result for this role: ${hides.join(", ")}.`];
   return [head, sentence, ...removed].join("\n");
@@ -143,6 +149,38 @@ function parseJsonOption(name: string, text: string | undefined): AccessQuestion
   try {
     return JSON.parse(text) as AccessQuestion["input"];
   } catch {
-    throw new CommandFailure(`${name} must be JSON; it is ${text}`);
+    throw new CommandFailure(`${name} must be JSON, got ${text}`);
   }
+}
+
+const LOCK_NAME = "access.lock.json";
+
+/** The lock file of a service file, relative to the working folder when it is below it. */
+function lockFileOf(servicePath: string): { file: string; exists: boolean } {
+  const path = join(dirname(servicePath), LOCK_NAME);
+  const near = relative(process.cwd(), path);
+  return { file: near.startsWith("..") ? path : near, exists: existsSync(path) };
+}
+
+/** Reads the lock next to a service file. Throws with a fix when it is missing or malformed. */
+async function readLock(servicePath: string): Promise<{ file: string; lock: AccessLock }> {
+  const { file, exists } = lockFileOf(servicePath);
+  if (!exists) throw new CommandFailure(`No ${file} to compare with. Create it with --write and commit it.`);
+  const { parseLock } = await import("@patchbay/functions/access");
+  try {
+    return { file, lock: parseLock(await readFile(file, "utf8")) };
+  } catch (error) {
+    throw new CommandFailure(
+      `${file} is not an access lock: ${reasonOf(error)}. Restore it, or replace it with --write.`,
+    );
+  }
+}
+
+/** Writes the lock; resolves with the changes since the previous one, none when that was missing or malformed. */
+async function saveLock(servicePath: string, matrix: AccessMatrix): Promise<{ file: string; changes: AccessChange[] }> {
+  const { compareAccess, lockOf, writeLock } = await import("@patchbay/functions/access");
+  const before = await readLock(servicePath).catch(() => undefined);
+  const { file } = lockFileOf(servicePath);
+  await writeFile(file, writeLock(lockOf(matrix)));
+  return { file, changes: before === undefined ? [] : compareAccess(before.lock, matrix) };
 }

@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
-import type { Admin, Store } from "@patchbay/control-plane";
+import type { Admin } from "@patchbay/control-plane";
+import type { Store } from "@patchbay/control-plane/admin";
 import type { Command } from "commander";
 import { databaseFile, databaseUrl, requireDatabase, type DatabaseOptions } from "../database.ts";
-import { databaseOption, dataDirOption, jsonOption } from "../options.ts";
-import { readPrices, readTiers } from "../option-file.ts";
-import { paint, printJson, say, tell } from "../output.ts";
+import { databaseOption, dataDirOption, jsonOption, readPrices, readTiers } from "../options.ts";
+import { paint, print, printJson, printStatus } from "../output.ts";
 
 export interface AdminOptions extends DatabaseOptions {
   tiers?: string;
@@ -12,7 +12,7 @@ export interface AdminOptions extends DatabaseOptions {
   json?: true;
 }
 
-/** A command that works straight on the database, also beside a running server. */
+/** A command that works directly on the database, also while a server runs. */
 export function adminCommand(parent: Command, nameAndArguments: string, description: string): Command {
   return parent
     .command(nameAndArguments)
@@ -23,8 +23,8 @@ export function adminCommand(parent: Command, nameAndArguments: string, descript
 }
 
 /**
- * Opens the database for `work` and prints its result: as JSON, or as `show` puts it for people. A database that is not there
- * is made only by commands that begin a new one, which say so.
+ * Opens the database for `work` and prints its result as JSON, or as `show` formats it for people. Only commands with
+ * `mayCreate` create a missing database: a mistyped --data-dir would otherwise give an empty list.
  */
 export async function administer<T extends object>(
   options: AdminOptions,
@@ -35,19 +35,19 @@ export async function administer<T extends object>(
   requireDatabase(options, { mayCreate });
   const file = databaseFile(options);
   const isNew = file !== undefined && !existsSync(file);
-  const { createAdmin, openStore } = await import("@patchbay/control-plane");
+  const { createAdmin, openStore } = await import("@patchbay/control-plane/admin");
   const tiers = options.tiers === undefined ? undefined : await readTiers(options.tiers);
   const prices = options.prices === undefined ? undefined : await readPrices(options.prices);
   const store = await openStore(databaseUrl(options));
-  if (isNew) tell(`Made a new database: ${file}`);
+  if (isNew) printStatus(`Created a new database: ${file}`);
   try {
     const result = await work(createAdmin({ store, prices, ...(tiers && { tiers }) }), store);
     if (options.json) printJson(result);
-    else say(show(result));
+    else print(show(result));
   } finally {
     await store.close();
   }
 }
 
-/** Under a secret that is never shown again. */
-export const SHOWN_ONCE = paint("yellow", "This is shown once: keep it now, as a secret.");
+/** Printed below a secret or a one-time link. */
+export const SHOWN_ONCE = paint("yellow", "Shown only once: store it as a secret now.");

@@ -1,8 +1,8 @@
 import { ACCESS_CHANGES, type AccessChanges, type AgentSettings } from "@patchbay/protocol";
 import type { Command } from "commander";
-import { settingsChange, settingsFields, settingsOptions, type SettingsOptions } from "../agent-settings.ts";
+import { settingsChange, settingsFields, settingsOptions, type SettingsOptions } from "./agent-settings.ts";
 import { examples, option, orgOption, pricesOption, tiersOption } from "../options.ts";
-import { fields, table } from "../output.ts";
+import { fields, table } from "../table.ts";
 import { adminCommand, administer, SHOWN_ONCE, type AdminOptions } from "./administer.ts";
 
 interface UpdateOptions extends AdminOptions {
@@ -11,12 +11,12 @@ interface UpdateOptions extends AdminOptions {
   accessChanges?: AccessChanges;
 }
 
-const instructionsOption = () => option("--instructions <text>", "instructions that the model gets with every query");
+const instructionsOption = () => option("--instructions <text>", "instructions for the model in every query");
 
-/** `agents`. */
+/** `agents`: create, list, update, delete, and accept wider access. */
 export function addAgentCommands(program: Command): void {
-  const agents = program.command("agents").description("agents: what queries are asked of");
-  const create = adminCommand(agents, "create <name>", "make an agent, and an API key with it")
+  const agents = program.command("agents").description("manage agents, which answer queries");
+  const create = adminCommand(agents, "create <name>", "create an agent with an API key")
     .addOption(orgOption())
     .addOption(instructionsOption())
     .action((name: string, options: AdminOptions & { org?: string; instructions?: string }) => {
@@ -46,15 +46,15 @@ export function addAgentCommands(program: Command): void {
           table(
             ["id", "name", "organisation", "model"],
             items.map((agent) => [agent.agentId, agent.name, agent.orgId, modelOf(agent.settings)]),
-            "No agents yet. Make one with `patchbay agents create NAME`.",
+            "No agents yet. Create one with `patchbay agents create NAME`.",
           ),
       ),
     );
   addUpdate(agents);
-  const accept = adminCommand(agents, "accept-access <agent> <set>", "use a function set that widens access")
+  const accept = adminCommand(agents, "accept-access <agent> <set>", "confirm a function set that widens access")
     .addHelpText(
       "after",
-      "\nSET is the set's hash, or at least 8 characters that it begins with. The newest deployment with this set is confirmed.",
+      "\nSET is the set's hash, or at least its first 8 characters. Confirms the newest deployment with this set.",
     )
     .action((agentId: string, set: string, options: AdminOptions) =>
       administer(
@@ -68,7 +68,7 @@ export function addAgentCommands(program: Command): void {
       ),
     );
   examples(accept, "patchbay agents accept-access agt_... 3f9a1c2e");
-  adminCommand(agents, "delete <id>", "delete an agent; its keys and tokens stop working").action(
+  adminCommand(agents, "delete <id>", "delete an agent, with its keys and tokens").action(
     (id: string, options: AdminOptions) =>
       administer(
         options,
@@ -85,7 +85,7 @@ function addUpdate(agents: Command): void {
     .addOption(
       option(
         "--access-changes <mode>",
-        "functions that widen access are used at once (follow), or after a developer or an owner confirms them (confirm)",
+        "use functions that widen access immediately (follow), or after a developer or owner confirms them (confirm)",
       ).choices(ACCESS_CHANGES),
     );
   for (const one of settingsOptions()) update.addOption(one);

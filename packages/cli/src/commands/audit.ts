@@ -1,8 +1,8 @@
 import type { Admin } from "@patchbay/control-plane";
 import type { Command } from "commander";
 import { agentOption, examples, option, parseCount } from "../options.ts";
-import { table } from "../output.ts";
-import { oneLine } from "../text.ts";
+import { table } from "../table.ts";
+import { oneLine } from "../output.ts";
 import { adminCommand, administer, type AdminOptions } from "./administer.ts";
 
 interface AuditOptions extends AdminOptions {
@@ -19,22 +19,24 @@ interface AuditOptions extends AdminOptions {
 
 type Page = Awaited<ReturnType<Admin["listAudit"]>>;
 type Entry = Page["items"][number];
-/** `access` stands beside the entries of one run: what its role was shown. */
+/** `access` comes with the entries of one run: the functions that its role saw. */
 type Shown = Page & { access?: Awaited<ReturnType<Admin["runAccess"]>> };
 
-/** `audit`: who did what, and what was refused. */
+/** `audit`: the log of calls, refusals and administration. */
 export function addAuditCommand(program: Command): void {
-  const audit = program.command("audit").description("the audit log: who did what, what was refused and by which rule");
+  const audit = program
+    .command("audit")
+    .description("read the audit log: calls, refusals with their rule, administration");
   const command = adminCommand(audit, "list", "list an agent's entries, newest first")
     .addOption(agentOption("the agent"))
-    .addOption(option("--org <id>", "what was administered in this organisation, instead of an agent's entries"))
-    .addOption(option("--run <id>", "only those of one run, and what its role was shown"))
-    .addOption(option("--role <role>", "only those under this role"))
-    .addOption(option("--function <name>", "only those of this function"))
+    .addOption(option("--org <id>", "administration of this organisation, in place of an agent's entries"))
+    .addOption(option("--run <id>", "only this run, with the functions that its role saw"))
+    .addOption(option("--role <role>", "only this role"))
+    .addOption(option("--function <name>", "only this function"))
     .addOption(option("--action <action>", "only this action (call.denied) or group of actions (call)"))
-    .addOption(option("--since <time>", "only those since a time, or so long ago (90m, 24h, 7d)"))
-    .addOption(option("--limit <n>", "so many at once").argParser(parseCount).default(100))
-    .addOption(option("--cursor <cursor>", "go on after the page that gave this cursor"))
+    .addOption(option("--since <time>", "only since a time, or for the last 90m, 24h, 7d"))
+    .addOption(option("--limit <n>", "maximum entries").argParser(parseCount).default(100))
+    .addOption(option("--cursor <cursor>", "continue after the page that returned this cursor"))
     .action(async (options: AuditOptions) => {
       if (options.agent === undefined && options.org === undefined)
         command.error("error: name the agent with --agent ID, or the organisation with --org ID");
@@ -43,7 +45,7 @@ export function addAuditCommand(program: Command): void {
   examples(
     command,
     "patchbay audit list --agent agt_... --action call.denied --since 24h",
-    "patchbay audit list --agent agt_... --run run_...   # with what its role was shown and what was hidden",
+    "patchbay audit list --agent agt_... --run run_...   # with the visible and hidden functions of its role",
     "patchbay audit list --org org_...                   # keys, agents, credits, tokens",
   );
 }
@@ -68,20 +70,20 @@ async function list(admin: Admin, options: AuditOptions): Promise<Shown> {
 
 function show({ items, nextCursor, access }: Shown): string {
   const headings = ["time", "action", "function", "role", "rule", "about", "detail"];
-  const lines = [table(headings, items.map(cells), "Nothing yet.")];
+  const lines = [table(headings, items.map(cells), "No entries yet.")];
   if (access) {
-    const to = access.role === null ? "Without a role" : `Role ${oneLine(access.role)}`;
-    lines.push("", `${to} was shown: ${listed(access.visible)}`, `and not: ${listed(access.hidden)}`);
+    const whose = access.role === null ? "A query without a role" : `Role ${oneLine(access.role)}`;
+    lines.push("", `${whose} sees: ${listed(access.visible)}`, `Hidden: ${listed(access.hidden)}`);
   }
-  if (nextCursor !== null) lines.push("", `There is more: --cursor ${nextCursor}`);
+  if (nextCursor !== null) lines.push("", `More entries: --cursor ${nextCursor}`);
   return lines.join("\n");
 }
 
 function cells({ at, action, functionName, role, rule, runId, keyId, agentId, detail = {} }: Entry): string[] {
-  const told = Object.entries(detail).map(([name, value]) => `${name} ${wordsOf(value)}`);
-  return [at, action, functionName ?? "", role ?? "", rule ?? "", runId ?? keyId ?? agentId ?? "", told.join(", ")];
+  const details = Object.entries(detail).map(([name, value]) => `${name} ${textOf(value)}`);
+  return [at, action, functionName ?? "", role ?? "", rule ?? "", runId ?? keyId ?? agentId ?? "", details.join(", ")];
 }
 
-const wordsOf = (value: unknown): string => (Array.isArray(value) ? value.join(" ") : String(value));
+const textOf = (value: unknown): string => (Array.isArray(value) ? value.join(" ") : String(value));
 
 const listed = (names: readonly string[]): string => (names.length === 0 ? "nothing" : oneLine(names.join(", ")));

@@ -5,14 +5,12 @@ import { CommandFailure, reasonOf } from "../failure.ts";
 import { logLevel } from "../log.ts";
 import { agentOption, examples, jsonOption, option, parseCount, parseUrl } from "../options.ts";
 import { keepStdoutForResults, printJson } from "../output.ts";
-import { describeLoadError, findServiceFile, loadService } from "../service-file.ts";
-import { drain, shutdownRequested } from "../shutdown.ts";
-import { growWithWork } from "../young-generation.ts";
+import { findServiceFile, loadService } from "../service-file.ts";
+import type { QueryTarget } from "./query.ts";
+import { drain, shutdownRequested } from "../serving.ts";
+import { growWithWork } from "../startup.ts";
 
-interface ConnectOptions {
-  url: string;
-  agent: string;
-  key: string;
+interface ConnectOptions extends QueryTarget {
   deployment?: string;
   concurrency?: number;
   json?: true;
@@ -21,10 +19,10 @@ interface ConnectOptions {
 export function addConnectCommand(program: Command): void {
   const command = program
     .command("connect")
-    .description("run the functions of FILE for a control plane elsewhere; connects outwards, opens no port")
+    .description("run the functions of FILE and connect them to a control plane; opens no port")
     .argument("<file>", "module whose default export is what defineService() returned")
     .addOption(option("--url <url>", "address of the control plane").argParser(parseUrl).makeOptionMandatory())
-    .addOption(agentOption("the agent that the functions are for").makeOptionMandatory())
+    .addOption(agentOption("the agent to connect the functions to").makeOptionMandatory())
     .addOption(option("--key <key>", "runtime key of the agent (better given as PATCHBAY_KEY)").makeOptionMandatory())
     .addOption(
       option(
@@ -32,7 +30,7 @@ export function addConnectCommand(program: Command): void {
         "release id or git commit that the functions belong to: the newest deployment decides which functions serve",
       ).argParser(parseDeployment),
     )
-    .addOption(option("--concurrency <n>", "calls that run side by side").argParser(parseCount))
+    .addOption(option("--concurrency <n>", "maximum calls at the same time").argParser(parseCount))
     .addOption(jsonOption())
     .action(connectFile);
   examples(
@@ -44,15 +42,13 @@ export function addConnectCommand(program: Command): void {
 
 function parseDeployment(text: string): string {
   if (text.length <= LIMITS.deploymentUnits) return text;
-  throw new InvalidArgumentError(`expected 1 to ${LIMITS.deploymentUnits} characters, not ${text.length}`);
+  throw new InvalidArgumentError(`expected 1 to ${LIMITS.deploymentUnits} characters, got ${text.length}`);
 }
 
 async function connectFile(file: string, options: ConnectOptions): Promise<void> {
   const path = findServiceFile(file);
   if (options.json) keepStdoutForResults();
-  const service = await loadService(path).catch((error: unknown) => {
-    throw new CommandFailure(describeLoadError(error, path));
-  });
+  const service = await loadService(path);
   const { connect, createLog } = await import("@patchbay/functions");
   const shutdown = shutdownRequested();
   growWithWork();

@@ -1,11 +1,48 @@
 import type { Admin } from "@patchbay/control-plane";
 import { InvalidArgumentError, type Command } from "commander";
 import { agentOption, examples, option, parseList } from "../options.ts";
-import { fields, table } from "../output.ts";
+import { fields, table } from "../table.ts";
 import { adminCommand, administer, SHOWN_ONCE, type AdminOptions } from "./administer.ts";
 
 const DAY_MS = 86_400_000;
 const LONGEST_OVERLAP_MS = 7 * DAY_MS;
+
+type Credentials = Admin["credentials"];
+type Created = Awaited<ReturnType<Credentials["create"]>>;
+type Listed = Awaited<ReturnType<Credentials["list"]>>[number];
+
+/** One kind of credential, with the property names of its id and its secret in JSON. */
+interface Kind {
+  kind: Parameters<Credentials["create"]>[0];
+  command: string;
+  description: string;
+  id: "keyId" | "tokenId";
+  secret: "apiKey" | "runtimeKey" | "accessToken";
+}
+
+const KINDS: readonly Kind[] = [
+  {
+    kind: "api",
+    command: "keys",
+    description: "manage API keys, which send queries to an agent",
+    id: "keyId",
+    secret: "apiKey",
+  },
+  {
+    kind: "runtime",
+    command: "runtime-keys",
+    description: "manage runtime keys, which connect functions to an agent",
+    id: "keyId",
+    secret: "runtimeKey",
+  },
+  {
+    kind: "access",
+    command: "tokens",
+    description: "manage access tokens of the local variant, valid for 12 hours",
+    id: "tokenId",
+    secret: "accessToken",
+  },
+];
 
 interface CreateOptions extends AdminOptions {
   agent: string;
@@ -13,124 +50,119 @@ interface CreateOptions extends AdminOptions {
   label?: string;
 }
 
-interface Listed {
-  hint: string;
-  label: string | null;
-  createdAt: string;
-  lastUsedAt: string | null;
-  expiresAt: string | null;
-  revokedAt: string | null;
-}
-
-/** One kind of credential: how it is made, listed, replaced and revoked. */
-interface Kind<Item extends Listed> {
-  name: string;
-  description: string;
-  pinnable?: true;
-  create(admin: Admin, options: { agentId: string; roles?: string[]; label?: string }): Promise<object>;
-  list(admin: Admin, agentId: string): Promise<Item[]>;
-  rotate(admin: Admin, id: string, options: { overlapMs: number }): Promise<{ replaced: { endsAt: string } }>;
-  revoke(admin: Admin, id: string): Promise<object>;
-  idOf(item: Item): string;
-}
-
 /** `keys`, `runtime-keys` and `tokens`. */
 export function addCredentialCommands(program: Command): void {
-  addKind(program, {
-    name: "keys",
-    description: "API keys: whoever holds one may query its agent",
-    pinnable: true,
-    create: (admin, options) => admin.createKey(options),
-    list: (admin, agentId) => admin.listKeys(agentId),
-    rotate: (admin, id, options) => admin.rotateKey(id, options),
-    revoke: (admin, id) => admin.revokeKey(id),
-    idOf: ({ keyId }) => keyId,
-  });
-  addKind(program, {
-    name: "runtime-keys",
-    description: "runtime keys: whoever holds one may connect functions to its agent",
-    create: (admin, options) => admin.createRuntimeKey(options),
-    list: (admin, agentId) => admin.listRuntimeKeys(agentId),
-    rotate: (admin, id, options) => admin.rotateRuntimeKey(id, options),
-    revoke: (admin, id) => admin.revokeRuntimeKey(id),
-    idOf: ({ keyId }) => keyId,
-  });
-  addKind(program, {
-    name: "tokens",
-    description: "access tokens of the local variant, good for 12 hours",
-    create: (admin, options) => admin.createToken(options),
-    list: (admin, agentId) => admin.listTokens(agentId),
-    rotate: (admin, id, options) => admin.rotateToken(id, options),
-    revoke: (admin, id) => admin.revokeToken(id),
-    idOf: ({ tokenId }) => tokenId,
-  });
+  for (const kind of KINDS) {
+    const parent = program.command(kind.command).description(kind.description);
+    addCreate(parent, kind);
+    addList(parent, kind);
+    addRotate(parent, kind);
+    adminCommand(parent, "revoke <id>", "revoke one permanently").action((id: string, options: AdminOptions) =>
+      administer(
+        options,
+        async ({ credentials }) => ({ [kind.id]: id, agentId: await credentials.revoke(kind.kind, id) }),
+        () => `Revoked ${id}.`,
+      ),
+    );
+  }
 }
 
-function addKind<Item extends Listed>(program: Command, kind: Kind<Item>): void {
-  const parent = program.command(kind.name).description(kind.description);
-  const create = adminCommand(parent, "create", "make one for an agent; its secret is shown once")
+function addCreate(parent: Command, kind: Kind): void {
+  const isApiKey = kind.kind === "api";
+  const create = adminCommand(parent, "create", "create one for an agent; shows its secret only once")
     .addOption(agentOption().makeOptionMandatory())
-    .addOption(option("--label <text>", "a note to know it by"));
-  if (kind.pinnable) create.addOption(option("--roles <roles>", "only these roles, by commas").argParser(parseList));
-  create.action((options: CreateOptions) =>
-    administer(options, (admin) => kind.create(admin, wanted(options)), showMade),
-  );
-  examples(create, `patchbay ${kind.name} create --agent agt_...${kind.pinnable ? " --roles customer,guest" : ""}`);
+    .addOption(option("--label <text>", "a note to recognise it by"));
+  if (isApiKey) create.addOption(option("--roles <roles>", "only these roles, comma-separated").argParser(parseList));
+  create.action(({ agent, roles, label, ...options }: CreateOptions) => {
+    const wanted = { agentId: agent, ...(roles && { roles }), ...(label !== undefined && { label }) };
+    return administer(
+      options,
+      async ({ credentials }) => named(kind, await credentials.create(kind.kind, wanted)),
+      showCreated,
+    );
+  });
+  examples(create, `patchbay ${kind.command} create --agent agt_...${isApiKey ? " --roles customer,guest" : ""}`);
+}
 
+function addList(parent: Command, kind: Kind): void {
   adminCommand(parent, "list", "list those of an agent, without their secrets")
     .addOption(agentOption().makeOptionMandatory())
     .action((options: AdminOptions & { agent: string }) =>
       administer(
         options,
-        async (admin) => ({ items: await kind.list(admin, options.agent) }),
+        async ({ credentials }) => ({
+          items: (await credentials.list(kind.kind, options.agent)).map((one) => listed(kind, one)),
+        }),
         ({ items }) =>
           table(
             ["id", "hint", "label", "created", "last used", "state"],
             items.map((item) => [
-              kind.idOf(item),
+              String((item as Record<string, unknown>)[kind.id]),
               item.hint,
               item.label ?? "",
               item.createdAt,
               item.lastUsedAt ?? "never",
               stateOf(item),
             ]),
-            `None yet. Make one with \`patchbay ${kind.name} create --agent ID\`.`,
+            `None yet. Create one with \`patchbay ${kind.command} create --agent ID\`.`,
           ),
       ),
     );
+}
 
-  const rotate = adminCommand(parent, "rotate <id>", "make a new secret in its place; it is shown once").addOption(
-    option("--overlap <time>", "how long the old one goes on working: 30m, 24h, 7d, or 0 to revoke it at once")
+function addRotate(parent: Command, kind: Kind): void {
+  const rotate = adminCommand(parent, "rotate <id>", "replace its secret; shows the new one only once").addOption(
+    option("--overlap <time>", "how long the old one keeps working: 30m, 24h, 7d, or 0 to revoke it immediately")
       .argParser(parseOverlap)
       .default(DAY_MS, "24h"),
   );
   rotate.action((id: string, { overlap, ...options }: AdminOptions & { overlap: number }) =>
-    administer(options, (admin) => kind.rotate(admin, id, { overlapMs: overlap }), showRotated(id)),
-  );
-  examples(rotate, `patchbay ${kind.name} rotate ID --overlap 24h`);
-
-  adminCommand(parent, "revoke <id>", "revoke one, at once and for good").action((id: string, options: AdminOptions) =>
     administer(
       options,
-      (admin) => kind.revoke(admin, id),
-      () => `Revoked ${id}.`,
+      async ({ credentials }) => {
+        const rotated = await credentials.rotate(kind.kind, id, { overlapMs: overlap });
+        return { ...named(kind, rotated), replaced: { [kind.id]: id, endsAt: iso(rotated.oldEndsAt) } };
+      },
+      ({ replaced, ...created }) => `${showCreated(created)}\n${id} stops working at ${replaced.endsAt}.`,
     ),
   );
+  examples(rotate, `patchbay ${kind.command} rotate ID --overlap 24h`);
 }
 
-function wanted({ agent, roles, label }: CreateOptions) {
-  return { agentId: agent, ...(roles && { roles }), ...(label !== undefined && { label }) };
+function named({ kind, id, secret }: Kind, created: Created) {
+  return {
+    [id]: created.credentialId,
+    agentId: created.agentId,
+    [secret]: created.secret,
+    ...(kind === "api" && { roles: created.roles }),
+    ...(kind === "access" && { expiresAt: isoOrNull(created.expiresAt ?? undefined) }),
+  };
 }
 
-function showMade(made: object): string {
-  const pairs = Object.entries(made).filter(([, value]) => value !== null);
+function listed({ kind, id }: Kind, stored: Listed) {
+  return {
+    [id]: stored.credentialId,
+    ...(kind === "api" && { roles: stored.roles ?? null }),
+    agentId: stored.agentId,
+    hint: stored.hint,
+    label: stored.label ?? null,
+    createdAt: iso(stored.createdAt),
+    lastUsedAt: isoOrNull(stored.lastUsedAt),
+    expiresAt: isoOrNull(stored.expiresAt),
+    revokedAt: isoOrNull(stored.revokedAt),
+  };
+}
+
+function showCreated(created: object): string {
+  const pairs = Object.entries(created).filter(([, value]) => value !== null);
   return `${fields(pairs.map(([name, value]) => [name, String(value)]))}\n${SHOWN_ONCE}`;
 }
 
-const showRotated =
-  (id: string) =>
-  ({ replaced, ...made }: { replaced: { endsAt: string } }): string =>
-    `${showMade(made)}\n${id} opens nothing from ${replaced.endsAt} on.`;
+function stateOf({ expiresAt, revokedAt }: ReturnType<typeof listed>): string {
+  if (revokedAt !== null) return `revoked ${revokedAt}`;
+  if (expiresAt === null) return "valid";
+  return Date.parse(expiresAt) < Date.now() ? `expired ${expiresAt}` : `valid until ${expiresAt}`;
+}
 
 const UNITS_MS: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: DAY_MS };
 
@@ -141,8 +173,5 @@ function parseOverlap(text: string): number {
   throw new InvalidArgumentError("expected a time of at most 7 days as 30m, 24h or 7d, or 0");
 }
 
-function stateOf({ expiresAt, revokedAt }: Listed): string {
-  if (revokedAt !== null) return `revoked ${revokedAt}`;
-  if (expiresAt === null) return "valid";
-  return Date.parse(expiresAt) < Date.now() ? `expired ${expiresAt}` : `valid until ${expiresAt}`;
-}
+const iso = (timeMs: number): string => new Date(timeMs).toISOString();
+const isoOrNull = (timeMs: number | undefined): string | null => (timeMs === undefined ? null : iso(timeMs));

@@ -1,34 +1,17 @@
 import type { ControlPlane, Observer } from "@patchbay/control-plane";
 import type { Command } from "commander";
 import { readEnvironment, readProviderConfig } from "../config.ts";
-import { consoleFiles } from "../console-files.ts";
 import { databaseUrl, requireDatabase } from "../database.ts";
-import { ensureDevCredentials, type DevCredentials } from "../dev/credentials.ts";
-import { makeDataFolder } from "../dev/data-folder.ts";
-import type { Link } from "../dev/messages.ts";
-import { tellQueryLine } from "../dev/query-log.ts";
+import { ensureDevCredentials, makeDataFolder, type DevCredentials } from "../dev/credentials.ts";
 import { readyBlock } from "../dev/ready-block.ts";
-import { countOpenQueries } from "../open-queries.ts";
-import { launchRuntime, type RuntimeChild } from "../runtime-child.ts";
-import { createSupervisor } from "../dev/supervisor.ts";
-import { clock, createHumanLog, logLevel } from "../log.ts";
-import {
-  arrivalOption,
-  corsOriginOption,
-  dataDirOption,
-  examples,
-  hostOption,
-  jsonOption,
-  option,
-  portOption,
-  pricesOption,
-} from "../options.ts";
-import { readPrices } from "../option-file.ts";
-import { paintLog, printJson, say, tell } from "../output.ts";
-import { reachable } from "../reachable.ts";
+import { Supervisor, watchSources } from "../dev/supervisor.ts";
+import { clock, createHumanLog, logLevel, logQueryLine } from "../log.ts";
+import * as flags from "../options.ts";
+import { paintStatus, print, printJson, printStatus } from "../output.ts";
+import { launchRuntime, type ConnectionTarget, type RuntimeChild } from "../runtime-child.ts";
 import { findServiceFile } from "../service-file.ts";
-import { drain, shutdownRequested } from "../shutdown.ts";
-import { growWithWork } from "../young-generation.ts";
+import { consoleFiles, countOpenQueries, drain, localAddress, shutdownRequested } from "../serving.ts";
+import { growWithWork } from "../startup.ts";
 
 interface DevOptions {
   port: number;
@@ -46,30 +29,30 @@ interface DevOptions {
 export function addDevCommand(program: Command): void {
   const command = program
     .command("dev")
-    .description("run everything for development: the service and the functions of FILE, reloaded when they change")
+    .description("run the service and the functions of FILE for development; reloads them when they change")
     .argument("[file]", "module whose default export is what defineService() returned (default: service.ts)")
-    .addOption(portOption())
-    .addOption(hostOption())
-    .addOption(dataDirOption())
-    .addOption(corsOriginOption())
-    .addOption(arrivalOption())
-    .addOption(pricesOption())
-    .addOption(option("--no-watch", "do not reload the functions when files change"))
+    .addOption(flags.portOption())
+    .addOption(flags.hostOption())
+    .addOption(flags.dataDirOption())
+    .addOption(flags.corsOriginOption())
+    .addOption(flags.arrivalOption())
+    .addOption(flags.pricesOption())
+    .addOption(flags.option("--no-watch", "do not reload the functions when files change"))
     .addOption(
-      option("--record <file>", "keep what the model answers in a .json file or a folder, for --replay and for tests"),
+      flags.option("--record <file>", "record model answers to a .json file or a folder, for --replay and tests"),
     )
-    .addOption(option("--replay <file>", "answer from what --record kept, without any model").conflicts("record"))
-    .addOption(jsonOption())
+    .addOption(flags.option("--replay <file>", "replay recorded answers, without a model").conflicts("record"))
+    .addOption(flags.jsonOption())
     .action(dev);
-  examples(command, "patchbay dev service.ts", "ANTHROPIC_API_KEY=... patchbay dev service.ts --port 0 --json");
+  flags.examples(command, "patchbay dev service.ts", "ANTHROPIC_API_KEY=... patchbay dev service.ts --port 0 --json");
 }
 
 async function dev(named: string | undefined, options: DevOptions): Promise<void> {
   const file = findServiceFile(named);
   const shutdown = shutdownRequested();
-  const link = Promise.withResolvers<Link>();
-  const functions = superviseFunctions(file, link.promise);
-  // The functions load while the control plane starts; a failure is met where it is waited for.
+  const target = Promise.withResolvers<ConnectionTarget>();
+  const functions = superviseFunctions(file, target.promise);
+  // The functions load while the control plane starts; a failure is handled where `loading` is awaited.
   const loading = functions.start();
   loading.catch(() => {});
 
@@ -78,29 +61,31 @@ async function dev(named: string | undefined, options: DevOptions): Promise<void
   const queries = countOpenQueries();
   const plane = await startPlane(options, queries.observe);
   opened.defer(() => {
-    functions.expectLoss();
+    functions.expectClose();
     return plane.close({ graceMs: 18_000 });
   });
   const credentials = await ensureDevCredentials(options.dataDir, plane);
-  link.resolve({ url: reachable(plane, options.host), agentId: credentials.agentId, key: credentials.runtimeKey });
-  const consoleUrl = reachable(plane, options.host) + (await plane.admin.members.signInLink(credentials.orgId)).path;
-  // A file may take for ever to load, and must not keep the service from being stopped.
+  const address = localAddress(plane, options.host);
+  target.resolve({ url: address, agentId: credentials.agentId, key: credentials.runtimeKey });
+  const consoleUrl = address + (await plane.admin.members.signInLink(credentials.orgId)).path;
+  // Without the race a file that never finishes loading would keep the service from stopping.
   const manifest = await Promise.race([loading, shutdown]);
   if (manifest) {
     if (options.watch) {
-      const { watchSources } = await import("../dev/watch.ts");
       const onChange = () => void functions.reload();
       opened.defer(await watchSources(file, { dataDir: options.dataDir, onChange }));
     }
     growWithWork();
     const facts = { baseUrl: plane.url, consoleUrl, provider: plane.provider, credentials, manifest, file };
     if (options.json) printJson(readyLine(plane, credentials, consoleUrl));
-    else say(readyBlock({ ...facts, watching: options.watch }));
+    else print(readyBlock({ ...facts, watching: options.watch }));
     await shutdown;
   }
   const left = queries.count();
   if (left > 0)
-    tell(`Finishing ${left === 1 ? "1 query" : `${left} queries`}, at most 18 s. Press Ctrl-C again to stop at once.`);
+    printStatus(
+      `Finishing ${left === 1 ? "1 query" : `${left} queries`}, at most 18 s. Press Ctrl-C again to stop immediately.`,
+    );
   await drain(() => opened.disposeAsync());
 }
 
@@ -115,48 +100,48 @@ async function startPlane(options: DevOptions, observe: Observer): Promise<Contr
     database: databaseUrl({ dataDir }),
     host,
     port,
-    providers: { ...providers, ...(prices !== undefined && { prices: await readPrices(prices) }) },
+    providers: { ...providers, ...(prices !== undefined && { prices: await flags.readPrices(prices) }) },
     arrivalMs: arrivalSeconds * 1000,
     ...(record !== undefined && { wrapModel: recordTo(record) }),
     ...(replay !== undefined && { model: replayFrom(replay) }),
     local: true,
     ...consoleFiles(),
-    // What it has to say at `info` (functions connected, and so on) is told by the live log already.
+    // The live log already shows its `info` events, such as connected functions.
     log: createHumanLog(() => logLevel(environment, "warn")),
     onQueryEvent(line) {
       observe(line);
-      tellQueryLine(line);
+      logQueryLine(line);
     },
     ...(corsOrigins && { corsOrigins }),
   });
 }
 
-function superviseFunctions(file: string, link: Promise<Link>) {
+function superviseFunctions(file: string, target: Promise<ConnectionTarget>) {
   let served = false;
-  return createSupervisor({
-    launch: () => tellOfSlowLoad(launchRuntime(file), file),
-    link,
+  return new Supervisor({
+    launch: () => warnOfSlowLoad(launchRuntime(file), file),
+    target,
     onServing({ functions }) {
-      if (served) tell(`${clock()}  ${paintLog("green", "reload")}  ${countOf(functions)} served`);
+      if (served) printStatus(`${clock()}  ${paintStatus("green", "reload")}  ${countOf(functions)}`);
       served = true;
     },
     onFailure(reason, serving) {
-      const then = serving ? "The functions from before go on serving." : "No functions are served.";
-      tell(`${clock()}  ${paintLog("red", "reload failed")}  ${reason}\n${then}`);
+      const then = serving ? "The previous functions keep serving." : "No functions are served.";
+      printStatus(`${clock()}  ${paintStatus("red", "reload failed")}  ${reason}\n${then}`);
     },
     onCrash: (how) =>
-      tell(`${clock()}  ${paintLog("red", "crash")}  The process of the functions ${how}; starting it again.`),
+      printStatus(`${clock()}  ${paintStatus("red", "crash")}  The process of the functions ${how}; restarting it.`),
   });
 }
 
 const SLOW_LOAD_MS = 5_000;
 
-/** Says so when a file takes long to load; nothing else would. */
-function tellOfSlowLoad(child: RuntimeChild, file: string): RuntimeChild {
+/** Warns when a file takes long to load: the command prints nothing before it is loaded. */
+function warnOfSlowLoad(child: RuntimeChild, file: string): RuntimeChild {
   const slow = setTimeout(
     () =>
-      tell(
-        `${clock()}  ${paintLog("yellow", "loading")}  still loading ${file} after ${SLOW_LOAD_MS / 1000} s; check for a top-level await that never settles. Ctrl-C stops.`,
+      printStatus(
+        `${clock()}  ${paintStatus("yellow", "loading")}  ${file} is still loading after ${SLOW_LOAD_MS / 1000} s; check for a top-level await that never settles. Ctrl-C stops.`,
       ),
     SLOW_LOAD_MS,
   );
@@ -165,7 +150,8 @@ function tellOfSlowLoad(child: RuntimeChild, file: string): RuntimeChild {
   return child;
 }
 
-const countOf = ({ length }: readonly unknown[]) => (length === 1 ? "1 function is" : `${length} functions are`);
+const countOf = ({ length }: readonly unknown[]) =>
+  length === 1 ? "serving 1 function" : `serving ${length} functions`;
 
 function readyLine({ url, provider }: ControlPlane, credentials: DevCredentials, consoleUrl: string): object {
   const { agentId, apiKey, runtimeKey, accessToken } = credentials;

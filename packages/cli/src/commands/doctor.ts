@@ -1,28 +1,85 @@
+import { existsSync } from "node:fs";
 import type { Command } from "commander";
-import type { DoctorOptions } from "../doctor/examine.ts";
+import { readEnvironment } from "../config.ts";
+import type { DatabaseOptions } from "../database.ts";
+import type { Finding } from "../doctor/local-checks.ts";
+import { CommandFailure } from "../failure.ts";
 import * as flags from "../options.ts";
+import { keepStdoutForResults, paint, print, printJson } from "../output.ts";
+import type { QueryTarget } from "./query.ts";
+import { DEFAULT_FILES } from "../service-file.ts";
+
+interface DoctorOptions extends Partial<QueryTarget>, DatabaseOptions {
+  port: number;
+  host: string;
+  nats?: string;
+  json?: true;
+}
 
 export function addDoctorCommand(program: Command): void {
   const command = program
     .command("doctor")
-    .description("say what is wrong with the set-up, and how to mend it")
-    .argument("[file]", "module with the functions (default: service.ts, where there is one)")
+    .description("check the installation and suggest fixes")
+    .argument("[file]", "module with the functions (default: service.ts, if it exists)")
     .addOption(flags.portOption())
     .addOption(flags.hostOption())
     .addOption(flags.databaseOption())
     .addOption(flags.dataDirOption())
     .addOption(flags.natsOption())
-    .addOption(flags.option("--url <url>", "look at a running service too").argParser(flags.parseUrl))
-    .addOption(flags.agentOption("with --key: look at this agent of it"))
-    .addOption(flags.option("--key <key>", "API key of the agent; one short query is asked with it"))
+    .addOption(flags.option("--url <url>", "also check a running service").argParser(flags.parseUrl))
+    .addOption(flags.agentOption("with --key: check this agent of the service"))
+    .addOption(flags.option("--key <key>", "API key of the agent; sends one short query"))
     .addOption(flags.jsonOption())
-    .action(async (file: string | undefined, options: DoctorOptions) => {
-      const { examine } = await import("../doctor/examine.ts");
-      await examine(file, options);
-    });
+    .action(doctor);
   flags.examples(
     command,
     "patchbay doctor",
     "patchbay doctor --url https://queries.example.com --agent agt_... --key service_live_...",
   );
+}
+
+async function doctor(file: string | undefined, options: DoctorOptions): Promise<void> {
+  keepStdoutForResults();
+  const findings = [...(await checkLocal(file, options)), ...(await checkRemote(options))];
+  const failed = findings.filter(({ status }) => status === "fail").length;
+  if (options.json) printJson({ ok: failed === 0, checks: findings });
+  else print(findings.map(line).join("\n"));
+  if (failed > 0) throw new CommandFailure(failed === 1 ? "One check failed." : `${failed} checks failed.`);
+}
+
+async function checkLocal(file: string | undefined, options: DoctorOptions): Promise<Finding[]> {
+  const checks = await import("../doctor/local-checks.ts");
+  const hasFunctions = file !== undefined || DEFAULT_FILES.some((name) => existsSync(name));
+  return [
+    checks.checkNode(),
+    checks.checkDataDir(options.dataDir),
+    ...checks.checkFileModes(options),
+    await checks.checkDatabase(options),
+    ...(options.nats === undefined ? [] : [await checks.checkNats(options.nats)]),
+    await checks.checkPort(options),
+    ...checks.checkProviders(readEnvironment()),
+    ...(await checks.checkPrices(readEnvironment())),
+    ...(hasFunctions ? [await checks.checkFile(file)] : []),
+  ];
+}
+
+/** Each check assumes the one before: the rest is skipped when the service does not answer. */
+async function checkRemote({ url, agent, key }: DoctorOptions): Promise<Finding[]> {
+  if (url === undefined) return [];
+  const checks = await import("../doctor/remote-checks.ts");
+  const findings = await checks.checkReachable(url);
+  if (findings.some(({ status }) => status === "fail")) return findings;
+  findings.push(await checks.checkUpgrade(url));
+  if (agent === undefined || key === undefined) return findings;
+  const keyFinding = await checks.checkKey({ url, agent, key });
+  findings.push(keyFinding);
+  if (keyFinding.status === "ok") findings.push(...(await checks.checkStream({ url, agent, key })));
+  return findings;
+}
+
+const COLOURS = { ok: "green", warn: "yellow", fail: "red" } as const;
+
+function line({ name, status, message, fix }: Finding): string {
+  const first = `${paint(COLOURS[status], status.padEnd(4))}  ${name.padEnd(11)}  ${message}`;
+  return fix === undefined ? first : `${first}\n${" ".repeat(19)}${paint("dim", "→")} ${fix}`;
 }

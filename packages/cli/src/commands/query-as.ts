@@ -1,17 +1,17 @@
 import { existsSync } from "node:fs";
+import { PatchbayError, type AgentClient } from "@patchbay/client";
 import type { Admin } from "@patchbay/control-plane";
 import type { QueryResponse, ToolCall } from "@patchbay/protocol";
-import { Refusal, type createQueryClient } from "../client/query-client.ts";
 import { databaseUrl, type DatabaseOptions } from "../database.ts";
 import { CommandFailure } from "../failure.ts";
-import { printJson, say, tell } from "../output.ts";
-import { sideBySide } from "../side-by-side.ts";
+import { printJson, print, printStatus } from "../output.ts";
+import { sideBySide } from "../table.ts";
 
-/** How people write that no role is stated. */
+/** The name in --as for a query without a role. */
 const NO_ROLE = "none";
 
 interface QueryAsOptions extends DatabaseOptions {
-  client: ReturnType<typeof createQueryClient>;
+  client: AgentClient;
   agentId: string;
   context?: string;
   json?: true;
@@ -21,14 +21,14 @@ interface ComparedCall {
   toolName: string;
   success: boolean;
   code: string | null;
-  /** The rule that refused it. Null where nothing did, or where only the caller's side is known. */
+  /** The rule that refused it; null when it was not refused or without access to the database. */
   rule: string | null;
   errorMessage: string | null;
-  /** Members that were withheld from the role; null where that is not known. */
+  /** Fields removed from the result for this role; null without access to the database. */
   redacted: string[] | null;
 }
 
-/** What one role saw of the query. `visible` and `hidden` are null where the service's database is not at hand. */
+/** The query as one role. `visible` and `hidden` are null without access to the service's database. */
 interface ComparedRole {
   role: string;
   success: boolean;
@@ -43,13 +43,13 @@ interface ComparedRole {
 
 type Access = Awaited<ReturnType<Admin["runAccess"]>>;
 
-/** Asks the same query once as each role, one after the other and each on a thread of its own, and shows what each saw. */
+/** Sends the query as each role, one after the other and each on its own thread, and compares the answers. */
 export async function queryAs(query: string, named: readonly string[], options: QueryAsOptions): Promise<void> {
-  await using books = await openBooks(options);
+  await using access = await openAccess(options);
   const roles: ComparedRole[] = [];
   for (const role of new Set(named)) {
-    if (!options.json) tell(`asking as ${role} …`);
-    roles.push(await askAs(query, role, options, books.access));
+    if (!options.json) printStatus(`querying as ${role} …`);
+    roles.push(await askAs(query, role, options, access.of));
   }
   if (options.json) printJson({ query, roles });
   else show(roles);
@@ -59,16 +59,16 @@ export async function queryAs(query: string, named: readonly string[], options: 
   throw new CommandFailure(`${failed.length} of ${roles.length} queries failed (${why})`);
 }
 
-/** What the service's own database tells of a run. A bare address tells nothing: that is the owner's knowledge, not a caller's. */
-async function openBooks(options: QueryAsOptions) {
+/** Reads a run's access from the service's own database: the owner may see it, a caller of the API may not. */
+async function openAccess(options: QueryAsOptions) {
   const url = databaseUrl(options);
   if (url.startsWith("sqlite:") && !existsSync(url.slice("sqlite:".length)))
-    return { access: async (): Promise<Access> => undefined, async [Symbol.asyncDispose]() {} };
-  const { createAdmin, openStore } = await import("@patchbay/control-plane");
+    return { of: async (): Promise<Access> => undefined, async [Symbol.asyncDispose]() {} };
+  const { createAdmin, openStore } = await import("@patchbay/control-plane/admin");
   const store = await openStore(url);
   const admin = createAdmin({ store });
   return {
-    access: (runId: string): Promise<Access> => admin.runAccess(options.agentId, runId),
+    of: (runId: string): Promise<Access> => admin.runAccess(options.agentId, runId),
     [Symbol.asyncDispose]: () => store.close(),
   };
 }
@@ -85,8 +85,8 @@ async function askAs(
     const access = await accessOf(answer.runId);
     return comparedRole(role, answer, access);
   } catch (error) {
-    // A key that may not state this role is a finding; a key that opens nothing is no comparison.
-    if (!(error instanceof Refusal) || error.body?.code !== "role_not_allowed") throw error;
+    // A key that may not state this role is a result of the comparison; any other failure ends it.
+    if (!(error instanceof PatchbayError && error.code === "role_not_allowed")) throw error;
     const nothing = { visible: null, hidden: null, calls: [], response: "", threadId: null, runId: null };
     return { role, success: false, ...nothing, errorMessage: error.message };
   }
@@ -94,26 +94,14 @@ async function askAs(
 
 function comparedRole(role: string, answer: QueryResponse, access: Access): ComparedRole {
   const { success, response, errorMessage, threadId, runId, toolInteractions } = answer;
-  return {
-    role,
-    success,
-    visible: access?.visible ?? null,
-    hidden: access?.hidden ?? null,
-    calls: toolInteractions.map((call, index) => comparedCall(call, access?.calls[index])),
-    response,
-    errorMessage,
-    threadId,
-    runId,
-  };
+  const { visible = null, hidden = null } = access ?? {};
+  const calls = toolInteractions.map((call, index) => comparedCall(call, access?.calls[index]));
+  return { role, success, visible, hidden, calls, response, errorMessage, threadId, runId };
 }
 
-function comparedCall(
-  { toolName, success, code, errorMessage }: ToolCall,
-  told: NonNullable<Access>["calls"][number] | undefined,
-): ComparedCall {
-  const rule = told?.rule ?? null;
-  const redacted = told?.redacted ?? null;
-  return { toolName, success, code: code ?? null, rule, errorMessage: errorMessage ?? null, redacted };
+function comparedCall(call: ToolCall, recorded: NonNullable<Access>["calls"][number] | undefined): ComparedCall {
+  const { toolName, success, code = null, errorMessage = null } = call;
+  return { toolName, success, code, rule: recorded?.rule ?? null, errorMessage, redacted: recorded?.redacted ?? null };
 }
 
 function show(roles: readonly ComparedRole[]): void {
@@ -121,44 +109,44 @@ function show(roles: readonly ComparedRole[]): void {
   const functions = unique(roles.flatMap(({ visible, hidden }) => [...(visible ?? []), ...(hidden ?? [])])).toSorted();
   if (functions.length > 0) {
     const rows = functions.map((name) => ({ name, cells: roles.map((role) => visibility(role, name)) }));
-    say(sideBySide("function", names, rows));
-  } else say("Which functions were visible is not known here: the service's database tells (--data-dir, --database).");
+    print(sideBySide("function", names, rows));
+  } else print("The visible functions are in the service's database: name it with --data-dir or --database.");
 
   const called = unique(roles.flatMap(({ calls }) => calls.map(({ toolName }) => toolName)));
   const rows = called.map((name) => ({ name, cells: roles.map(({ calls }) => callCell(calls, name)) }));
-  say(rows.length > 0 ? `\n${sideBySide("call", names, rows)}` : "\nNo role called a function.");
+  print(rows.length > 0 ? `\n${sideBySide("call", names, rows)}` : "\nNo role called a function.");
 
   const answers = roles.map(({ success, response, errorMessage }) => (success ? response : `failed: ${errorMessage}`));
-  say(`\n${sideBySide("", names, [{ name: "answer", cells: answers }])}`);
+  print(`\n${sideBySide("", names, [{ name: "answer", cells: answers }])}`);
 }
 
 function visibility({ visible, hidden }: ComparedRole, name: string): string {
   if (visible?.includes(name)) return "visible";
-  return hidden?.includes(name) ? "hidden" : "not known here";
+  return hidden?.includes(name) ? "hidden" : "unknown";
 }
 
 function callCell(calls: readonly ComparedCall[], name: string): string {
-  const words = calls.filter(({ toolName }) => toolName === name).map(wordsOf);
-  return words.length === 0
+  const outcomes = calls.filter(({ toolName }) => toolName === name).map(outcomeOf);
+  return outcomes.length === 0
     ? "-"
-    : unique(words)
-        .map((word) => counted(word, words))
+    : unique(outcomes)
+        .map((outcome) => counted(outcome, outcomes))
         .join("\n");
 }
 
 const REFUSALS: readonly (string | null)[] = ["denied", "unknown_function", "invalid_arguments"];
 
-function wordsOf({ success, code, rule, errorMessage, redacted }: ComparedCall): string {
-  if (success) return redacted?.length ? `ran, withheld: ${redacted.join(", ")}` : "ran";
+function outcomeOf({ success, code, rule, errorMessage, redacted }: ComparedCall): string {
+  if (success) return redacted?.length ? `ran, removed: ${redacted.join(", ")}` : "ran";
   const what = REFUSALS.includes(code) ? "refused" : "failed";
-  // The text of a refusal by role is the same for everything that is hidden or unknown.
+  // Hidden and unknown functions share one text, which says nothing more than the code.
   const text = code === "unknown_function" ? "" : `: ${errorMessage ?? ""}`;
   return `${what} (${rule ?? code ?? "no code"})${text}`;
 }
 
-function counted(word: string, words: readonly string[]): string {
-  const times = words.filter((other) => other === word).length;
-  return times > 1 ? `${word} (${times} times)` : word;
+function counted(outcome: string, outcomes: readonly string[]): string {
+  const times = outcomes.filter((other) => other === outcome).length;
+  return times > 1 ? `${outcome} (${times} times)` : outcome;
 }
 
-const unique = (words: readonly string[]): string[] => [...new Set(words)];
+const unique = (texts: readonly string[]): string[] => [...new Set(texts)];

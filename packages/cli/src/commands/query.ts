@@ -1,48 +1,201 @@
+import { createClient, PatchbayError, type AgentClient, type Query, type StreamedEvent } from "@patchbay/client";
+import { isClearText, isLoopback, type QueryResponse, type RunEvent, type ToolCall } from "@patchbay/protocol";
 import type { Command } from "commander";
-import {
-  agentOption,
-  databaseOption,
-  dataDirOption,
-  examples,
-  jsonOption,
-  option,
-  parseList,
-  parseUrl,
-} from "../options.ts";
-import type { QueryOptions } from "./query-once.ts";
+import type { DatabaseOptions } from "../database.ts";
+import { readDevCredentials } from "../dev/credentials.ts";
+import { codeOf, CommandFailure, reasonOf } from "../failure.ts";
+import * as flags from "../options.ts";
+import { oneLine, paintStatus, print, printJson, printStatus } from "../output.ts";
+
+interface QueryOptions extends Partial<QueryTarget>, DatabaseOptions {
+  role?: string;
+  context?: string;
+  thread?: string;
+  stream?: true;
+  as?: string[];
+  json?: true;
+}
+
+/** The agent of a command, with a key for it. */
+export interface QueryTarget {
+  url: string;
+  agent: string;
+  key: string;
+}
 
 export function addQueryCommand(program: Command): void {
   const command = program
     .command("query")
-    .description("ask an agent, and show its answer")
+    .description("send a query to an agent and show its answer")
     .argument("<text>", "the query, in plain words")
-    .addOption(option("--url <url>", "base address of the service").argParser(parseUrl))
-    .addOption(agentOption("the agent to ask"))
-    .addOption(option("--key <key>", "API key of the agent (better given as PATCHBAY_KEY)"))
-    .addOption(option("--role <role>", "role under which the functions are called"))
+    .addOption(flags.option("--url <url>", "base address of the service").argParser(flags.parseUrl))
+    .addOption(flags.agentOption("the agent to query"))
+    .addOption(flags.option("--key <key>", "API key of the agent (better given as PATCHBAY_KEY)"))
+    .addOption(flags.option("--role <role>", "role under which the functions are called"))
     .addOption(
-      option("--as <roles>", "ask as each of these roles (none: without one), and show them side by side")
-        .argParser(parseList)
+      flags
+        .option("--as <roles>", "query once as each of these roles (none: no role) and compare the answers")
+        .argParser(flags.parseList)
         .conflicts(["role", "thread", "stream"]),
     )
-    .addOption(option("--context <json>", "context for the functions, a JSON object"))
-    .addOption(option("--thread <id>", "thread to continue"))
-    .addOption(option("--stream", "show reasoning and function calls while they happen"))
-    .addOption(dataDirOption())
-    .addOption(databaseOption())
-    .addOption(jsonOption())
-    .action(async (text: string, options: QueryOptions) => {
-      const { query } = await import("./query-once.ts");
-      await query(text, options);
-    });
-  examples(
+    .addOption(flags.option("--context <json>", "context for the functions, a JSON object"))
+    .addOption(flags.option("--thread <id>", "thread to continue"))
+    .addOption(flags.option("--stream", "show reasoning and function calls as they happen"))
+    .addOption(flags.dataDirOption())
+    .addOption(flags.databaseOption())
+    .addOption(flags.jsonOption())
+    .action(query);
+  flags.examples(
     command,
-    'patchbay query "Which orders are late?"                      # asks the service that `patchbay dev` runs here',
+    'patchbay query "Which orders are late?"                      # queries the service that `patchbay dev` runs here',
     'patchbay query "Refund order #W12" --role manager --stream',
     'patchbay query "And the one before?" --thread thr_... --json',
     'patchbay query "Cancel order #W12" --as customer,agent,manager,none',
-  ).addHelpText(
-    "after",
-    "\nWithout --url, --agent and --key it asks the service that `patchbay dev` started on this data folder.",
   );
+  command.addHelpText(
+    "after",
+    "\nWithout --url, --agent and --key it queries the service that `patchbay dev` started on this data folder.",
+  );
+}
+
+async function query(text: string, options: QueryOptions): Promise<void> {
+  const target = targetOf(options);
+  const client = createClient({ baseUrl: target.url, agentId: target.agent, apiKey: target.key });
+  try {
+    if (options.as === undefined) return await queryOnce(client, text, options);
+    const { queryAs } = await import("./query-as.ts");
+    await queryAs(text, options.as, { ...options, client, agentId: target.agent });
+  } catch (error) {
+    throw error instanceof PatchbayError ? explain(error, target.url) : error;
+  }
+}
+
+async function queryOnce(client: AgentClient, text: string, options: QueryOptions): Promise<void> {
+  const body: Query = { query: text, role: options.role, contextJson: options.context, threadId: options.thread };
+  using interrupt = announceOnInterrupt();
+  try {
+    const answer = options.stream
+      ? await streamQuery(client, body, (runId) => (interrupt.runId = runId))
+      : await client.query(body);
+    if (options.json) printJson(answer);
+    else showAnswer(answer);
+    if (!answer.success) throw new CommandFailure(oneLine(hintFor(answer)));
+  } catch (error) {
+    if (options.json && error instanceof PatchbayError && error.body) printJson(error.body);
+    throw error;
+  }
+}
+
+/** Shows each event as it arrives; resolves with the answer in the form that `query` returns. */
+async function streamQuery(client: AgentClient, body: Query, onRun: (runId: string) => void): Promise<QueryResponse> {
+  const startedAt = Date.now();
+  const calls = new Map<string, ToolCall>();
+  for await (const { event } of client.queryStream(body, { onStart: ({ runId }) => onRun(runId) })) {
+    showEvent(event);
+    if (event.type === "toolCall" || event.type === "toolResult") noteCall(calls, event);
+    if (event.type === "finalResponse") return answerOf(event);
+    if (event.type === "error") return failureOf(event, [...calls.values()], Date.now() - startedAt);
+  }
+  throw new CommandFailure("The stream ended without an answer.");
+}
+
+function noteCall(calls: Map<string, ToolCall>, event: Extract<RunEvent, { type: "toolCall" | "toolResult" }>): void {
+  if (event.type === "toolCall") {
+    calls.set(event.toolCallId, { toolName: event.toolName, parameters: event.parameters, success: false });
+    return;
+  }
+  const { type: _type, toolCallId, parameters, ...outcome } = event;
+  const known = { parameters: {}, ...calls.get(toolCallId) };
+  calls.set(toolCallId, { ...known, ...outcome, ...(parameters !== undefined && { parameters }) });
+}
+
+function answerOf({ type: _type, ...answer }: Extract<RunEvent, { type: "finalResponse" }>): QueryResponse {
+  return { success: true, errorMessage: "", ...answer };
+}
+
+function failureOf(
+  { type: _type, ...failure }: Extract<RunEvent, { type: "error" }>,
+  toolInteractions: ToolCall[],
+  executionTimeMs: number,
+): QueryResponse {
+  const usage = { inputTokens: 0, outputTokens: 0, cachedInputTokens: 0, cacheWriteInputTokens: 0, costUsd: 0 };
+  return { success: false, response: "", executionTimeMs, toolInteractions, ...failure, usage };
+}
+
+function targetOf({ url, agent, key, dataDir }: QueryOptions): QueryTarget {
+  const kept = url === undefined || agent === undefined || key === undefined ? readDevCredentials(dataDir) : undefined;
+  // The development key is never sent to another service.
+  const dev = url === undefined || isSameService(url, kept?.baseUrl) ? kept : undefined;
+  const target = { url: url ?? dev?.baseUrl, agent: agent ?? dev?.agentId, key: key ?? dev?.apiKey };
+  const missing = (["url", "agent", "key"] as const).filter((name) => !target[name]);
+  if (missing.length > 0)
+    throw new CommandFailure(
+      kept && !dev
+        ? `Missing ${missing.map((name) => `--${name}`).join(", ")}: the credentials in ${dataDir} are for ${kept.baseUrl} only.`
+        : `Missing ${missing.map((name) => `--${name}`).join(", ")}, and ${dataDir} holds no credentials of \`patchbay dev\`.`,
+    );
+  if (isClearText(target.url ?? ""))
+    printStatus(
+      `${paintStatus("yellow", "warning")} ${target.url} is not encrypted: the key and the query travel in clear text. Use https://.`,
+    );
+  return target as QueryTarget;
+}
+
+function isSameService(url: string, other: string | undefined): boolean {
+  const [a, b] = [URL.parse(url), URL.parse(other ?? "")];
+  if (!a || !b || a.protocol !== b.protocol || a.port !== b.port) return false;
+  return a.hostname === b.hostname || (isLoopback(a.hostname) && isLoopback(b.hostname));
+}
+
+/** Until disposed, Ctrl-C says that the query continues: a client that leaves does not cancel its run. */
+function announceOnInterrupt(): Disposable & { runId?: string } {
+  const state: Disposable & { runId?: string } = { [Symbol.dispose]: () => void process.off("SIGINT", onInterrupt) };
+  function onInterrupt(): void {
+    const { runId } = state;
+    const how = runId === undefined ? "" : ` as ${runId}; POST /agents/AGENT/runs/${runId}/cancel ends it`;
+    printStatus(`The query continues on the service${how}.`);
+    process.exit(1);
+  }
+  process.once("SIGINT", onInterrupt);
+  return state;
+}
+
+function showAnswer(answer: QueryResponse): void {
+  if (answer.success) print(answer.response);
+  for (const warning of answer.warnings ?? []) printStatus(`${paintStatus("yellow", "warning")} ${oneLine(warning)}`);
+  printStatus(paintStatus("dim", `${answer.executionTimeMs} ms · to continue: --thread ${answer.threadId}`));
+}
+
+function hintFor({ errorMessage, code }: QueryResponse): string {
+  if (code !== "agent_session_not_found") return errorMessage;
+  return `${errorMessage}: no functions are connected. Start them with \`patchbay connect FILE --url URL --agent ID --key RUNTIME_KEY\`.`;
+}
+
+function showEvent(event: StreamedEvent["event"]): void {
+  // Further lines are indented, so that a line of a thought cannot look like a call.
+  if (event.type === "thought") printStatus(paintStatus("dim", `· ${event.content.replaceAll("\n", "\n  ")}`));
+  if (event.type === "toolCall")
+    printStatus(`${paintStatus("cyan", "→")} ${oneLine(event.toolName)} ${brief(event.parameters)}`);
+  if (event.type === "toolResult" && event.success)
+    printStatus(`${paintStatus("green", "✓")} ${oneLine(event.toolName)} ${brief(event.result)}`);
+  if (event.type === "toolResult" && !event.success)
+    printStatus(`${paintStatus("red", "✗")} ${oneLine(event.toolName)} ${oneLine(event.errorMessage ?? "")}`);
+}
+
+function brief(value: unknown): string {
+  const text = JSON.stringify(value) ?? "";
+  return text.length > 160 ? `${text.slice(0, 159)}…` : text;
+}
+
+const NO_TLS = /^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST)$/;
+
+/** The failure of a request in one line, with what to do about it. */
+function explain({ cause, code, message, body }: PatchbayError, url: string): CommandFailure {
+  if (cause instanceof Error && NO_TLS.test(codeOf(cause.cause) ?? ""))
+    return new CommandFailure(`The server at ${url} does not speak TLS. Use http://, or the server's https address.`);
+  if (code === "unreachable")
+    return new CommandFailure(`${url} does not answer: ${reasonOf(cause)}. Is the service running there?`);
+  const faults = (body?.details ?? []).map(({ path, message }) => (path ? `${path}: ${message}` : message));
+  const further = faults.filter((fault) => !message.includes(fault)).join("; ");
+  return new CommandFailure(oneLine(further ? `${message} (${further})` : message));
 }

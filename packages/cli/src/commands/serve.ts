@@ -2,25 +2,27 @@ import type { ControlPlane } from "@patchbay/control-plane";
 import { isLoopback } from "@patchbay/protocol";
 import type { Command } from "commander";
 import { readEnvironment, readProviderConfig } from "../config.ts";
-import { consoleFiles } from "../console-files.ts";
-import { databaseUrl, isEmbedded, requireDatabase, withoutPassword } from "../database.ts";
+import {
+  consoleFiles,
+  countOpenQueries,
+  describeProvider,
+  drain,
+  localAddress,
+  shutdownRequested,
+} from "../serving.ts";
+import { type DatabaseOptions, databaseUrl, isEmbedded, requireDatabase, withoutPassword } from "../database.ts";
 import { CommandFailure } from "../failure.ts";
 import { logLevel } from "../log.ts";
-import { countOpenQueries } from "../open-queries.ts";
-import * as flags from "../options.ts";
-import { fields, printJson, say } from "../output.ts";
-import { describeProvider } from "../provider-words.ts";
-import { drain, shutdownRequested } from "../shutdown.ts";
-import { reachable } from "../reachable.ts";
-import { readLimits, readPrices, readTiers } from "../option-file.ts";
-import { growWithWork } from "../young-generation.ts";
 
-interface ServeOptions {
+import * as flags from "../options.ts";
+import { printJson, print } from "../output.ts";
+import { fields } from "../table.ts";
+import { growWithWork } from "../startup.ts";
+
+interface ServeOptions extends DatabaseOptions {
   port: number;
   host: string;
-  database?: string;
   nats?: string;
-  dataDir: string;
   runTimeout: number;
   arrivalSeconds: number;
   corsOrigin?: string[];
@@ -44,22 +46,22 @@ export function addServeCommand(program: Command): void {
   const days = (text: string) => flags.parseWithin(text, 1, 36_500, "expected days, a whole number from 1 to 36500");
   const command = program
     .command("serve")
-    .description("run the control plane alone; functions connect to it from elsewhere")
+    .description("run the control plane only; functions connect from elsewhere")
     .addOption(flags.portOption())
     .addOption(flags.hostOption())
     .addOption(flags.databaseOption())
     .addOption(flags.dataDirOption())
     .addOption(flags.natsOption())
-    .addOption(flags.option("--run-timeout <seconds>", "time a query has").argParser(seconds).default(240))
+    .addOption(flags.option("--run-timeout <seconds>", "query timeout").argParser(seconds).default(240))
     .addOption(flags.arrivalOption())
     .addOption(flags.corsOriginOption())
-    .addOption(flags.option("--public-url <url>", "address that clients use").argParser(flags.parseUrl))
-    .addOption(flags.option("--trust-proxy", "believe X-Forwarded-* headers of the proxy in front"))
-    .addOption(flags.option("--retention-days <days>", "days that ended queries are kept").argParser(days).default(30))
-    .addOption(flags.option("--audit-days <days>", "days that the audit log is kept").argParser(days).default(365))
+    .addOption(flags.option("--public-url <url>", "public address of the service").argParser(flags.parseUrl))
+    .addOption(flags.option("--trust-proxy", "trust the X-Forwarded-* headers of the proxy"))
+    .addOption(flags.option("--retention-days <days>", "days to keep ended queries").argParser(days).default(30))
+    .addOption(flags.option("--audit-days <days>", "days to keep the audit log").argParser(days).default(365))
     .addOption(
       flags
-        .option("--usage-days <days>", "days that usage and credits are kept turn by turn, then as sums of a day")
+        .option("--usage-days <days>", "days to keep usage and credits by turn, then as daily sums")
         .argParser(days)
         .default(90),
     )
@@ -73,10 +75,10 @@ export function addServeCommand(program: Command): void {
     )
     .addOption(
       flags
-        .option("--metrics-token <token>", "token that GET /metrics asks for, as Authorization: Bearer")
+        .option("--metrics-token <token>", "token that GET /metrics requires as Authorization: Bearer")
         .argParser(flags.parseToken),
     )
-    .addOption(flags.option("--no-console", "serve the API alone, without the console"))
+    .addOption(flags.option("--no-console", "serve only the API, without the console"))
     .addOption(flags.jsonOption())
     .action(serve);
   flags.examples(
@@ -90,7 +92,7 @@ export function addServeCommand(program: Command): void {
 async function serve(options: ServeOptions): Promise<void> {
   if (options.nats !== undefined && isEmbedded(options))
     throw new CommandFailure(
-      "--nats connects replicas that share a database, and an embedded one is served by one process. Name a Postgres database (--database postgres://...), or leave --nats out.",
+      "--nats connects replicas that share a Postgres database, but the database is embedded. Name a Postgres database (--database postgres://...), or omit --nats.",
     );
   const environment = readEnvironment();
   const providers = readProviderConfig(environment);
@@ -104,7 +106,7 @@ async function serve(options: ServeOptions): Promise<void> {
     database: databaseUrl(options),
     host,
     port,
-    providers: { ...providers, ...(prices !== undefined && { prices: await readPrices(prices) }) },
+    providers: { ...providers, ...(prices !== undefined && { prices: await flags.readPrices(prices) }) },
     runTimeoutMs: options.runTimeout * 1000,
     arrivalMs: options.arrivalSeconds * 1000,
     trustProxy: options.trustProxy ?? false,
@@ -118,8 +120,8 @@ async function serve(options: ServeOptions): Promise<void> {
     ...(options.nats !== undefined && { nats: options.nats }),
     ...(corsOrigins && { corsOrigins }),
     ...(publicUrl !== undefined && { publicUrl }),
-    ...(tiers !== undefined && { tiers: await readTiers(tiers) }),
-    ...(limits !== undefined && { limits: await readLimits(limits) }),
+    ...(tiers !== undefined && { tiers: await flags.readTiers(tiers) }),
+    ...(limits !== undefined && { limits: await flags.readLimits(limits) }),
     ...(metricsPort !== undefined && { metricsPort }),
     ...(metricsToken !== undefined && { metricsToken }),
   });
@@ -134,30 +136,30 @@ async function serve(options: ServeOptions): Promise<void> {
   if (options.json)
     printJson({ ready: true, baseUrl: plane.url, ...(metricsUrl && { metricsUrl }), ...(setupUrl && { setupUrl }) });
   else {
-    say(`Patchbay serves at ${plane.url}`);
-    say(
+    print(`Patchbay serves at ${plane.url}`);
+    print(
       fields([
         ["data", withoutPassword(databaseUrl(options))],
         ["model", describeProvider(plane.provider)],
         ...(options.console
-          ? [["console", `${publicUrl ?? reachable(plane, host)}/console`] satisfies [string, string]]
+          ? [["console", `${publicUrl ?? localAddress(plane, host)}/console`] satisfies [string, string]]
           : []),
         ...(metricsUrl === undefined ? [] : [["metrics", metricsUrl] satisfies [string, string]]),
       ]),
     );
     if (setupUrl !== undefined)
-      say(`\nNobody can sign in yet. The owner sets up the console here, within 24 hours:\n${setupUrl}`);
+      print(`\nThe console has no members yet. Its owner joins with this link, within 24 hours:\n${setupUrl}`);
   }
   await shutdown;
-  if (queries.count() > 0) log.info("draining; a second SIGINT stops at once", { openQueries: queries.count() });
+  if (queries.count() > 0) log.info("draining; a second SIGINT stops immediately", { openQueries: queries.count() });
   await drain(() => plane.close({ graceMs: 22_000 }));
 }
 
 /**
- * Where the first owner comes in; undefined once somebody has. A start of the only server makes an earlier link useless; of
- * several replicas one makes it.
+ * The one-time link of the first owner; undefined once there is a member. The only server of an embedded database replaces
+ * an earlier link at each start. Replicas do not: the link that another replica printed would stop working.
  */
 async function setUpAddress(plane: ControlPlane, options: ServeOptions): Promise<string | undefined> {
   const link = await plane.admin.members.setUpLink({ replace: isEmbedded(options) });
-  return link && (options.publicUrl ?? reachable(plane, options.host)) + link.path;
+  return link && (options.publicUrl ?? localAddress(plane, options.host)) + link.path;
 }

@@ -1,10 +1,10 @@
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Admin, ControlPlane } from "@patchbay/control-plane";
 
-/** What is needed to use a development service, in clear text: for development alone. */
+/** Credentials of a development service in clear text, for development only. */
 export interface DevCredentials {
-  /** Where the service was when it last started. */
+  /** Address of the service at its last start. */
   baseUrl: string;
   orgId: string;
   agentId: string;
@@ -16,12 +16,12 @@ export interface DevCredentials {
   accessToken: string;
 }
 
-/** A token that ends sooner than this is renewed, so that a working day does not outlive it. */
-const TOKEN_LEFT_MS = 6 * 3_600_000;
+/** A credential with less time left, such as a token, is renewed, so that it lasts a working day. */
+const LEAST_LEFT_MS = 6 * 3_600_000;
 
 const fileIn = (dataDir: string) => join(dataDir, "dev-credentials.json");
 
-/** The kept credentials; undefined where there are none that can be read. */
+/** The stored credentials; undefined when they are missing or unreadable. */
 export function readDevCredentials(dataDir: string): Partial<DevCredentials> | undefined {
   try {
     return JSON.parse(readFileSync(fileIn(dataDir), "utf8")) as Partial<DevCredentials>;
@@ -30,60 +30,59 @@ export function readDevCredentials(dataDir: string): Partial<DevCredentials> | u
   }
 }
 
-/** The kept credentials as far as the database still takes them, the rest made anew; kept for the next start. */
+/** The stored credentials that the database still accepts, and new ones for the rest; stored for the next start. */
 export async function ensureDevCredentials(
   dataDir: string,
   { admin, url: baseUrl }: Pick<ControlPlane, "admin" | "url">,
 ): Promise<DevCredentials> {
   const kept = readDevCredentials(dataDir) ?? {};
-  const agent = (await ensureAgent(admin, kept)) ?? (await createAgent(admin));
-  const { agentId } = agent;
-  const [runtime, access] = [await ensureRuntimeKey(admin, agentId, kept), await ensureToken(admin, agentId, kept)];
-  const credentials = { baseUrl, ...agent, ...runtime, ...access };
+  const agent = (await admin.listAgents()).find(({ agentId }) => agentId === kept.agentId);
+  const known: Partial<DevCredentials> & Pick<DevCredentials, "orgId" | "agentId"> = agent
+    ? { ...kept, orgId: agent.orgId, agentId: agent.agentId }
+    : await createAgent(admin);
+  const { orgId, agentId } = known;
+  const [keyId, apiKey] = await ensureCredential(admin, "api", agentId, known.keyId, known.apiKey);
+  const runtime = await ensureCredential(admin, "runtime", agentId, known.runtimeKeyId, known.runtimeKey);
+  const [runtimeKeyId, runtimeKey] = runtime;
+  const [tokenId, accessToken] = await ensureCredential(admin, "access", agentId, known.tokenId, known.accessToken);
+  const keys = { keyId, apiKey, runtimeKeyId, runtimeKey, tokenId, accessToken };
+  const credentials = { baseUrl, orgId, agentId, ...keys };
   keep(dataDir, credentials);
   return credentials;
 }
 
-type AgentPart = Pick<DevCredentials, "orgId" | "agentId" | "keyId" | "apiKey">;
-
-async function ensureAgent(admin: Admin, kept: Partial<DevCredentials>): Promise<AgentPart | undefined> {
-  const agent = (await admin.listAgents()).find(({ agentId }) => agentId === kept.agentId);
-  if (!agent) return undefined;
-  const { agentId, orgId } = agent;
-  const { keyId, apiKey } = kept;
-  if (keyId && apiKey && (await admin.listKeys(agentId)).some((key) => key.keyId === keyId && key.revokedAt === null))
-    return { orgId, agentId, keyId, apiKey };
-  const made = await admin.createKey({ agentId, label: "dev" });
-  return { orgId, agentId, keyId: made.keyId, apiKey: made.apiKey };
-}
-
-async function createAgent(admin: Admin): Promise<AgentPart> {
+async function createAgent(admin: Admin) {
   const { orgId } = await admin.createOrg("Development", "sandbox");
-  const { agentId, keyId, apiKey } = await admin.createAgent("dev", { orgId });
-  return { orgId, agentId, keyId, apiKey };
+  return admin.createAgent("dev", { orgId });
 }
 
-async function ensureRuntimeKey(admin: Admin, agentId: string, { runtimeKeyId, runtimeKey }: Partial<DevCredentials>) {
-  const keys = await admin.listRuntimeKeys(agentId);
-  if (runtimeKeyId && runtimeKey && keys.some((key) => key.keyId === runtimeKeyId && key.revokedAt === null))
-    return { runtimeKeyId, runtimeKey };
-  const made = await admin.createRuntimeKey({ agentId, label: "dev" });
-  return { runtimeKeyId: made.keyId, runtimeKey: made.runtimeKey };
+/** The id and the secret that are kept where the database still accepts them, else new ones. */
+async function ensureCredential(
+  { credentials }: Admin,
+  kind: "api" | "runtime" | "access",
+  agentId: string,
+  id: string | undefined,
+  secret: string | undefined,
+): Promise<[id: string, secret: string]> {
+  const stored = (await credentials.list(kind, agentId)).find(({ credentialId }) => credentialId === id);
+  const endsAt = stored?.expiresAt ?? Number.POSITIVE_INFINITY;
+  const isValid = stored && stored.revokedAt === undefined && endsAt - Date.now() > LEAST_LEFT_MS;
+  if (isValid && id && secret) return [id, secret];
+  const created = await credentials.create(kind, { agentId, label: "dev" });
+  return [created.credentialId, created.secret];
 }
 
-async function ensureToken(admin: Admin, agentId: string, { tokenId, accessToken }: Partial<DevCredentials>) {
-  const tokens = await admin.listTokens(agentId);
-  const token = tokens.find((one) => one.tokenId === tokenId && one.revokedAt === null);
-  const endsAt = Date.parse(token?.expiresAt ?? "");
-  if (tokenId && accessToken && endsAt - Date.now() > TOKEN_LEFT_MS) return { tokenId, accessToken };
-  const made = await admin.createToken({ agentId, label: "dev" });
-  return { tokenId: made.tokenId, accessToken: made.accessToken };
-}
-
-/** Written beside and renamed, so that the file is never half there and never readable by others. */
+/** Writes a new file and renames it, so that the stored one is always complete and never readable by others. */
 function keep(dataDir: string, credentials: DevCredentials): void {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const next = `${fileIn(dataDir)}.${process.pid}`;
   writeFileSync(next, `${JSON.stringify(credentials, null, 2)}\n`, { mode: 0o600 });
   renameSync(next, fileIn(dataDir));
+}
+
+/** Creates a missing data folder and excludes it from Git: it contains keys in clear text. */
+export function makeDataFolder(folder: string): void {
+  if (existsSync(folder)) return;
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  writeFileSync(join(folder, ".gitignore"), "*\n");
 }

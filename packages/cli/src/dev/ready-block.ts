@@ -1,11 +1,12 @@
 import type { FunctionManifest, JsonObject, Manifest } from "@patchbay/protocol";
-import { fields, paint, table } from "../output.ts";
-import { describeProvider } from "../provider-words.ts";
+import { paint } from "../output.ts";
+import { fields, table } from "../table.ts";
+import { describeProvider } from "../serving.ts";
 import type { DevCredentials } from "./credentials.ts";
 
-export interface ReadyFacts {
+interface ReadyFacts {
   baseUrl: string;
-  /** Signs in to the console, once. */
+  /** One-time sign-in link to the console. */
   consoleUrl: string;
   provider: string;
   credentials: DevCredentials;
@@ -14,16 +15,9 @@ export interface ReadyFacts {
   watching: boolean;
 }
 
-/** What `dev` shows a person once a query would be answered. */
-export function readyBlock({
-  baseUrl,
-  consoleUrl,
-  provider,
-  credentials,
-  manifest,
-  file,
-  watching,
-}: ReadyFacts): string {
+/** What `dev` prints for people when it is ready for queries. */
+export function readyBlock(facts: ReadyFacts): string {
+  const { baseUrl, consoleUrl, provider, credentials, manifest, file, watching } = facts;
   return [
     paint("bold", `Patchbay is ready at ${baseUrl}`),
     "",
@@ -42,18 +36,18 @@ export function readyBlock({
     paint("dim", "# the same as shell variables"),
     `export BASE=${baseUrl} AGENT=${credentials.agentId} KEY=${credentials.apiKey} TOKEN=${credentials.accessToken}`,
     "",
-    paint("dim", watching ? `Watching ${file}: saved changes are served at once. Ctrl-C stops.` : "Ctrl-C stops."),
+    paint("dim", watching ? `Watching ${file}: saved changes take effect immediately. Ctrl-C stops.` : "Ctrl-C stops."),
   ].join("\n");
 }
 
-/** The connected functions: who may call them and what they take. */
-export function functionTable({ functions }: Manifest): string {
+/** The connected functions with their roles, effects and arguments. */
+function functionTable({ functions }: Manifest): string {
   const rows = functions.map((one) => [one.name, describeRoles(one), one.effect, describeArguments(one.inputSchema)]);
   return table(["function", "roles", "effect", "arguments"], rows, "No functions are defined yet.");
 }
 
 function describeRoles({ roles, conditional }: FunctionManifest): string {
-  const names = roles === "everyone" ? roles : roles.join(", ") || "nobody";
+  const names = roles === "everyone" ? roles : roles.join(", ") || "none";
   return conditional ? `${names} (if authorized)` : names;
 }
 

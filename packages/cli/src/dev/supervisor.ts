@@ -1,136 +1,176 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { dirname, resolve, sep } from "node:path";
 import type { Manifest } from "@patchbay/protocol";
-import type { Link } from "./messages.ts";
-import type { RuntimeChild } from "../runtime-child.ts";
+import type { ConnectionTarget, RuntimeChild } from "../runtime-child.ts";
 
 export interface SupervisorOptions {
   launch: () => RuntimeChild;
-  /** Where the children connect; may become known while the first one loads. */
-  link: Promise<Link>;
-  /** A new process serves; called also for the first one. */
+  /** Where the processes connect; may resolve while the first one loads. */
+  target: Promise<ConnectionTarget>;
+  /** A new process serves; called for the first one too. */
   onServing: (manifest: Manifest) => void;
-  /** A new process could not take over; `serving` says whether an older one still does. */
+  /** A new process could not take over; `serving` is true when an older one still serves. */
   onFailure: (reason: string, serving: boolean) => void;
-  /** The serving process ended by itself; it is started again in a moment. */
+  /** The serving process ended by itself; it is started again after a pause. */
   onCrash: (how: string) => void;
   /** First pause before a crashed process is started again; doubles with each crash in a row, up to 5 s. */
   retryMs?: number;
 }
 
-/** A process that served this long was no part of a row of crashes. */
+/** A process that served this long resets the pause: its crash is not one of a row. */
 const CALM_MS = 10_000;
 
 /** Keeps one process of functions serving: replaces it without a gap, and starts it again when it crashes. */
-export interface Supervisor {
+export class Supervisor {
+  readonly #options: SupervisorOptions;
+  readonly #children = new Set<RuntimeChild>();
+  readonly #stopping = new AbortController();
+  #serving: { child: RuntimeChild; service: string; since: number } | undefined;
+  /** The process that is to take over; undefined when none is starting. */
+  #next: RuntimeChild | undefined;
+  #failures = 0;
+  #lastReason: string | undefined;
+
+  constructor(options: SupervisorOptions) {
+    this.#options = options;
+  }
+
   /** Starts the first process; rejects when its functions cannot be loaded or connected. */
-  start(): Promise<Manifest>;
-  /** Starts a fresh process; the old one goes on until the new one is connected, and then finishes what it holds. */
-  reload(): Promise<void>;
-  /** Tells the processes that the control plane is about to go. */
-  expectLoss(): void;
-  /** Lets every process finish what it holds, at most `graceMs`. */
-  stop(graceMs: number): Promise<void>;
-}
+  async start(): Promise<Manifest> {
+    const manifest = await this.#replace();
+    if (!manifest) throw new Error("The functions were replaced before they were connected.");
+    return manifest;
+  }
 
-export function createSupervisor(options: SupervisorOptions): Supervisor {
-  const { launch, link, onServing, onFailure, onCrash, retryMs = 250 } = options;
-  const children = new Set<RuntimeChild>();
-  const stopping = new AbortController();
-  let serving: RuntimeChild | undefined;
-  let coming: RuntimeChild | undefined;
-  /** Name of the service that the serving process has. */
-  let service: string | undefined;
-  let servingSince = 0;
-  let failures = 0;
-  let told: string | undefined;
+  /** Starts a new process; the old one serves until the new one is connected, and then finishes its calls. */
+  async reload(): Promise<void> {
+    if (this.#stopping.signal.aborted) return;
+    try {
+      await this.#replace();
+    } catch (error) {
+      if (this.#stopping.signal.aborted) return;
+      const reason = error instanceof Error ? error.message : String(error);
+      // Automatic retries report the same reason only once.
+      if (this.#serving || reason !== this.#lastReason) this.#options.onFailure(reason, this.#serving !== undefined);
+      this.#lastReason = reason;
+      if (!this.#serving) void this.#retry();
+    }
+  }
 
-  /** Brings a fresh process to serve. Undefined when a newer one overtook it. */
-  async function replace(): Promise<Manifest | undefined> {
-    coming?.kill();
-    const child = launch();
-    coming = child;
-    children.add(child);
-    void child.ended.then((how) => {
-      children.delete(child);
-      if (serving === child) crashed(how);
-    });
+  /** The control plane is about to close. */
+  expectClose(): void {
+    for (const child of this.#children) child.expectClose();
+  }
+
+  /** Lets every process finish its calls for at most `graceMs`. */
+  async stop(graceMs: number): Promise<void> {
+    this.#stopping.abort();
+    this.#next?.kill();
+    for (const child of this.#children) child.stop();
+    const ended = Promise.all(Array.from(this.#children, (child) => child.ended));
+    await Promise.race([ended, sleep(graceMs, undefined, { ref: false })]);
+    for (const child of this.#children) child.kill();
+    await ended;
+  }
+
+  /** Starts a process and lets it take over. Resolves with undefined when a newer one was started meanwhile. */
+  async #replace(): Promise<Manifest | undefined> {
+    this.#next?.kill();
+    const child = this.#launch();
+    this.#next = child;
     try {
       const manifest = await child.loaded;
-      if (coming === child) leaveTo(manifest);
-      await child.connect(await link);
-      if (coming !== child) return undefined;
-      const old = serving;
-      service = manifest.name;
-      [serving, coming, servingSince] = [child, undefined, performance.now()];
-      told = undefined;
-      onServing(manifest);
-      old?.stop();
+      if (this.#next === child) this.#makeWayFor(manifest);
+      await child.connect(await this.#options.target);
+      if (this.#next !== child) return undefined;
+      const old = this.#serving;
+      this.#serving = { child, service: manifest.name, since: performance.now() };
+      this.#next = undefined;
+      this.#lastReason = undefined;
+      this.#options.onServing(manifest);
+      old?.child.stop();
       return manifest;
     } catch (error) {
       child.kill();
-      if (coming !== child) return undefined;
-      coming = undefined;
+      if (this.#next !== child) return undefined;
+      this.#next = undefined;
       throw error;
     }
   }
 
-  /** Two services with a function of the same name refuse each other: under another name the old process leaves first. */
-  function leaveTo(next: Manifest): void {
-    if (!serving || service === next.name) return;
-    const old = serving;
-    serving = undefined;
-    old.stop();
+  #launch(): RuntimeChild {
+    const child = this.#options.launch();
+    this.#children.add(child);
+    void child.ended.then((how) => {
+      this.#children.delete(child);
+      if (this.#serving?.child === child) this.#crashed(how);
+    });
+    return child;
   }
 
-  const pause = (ms: number) => sleep(ms, undefined, { signal: stopping.signal }).catch(() => {});
-
-  async function reload(): Promise<void> {
-    if (stopping.signal.aborted) return;
-    try {
-      await replace();
-    } catch (error) {
-      if (stopping.signal.aborted) return;
-      const reason = error instanceof Error ? error.message : String(error);
-      // What is tried again by itself says the same thing once.
-      if (serving || reason !== told) onFailure(reason, serving !== undefined);
-      told = reason;
-      if (!serving) void retry();
-    }
+  /** Two services with a function of the same name refuse each other, so a renamed service needs the old process gone first. */
+  #makeWayFor(next: Manifest): void {
+    if (!this.#serving || this.#serving.service === next.name) return;
+    const { child } = this.#serving;
+    this.#serving = undefined;
+    child.stop();
   }
 
-  function crashed(how: string): void {
-    serving = undefined;
-    if (performance.now() - servingSince > CALM_MS) failures = 0;
-    if (stopping.signal.aborted) return;
-    onCrash(how);
-    void retry();
+  #crashed(how: string): void {
+    const servedMs = performance.now() - (this.#serving?.since ?? 0);
+    this.#serving = undefined;
+    if (servedMs > CALM_MS) this.#failures = 0;
+    if (this.#stopping.signal.aborted) return;
+    this.#options.onCrash(how);
+    void this.#retry();
   }
 
-  /** Tries again after a pause, unless a changed file brought a process to serve meanwhile. */
-  async function retry(): Promise<void> {
-    await pause(Math.min(retryMs * 2 ** failures, 5000));
-    failures += 1;
-    if (!serving && !coming) await reload();
+  /** Starts again after a pause, unless a changed file started a process meanwhile. */
+  async #retry(): Promise<void> {
+    const pauseMs = Math.min((this.#options.retryMs ?? 250) * 2 ** this.#failures, 5000);
+    await sleep(pauseMs, undefined, { signal: this.#stopping.signal }).catch(() => {});
+    this.#failures += 1;
+    if (!this.#serving && !this.#next) await this.reload();
   }
+}
 
-  return {
-    async start() {
-      const manifest = await replace();
-      if (!manifest) throw new Error("The functions were replaced before they were connected.");
-      return manifest;
-    },
-    reload,
-    expectLoss() {
-      for (const child of children) child.expectLoss();
-    },
-    async stop(graceMs) {
-      stopping.abort();
-      coming?.kill();
-      for (const child of children) child.stop();
-      const gone = Promise.all([...children].map((child) => child.ended));
-      await Promise.race([gone, sleep(graceMs, undefined, { ref: false })]);
-      for (const child of children) child.kill();
-      await gone;
-    },
+/** Source files of functions. Data files are ignored: functions may write them, and a reload would lose their memory. */
+const SOURCE = /\.[cm]?[jt]sx?$/;
+const SKIPPED = new Set(["node_modules", "dist"]);
+const QUIET_MS = 50;
+
+/**
+ * Calls `onChange` once after each burst of changes to sources in the folder of `file`. Resolves when it watches, with a
+ * function that ends the watching.
+ */
+export async function watchSources(
+  file: string,
+  { dataDir, onChange }: { dataDir: string; onChange: () => void },
+): Promise<() => Promise<void>> {
+  const folder = dirname(file);
+  const data = resolve(dataDir);
+  const ignored = (path: string, stats?: { isFile(): boolean }) => {
+    if (path === folder || path === file) return false;
+    const name = path.slice(path.lastIndexOf(sep) + 1);
+    return (
+      name.startsWith(".") || SKIPPED.has(name) || path === data || (stats?.isFile() === true && !SOURCE.test(name))
+    );
+  };
+
+  let quiet: NodeJS.Timeout | undefined;
+  const { watch } = await import("chokidar");
+  const watcher = watch(folder, { ignored, ignoreInitial: true });
+  const ready = Promise.withResolvers<void>();
+  watcher.on("ready", ready.resolve);
+  // Too few inotify watches must not end the service; the folders watched so far stay watched.
+  watcher.on("error", () => ready.resolve());
+  watcher.on("all", () => {
+    clearTimeout(quiet);
+    quiet = setTimeout(onChange, QUIET_MS);
+  });
+  await ready.promise;
+  return async () => {
+    clearTimeout(quiet);
+    await watcher.close();
   };
 }

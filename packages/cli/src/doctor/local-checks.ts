@@ -1,22 +1,33 @@
 import { existsSync, statSync } from "node:fs";
 import { createServer } from "node:net";
 import { resolve } from "node:path";
-import { readProviderConfig, type Environment } from "../config.ts";
+import { type Environment, readProviderConfig } from "../config.ts";
 import {
   databaseFile,
+  type DatabaseOptions,
   databaseUrl,
   folderFault,
   isEmbedded,
   requireDatabase,
   withoutPassword,
-  type DatabaseOptions,
 } from "../database.ts";
 import { reasonOf } from "../failure.ts";
-import { readPrices } from "../option-file.ts";
-import { describeLoadError, findServiceFile, loadService } from "../service-file.ts";
-import { fail, ok, warn, type Finding } from "./check.ts";
+import { readPrices } from "../options.ts";
+import { findServiceFile, loadService } from "../service-file.ts";
 
-/** The first that has disposable stacks. */
+/** The result of one check; `fix` says what to do. */
+export interface Finding {
+  name: string;
+  status: "ok" | "warn" | "fail";
+  message: string;
+  fix?: string;
+}
+
+export const ok = (name: string, message: string): Finding => ({ name, status: "ok", message });
+export const warn = (name: string, message: string, fix: string): Finding => ({ name, status: "warn", message, fix });
+export const fail = (name: string, message: string, fix: string): Finding => ({ name, status: "fail", message, fix });
+
+/** The first version with disposable stacks. */
 const MIN_NODE = 24;
 
 export function checkNode(version = process.versions.node): Finding {
@@ -28,10 +39,10 @@ export function checkDataDir(dataDir: string): Finding {
   const folder = resolve(dataDir);
   const fault = folderFault(folder);
   if (fault !== undefined) return fail("data folder", fault, "Then run doctor again.");
-  return ok("data folder", `${folder} can be written${existsSync(folder) ? "" : ", and is made at the first start"}`);
+  return ok("data folder", `${folder} is writable${existsSync(folder) ? "" : "; the first start creates it"}`);
 }
 
-/** Files that hold what nobody else on this machine may read: the database, and the credentials that `dev` keeps. */
+/** Files that other users of this machine must not read: the database, and the credentials of `dev`. */
 export function checkFileModes(options: DatabaseOptions): Finding[] {
   const database = databaseFile(options);
   const files = database === undefined ? [] : [database, `${database}-wal`, `${database}-shm`];
@@ -44,7 +55,7 @@ export function checkFileModes(options: DatabaseOptions): Finding[] {
   );
 }
 
-/** 0 where there is no file, or none that this user can reach. */
+/** 0 for a file that does not exist or that this user cannot reach. */
 function modeOf(file: string): number {
   try {
     return statSync(file).mode;
@@ -60,29 +71,29 @@ export async function checkDatabase(options: DatabaseOptions): Promise<Finding> 
   try {
     requireDatabase(options, { mayCreate: true });
     if (url.startsWith("sqlite:") && !existsSync(file))
-      return ok("database", `${file} does not exist yet; the first start makes it`);
-    const { openStore } = await import("@patchbay/control-plane");
+      return ok("database", `${file} does not exist yet; the first start creates it`);
+    const { openStore } = await import("@patchbay/control-plane/admin");
     const store = await openStore(url);
     try {
       await store.ping();
     } finally {
       await store.close();
     }
-    return ok("database", `${file} opens and has this version's form`);
+    return ok("database", `${file} opens and has this version's schema`);
   } catch (error) {
     const fix = "Restore a backup, or name another database: --database sqlite:PATH.";
     return fail("database", reasonOf(error), fix);
   }
 }
 
-/** Only looks: tables belong to whoever makes them, and that is to be the service. */
+/** Changes nothing: tables belong to the user who creates them, which must be the service's. */
 async function checkPostgres(url: string): Promise<Finding> {
   const shown = withoutPassword(url);
   try {
-    const { inspectPostgres } = await import("@patchbay/control-plane");
+    const { inspectPostgres } = await import("@patchbay/control-plane/admin");
     const form = (await inspectPostgres(url))
-      ? "has this version's form"
-      : "gets this version's form at the next start";
+      ? "has this version's schema"
+      : "gets this version's schema at the next start";
     return ok("database", `${shown} answers and ${form}`);
   } catch (error) {
     const fix = "Check the address and that the server runs: --database postgres://USER:PASSWORD@HOST/DATABASE.";
@@ -92,8 +103,8 @@ async function checkPostgres(url: string): Promise<Finding> {
 
 /** Whether the bus between replicas answers. */
 export async function checkNats(urls: string): Promise<Finding> {
-  const { reachesNats } = await import("@patchbay/control-plane");
-  // What stands before an "@" is a password or a token.
+  const { reachesNats } = await import("@patchbay/control-plane/admin");
+  // The part before an "@" is a password or a token.
   const shown = urls.replaceAll(/[^,/@]*@/g, "");
   const fix = "Check the address and that the NATS server runs: --nats nats://HOST:4222.";
   try {
@@ -107,9 +118,9 @@ export async function checkPort({ host, port }: { host: string; port: number }):
   const code = await tryListening(host, port);
   if (code === undefined) return ok("port", `${port} on ${host} is free`);
   if (code !== "EADDRINUSE")
-    return fail("port", `${host}:${port} cannot be listened on (${code})`, "Choose another: --host H --port N.");
-  if (await answersHealthz(host, port)) return ok("port", `a Patchbay service answers on ${host}:${port} already`);
-  return fail("port", `${port} on ${host} is taken by another program`, "Stop it, or choose another port: --port N.");
+    return fail("port", `cannot listen on ${host}:${port} (${code})`, "Choose another: --host H --port N.");
+  if (await answersHealthz(host, port)) return ok("port", `a Patchbay service already answers on ${host}:${port}`);
+  return fail("port", `${port} on ${host} is used by another program`, "Stop it, or choose another port: --port N.");
 }
 
 function tryListening(host: string, port: number): Promise<string | undefined> {
@@ -131,7 +142,7 @@ async function answersHealthz(host: string, port: number): Promise<boolean> {
 const KEY_SHAPES = { anthropic: /^sk-ant-/, openai: /^sk-/, gemini: /^AIza/ } as const;
 const NAMES = ["anthropic", "openai", "gemini"] as const;
 
-/** The providers' settings: whether they can be read, and whether keys look like keys of that provider. Nothing is sent. */
+/** Whether the providers' settings are valid and the keys look like keys of that provider. Sends nothing. */
 export function checkProviders(environment: Environment): Finding[] {
   const set = "Set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY.";
   try {
@@ -142,7 +153,9 @@ export function checkProviders(environment: Environment): Finding[] {
       const odd =
         account.apiKey !== undefined && account.baseUrl === undefined && !KEY_SHAPES[name].test(account.apiKey);
       if (odd)
-        return [warn(name, "the key does not look like one of this provider", `Check ${name.toUpperCase()}_API_KEY.`)];
+        return [
+          warn(name, "the key does not look like a key of this provider", `Check ${name.toUpperCase()}_API_KEY.`),
+        ];
       return [ok(name, account.baseUrl === undefined ? "a key is set" : `configured, at ${account.baseUrl}`)];
     });
     const chosen = config.default?.provider;
@@ -151,14 +164,14 @@ export function checkProviders(environment: Environment): Finding[] {
         fail("provider", `PATCHBAY_PROVIDER is ${chosen}, which has no key`, `Set ${chosen.toUpperCase()}_API_KEY.`),
       );
     if (findings.length > 0) return findings;
-    if (chosen === "offline") return [ok("provider", "the offline model, which is no language model")];
+    if (chosen === "offline") return [ok("provider", "the offline model: word matching, not a language model")];
     return [warn("provider", "no key is set: `dev` uses the offline model, `serve` refuses queries", set)];
   } catch (error) {
-    return [fail("provider", reasonOf(error), "Mend these variables, or take them out.")];
+    return [fail("provider", reasonOf(error), "Correct these variables or unset them.")];
   }
 }
 
-/** The operator's prices, where a file of them is set. */
+/** The file of prices, if one is set. */
 export async function checkPrices({ PATCHBAY_PRICES: file = "" }: Environment): Promise<Finding[]> {
   if (file === "") return [];
   try {
@@ -170,12 +183,11 @@ export async function checkPrices({ PATCHBAY_PRICES: file = "" }: Environment): 
 }
 
 export async function checkFile(named: string | undefined): Promise<Finding> {
-  let path = named ?? "";
   try {
-    path = findServiceFile(named);
+    const path = findServiceFile(named);
     const { manifest } = await loadService(path);
     return ok("functions", `${path} defines ${manifest.functions.length}`);
   } catch (error) {
-    return fail("functions", describeLoadError(error, path), "Mend the file; `patchbay dev` reloads it as you save.");
+    return fail("functions", reasonOf(error), "Correct the file; `patchbay dev` reloads it when you save.");
   }
 }

@@ -1,16 +1,16 @@
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
-import type { QueryTarget } from "../client/query-client.ts";
-import { readEvents } from "../client/sse.ts";
+import { createClient, PatchbayError, type AgentClient, type StreamedEvent } from "@patchbay/client";
+import type { QueryTarget } from "../commands/query.ts";
 import { reasonOf } from "../failure.ts";
-import { fail, ok, warn, type Finding } from "./check.ts";
+import { fail, ok, warn, type Finding } from "./local-checks.ts";
 
 const WAIT_MS = 10_000;
 const SKEW_MS = 5_000;
 
-/** Whether the service answers, and whether its clock agrees with ours. */
+/** Whether the service answers, and whether the clocks agree. */
 export async function checkReachable(url: string): Promise<Finding[]> {
-  const fix = "Check the address, that the service runs, and what stands between (proxy, firewall).";
+  const fix = "Check the address, that the service runs, and proxies and firewalls in between.";
   try {
     const startedAt = Date.now();
     const response = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(WAIT_MS) });
@@ -28,7 +28,7 @@ export async function checkReachable(url: string): Promise<Finding[]> {
   }
 }
 
-/** Whether a WebSocket upgrade gets through: without a key the service itself must refuse it with 401. */
+/** Whether a WebSocket upgrade reaches the service: without a key it must answer 401. */
 export async function checkUpgrade(url: string): Promise<Finding> {
   const target = new URL(`${url}/functions/connect`);
   const send = target.protocol === "https:" ? httpsRequest : httpRequest;
@@ -52,70 +52,68 @@ export async function checkUpgrade(url: string): Promise<Finding> {
   return fail("WebSocket", `an upgrade of /functions/connect gave ${status} instead of the service's 401`, fix);
 }
 
-/** Whether the key opens this agent. */
-export async function checkKey({ url, agent, key }: QueryTarget): Promise<Finding> {
-  const response = await fetch(`${url}/agents/${encodeURIComponent(agent)}/threads?limit=1`, {
-    headers: { "X-API-Key": key },
-    signal: AbortSignal.timeout(WAIT_MS),
-  }).catch((error: unknown) => reasonOf(error));
-  if (typeof response === "string") return fail("key", response, "Try again.");
-  await response.text();
-  if (response.ok) return ok("key", `opens agent ${agent}`);
-  if (response.status === 401)
-    return fail("key", "is unknown or revoked", "Make one on the server: patchbay keys create --agent ID.");
-  if (response.status === 403)
-    return fail("key", `does not belong to agent ${agent}`, "Use that agent's own key, or the key's own agent.");
-  return fail("key", `the service answered ${response.status}`, "Look at the service's log.");
-}
-
-/** Asks one short query as a stream, to see that functions are connected and that events come as they happen. */
-export async function checkStream({ url, agent, key }: QueryTarget): Promise<Finding[]> {
-  const base = `${url}/agents/${encodeURIComponent(agent)}`;
-  const headers = { "X-API-Key": key, "Content-Type": "application/json", Accept: "text/event-stream" };
-  const body = JSON.stringify({ query: "Answer with the one word: ready. Call no function." });
+/** Whether the key is valid for this agent. */
+export async function checkKey(target: QueryTarget): Promise<Finding> {
   try {
-    const startedAt = performance.now();
-    const response = await fetch(`${base}/query-stream`, {
-      method: "POST",
-      headers,
-      body,
-      signal: AbortSignal.timeout(60_000),
-    });
-    const openedMs = performance.now() - startedAt;
-    if (!response.ok || !response.body)
-      return [fail("query", `the stream answered ${response.status}`, "Look at the service's log.")];
-    const last = await lastEvent(response.body);
-    const tookMs = performance.now() - startedAt;
-    if (last?.threadId)
-      await fetch(`${base}/threads/${last.threadId}`, { method: "DELETE", headers: { "X-API-Key": key } });
-    return [queryFinding(last), streamFinding({ openedMs, tookMs })];
+    await clientOf(target).listThreads({ limit: 1, signal: AbortSignal.timeout(WAIT_MS) });
+    return ok("key", `opens agent ${target.agent}`);
   } catch (error) {
-    return [fail("query", reasonOf(error), "Look at the service's log.")];
+    const status = error instanceof PatchbayError ? error.status : 0;
+    if (status === 0) return fail("key", networkReason(error), "Try again.");
+    if (status === 401)
+      return fail("key", "is unknown or revoked", "Make one on the server: patchbay keys create --agent ID.");
+    if (status === 403)
+      return fail(
+        "key",
+        `does not belong to agent ${target.agent}`,
+        "Use a key of this agent, or the agent of this key.",
+      );
+    return fail("key", `the service answered ${status}`, "Look at the service's log.");
   }
 }
 
-interface LastEvent {
-  type: string;
-  threadId?: string;
-  code?: string;
-  errorMessage?: string;
+/** Sends one short query as a stream: checks that functions are connected and that events arrive as they happen. */
+export async function checkStream(target: QueryTarget): Promise<Finding[]> {
+  const client = clientOf(target);
+  const startedAt = performance.now();
+  let openedMs = 0;
+  let last: StreamedEvent["event"] | undefined;
+  try {
+    const events = client.queryStream(
+      { query: "Answer with the one word: ready. Call no function." },
+      { signal: AbortSignal.timeout(60_000), onStart: () => (openedMs = performance.now() - startedAt) },
+    );
+    for await (const { event } of events) last = event;
+  } catch (error) {
+    const fix = "Look at the service's log.";
+    if (!(error instanceof PatchbayError)) return [fail("query", reasonOf(error), fix)];
+    if (error.status !== 0) return [fail("query", `the stream answered ${error.status}`, fix)];
+    if (error.code !== "stream_lost") return [fail("query", networkReason(error), fix)];
+  }
+  const tookMs = performance.now() - startedAt;
+  if (last !== undefined && "threadId" in last) await client.deleteThread(last.threadId).catch(() => undefined);
+  return [queryFinding(last), streamFinding({ openedMs, tookMs })];
 }
 
-async function lastEvent(bytes: AsyncIterable<Uint8Array>): Promise<LastEvent | undefined> {
-  let last: LastEvent | undefined;
-  for await (const { data } of readEvents(bytes)) last = JSON.parse(data) as LastEvent;
-  return last;
+/** What the network reported, where the client's error has it as its cause. */
+function networkReason(error: unknown): string {
+  return reasonOf(error instanceof PatchbayError ? (error.cause ?? error) : error);
 }
 
-function queryFinding(last: LastEvent | undefined): Finding {
+/** Without retries: a connection that a proxy cuts is a finding. */
+function clientOf({ url, agent, key }: QueryTarget): AgentClient {
+  return createClient({ baseUrl: url, agentId: agent, apiKey: key, maxRetries: 0 });
+}
+
+function queryFinding(last: StreamedEvent["event"] | undefined): Finding {
   if (last?.type === "finalResponse") return ok("query", "functions are connected and a query is answered");
-  if (last?.code === "agent_session_not_found")
+  if (last?.type === "error" && last.code === "agent_session_not_found")
     return fail(
       "query",
       "no functions are connected",
       "Start them: patchbay connect FILE --url URL --agent ID --key RUNTIME_KEY.",
     );
-  const reason = last?.errorMessage ?? "the stream ended without a last event";
+  const reason = last?.type === "error" ? last.errorMessage : "the stream ended without a last event";
   return fail(
     "query",
     reason,
@@ -123,12 +121,12 @@ function queryFinding(last: LastEvent | undefined): Finding {
   );
 }
 
-/** A proxy that buffers holds even the headers back until the last event is there. */
+/** A proxy that buffers holds back even the headers until the last event. */
 function streamFinding({ openedMs, tookMs }: { openedMs: number; tookMs: number }): Finding {
   const [opened, took] = [Math.round(openedMs), Math.round(tookMs)];
   if (tookMs - openedMs < 20 && tookMs > 500) {
     const fix = "Turn buffering off in the proxy for /agents (nginx: proxy_buffering off).";
-    return warn("stream", `opened after ${opened} ms and ended at once: something seems to buffer it`, fix);
+    return warn("stream", `opened after ${opened} ms and ended immediately: a proxy probably buffers it`, fix);
   }
   return ok("stream", `opened after ${opened} ms, ended after ${took} ms`);
 }

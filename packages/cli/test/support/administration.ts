@@ -1,6 +1,6 @@
 import { runCommand, temporaryFolder } from "./command.ts";
 
-/** Runs administration commands on one data folder and gives what they print as JSON. */
+/** Runs administration commands on one data folder and returns their JSON. */
 export async function administration({ env = {} }: { env?: Record<string, string> } = {}) {
   const folder = await temporaryFolder();
   const run = (...args: string[]) => runCommand([...args, "--data-dir", folder.path], { env });

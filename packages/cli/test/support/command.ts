@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** Where commands run that are given no folder. Not the shared /tmp, which may hold a `.patchbay` of someone else. */
+/** Working folder of commands without one. Not the shared /tmp, which may contain a `.patchbay` of another user. */
 const emptyFolder = mkdtempSync(join(tmpdir(), "patchbay-cwd-"));
 process.on("exit", () => rmSync(emptyFolder, { recursive: true, force: true }));
 
@@ -16,7 +16,7 @@ export interface CommandOptions {
   env?: Record<string, string>;
   /** The user that the process runs as. */
   uid?: number;
-  /** The command's file. Default: its source. */
+  /** File of the command. Default: its source. */
   main?: string;
 }
 
@@ -26,15 +26,15 @@ export interface Finished {
   stderr: string;
 }
 
-/** A `patchbay` process that was started; killed when disposed. */
+/** A started `patchbay` process; killed when disposed. */
 export interface Running extends AsyncDisposable {
   process: ChildProcess;
-  /** Resolves when `text` was written to either stream; rejects when the process ends before. */
+  /** Resolves when either stream contains `text`; rejects when the process ends before. */
   seen(text: string | RegExp): Promise<string>;
   finished: Promise<Finished>;
 }
 
-/** Starts the real command. The environment holds nothing of the caller's but PATH, so that no key of theirs is used. */
+/** Starts the real command. Its environment has only PATH of the caller's, so that it uses no keys of the caller. */
 export function startCommand(
   args: string[],
   { cwd = emptyFolder, env = {}, uid, main = source }: CommandOptions = {},
@@ -88,7 +88,7 @@ export function runCommand(args: string[], options?: CommandOptions): Promise<Fi
   return startCommand(args, options).finished;
 }
 
-/** A fresh folder, removed when disposed. */
+/** A new folder, removed when disposed. */
 export async function temporaryFolder(parent = tmpdir()): Promise<{ path: string } & AsyncDisposable> {
   const path = await mkdtemp(join(parent, "patchbay-cli-"));
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };

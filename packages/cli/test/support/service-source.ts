@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 
 const functionsPackage = fileURLToPath(new URL("../../../functions/src/index.ts", import.meta.url));
 
-/** Text of a module with one function for everyone, which may stand in any folder. */
+/** Source of a module with one function for everyone, for any folder. */
 export function serviceSource({
   name = "greet",
   handler = "({ name }) => `Hello, ${name}!`",

@@ -1,16 +1,16 @@
 import type { ConsoleProblem } from "@patchbay/protocol/console";
 
-/** `unreachable`: no answer at all. `bad_answer`: an answer that is not of this interface, from a proxy perhaps. */
+/** `unreachable`: no response arrived. `bad_answer`: the response does not follow this API, for example because a proxy sent it. */
 export type ApiErrorCode = ConsoleProblem["code"] | "unreachable" | "bad_answer";
 
-/** A request that did not do what was asked. `message` is for people. */
+/** A failed request. `message` is shown to the member. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly code: ApiErrorCode;
-  /** Zero without an answer. */
+  /** HTTP status; 0 without a response. */
   readonly status: number;
   readonly requestId: string | undefined;
-  /** Faults by the member of the body or query that they are in. */
+  /** Validation errors by the property of the body or query that they are about. */
   readonly details: { path: string; message: string }[];
   readonly retryAfterSeconds: number | undefined;
 
@@ -27,17 +27,21 @@ export class ApiError extends Error {
     this.retryAfterSeconds = answer.retryAfterSeconds;
   }
 
-  /** True where the same request may go well a little later. */
-  get passing(): boolean {
+  /** True when the same request may succeed later. */
+  get transient(): boolean {
     return this.code === "unreachable" || this.code === "unavailable" || this.status === 502 || this.status === 504;
   }
 }
 
-/** For a request that got no answer. */
+/** The error of a request that got no response. */
 export const unreachable = (cause: unknown): ApiError =>
-  new ApiError("unreachable", "The service cannot be reached. Is it running, and are you online?", { cause });
+  new ApiError(
+    "unreachable",
+    "The control plane cannot be reached. Check that it is running and that you are online.",
+    { cause },
+  );
 
-/** What an answer with a 4xx or 5xx status says. */
+/** Reads the error of a response with a 4xx or 5xx status. */
 export async function readProblem(response: Response): Promise<ApiError> {
   const requestId = response.headers.get("x-request-id") ?? undefined;
   const seconds = Number(response.headers.get("retry-after") ?? Number.NaN);
@@ -48,7 +52,11 @@ export async function readProblem(response: Response): Promise<ApiError> {
   };
   const body: unknown = await response.json().catch(() => undefined);
   if (!isProblem(body))
-    return new ApiError("bad_answer", `The service answered with status ${response.status} and no reason.`, answer);
+    return new ApiError(
+      "bad_answer",
+      `The control plane answered with status ${response.status} and no error message.`,
+      answer,
+    );
   return new ApiError(body.code, body.errorMessage, {
     ...answer,
     requestId: body.requestId,

@@ -1,13 +1,14 @@
-import { QueryClient } from "@tanstack/react-query";
+import { infiniteQueryOptions, QueryClient, queryOptions } from "@tanstack/react-query";
 import { askConfirmation } from "../state/confirmation.ts";
 import { createSignal } from "../state/signal.ts";
 import { ApiError } from "./api-error.ts";
 import { createClient } from "./client.ts";
+import type { AnswerOf, ItemOf, ListPath, PathOf, RequestOf } from "./routes.ts";
 
-/** True from the moment a request finds the session ended; the router then goes to the sign-in page. */
+/** True once a request finds that the session has ended; `main.tsx` then opens the sign-in page. */
 export const signedOut = createSignal(false);
 
-/** The client of the page: one for all, as there is one session. */
+/** The API client. The page has one, because it has one session. */
 export const api = createClient({
   fetch: (...request) => fetch(...request),
   onSignedOut: () => signedOut.set(true),
@@ -18,9 +19,51 @@ export const queryClient = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 10_000,
-      retry: (failures, error) => failures < 2 && error instanceof ApiError && error.passing,
+      retry: (failures, error) => failures < 2 && error instanceof ApiError && error.transient,
     },
-    // What was sent and answered may be a password or a new key: it goes with the form that sent it.
+    // Drop a mutation with the form that sent it: its variables and data may contain a password or a new key.
     mutations: { gcTime: 0 },
   },
 });
+
+type Asked<Path extends PathOf<"GET">> = Omit<RequestOf<"GET", Path>, "signal" | "body">;
+type Arguments<Path extends PathOf<"GET">> =
+  object extends Asked<Path> ? [request?: Asked<Path>] : [request: Asked<Path>];
+
+/** The key of a query: path, parameters and query string. `pathOfKey` reads the path back for live changes. */
+export const keyOf = (path: PathOf<"GET">, request: { params?: unknown; query?: unknown } = {}) =>
+  [path, request.params ?? {}, request.query ?? {}] as const;
+
+/** The query of one resource, for `useQuery` and loaders. */
+export function resource<Path extends PathOf<"GET">>(path: Path, ...[request]: Arguments<Path>) {
+  const get = api.get as (path: Path, request: object) => Promise<AnswerOf<"GET", Path>>;
+  return queryOptions({
+    queryKey: keyOf(path, request),
+    queryFn: ({ signal }) => get(path, { ...request, signal }),
+  });
+}
+
+interface PageOf<Item> {
+  items: Item[];
+  nextCursor: string | null;
+}
+
+/** The query of a paged list, for `useInfiniteQuery`. Its data is the items of all pages fetched so far. */
+export function list<Path extends ListPath>(path: Path, ...[request]: Arguments<Path>) {
+  const get = api.get as unknown as (path: Path, request: object) => Promise<PageOf<ItemOf<Path>>>;
+  return infiniteQueryOptions({
+    queryKey: ["list", ...keyOf(path, request)],
+    queryFn: ({ signal, pageParam }) =>
+      get(path, { ...request, query: { ...(request as { query?: object })?.query, cursor: pageParam }, signal }),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page) => page.nextCursor ?? undefined,
+    select: ({ pages }) => pages.flatMap((page) => page.items),
+  });
+}
+
+/** The path in a key made by `keyOf`; of a list too. */
+export function pathOfKey(key: readonly unknown[]): unknown {
+  return key[0] === "list" ? key[1] : key[0];
+}
+
+export const sessionQuery = () => resource("/session");

@@ -1,15 +1,15 @@
 import { ApiError, readProblem, unreachable } from "./api-error.ts";
-import { addressOf, type AnswerOf, type Method, type PathOf, type RequestOf } from "./routes.ts";
+import { urlOf, type AnswerOf, type Method, type PathOf, type RequestOf } from "./routes.ts";
 
 export interface ClientOptions {
   fetch: typeof fetch;
-  /** Told when a request found no session any more. */
+  /** Called when a request finds that the session has ended. */
   onSignedOut: () => void;
-  /** Asks the person for the password and sends it; false when they would rather not. */
+  /** Asks the member for the password and sends it. Resolves with false when the member closes the dialog. */
   confirm: () => Promise<boolean>;
 }
 
-/** The loose form of what `RequestOf` types. */
+/** `RequestOf` without its route. */
 interface AnyRequest {
   params?: Record<string, string> | undefined;
   query?: Record<string, string | number | undefined> | undefined;
@@ -26,22 +26,22 @@ type Send<M extends Method> = <Path extends PathOf<M>>(
   ...request: Request<M, Path>
 ) => Promise<AnswerOf<M, Path>>;
 
-/** The console's interface. Everything throws `ApiError`, or the signal's reason when aborted. */
+/** The API of the console. Every method throws `ApiError`, or the signal's reason when aborted. */
 export interface Client {
   get: Send<"GET">;
   post: Send<"POST">;
   patch: Send<"PATCH">;
   delete: Send<"DELETE">;
-  /** Opens a stream of events; the caller reads the body. Undefined where nothing is left to send. */
+  /** Opens an event stream; the caller reads the body. Undefined when the stream has ended (204). */
   open(method: "GET" | "POST", path: string, request: AnyRequest): Promise<Response | undefined>;
 }
 
-/** Where a 401 says that what was given is wrong, not that the session ended. */
+/** Requests for which a 401 means a wrong password or link, not an ended session. */
 const SIGN_IN = /^\/(session|links)/;
 
 export function createClient({ fetch, onSignedOut, confirm }: ClientOptions): Client {
-  async function request(method: Method, path: string, asked: AnyRequest = {}, accept = "application/json") {
-    const send = () => sendOnce(fetch, method, path, asked, accept);
+  async function request(method: Method, path: string, options: AnyRequest = {}, accept = "application/json") {
+    const send = () => sendOnce(fetch, method, path, options, accept);
     let response = await send();
     if (response.ok) return response;
     let problem = await readProblem(response);
@@ -56,8 +56,8 @@ export function createClient({ fetch, onSignedOut, confirm }: ClientOptions): Cl
 
   const sender =
     <M extends Method>(method: M): Send<M> =>
-    async (path, ...[asked]) => {
-      const response = await request(method, path, asked as AnyRequest | undefined);
+    async (path, ...[options]) => {
+      const response = await request(method, path, options as AnyRequest | undefined);
       const answer: unknown = response.status === 204 ? undefined : await readJson(response);
       return answer as never;
     };
@@ -67,8 +67,8 @@ export function createClient({ fetch, onSignedOut, confirm }: ClientOptions): Cl
     post: sender("POST"),
     patch: sender("PATCH"),
     delete: sender("DELETE"),
-    async open(method, path, asked) {
-      const response = await request(method, path, asked, "text/event-stream");
+    async open(method, path, options) {
+      const response = await request(method, path, options, "text/event-stream");
       return response.status === 204 ? undefined : response;
     },
   };
@@ -82,7 +82,7 @@ async function sendOnce(
   accept: string,
 ): Promise<Response> {
   try {
-    return await fetch(addressOf(path, params, query), {
+    return await fetch(urlOf(path, params, query), {
       method,
       credentials: "same-origin",
       headers: { accept, ...(body !== undefined && { "content-type": "application/json" }), ...headers },
@@ -99,7 +99,7 @@ async function readJson(response: Response): Promise<unknown> {
   try {
     return await response.json();
   } catch (cause) {
-    throw new ApiError("bad_answer", "The service's answer broke off or is not JSON.", {
+    throw new ApiError("bad_answer", "The response is incomplete or not JSON.", {
       status: response.status,
       requestId: response.headers.get("x-request-id") ?? undefined,
       cause,

@@ -1,11 +1,11 @@
 import type { Change } from "@patchbay/protocol/console";
 import { focusManager, type QueryClient } from "@tanstack/react-query";
-import { pathOfKey } from "./queries.ts";
+import { pathOfKey } from "./api.ts";
 import type { PathOf } from "./routes.ts";
 
 type Topic = Change["topics"][number];
 
-/** What is fetched anew when something of a topic changed. */
+/** The paths to refetch when a topic changes. */
 const PATHS: Record<Topic, PathOf<"GET">[]> = {
   agents: ["/agents", "/agents/:agent_id", "/organisation"],
   runtimes: [
@@ -36,17 +36,17 @@ const PATHS: Record<Topic, PathOf<"GET">[]> = {
   members: ["/members", "/links", "/session", "/organisation", "/audit"],
 };
 
-/** For queries about a stretch of time that is over: what goes on does not change them. */
+/** `meta` of queries about a past time range, which new events do not change. */
 export const PAST = { past: true };
 
-/** Busy services change many times a second; lists follow at this pace. */
+/** A busy organisation changes many times a second; refetch at most this often. */
 const PAUSE_MS = 1_500;
-/** Browsers take up a connection that broke, but give up after an answer that is no stream, such as a proxy's while the service starts. */
+/** Browsers reconnect a broken EventSource, but not after a response that is not a stream, such as a proxy's 502 while the control plane starts. */
 const REOPEN_MS = 10_000;
 
 /**
- * Fetches what is on the page anew when the service says that it changed, until the returned function is called. A hidden page
- * holds no connection; it catches up when it is looked at again.
+ * Refetches the queries on the page when the control plane reports a change, until the returned function is called. A hidden page
+ * closes its connection and refetches everything when it is shown again.
  */
 export function followChanges(queries: QueryClient): () => void {
   let source: EventSource | undefined;
@@ -69,7 +69,7 @@ export function followChanges(queries: QueryClient): () => void {
     timer ??= setTimeout(refetch, PAUSE_MS);
   };
   const onOpen = (): void => {
-    // Nobody told what changed while there was no connection.
+    // Changes during a disconnection were not reported: refetch every topic.
     if (opened) {
       for (const topic of Object.keys(PATHS) as Topic[]) topics.add(topic);
       refetch();

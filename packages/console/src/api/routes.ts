@@ -3,7 +3,7 @@ import type { z } from "zod";
 
 export type Method = "GET" | "POST" | "PATCH" | "DELETE";
 
-/** Paths that a method has. */
+/** The paths of a method. */
 export type PathOf<M extends Method> = ConsoleRouteName extends infer Name
   ? Name extends `${M} ${infer Path}`
     ? Path
@@ -18,7 +18,7 @@ type ParamNames<Path extends string> = Path extends `${infer Part}/${infer Rest}
     ? Name
     : never;
 
-/** The ids that a path names. */
+/** The ids in a path. */
 export type ParamsOf<Path extends string> = Record<ParamNames<Path>, string>;
 
 export type QueryOf<M extends Method, Path extends string> = ConsoleRoutes[NameOf<M, Path>] extends {
@@ -40,7 +40,7 @@ export type AnswerOf<M extends Method, Path extends string> = ConsoleRoutes[Name
   ? z.output<Schema>
   : undefined;
 
-/** Paths of lists: their answer has items and a cursor. */
+/** Paths of lists: their response has items and a cursor. */
 export type ListPath = {
   [Path in PathOf<"GET">]: AnswerOf<"GET", Path> extends { items: unknown[]; nextCursor: string | null } ? Path : never;
 }[PathOf<"GET">];
@@ -54,7 +54,7 @@ type Given<Key extends string, Value> = [Value] extends [undefined]
     ? { [K in Key]?: Value | undefined }
     : { [K in Key]: Value };
 
-/** What a request takes: `params`, `query` and `body` as far as its route has them. */
+/** The options of a request: `params`, `query` and `body` if its route has them. */
 export type RequestOf<M extends Method, Path extends string> = ([ParamNames<Path>] extends [never]
   ? { params?: undefined }
   : { params: ParamsOf<Path> }) &
@@ -62,7 +62,7 @@ export type RequestOf<M extends Method, Path extends string> = ([ParamNames<Path
   Given<"body", BodyOf<M, Path>> & { signal?: AbortSignal | undefined };
 
 /** Path and query string of a request, without origin. */
-export function addressOf(
+export function urlOf(
   path: string,
   params: Record<string, string> = {},
   query: Record<string, string | number | undefined> = {},

@@ -1,7 +1,49 @@
-import type { Plot } from "./plot.ts";
 import type { TimeTick } from "./time-steps.ts";
+import type { ValueTicks } from "./units.ts";
 
-/** Lines at each value, and their labels before them. */
+/** The layout of a chart, in pixels. */
+export interface Plot {
+  left: number;
+  top: number;
+  width: number;
+  height: number;
+  /** Width of one step. */
+  band: number;
+  /** The middle of a step. */
+  x: (index: number) => number;
+  y: (value: number) => number;
+  /** The step at a horizontal position. */
+  indexAt: (x: number) => number;
+}
+
+const AXIS_HEIGHT = 24;
+const TOP = 8;
+const RIGHT = 4;
+/** Width of a character at the size of the axis, rounded up. */
+const CHARACTER_WIDTH = 7;
+
+export function plotOf(
+  size: { width: number; height: number; steps: number },
+  ticks: ValueTicks,
+  labels: readonly string[],
+): Plot {
+  const left = Math.ceil(Math.max(...labels.map((label) => label.length)) * CHARACTER_WIDTH) + 10;
+  const width = Math.max(0, size.width - left - RIGHT);
+  const height = size.height - TOP - AXIS_HEIGHT;
+  const band = width / Math.max(1, size.steps);
+  return {
+    left,
+    top: TOP,
+    width,
+    height,
+    band,
+    x: (index) => left + (index + 0.5) * band,
+    y: (value) => TOP + height * (1 - value / ticks.top),
+    indexAt: (x) => Math.min(size.steps - 1, Math.max(0, Math.floor((x - left) / band))),
+  };
+}
+
+/** Grid lines with their labels to the left. */
 export function ValueAxis({ plot, ticks }: { plot: Plot; ticks: readonly { value: number; label: string }[] }) {
   return (
     <g className="text-2xs" textAnchor="end">
@@ -28,7 +70,7 @@ export function ValueAxis({ plot, ticks }: { plot: Plot; ticks: readonly { value
   );
 }
 
-/** Of letters at the axis' size, half a label's length at most. */
+/** Half the width of the longest label. */
 const HALF_LABEL = 18;
 
 export function TimeAxis({ plot, ticks }: { plot: Plot; ticks: readonly TimeTick[] }) {

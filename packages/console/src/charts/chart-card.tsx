@@ -1,16 +1,17 @@
-import { useState, type ReactNode } from "react";
+import { type ReactNode, useState } from "react";
 import { IconButton } from "../ui/button.tsx";
 import { Card } from "../ui/card.tsx";
 import { Loading, Skeleton } from "../ui/states.tsx";
-import { Legend } from "./legend.tsx";
-import { TableTwin } from "./table-twin.tsx";
+import { ChartTable } from "./chart-table.tsx";
 import { TimeChart, type TimeChartProps } from "./time-chart.tsx";
+import { classNames } from "../ui/class-names.ts";
+import { type Series, Swatch } from "./series.tsx";
 
 interface ChartCardProps extends TimeChartProps {
   description?: ReactNode;
 }
 
-/** A chart with its name, a legend that takes series out, and the same as a table. */
+/** A chart with a title, a legend that hides and shows series, and a table of the same values. */
 export function ChartCard({ description, ...chart }: ChartCardProps) {
   const [asTable, setAsTable] = useState(false);
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
@@ -35,7 +36,7 @@ export function ChartCard({ description, ...chart }: ChartCardProps) {
       }
     >
       {asTable ? (
-        <TableTwin title={title} steps={steps} series={series} unit={unit} />
+        <ChartTable title={title} steps={steps} series={series} unit={unit} />
       ) : (
         <>
           {series.length > 0 && (series.length > 1 || series[0]?.note !== undefined) && (
@@ -50,7 +51,7 @@ export function ChartCard({ description, ...chart }: ChartCardProps) {
   );
 }
 
-/** Stands for a chart that is being fetched. */
+/** The placeholder of a chart that is loading. */
 export function ChartSkeleton({ title }: { title: string }) {
   return (
     <Card title={title}>
@@ -59,5 +60,41 @@ export function ChartSkeleton({ title }: { title: string }) {
         <Skeleton className="h-52 w-full" />
       </Loading>
     </Card>
+  );
+}
+
+/** The names of the series; each is a button that hides or shows its series. */
+function Legend({
+  series,
+  kind,
+  hidden,
+  onToggle,
+}: {
+  series: readonly Series[];
+  kind: "bars" | "lines";
+  hidden: ReadonlySet<string>;
+  onToggle: (key: string) => void;
+}) {
+  return (
+    <div role="group" aria-label="Visible series" className="-mx-1.5 flex flex-wrap gap-x-1 gap-y-0.5">
+      {series.map(({ key, label, look, note }) => {
+        const shown = !hidden.has(key);
+        return (
+          <button
+            key={key}
+            type="button"
+            aria-pressed={shown}
+            onClick={() => onToggle(key)}
+            className="hover:bg-hover inline-flex min-h-6 max-w-full items-center gap-1.5 rounded px-1.5 text-xs"
+          >
+            <span className={classNames("flex", !shown && "opacity-30")}>
+              <Swatch look={look} kind={kind} />
+            </span>
+            <span className={classNames("text-muted min-w-0 truncate", !shown && "line-through")}>{label}</span>
+            {note !== undefined && <span className="font-medium whitespace-nowrap">{note}</span>}
+          </button>
+        );
+      })}
+    </div>
   );
 }

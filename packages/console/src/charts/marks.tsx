@@ -1,15 +1,14 @@
 import { useId } from "react";
-import type { Plot } from "./plot.ts";
-import { cssColor, runsOf, type Series } from "./series.ts";
-import { fillOf, LookPattern } from "./swatch.tsx";
+import type { Plot } from "./axes.tsx";
+import { cssColor, fillOf, LookPattern, segmentsOf, type Series } from "./series.tsx";
 
-const MOST_BAR_WIDTH = 40;
+const MAX_BAR_WIDTH = 40;
 
-/** Bars of each step, one series on the other, the first at the bottom. */
+/** One bar per step with the series stacked, the first at the bottom. */
 export function StackedBars({ plot, series }: { plot: Plot; series: readonly Series[] }) {
   const id = useId();
   const gap = plot.band >= 8 ? 2 : plot.band >= 3 ? 1 : 0;
-  const width = Math.min(MOST_BAR_WIDTH, Math.max(1, Math.round(plot.band - gap)));
+  const width = Math.min(MAX_BAR_WIDTH, Math.max(1, Math.round(plot.band - gap)));
   const steps = series[0]?.values.length ?? 0;
   return (
     <g shapeRendering="crispEdges">
@@ -23,7 +22,7 @@ export function StackedBars({ plot, series }: { plot: Plot; series: readonly Ser
           if (value <= 0) return null;
           const bottom = Math.round(plot.y(below));
           below += value;
-          // One query among thousands is still to be seen.
+          // At least a pixel: one query among thousands must be visible.
           const height = Math.max(1, bottom - Math.round(plot.y(below)));
           return (
             <rect
@@ -41,7 +40,7 @@ export function StackedBars({ plot, series }: { plot: Plot; series: readonly Ser
   );
 }
 
-/** A line for each series; where a step stands alone, a dot. `band` fills what lies between two of them, `filled` what lies below. */
+/** A line per series, or a dot for a step without neighbours. `band` fills the area between two lines, `filled` the area below each. */
 export function Lines({
   plot,
   series,
@@ -61,7 +60,7 @@ export function Lines({
       {filled && series.map((one) => <Band key={one.key} plot={plot} low={floorOf(one)} high={one} />)}
       {series.map(({ key, look, values }) => (
         <g key={key} stroke={cssColor(look.color)} strokeWidth="1.75" strokeDasharray={look.dash}>
-          {runsOf(values).map(({ from, to }) =>
+          {segmentsOf(values).map(({ from, to }) =>
             from === to ? (
               <circle
                 key={from}
@@ -85,7 +84,7 @@ const floorOf = (series: Series): Series => ({ ...series, values: series.values.
 
 function Band({ plot, low, high }: { plot: Plot; low: Series; high: Series }) {
   const known = low.values.map((value, i) => (value === null || high.values[i] == null ? null : value));
-  return runsOf(known).map(({ from, to }) => (
+  return segmentsOf(known).map(({ from, to }) => (
     <path
       key={from}
       d={`${pathOf(plot, high.values, from, to)}L${pathOf(plot, low.values, from, to, -1).slice(1)}Z`}

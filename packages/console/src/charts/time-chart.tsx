@@ -1,39 +1,36 @@
-import { useRef, useState, type KeyboardEvent, type PointerEvent } from "react";
+import { type KeyboardEvent, type PointerEvent, useRef, useState } from "react";
 import { useSignal } from "../state/signal.ts";
-import { zone } from "../state/zone.ts";
-import { TimeAxis, ValueAxis } from "./axes.tsx";
+import { zone } from "../state/preferences.ts";
+import { type Plot, plotOf, TimeAxis, ValueAxis } from "./axes.tsx";
 import { Lines, StackedBars } from "./marks.tsx";
-import { plotOf, type Plot } from "./plot.ts";
-import { Readout, readoutText } from "./readout.tsx";
-import { topOf, type Series } from "./series.ts";
-import { stepLabel, timeTicks, type TimeSteps } from "./time-steps.ts";
-import { formatTick, type Unit } from "./units.ts";
-import { useWidth } from "./use-width.ts";
-import { valueTicks } from "./value-ticks.ts";
+import { type Series, stackTotals, Swatch, topOf } from "./series.tsx";
+import { stepLabel, type TimeSteps, timeTicks } from "./time-steps.ts";
+import { formatTick, formatValue, type Unit, valueTicks } from "./units.ts";
+import { useWidth } from "../ui/measure.ts";
 
 export interface TimeChartProps {
-  /** Names it for screen readers. */
+  /** The accessible name. */
   title: string;
   steps: TimeSteps;
-  /** Those in view. */
+  /** The visible series. */
   series: readonly Series[];
   unit: Unit;
   kind: "bars" | "lines";
-  /** Keys of two lines whose space between is filled. */
+  /** Keys of two lines; the area between them is filled. */
   band?: readonly [low: string, high: string] | undefined;
-  /** Fills what lies below lines. */
+  /** Fills the area below lines. */
   filled?: boolean;
-  /** What Enter or a click on a step does: `what` goes on from "Click to". */
+  /** What Enter or a click on a step does. `what` continues the sentence "Click to". */
   open?: { what: string; at: (index: number) => void } | undefined;
   height?: number;
 }
 
 const HOW_TO_OPEN = matchMedia("(pointer: coarse)").matches ? "Tap again" : "Click or press Enter";
 
-/** Room that a label of the time axis asks for. */
+/** Width of a label of the time axis, with space around it. */
 const LABEL_WIDTH = 64;
 
-/** Values over time, read step by step with the pointer or the arrow keys. */
+/** Values over time. The pointer or the arrow keys show the values of one step. */
 export function TimeChart(props: TimeChartProps) {
   const { steps, series, unit, kind, band, filled, title, height = 208 } = props;
   const [ref, width] = useWidth<HTMLDivElement>();
@@ -65,12 +62,16 @@ export function TimeChart(props: TimeChartProps) {
               <Lines plot={plot} series={series} band={band} filled={filled} />
             )}
           </svg>
-          <Reader
+          <StepSlider
             {...props}
             plot={plot}
             index={index}
             onIndex={setActive}
-            text={index === undefined ? "Arrow keys read it step by step" : readoutText({ label, series, index, unit })}
+            text={
+              index === undefined
+                ? "Use the arrow keys to read the values"
+                : readoutText({ label, series, index, unit })
+            }
           />
           {index !== undefined && series.length > 0 && (
             <Readout
@@ -103,21 +104,21 @@ function Cursor({ plot, index, kind }: { plot: Plot; index: number; kind: "bars"
   );
 }
 
-interface ReaderProps extends TimeChartProps {
+interface StepSliderProps extends TimeChartProps {
   plot: Plot;
   index: number | undefined;
   onIndex: (index: number | undefined) => void;
   text: string;
 }
 
-/** Lies over the chart: a slider along its steps, so that screen readers say what each one holds. */
-function Reader({ title, steps, plot, index, onIndex, open, text }: ReaderProps) {
+/** Covers the plot: a slider over the steps, so that screen readers announce the values of each step. */
+function StepSlider({ title, steps, plot, index, onIndex, open, text }: StepSliderProps) {
   const last = steps.at.length - 1;
-  const readBefore = useRef<number>(undefined);
-  const onPointer = (event: PointerEvent): void => onIndex(plot.indexAt(placeOf(event, plot)));
+  const shownBefore = useRef<number>(undefined);
+  const onPointer = (event: PointerEvent): void => onIndex(plot.indexAt(positionOf(event, plot)));
   const openStep = (): void => {
     if (!open || index === undefined) return;
-    // The page may narrow itself: the same number would be another step.
+    // The page may change its range: the same index would be another step.
     onIndex(undefined);
     open.at(index);
   };
@@ -143,19 +144,19 @@ function Reader({ title, steps, plot, index, onIndex, open, text }: ReaderProps)
       style={{ left: plot.left, top: plot.top, width: plot.width, height: plot.height }}
       onPointerMove={onPointer}
       onPointerDown={(event) => {
-        // A mouse reads before it presses; a finger's first touch does no more than read.
-        readBefore.current = event.pointerType === "mouse" ? plot.indexAt(placeOf(event, plot)) : index;
+        // A mouse has already shown the step when it clicks; the first tap of a finger only shows it.
+        shownBefore.current = event.pointerType === "mouse" ? plot.indexAt(positionOf(event, plot)) : index;
         onPointer(event);
       }}
       onPointerLeave={({ pointerType }) => pointerType === "mouse" && onIndex(undefined)}
       onBlur={() => onIndex(undefined)}
-      onClick={() => index === readBefore.current && openStep()}
+      onClick={() => index === shownBefore.current && openStep()}
       onKeyDown={onKey}
     />
   );
 }
 
-const placeOf = ({ clientX, currentTarget }: PointerEvent, { left }: Plot): number =>
+const positionOf = ({ clientX, currentTarget }: PointerEvent, { left }: Plot): number =>
   clientX - currentTarget.getBoundingClientRect().left + left;
 
 const PAGE = 10;
@@ -163,7 +164,58 @@ const PAGE = 10;
 function keyTarget(key: string, index: number | undefined, last: number): number | undefined {
   if (key === "Home") return 0;
   if (key === "End") return last;
-  // The first key begins at the newest step.
+  // The first key press selects the newest step.
   const step = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageUp: PAGE, PageDown: -PAGE }[key];
   return step === undefined ? undefined : index === undefined ? last : index + step;
+}
+
+interface ReadoutProps {
+  plot: Plot;
+  index: number;
+  /** The time of the step. */
+  label: string;
+  series: readonly Series[];
+  unit: Unit;
+  kind: "bars" | "lines";
+  /** What Enter or a click does, as a sentence. */
+  hint?: string | undefined;
+}
+
+/** The values of one step, in a box next to it. */
+function Readout({ plot, index, label, series, unit, kind, hint }: ReadoutProps) {
+  const x = plot.x(index);
+  const atLeft = x < plot.left + plot.width / 2;
+  const side = atLeft ? { left: x + 12 } : { right: `calc(100% - ${x - 12}px)` };
+  // Topmost first, in the order of the stack.
+  const rows = kind === "bars" ? series.toReversed() : series;
+  return (
+    <div
+      aria-hidden="true"
+      style={{ top: plot.top, ...side }}
+      className="border-line bg-raised shadow-raised pointer-events-none absolute z-10 max-w-64 min-w-36 rounded-md border px-2.5 py-2 text-xs"
+    >
+      <p className="mb-1 font-medium whitespace-nowrap">{label}</p>
+      <dl className="grid grid-cols-[auto_minmax(0,1fr)_auto] items-center gap-x-2 gap-y-0.5">
+        {rows.map(({ key, label, look, values }) => (
+          <div key={key} className="contents">
+            <Swatch look={look} kind={kind} />
+            <dt className="text-muted truncate">{label}</dt>
+            <dd className="text-right font-medium">{formatValue(values[index] ?? null, unit)}</dd>
+          </div>
+        ))}
+        {kind === "bars" && series.length > 1 && (
+          <div className="border-line col-span-3 mt-0.5 flex justify-between gap-3 border-t pt-1">
+            <dt className="text-muted">Total</dt>
+            <dd className="font-medium">{formatValue(stackTotals(series)[index] ?? 0, unit)}</dd>
+          </div>
+        )}
+      </dl>
+      {hint !== undefined && <p className="text-faint text-2xs mt-1.5 text-balance">{hint}</p>}
+    </div>
+  );
+}
+
+/** The values of one step as a sentence, for screen readers. */
+function readoutText({ label, series, index, unit }: Omit<ReadoutProps, "plot" | "kind" | "hint">): string {
+  return `${label}: ${series.map(({ label, values }) => `${label} ${formatValue(values[index] ?? null, unit)}`).join(", ")}`;
 }

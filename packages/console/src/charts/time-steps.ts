@@ -2,19 +2,19 @@ import { formatBucket, formatDate } from "../format/times.ts";
 
 export type Zone = "local" | "utc";
 
-/** The steps along a time axis: all of one width, none left out. */
+/** The steps of a time axis: equally wide, without gaps. */
 export interface TimeSteps {
-  /** When each begins. */
+  /** When each step starts, as ISO 8601. */
   at: readonly string[];
   widthMs: number;
-  /** Where the time that is shown ends: in the last step, or at its end. */
+  /** The end of the shown range, within or at the end of the last step. */
   to: string;
 }
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
-/** A Monday: weeks begin there. */
+/** A Monday, so that ticks of weeks fall on Mondays. */
 const MONDAY = Date.UTC(1970, 0, 5);
 
 const TICK_STEPS_MS = [
@@ -26,23 +26,23 @@ const TICK_STEPS_MS = [
 export interface TimeTick {
   index: number;
   label: string;
-  /** A day begins, on an axis of hours. */
+  /** The first tick of a day, on an axis of hours. */
   strong: boolean;
 }
 
-/** Steps of days begin at midnight in UTC, and so are told in UTC. */
+/** Steps of days start at midnight UTC, so they are shown in UTC. */
 export const zoneOf = ({ widthMs }: TimeSteps, zone: Zone): Zone => (widthMs >= DAY_MS ? "utc" : zone);
 
-/** The steps that get a label: those where a round time begins, at most `most`. */
-export function timeTicks(steps: TimeSteps, most: number, shownZone: Zone): TimeTick[] {
+/** At most `maxTicks` ticks, at the steps that contain a round time. */
+export function timeTicks(steps: TimeSteps, maxTicks: number, shownZone: Zone): TimeTick[] {
   const zone = zoneOf(steps, shownZone);
-  const clock = steps.at.map((at) => onClock(at, zone));
+  const times = steps.at.map((at) => shiftToZone(at, zone));
   for (const stepMs of TICK_STEPS_MS) {
     if (stepMs < steps.widthMs) continue;
-    const firsts = clock.flatMap((ms, index) => (begins(ms, steps.widthMs, stepMs) ? [index] : []));
-    if (firsts.length > most) continue;
+    const firsts = times.flatMap((ms, index) => (startsUnit(ms, steps.widthMs, stepMs) ? [index] : []));
+    if (firsts.length > maxTicks) continue;
     return firsts.map((index) => {
-      const day = begins(clock[index]!, steps.widthMs, DAY_MS);
+      const day = startsUnit(times[index]!, steps.widthMs, DAY_MS);
       const label = formatBucket(steps.at[index]!, stepMs >= DAY_MS || day ? DAY_MS : MINUTE_MS, zone);
       return { index, label, strong: day && stepMs < DAY_MS };
     });
@@ -50,17 +50,17 @@ export function timeTicks(steps: TimeSteps, most: number, shownZone: Zone): Time
   return [];
 }
 
-/** True where a multiple of `stepMs` is the first in its step. */
-const begins = (ms: number, widthMs: number, stepMs: number): boolean =>
+/** True if `ms`, the start of a step, is the first start at or after a multiple of `stepMs`. */
+const startsUnit = (ms: number, widthMs: number, stepMs: number): boolean =>
   Math.floor((ms - MONDAY) / stepMs) !== Math.floor((ms - widthMs - MONDAY) / stepMs);
 
-/** An instant as though the clock's time were UTC. */
-function onClock(iso: string, zone: Zone): number {
+/** The epoch milliseconds of an instant, shifted so that UTC arithmetic gives local times. */
+function shiftToZone(iso: string, zone: Zone): number {
   const date = new Date(iso);
   return date.getTime() - (zone === "utc" ? 0 : date.getTimezoneOffset() * MINUTE_MS);
 }
 
-/** "21 Nov 2026", "14 Nov 2026 – 20 Nov 2026", "21 Nov, 14:00 – 14:30"; "so far" where it is not over. */
+/** "21 Nov 2026", "14 Nov 2026 – 20 Nov 2026", "21 Nov, 14:00 – 14:30"; "so far" if the step has not ended. */
 export function stepLabel(steps: TimeSteps, index: number, shownZone: Zone): string {
   const { widthMs, to } = steps;
   const zone = zoneOf(steps, shownZone);
@@ -73,7 +73,7 @@ export function stepLabel(steps: TimeSteps, index: number, shownZone: Zone): str
   return `${formatBucket(at, HOUR_MS, zone)} – ${formatBucket(end, MINUTE_MS, zone)}${soFar}`;
 }
 
-/** From and to of a step, the last one's whole width included. */
+/** Start and end of a step. The end of the last step may be after `steps.to`. */
 export function stepRange({ at, widthMs }: TimeSteps, index: number): { at: string; end: string } {
   const begin = at[index]!;
   return { at: begin, end: new Date(Date.parse(begin) + widthMs).toISOString() };

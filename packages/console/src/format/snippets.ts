@@ -1,18 +1,18 @@
-/** What a snippet asks: the body of a query, as the service takes it. */
+/** The query that a snippet sends; `body` is the request body of the query API. */
 export interface SnippetQuery {
   baseUrl: string;
   agentId: string;
-  /** The key to write in; without it the snippets read it from the environment. */
+  /** The key to insert. Without it, snippets read the key from the environment. */
   apiKey?: string | undefined;
   body: Record<string, unknown> & { query: string };
 }
 
 export type SnippetLanguage = "curl" | "fetch" | "python";
 
-/** Name of the environment variable that snippets read. */
+/** The environment variable that snippets read the key from. */
 export const KEY_VARIABLE = "PATCHBAY_API_KEY";
 
-/** The same streamed query for each client. Undefined members of the body are left out. */
+/** The same streamed query in each language. Undefined properties of the body are left out. */
 export function snippetsOf({ baseUrl, agentId, apiKey, body }: SnippetQuery): Record<SnippetLanguage, string> {
   const url = `${baseUrl}/agents/${encodeURIComponent(agentId)}/query-stream`;
   return { curl: curl(url, apiKey, body), fetch: fetchSnippet(url, apiKey, body), python: python(url, apiKey, body) };
@@ -20,7 +20,7 @@ export function snippetsOf({ baseUrl, agentId, apiKey, body }: SnippetQuery): Re
 
 function curl(url: string, apiKey: string | undefined, body: object): string {
   return [
-    // -N: curl would otherwise hold events back.
+    // -N: without it, curl buffers the events.
     `curl -N ${shellQuote(url)} \\`,
     `  -H ${apiKey === undefined ? `"X-API-Key: $${KEY_VARIABLE}"` : shellQuote(`X-API-Key: ${apiKey}`)} \\`,
     "  -H 'Content-Type: application/json' -H 'Accept: text/event-stream' \\",
@@ -72,18 +72,18 @@ with urllib.request.urlopen(request, timeout=300) as response:
             print(json.loads(line[6:]))`;
 }
 
-/** A text that a POSIX shell takes as one word, as it is. */
+/** Quotes a text so that a POSIX shell reads it as one literal word. */
 export const shellQuote = (text: string): string =>
   /^[A-Za-z0-9_./:=@-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** JSON is Python but for three words. */
+/** JSON with None, True and False. */
 function pythonLiteral(value: unknown): string {
   if (value === null || value === undefined) return "None";
   if (typeof value === "boolean") return value ? "True" : "False";
   if (Array.isArray(value)) return `[${value.map(pythonLiteral).join(", ")}]`;
   if (typeof value !== "object") return JSON.stringify(value);
-  const members = Object.entries(value).filter(([, member]) => member !== undefined);
-  return `{${members.map(([name, member]) => `${JSON.stringify(name)}: ${pythonLiteral(member)}`).join(", ")}}`;
+  const entries = Object.entries(value).filter(([, property]) => property !== undefined);
+  return `{${entries.map(([name, property]) => `${JSON.stringify(name)}: ${pythonLiteral(property)}`).join(", ")}}`;
 }
 
 const indent = (text: string, spaces: number): string => text.replaceAll("\n", `\n${" ".repeat(spaces)}`);
@@ -91,11 +91,11 @@ const indent = (text: string, spaces: number): string => text.replaceAll("\n", `
 export interface ConnectSnippet {
   baseUrl: string;
   agentId: string;
-  /** The runtime key to write in; without it the command shows where it belongs, and the program reads it from the environment. */
+  /** The runtime key to insert. Without it, the command has a placeholder and the program reads the environment. */
   runtimeKey?: string | undefined;
 }
 
-/** How functions are connected: by the command, or from a program of one's own. */
+/** Two ways to connect functions: the CLI, and `connect` in the owner's program. */
 export function connectSnippetsOf({ baseUrl, agentId, runtimeKey }: ConnectSnippet): { cli: string; code: string } {
   const key = runtimeKey === undefined ? "process.env.PATCHBAY_KEY" : JSON.stringify(runtimeKey);
   return {
@@ -116,7 +116,7 @@ await runtime.ready;`,
   };
 }
 
-/** A query of the local variant, which `patchbay dev` alone serves. */
+/** A query to the local API, which only `patchbay dev` serves. */
 export function localSnippetOf({
   baseUrl,
   accessToken,

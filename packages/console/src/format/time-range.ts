@@ -1,6 +1,4 @@
-import { instant, oneOf } from "../search.ts";
-
-/** Ranges that end now, by their name in the URL. */
+/** Relative ranges by their name in the URL. */
 export const PRESETS = {
   "1h": { ms: 3_600_000, label: "Last hour" },
   "24h": { ms: 86_400_000, label: "Last 24 hours" },
@@ -11,12 +9,6 @@ export const PRESETS = {
 export type Preset = keyof typeof PRESETS;
 
 /** Search parameters of a page with a time range: a preset, or `from` and `to`. */
-export const rangeSearch = {
-  range: oneOf("1h", "24h", "7d", "30d", "90d"),
-  from: instant,
-  to: instant,
-};
-
 export interface RangeSearch {
   range?: Preset | undefined;
   from?: string | undefined;
@@ -24,8 +16,8 @@ export interface RangeSearch {
 }
 
 /**
- * What the interface is asked for. A preset begins at a whole minute (ten minutes for ranges above a day), so that the
- * request stays the same, and its answer kept, while the page is drawn again.
+ * The range to request. A preset starts at a whole minute (ten minutes for ranges above a day), so that the query key, and with it
+ * the cached response, stays the same when the page renders again.
  */
 export function rangeOf(
   { range, from, to }: RangeSearch,
@@ -38,7 +30,7 @@ export function rangeOf(
   return { from: toIso(Math.floor((now - ms) / stepMs) * stepMs) };
 }
 
-/** The stretch of the same length that ends where the range begins. */
+/** The range of the same length before this one. */
 export function rangeBefore(
   search: RangeSearch,
   { now = Date.now(), preset = "24h" }: { now?: number; preset?: Preset } = {},
@@ -46,7 +38,7 @@ export function rangeBefore(
   const { from, to } = rangeOf(search, { now, preset });
   const begin = Date.parse(from);
   const custom = search.range === undefined && search.from !== undefined;
-  // To the minute, for an open end too: the request stays the same while the page is drawn again.
+  // Round an open end to the minute too: the query key stays the same when the page renders again.
   const end = to === undefined ? Math.floor(now / 60_000) * 60_000 : Date.parse(to);
   const ms = custom ? end - begin : PRESETS[search.range ?? preset].ms;
   return { from: toIso(begin - ms), to: from };

@@ -19,7 +19,7 @@ const STEPS: [seconds: number, unit: string][] = [
   [1, "s"],
 ];
 
-/** "now", "12 s ago", "in 3 d"; older than 30 days as a date. */
+/** "now", "12 s ago", "in 3 d"; a date beyond 30 days. */
 export function formatRelative(iso: string, now: number, zone: "local" | "utc"): string {
   const seconds = Math.round((Date.parse(iso) - now) / 1_000);
   const size = Math.abs(seconds);
@@ -52,7 +52,7 @@ export function formatInstant(iso: string, zone: "local" | "utc"): string {
   }).format(new Date(iso));
 }
 
-/** Label of a bucket that is `bucketMs` wide: a time of day, a day, or both. */
+/** The label of a bucket of width `bucketMs`: a time of day, a day, or both. */
 export function formatBucket(iso: string, bucketMs: number, zone: "local" | "utc"): string {
   if (bucketMs >= 86_400_000) return at(zone, { day: "numeric", month: "short" }).format(new Date(iso));
   const time: Intl.DateTimeFormatOptions = { hour: "2-digit", minute: "2-digit" };

@@ -5,16 +5,16 @@ import { type Draft, draftOf, type Fault, readDraft } from "./draft.ts";
 import type { FieldShape } from "./field-shape.ts";
 import { SchemaFields } from "./schema-fields.tsx";
 
-/** Arguments as they are being written: in fields, or as JSON. */
+/** Arguments as entered: in form fields, or as JSON. */
 export type ArgumentsDraft = { as: "form"; draft: Draft | undefined } | { as: "json"; text: string };
 
 export type Arguments = Record<string, unknown>;
 
-/** Arguments of a schema that no form can show begin as JSON. */
+/** An empty draft: a form, or JSON for a schema that a form cannot show. */
 export const emptyArguments = (shape: FieldShape): ArgumentsDraft =>
   shape.kind === "group" ? { as: "form", draft: undefined } : { as: "json", text: "{}" };
 
-/** The arguments that were written, with what is wrong with them. The JSON editor takes what the form would refuse. */
+/** Reads the entered arguments. Returns faults of the form fields, or of JSON that is not an object; JSON is not checked against the schema. */
 export function readArguments(shape: FieldShape, written: ArgumentsDraft): { value: Arguments; faults: Fault[] } {
   if (written.as === "form") {
     const { value, faults } = readDraft(shape, written.draft);
@@ -23,19 +23,19 @@ export function readArguments(shape: FieldShape, written: ArgumentsDraft): { val
   return readJsonObject(written.text);
 }
 
-/** A text that must be a JSON object. */
+/** Parses a JSON object. */
 export function readJsonObject(text: string): { value: Arguments; faults: Fault[] } {
   const fault = (message: string) => ({ value: {}, faults: [{ path: "", message }] });
   try {
     const value: unknown = JSON.parse(text);
     const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-    return isObject ? { value: value as Arguments, faults: [] } : fault("Write an object, such as {}");
+    return isObject ? { value: value as Arguments, faults: [] } : fault("Enter a JSON object, for example {}");
   } catch (error) {
-    return fault(`This is not JSON: ${error instanceof Error ? error.message : "it cannot be read"}`);
+    return fault(`Invalid JSON: ${error instanceof Error ? error.message : String(error)}`);
   }
 }
 
-/** A form made from a schema, with a JSON editor of the same value beside it. */
+/** A form generated from a schema, which can switch to a JSON editor of the same value. */
 export function ArgumentsForm({
   shape,
   written,
@@ -45,22 +45,22 @@ export function ArgumentsForm({
   shape: FieldShape;
   written: ArgumentsDraft;
   onChange: (written: ArgumentsDraft) => void;
-  /** Those to show: none until somebody tried to send. */
+  /** Faults to show. Leave empty until the first attempt to send. */
   faults: readonly Fault[];
 }) {
-  const [refused, setRefused] = useState<string>();
+  const [switchError, setSwitchError] = useState<string>();
   const change = (next: ArgumentsDraft): void => {
-    setRefused(undefined);
+    setSwitchError(undefined);
     onChange(next);
   };
   const toJson = () => change({ as: "json", text: JSON.stringify(readArguments(shape, written).value, null, 2) });
   const toForm = (): void => {
     const { value, faults: unread } = readArguments(shape, written);
     const { draft, unfit } = draftOf(shape, value);
-    if (unread[0]) setRefused(`${unread[0].message}. Mend it to go back to the form.`);
+    if (unread[0]) setSwitchError(`${unread[0].message}. Fix it to return to the form.`);
     else if (unfit !== undefined)
-      setRefused(
-        `The form cannot show ${unfit === "" ? "this" : `“${unfit}”`} as it is written. It can be sent as JSON all the same.`,
+      setSwitchError(
+        `The form cannot show ${unfit === "" ? "this value" : `the value of “${unfit}”`}. You can still send it as JSON.`,
       );
     else change({ as: "form", draft });
   };
@@ -70,7 +70,7 @@ export function ArgumentsForm({
         <h2 className="text-base font-semibold">Arguments</h2>
         {shape.kind === "group" ? (
           <Segmented
-            label="How arguments are written"
+            label="Input format"
             options={[
               { value: "form", label: "Form" },
               { value: "json", label: "JSON" },
@@ -79,7 +79,7 @@ export function ArgumentsForm({
             onChange={(as) => (as === "json" ? toJson() : toForm())}
           />
         ) : (
-          <span className="text-muted text-xs">Its schema is more than a form can show</span>
+          <span className="text-muted text-xs">The schema is too complex for a form</span>
         )}
       </div>
       {written.as === "json" ? (
@@ -87,9 +87,9 @@ export function ArgumentsForm({
           label="Arguments as JSON"
           text={written.text}
           onChange={(text) => change({ as: "json", text })}
-          error={refused ?? faults[0]?.message}
+          error={switchError ?? faults[0]?.message}
         />
-      ) : shape.kind === "group" && shape.members.length > 0 ? (
+      ) : shape.kind === "group" && shape.properties.length > 0 ? (
         <SchemaFields
           shape={shape}
           draft={written.draft}
@@ -98,7 +98,7 @@ export function ArgumentsForm({
           path=""
         />
       ) : (
-        <p className="text-muted text-sm">It takes no arguments.</p>
+        <p className="text-muted text-sm">This function takes no arguments.</p>
       )}
     </div>
   );

@@ -1,23 +1,24 @@
+import { countOf } from "../format/numbers.ts";
 import type { FieldShape } from "./field-shape.ts";
 
-/** What stands in a form: texts as they are typed, the JSON of what was chosen, lists and groups of these. Absent is blank. */
+/** The content of a form: typed texts, choices as JSON, and lists and groups of these. Undefined is blank. */
 export type Draft = string | readonly Draft[] | { readonly [name: string]: Draft | undefined };
 
 export interface Fault {
-  /** Names and positions with dots between them, empty for the whole. */
+  /** Property names and array indexes joined by dots; empty for the whole value. */
   path: string;
   message: string;
 }
 
-type Members = Readonly<Record<string, unknown>>;
+type JsonObject = Readonly<Record<string, unknown>>;
 
 interface Read {
-  /** Undefined where the member is left out. */
+  /** Undefined if the property is left out. */
   value: unknown;
   faults: Fault[];
 }
 
-/** The value that a form stands for, and what is wrong with it. Patterns and formats are left to the owner's side. */
+/** The value of a form and its faults. Patterns and formats are not checked here; the runtime checks them. */
 export function readDraft(shape: FieldShape, draft: Draft | undefined, required = true, path = ""): Read {
   if (isBlank(draft)) return readBlank(shape, required, path);
   const fault = (message: string): Read => ({ value: undefined, faults: [{ path, message }] });
@@ -26,7 +27,7 @@ export function readDraft(shape: FieldShape, draft: Draft | undefined, required 
       return checked(draft, lengthFault(shape, draft as string), path);
     case "number": {
       const value = Number((draft as string).trim());
-      if (!Number.isFinite(value)) return fault("Write a number, such as 12.5");
+      if (!Number.isFinite(value)) return fault("Enter a number, for example 12.5");
       return checked(value, numberFault(shape, value), path);
     }
     case "choice":
@@ -35,7 +36,7 @@ export function readDraft(shape: FieldShape, draft: Draft | undefined, required 
       try {
         return { value: JSON.parse(draft as string) as unknown, faults: [] };
       } catch (error) {
-        return fault(`This is not JSON: ${error instanceof Error ? error.message : "it cannot be read"}`);
+        return fault(`Invalid JSON: ${error instanceof Error ? error.message : String(error)}`);
       }
     case "list":
       return readList(shape, draft as readonly Draft[], path);
@@ -44,14 +45,14 @@ export function readDraft(shape: FieldShape, draft: Draft | undefined, required 
   }
 }
 
-/** A text that must be there is the empty one; anything else that must be there is missing. */
+/** A blank field: left out if optional; if required, an empty text, list or group, or a fault. */
 function readBlank(shape: FieldShape, required: boolean, path: string): Read {
   if (!required) return { value: undefined, faults: [] };
   if (shape.nullable) return { value: null, faults: [] };
   if (shape.kind === "group") return readGroup(shape, {}, path);
   if (shape.kind === "list") return readList(shape, [], path);
   if (shape.kind === "text") return checked("", lengthFault(shape, ""), path);
-  const message = shape.kind === "choice" ? "Choose one" : "This is needed";
+  const message = shape.kind === "choice" ? "Choose one" : "Required";
   return { value: undefined, faults: [{ path, message }] };
 }
 
@@ -60,9 +61,9 @@ function readList(shape: FieldShape & { kind: "list" }, drafts: readonly Draft[]
   const { minItems, maxItems } = shape;
   const message =
     drafts.length < minItems
-      ? `At least ${minItems} needed`
+      ? `At least ${countOf(minItems, "item")}`
       : maxItems !== undefined && drafts.length > maxItems
-        ? `At most ${maxItems} may be given`
+        ? `At most ${countOf(maxItems, "item")}`
         : undefined;
   const own = message === undefined ? [] : [{ path, message }];
   return { value: items.map(({ value }) => value), faults: [...own, ...items.flatMap(({ faults }) => faults)] };
@@ -73,14 +74,14 @@ function readGroup(
   draft: Record<string, Draft | undefined>,
   path: string,
 ): Read {
-  const members = shape.members.map(
-    ({ name, required, shape: member }) =>
-      [name, readDraft(member, own(draft, name), required, join(path, name))] as const,
+  const properties = shape.properties.map(
+    ({ name, required, shape: property }) =>
+      [name, readDraft(property, own(draft, name), required, join(path, name))] as const,
   );
-  const given = members
+  const given = properties
     .filter(([, { value }]) => value !== undefined)
     .map(([name, { value }]) => [name, value] as const);
-  return { value: Object.fromEntries(given), faults: members.flatMap(([, { faults }]) => faults) };
+  return { value: Object.fromEntries(given), faults: properties.flatMap(([, { faults }]) => faults) };
 }
 
 const checked = (value: unknown, message: string | undefined, path: string): Read => ({
@@ -89,9 +90,9 @@ const checked = (value: unknown, message: string | undefined, path: string): Rea
 });
 
 function lengthFault({ minLength, maxLength }: FieldShape & { kind: "text" }, text: string): string | undefined {
-  if (text.length < minLength) return minLength === 1 ? "This is needed" : `At least ${minLength} characters`;
+  if (text.length < minLength) return minLength === 1 ? "Required" : `At least ${minLength} characters`;
   return maxLength !== undefined && text.length > maxLength
-    ? `At most ${maxLength} characters, and these are ${text.length}`
+    ? `At most ${maxLength} characters, got ${text.length}`
     : undefined;
 }
 
@@ -99,12 +100,12 @@ function numberFault(
   { integer, minimum, maximum }: FieldShape & { kind: "number" },
   value: number,
 ): string | undefined {
-  if (integer && !Number.isInteger(value)) return "Write a whole number";
+  if (integer && !Number.isInteger(value)) return "Enter a whole number";
   if (minimum !== undefined && value < minimum) return `At least ${minimum}`;
   return maximum !== undefined && value > maximum ? `At most ${maximum}` : undefined;
 }
 
-/** The form of a value, and the first place of it that the form cannot show as it is. */
+/** The draft of a value, and the path of the first property that the form cannot represent. */
 export function draftOf(shape: FieldShape, value: unknown): { draft: Draft | undefined; unfit: string | undefined } {
   const draft = write(shape, value);
   return { draft, unfit: firstDifference(value, readDraft(shape, draft).value, "") };
@@ -120,30 +121,30 @@ function write(shape: FieldShape, value: unknown): Draft | undefined {
   if (typeof value === "string" || typeof value === "number") return shape.kind === "group" ? undefined : String(value);
   if (shape.kind !== "group" || typeof value !== "object") return undefined;
   return Object.fromEntries(
-    shape.members.map(({ name, shape: member }) => [name, write(member, own(value as Members, name))]),
+    shape.properties.map(({ name, shape: property }) => [name, write(property, own(value as JsonObject, name))]),
   );
 }
 
-/** Where two JSON values differ first; undefined where they are alike. */
+/** The path of the first difference of two JSON values; undefined if they are equal. */
 function firstDifference(a: unknown, b: unknown, path: string): string | undefined {
   if (Object.is(a, b)) return undefined;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return path;
   if (Array.isArray(a) !== Array.isArray(b)) return path;
   for (const name of new Set([...Object.keys(a), ...Object.keys(b)])) {
-    const found = firstDifference(own(a as Members, name), own(b as Members, name), join(path, name));
+    const found = firstDifference(own(a as JsonObject, name), own(b as JsonObject, name), join(path, name));
     if (found !== undefined) return found;
   }
   return undefined;
 }
 
-/** True where nothing was typed or chosen, at any depth. */
+/** True if every field is empty, at any depth. */
 function isBlank(draft: Draft | undefined): boolean {
   if (draft === undefined || draft === "") return true;
   if (typeof draft === "string") return false;
   return Array.isArray(draft) ? draft.length === 0 : Object.values(draft).every(isBlank);
 }
 
-/** A member by its name, never one that every object has. */
+/** An own property by name: `constructor` of a plain object is undefined. */
 function own<Value>(object: Readonly<Record<string, Value>>, name: string): Value | undefined {
   return Object.hasOwn(object, name) ? object[name] : undefined;
 }

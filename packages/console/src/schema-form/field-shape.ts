@@ -1,10 +1,10 @@
-/** What a JSON Schema asks for, as far as a form can show it; `json` where it cannot. */
+/** The form field of a JSON Schema; `json` if no field can represent it. */
 export type FieldShape = About & Kind;
 
 interface About {
   title?: string | undefined;
   description?: string | undefined;
-  /** What the owner's side fills in where the member is left out. */
+  /** The default that the runtime fills in for an absent property. */
   default?: unknown;
   nullable: boolean;
 }
@@ -14,12 +14,12 @@ type Kind =
   | { kind: "number"; integer: boolean; minimum: number | undefined; maximum: number | undefined }
   | { kind: "choice"; values: readonly Scalar[] }
   | { kind: "list"; item: FieldShape; minItems: number; maxItems: number | undefined }
-  | { kind: "group"; members: readonly Member[] }
+  | { kind: "group"; properties: readonly Property[] }
   | { kind: "json" };
 
 type Scalar = string | number | boolean;
 
-export interface Member {
+export interface Property {
   name: string;
   required: boolean;
   shape: FieldShape;
@@ -27,10 +27,10 @@ export interface Member {
 
 type Schema = Record<string, unknown>;
 
-/** Schemas may refer to themselves: deeper than this they are written as JSON. */
+/** Schemas may be recursive: below this depth, values are entered as JSON. */
 const DEEPEST = 5;
 
-/** The form of a schema of arguments. Its root is a group unless only JSON can say it. */
+/** The form of a schema of arguments. The root is a group, or `json` if no form can represent it. */
 export function shapeOf(schema: Schema): FieldShape {
   return read(schema, schema, 0);
 }
@@ -89,21 +89,21 @@ function listOf(schema: Schema, root: Schema, depth: number): Kind {
   };
 }
 
-/** Objects with names of their own, such as records, are no groups. */
+/** An object with arbitrary property names, such as a record, is entered as JSON. */
 function groupOf(schema: Schema, root: Schema, depth: number): Kind {
   const { properties, additionalProperties, required } = schema;
   const open = isObject(additionalProperties) || additionalProperties === true || "patternProperties" in schema;
   if (open) return { kind: "json" };
   const names = Array.isArray(required) ? required : [];
-  const members = Object.entries(isObject(properties) ? properties : {}).map(([name, member]) => ({
+  const shapes = Object.entries(isObject(properties) ? properties : {}).map(([name, property]) => ({
     name,
     required: names.includes(name),
-    shape: read(member, root, depth + 1),
+    shape: read(property, root, depth + 1),
   }));
-  return { kind: "group", members };
+  return { kind: "group", properties: shapes };
 }
 
-/** The values of an enumeration of scalars, also where they stand as constants side by side. */
+/** The values of an enumeration of scalars, written as `enum`, as `const`, or as alternatives of `const`. */
 function valuesOf(schema: Schema): Scalar[] | undefined {
   const { enum: listed, const: only, anyOf, oneOf } = schema;
   const alternatives = anyOf ?? oneOf;
@@ -117,7 +117,7 @@ function valuesOf(schema: Schema): Scalar[] | undefined {
   return found.length > 0 && found.every(isScalar) ? found : undefined;
 }
 
-/** Takes null out of what may stand there. */
+/** Removes null from the allowed values and reports whether it was allowed. */
 function withoutNull(schema: Schema, root: Schema): { rest: Schema; nullable: boolean } {
   const { type, anyOf, enum: listed } = schema;
   if (Array.isArray(type) && type.includes("null")) {
@@ -134,7 +134,7 @@ function withoutNull(schema: Schema, root: Schema): { rest: Schema; nullable: bo
 
 const isNull = (schema: unknown): boolean => isObject(schema) && schema["type"] === "null";
 
-/** The schema itself, or the one of the same document that it refers to. */
+/** Resolves a `$ref` within the document. Undefined if it cannot be resolved. */
 function resolve(schema: unknown, root: Schema): Schema | undefined {
   if (!isObject(schema)) return undefined;
   const { $ref } = schema;
@@ -142,14 +142,14 @@ function resolve(schema: unknown, root: Schema): Schema | undefined {
   if (typeof $ref !== "string" || !$ref.startsWith("#/")) return undefined;
   let at: unknown = root;
   for (const part of $ref.slice(2).split("/")) {
-    const name = memberNamed(part);
+    const name = decodePointerPart(part);
     at = name !== undefined && isObject(at) && Object.hasOwn(at, name) ? at[name] : undefined;
   }
   return isObject(at) && at["$ref"] === undefined ? { ...at, ...schema, $ref: undefined } : undefined;
 }
 
-/** The name that a part of a JSON pointer stands for. Undefined for a part like `%zz`, for which decoding throws. */
-function memberNamed(part: string): string | undefined {
+/** Decodes a part of a JSON pointer. Undefined for a part like `%zz`, for which `decodeURIComponent` throws. */
+function decodePointerPart(part: string): string | undefined {
   try {
     return decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~");
   } catch {
@@ -163,6 +163,6 @@ const isScalar = (value: unknown): value is Scalar => ["string", "number", "bool
 const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
 const numberOf = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined);
 
-/** Bounds of what a double can count say nothing to a person. */
+/** Drops the bounds of safe integers, which schema generators add to every integer. */
 const boundOf = (value: unknown): number | undefined =>
   typeof value === "number" && Math.abs(value) < Number.MAX_SAFE_INTEGER ? value : undefined;

@@ -3,7 +3,7 @@ import { Button, IconButton } from "../ui/button.tsx";
 import { Field, Input, Textarea } from "../ui/field.tsx";
 import { Select } from "../ui/select.tsx";
 import { type Draft, type Fault, join } from "./draft.ts";
-import type { FieldShape, Member } from "./field-shape.ts";
+import type { FieldShape, Property } from "./field-shape.ts";
 
 interface PartProps<Shape extends FieldShape = FieldShape> {
   shape: Shape;
@@ -13,23 +13,23 @@ interface PartProps<Shape extends FieldShape = FieldShape> {
   path: string;
 }
 
-/** The fields of a group of arguments. `faults` are shown at the field that they are in. */
+/** The fields of a group. Each of `faults` is shown at the field of its path. */
 export function SchemaFields({ shape, draft, onChange, faults, path }: PartProps<FieldShape & { kind: "group" }>) {
-  const members = (draft ?? {}) as Record<string, Draft | undefined>;
-  return shape.members.map((member) => (
-    <MemberField
-      key={member.name}
-      member={member}
-      draft={Object.hasOwn(members, member.name) ? members[member.name] : undefined}
-      onChange={(changed) => onChange({ ...members, [member.name]: changed })}
+  const drafts = (draft ?? {}) as Record<string, Draft | undefined>;
+  return shape.properties.map((property) => (
+    <PropertyField
+      key={property.name}
+      property={property}
+      draft={Object.hasOwn(drafts, property.name) ? drafts[property.name] : undefined}
+      onChange={(changed) => onChange({ ...drafts, [property.name]: changed })}
       faults={faults}
-      path={join(path, member.name)}
+      path={join(path, property.name)}
     />
   ));
 }
 
-function MemberField({ member, ...rest }: Omit<PartProps, "shape"> & { member: Member }) {
-  const { name, required, shape } = member;
+function PropertyField({ property, ...rest }: Omit<PartProps, "shape"> & { property: Property }) {
+  const { name, required, shape } = property;
   const label = (
     <>
       <code className="font-mono text-sm font-medium">{name}</code>{" "}
@@ -46,7 +46,7 @@ function MemberField({ member, ...rest }: Omit<PartProps, "shape"> & { member: M
 interface AnyFieldProps extends PartProps {
   required: boolean;
   label: ReactNode;
-  /** The label in words. */
+  /** The label as text. */
   name: string;
 }
 
@@ -94,17 +94,17 @@ function Control({ shape, draft, onChange, required, name }: Omit<AnyFieldProps,
 function placeholderOf(shape: FieldShape, required: boolean): string {
   if (!required) return notGiven(shape);
   if (shape.nullable) return "null";
-  return shape.kind === "text" && shape.minLength === 0 ? "empty text" : "";
+  return shape.kind === "text" && shape.minLength === 0 ? "empty string" : "";
 }
 
 const notGiven = ({ default: fallback }: FieldShape): string =>
-  fallback === undefined ? "not given" : `not given: ${JSON.stringify(fallback)}`;
+  fallback === undefined ? "not set" : `default: ${JSON.stringify(fallback)}`;
 
 function GroupField({ shape, label, ...rest }: AnyFieldProps & { shape: FieldShape & { kind: "group" } }) {
   return (
     <Fieldset label={label} shape={shape} faults={rest.faults} path={rest.path}>
-      {shape.members.length === 0 ? (
-        <p className="text-muted text-xs">Takes nothing.</p>
+      {shape.properties.length === 0 ? (
+        <p className="text-muted text-xs">No properties.</p>
       ) : (
         <SchemaFields {...rest} shape={shape} />
       )}
@@ -125,7 +125,7 @@ function ListField({
   return (
     <Fieldset label={label} shape={shape} faults={faults} path={path}>
       {items.map((item, index) => (
-        // Items have no name but their position.
+        // Items have no identity other than their index.
         <div key={index} className="flex items-start gap-1">
           <div className="min-w-0 flex-1">
             <AnyField
@@ -178,7 +178,7 @@ function Fieldset({
   );
 }
 
-/** What the owner says of it, and what it must keep to. */
+/** The description by the owner and the limits of the schema. */
 function hintOf(shape: FieldShape): string | undefined {
   const parts = [shape.description ?? shape.title, boundsOf(shape)].filter((part) => part !== undefined);
   return parts.length === 0 ? undefined : parts.join(" · ");
@@ -195,15 +195,14 @@ function boundsOf(shape: FieldShape): string | undefined {
     case "list":
       return between(shape.minItems || undefined, shape.maxItems, "items");
     case "json":
-      return "written as JSON";
+      return "JSON";
     default:
       return undefined;
   }
 }
 
-function between(least: number | undefined, most: number | undefined, unit: string): string | undefined {
-  if (least === undefined && most === undefined) return undefined;
-  const words =
-    least === undefined ? `at most ${most}` : most === undefined ? `at least ${least}` : `${least} to ${most}`;
-  return `${words} ${unit}`.trim();
+function between(min: number | undefined, max: number | undefined, unit: string): string | undefined {
+  if (min === undefined && max === undefined) return undefined;
+  const range = min === undefined ? `at most ${max}` : max === undefined ? `at least ${min}` : `${min} to ${max}`;
+  return `${range} ${unit}`.trim();
 }

@@ -1,16 +1,16 @@
 import { Link } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
-import { useSession } from "../state/session.ts";
+import { useSession } from "../api/session.ts";
 import { buttonClass, IconButton } from "../ui/button.tsx";
-import { Icon } from "../ui/icon.tsx";
-import { Kbd } from "../ui/kbd.tsx";
+import { Icon, Logo } from "../ui/icon.tsx";
+import { Kbd } from "../ui/status.tsx";
 import { Skeleton } from "../ui/states.tsx";
-import { Logo } from "./logo.tsx";
 
-// Menus are a part of the code that no page needs in order to show.
-const AgentSwitcher = lazy(async () => ({ default: (await import("./agent-switcher.tsx")).AgentSwitcher }));
-const ThemeMenu = lazy(async () => ({ default: (await import("./theme-menu.tsx")).ThemeMenu }));
-const AccountMenu = lazy(async () => ({ default: (await import("./account-menu.tsx")).AccountMenu }));
+// Lazy: no page needs the menus for its first paint.
+const loadMenus = () => import("./header-menus.tsx");
+const AgentSwitcher = lazy(async () => ({ default: (await loadMenus()).AgentSwitcher }));
+const ThemeMenu = lazy(async () => ({ default: (await loadMenus()).ThemeMenu }));
+const AccountMenu = lazy(async () => ({ default: (await loadMenus()).AccountMenu }));
 
 export function Header({ onPalette, onNavigation }: { onPalette: () => void; onNavigation: () => void }) {
   const { organisation, local } = useSession();
@@ -47,10 +47,10 @@ export function Header({ onPalette, onNavigation }: { onPalette: () => void; onN
         className={`${buttonClass("secondary")} text-muted font-normal max-sm:hidden md:w-56 md:justify-start`}
       >
         <Icon name="search" className="size-3.5" />
-        <span className="flex-1 text-left">Find</span>
+        <span className="flex-1 text-left">Search</span>
         <Kbd keys="mod K" />
       </button>
-      <IconButton icon="search" label="Find" className="sm:hidden" onClick={onPalette} />
+      <IconButton icon="search" label="Search" className="sm:hidden" onClick={onPalette} />
       <Suspense fallback={<span className="w-16" />}>
         <ThemeMenu />
         <AccountMenu />

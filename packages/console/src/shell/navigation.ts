@@ -1,6 +1,10 @@
 import type { IconName } from "../ui/icon.tsx";
+import type { Agent } from "@patchbay/protocol/console";
+import { useQuery } from "@tanstack/react-query";
+import { useParams } from "@tanstack/react-router";
+import { resource } from "../api/api.ts";
 
-/** Pages of an agent in the order of the menu; `key` follows g. */
+/** The pages of an agent in menu order. `g` and then `key` opens one. */
 export const AGENT_PAGES = [
   { to: "/agents/$agentId", label: "Overview", icon: "overview", key: "o" },
   { to: "/agents/$agentId/playground", label: "Playground", icon: "chat", key: "p" },
@@ -15,7 +19,7 @@ export const AGENT_PAGES = [
   { to: "/agents/$agentId/settings", label: "Settings", icon: "settings", key: "e" },
 ] as const satisfies Page[];
 
-/** Pages of the organisation. */
+/** The pages of the organisation. */
 export const ORGANISATION_PAGES = [
   { to: "/agents", label: "Agents", icon: "agent", key: "a" },
   { to: "/analytics", label: "Analytics", icon: "chart", key: "n" },
@@ -30,4 +34,13 @@ interface Page {
   label: string;
   icon: IconName;
   key: string;
+}
+
+/** The agent of the current page; undefined on pages of the organisation and while it loads. */
+export function useCurrentAgent(): Agent | undefined {
+  const { agentId } = useParams({ strict: false });
+  return useQuery({
+    ...resource("/agents/:agent_id", { params: { agent_id: agentId ?? "" } }),
+    enabled: agentId !== undefined,
+  }).data;
 }

@@ -1,23 +1,21 @@
 import { Dialog } from "@base-ui/react/dialog";
-import type { ConsoleRole } from "@patchbay/protocol/console";
+import type { Agent, ConsoleRole } from "@patchbay/protocol/console";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { Command } from "cmdk";
 import { useDeferredValue, useState, type ReactNode } from "react";
-import { list } from "../api/queries.ts";
+import { list } from "../api/api.ts";
 import { formatRelative } from "../format/times.ts";
-import { useMay } from "../state/session.ts";
-import { zone } from "../state/zone.ts";
+import { useHasRole } from "../api/session.ts";
+import { zone } from "../state/preferences.ts";
 import { Icon, type IconName } from "../ui/icon.tsx";
-import { Kbd } from "../ui/kbd.tsx";
-import { AGENT_PAGES, ORGANISATION_PAGES } from "./navigation.ts";
-import { useAgentHere } from "./use-agent-here.ts";
+import { Kbd } from "../ui/status.tsx";
+import { AGENT_PAGES, ORGANISATION_PAGES, useCurrentAgent } from "./navigation.ts";
 
-/** Finds pages, agents and runs by words or by an id, and goes there. */
+/** Searches pages, agents and runs by text or ID and opens the chosen one. */
 export function Palette({ onClose }: { onClose: () => void }) {
   const [typed, setTyped] = useState("");
-  const navigate = useNavigate();
-  const agent = useAgentHere();
+  const agent = useCurrentAgent();
   const go = (to: () => Promise<void>) => () => {
     onClose();
     void to();
@@ -27,66 +25,23 @@ export function Palette({ onClose }: { onClose: () => void }) {
       <Dialog.Portal>
         <Dialog.Backdrop className="fades bg-veil fixed inset-0 z-40" />
         <Dialog.Popup className="rises border-line bg-raised shadow-raised fixed inset-x-3 top-[12vh] z-40 mx-auto max-w-xl overflow-hidden rounded-xl border outline-none">
-          <Dialog.Title className="sr-only">Find</Dialog.Title>
-          <Command label="Find a page, an agent or a run" loop>
+          <Dialog.Title className="sr-only">Search</Dialog.Title>
+          <Command label="Search pages, agents and runs" loop>
             <div className="border-line flex items-center gap-2.5 border-b px-4">
               <Icon name="search" className="text-faint" />
               <Command.Input
                 value={typed}
                 onValueChange={setTyped}
-                placeholder="A page, an agent, a run or its id"
+                placeholder="Search pages, agents and runs, or enter an ID"
                 className="h-12 w-full bg-transparent text-base outline-none"
               />
               <Kbd keys="Esc" />
             </div>
             <Command.List className="max-h-[50vh] overflow-y-auto p-1.5 pb-2">
-              <Command.Empty className="text-muted px-3 py-8 text-center text-sm">Nothing of that name.</Command.Empty>
-              {agent && (
-                <Group heading={agent.name}>
-                  {AGENT_PAGES.map((page) => (
-                    <Item
-                      key={page.to}
-                      value={`${agent.name} ${page.label}`}
-                      icon={page.icon}
-                      hint={<Kbd keys={`g ${page.key}`} />}
-                      onSelect={go(() => navigate({ to: page.to, params: { agentId: agent.agentId } }))}
-                    >
-                      {page.label}
-                    </Item>
-                  ))}
-                </Group>
-              )}
+              <Command.Empty className="text-muted px-3 py-8 text-center text-sm">No results</Command.Empty>
+              {agent && <AgentPages agent={agent} onGo={go} />}
               {agent && <Runs agentId={agent.agentId} typed={typed} onGo={go} />}
-              <Group heading="Organisation">
-                {ORGANISATION_PAGES.map((page) => (
-                  <Item
-                    key={page.to}
-                    value={`Organisation ${page.label}`}
-                    icon={page.icon}
-                    hint={<Kbd keys={`g ${page.key}`} />}
-                    onSelect={go(() => navigate({ to: page.to }))}
-                  >
-                    {page.label}
-                  </Item>
-                ))}
-                <Item
-                  icon="plus"
-                  needs="developer"
-                  onSelect={go(() => navigate({ to: "/agents", search: { create: "1" } }))}
-                >
-                  New agent
-                </Item>
-                <Item
-                  icon="plus"
-                  needs="owner"
-                  onSelect={go(() => navigate({ to: "/members", search: { create: "1" } }))}
-                >
-                  Invite a member
-                </Item>
-                <Item icon="session" onSelect={go(() => navigate({ to: "/account" }))}>
-                  Account
-                </Item>
-              </Group>
+              <OrganisationPages onGo={go} />
               <Agents typed={typed} onGo={go} />
             </Command.List>
           </Command>
@@ -96,9 +51,60 @@ export function Palette({ onClose }: { onClose: () => void }) {
   );
 }
 
-interface FoundProps {
-  typed: string;
+interface GroupProps {
+  /** Wraps a navigation so that it closes the palette first. */
   onGo: (to: () => Promise<void>) => () => void;
+}
+
+function AgentPages({ agent, onGo }: GroupProps & { agent: Agent }) {
+  const navigate = useNavigate();
+  return (
+    <Group heading={agent.name}>
+      {AGENT_PAGES.map((page) => (
+        <Item
+          key={page.to}
+          value={`${agent.name} ${page.label}`}
+          icon={page.icon}
+          hint={<Kbd keys={`g ${page.key}`} />}
+          onSelect={onGo(() => navigate({ to: page.to, params: { agentId: agent.agentId } }))}
+        >
+          {page.label}
+        </Item>
+      ))}
+    </Group>
+  );
+}
+
+function OrganisationPages({ onGo }: GroupProps) {
+  const navigate = useNavigate();
+  return (
+    <Group heading="Organisation">
+      {ORGANISATION_PAGES.map((page) => (
+        <Item
+          key={page.to}
+          value={`Organisation ${page.label}`}
+          icon={page.icon}
+          hint={<Kbd keys={`g ${page.key}`} />}
+          onSelect={onGo(() => navigate({ to: page.to }))}
+        >
+          {page.label}
+        </Item>
+      ))}
+      <Item icon="plus" needs="developer" onSelect={onGo(() => navigate({ to: "/agents", search: { create: "1" } }))}>
+        New agent
+      </Item>
+      <Item icon="plus" needs="owner" onSelect={onGo(() => navigate({ to: "/members", search: { create: "1" } }))}>
+        Invite a member
+      </Item>
+      <Item icon="session" onSelect={onGo(() => navigate({ to: "/account" }))}>
+        Account
+      </Item>
+    </Group>
+  );
+}
+
+interface FoundProps extends GroupProps {
+  typed: string;
 }
 
 function Agents({ typed, onGo }: FoundProps) {
@@ -167,13 +173,13 @@ function Item({
 }: {
   icon: IconName;
   hint?: ReactNode;
-  /** Members below that role are told who may. */
+  /** The lowest role that may choose it. Others see it disabled, with that role. */
   needs?: ConsoleRole;
   value?: string;
   onSelect: () => void;
   children: ReactNode;
 }) {
-  const may = useMay(needs);
+  const may = useHasRole(needs);
   return (
     <Command.Item
       {...(value !== undefined && { value })}
@@ -186,7 +192,7 @@ function Item({
       {may ? (
         hint
       ) : (
-        <span className="text-faint text-xs">{needs === "owner" ? "owners" : "developers and owners"} alone</span>
+        <span className="text-faint text-xs">{needs === "owner" ? "Owners" : "Developers and owners"} only</span>
       )}
     </Command.Item>
   );

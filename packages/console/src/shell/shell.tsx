@@ -1,39 +1,36 @@
-import { Outlet } from "@tanstack/react-router";
-import { lazy, Suspense, useEffect, useState } from "react";
+import { Outlet, useNavigate, useParams } from "@tanstack/react-router";
+import { lazy, Suspense, useEffect, useEffectEvent, useRef, useState } from "react";
 import { queryClient } from "../api/api.ts";
 import { followChanges } from "../api/live.ts";
 import { Header } from "./header.tsx";
 import { Sidebar } from "./sidebar.tsx";
-import { useShortcuts } from "./use-shortcuts.ts";
+import { useHotkeys } from "../state/hotkeys.ts";
+import { AGENT_PAGES, ORGANISATION_PAGES } from "./navigation.ts";
 
-const loadDrawer = () => import("./navigation-drawer.tsx");
 const loadPalette = () => import("./palette.tsx");
-const loadShortcuts = () => import("./shortcut-list.tsx");
-const NavigationDrawer = lazy(async () => ({ default: (await loadDrawer()).NavigationDrawer }));
+const loadOverlays = () => import("./overlays.tsx");
+const NavigationDrawer = lazy(async () => ({ default: (await loadOverlays()).NavigationDrawer }));
 const Palette = lazy(async () => ({ default: (await loadPalette()).Palette }));
-const ShortcutList = lazy(async () => ({ default: (await loadShortcuts()).ShortcutList }));
+const ShortcutList = lazy(async () => ({ default: (await loadOverlays()).ShortcutList }));
 
-/** What any key may open is fetched after the first page: it then opens at once, and without the service too. */
-const AHEAD_AFTER_MS = 2_000;
+/** Preload overlays after the first page: they then open without a delay, and also while the control plane is down. */
+const PRELOAD_AFTER_MS = 2_000;
 
-function useOverlaysAhead(): void {
+function usePreloadedOverlays(): void {
   useEffect(() => {
-    const timer = setTimeout(
-      () => void Promise.allSettled([loadDrawer(), loadPalette(), loadShortcuts()]),
-      AHEAD_AFTER_MS,
-    );
+    const timer = setTimeout(() => void Promise.allSettled([loadOverlays(), loadPalette()]), PRELOAD_AFTER_MS);
     return () => clearTimeout(timer);
   }, []);
 }
 
 type Overlay = "palette" | "shortcuts" | "navigation" | undefined;
 
-/** What stands around every page of a person who is signed in. */
+/** Header, navigation and overlays around every page of a signed-in member. */
 export function Shell() {
   const [overlay, setOverlay] = useState<Overlay>();
   const close = () => setOverlay(undefined);
   useEffect(() => followChanges(queryClient), []);
-  useOverlaysAhead();
+  usePreloadedOverlays();
   useShortcuts({ onPalette: () => setOverlay("palette"), onList: () => setOverlay("shortcuts") });
   return (
     <>
@@ -41,7 +38,7 @@ export function Shell() {
         href="#main"
         className="bg-accent-fill text-on-accent fixed top-2 left-2 z-50 -translate-y-20 rounded-md px-3 py-1.5 text-sm font-medium focus:translate-y-0"
         onClick={(event) => {
-          // A changed hash would be a navigation.
+          // The router would treat a changed hash as a navigation.
           event.preventDefault();
           document.getElementById("main")?.focus();
         }}
@@ -68,4 +65,50 @@ export function Shell() {
       </Suspense>
     </>
   );
+}
+
+/** How long a page's key may follow `g`. */
+const SEQUENCE_MS = 1_500;
+
+/** The shortcuts that work on every page. */
+function useShortcuts({ onPalette, onList }: { onPalette: () => void; onList: () => void }): void {
+  const navigate = useNavigate();
+  const { agentId } = useParams({ strict: false });
+  const gAt = useRef(-Infinity);
+
+  const goTo = (key: string): boolean => {
+    const page = ORGANISATION_PAGES.find((page) => page.key === key);
+    if (page) void navigate({ to: page.to });
+    const agentPage = agentId === undefined ? undefined : AGENT_PAGES.find((page) => page.key === key);
+    if (agentPage && agentId !== undefined) void navigate({ to: agentPage.to, params: { agentId } });
+    return page !== undefined || agentPage !== undefined;
+  };
+
+  useHotkeys((key, { timeStamp }) => {
+    const afterG = timeStamp - gAt.current < SEQUENCE_MS;
+    gAt.current = key === "g" ? timeStamp : -Infinity;
+    if (afterG && goTo(key)) return true;
+    if (key === "?") onList();
+    else if (key === "/") return focusSearch() || (onPalette(), true);
+    else return false;
+    return true;
+  });
+
+  const onModK = useEffectEvent((event: KeyboardEvent) => {
+    if (!(event.metaKey || event.ctrlKey) || event.key.toLowerCase() !== "k") return;
+    event.preventDefault();
+    onPalette();
+  });
+  useEffect(() => {
+    const listener = (event: KeyboardEvent): void => onModK(event);
+    document.addEventListener("keydown", listener);
+    return () => document.removeEventListener("keydown", listener);
+  }, []);
+}
+
+function focusSearch(): boolean {
+  const field = document.querySelector<HTMLInputElement>("[data-search-field]");
+  field?.focus();
+  field?.select();
+  return field !== null;
 }

@@ -1,14 +1,13 @@
 import { Link } from "@tanstack/react-router";
 import { Icon, type IconName } from "../ui/icon.tsx";
-import { AGENT_PAGES, ORGANISATION_PAGES } from "./navigation.ts";
-import { useAgentHere } from "./use-agent-here.ts";
+import { AGENT_PAGES, ORGANISATION_PAGES, useCurrentAgent } from "./navigation.ts";
 
 const itemClass =
   "flex h-8 items-center gap-2.5 rounded-md px-2.5 text-sm font-medium text-muted transition-colors hover:bg-hover hover:text-text aria-[current=page]:bg-accent-soft aria-[current=page]:text-accent";
 
-/** The pages of the agent that is looked at, then those of the organisation. */
+/** The pages of the current agent, then those of the organisation. */
 export function Sidebar({ onNavigate }: { onNavigate?: () => void }) {
-  const agent = useAgentHere();
+  const agent = useCurrentAgent();
   return (
     <nav aria-label="Pages" className="grid grid-cols-[minmax(0,1fr)] gap-5" onClick={onNavigate}>
       {agent && (

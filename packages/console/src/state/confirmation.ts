@@ -1,14 +1,14 @@
 import { createSignal } from "./signal.ts";
 
-interface Asked {
+interface Confirmation {
   settle: (confirmed: boolean) => void;
   answer: Promise<boolean>;
 }
 
-/** The question for the password that is open now; the shell shows its dialog. */
-export const openConfirmation = createSignal<Asked | undefined>(undefined);
+/** The open request for the password; `main.tsx` shows its dialog. */
+export const openConfirmation = createSignal<Confirmation | undefined>(undefined);
 
-/** Resolves with true once the password was given. Several requests at a time share one question. */
+/** Asks for the password and resolves with true once it is accepted. Concurrent requests share one dialog. */
 export function askConfirmation(): Promise<boolean> {
   const open = openConfirmation.get();
   if (open) return open.answer;

@@ -1,7 +1,7 @@
 import { useEffect, useEffectEvent } from "react";
 
-/** True while keys belong to what the focus is in: a field, or a menu, list or dialog that is open. */
-export function typingIn(target: EventTarget | null): boolean {
+/** True when the focused element handles keys itself: a field, or an open menu, list or dialog. */
+export function handlesKeys(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
   return (
     target.isContentEditable ||
@@ -9,10 +9,10 @@ export function typingIn(target: EventTarget | null): boolean {
   );
 }
 
-/** Calls `act` for a key pressed alone, outside fields. It returns true where it used the key. */
+/** Calls `act` for a key pressed without a modifier and outside fields. `act` returns true when it used the key. */
 export function useHotkeys(act: (key: string, event: KeyboardEvent) => boolean): void {
   const onKey = useEffectEvent((event: KeyboardEvent) => {
-    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || typingIn(event.target)) return;
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || handlesKeys(event.target)) return;
     if (act(event.key, event)) event.preventDefault();
   });
   useEffect(() => {

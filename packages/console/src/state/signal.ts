@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from "react";
 
-/** A value outside React that components follow: for what the API client or a key press must reach. */
+/** A value outside React that components subscribe to, for the API client and key handlers. */
 export interface Signal<T> {
   get(): T;
   set(value: T): void;

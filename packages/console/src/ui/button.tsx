@@ -1,8 +1,10 @@
 import { Button as BaseButton } from "@base-ui/react/button";
-import type { ComponentProps, ReactNode } from "react";
+import { cloneElement, type ComponentProps, type ReactElement, type ReactNode } from "react";
 import { classNames } from "./class-names.ts";
 import { Icon, type IconName } from "./icon.tsx";
 import { Tooltip } from "./tooltip.tsx";
+import type { ConsoleRole } from "@patchbay/protocol/console";
+import { useHasRole, useSession } from "../api/session.ts";
 
 export type ButtonLook = "primary" | "secondary" | "ghost" | "danger";
 
@@ -15,7 +17,7 @@ const LOOKS: Record<ButtonLook, string> = {
 
 const SIZES = { small: "h-7 px-2 text-xs", medium: "h-8 px-3 text-sm" };
 
-/** Classes of a button, for links that look like one. */
+/** The classes of a button, for links that look like one. */
 export function buttonClass(look: ButtonLook = "secondary", size: keyof typeof SIZES = "medium"): string {
   return classNames(
     "inline-flex shrink-0 items-center justify-center gap-1.5 rounded-md font-medium whitespace-nowrap transition-colors",
@@ -29,7 +31,7 @@ interface ButtonProps extends Omit<ComponentProps<typeof BaseButton>, "className
   look?: ButtonLook;
   size?: keyof typeof SIZES;
   icon?: IconName;
-  /** Shows that it is at work and takes no further press; it keeps the focus. */
+  /** Shows a spinner and ignores clicks; the button keeps the focus. */
   busy?: boolean;
   className?: string;
 }
@@ -55,9 +57,9 @@ export function Button({ look, size, icon, busy = false, className, children, di
 
 interface IconButtonProps extends Omit<ComponentProps<typeof BaseButton>, "className" | "children"> {
   icon: IconName;
-  /** What it does: its name for screen readers and its tooltip. */
+  /** What the button does: its accessible name and its tooltip. */
   label: string;
-  /** Keys that do the same. */
+  /** The shortcut, shown in the tooltip. */
   keys?: ReactNode;
   size?: keyof typeof SIZES;
   className?: string;
@@ -86,4 +88,49 @@ export function IconButton({ icon, label, keys, size = "medium", className, ...r
       </BaseButton>
     </Tooltip>
   );
+}
+
+/** Why the member may not do what requires the role `needs`; undefined if the member may. */
+export function useDisabledReason(needs: ConsoleRole): string | undefined {
+  const { member } = useSession();
+  if (useHasRole(needs)) return undefined;
+  return `Requires the role ${needs === "owner" ? "owner" : "developer or owner"}. Your role is ${member.role}.`;
+}
+
+/** A button that is enabled for the role `needs` and higher ones. For other members it is disabled, with the reason. */
+export function GuardedButton({ needs, ...rest }: ComponentProps<typeof Button> & { needs: ConsoleRole }) {
+  const reason = useDisabledReason(needs);
+  if (reason === undefined) return <Button {...rest} />;
+  return (
+    <Tooltip content={reason} describes>
+      <Button {...rest} disabled />
+    </Tooltip>
+  );
+}
+
+interface GuardedLinkProps extends Pick<ComponentProps<typeof Button>, "look" | "size" | "icon" | "className"> {
+  needs: ConsoleRole;
+  /** A `Link` without children. */
+  link: ReactElement<{ className?: string; children?: ReactNode }>;
+  children: ReactNode;
+}
+
+/** A link that looks like a button, enabled like `GuardedButton`. */
+export function GuardedLink({ needs, link, children, ...looks }: GuardedLinkProps) {
+  const { look, size, icon, className } = looks;
+  if (!useHasRole(needs))
+    return (
+      <GuardedButton needs={needs} {...looks}>
+        {children}
+      </GuardedButton>
+    );
+  return cloneElement(link, {
+    className: classNames(buttonClass(look, size), className),
+    children: (
+      <>
+        {icon && <Icon name={icon} className="size-3.5" />}
+        {children}
+      </>
+    ),
+  });
 }

@@ -1,7 +1,7 @@
 import { useId, type ReactNode } from "react";
 import { classNames } from "./class-names.ts";
 
-/** A titled part of a page. `flush` leaves out the padding, for tables and charts that bring their own. */
+/** A titled section of a page. `flush` omits the padding, for tables and charts with their own. */
 export function Card({
   title,
   description,
@@ -39,7 +39,7 @@ export function Card({
   );
 }
 
-/** Figures and facts in pairs. */
+/** Name and value pairs. */
 export function Facts({ items }: { items: [name: ReactNode, value: ReactNode][] }) {
   return (
     <dl className="grid grid-cols-[minmax(6rem,auto)_minmax(0,1fr)] gap-x-6 gap-y-2 text-sm">

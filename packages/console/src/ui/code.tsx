@@ -1,9 +1,9 @@
 import { useState, type ReactNode } from "react";
-import { countOf } from "../format/words.ts";
+import { countOf } from "../format/numbers.ts";
 import { classNames } from "./class-names.ts";
 import { CopyButton } from "./copy.tsx";
 
-/** Text as it is, in a box that scrolls, with a button to copy it. */
+/** Preformatted text in a scrollable box with a copy button. */
 export function CodeBlock({ text, title, wrap = false }: { text: string; title?: ReactNode; wrap?: boolean }) {
   return (
     <div className="border-line bg-sunken group/code relative min-w-0 rounded-lg border">
@@ -24,7 +24,7 @@ export function CodeBlock({ text, title, wrap = false }: { text: string; title?:
   );
 }
 
-/** A command to type. */
+/** A shell command with a copy button. */
 export function Command({ text }: { text: string }) {
   return (
     <div className="border-line bg-sunken flex min-w-0 items-center gap-1 rounded-lg border py-0.5 pr-1 pl-3 text-left">
@@ -39,7 +39,7 @@ export function Command({ text }: { text: string }) {
   );
 }
 
-/** A JSON value whose members fold. Deep and long values begin folded, and are drawn when they are opened. */
+/** A JSON value as a tree. Deep and long values start collapsed and render when they are expanded. */
 export function Json({ value, name }: { value: unknown; name?: string }) {
   return (
     <div className="border-line bg-sunken relative min-w-0 rounded-lg border">
@@ -59,15 +59,15 @@ export function Json({ value, name }: { value: unknown; name?: string }) {
 }
 
 const OPEN_DEPTH = 2;
-const OPEN_MEMBERS = 20;
-const MEMBERS_AT_ONCE = 200;
+const OPEN_ENTRIES = 20;
+const ENTRIES_AT_ONCE = 200;
 
 function Node({ value, depth, name }: { value: unknown; depth: number; name?: string }) {
-  const members = typeof value === "object" && value !== null ? Object.entries(value) : [];
-  const [open, setOpen] = useState(depth < OPEN_DEPTH && members.length <= OPEN_MEMBERS);
-  const [shown, setShown] = useState(MEMBERS_AT_ONCE);
+  const entries = typeof value === "object" && value !== null ? Object.entries(value) : [];
+  const [open, setOpen] = useState(depth < OPEN_DEPTH && entries.length <= OPEN_ENTRIES);
+  const [shown, setShown] = useState(ENTRIES_AT_ONCE);
   const label = name !== undefined && <span className="text-accent">{name}: </span>;
-  if (members.length === 0)
+  if (entries.length === 0)
     return (
       <div className="pl-4 break-words whitespace-pre-wrap">
         {label}
@@ -81,17 +81,18 @@ function Node({ value, depth, name }: { value: unknown; depth: number; name?: st
         {label}
         <span className="text-muted">
           {isArray ? "[" : "{"}
-          {!open && ` ${countOf(members.length, isArray ? "item" : "member")} ${isArray ? "]" : "}"}`}
+          {!open &&
+            ` ${isArray ? countOf(entries.length, "item") : countOf(entries.length, "property", "properties")} ${isArray ? "]" : "}"}`}
         </span>
       </summary>
       {open && (
         <div className="border-line ml-1.5 border-l pl-2.5">
-          {members.slice(0, shown).map(([key, member]) => (
-            <Node key={key} name={key} value={member} depth={depth + 1} />
+          {entries.slice(0, shown).map(([key, entry]) => (
+            <Node key={key} name={key} value={entry} depth={depth + 1} />
           ))}
-          {members.length > shown && (
+          {entries.length > shown && (
             <button type="button" className="text-accent pl-4 underline" onClick={() => setShown(shown * 5)}>
-              {members.length - shown} more
+              Show {entries.length - shown} more
             </button>
           )}
         </div>

@@ -1,10 +1,9 @@
 import { Autocomplete } from "@base-ui/react/autocomplete";
-import { classNames } from "./class-names.ts";
-import { controlClass } from "./control-class.ts";
-import { Icon } from "./icon.tsx";
-import { itemClass, popupClass } from "./select.tsx";
+import { classNames, controlClass, itemClass, popupClass } from "./class-names.ts";
 
-/** A text that is mostly one of `suggestions`, but may be another: a role, a function's name. */
+import { Icon } from "./icon.tsx";
+
+/** A text field with suggestions that accepts any text: a role, a function name. */
 export function Combobox({
   suggestions,
   value,
@@ -20,7 +19,7 @@ export function Combobox({
   label?: string;
   placeholder?: string;
   className?: string;
-  /** With a button that empties it. */
+  /** Adds a button that clears the field. */
   clearable?: boolean;
 }) {
   return (
@@ -29,7 +28,7 @@ export function Combobox({
       value={value}
       onValueChange={onChange}
       openOnInputClick
-      // Where one is chosen, the list is opened to choose another.
+      // Show all suggestions when the value is one of them, so that another can be chosen.
       {...(suggestions.includes(value) && { filter: null })}
     >
       <span className={clearable ? classNames("relative min-w-0", className) : "contents"}>

@@ -1,7 +1,7 @@
-import { useEffect, useState, type ReactNode } from "react";
-import { Button, IconButton, type ButtonLook } from "./button.tsx";
+import { type ReactNode, useEffect, useState } from "react";
+import { Button, type ButtonLook, IconButton } from "./button.tsx";
 
-/** Copies `text`, and says so for a moment. With children a button with words, without an icon alone. */
+/** Copies `text` and confirms it for two seconds. A text button with `children`, otherwise an icon button. */
 export function CopyButton({
   text,
   label = "Copy",
@@ -23,24 +23,37 @@ export function CopyButton({
     setState((await copyText(typeof text === "string" ? text : text())) ? "copied" : "failed");
   };
   const icon = state === "copied" ? "check" : state === "failed" ? "alert" : "copy";
-  const words = state === "copied" ? "Copied" : state === "failed" ? "Select it and copy by hand" : label;
+  const message =
+    state === "copied" ? "Copied" : state === "failed" ? "Copy failed. Select the text and copy it." : label;
   return (
     <>
       {children === undefined ? (
-        <IconButton icon={icon} label={words} size="small" onClick={() => void copy()} />
+        <IconButton icon={icon} label={message} size="small" onClick={() => void copy()} />
       ) : (
         <Button icon={icon} look={look} size="small" onClick={() => void copy()}>
           {state === "copied" ? "Copied" : children}
         </Button>
       )}
       <span role="status" className="sr-only">
-        {state === "idle" ? "" : words}
+        {state === "idle" ? "" : message}
       </span>
     </>
   );
 }
 
-/** The clipboard's own interface is there on https and loopback alone; elsewhere a selection does. */
+/** An id or address with a button that copies it. */
+export function CopyableText({ text, label }: { text: string; label: string }) {
+  return (
+    <span className="flex items-center gap-1">
+      <code className="min-w-0 font-mono text-xs break-all">{text}</code>
+      <span className="-my-1">
+        <CopyButton text={text} label={label} />
+      </span>
+    </span>
+  );
+}
+
+/** The Clipboard API exists only on https and loopback. Elsewhere, copies a selection with `execCommand`. */
 async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
@@ -54,4 +67,22 @@ async function copyText(text: string): Promise<boolean> {
     area.remove();
     return copied;
   }
+}
+
+/** A secret that is shown only once. It is masked until the member clicks Show, against onlookers. */
+export function Secret({ label, secret }: { label: string; secret: string }) {
+  const [shown, setShown] = useState(false);
+  return (
+    <div className="border-line bg-sunken flex min-w-0 flex-wrap items-center gap-2 rounded-lg border px-3 py-2">
+      <output aria-label={label} className="min-w-0 flex-1 font-mono text-sm break-all">
+        {shown ? secret : `${secret.slice(0, 8)}${"•".repeat(20)}`}
+      </output>
+      <Button size="small" aria-pressed={shown} onClick={() => setShown(!shown)}>
+        {shown ? "Hide" : "Show"}
+      </Button>
+      <CopyButton text={secret} look="primary">
+        Copy
+      </CopyButton>
+    </div>
+  );
 }

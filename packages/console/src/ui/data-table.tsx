@@ -8,29 +8,29 @@ import { ErrorState, Loading, Skeleton } from "./states.tsx";
 export interface Column<Row> {
   head: string;
   cell: (row: Row) => ReactNode;
-  /** Figures stand at the end. */
+  /** Numbers align at the end. */
   align?: "end";
-  /** Left out on screens narrower than this, except in the stacked form. */
+  /** Hidden on screens narrower than this, except in the stacked layout. */
   from?: "md" | "lg" | "xl";
   className?: string;
-  /** Names the order by this column, for tables with `sort`. */
+  /** The sort key of this column, for tables with `sort`. */
   sort?: string;
 }
 
-/** The order of a table: a column's `sort`, with a minus before it where the greatest comes first. */
+/** The order of a table: a column's `sort`, prefixed by a minus for descending order. */
 export interface Sort {
   by: string;
   onChange: (by: string) => void;
 }
 
-/** What a row's link or button must take on: it fills the row. */
+/** Props for the link or button of a row: it covers the whole row. */
 export interface RowLinkProps {
   className: string;
   "data-row-link": "";
   children: ReactNode;
 }
 
-/** What the table needs of an infinite query. */
+/** The part of an infinite query that the table needs. */
 export interface RowsQuery<Row> {
   data: Row[] | undefined;
   error: Error | null;
@@ -41,7 +41,7 @@ export interface RowsQuery<Row> {
   refetch: () => unknown;
 }
 
-/** Rows that are all there, for tables of what another query fetched. */
+/** A query result with these rows and no more, for rows that another query has fetched. */
 export const allRows = <Row,>(rows: Row[]): RowsQuery<Row> => ({
   data: rows,
   error: null,
@@ -52,19 +52,19 @@ export const allRows = <Row,>(rows: Row[]): RowsQuery<Row> => ({
   refetch: () => undefined,
 });
 
-/** Rows of a query that fetches them all at once; undefined until it has. */
+/** The rows of a query without pages; `rows` is undefined while it loads. */
 export const rowsOf = <Row,>(
   { error, isPending, refetch }: Pick<RowsQuery<Row>, "error" | "isPending" | "refetch">,
   rows: Row[] | undefined,
 ): RowsQuery<Row> => ({ ...allRows([]), data: rows, error, isPending, refetch });
 
 interface DataTableProps<Row> {
-  /** Names the table for screen readers. */
+  /** The accessible name. */
   caption: string;
   query: RowsQuery<Row>;
   columns: readonly Column<Row>[];
   rowKey: (row: Row) => string;
-  /** Makes rows links, or buttons that open a panel; the first cell is their name. j and k go from one to the next. */
+  /** Renders the first cell as a link or button that covers the row. `j` and `k` move between rows. */
   link?: (row: Row, props: RowLinkProps) => ReactElement;
   /** Buttons at a row's end. */
   actions?: (row: Row) => ReactNode;
@@ -76,19 +76,19 @@ const FROM = { md: "sm:max-md:hidden", lg: "sm:max-lg:hidden", xl: "sm:max-xl:hi
 const LINK =
   "after:absolute after:inset-0 focus-visible:outline-none focus-visible:after:outline-2 after:outline-focus after:-outline-offset-2 after:rounded-md";
 
-/** A list of the interface, part by part. Rows become cards where the screen is narrow. */
+/** A paged list of the API. On narrow screens, rows become cards. */
 export function DataTable<Row>(props: DataTableProps<Row>) {
   const { caption, query, columns, rowKey, empty, actions, sort } = props;
   const table = useRef<HTMLTableElement>(null);
   useHotkeys((key) => (key === "j" || key === "k") && focusRow(table.current, key === "j" ? 1 : -1));
   if (query.error && !query.data) return <ErrorState error={query.error} onRetry={() => void query.refetch()} />;
-  // A search looks at so many rows at a time: one that found nothing may not be at its end.
+  // A page of a search covers a limited number of rows: an empty one does not mean that nothing matches.
   if (query.data?.length === 0 && !query.hasNextPage) return empty;
   return (
     <>
       <table ref={table} role="table" aria-busy={query.isPending} className="w-full text-sm max-sm:block">
         <caption className="sr-only">{caption}</caption>
-        {/* Roles are said aloud since the stacked form takes them away. */}
+        {/* Explicit roles: display: block and grid of the stacked layout remove the implicit ones. */}
         <thead role="rowgroup" className="max-sm:sr-only">
           <tr role="row">
             {columns.map((column) => (
@@ -133,7 +133,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
 
 const rowClass = "border-line relative border-b last:border-b-0 max-sm:grid max-sm:gap-1 max-sm:px-4 max-sm:py-3";
 
-/** Times stand over the link that fills the row, so that they tell the exact one on hover; a click on them is for the row. */
+/** Times are above the link that covers the row, so that their tooltips open. `passToLink` forwards their clicks to the link. */
 const TIMES = "[&_time]:relative [&_time]:z-1 [&_time]:cursor-pointer";
 
 function passToLink({ target, currentTarget, nativeEvent }: MouseEvent<HTMLTableRowElement>): void {
@@ -205,7 +205,7 @@ function orderOf<Row>({ sort: own }: Column<Row>, sort: Sort | undefined): "asce
   return sort.by === own ? "ascending" : sort.by === `-${own}` ? "descending" : undefined;
 }
 
-/** Figures begin with the greatest, words with the first. */
+/** The first click sorts numbers in descending and text in ascending order. */
 function SortButton<Row>({ column, sort }: { column: Column<Row>; sort: Sort }) {
   const order = orderOf(column, sort);
   const first = column.align === "end" ? `-${column.sort}` : column.sort!;
@@ -233,7 +233,7 @@ function More<Row>({ query }: Pick<DataTableProps<Row>, "query">) {
     <div className="border-line flex flex-wrap items-center justify-center gap-3 border-t p-3">
       {!found && !query.error && (
         <p role="status" className="text-muted text-sm">
-          Nothing found so far among the newest.
+          No matches among the newest rows.
         </p>
       )}
       {query.error && (
@@ -242,13 +242,13 @@ function More<Row>({ query }: Pick<DataTableProps<Row>, "query">) {
         </p>
       )}
       <Button busy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
-        {query.error ? "Try again" : found ? "Load more" : "Search further back"}
+        {query.error ? "Try again" : found ? "Load more" : "Search older rows"}
       </Button>
     </div>
   );
 }
 
-/** Focuses the row after or before the one that has the focus, or the first. True where there was one. */
+/** Focuses the next or previous row, or the first if no row has the focus. Returns false if there is no such row. */
 function focusRow(table: HTMLTableElement | null, step: 1 | -1): boolean {
   const links = [...(table?.querySelectorAll<HTMLElement>("[data-row-link]") ?? [])];
   const at = links.findIndex((link) => link.closest("tr")?.contains(document.activeElement));

@@ -1,7 +1,8 @@
 import { Dialog as Base } from "@base-ui/react/dialog";
-import { useRef, type ReactNode } from "react";
+import { useId, useRef, type ComponentProps, type ReactNode } from "react";
 import { classNames } from "./class-names.ts";
-import { IconButton } from "./button.tsx";
+import { Button, IconButton } from "./button.tsx";
+import { Form } from "./form.tsx";
 
 interface PanelProps {
   open: boolean;
@@ -9,97 +10,142 @@ interface PanelProps {
   title: ReactNode;
   description?: ReactNode;
   children: ReactNode;
-  /** At the end, kept in view: the buttons. */
+  /** The buttons; always visible. */
   footer?: ReactNode;
 }
 
-const head = (title: ReactNode, description: ReactNode) => (
-  <header className="border-line flex items-center justify-between gap-4 border-b px-5 py-3">
-    <div className="min-w-0">
-      <Base.Title className="text-lg font-semibold">{title}</Base.Title>
-      {description !== undefined && <Base.Description className="text-muted text-sm">{description}</Base.Description>}
-    </div>
-    <Base.Close render={<IconButton icon="close" label="Close" size="small" className="-mr-1.5 self-start" />} />
-  </header>
-);
+interface PopupProps extends Omit<PanelProps, "open" | "onClose"> {
+  className: string;
+  bodyClassName: string;
+}
 
-const foot = (footer: ReactNode) =>
-  footer !== undefined && (
-    <footer className="border-line bg-sunken flex flex-wrap items-center justify-end gap-2 rounded-b-xl border-t px-5 py-3">
-      {footer}
-    </footer>
-  );
-
-/** Where the focus goes on opening: the first field, or the panel itself, so that it is not on Close with its tooltip out. */
-function useFirstFocus() {
+/** Header, body and footer. Focuses the first field on opening, or the popup itself: focus on Close would show its tooltip. */
+function Popup({ title, description, children, footer, className, bodyClassName }: PopupProps) {
   const popup = useRef<HTMLDivElement>(null);
   const initialFocus = () =>
     popup.current?.querySelector<HTMLElement>("input:not([type=hidden], [type=checkbox]), textarea, select") ??
     popup.current;
-  return { ref: popup, initialFocus };
+  return (
+    <Base.Popup
+      ref={popup}
+      initialFocus={initialFocus}
+      className={classNames("border-line bg-raised shadow-raised flex w-full flex-col outline-none", className)}
+    >
+      <header className="border-line flex items-center justify-between gap-4 border-b px-5 py-3">
+        <div className="min-w-0">
+          <Base.Title className="text-lg font-semibold">{title}</Base.Title>
+          {description !== undefined && (
+            <Base.Description className="text-muted text-sm">{description}</Base.Description>
+          )}
+        </div>
+        <Base.Close render={<IconButton icon="close" label="Close" size="small" className="-mr-1.5 self-start" />} />
+      </header>
+      <div className={classNames("px-5 py-4", bodyClassName)}>{children}</div>
+      {footer !== undefined && (
+        <footer className="border-line bg-sunken flex flex-wrap items-center justify-end gap-2 rounded-b-xl border-t px-5 py-3">
+          {footer}
+        </footer>
+      )}
+    </Base.Popup>
+  );
 }
 
-/** Asks or tells something before the page goes on. `sticky` is not closed by a click beside it: for secrets and long forms. */
+const backdrop = <Base.Backdrop className="fades bg-veil fixed inset-0 z-40" />;
+
+/** A modal dialog. A `sticky` one stays open on a click outside: for secrets and long forms. */
 export function Dialog({
   open,
   onClose,
-  title,
-  description,
-  children,
-  footer,
   wide = false,
   sticky = false,
+  ...content
 }: PanelProps & { wide?: boolean; sticky?: boolean }) {
-  const focus = useFirstFocus();
   return (
     <Base.Root open={open} onOpenChange={(next) => !next && onClose()} disablePointerDismissal={sticky}>
       <Base.Portal>
-        <Base.Backdrop className="fades bg-veil fixed inset-0 z-40" />
+        {backdrop}
         <Base.Viewport className="fixed inset-0 z-40 grid place-items-center overflow-y-auto p-3 sm:p-6">
-          <Base.Popup
-            {...focus}
-            className={classNames(
-              "rises border-line bg-raised shadow-raised flex w-full flex-col rounded-xl border outline-none",
-              wide ? "max-w-3xl" : "max-w-lg",
-            )}
-          >
-            {head(title, description)}
-            <div className="min-w-0 px-5 py-4">{children}</div>
-            {foot(footer)}
-          </Base.Popup>
+          <Popup
+            {...content}
+            className={classNames("rises rounded-xl border", wide ? "max-w-3xl" : "max-w-lg")}
+            bodyClassName="min-w-0"
+          />
         </Base.Viewport>
       </Base.Portal>
     </Base.Root>
   );
 }
 
-/** A panel at the side with more about what was chosen; on narrow screens it covers the page. With `modal` false the page stays usable beside it. */
+interface FormDialogProps
+  extends
+    Pick<ComponentProps<typeof Dialog>, "title" | "description" | "sticky" | "onClose">,
+    Pick<ComponentProps<typeof Button>, "look" | "icon" | "disabled"> {
+  /** What the form does: its `mutate` runs on submit. */
+  action: { mutate: () => void; isPending: boolean; error: unknown };
+  /** Text of the button. */
+  submit: ReactNode;
+  cancel?: string;
+  className?: string;
+  children: ReactNode;
+}
+
+/** Asks for fields or a confirmation, with a button to cancel and one that submits. `sticky` as in `Dialog`. */
+export function FormDialog({ action, submit, cancel = "Cancel", className, children, ...props }: FormDialogProps) {
+  const id = useId();
+  const { look = "primary", icon, disabled = false, ...dialog } = props;
+  return (
+    <Dialog
+      {...dialog}
+      open
+      footer={
+        <>
+          <Button onClick={dialog.onClose}>{cancel}</Button>
+          <Button
+            type="submit"
+            form={id}
+            look={look}
+            {...(icon !== undefined && { icon })}
+            busy={action.isPending}
+            disabled={disabled}
+          >
+            {submit}
+          </Button>
+        </>
+      }
+    >
+      <Form
+        id={id}
+        error={action.error}
+        {...(className !== undefined && { className })}
+        // Enter in a field submits a form even if its button is disabled.
+        onSubmit={() => !disabled && action.mutate()}
+      >
+        {children}
+      </Form>
+    </Dialog>
+  );
+}
+
+/** A side panel with details of the selected item; covers the page on narrow screens. With `modal: false` the page stays usable. */
 export function Drawer({
   open,
   onClose,
-  title,
-  description,
-  children,
-  footer,
   modal = true,
   wide = false,
+  ...content
 }: PanelProps & { modal?: boolean; wide?: boolean }) {
-  const focus = useFirstFocus();
   return (
     <Base.Root open={open} onOpenChange={(next) => !next && onClose()} modal={modal} disablePointerDismissal={!modal}>
       <Base.Portal>
-        {modal && <Base.Backdrop className="fades bg-veil fixed inset-0 z-40" />}
-        <Base.Popup
-          {...focus}
+        {modal && backdrop}
+        <Popup
+          {...content}
           className={classNames(
-            "slides-right border-line bg-raised shadow-raised fixed inset-y-0 right-0 z-40 flex w-full flex-col border-l outline-none",
+            "slides-right fixed inset-y-0 right-0 z-40 border-l",
             wide ? "sm:max-w-2xl" : "sm:max-w-md",
           )}
-        >
-          {head(title, description)}
-          <div className="min-h-0 flex-1 overflow-y-auto px-5 py-4">{children}</div>
-          {foot(footer)}
-        </Base.Popup>
+          bodyClassName="min-h-0 flex-1 overflow-y-auto"
+        />
       </Base.Portal>
     </Base.Root>
   );

@@ -11,7 +11,7 @@ export type Filter<Name extends string> =
   | { kind: "choice"; name: Name; label: string; options: readonly (string | Option)[] }
   | { kind: "text"; name: Name; label: string; suggestions: readonly string[] };
 
-/** What a list is narrowed by. Its values are the page's search parameters: `onChange` gets those that changed, undefined for what was cleared. */
+/** The filters of a list. Values are the page's search parameters; `onChange` gets the changed ones, undefined for a cleared filter. */
 export function FilterBar<Name extends string>({
   filters,
   values,
@@ -21,7 +21,7 @@ export function FilterBar<Name extends string>({
   filters: readonly Filter<Name>[];
   values: { [N in Name]?: string | undefined };
   onChange: (changed: { [N in Name]?: string | undefined }) => void;
-  /** After the filters: a time range, a link to export. */
+  /** Shown after the filters: a time range, a link to export. */
   children?: ReactNode;
 }) {
   const loose = values as Values;

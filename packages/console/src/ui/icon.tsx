@@ -1,4 +1,4 @@
-/** Strokes on a 16 by 16 grid, drawn for this console. */
+/** Stroke paths on a 16 × 16 grid, drawn for this console. */
 const PATHS = {
   agent: "M3.5 6.5h9v6.5h-9zM8 6.5V3.5M8 3.5h.01M6 9.3v1M10 9.3v1M1.8 9v2M14.2 9v2",
   overview: "M2.5 2.5h4.5v6H2.5zM9 2.5h4.5v3.5H9zM2.5 10.5h4.5v3H2.5zM9 8h4.5v5.5H9z",
@@ -53,7 +53,7 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS;
 
-/** Decoration alone: what it means must stand in words beside it or in a label. */
+/** Decorative and hidden from screen readers: put the meaning in the text next to it or in a label. */
 export function Icon({ name, className = "" }: { name: IconName; className?: string }) {
   const size = className.includes("size-") ? "" : "size-4";
   return (
@@ -71,3 +71,15 @@ export function Icon({ name, className = "" }: { name: IconName; className?: str
     </svg>
   );
 }
+
+/** The logo: two jacks and a cable. */
+export const Logo = () => (
+  <svg aria-hidden="true" viewBox="0 0 32 32" className="size-6 shrink-0">
+    <rect width="32" height="32" rx="7" className="fill-accent-fill" />
+    <g fill="none" stroke="#fff" strokeWidth="2.4">
+      <circle cx="9.5" cy="9.5" r="3.2" />
+      <circle cx="22.5" cy="22.5" r="3.2" />
+      <path d="M9.5 12.7c0 9.3 13 0 13 6.6" strokeLinecap="round" />
+    </g>
+  </svg>
+);

@@ -1,10 +1,10 @@
 import { useEffect, useRef, type ReactNode } from "react";
 import { classNames } from "./class-names.ts";
 
-/** The name that documents get behind their page's title. */
+/** Appended to the document title. */
 const PRODUCT = "Patchbay";
 
-/** The page's only h1. It names the document, and takes the focus when the page is navigated to. */
+/** The only h1 of a page. Sets the document title and takes the focus after navigation. */
 export function PageHeader({
   title,
   name = title,
@@ -12,9 +12,9 @@ export function PageHeader({
   actions,
   children,
 }: {
-  /** Names the document, and what is shown unless `children` says it otherwise. */
+  /** The document title, and the heading unless `name` is given. */
   title: string;
-  /** Content of the heading where it is more than the title. */
+  /** The content of the heading, if it is more than the title. */
   name?: ReactNode;
   description?: ReactNode;
   actions?: ReactNode;
@@ -26,13 +26,13 @@ export function PageHeader({
     document.title = `${title} · ${PRODUCT}`;
   }, [title]);
   useEffect(() => {
-    // On the first load the browser's own order is right; afterwards a new page begins at its heading.
+    // Leave the focus to the browser on the first load; after navigation, start at the heading of the new page.
     if (document.documentElement.dataset["navigated"] !== undefined) heading.current?.focus({ preventScroll: true });
   }, []);
   return (
     <header className="mb-5 flex flex-col gap-3">
       <div className="flex flex-wrap items-start justify-between gap-x-6 gap-y-3">
-        {/* A title alone may be narrow; a description needs room for words. */}
+        {/* Without a description, the title may be narrow. */}
         <div className={classNames("min-w-0 flex-1", description === undefined ? "basis-48" : "basis-72")}>
           <h1 ref={heading} tabIndex={-1} className="text-xl font-semibold tracking-tight text-balance">
             {name}

@@ -2,19 +2,18 @@ import { Menu as BaseMenu } from "@base-ui/react/menu";
 import { Popover as BasePopover } from "@base-ui/react/popover";
 import type { ConsoleRole } from "@patchbay/protocol/console";
 import type { ReactElement, ReactNode } from "react";
-import { classNames } from "./class-names.ts";
-import { useReason } from "./guarded-button.tsx";
+import { classNames, itemClass, popupClass } from "./class-names.ts";
+import { useDisabledReason } from "./button.tsx";
 import { Icon, type IconName } from "./icon.tsx";
-import { itemClass, popupClass } from "./select.tsx";
 
-/** Something small that opens beside `trigger`. */
+/** A small panel that opens next to `trigger`. */
 export function Popover({
   trigger,
   title,
   children,
 }: {
   trigger: ReactElement;
-  /** Its name for screen readers. */
+  /** The accessible name. */
   title: string;
   children: ReactNode;
 }) {
@@ -33,7 +32,7 @@ export function Popover({
   );
 }
 
-/** Actions or places that open from `trigger`; its children are MenuItem, MenuLine and MenuHeading. */
+/** A menu of actions or links. Its children are MenuItem, MenuChoice, MenuSeparator and MenuSection. */
 export function Menu({
   trigger,
   align = "end",
@@ -57,13 +56,13 @@ export function Menu({
 
 interface MenuItemProps {
   icon?: IconName;
-  /** At the end: keys, or a mark. */
+  /** Shown at the end: a shortcut or an icon. */
   hint?: ReactNode;
   danger?: boolean;
   disabled?: boolean;
-  /** Why it cannot be chosen, where that is not said beside it. */
+  /** Why the item is disabled. Setting it disables the item. */
   reason?: string | undefined;
-  /** For places: the link that it is. */
+  /** Renders the item as this link. */
   link?: ReactElement;
   onSelect?: () => void;
   children: ReactNode;
@@ -90,12 +89,12 @@ export function MenuItem(props: MenuItemProps) {
   );
 }
 
-/** An item that everybody sees and members of a role or a higher one may choose. */
+/** A menu item that is enabled for the role `needs` and higher ones. For other members it is disabled, with the reason. */
 export function GuardedMenuItem({ needs, ...rest }: Omit<MenuItemProps, "reason"> & { needs: ConsoleRole }) {
-  return <MenuItem {...rest} reason={useReason(needs)} />;
+  return <MenuItem {...rest} reason={useDisabledReason(needs)} />;
 }
 
-/** A choice within a menu: one of several, with a mark on the present one. */
+/** Radio items within a menu. */
 export function MenuChoice<T extends string>({
   value,
   options,
@@ -120,9 +119,9 @@ export function MenuChoice<T extends string>({
   );
 }
 
-export const MenuLine = () => <BaseMenu.Separator className="bg-line mx-1 my-1 h-px" />;
+export const MenuSeparator = () => <BaseMenu.Separator className="bg-line mx-1 my-1 h-px" />;
 
-/** Names the items it stands over. */
+/** A group of menu items with a title. */
 export function MenuSection({ title, children }: { title: ReactNode; children: ReactNode }) {
   return (
     <BaseMenu.Group>

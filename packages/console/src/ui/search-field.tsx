@@ -1,8 +1,8 @@
 import { useEffect, useState } from "react";
-import { controlClass } from "./control-class.ts";
+import { controlClass } from "./class-names.ts";
 import { Icon } from "./icon.tsx";
 
-/** Narrows a list by words; / goes to it. */
+/** The search field of a list. `/` focuses it. */
 export function SearchField({
   label,
   value,
@@ -10,7 +10,7 @@ export function SearchField({
 }: {
   label: string;
   value: string | undefined;
-  /** Told when typing pauses; the empty text where it was cleared. */
+  /** Called when typing pauses; with an empty string when the field is cleared. */
   onChange: (value: string) => void;
 }) {
   const [draft, setDraft] = useDraft(value ?? "", onChange);
@@ -32,22 +32,22 @@ export function SearchField({
 
 const TYPING_MS = 300;
 
-/** Keeps what is being typed, and tells it on when typing pauses. A value changed from elsewhere takes its place. */
+/** Debounced text: calls `onChange` when typing pauses. A change of `value` from outside replaces the draft. */
 export function useDraft(value: string, onChange: (value: string) => void) {
   const [draft, setDraft] = useState(value);
-  const [told, setTold] = useState(value);
-  if (value !== told) {
-    setTold(value);
+  const [reported, setReported] = useState(value);
+  if (value !== reported) {
+    setReported(value);
     setDraft(value);
   }
   useEffect(() => {
     const text = draft.trim();
-    if (text === told) return undefined;
+    if (text === reported) return undefined;
     const timer = setTimeout(() => {
-      setTold(text);
+      setReported(text);
       onChange(text);
     }, TYPING_MS);
     return () => clearTimeout(timer);
-  }, [draft, told, onChange]);
+  }, [draft, reported, onChange]);
   return [draft, setDraft] as const;
 }

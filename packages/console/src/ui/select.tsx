@@ -1,20 +1,14 @@
 import { Select as Base } from "@base-ui/react/select";
-import { classNames } from "./class-names.ts";
-import { controlClass } from "./control-class.ts";
+import { classNames, controlClass, itemClass, popupClass } from "./class-names.ts";
+
 import { Icon } from "./icon.tsx";
-
-export const popupClass =
-  "rises border-line bg-raised text-text shadow-raised max-h-(--available-height) min-w-(--anchor-width) max-w-(--available-width) overflow-y-auto rounded-lg border p-1 text-sm outline-none";
-
-export const itemClass =
-  "flex min-h-8 cursor-default items-center gap-2 rounded-md px-2 py-1 outline-none select-none data-highlighted:bg-hover data-disabled:opacity-50 sm:min-h-7";
 
 export interface Option<T extends string = string> {
   value: T;
   label: string;
 }
 
-/** One of a short list. `label` names it where no Field does. */
+/** A select. `label` is the accessible name if no Field gives one. */
 export function Select<T extends string>({
   options,
   value,

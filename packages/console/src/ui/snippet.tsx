@@ -4,7 +4,7 @@ import { CodeBlock } from "./code.tsx";
 import { Tabs } from "./tabs.tsx";
 import { Switch } from "./toggle.tsx";
 
-/** A query ready to be copied, for curl, fetch and Python. With an `apiKey` it may be written in. */
+/** A query for curl, fetch and Python. With an `apiKey`, a switch inserts it into the snippets. */
 export function Snippets({ apiKey, ...query }: SnippetQuery) {
   return (
     <SnippetTabs
@@ -22,7 +22,7 @@ export function Snippets({ apiKey, ...query }: SnippetQuery) {
   );
 }
 
-/** Ways to write the same thing. The secret stands in none of them unless it is asked for: files and histories keep what they get. */
+/** Tabs of equivalent snippets. The secret is inserted only on request: shell histories and files would keep it. */
 export function SnippetTabs({
   secret,
   insertLabel,

@@ -6,7 +6,7 @@ import { Command } from "./code.tsx";
 import { CopyButton } from "./copy.tsx";
 import { Icon, type IconName } from "./icon.tsx";
 
-/** What stands where nothing is yet: why, and the next thing to do, with its command. */
+/** An empty state: the reason, the next step and its command. */
 export function EmptyState({
   icon = "info",
   title,
@@ -39,10 +39,10 @@ export function EmptyState({
   );
 }
 
-/** What went wrong, the request's id for the operator's log, and another try. */
+/** A failed request: the error, the request ID for the operator's log, and a retry button. */
 export function ErrorState({
   error,
-  title = "This could not be loaded",
+  title = "Could not load this",
   onRetry,
 }: {
   error: unknown;
@@ -56,13 +56,13 @@ export function ErrorState({
         <Icon name="alert" className="size-5" />
       </span>
       <div>
-        <p className="font-semibold">{known?.code === "not_found" ? "There is nothing here" : title}</p>
-        <p className="text-muted mt-1">{known?.message ?? "The console itself failed. Reloading the page may help."}</p>
+        <p className="font-semibold">{known?.code === "not_found" ? "Not found" : title}</p>
+        <p className="text-muted mt-1">{known?.message ?? "The console failed. Reload the page."}</p>
       </div>
       {known?.requestId !== undefined && (
         <p className="text-muted flex items-center gap-1 text-xs">
           Request <code className="font-mono">{known.requestId}</code>
-          <CopyButton text={known.requestId} label="Copy request id" />
+          <CopyButton text={known.requestId} label="Copy request ID" />
         </p>
       )}
       {onRetry && (
@@ -74,7 +74,7 @@ export function ErrorState({
   );
 }
 
-/** A fault within a form or a panel. */
+/** The error of a form or panel. */
 export function Fault({ error }: { error: unknown }) {
   if (!error) return null;
   const known = error instanceof ApiError ? error : undefined;
@@ -82,7 +82,7 @@ export function Fault({ error }: { error: unknown }) {
     <div role="alert" className="bg-bad-soft text-bad flex items-start gap-2 rounded-md px-3 py-2 text-sm">
       <Icon name="alert" className="mt-0.5 size-4" />
       <div className="min-w-0">
-        <p>{error instanceof Error ? error.message : "It failed."}</p>
+        <p>{error instanceof Error ? error.message : "The request failed."}</p>
         {known?.details.map((fault) => (
           <p key={fault.path}>
             <code className="font-mono">{fault.path}</code>: {fault.message}
@@ -95,17 +95,30 @@ export function Fault({ error }: { error: unknown }) {
   );
 }
 
-/** Stands for what is being fetched; give it the size of what comes. */
+/** A placeholder for loading content; give it the size of the content. */
 export function Skeleton({ className = "h-4 w-full" }: { className?: string }) {
   return <span aria-hidden="true" className={classNames("bg-line animate-shimmer block rounded", className)} />;
 }
 
-/** Says to screen readers that something is being fetched, once, around any number of skeletons. */
+/** Announces loading to screen readers, once for any number of skeletons. */
 export function Loading({ children, label = "Loading" }: { children: ReactNode; label?: string }) {
   return (
     <div role="status" aria-busy="true">
       <span className="sr-only">{label}</span>
       {children}
     </div>
+  );
+}
+
+/** The placeholder of a page while its code or first data loads. */
+export function PageSkeleton() {
+  return (
+    <Loading label="Loading page">
+      <div className="grid gap-5">
+        <Skeleton className="h-7 w-48" />
+        <Skeleton className="h-9 w-full max-w-xl" />
+        <Skeleton className="h-72 w-full rounded-lg" />
+      </div>
+    </Loading>
   );
 }

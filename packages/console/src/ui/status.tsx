@@ -13,7 +13,7 @@ const TONES: Record<Tone, string> = {
   accent: "bg-accent-soft text-accent",
 };
 
-/** A small word or figure set apart. */
+/** A short label with an optional icon. */
 export function Badge({ tone = "idle", icon, children }: { tone?: Tone; icon?: IconName; children: ReactNode }) {
   return (
     <span
@@ -29,19 +29,19 @@ export function Badge({ tone = "idle", icon, children }: { tone?: Tone; icon?: I
 }
 
 const STATES: Record<string, { tone: Tone; icon: IconName; word?: string }> = {
-  // Of runs.
+  // Runs.
   queued: { tone: "idle", icon: "clock" },
   running: { tone: "info", icon: "running" },
   succeeded: { tone: "ok", icon: "succeeded" },
   failed: { tone: "bad", icon: "failed" },
   cancelled: { tone: "idle", icon: "stopped" },
-  // Of spans and verdicts.
+  // Spans and access decisions.
   ok: { tone: "ok", icon: "succeeded" },
   denied: { tone: "warn", icon: "denied" },
   unknown: { tone: "warn", icon: "alert", word: "outcome unknown" },
   allowed: { tone: "ok", icon: "succeeded" },
   conditional: { tone: "info", icon: "branch" },
-  // Of keys and runtimes.
+  // Keys and runtimes.
   active: { tone: "ok", icon: "succeeded" },
   expired: { tone: "idle", icon: "clock" },
   revoked: { tone: "bad", icon: "denied" },
@@ -50,12 +50,31 @@ const STATES: Record<string, { tone: Tone; icon: IconName; word?: string }> = {
   disconnected: { tone: "idle", icon: "stopped" },
 };
 
-/** A state as icon, word and colour; any word of the interface may be given. */
+/** A state as icon, word and colour. Accepts every state of the API; an unknown one is shown as it is. */
 export function Status({ state }: { state: string }) {
   const { tone, icon, word = state } = STATES[state] ?? { tone: "idle", icon: "info" };
   return (
     <Badge tone={tone} icon={icon}>
       {word}
     </Badge>
+  );
+}
+
+const APPLE = /Mac|iP(hone|ad|od)/.test(globalThis.navigator?.userAgent ?? "");
+
+/** A key, or several keys separated by spaces; `mod` is Cmd on Apple devices and Ctrl elsewhere. */
+export function Kbd({ keys }: { keys: string }) {
+  return (
+    <span className="inline-flex shrink-0 gap-0.5 whitespace-nowrap">
+      {keys.split(" ").map((key, index) => (
+        <kbd
+          // Keys may repeat; their order is fixed.
+          key={`${key}${index}`}
+          className="border-line bg-sunken text-muted text-2xs inline-flex h-4.5 min-w-4.5 items-center justify-center rounded border px-1 font-sans"
+        >
+          {key === "mod" ? (APPLE ? "⌘" : "Ctrl") : key}
+        </kbd>
+      ))}
+    </span>
   );
 }

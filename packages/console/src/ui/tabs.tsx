@@ -7,7 +7,7 @@ export interface Tab<T extends string> {
   content: ReactNode;
 }
 
-/** Several views of one thing. Where the choice should survive a reload, keep `value` in the URL. */
+/** Tabs. Keep `value` in the URL if the choice must survive a reload. */
 export function Tabs<T extends string>({
   tabs,
   value,
@@ -17,7 +17,7 @@ export function Tabs<T extends string>({
   tabs: readonly Tab<T>[];
   value: T;
   onChange: (value: T) => void;
-  /** At the end of the row of tabs. */
+  /** Shown at the end of the row of tabs. */
   actions?: ReactNode;
 }) {
   return (

@@ -2,7 +2,7 @@ import { useState } from "react";
 import { formatBucket, formatDate } from "../format/times.ts";
 import { PRESETS, type Preset, type RangeSearch } from "../format/time-range.ts";
 import { useSignal } from "../state/signal.ts";
-import { zone } from "../state/zone.ts";
+import { zone } from "../state/preferences.ts";
 import { Button } from "./button.tsx";
 import { Field, Input } from "./field.tsx";
 import { Popover } from "./popover.tsx";
@@ -10,7 +10,7 @@ import { Segmented } from "./toggle.tsx";
 
 const PRESET_NAMES = Object.keys(PRESETS) as Preset[];
 
-/** The stretch of time that a page is about. Its value is the page's search parameters; `preset` is the page's default. */
+/** A picker for the time range of a page. `value` is the page's search parameters, `preset` the default of the page. */
 export function TimeRange({
   value,
   onChange,
@@ -37,7 +37,7 @@ export function TimeRange({
   );
 }
 
-/** Days, or times where it is all one day. */
+/** The days of a range, or the times of a range within one day. */
 function spanLabel(from: string, to: string | undefined, shownZone: "local" | "utc"): string {
   const day = formatDate(from, shownZone);
   if (to === undefined) return `${day} – now`;
@@ -61,7 +61,7 @@ function Choices({
   const backwards = from !== "" && to !== "" && from >= to;
   return (
     <div className="grid w-80 max-w-full gap-3">
-      <div className="flex flex-wrap gap-1.5" role="group" aria-label="Ranges that end now">
+      <div className="flex flex-wrap gap-1.5" role="group" aria-label="Relative time range">
         {PRESET_NAMES.map((name) => (
           <Button
             key={name}
@@ -86,17 +86,17 @@ function Choices({
         </Field>
         <Field
           label="To"
-          hint="On your clock. Empty means now."
-          error={backwards ? "The range must end after it begins" : undefined}
+          hint="In your time zone. Leave empty for now."
+          error={backwards ? "Must be after the start" : undefined}
         >
           <Input type="datetime-local" value={to} onChange={(event) => setTo(event.target.value)} />
         </Field>
         <Button type="submit" look="primary" disabled={from === "" || backwards}>
-          Show this range
+          Apply range
         </Button>
       </form>
       <div className="border-line flex items-center justify-between border-t pt-3">
-        <span className="text-muted text-xs">Times on pages</span>
+        <span className="text-muted text-xs">Time zone</span>
         <Segmented
           label="Time zone"
           options={[
@@ -111,7 +111,7 @@ function Choices({
   );
 }
 
-/** The control's form of an instant: local, to the minute. */
+/** The value of a `datetime-local` input: local time, to the minute. */
 function toInput(iso: string | undefined): string {
   if (iso === undefined) return "";
   const date = new Date(iso);

@@ -46,7 +46,7 @@ export function Switch({ label, checked, onChange, disabled = false }: CheckProp
   );
 }
 
-/** A choice among a few that are all in view. */
+/** A segmented control: a choice among a few visible options. */
 export function Segmented<T extends string>({
   label,
   options,

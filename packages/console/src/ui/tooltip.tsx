@@ -1,16 +1,18 @@
 import { useEffect, useId, useLayoutEffect, useRef, useState, type PointerEvent, type ReactNode } from "react";
 
 const DELAY_MS = 300;
-/** How long it waits for the pointer on its way from what it explains to its text. */
+/** Time for the pointer to move from the element to the tooltip. */
 const GRACE_MS = 120;
 const GAP_PX = 6;
 
-/** When the last one closed: a neighbour's opens at once. */
+/** When the last tooltip closed: soon after, another opens without a delay. */
 let closedAt = -Infinity;
 
 /**
- * A short explanation on hover and focus. What a person must know stands on the page instead. `children` is one element. With
- * `describes` it is read out as the element's description, not shown alone: for what its name does not say.
+ * A short explanation on hover and focus; put essential information on the page instead. `children` is one element. With `describes`
+ * the text is also the accessible description of the element.
+ *
+ * Not the tooltip of Base UI: it would add 28 kB gzip to the first load of 147 kB, because every icon button has a tooltip.
  */
 export function Tooltip({
   content,
@@ -21,7 +23,7 @@ export function Tooltip({
   describes?: boolean;
   children: ReactNode;
 }) {
-  const around = useRef<HTMLSpanElement>(null);
+  const wrapper = useRef<HTMLSpanElement>(null);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   const [shown, setShown] = useState(false);
   const descriptionId = useId();
@@ -38,16 +40,16 @@ export function Tooltip({
   };
   useEffect(() => () => clearTimeout(timer.current), []);
   useEffect(() => {
-    if (describes) around.current?.firstElementChild?.setAttribute("aria-describedby", descriptionId);
+    if (describes) wrapper.current?.firstElementChild?.setAttribute("aria-describedby", descriptionId);
   }, [describes, descriptionId]);
 
   const onPointerEnter = ({ pointerType }: PointerEvent): void => {
     if (pointerType !== "touch") turn(true, performance.now() - closedAt < DELAY_MS ? 0 : DELAY_MS);
   };
   return (
-    // The span has no box: the layout goes by the element within.
+    // display: contents, so that only the element takes part in the layout.
     <span
-      ref={around}
+      ref={wrapper}
       className="contents"
       onPointerEnter={onPointerEnter}
       onPointerLeave={() => turn(false, GRACE_MS)}
@@ -66,7 +68,7 @@ export function Tooltip({
   );
 }
 
-/** Lies over everything, beside what stands before it: above, or below where there is no room. */
+/** Shown in the top layer, above its previous sibling, or below if there is no space. */
 function Bubble({ onClose, children }: { onClose: () => void; children: ReactNode }) {
   const bubble = useRef<HTMLSpanElement>(null);
   useLayoutEffect(() => {

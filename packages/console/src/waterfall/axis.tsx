@@ -1,11 +1,10 @@
-import { useEffect, useState, type RefObject } from "react";
+import { type RefObject, useEffect, useState } from "react";
 import { formatDuration } from "../format/times.ts";
 import { classNames } from "../ui/class-names.ts";
-import { formatTick, ticksOf } from "./scale.ts";
 
-/** Round times along the head of the axis. */
-export function TickLabels({ axisMs, most }: { axisMs: number; most: number }) {
-  return ticksOf(axisMs, most).map((ms) => {
+/** The labels of round times. */
+export function TickLabels({ axisMs, maxTicks }: { axisMs: number; maxTicks: number }) {
+  return ticksOf(axisMs, maxTicks).map((ms) => {
     const share = ms / axisMs;
     return (
       <span
@@ -22,14 +21,14 @@ export function TickLabels({ axisMs, most }: { axisMs: number; most: number }) {
   });
 }
 
-/** The same times as lines behind the bars. */
-export function TickLines({ axisMs, most }: { axisMs: number; most: number }) {
-  return ticksOf(axisMs, most).map((ms) => (
+/** Grid lines at round times, behind the bars. */
+export function TickLines({ axisMs, maxTicks }: { axisMs: number; maxTicks: number }) {
+  return ticksOf(axisMs, maxTicks).map((ms) => (
     <span key={ms} className="bg-line absolute inset-y-0 w-px" style={{ left: `${(ms / axisMs) * 100}%` }} />
   ));
 }
 
-/** A line under the pointer with the time that it stands at. `axis` is the box that the bars are measured in. */
+/** A line at the pointer with its time. `axis` is the element that the bars are positioned in. */
 export function Cursor({ axis, axisMs }: { axis: RefObject<HTMLElement | null>; axisMs: number }) {
   const [at, setAt] = useState<{ share: number; y: number }>();
   useEffect(() => {
@@ -64,4 +63,34 @@ export function Cursor({ axis, axisMs }: { axis: RefObject<HTMLElement | null>; 
       </span>
     </>
   );
+}
+
+const STEPS_MS = [
+  1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000, 600_000,
+  1_800_000, 3_600_000,
+];
+
+/** Round times from 0 to `endMs`: zero and at most `maxTicks` others. */
+export function ticksOf(endMs: number, maxTicks: number): number[] {
+  const stepMs = STEPS_MS.find((step) => endMs / step <= maxTicks) ?? endMs / maxTicks;
+  return Array.from({ length: Math.floor(endMs / stepMs) + 1 }, (_, index) => index * stepMs);
+}
+
+/** 50 ms, 1.5 s, 2 m, 1 m 30 s */
+export function formatTick(ms: number): string {
+  if (ms < 1_000) return `${ms} ms`;
+  if (ms < 60_000) return `${ms / 1_000} s`;
+  const seconds = Math.round((ms % 60_000) / 1_000);
+  return `${Math.floor(ms / 60_000)} m${seconds === 0 ? "" : ` ${seconds} s`}`;
+}
+
+const AXIS_ENDS = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10];
+
+/** The end of the axis: the end of the run, or a round time after now while it runs, so that the axis changes rarely. */
+export function axisEndOf(lastMs: number, running: boolean): number {
+  const minMs = Math.max(1, lastMs);
+  if (!running) return minMs;
+  const targetMs = Math.max(20, minMs * 1.1);
+  const size = 10 ** Math.floor(Math.log10(targetMs));
+  return (AXIS_ENDS.find((end) => end * size >= targetMs) ?? 10) * size;
 }

@@ -2,9 +2,9 @@ import { memo, type ReactNode } from "react";
 import { formatDuration } from "../format/times.ts";
 import { classNames } from "../ui/class-names.ts";
 import { Icon } from "../ui/icon.tsx";
-import { Bar } from "./bar.tsx";
-import { endOf, troubleOf, type Stretch, type TraceRow } from "./rows.ts";
-import { KIND_ICONS, KIND_WORDS, hintOf, nameOf, noteOf } from "./span-look.ts";
+import { endOf, type Interval, type TraceRow, problemOf } from "./rows.ts";
+import { barClass, hintOf, KIND_ICONS, KIND_WORDS, nameOf, noteOf } from "./span-look.ts";
+import type { Span } from "@patchbay/protocol/console";
 
 interface RowProps {
   row: TraceRow;
@@ -12,16 +12,16 @@ interface RowProps {
   top: number;
   height: number;
   axisMs: number;
-  /** For a span that goes on; others do not move. */
+  /** The current time of the run, for open spans; 0 for others, so that they do not render again. */
   nowMs: number;
-  gaps: readonly Stretch[] | undefined;
+  gaps: readonly Interval[] | undefined;
   active: boolean;
   selected: boolean;
   onSelect: (id: string) => void;
   onOpen: (id: string, open: boolean) => void;
 }
 
-/** A line of the waterfall: name, bar, duration. On narrow screens the bar stands below the other two. */
+/** A row of the waterfall: name, bar, duration. On narrow screens the bar is below the other two. */
 export const Row = memo(function Row({
   row,
   index,
@@ -45,7 +45,7 @@ export const Row = memo(function Row({
       aria-setsize={siblings}
       aria-expanded={parent ? open : undefined}
       aria-selected={selected}
-      // The head is the first.
+      // Counted from 1; the head is row 1.
       aria-rowindex={index + 2}
       tabIndex={active ? 0 : -1}
       onClick={() => onSelect(span.id)}
@@ -86,7 +86,7 @@ export const Row = memo(function Row({
   );
 });
 
-/** For the pointer; keys open and close the row itself. */
+/** The expander, for the pointer only: keys expand and collapse the row itself. */
 function Fold({ parent, open, onOpen }: { parent: boolean; open: boolean; onOpen: (open: boolean) => void }) {
   if (!parent) return <span aria-hidden="true" className="size-4 shrink-0" />;
   return (
@@ -103,19 +103,101 @@ function Fold({ parent, open, onOpen }: { parent: boolean; open: boolean; onOpen
   );
 }
 
-/** What went wrong with it, or below it. */
+/** The problem of the span, or of a span below it. */
 function Marks({ row: { span, below } }: { row: TraceRow }): ReactNode {
-  const own = troubleOf(span);
-  const trouble = own ?? below;
-  if (trouble === undefined) return null;
-  const words = own ? span.state : `${trouble} below`;
+  const own = problemOf(span);
+  const problem = own ?? below;
+  if (problem === undefined) return null;
+  const text = own ? span.state : `Contains a ${problem} span`;
   return (
     <span
-      title={words}
-      className={classNames("shrink-0", trouble === "failed" ? "text-bad" : "text-warn", !own && "opacity-80")}
+      title={text}
+      className={classNames("shrink-0", problem === "failed" ? "text-bad" : "text-warn", !own && "opacity-80")}
     >
-      <Icon name={own ? trouble : "alert"} className="size-3.5" />
-      <span className="sr-only">{words}</span>
+      <Icon name={own ? problem : "alert"} className="size-3.5" />
+      <span className="sr-only">{text}</span>
+    </span>
+  );
+}
+
+interface BarProps {
+  span: Span;
+  /** The end of the axis. */
+  axisMs: number;
+  nowMs: number;
+  /** Intervals without a span. */
+  gaps?: readonly Interval[];
+}
+
+const percent = (ms: number, axisMs: number): string => `${Math.min(100, (ms / axisMs) * 100)}%`;
+
+/** A span on the axis: waiting lighter than work, with a note if it was denied, failed or cancelled. */
+function Bar({ span, axisMs, nowMs, gaps = [] }: BarProps) {
+  const endMs = endOf(span, nowMs);
+  const lengthMs = endMs - span.startMs;
+  const waitMs = Math.min(span.waitMs ?? 0, lengthMs);
+  const note = noteOf(span);
+  const thin = span.kind === "query";
+  return (
+    <div className="relative h-full" aria-hidden="true">
+      <div
+        className={classNames("absolute top-1/2 flex min-w-[3px] -translate-y-1/2", thin ? "h-1.5" : "h-3.5")}
+        style={{ left: percent(span.startMs, axisMs), width: percent(lengthMs, axisMs) }}
+      >
+        {waitMs > 0 && (
+          <div
+            className={classNames(
+              "bar-waiting h-full rounded-l-sm",
+              span.kind === "turn" ? "text-series-1" : "text-series-2",
+            )}
+            style={{ width: percent(waitMs, lengthMs) }}
+          />
+        )}
+        <div
+          className={classNames(
+            "h-full min-w-0 flex-1",
+            waitMs > 0 ? "rounded-r-sm" : "rounded-sm",
+            barClass(span),
+            span.endMs === null && "bar-open",
+          )}
+        />
+      </div>
+      {gaps.map(({ startMs, endMs }) => (
+        <div
+          key={startMs}
+          className="bg-surface absolute top-1/2 h-1.5 -translate-y-1/2"
+          style={{ left: percent(startMs, axisMs), width: percent(endMs - startMs, axisMs) }}
+        >
+          <div className="bar-gap h-full" />
+        </div>
+      ))}
+      {note !== undefined && <Note text={note} state={span.state} from={span.startMs / axisMs} to={endMs / axisMs} />}
+    </div>
+  );
+}
+
+const NOTES: { [State in Span["state"]]?: string } = {
+  denied: "bg-warn-soft text-warn",
+  cancelled: "bg-idle-soft text-idle",
+};
+
+/** Placed after the bar if there is space, otherwise before it, otherwise on it. */
+function Note({ text, state, from, to }: { text: string; state: Span["state"]; from: number; to: number }) {
+  const position =
+    to < 0.6
+      ? { left: `calc(${to * 100}% + 8px)`, maxWidth: `calc(${(1 - to) * 100}% - 8px)` }
+      : from > 0.4
+        ? { right: `calc(${(1 - from) * 100}% + 8px)`, maxWidth: `calc(${from * 100}% - 8px)` }
+        : { left: `calc(${from * 100}% + 6px)`, maxWidth: `calc(${(to - from) * 100}% - 12px)` };
+  return (
+    <span
+      className={classNames(
+        "text-2xs absolute top-1/2 -translate-y-1/2 truncate rounded px-1 leading-4 font-medium",
+        NOTES[state] ?? "bg-bad-soft text-bad",
+      )}
+      style={position}
+    >
+      {text}
     </span>
   );
 }

@@ -1,6 +1,6 @@
 import type { Span } from "@patchbay/protocol/console";
 
-/** One line of the waterfall, as a tree grid tells it. */
+/** A row of the waterfall, with the properties of a tree grid row. */
 export interface TraceRow {
   span: Span;
   /** From 1. */
@@ -10,20 +10,20 @@ export interface TraceRow {
   siblings: number;
   parent: boolean;
   open: boolean;
-  /** The worst that happened below it. */
-  below: Trouble | undefined;
+  /** The worst problem of the spans below. */
+  below: Problem | undefined;
 }
 
-type Trouble = "failed" | "denied";
+type Problem = "failed" | "denied";
 
-/** What a person looks for: an unknown outcome counts as a failure, an attempt as what came of the last one. */
-export function troubleOf({ kind, state }: Span): Trouble | undefined {
+/** The problem of a span. An unknown outcome counts as failed. Attempts have none: only the outcome of their call counts. */
+export function problemOf({ kind, state }: Span): Problem | undefined {
   if (kind === "attempt") return undefined;
   if (state === "denied") return "denied";
   return state === "failed" || state === "unknown" ? "failed" : undefined;
 }
 
-/** Lines in the order in which they are drawn; what stands under a span of `closed` is left out. */
+/** The visible rows in order, without the descendants of `closed` spans. */
 export function rowsOf(spans: readonly Span[], closed: ReadonlySet<string>): TraceRow[] {
   const children = childrenOf(spans);
   const rows: TraceRow[] = [];
@@ -38,7 +38,7 @@ export function rowsOf(spans: readonly Span[], closed: ReadonlySet<string>): Tra
         siblings: list.length,
         parent: under.length > 0,
         open,
-        below: worstBelow(span.id, children),
+        below: worstProblemBelow(span.id, children),
       });
       if (open) add(under, level + 1);
     });
@@ -47,40 +47,40 @@ export function rowsOf(spans: readonly Span[], closed: ReadonlySet<string>): Tra
   return rows;
 }
 
-/** Spans by their parent; one whose parent is not there stands at the top. */
+/** Spans by parent ID. A span with an unknown parent is at the top level. */
 function childrenOf(spans: readonly Span[]): Map<string | null, Span[]> {
   const known = new Set(spans.map(({ id }) => id));
   return Map.groupBy(spans, ({ parentId }) => (parentId !== null && known.has(parentId) ? parentId : null));
 }
 
-function worstBelow(id: string, children: ReadonlyMap<string | null, Span[]>): Trouble | undefined {
-  const found = (children.get(id) ?? []).flatMap((child) => [troubleOf(child), worstBelow(child.id, children)]);
-  return found.includes("failed") ? "failed" : found.find((trouble) => trouble !== undefined);
+function worstProblemBelow(id: string, children: ReadonlyMap<string | null, Span[]>): Problem | undefined {
+  const found = (children.get(id) ?? []).flatMap((child) => [problemOf(child), worstProblemBelow(child.id, children)]);
+  return found.includes("failed") ? "failed" : found.find((problem) => problem !== undefined);
 }
 
-/** Ids of the spans that `id` stands under, nearest first. */
+/** The ancestors of a span, nearest first. */
 export function ancestorsOf(spans: readonly Span[], id: string): string[] {
   const parent = spans.find((span) => span.id === id)?.parentId ?? null;
   return parent === null ? [] : [parent, ...ancestorsOf(spans, parent)];
 }
 
-/** The next span after `id` that failed or was denied, from the first again behind the last. */
-export function nextTrouble(spans: readonly Span[], id: string | undefined): Span | undefined {
+/** The next span after `id` that failed or was denied; continues at the start after the last. */
+export function nextProblem(spans: readonly Span[], id: string | undefined): Span | undefined {
   const at = spans.findIndex((span) => span.id === id);
-  // The whole is in trouble because of a part: the part is what is looked for.
-  const isPart = (span: Span): boolean => span.kind !== "query" && troubleOf(span) !== undefined;
-  return [...spans.slice(at + 1), ...spans.slice(0, at + 1)].find(isPart);
+  // Skip the query: it fails because of a part, and the part is the target.
+  const isFailedPart = (span: Span): boolean => span.kind !== "query" && problemOf(span) !== undefined;
+  return [...spans.slice(at + 1), ...spans.slice(0, at + 1)].find(isFailedPart);
 }
 
-export interface Stretch {
+export interface Interval {
   startMs: number;
   endMs: number;
 }
 
-/** Stretches joined where they touch, in order. */
-function union(stretches: readonly Stretch[]): Stretch[] {
-  const joined: Stretch[] = [];
-  for (const { startMs, endMs } of stretches.toSorted((a, b) => a.startMs - b.startMs)) {
+/** Merges overlapping and adjacent intervals, in order. */
+function union(intervals: readonly Interval[]): Interval[] {
+  const joined: Interval[] = [];
+  for (const { startMs, endMs } of intervals.toSorted((a, b) => a.startMs - b.startMs)) {
     const last = joined.at(-1);
     if (last && startMs <= last.endMs) last.endMs = Math.max(last.endMs, endMs);
     else joined.push({ startMs, endMs });
@@ -88,23 +88,23 @@ function union(stretches: readonly Stretch[]): Stretch[] {
   return joined;
 }
 
-/** What of a stretch nothing accounts for, as far as it is longer than `leastMs`. */
-export function gapsIn(whole: Stretch, parts: readonly Stretch[], leastMs: number): Stretch[] {
-  const gaps: Stretch[] = [];
+/** The gaps between `parts` within `whole` that are longer than `minMs`. */
+export function gapsIn(whole: Interval, parts: readonly Interval[], minMs: number): Interval[] {
+  const gaps: Interval[] = [];
   let from = whole.startMs;
   for (const part of [...union(parts), { startMs: whole.endMs, endMs: whole.endMs }]) {
-    if (part.startMs - from > leastMs) gaps.push({ startMs: from, endMs: Math.min(part.startMs, whole.endMs) });
+    if (part.startMs - from > minMs) gaps.push({ startMs: from, endMs: Math.min(part.startMs, whole.endMs) });
     from = Math.max(from, part.endMs);
   }
   return gaps;
 }
 
-/** When a span ends, or `nowMs` while it goes on. */
+/** The end of a span, or `nowMs` while it is open. */
 export const endOf = (span: Span, nowMs: number): number => span.endMs ?? Math.max(span.startMs, nowMs);
 
 /**
- * Where the time of a run went, in milliseconds; what runs side by side counts once. Queues wait, and calls until they were sent; where
- * a function was at work meanwhile, it counts as that.
+ * How a run spent its time, in milliseconds. Concurrent work counts once. Waiting is time in the queue and of calls before they are
+ * sent; waiting while another function works counts as work.
  */
 export function timeSpent(spans: readonly Span[], nowMs: number) {
   const of = (kind: Span["kind"]) => spans.filter((span) => span.kind === kind);
@@ -120,5 +120,5 @@ export function timeSpent(spans: readonly Span[], nowMs: number) {
   };
 }
 
-const total = (stretches: readonly Stretch[]): number =>
-  union(stretches).reduce((sum, { startMs, endMs }) => sum + endMs - startMs, 0);
+const total = (intervals: readonly Interval[]): number =>
+  union(intervals).reduce((sum, { startMs, endMs }) => sum + endMs - startMs, 0);

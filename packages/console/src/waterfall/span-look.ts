@@ -25,7 +25,7 @@ const KIND_BARS: Record<Span["kind"], string> = {
   attempt: "bg-series-2/60",
 };
 
-/** Colour and pattern of a bar: of its state where that says more than its kind. */
+/** Colour and pattern of a bar: by state if it is not ok, otherwise by kind. */
 export function barClass({ kind, state }: Pick<Span, "kind" | "state">): string {
   if (state === "failed") return "bg-mark-bad";
   if (state === "denied") return "bar-denied";
@@ -34,10 +34,10 @@ export function barClass({ kind, state }: Pick<Span, "kind" | "state">): string 
   return KIND_BARS[kind];
 }
 
-/** Name in a row: a queue has none of its own. */
+/** The name in a row. A queue span has no name of its own. */
 export const nameOf = (span: Span): string => (span.kind === "queue" ? "waiting to start" : span.name);
 
-/** What stands beside a bar: why it went no further. */
+/** The note at a bar: why the span was denied, failed or cancelled. */
 export function noteOf({ state, rule, code }: Span): string | undefined {
   if (state === "denied") return rule === null ? "denied" : `denied by ${rule}`;
   if (state === "failed" || state === "unknown" || state === "cancelled") return code ?? state;
@@ -46,7 +46,7 @@ export function noteOf({ state, rule, code }: Span): string | undefined {
 
 const HINT_UNITS = 60;
 
-/** What tells rows of one name apart: which turn it is, or the first thing that a call was given. */
+/** Distinguishes rows of the same name: the number of a turn, or the first argument of a call. */
 export function hintOf({ kind, input, attributes }: Span): string | undefined {
   if (kind === "turn") return attributes["plan"] === true ? "plan" : `turn ${Number(attributes["step"]) + 1}`;
   if (kind !== "call" || typeof input !== "object" || input === null) return undefined;

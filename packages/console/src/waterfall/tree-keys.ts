@@ -1,29 +1,29 @@
 import type { KeyboardEvent } from "react";
 import type { TraceRow } from "./rows.ts";
 
-interface TreeMoves {
+interface TreeActions {
   rows: readonly TraceRow[];
-  /** The row that has the focus. */
+  /** The ID of the focused row. */
   active: string;
   focus: (id: string) => void;
   setOpen: (id: string, open: boolean) => void;
   select: (id: string) => void;
-  /** Goes to the next span that failed or was denied. */
-  toTrouble: () => void;
-  /** Closes what the selection opened; false where nothing was open. */
+  /** Selects the next span that failed or was denied. */
+  goToProblem: () => void;
+  /** Clears the selection; false if nothing is selected. */
   close: () => boolean;
 }
 
-/** Keys of a tree grid, and p, t and n of the waterfall. */
-export function moveInTree(event: KeyboardEvent, moves: TreeMoves): void {
+/** Handles the keys of a tree grid, and `p`, `t` and `n` of the waterfall. */
+export function handleTreeKey(event: KeyboardEvent, actions: TreeActions): void {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  if (actOn(event.key, moves)) {
+  if (act(event.key, actions)) {
     event.preventDefault();
     event.stopPropagation();
   }
 }
 
-function actOn(key: string, { rows, active, focus, setOpen, select, toTrouble, close }: TreeMoves): boolean {
+function act(key: string, { rows, active, focus, setOpen, select, goToProblem, close }: TreeActions): boolean {
   const at = Math.max(
     0,
     rows.findIndex(({ span }) => span.id === active),
@@ -62,7 +62,7 @@ function actOn(key: string, { rows, active, focus, setOpen, select, toTrouble, c
       select(row.span.id);
       return true;
     case "n":
-      toTrouble();
+      goToProblem();
       return true;
     case "Escape":
       return close();

@@ -1,88 +1,47 @@
 import type { Span } from "@patchbay/protocol/console";
 import { defaultRangeExtractor, useWindowVirtualizer } from "@tanstack/react-virtual";
-import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState, type RefObject } from "react";
+import { type RefObject, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useHotkeys } from "../state/hotkeys.ts";
-import { useMedia } from "../ui/use-media.ts";
-import { Cursor, TickLabels, TickLines } from "./axis.tsx";
-import { Legend } from "./legend.tsx";
+import { useMedia, useWidth } from "../ui/measure.ts";
+import { axisEndOf, Cursor, TickLabels, TickLines } from "./axis.tsx";
 import { Row } from "./row.tsx";
-import { ancestorsOf, endOf, gapsIn, nextTrouble, rowsOf } from "./rows.ts";
-import { axisEndOf } from "./scale.ts";
-import { moveInTree } from "./tree-keys.ts";
+import { ancestorsOf, endOf, gapsIn, nextProblem, rowsOf } from "./rows.ts";
+import { handleTreeKey } from "./tree-keys.ts";
 import "./waterfall.css";
+import { Button } from "../ui/button.tsx";
+import { Kbd } from "../ui/status.tsx";
 
 interface WaterfallProps {
   spans: readonly Span[];
   running: boolean;
-  /** How far the run is, or how long it took. */
+  /** The current time of the run, or its duration. */
   nowMs: number;
   selected: string | undefined;
   onSelect: (id: string | undefined) => void;
-  /** Keeps what is selected on the row that has the focus: for a panel beside the rows. */
+  /** The selection follows the focus: for a panel next to the rows. */
   follow: boolean;
 }
 
-/** What the label of a tick needs. */
+/** Space for the label of a tick. */
 const TICK_PX = 76;
-/** A gap below this share of the axis is no gap to the eye. */
-const LEAST_GAP = 0.02;
+/** Gaps below this share of the axis are not shown. */
+const MIN_GAP = 0.02;
 
-/** The spans of a run as a tree of rows over one axis of time. Only rows near the screen are drawn. */
-export function Waterfall({ spans, running, nowMs, selected, onSelect, follow }: WaterfallProps) {
-  const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
-  const [active, setActive] = useState<string>();
-  const wanted = useRef<string>(undefined);
+/** The spans of a run as a tree of rows over one time axis. Only rows near the viewport are rendered. */
+export function Waterfall(props: WaterfallProps) {
+  const { spans, running, nowMs, selected } = props;
   const grid = useRef<HTMLDivElement>(null);
-  const axis = useRef<HTMLDivElement>(null);
+  const [axis, axisWidth] = useWidth<HTMLDivElement>();
   const narrow = useMedia("(width < 40rem)");
-  const rows = useMemo(() => rowsOf(spans, closed), [spans, closed]);
-  const axisMs = axisEndOf(Math.max(running ? nowMs : 0, ...spans.map((span) => endOf(span, 0))), running);
-  const most = Math.max(2, Math.floor(useWidth(axis) / TICK_PX));
-
-  const focused = rows.find(({ span }) => span.id === (active ?? selected)) ?? rows[0];
-  const activeIndex = focused ? rows.indexOf(focused) : 0;
+  const { rows, active, actions } = useTree(grid, props);
+  const activeIndex = Math.max(
+    0,
+    rows.findIndex(({ span }) => span.id === active),
+  );
   const height = narrow ? 52 : 34;
   const virtualizer = useRows({ grid, count: rows.length, height, activeIndex });
-
-  const focus = (id: string): void => {
-    setActive(id);
-    wanted.current = id;
-    if (follow && selected !== undefined) onSelect(id);
-  };
-  // The row may have to be drawn first.
-  useEffect(() => {
-    if (wanted.current === undefined) return;
-    const row = grid.current?.querySelector<HTMLElement>(`[data-span="${CSS.escape(wanted.current)}"]`);
-    row?.focus({ preventScroll: true });
-    row?.scrollIntoView({ block: "nearest" });
-    if (row) wanted.current = undefined;
-  });
-  // Rows that are over are drawn once: what they are given stays the same.
-  const setOpen = useCallback((id: string, open: boolean): void => {
-    setClosed((before) => (open ? new Set([...before].filter((one) => one !== id)) : new Set([...before, id])));
-  }, []);
-  const select = useCallback(
-    (id: string): void => {
-      setActive(id);
-      onSelect(id);
-    },
-    [onSelect],
-  );
-  const toTrouble = (): boolean => {
-    const found = nextTrouble(spans, active ?? selected);
-    if (!found) return false;
-    setClosed(new Set([...closed].filter((id) => !ancestorsOf(spans, found.id).includes(id))));
-    focus(found.id);
-    onSelect(found.id);
-    return true;
-  };
-  useHotkeys((key) => key === "n" && toTrouble());
-  const close = (): boolean => {
-    if (selected === undefined) return false;
-    onSelect(undefined);
-    return true;
-  };
-  const troubled = nextTrouble(spans, undefined) !== undefined;
+  const axisMs = axisEndOf(Math.max(running ? nowMs : 0, ...spans.map((span) => endOf(span, 0))), running);
+  const maxTicks = Math.max(2, Math.floor(axisWidth / TICK_PX));
   return (
     <>
       <div
@@ -91,20 +50,17 @@ export function Waterfall({ spans, running, nowMs, selected, onSelect, follow }:
         aria-label="Waterfall"
         aria-rowcount={rows.length + 1}
         className="relative min-w-0"
-        onKeyDown={(event) =>
-          moveInTree(event, { rows, active: focused?.span.id ?? "", focus, setOpen, select, toTrouble, close })
-        }
+        onKeyDown={(event) => handleTreeKey(event, { rows, active, ...actions })}
       >
-        <Head axisMs={axisMs} most={most} />
+        <Head axisMs={axisMs} maxTicks={maxTicks} />
         <div role="rowgroup" className="relative" style={{ height: `${virtualizer.getTotalSize()}px` }}>
           <div ref={axis} aria-hidden="true" className="waterfall-axis pointer-events-none absolute inset-y-0">
-            <TickLines axisMs={axisMs} most={most} />
+            <TickLines axisMs={axisMs} maxTicks={maxTicks} />
             <Cursor axis={axis} axisMs={axisMs} />
           </div>
           {virtualizer.getVirtualItems().map(({ index, start }) => {
             const row = rows[index]!;
             const { span } = row;
-            const open = span.endMs === null;
             return (
               <Row
                 key={span.id}
@@ -113,23 +69,73 @@ export function Waterfall({ spans, running, nowMs, selected, onSelect, follow }:
                 top={start - virtualizer.options.scrollMargin}
                 height={height}
                 axisMs={axisMs}
-                nowMs={open ? nowMs : 0}
+                nowMs={span.endMs === null ? nowMs : 0}
                 gaps={span.kind === "query" ? gapsOf(span, spans, nowMs, axisMs) : undefined}
                 active={index === activeIndex}
                 selected={span.id === selected}
-                onSelect={select}
-                onOpen={setOpen}
+                onSelect={actions.select}
+                onOpen={actions.setOpen}
               />
             );
           })}
         </div>
       </div>
-      <Legend onTrouble={troubled ? toTrouble : undefined} />
+      <Legend onNextProblem={nextProblem(spans, undefined) && actions.goToProblem} />
     </>
   );
 }
 
-function Head({ axisMs, most }: { axisMs: number; most: number }) {
+/** The state of the tree: the visible rows, the focused one, and the actions of keys and pointer. */
+function useTree(grid: RefObject<HTMLDivElement | null>, { spans, selected, onSelect, follow }: WaterfallProps) {
+  const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
+  const [focused, setFocused] = useState<string>();
+  const pendingFocus = useRef<string>(undefined);
+  const rows = useMemo(() => rowsOf(spans, closed), [spans, closed]);
+  const current = focused ?? selected;
+  const active = (rows.find(({ span }) => span.id === current) ?? rows[0])?.span.id ?? "";
+
+  // Runs after every render: a row far from the viewport exists only after the virtualizer has rendered it.
+  useEffect(() => {
+    if (pendingFocus.current === undefined) return;
+    const row = grid.current?.querySelector<HTMLElement>(`[data-span="${CSS.escape(pendingFocus.current)}"]`);
+    row?.focus({ preventScroll: true });
+    row?.scrollIntoView({ block: "nearest" });
+    if (row) pendingFocus.current = undefined;
+  });
+  const focus = (id: string): void => {
+    setFocused(id);
+    pendingFocus.current = id;
+    if (follow && selected !== undefined) onSelect(id);
+  };
+  // Stable callbacks: the props of rows of ended spans then never change, so that they render only once.
+  const setOpen = useCallback((id: string, open: boolean): void => {
+    setClosed((before) => (open ? new Set([...before].filter((one) => one !== id)) : new Set([...before, id])));
+  }, []);
+  const select = useCallback(
+    (id: string): void => {
+      setFocused(id);
+      onSelect(id);
+    },
+    [onSelect],
+  );
+  const goToProblem = (): boolean => {
+    const found = nextProblem(spans, current);
+    if (!found) return false;
+    setClosed(new Set([...closed].filter((id) => !ancestorsOf(spans, found.id).includes(id))));
+    focus(found.id);
+    onSelect(found.id);
+    return true;
+  };
+  useHotkeys((key) => key === "n" && goToProblem());
+  const close = (): boolean => {
+    if (selected === undefined) return false;
+    onSelect(undefined);
+    return true;
+  };
+  return { rows, active, actions: { focus, setOpen, select, goToProblem, close } };
+}
+
+function Head({ axisMs, maxTicks }: { axisMs: number; maxTicks: number }) {
   return (
     <div role="rowgroup" className="border-line bg-surface sticky top-12 z-2 rounded-t-lg border-b">
       <div
@@ -148,30 +154,18 @@ function Head({ axisMs, most }: { axisMs: number; most: number }) {
         </div>
       </div>
       <div aria-hidden="true" className="waterfall-axis text-faint text-2xs absolute inset-y-0 top-2">
-        <TickLabels axisMs={axisMs} most={most} />
+        <TickLabels axisMs={axisMs} maxTicks={maxTicks} />
       </div>
     </div>
   );
 }
 
 function gapsOf(query: Span, spans: readonly Span[], nowMs: number, axisMs: number) {
-  const stretchOf = (span: Span) => ({ startMs: span.startMs, endMs: endOf(span, nowMs) });
-  return gapsIn(stretchOf(query), spans.filter((span) => span !== query).map(stretchOf), axisMs * LEAST_GAP);
+  const intervalOf = (span: Span) => ({ startMs: span.startMs, endMs: endOf(span, nowMs) });
+  return gapsIn(intervalOf(query), spans.filter((span) => span !== query).map(intervalOf), axisMs * MIN_GAP);
 }
 
-/** Width of an element as it changes. */
-function useWidth(element: RefObject<HTMLElement | null>): number {
-  const [width, setWidth] = useState(0);
-  useLayoutEffect(() => {
-    if (!element.current) return undefined;
-    const observer = new ResizeObserver(([entry]) => setWidth(entry?.contentRect.width ?? 0));
-    observer.observe(element.current);
-    return () => observer.disconnect();
-  }, [element]);
-  return width;
-}
-
-/** The page itself scrolls; the row with the focus stays drawn, so that it is not lost. */
+/** Virtual rows; the window scrolls. The active row is always rendered: unmounting it would lose the focus. */
 function useRows({
   grid,
   count,
@@ -184,7 +178,7 @@ function useRows({
   activeIndex: number;
 }) {
   const [scrollMargin, setScrollMargin] = useState(0);
-  // What stands above the rows changes its height with the page.
+  // Measure after every render: content above the rows may change its height.
   useLayoutEffect(() => {
     const top = (grid.current?.getBoundingClientRect().top ?? 0) + window.scrollY;
     if (Math.abs(top - scrollMargin) > 1) setScrollMargin(top);
@@ -198,4 +192,47 @@ function useRows({
   });
   useEffect(() => virtualizer.measure(), [virtualizer, height]);
   return virtualizer;
+}
+
+const MARKS = [
+  ["bg-series-1", "model"],
+  ["bg-series-2", "function"],
+  ["bar-waiting text-mark-idle", "waiting"],
+  ["bar-denied", "denied"],
+  ["bg-mark-bad", "failed"],
+  ["bar-gap", "untracked"],
+] as const;
+
+const KEYS = [
+  ["p", "parent"],
+  ["t", "top"],
+  ["Enter", "details"],
+] as const;
+
+/** The legend of colours, patterns and keys. `onNextProblem` selects the next failed or denied span; undefined without one. */
+function Legend({ onNextProblem }: { onNextProblem: (() => void) | undefined }) {
+  return (
+    <div className="border-line text-muted flex flex-wrap items-center justify-between gap-x-6 gap-y-2 border-t px-4 py-2 text-xs">
+      <ul className="flex flex-wrap items-center gap-x-4 gap-y-1">
+        {MARKS.map(([look, label]) => (
+          <li key={label} className="inline-flex items-center gap-1.5">
+            <span aria-hidden="true" className={`h-2.5 w-4 rounded-sm ${look}`} />
+            {label}
+          </li>
+        ))}
+      </ul>
+      <div className="flex flex-wrap items-center gap-x-4 gap-y-1">
+        {KEYS.map(([key, label]) => (
+          <span key={key} className="inline-flex items-center gap-1.5 max-sm:hidden">
+            <Kbd keys={key} /> {label}
+          </span>
+        ))}
+        {onNextProblem && (
+          <Button size="small" look="ghost" icon="down" className="-mx-1" onClick={onNextProblem}>
+            Next failure <Kbd keys="n" />
+          </Button>
+        )}
+      </div>
+    </div>
+  );
 }

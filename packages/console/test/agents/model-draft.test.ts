@@ -2,7 +2,7 @@ import { AgentSettings, AgentSettingsChange, OVERRIDES } from "@patchbay/protoco
 import { expect, test } from "vitest";
 import * as page from "../../src/pages/agents/model-draft.ts";
 
-const { changeOf, draftOf, faultsByField, faultsOfDraft } = page;
+const { changeOf, draftOf, errorsByField, validateDraft } = page;
 
 const ALL: AgentSettings = {
   provider: "openai",
@@ -17,7 +17,7 @@ const ALL: AgentSettings = {
   locked: ["temperature", "model"],
 };
 
-test("the page's limits are the protocol's", () => {
+test("the limits of the fields equal those of the protocol", () => {
   const { shape } = AgentSettings;
   for (const [name, { min, max, whole }] of Object.entries(page.BOUNDS)) {
     const takes = (value: number) => shape[name as keyof typeof page.BOUNDS].safeParse(value).success;
@@ -26,24 +26,24 @@ test("the page's limits are the protocol's", () => {
     if (whole) expect(takes(min + 0.5), name).toBe(false);
   }
   const models = (count: number) => Array.from({ length: count }, () => ({ provider: "openai" as const }));
-  expect(shape.fallback.safeParse(models(page.FALLBACKS)).success).toBe(true);
-  expect(shape.fallback.safeParse(models(page.FALLBACKS + 1)).success).toBe(false);
+  expect(shape.fallback.safeParse(models(page.MAX_FALLBACKS)).success).toBe(true);
+  expect(shape.fallback.safeParse(models(page.MAX_FALLBACKS + 1)).success).toBe(false);
   expect(page.OVERRIDES).toEqual(OVERRIDES);
 });
 
-test.each([{}, ALL])("settings that are not touched are not changed", (settings) => {
+test.each([{}, ALL])("an unedited draft changes no settings", (settings) => {
   expect(changeOf(settings, draftOf(settings))).toEqual({});
-  expect(faultsOfDraft(draftOf(settings))).toEqual({});
+  expect(validateDraft(draftOf(settings))).toEqual({});
 });
 
-test("only what was typed is changed, and an emptied field clears its setting", () => {
+test("only edited fields change, and an emptied field clears its setting", () => {
   const draft = { ...draftOf(ALL), temperature: "1.5", steps: " ", responseSchema: "", provider: "" as const };
 
   expect(changeOf(ALL, draft)).toEqual({ temperature: 1.5, steps: null, responseSchema: null, provider: null });
   expect(AgentSettingsChange.safeParse(changeOf(ALL, draft)).success).toBe(true);
 });
 
-test("every setting can be typed, and is what the service takes", () => {
+test("every setting can be typed and converts to the API's format", () => {
   const typed = { ...draftOf(ALL), fallback: [{ provider: "gemini" as const, model: "  " }], responseSchema: "{ }" };
 
   const change = changeOf({}, typed);
@@ -57,7 +57,7 @@ test("every setting can be typed, and is what the service takes", () => {
   expect(Object.keys(change).toSorted()).toEqual(Object.keys(AgentSettings.shape).toSorted());
 });
 
-test("a value that would be refused is named by its field", () => {
+test("an invalid value is reported at its field", () => {
   const draft = {
     ...draftOf({}),
     temperature: "warm",
@@ -68,17 +68,17 @@ test("a value that would be refused is named by its field", () => {
     responseSchema: "[]",
   };
 
-  expect(faultsOfDraft(draft)).toEqual({
-    temperature: "A number from 0 to 2",
-    maxTokens: "A whole number from 1 to 1,000,000",
-    steps: "A whole number from 1 to 100",
-    historyTokens: "A whole number from 1,000 to 1,000,000",
-    maxCostUsd: "A number from 0.000001 to 10,000",
-    responseSchema: 'It must be a JSON object, as in {"type": "object"}',
+  expect(validateDraft(draft)).toEqual({
+    temperature: "Enter a number from 0 to 2.",
+    maxTokens: "Enter a whole number from 1 to 1,000,000.",
+    steps: "Enter a whole number from 1 to 100.",
+    historyTokens: "Enter a whole number from 1,000 to 1,000,000.",
+    maxCostUsd: "Enter a number from 0.000001 to 10,000.",
+    responseSchema: 'Enter a JSON object such as {"type": "object"}.',
   });
 });
 
-test("faults of the service are put to their fields, with their places", () => {
+test("errors of the API are assigned to their fields and name the place", () => {
   const details = [
     { path: "settings.model", message: "No price is known" },
     { path: "settings.fallback.1.model", message: "must be a model name" },
@@ -86,7 +86,7 @@ test("faults of the service are put to their fields, with their places", () => {
     { path: "name", message: "is too long" },
   ];
 
-  expect(faultsByField(details)).toEqual({
+  expect(errorsByField(details)).toEqual({
     model: "No price is known",
     fallback: "Model 2: must be a model name",
     responseSchema: "properties.total.type: must be one of …",

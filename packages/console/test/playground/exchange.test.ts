@@ -1,21 +1,24 @@
 import type { LiveEvent, RunEvent } from "@patchbay/protocol";
 import { describe, expect, test } from "vitest";
-import { callsOf, exchangesOf, NOTHING_TOLD, shownTitle, tell } from "../../src/pages/conversation/exchange.ts";
-import { joined } from "../../src/pages/conversation/thread-parts.ts";
+import { callsOf, exchangesOf, EMPTY_TRANSCRIPT, shownTitle, addEvent } from "../../src/pages/conversation/exchange.ts";
+import { joinPages } from "../../src/pages/conversation/past-exchange.tsx";
 import { runSummary } from "./parts.ts";
 
 type AnyEvent = RunEvent | LiveEvent;
 
-const told = (...events: AnyEvent[]) =>
-  events.reduce((before, event, at) => tell(before, { event, seq: at, raw: `data: ${at}`, atMs: at }), NOTHING_TOLD);
+const transcriptOf = (...events: AnyEvent[]) =>
+  events.reduce(
+    (before, event, at) => addEvent(before, { event, seq: at, raw: `data: ${at}`, atMs: at }),
+    EMPTY_TRANSCRIPT,
+  );
 
 const usage = { inputTokens: 3, outputTokens: 4, cachedInputTokens: 0, cacheWriteInputTokens: 0, costUsd: 0.5 };
 const ids = { threadId: "thr_1", runId: "run_1" };
 const toolCall: AnyEvent = { type: "toolCall", toolName: "find", toolCallId: "c1", parameters: { id: 1 } };
 
-describe("what events come to", () => {
-  test("tokens add up to the answer, which the final response replaces", () => {
-    const tokens = told({ type: "responseDelta", content: "Tw" }, { type: "responseDelta", content: "o" });
+describe("a transcript", () => {
+  test("joins tokens to an answer, which the final response replaces", () => {
+    const tokens = transcriptOf({ type: "responseDelta", content: "Tw" }, { type: "responseDelta", content: "o" });
     const final: AnyEvent = {
       type: "finalResponse",
       response: "Two.",
@@ -26,14 +29,14 @@ describe("what events come to", () => {
     };
 
     expect(tokens.answer).toBe("Two");
-    expect(tell(tokens, { event: final, seq: 1, raw: "", atMs: 9 })).toMatchObject({
+    expect(addEvent(tokens, { event: final, seq: 1, raw: "", atMs: 9 })).toMatchObject({
       answer: "Two.",
       end: { ok: true, executionTimeMs: 9, costUsd: 0.5 },
     });
   });
 
-  test("text said beside a call is a thought, not the beginning of the answer", () => {
-    const { answer, steps } = told(
+  test("treats text next to a call as a thought, not as the start of the answer", () => {
+    const { answer, steps } = transcriptOf(
       { type: "responseDelta", content: "Let me look." },
       { type: "deltaReset" },
       { type: "thought", content: "Let me look." },
@@ -45,8 +48,8 @@ describe("what events come to", () => {
     expect(steps.map(({ kind }) => kind)).toEqual(["thought", "call"]);
   });
 
-  test("what was streamed of a failed attempt is discarded", () => {
-    const { answer, steps } = told(
+  test("discards the tokens of a failed attempt", () => {
+    const { answer, steps } = transcriptOf(
       { type: "thoughtDelta", content: "Half a thou" },
       { type: "responseDelta", content: "Half an ans" },
       { type: "deltaReset" },
@@ -56,18 +59,18 @@ describe("what events come to", () => {
     expect([answer, steps]).toEqual(["Whole.", []]);
   });
 
-  test("a thought that was streamed is shown once, when it is whole", () => {
-    const streaming = told({ type: "thoughtDelta", content: "a" }, { type: "thoughtDelta", content: "b" });
-    const whole = tell(streaming, { event: { type: "thought", content: "abc" }, seq: 1, raw: "", atMs: 2 });
+  test("replaces a streamed thought with the whole one", () => {
+    const streaming = transcriptOf({ type: "thoughtDelta", content: "a" }, { type: "thoughtDelta", content: "b" });
+    const whole = addEvent(streaming, { event: { type: "thought", content: "abc" }, seq: 1, raw: "", atMs: 2 });
 
     expect(streaming.steps).toEqual([{ kind: "thought", text: "ab", live: true }]);
     expect(whole.steps).toEqual([{ kind: "thought", text: "abc", live: false }]);
   });
 
-  test("progress and results go to their call, also where calls run side by side", () => {
+  test("adds progress and results to their call, also when calls run concurrently", () => {
     const second: AnyEvent = { ...toolCall, toolCallId: "c2" };
     const calls = callsOf(
-      told(
+      transcriptOf(
         toolCall,
         second,
         { type: "toolProgress", toolCallId: "c2", data: 50 },
@@ -82,16 +85,16 @@ describe("what events come to", () => {
     ]);
   });
 
-  test("a call shows the arguments as its handler got them, once its result says so", () => {
+  test("shows the arguments that the handler received, if the result contains them", () => {
     const parameters = { id: "1", copies: 1 };
     const result: AnyEvent = { type: "toolResult", toolName: "find", toolCallId: "c1", success: true, result: [1] };
 
-    expect(callsOf(told(toolCall, { ...result, parameters }))).toMatchObject([{ parameters }]);
-    expect(callsOf(told(toolCall, result))).toMatchObject([{ parameters: toolCall.parameters }]);
+    expect(callsOf(transcriptOf(toolCall, { ...result, parameters }))).toMatchObject([{ parameters }]);
+    expect(callsOf(transcriptOf(toolCall, result))).toMatchObject([{ parameters: toolCall.parameters }]);
   });
 
-  test("every event is listed; tokens in a row are one entry that holds them all", () => {
-    const { entries } = told(
+  test("lists every event, with consecutive tokens in one entry", () => {
+    const { entries } = transcriptOf(
       { type: "responseDelta", content: "a" },
       { type: "responseDelta", content: "b" },
       toolCall,
@@ -114,7 +117,7 @@ describe("a thread", () => {
     createdAt: "2026-01-01T00:00:00.000Z",
   });
 
-  test("pairs queries with their answers, and leaves those open that failed", () => {
+  test("pairs queries with their answers; failed queries have none", () => {
     const exchanges = exchangesOf({
       messages: [message("user", "run_1"), message("assistant", "run_1"), message("user", "run_2")],
       runs: [runSummary({ runId: "run_1" }), runSummary({ runId: "run_2", status: "failed" })],
@@ -126,8 +129,8 @@ describe("a thread", () => {
     ]);
   });
 
-  test("is one conversation, oldest query first, whatever parts it was read in", () => {
-    const part = (name: string) => ({
+  test("joins its pages to one conversation, oldest query first", () => {
+    const page = (name: string) => ({
       threadId: "thr_1",
       sessionId: null,
       title: "t",
@@ -139,13 +142,13 @@ describe("a thread", () => {
       nextCursor: null,
     });
 
-    const thread = joined([part("new"), part("old")]);
+    const thread = joinPages([page("new"), page("old")]);
 
     expect(exchangesOf(thread!).map(({ run }) => run.runId)).toEqual(["old_1", "old_2", "new_1", "new_2"]);
-    expect(joined([])).toBeUndefined();
+    expect(joinPages([])).toBeUndefined();
   });
 
-  test("shows that its title was cut", () => {
+  test("ends a cut title with an ellipsis", () => {
     expect(shownTitle("x".repeat(80))).toMatch(/x…$/);
     expect(shownTitle("short")).toBe("short");
   });

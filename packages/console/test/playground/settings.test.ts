@@ -1,15 +1,14 @@
 import { LIMITS, QueryRequest } from "@patchbay/protocol";
 import type { RunTrace } from "@patchbay/protocol/console";
 import { describe, expect, test } from "vitest";
-import { playground } from "../../src/page-search.ts";
+import { parseSearch, playground, stringifySearch } from "../../src/state/page-search.ts";
 import * as settings from "../../src/pages/playground/settings.ts";
-import { parseSearch, stringifySearch } from "../../src/search.ts";
 
-const { bodyOf, faultsOf, searchOfSettings, settingsOf, settingsOfRun } = settings;
+const { bodyOf, validateSettings, searchOfSettings, settingsOf, settingsOfRun } = settings;
 const plain = settingsOf({});
-const asked = { query: "How many?", role: "support", threadId: "thr_1" };
+const sent = { query: "How many?", role: "support", threadId: "thr_1" };
 
-test("the page's limits are the protocol's", () => {
+test("the page's limits equal those of the protocol", () => {
   expect(settings).toMatchObject({
     LABEL_UNITS: LIMITS.labelUnits,
     QUERY_UNITS: LIMITS.queryUnits,
@@ -18,7 +17,7 @@ test("the page's limits are the protocol's", () => {
   });
 });
 
-test("settings come back from the URL as they were", () => {
+test("the URL restores the settings", () => {
   const full: settings.Settings = {
     role: "support",
     role2: "viewer",
@@ -35,7 +34,7 @@ test("settings come back from the URL as they were", () => {
   expect(settingsOf(playground(parseSearch(stringifySearch(searchOfSettings(full)))))).toEqual(full);
 });
 
-test("comparing with no role survives the URL too", () => {
+test("the URL keeps a comparison without roles", () => {
   expect(settingsOf(playground(parseSearch(stringifySearch(searchOfSettings({ ...plain, compare: true })))))).toEqual({
     ...plain,
     compare: true,
@@ -47,11 +46,11 @@ test("a long context stays out of the URL", () => {
 });
 
 describe("the body of a query", () => {
-  test("holds what is set and nothing else", () => {
+  test("has only the given settings", () => {
     expect(bodyOf(plain, { query: "Hi", role: "", threadId: undefined })).toEqual({ query: "Hi" });
   });
 
-  test("is one that the service takes", () => {
+  test("is valid for the API", () => {
     const body = bodyOf(
       {
         ...plain,
@@ -62,11 +61,11 @@ describe("the body of a query", () => {
         temperature: "0",
         context: '{"a": 1}',
       },
-      asked,
+      sent,
     );
 
     expect(QueryRequest.parse(body)).toMatchObject({
-      ...asked,
+      ...sent,
       sessionId: "s",
       analysisMode: true,
       contextJson: { a: 1 },
@@ -74,30 +73,30 @@ describe("the body of a query", () => {
     });
   });
 
-  test("leaves out a model's settings without its provider", () => {
-    expect(bodyOf({ ...plain, model: "m", maxTokens: "1" }, asked)).not.toHaveProperty("llmConfig");
+  test("omits model settings without a provider", () => {
+    expect(bodyOf({ ...plain, model: "m", maxTokens: "1" }, sent)).not.toHaveProperty("llmConfig");
   });
 });
 
-describe("what would be refused is said beforehand", () => {
-  const faulty = (changed: Partial<settings.Settings>) => Object.keys(faultsOf({ ...plain, ...changed }));
+describe("validation reports", () => {
+  const invalid = (changed: Partial<settings.Settings>) => Object.keys(validateSettings({ ...plain, ...changed }));
 
   test.each([
-    ["context that is no JSON", { context: "{" }, ["context"]],
+    ["context that is not JSON", { context: "{" }, ["context"]],
     ["context that is a list", { context: "[]" }, ["context"]],
-    ["a number of tokens that is none", { provider: "openai", maxTokens: "1.5" }, ["maxTokens"]],
+    ["a token limit that is not whole", { provider: "openai", maxTokens: "1.5" }, ["maxTokens"]],
     ["a temperature above two", { provider: "openai", temperature: "2.1" }, ["temperature"]],
     ["a role that is too long", { role: "r".repeat(201) }, ["role"]],
   ] as const)("%s", (_, changed, names) => {
-    expect(faulty(changed)).toEqual(names);
+    expect(invalid(changed)).toEqual(names);
   });
 
-  test("what is not used is not wrong", () => {
-    expect(faulty({ maxTokens: "x", temperature: "y", role2: "r".repeat(201), context: " " })).toEqual([]);
+  test("no errors for unused settings", () => {
+    expect(invalid({ maxTokens: "x", temperature: "y", role2: "r".repeat(201), context: " " })).toEqual([]);
   });
 });
 
-describe("a run that is asked again", () => {
+describe("a repeated run", () => {
   const query = { kind: "query", attributes: { maxTokens: 900, temperature: 0 } };
   const run = {
     fullQuery: "Which are late?",
@@ -109,11 +108,11 @@ describe("a run that is asked again", () => {
     context: { customerId: "c_1" },
     spans: [query],
   } as unknown as RunTrace;
-  const again = (changed: object = {}) =>
+  const repeat = (changed: object = {}) =>
     bodyOf(settingsOfRun({ ...run, ...changed }), { query: run.fullQuery, role: "support", threadId: undefined });
 
-  test("is asked with all that it was asked with, and the service takes it", () => {
-    expect(again()).toEqual({
+  test("sends the original settings in a valid body", () => {
+    expect(repeat()).toEqual({
       query: "Which are late?",
       role: "support",
       sessionId: "visit 1",
@@ -121,15 +120,15 @@ describe("a run that is asked again", () => {
       contextJson: '{"customerId":"c_1"}',
       llmConfig: { provider: "gemini", model: "m", maxTokens: 900, temperature: 0 },
     });
-    expect(QueryRequest.safeParse(again()).success).toBe(true);
+    expect(QueryRequest.safeParse(repeat()).success).toBe(true);
   });
 
-  test("names no model that a caller cannot name", () => {
-    expect(again({ provider: "offline", model: "offline" })).not.toHaveProperty("llmConfig");
+  test("omits a model that queries cannot select", () => {
+    expect(repeat({ provider: "offline", model: "offline" })).not.toHaveProperty("llmConfig");
   });
 
-  test("is asked plainly where it was", () => {
-    const plainly = { role: null, sessionId: null, analysisMode: false, provider: "offline", context: {} };
-    expect(settingsOfRun({ ...run, ...plainly })).toEqual(plain);
+  test("has default settings if the run had", () => {
+    const defaults = { role: null, sessionId: null, analysisMode: false, provider: "offline", context: {} };
+    expect(settingsOfRun({ ...run, ...defaults })).toEqual(plain);
   });
 });

@@ -2,30 +2,30 @@ import type { Widening } from "@patchbay/protocol";
 import type { DeployedSet, Store } from "../ports/stores.ts";
 import { AdminError, found } from "./admin-error.ts";
 
-/** A deployment's function set that was confirmed. */
+/** The function set of a deployment, after its confirmation. */
 export interface AcceptedSet {
   agentId: string;
   manifestHash: string;
   service: string;
   deployment: string;
-  /** What it allows and the set before it did not. */
+  /** Rights that this set gives and the set before it did not. */
   widenings: Widening[];
 }
 
-/** Decides on function sets that widen access. */
+/** Confirms function sets that widen access. */
 export interface AccessAdmin {
   /**
-   * Confirms the newest deployment that waits with a function set, named by its hash or by at least 8 characters that it begins
-   * with. Other deployments with the same set still wait.
+   * Confirms the newest waiting deployment of a function set. `set` is its hash or at least the first 8 characters of it. Other
+   * deployments with the same set keep waiting.
    */
   acceptAccess(agentId: string, set: string): Promise<AcceptedSet>;
 }
 
-/** Who confirms by a command. */
+/** `confirmedBy` of a set that was confirmed by a command. */
 export const OPERATOR = "operator";
 
 const PREFIX_UNITS = 8;
-/** Waiting sets that an error lists. */
+/** Number of waiting sets that an error lists. */
 const LISTED = 5;
 
 export function accessAdmin({ accounts, runtimes, audit }: Store, by: string | undefined): AccessAdmin {
@@ -43,11 +43,11 @@ export function accessAdmin({ accounts, runtimes, audit }: Store, by: string | u
   };
 }
 
-/** The newest deployment that waits with the set that is meant. */
+/** The newest waiting deployment of the set whose hash begins with `asked`. */
 function waitingSet(sets: readonly DeployedSet[], asked: string): DeployedSet {
   const meant = sets.filter(({ manifestHash }) => manifestHash.startsWith(asked));
   if (asked.length < PREFIX_UNITS && !meant.some(({ manifestHash }) => manifestHash === asked))
-    throw new AdminError(`"${asked}" is too short: give at least ${PREFIX_UNITS} characters of the set's hash.`);
+    throw new AdminError(`"${asked}" is too short. Give at least ${PREFIX_UNITS} characters of the set's hash.`);
   const hashes = [...new Set(meant.map(({ manifestHash }) => manifestHash))];
   if (hashes.length > 1)
     throw new AdminError(
@@ -67,7 +67,7 @@ const bySeen = (a: DeployedSet, b: DeployedSet): number => a.firstSeenAt - b.fir
 
 function listWaiting(sets: readonly DeployedSet[]): string {
   const waiting = sets.filter(({ confirmation }) => confirmation === "pending");
-  if (waiting.length === 0) return "The agent has no function set that is waiting for one.";
+  if (waiting.length === 0) return "No function set of the agent is waiting for a confirmation.";
   const shown = waiting
     .slice(-LISTED)
     .map((one) => `${one.manifestHash} (deployment ${one.deployment} of ${one.service})`);

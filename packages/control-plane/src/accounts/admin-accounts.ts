@@ -1,87 +1,45 @@
-import type { AgentSettingsChange } from "@patchbay/protocol";
-import type { ModelPrices } from "../models/price-file.ts";
-import type { Agent, AgentChange, Org, Store } from "../ports/stores.ts";
+import type { Org, Store } from "../ports/stores.ts";
 import { AdminError, found } from "./admin-error.ts";
-import { parseSettingsChange, requirePrices, settingsChanges } from "./agent-settings.ts";
-import type { Credentials } from "./credentials.ts";
+import type { Tiers } from "./limits.ts";
 import { randomBase62 } from "./secret.ts";
-import { tierNamed, type Tiers } from "./tiers.ts";
-import { parseUsd, usdOf } from "./usd.ts";
 
-export interface CreatedAgent {
-  agentId: string;
-  name: string;
-  orgId: string;
-  keyId: string;
-  /** Shown this once. */
-  apiKey: string;
-}
-
+/** The balance of an organisation. */
 export interface OrgCredits {
   orgId: string;
   balanceUsd: number;
 }
 
-/** Organisations, agents and credits. */
+/** Manages organisations and their credits. */
 export interface AccountAdmin {
   /** Default tier: `sandbox`. */
   createOrg(name: string, tier?: string): Promise<Org>;
   listOrgs(): Promise<Org[]>;
-  /** The organisation of this id; without one the only organisation, and where there is none, a sandbox one is made. */
+  /** The organisation with this id; without an id the only organisation. If no organisation exists, creates one in the sandbox tier. */
   orgFor(orgId?: string): Promise<string>;
   renameOrg(orgId: string, name: string): Promise<Org>;
-  /** With an API key. Without an `orgId` it goes to the only organisation; where there is none, a sandbox one is made. */
-  createAgent(name: string, options?: { orgId?: string; instructions?: string }): Promise<CreatedAgent>;
-  listAgents(orgId?: string): Promise<Agent[]>;
-  /** Throws `AdminError` for settings that cannot be, and for models without a price where the organisation pays. */
-  updateAgent(agentId: string, change: AgentChange): Promise<Agent>;
-  /** Its keys and tokens open nothing any more. */
-  deleteAgent(agentId: string): Promise<{ agentId: string }>;
   /** `usd` is a decimal amount as text, so that no digit is lost. */
   grant(orgId: string, usd: string): Promise<OrgCredits>;
   showCredits(orgId: string): Promise<OrgCredits>;
 }
 
-export function accountAdmin(
-  { accounts, audit }: Store,
-  {
-    tiers,
-    credentials,
-    by,
-    prices,
-  }: { tiers: Tiers; credentials: Credentials; by: string | undefined; prices: ModelPrices | undefined },
-): AccountAdmin {
-  const who = by === undefined ? {} : { keyId: by };
+/** `author` names the acting member in audit entries; it is empty for commands. */
+export interface AccountContext {
+  tiers: Tiers;
+  author: { keyId?: string };
+}
 
+export function accountAdmin({ accounts, audit }: Store, { tiers, author }: AccountContext): AccountAdmin {
   async function createOrg(name: string, tier = "sandbox"): Promise<Org> {
     if (!Object.hasOwn(tiers, tier))
-      throw new AdminError(`There is no tier ${tier}: choose one of ${Object.keys(tiers).join(", ")}.`);
-    const org = { orgId: `org_${randomBase62(22)}`, name: named(name), tier };
+      throw new AdminError(`There is no tier ${tier}. Choose one of ${Object.keys(tiers).join(", ")}.`);
+    const org = { orgId: `org_${randomBase62(22)}`, name: requireName(name), tier };
     await accounts.createOrg(org);
-    await audit.record([{ orgId: org.orgId, action: "org.created", detail: { tier }, ...who }]);
+    await audit.record([{ orgId: org.orgId, action: "org.created", detail: { tier }, ...author }]);
     return org;
-  }
-
-  async function orgFor(orgId?: string): Promise<string> {
-    if (orgId !== undefined) return (await orgOf(orgId)).orgId;
-    const [first, ...others] = await accounts.listOrgs();
-    if (others.length > 0) throw new AdminError("There are several organisations: name one with --org ID.");
-    return (first ?? (await createOrg("default"))).orgId;
   }
 
   async function orgOf(orgId: string): Promise<Org> {
     return found(await accounts.getOrg(orgId), "organisation", orgId, "orgs list");
-  }
-
-  async function agentOf(agentId: string): Promise<Agent> {
-    return found(await accounts.getAgent(agentId), "agent", agentId, "agents list");
-  }
-
-  async function usable(agentId: string, settings: AgentSettingsChange): Promise<AgentSettingsChange> {
-    const change = parseSettingsChange(settings);
-    const { orgId } = await agentOf(agentId);
-    if (tierNamed(tiers, (await orgOf(orgId)).tier).charged) requirePrices(change, prices);
-    return change;
   }
 
   async function creditsOf(orgId: string): Promise<OrgCredits> {
@@ -91,52 +49,26 @@ export function accountAdmin(
   return {
     createOrg,
     listOrgs: () => accounts.listOrgs(),
-    orgFor,
+
+    async orgFor(orgId) {
+      if (orgId !== undefined) return (await orgOf(orgId)).orgId;
+      const [first, ...others] = await accounts.listOrgs();
+      if (others.length > 0) throw new AdminError("There are several organisations. Name one with --org ID.");
+      return (first ?? (await createOrg("default"))).orgId;
+    },
 
     async renameOrg(orgId, name) {
-      const org = { ...(await orgOf(orgId)), name: named(name) };
+      const org = { ...(await orgOf(orgId)), name: requireName(name) };
       await accounts.renameOrg(orgId, org.name);
-      await audit.record([{ orgId, action: "org.renamed", ...who }]);
+      await audit.record([{ orgId, action: "org.renamed", ...author }]);
       return org;
-    },
-
-    async createAgent(name, { orgId, instructions = "" } = {}) {
-      const agent = { agentId: `agt_${randomBase62(22)}`, name: named(name), orgId: await orgFor(orgId) };
-      await accounts.createAgent({ ...agent, instructions });
-      await audit.record([{ orgId: agent.orgId, agentId: agent.agentId, action: "agent.created", ...who }]);
-      const key = await credentials.create("api", { agentId: agent.agentId });
-      return { ...agent, keyId: key.credentialId, apiKey: key.secret };
-    },
-
-    listAgents: (orgId) => accounts.listAgents(orgId),
-
-    async updateAgent(agentId, { name, settings, ...others }) {
-      const change: AgentChange = { ...(name !== undefined && { name: named(name) }), ...others };
-      if (settings !== undefined) change.settings = await usable(agentId, settings);
-      const updated = await accounts.updateAgent(agentId, change);
-      const { before, after } = found(updated, "agent", agentId, "agents list");
-      const changes = settingsChanges(before.settings, after.settings);
-      const detail = {
-        changed: Object.keys(change),
-        ...accessChangesIn(change),
-        ...(changes && { settings: changes }),
-      };
-      await audit.record([{ orgId: after.orgId, agentId, action: "agent.updated", detail, ...who }]);
-      return after;
-    },
-
-    async deleteAgent(agentId) {
-      const { orgId } = await agentOf(agentId);
-      await accounts.deleteAgent(agentId);
-      await audit.record([{ orgId, agentId, action: "agent.deleted", ...who }]);
-      return { agentId };
     },
 
     async grant(orgId, usd) {
       const micros = parseUsd(usd);
       await orgOf(orgId);
       await accounts.grant(orgId, micros);
-      await audit.record([{ orgId, action: "credits.granted", detail: { micros }, ...who }]);
+      await audit.record([{ orgId, action: "credits.granted", detail: { micros }, ...author }]);
       return creditsOf(orgId);
     },
 
@@ -147,13 +79,27 @@ export function accountAdmin(
   };
 }
 
-/** Whether wider function sets are used unasked is worth an entry with its value. */
-function accessChangesIn({ accessChanges }: AgentChange): Pick<AgentChange, "accessChanges"> {
-  return accessChanges === undefined ? {} : { accessChanges };
-}
-
-function named(name: string): string {
+/** The trimmed name. Throws `AdminError` for an empty one. */
+export function requireName(name: string): string {
   const trimmed = name.trim();
   if (trimmed === "") throw new AdminError("A name must not be empty.");
   return trimmed;
+}
+
+const MICROS = 1_000_000;
+const AMOUNT = /^(\d{1,9})(?:\.(\d{1,6}))?$/;
+
+/** Micro-USD of a decimal amount, without rounding: "12.5" is 12,500,000. */
+function parseUsd(text: string): number {
+  const match = AMOUNT.exec(text.trim());
+  const micros = match ? Number(match[1]) * MICROS + Number((match[2] ?? "").padEnd(6, "0")) : 0;
+  if (micros > 0) return micros;
+  throw new AdminError(
+    `"${text}" is not a valid amount. Give US dollars above 0 with at most six decimals, for example 12.50.`,
+  );
+}
+
+/** US dollars of an amount in micro-USD. */
+export function usdOf(micros: number): number {
+  return micros / MICROS;
 }

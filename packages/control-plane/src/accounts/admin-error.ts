@@ -1,14 +1,14 @@
 import type { Fault } from "@patchbay/protocol";
 
-/** What the person at the command did wrong; the message says how to mend it. */
+/** A mistake of the user of a command or of the console. The message says how to correct it. */
 export class AdminError extends Error {
   override readonly name = "AdminError";
   /**
-   * `unknown`: there is no such thing. `conflict`: it does not go with what is there. `model`: the organisation cannot use the
-   * model. Else the value cannot be.
+   * `unknown`: the id does not exist. `conflict`: the present state does not allow the change. `model`: the organisation cannot
+   * use the model. `value`: the value is invalid.
    */
   readonly reason: "unknown" | "conflict" | "model" | "value";
-  /** Where in the values the faults are. */
+  /** The faults with their paths in the given values. */
   readonly details: readonly Fault[] | undefined;
 
   constructor(message: string, reason: AdminError["reason"] = "value", details?: readonly Fault[]) {
@@ -18,8 +18,8 @@ export class AdminError extends Error {
   }
 }
 
-/** The value, or an error that tells where ids of its kind are listed. */
+/** Returns the value, or throws `AdminError` with the command that lists existing ids. */
 export function found<T>(value: T | undefined, what: string, id: string, command: string): T {
   if (value !== undefined) return value;
-  throw new AdminError(`There is no ${what} ${id}. "patchbay ${command}" shows those there are.`, "unknown");
+  throw new AdminError(`There is no ${what} ${id}. Run "patchbay ${command}" to list them.`, "unknown");
 }

@@ -1,9 +1,19 @@
-import type { RunStatus } from "@patchbay/protocol";
+import { rolesAllow, type RunStatus } from "@patchbay/protocol";
 import type { AuditEntry, RunRecord } from "../ports/records.ts";
 import type { AuditFilter, AuditRow, Store } from "../ports/stores.ts";
-import { found } from "./admin-error.ts";
-import { readAccess, type RunAccess } from "./run-access.ts";
-import { parseSince } from "./since.ts";
+import { AdminError, found } from "./admin-error.ts";
+
+const UNITS_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** Milliseconds of a time (`2026-11-20`, `2026-11-20T09:30:00Z`) or of a duration before now (`90m`, `24h`, `7d`). */
+function parseSince(text: string, now: number): number {
+  const ago = /^(\d{1,6})([mhd])$/.exec(text.trim());
+  const time = ago ? now - Number(ago[1]) * UNITS_MS[ago[2] as keyof typeof UNITS_MS] : Date.parse(text);
+  if (!Number.isNaN(time)) return time;
+  throw new AdminError(
+    `"${text}" is not a valid time. Give a time like 2026-11-20T09:30:00Z or a duration like 90m, 24h or 7d.`,
+  );
+}
 
 const NEWEST = 100;
 const ALL_EVENTS = 10_000;
@@ -14,14 +24,14 @@ export interface ListedRun {
   threadId: string;
   status: RunStatus;
   role: string | null;
-  /** Why it failed. */
+  /** Error code of a failed run. */
   code: string | null;
   createdAt: string;
   startedAt: string | null;
   finishedAt: string | null;
 }
 
-/** One entry of the audit log; `at` is a time as text. */
+/** An entry of the audit log. `at` is an ISO time. */
 export type ListedAudit = AuditEntry & { id: string; at: string };
 
 export interface ListedAuditPage {
@@ -29,24 +39,24 @@ export interface ListedAuditPage {
   nextCursor: string | null;
 }
 
-/** What is wanted of the audit log. `since` is a time as text, or how long ago (`24h`). */
+/** Filter of the audit log. `since` is an ISO time or a duration before now (`24h`). */
 export interface AuditQuery extends Omit<AuditFilter, "since" | "until" | "agentId" | "orgId"> {
   since?: string;
   /** Default 100. */
   limit?: number;
-  /** `nextCursor` of the page before. */
+  /** `nextCursor` of the previous page. */
   cursor?: string;
 }
 
-/** What happened: runs and the audit log, newest first. */
+/** Lists runs and the audit log, newest first. */
 export interface RecordAdmin {
   listRuns(agentId: string, options?: { limit?: number }): Promise<{ items: ListedRun[] }>;
-  /** `items`: the run's events in order, as endpoint 2 sends them. */
+  /** A run with its events in order, as endpoint 2 sends them. */
   showRun(runId: string): Promise<ListedRun & { items: unknown[] }>;
   listAudit(agentId: string, query?: AuditQuery): Promise<ListedAuditPage>;
-  /** What was administered in an organisation, its agents included. */
+  /** Administrative changes of an organisation and its agents. */
   listAdministration(orgId: string, query?: AuditQuery): Promise<ListedAuditPage>;
-  /** Undefined when the audit log knows no such run of the agent, or the run had no functions. */
+  /** Undefined when the audit log has no entry of the run, or when the run had no functions. */
   runAccess(agentId: string, runId: string): Promise<RunAccess | undefined>;
 }
 
@@ -67,7 +77,7 @@ export function recordAdmin(store: Store): RecordAdmin {
     const from = since === undefined ? {} : { since: parseSince(since, Date.now()) };
     const items: AuditRow[] = [];
     let { cursor } = query;
-    // A page of a search is short where what is asked for is rare.
+    // A page of a search can be short when matching entries are rare.
     do {
       const next = cursor === undefined ? {} : { cursor };
       const page = await audit.list({ ...query, ...whose, ...from, ...next, limit: limit - items.length });
@@ -114,4 +124,51 @@ function listedRun(run: RunRecord): ListedRun {
     startedAt: startedAt === undefined ? null : new Date(startedAt).toISOString(),
     finishedAt: finishedAt === undefined ? null : new Date(finishedAt).toISOString(),
   };
+}
+
+const ALL_ENTRIES = 10_000;
+
+/** The functions that were visible to and hidden from the role of a run, and the decisions on its calls. */
+interface RunAccess {
+  runId: string;
+  role: string | null;
+  visible: string[];
+  hidden: string[];
+  /** In the order of the calls; empty once the run is deleted. `rule` refused the call; `redacted` fields were removed. */
+  calls: { functionName: string; rule: string | null; redacted: string[] }[];
+}
+
+/** Reads the audit log and the function set that it refers to. Undefined when one of them is missing. */
+async function readAccess(
+  { audit, runs, runtimes }: Store,
+  agentId: string,
+  runId: string,
+): Promise<RunAccess | undefined> {
+  const { items } = await audit.list({ agentId, runId, limit: ALL_ENTRIES });
+  const start = items.find(({ manifestHash }) => manifestHash !== undefined);
+  if (start?.manifestHash === undefined) return undefined;
+  const manifest = await runtimes.getManifest(agentId, start.manifestHash);
+  if (!manifest) return undefined;
+  const { role } = start;
+  const names = (visible: boolean) =>
+    manifest.functions.filter((one) => rolesAllow(one.roles, role) === visible).map(({ name }) => name);
+  const { calls } = await runs.checkpoint(runId);
+  return {
+    runId,
+    role: role ?? null,
+    visible: names(true).toSorted(),
+    hidden: names(false).toSorted(),
+    calls: calls
+      .toSorted((a, b) => a.step - b.step || a.position - b.position)
+      .map(({ callId, functionName }) => ({
+        functionName,
+        ...decisionsOn(items.filter((row) => row.callId === callId)),
+      })),
+  };
+}
+
+function decisionsOn(rows: readonly AuditRow[]): { rule: string | null; redacted: string[] } {
+  const rule = rows.find(({ action }) => action === "call.denied")?.rule ?? null;
+  const members = rows.find(({ action }) => action === "call.redacted")?.detail?.["members"];
+  return { rule, redacted: Array.isArray(members) ? members.map(String) : [] };
 }

@@ -1,17 +1,17 @@
-import type { ModelPrices } from "../models/price-file.ts";
+import type { ModelPrices } from "../models/prices.ts";
 import type { Store } from "../ports/stores.ts";
 import { accessAdmin, type AccessAdmin } from "./admin-access.ts";
 import { accountAdmin, type AccountAdmin } from "./admin-accounts.ts";
-import { credentialAdmin, type CredentialAdmin } from "./admin-credentials.ts";
+import { agentAdmin, type AgentAdmin } from "./admin-agents.ts";
+import { createCredentials, credentialAdmin, type CredentialAdmin, type Credentials } from "./credentials.ts";
 import { recordAdmin, type RecordAdmin } from "./admin-records.ts";
 import { createMembers, type Members } from "./members.ts";
-import { createCredentials, type Credentials } from "./credentials.ts";
-import { DEFAULT_TIERS, type Tiers } from "./tiers.ts";
 
-export { AdminError } from "./admin-error.ts";
+import { DEFAULT_TIERS, type Tiers } from "./limits.ts";
 
-/** What an administrator can do, straight on a store. Throws `AdminError` for ids that do not exist and values that cannot be. */
+/** Manages a store. Methods throw `AdminError` for unknown ids and invalid values. Each change is written to the audit log. */
 export type Admin = AccountAdmin &
+  AgentAdmin &
   AccessAdmin &
   CredentialAdmin &
   RecordAdmin & {
@@ -22,17 +22,20 @@ export type Admin = AccountAdmin &
 export interface AdminOptions {
   store: Store;
   tiers?: Tiers;
-  /** The member of the console in whose name it is done; the audit log then has the member's id as `keyId`. */
+  /** Id of the acting console member. The audit log then has it as `keyId`. */
   by?: string;
-  /** Prices of the operator, each in place of the shipped price of its model. */
+  /** Prices of the operator. Each replaces the built-in price of its model. */
   prices?: ModelPrices | undefined;
 }
 
-/** Administers a store, also beside a server that uses it. Each change stands in the audit log. */
+/** Manages a store, also while a server uses it. */
 export function createAdmin({ store, tiers = DEFAULT_TIERS, by, prices }: AdminOptions): Admin {
   const credentials = createCredentials(store, by);
+  const context = { tiers, author: by === undefined ? {} : { keyId: by } };
+  const accounts = accountAdmin(store, context);
   return {
-    ...accountAdmin(store, { tiers, credentials, by, prices }),
+    ...accounts,
+    ...agentAdmin(store, { ...context, orgFor: accounts.orgFor, credentials, prices }),
     ...accessAdmin(store, by),
     ...credentialAdmin(credentials),
     ...recordAdmin(store),

@@ -9,11 +9,11 @@ export interface NewSecret {
   agentId: string;
   label?: string;
   roles?: readonly string[];
-  /** Without it API and runtime keys live until revoked; access tokens always live 12 hours. */
+  /** Without it, API and runtime keys never expire. Access tokens always expire after 12 hours. */
   expiresInDays?: number;
 }
 
-/** A credential just made, with the secret that is shown this once. */
+/** A new credential with its secret, which cannot be shown again. */
 export interface Made {
   credentialId: string;
   agentId: string;
@@ -22,20 +22,21 @@ export interface Made {
   expiresAt: number | null;
 }
 
-/** What is done with credentials of any kind. Throws `AdminError`. */
+/** Manages credentials of all kinds. Methods throw `AdminError`. */
 export interface Credentials {
   create(kind: CredentialKind, wanted: NewSecret): Promise<Made>;
-  list(kind: CredentialKind, agentId: string): Promise<Credential[]>;
+  /** Without the hashes of the secrets. */
+  list(kind: CredentialKind, agentId: string): Promise<Omit<Credential, "hash">[]>;
   /**
-   * A new secret of the same kind, label, roles and length of life. The old one opens things for `overlapMs` more, never for
-   * longer than it would have; 0 revokes it.
+   * Creates a credential with the same kind, label, roles and lifetime. The old one stays valid for `overlapMs`, never longer
+   * than before; 0 revokes it.
    */
   rotate(
     kind: CredentialKind,
     credentialId: string,
     options: { overlapMs: number },
   ): Promise<Made & { oldEndsAt: number }>;
-  /** Whose it was. */
+  /** Returns the id of its agent. */
   revoke(kind: CredentialKind, credentialId: string): Promise<string>;
 }
 
@@ -52,12 +53,12 @@ const WORDS: Record<CredentialKind, Words> = {
   access: { prefix: "tok", what: "access token", command: "tokens list --agent ID", action: "token" },
 };
 
-/** `by` is the member in whose name it is done. Each change stands in the audit log. */
+/** `by` is the id of the acting member. Each change is written to the audit log. */
 export function createCredentials(store: Store, by?: string): Credentials {
   const { accounts, audit } = store;
   const agentOf = async (agentId: string) => found(await accounts.getAgent(agentId), "agent", agentId, "agents list");
 
-  /** Done by a member, it stands under the member's id, with the credential's beside it. */
+  /** The author of an audit entry: the member, with the credential in the detail, or for commands the credential itself. */
   function about(credentialId: string, more: Record<string, string | number | string[]> = {}) {
     const detail = by === undefined ? more : { credentialId, ...more };
     return { keyId: by ?? credentialId, ...(Object.keys(detail).length > 0 && { detail }) };
@@ -69,7 +70,7 @@ export function createCredentials(store: Store, by?: string): Credentials {
     return { secret, stored: { credentialId, hash: hashSecret(secret), hint: hintOf(kind, secret) } };
   }
 
-  /** By the clock that will judge it: the command may run on another machine. */
+  /** Uses the store's clock, which later checks the expiry: the command may run on a machine with another time. */
   async function endOf(kind: CredentialKind, days: number | undefined): Promise<number | undefined> {
     const lifeMs = kind === "access" ? TOKEN_MS : days === undefined ? undefined : days * DAY_MS;
     return lifeMs === undefined ? undefined : (await store.now()) + lifeMs;
@@ -95,7 +96,7 @@ export function createCredentials(store: Store, by?: string): Credentials {
 
     async list(kind, agentId) {
       await agentOf(agentId);
-      return accounts.listCredentials(kind, agentId);
+      return (await accounts.listCredentials(kind, agentId)).map(({ hash: _hash, ...listed }) => listed);
     },
 
     async rotate(kind, credentialId, { overlapMs }) {
@@ -130,10 +131,48 @@ export function createCredentials(store: Store, by?: string): Credentials {
 }
 
 const gone = (what: string, id: string): string =>
-  `The ${what} ${id} is revoked or expired, so that there is nothing to go on from: make a new one.`;
+  `The ${what} ${id} is revoked or expired and cannot be rotated. Create a new one.`;
 
 function pinnedTo(roles: readonly string[]): string[] {
   if (roles.length === 0 || roles.some((role) => role.trim() === ""))
-    throw new AdminError("A key pinned to roles needs one role at least, and none may be empty.");
+    throw new AdminError("A key with a role list needs at least one role, and roles must not be empty.");
   return [...new Set(roles)];
 }
+
+/** Creates credentials under the names that the documentation uses; `Admin.credentials` lists, rotates and revokes them. */
+export interface CredentialAdmin {
+  /** Creates an API key, which sends queries. Without `roles` the key may state any role. */
+  createKey(
+    options: Omit<NewSecret, "expiresInDays">,
+  ): Promise<{ keyId: string; agentId: string; apiKey: string; roles: string[] | null }>;
+  /** Creates a runtime key, which connects functions. */
+  createRuntimeKey(
+    options: Pick<NewSecret, "agentId" | "label">,
+  ): Promise<{ keyId: string; agentId: string; runtimeKey: string }>;
+  /** Creates an access token for the local variant, valid for 12 hours. */
+  createToken(
+    options: Pick<NewSecret, "agentId" | "label">,
+  ): Promise<{ tokenId: string; agentId: string; accessToken: string; expiresAt: string }>;
+}
+
+export function credentialAdmin({ create }: Credentials): CredentialAdmin {
+  return {
+    async createKey(options) {
+      const { credentialId: keyId, agentId, secret: apiKey, roles } = await create("api", options);
+      return { keyId, agentId, apiKey, roles };
+    },
+
+    async createRuntimeKey(options) {
+      const { credentialId: keyId, agentId, secret: runtimeKey } = await create("runtime", options);
+      return { keyId, agentId, runtimeKey };
+    },
+
+    async createToken(options) {
+      const { credentialId: tokenId, agentId, secret: accessToken, expiresAt } = await create("access", options);
+      return { tokenId, agentId, accessToken, expiresAt: endOf(expiresAt) };
+    },
+  };
+}
+
+/** An access token always expires. */
+const endOf = (expiresAt: Made["expiresAt"]): string => new Date(expiresAt ?? 0).toISOString();

@@ -1,15 +1,15 @@
 import type { ConsoleRole } from "@patchbay/protocol/console";
-import type { LinkMade, MemberChanged, MemberRecord, NewMember } from "../ports/console-store.ts";
+import type { LinkMade, MemberChanged, MemberRecord, NewMember } from "../ports/members.ts";
 import type { Store } from "../ports/stores.ts";
 import { AdminError, found } from "./admin-error.ts";
 import { hashSecret, newSecret, randomBase62 } from "./secret.ts";
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
-/** `password` resets one that is in use: such a link takes over an account. */
+/** `password` is short, because such a link resets the password of an existing account. */
 const LIFE_MS = { sign_in: 10 * MINUTE_MS, setup: DAY_MS, invitation: 7 * DAY_MS, password: 60 * MINUTE_MS };
 
-/** What is shown of a member: never the password's hash. */
+/** A member as lists show it: without the hash of the password. */
 export interface ListedMember {
   memberId: string;
   orgId: string;
@@ -22,9 +22,9 @@ export interface ListedMember {
   lastSeenAt: string | null;
 }
 
-/** A link that is used once. */
+/** A link that works once. */
 export interface OneTimeLink {
-  /** What follows the service's address. The secret stands behind `#`: it is never sent, and so stands in no log. */
+  /** Path to add to the service's address. The secret follows `#`: browsers do not send it, so it appears in no log. */
   path: string;
   expiresAt: string;
 }
@@ -33,18 +33,18 @@ export interface InvitedMember extends OneTimeLink {
   member: ListedMember;
 }
 
-/** A link that can still be used; its secret is not stored. */
+/** A link that can still be used. Its secret is not stored. */
 export interface PendingLink {
   member: ListedMember;
-  /** Null where a command made it. */
+  /** Null for a link made by a command. */
   createdBy: { memberId: string; name: string; email: string | null } | null;
   createdAt: string;
   expiresAt: string;
 }
 
 /**
- * Who may sign in to the console. Throws `AdminError`: changes of the last owner, and addresses that a member of the organisation
- * has, are conflicts.
+ * Manages the members who may sign in to the console. Methods throw `AdminError`; changes of the last owner and addresses that
+ * another member already has are conflicts.
  */
 export interface Members {
   /** Oldest first. */
@@ -52,100 +52,66 @@ export interface Members {
     orgId: string,
     page?: { limit?: number; cursor?: string },
   ): Promise<{ items: ListedMember[]; nextCursor: string | null }>;
-  /** The link lives 7 days. The answer does not depend on members of other organisations. */
+  /** The link is valid for 7 days. The answer does not reveal whether the address belongs to another organisation. */
   invite(member: { orgId: string; email: string; name?: string; role: ConsoleRole }): Promise<InvitedMember>;
   /**
-   * Another link for a member, in place of earlier ones. It sets a new password: it lives 1 hour where the member has one, and 7
-   * days where the member never joined.
+   * Creates a link to set a new password, which replaces earlier links. Valid for 1 hour when the member has a password, and for
+   * 7 days when the member has not joined.
    */
   link(orgId: string, memberId: string): Promise<InvitedMember>;
-  /** Links of members that can still be used, newest first. */
+  /** Links that can still be used, newest first. */
   pendingLinks(
     orgId: string,
     page: { limit: number; cursor?: string | undefined },
   ): Promise<{ items: PendingLink[]; nextCursor: string | null }>;
-  /** Ends a member's link, and removes a member who never joined. */
+  /** Ends a member's link. Removes a member who has not joined. */
   withdrawLink(orgId: string, memberId: string): Promise<{ memberId: string }>;
-  /** Ends the member's sessions, and the unused links that the member made. */
+  /** Also ends the member's sessions and the unused links that the member made. */
   changeRole(orgId: string, memberId: string, role: ConsoleRole): Promise<ListedMember>;
-  /** Ends the member's sessions, and the unused links for the member and by the member. */
+  /** Also ends the member's sessions and the unused links for and by the member. */
   remove(orgId: string, memberId: string): Promise<{ memberId: string }>;
-  /** Which organisation a member is in, for those who administer all of them. */
+  /** The organisation of a member, for commands, which see all organisations. */
   orgOf(memberId: string): Promise<string>;
   /**
-   * A link for the first owner, valid for 24 hours. Undefined where somebody has been invited or set up already, where there
-   * are several organisations, and, unless it is to `replace` that, where an unused one was made.
+   * Creates a link for the first owner, valid for 24 hours. Undefined when there are members or several organisations, and when
+   * an unused link exists, unless `replace` is set.
    */
   setUpLink(options: { replace: boolean }): Promise<OneTimeLink | undefined>;
-  /** A link that signs in to the organisation as its owner without a password, for development. Valid for 10 minutes. */
+  /** Creates a link that signs in as an owner without a password, for development. Valid for 10 minutes. */
   signInLink(orgId: string): Promise<OneTimeLink>;
 }
 
-/** `by` is the member in whose name it is done. Each change stands in the audit log. */
-export function createMembers({ console, accounts, audit }: Store, by?: string): Members {
-  const { members, signIn } = console;
+/** `by` is the id of the acting member. Each change is written to the audit log. */
+export function createMembers(store: Store, by?: string): Members {
+  const context: Context = {
+    ...store,
+    by,
+    async memberOf(orgId, memberId) {
+      return found(await store.members.get(orgId, memberId), "member", memberId, "members list");
+    },
+    async record(action, { orgId, memberId, role }) {
+      const author = by === undefined ? {} : { keyId: by };
+      await store.audit.record([{ orgId, action, detail: { memberId, role }, ...author }]);
+    },
+  };
+  return { ...memberChanges(context), ...memberLinks(context), ...firstLinks(context) };
+}
 
-  const memberOf = async (orgId: string, memberId: string) =>
-    found(await members.get(orgId, memberId), "member", memberId, "members list");
+interface Context extends Pick<Store, "members" | "signIn" | "accounts"> {
+  by: string | undefined;
+  memberOf(orgId: string, memberId: string): Promise<MemberRecord>;
+  record(action: string, member: MemberRecord): Promise<void>;
+}
 
-  async function record(action: string, { orgId, memberId, role }: MemberRecord): Promise<void> {
-    await audit.record([{ orgId, action, detail: { memberId, role }, ...(by !== undefined && { keyId: by }) }]);
-  }
-
-  async function linkFor({ memberId, email, passwordHash }: MemberRecord): Promise<OneTimeLink> {
-    const secret = newSecret();
-    const kind = email === null ? "sign_in" : "invitation";
-    const lifeMs = LIFE_MS[passwordHash === null ? kind : "password"];
-    return oneTimeLink(secret, await signIn.createLink({ hash: hashSecret(secret), kind, memberId, lifeMs, by }));
-  }
-
+function memberChanges({
+  members,
+  memberOf,
+  record,
+}: Context): Pick<Members, "list" | "changeRole" | "remove" | "orgOf"> {
   return {
     async list(orgId, { limit = 100, cursor } = {}) {
       const page = await members.list(orgId, { limit, ...(cursor !== undefined && { cursor }) });
       return { items: page.items.map(listedMember), nextCursor: page.nextCursor };
-    },
-
-    async invite({ orgId, email, name, role }) {
-      const address = parseEmail(email);
-      const added = newMember({ orgId, email: address, name: name?.trim() || nameIn(address), role });
-      const secret = newSecret();
-      const invitation = { hash: hashSecret(secret), member: added, lifeMs: LIFE_MS.invitation, by };
-      const made = await signIn.invite(invitation);
-      if (made.kind === "member_exists")
-        throw new AdminError(`${address} is already a member of this organisation.`, "conflict");
-      const link = oneTimeLink(secret, made);
-      const member = await memberOf(orgId, added.memberId);
-      await record("member.invited", member);
-      return { member: listedMember(member), ...link };
-    },
-
-    async link(orgId, memberId) {
-      const member = await memberOf(orgId, memberId);
-      const link = await linkFor(member);
-      await record("member.linked", member);
-      return { member: listedMember(member), ...link };
-    },
-
-    async pendingLinks(orgId, page) {
-      const { items, nextCursor } = await signIn.pendingLinks(orgId, page);
-      const shown = items.map(({ member, createdBy, createdAt, expiresAt }) => ({
-        member: listedMember(member),
-        createdBy,
-        createdAt: iso(createdAt),
-        expiresAt: iso(expiresAt),
-      }));
-      return { items: shown, nextCursor };
-    },
-
-    async withdrawLink(orgId, memberId) {
-      const member = await memberOf(orgId, memberId);
-      if (!(await signIn.withdrawLink(orgId, memberId)))
-        throw new AdminError(
-          `There is no pending link for ${member.email ?? memberId}: it was used, withdrawn or has expired. Make a new link if one is needed.`,
-          "conflict",
-        );
-      await record("member.link_withdrawn", member);
-      return { memberId };
     },
 
     async changeRole(orgId, memberId, role) {
@@ -167,7 +133,63 @@ export function createMembers({ console, accounts, audit }: Store, by?: string):
     async orgOf(memberId) {
       return found(await members.byId(memberId), "member", memberId, "members list").orgId;
     },
+  };
+}
 
+type LinkMethod = "invite" | "link" | "pendingLinks" | "withdrawLink";
+
+function memberLinks(context: Context): Pick<Members, LinkMethod> {
+  const { signIn, by, memberOf, record } = context;
+  return {
+    async invite({ orgId, email, name, role }) {
+      const address = parseEmail(email);
+      const added = newMember({ orgId, email: address, name: name?.trim() || nameIn(address), role });
+      const secret = newSecret();
+      const invitation = { hash: hashSecret(secret), member: added, lifeMs: LIFE_MS.invitation, by };
+      const made = await signIn.invite(invitation);
+      if (made.kind === "member_exists")
+        throw new AdminError(`${address} is already a member of this organisation.`, "conflict");
+      const link = oneTimeLink(secret, made);
+      const member = await memberOf(orgId, added.memberId);
+      await record("member.invited", member);
+      return { member: listedMember(member), ...link };
+    },
+
+    async link(orgId, memberId) {
+      const member = await memberOf(orgId, memberId);
+      const link = await linkFor(context, member);
+      await record("member.linked", member);
+      return { member: listedMember(member), ...link };
+    },
+
+    async pendingLinks(orgId, page) {
+      const { items, nextCursor } = await signIn.pendingLinks(orgId, page);
+      const shown = items.map(({ member, createdBy, createdAt, expiresAt }) => ({
+        member: listedMember(member),
+        createdBy,
+        createdAt: iso(createdAt),
+        expiresAt: iso(expiresAt),
+      }));
+      return { items: shown, nextCursor };
+    },
+
+    async withdrawLink(orgId, memberId) {
+      const member = await memberOf(orgId, memberId);
+      if (!(await signIn.withdrawLink(orgId, memberId)))
+        throw new AdminError(
+          `There is no pending link for ${member.email ?? memberId}: it was used, withdrawn or has expired. Create a new link if one is needed.`,
+          "conflict",
+        );
+      await record("member.link_withdrawn", member);
+      return { memberId };
+    },
+  };
+}
+
+/** Links of members who cannot be invited: the first owner, and the developer on a local machine. */
+function firstLinks(context: Context): Pick<Members, "setUpLink" | "signInLink"> {
+  const { members, signIn, accounts, memberOf } = context;
+  return {
     async setUpLink({ replace }) {
       if ((await accounts.listOrgs()).length > 1) return undefined;
       const secret = newSecret();
@@ -176,13 +198,21 @@ export function createMembers({ console, accounts, audit }: Store, by?: string):
     },
 
     async signInLink(orgId) {
-      const known = await members.byLinkAlone(orgId);
-      if (known) return linkFor(known);
+      const known = await members.byLinkOnly(orgId);
+      if (known) return linkFor(context, known);
       const developer = newMember({ orgId, email: null, name: "Developer", role: "owner" });
       await members.create(developer);
-      return linkFor(await memberOf(orgId, developer.memberId));
+      return linkFor(context, await memberOf(orgId, developer.memberId));
     },
   };
+}
+
+async function linkFor({ signIn, by }: Context, member: MemberRecord): Promise<OneTimeLink> {
+  const { memberId, email, passwordHash } = member;
+  const secret = newSecret();
+  const kind = email === null ? "sign_in" : "invitation";
+  const lifeMs = LIFE_MS[passwordHash === null ? kind : "password"];
+  return oneTimeLink(secret, await signIn.createLink({ hash: hashSecret(secret), kind, memberId, lifeMs, by }));
 }
 
 export function newMemberId(): string {
@@ -210,7 +240,7 @@ export function listedMember(member: MemberRecord): ListedMember {
 function refuse(outcome: MemberChanged, memberId: string): void {
   if (outcome === "last_owner")
     throw new AdminError(
-      "This is the organisation's last owner, who can neither be removed nor get another role. Make another member an owner first.",
+      "This is the organisation's last owner, who cannot be removed or get another role. Make another member an owner first.",
       "conflict",
     );
   if (outcome === "unknown") found(undefined, "member", memberId, "members list");
@@ -219,12 +249,12 @@ function refuse(outcome: MemberChanged, memberId: string): void {
 function parseEmail(text: string): string {
   const email = text.trim().toLowerCase();
   if (/^[^\s@]+@[^\s@]+\.[^\s@.]+$/.test(email) && email.length <= 254) return email;
-  throw new AdminError(`"${text}" is no e-mail address.`);
+  throw new AdminError(`"${text}" is not a valid e-mail address.`);
 }
 
 function oneTimeLink(secret: string, made: LinkMade): OneTimeLink {
   if (made.kind === "not_owner")
-    throw new AdminError("You are no longer an owner of this organisation, and only owners make links.", "conflict");
+    throw new AdminError("You are no longer an owner of this organisation. Only owners can create links.", "conflict");
   return { path: `/console/link#${secret}`, expiresAt: iso(made.expiresAt) };
 }
 

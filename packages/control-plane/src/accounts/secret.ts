@@ -13,30 +13,30 @@ const BODY_LENGTH = 30;
 const CHECKSUM_LENGTH = 6;
 const TAIL = new RegExp(`^[0-9A-Za-z]{${BODY_LENGTH + CHECKSUM_LENGTH}}$`);
 
-/** A new secret: its kind's prefix, 30 random base62 characters (178 bits), 6 of checksum. */
+/** A new secret: the prefix of its kind, 30 random base62 characters (178 bits) and a checksum of 6. */
 export function generateSecret(kind: CredentialKind): string {
   return withChecksum(PREFIXES[kind] + randomBase62(BODY_LENGTH));
 }
 
-/** False for anything that was never a secret of this kind: a typing error is told without asking the database. */
+/** False for text that cannot be a secret of this kind. Typing errors are so rejected without a database query. */
 export function isWellFormed(kind: CredentialKind, text: string): boolean {
   const prefix = PREFIXES[kind];
   if (!text.startsWith(prefix) || !TAIL.test(text.slice(prefix.length))) return false;
   return text === withChecksum(text.slice(0, -CHECKSUM_LENGTH));
 }
 
-/** What is stored of a secret. It has too many bits to be guessed, so a plain hash is enough. */
+/** The stored hash of a secret. Secrets have too many bits to be guessed, so a slow password hash is not needed. */
 export function hashSecret(secret: string): string {
   return createHash("sha256").update(secret).digest("hex");
 }
 
-/** First and last four characters of the random part, for people to tell secrets apart. */
+/** First and last four characters of the random part, by which people recognise a secret. */
 export function hintOf(kind: CredentialKind, secret: string): string {
   const body = secret.slice(PREFIXES[kind].length, -CHECKSUM_LENGTH);
   return `${body.slice(0, 4)}…${body.slice(-4)}`;
 }
 
-/** A secret of the console: of a session, or of a link that is used once (256 bits). */
+/** A secret of a console session or a one-time link (256 bits). */
 export function newSecret(): string {
   return randomBase62(43);
 }

@@ -1,29 +1,30 @@
 import type { JsonValue } from "@patchbay/protocol";
 import { NoResponders, RequestLost, type Bus } from "../ports/bus.ts";
 import { silentLog, type Log } from "../ports/log.ts";
-import { inTime } from "./in-time.ts";
-import { checkSubject } from "./subject.ts";
+import { withTimeout } from "./request-timeout.ts";
 
 type Receive = (body: JsonValue) => void;
 type Answer = (body: JsonValue) => Promise<JsonValue>;
 
 /**
- * The bus of a single process: bodies are handed over as they are, in the order they were published; what is published by a
- * receiver comes after what it is receiving. Servers of one subject take turns. A receiver that throws costs the others nothing.
+ * The bus of a single process. Bodies are delivered as they are, in the order of `publish`; a body that a receiver
+ * publishes follows the one that it is receiving. Servers of one subject take turns. When a receiver throws, the others
+ * still receive.
  */
 export function createMemoryBus({ log = silentLog }: { log?: Log } = {}): Bus {
-  const receivers = keyed<Receive>();
-  const servers = keyed<Answer>();
-  const due: { to: Set<{ held: Receive }>; now: { held: Receive }[]; subject: string; body: JsonValue }[] = [];
+  const receivers = new BySubject<Receive>();
+  const servers = new BySubject<Answer>();
+  const queue: { receivers: Set<Entry<Receive>>; now: Entry<Receive>[]; subject: string; body: JsonValue }[] = [];
   let delivering = false;
   let closed = false;
 
   function deliver(): void {
-    for (let next = due.shift(); next; next = due.shift()) {
+    for (let next = queue.shift(); next; next = queue.shift()) {
       for (const receiver of next.now) {
-        if (!next.to.has(receiver)) continue;
+        // An earlier receiver of this body may have ended the subscription.
+        if (!next.receivers.has(receiver)) continue;
         try {
-          receiver.held(next.body);
+          receiver.item(next.body);
         } catch (error) {
           log.error("bus receiver failed", { subject: next.subject, err: error });
         }
@@ -36,9 +37,9 @@ export function createMemoryBus({ log = silentLog }: { log?: Log } = {}): Bus {
     reached: true,
     publish(subject, body) {
       checkSubject(subject);
-      const to = receivers.of(subject);
-      if (!to) return;
-      due.push({ to, now: [...to], subject, body });
+      const current = receivers.of(subject);
+      if (!current) return;
+      queue.push({ receivers: current, now: [...current], subject, body });
       if (delivering) return;
       delivering = true;
       deliver();
@@ -47,25 +48,21 @@ export function createMemoryBus({ log = silentLog }: { log?: Log } = {}): Bus {
     reaches: (subject) => receivers.of(subject) !== undefined,
     subscribe(subject, receive) {
       checkSubject(subject);
-      return closed ? nothing() : receivers.add(subject, receive);
+      return closed ? DISPOSED : receivers.add(subject, receive);
     },
-    async request(subject, body, patience) {
+    async request(subject, body, limits) {
       checkSubject(subject);
-      return inTime(patience, (answered, failed) => {
-        const server = servers.turn(subject);
-        if (!server) {
-          failed(new NoResponders(`nobody serves ${subject}`));
-          return undefined;
-        }
-        const lose = (cause: unknown): void => failed(new RequestLost(`answering ${subject} failed`, { cause }));
-        // In an async function, so that an answer that throws at once is lost like one that rejects.
-        (async () => server(body))().then(answered, lose);
-        return undefined;
+      return withTimeout(limits, (answered, failed) => {
+        const server = servers.next(subject);
+        if (!server) return failed(new NoResponders(`no server for ${subject}`));
+        const lost = (cause: unknown): void => failed(new RequestLost(`the server of ${subject} failed`, { cause }));
+        // In an async function, so that an answer that throws synchronously also rejects the request as lost.
+        void (async () => server(body))().then(answered, lost);
       });
     },
     serve(subject, answer) {
       checkSubject(subject);
-      return closed ? nothing() : servers.add(subject, answer);
+      return closed ? DISPOSED : servers.add(subject, answer);
     },
     async close() {
       closed = true;
@@ -75,39 +72,58 @@ export function createMemoryBus({ log = silentLog }: { log?: Log } = {}): Bus {
   };
 }
 
-function nothing(): Disposable {
-  return { [Symbol.dispose]() {} };
+const DISPOSED: Disposable = { [Symbol.dispose]() {} };
+
+interface Entry<Item> {
+  item: Item;
 }
 
-/** Things held under a subject, in the order they came. */
-function keyed<Thing>() {
-  const subjects = new Map<string, Set<{ held: Thing }>>();
-  return {
-    of: (subject: string) => subjects.get(subject),
-    add(subject: string, held: Thing): Disposable {
-      const things = subjects.get(subject) ?? new Set();
-      const thing = { held };
-      subjects.set(subject, things.add(thing));
-      return {
-        [Symbol.dispose]() {
-          things.delete(thing);
-          if (things.size === 0 && subjects.get(subject) === things) subjects.delete(subject);
-        },
-      };
-    },
-    /** The one whose turn it is; it goes to the end of the line. */
-    turn(subject: string): Thing | undefined {
-      const things = subjects.get(subject);
-      const [first] = things ?? [];
-      if (!things || !first) return undefined;
-      things.delete(first);
-      things.add(first);
-      return first.held;
-    },
-    clear(): void {
-      // The sets too: a body on its way reaches nobody after the bus is closed.
-      for (const things of subjects.values()) things.clear();
-      subjects.clear();
-    },
-  };
+/** Items by subject, in the order in which they were added. */
+class BySubject<Item> {
+  readonly #subjects = new Map<string, Set<Entry<Item>>>();
+
+  of(subject: string): Set<Entry<Item>> | undefined {
+    return this.#subjects.get(subject);
+  }
+
+  add(subject: string, item: Item): Disposable {
+    const entries = this.#subjects.get(subject) ?? new Set();
+    const entry = { item };
+    this.#subjects.set(subject, entries.add(entry));
+    return {
+      [Symbol.dispose]: () => {
+        entries.delete(entry);
+        if (entries.size === 0 && this.#subjects.get(subject) === entries) this.#subjects.delete(subject);
+      },
+    };
+  }
+
+  /** The first item, which moves to the end: items take turns. */
+  next(subject: string): Item | undefined {
+    const entries = this.#subjects.get(subject);
+    const [first] = entries ?? [];
+    if (!entries || !first) return undefined;
+    entries.delete(first);
+    entries.add(first);
+    return first.item;
+  }
+
+  clear(): void {
+    // The sets are cleared too, so that a body being delivered reaches no further receiver after the bus is closed.
+    for (const entries of this.#subjects.values()) entries.clear();
+    this.#subjects.clear();
+  }
+}
+
+const TOKENS = /^[^\s.*>]+(\.[^\s.*>]+)*$/;
+
+/**
+ * Throws TypeError for a subject that a bus cannot carry. Subjects are built of ids and hashes, so this is a bug of the
+ * caller.
+ */
+export function checkSubject(subject: string): void {
+  if (TOKENS.test(subject)) return;
+  throw new TypeError(
+    `${JSON.stringify(subject)} is not a valid bus subject: join tokens with dots; a token is not empty and has no space, "*" or ">". Hash free text.`,
+  );
 }

@@ -1,8 +1,40 @@
 import type { ConsoleRole, ConsoleRouteName, ConsoleRoutes } from "@patchbay/protocol/console";
 import type { z } from "zod";
-import type { Exchange } from "../http/deps.ts";
+import type { AccessWatch } from "../accounts/access.ts";
+import type { Admin } from "../accounts/admin.ts";
+import type { Tiers } from "../accounts/limits.ts";
+import type { Exchange } from "../http/kernel/exchange.ts";
+import type { HttpDeps } from "../http/query/deps.ts";
+import type { StreamOwner } from "../http/query/open-streams.ts";
+import type { FunctionGateway } from "../ports/function-gateway.ts";
+import type { ModelCatalog } from "../ports/model-provider.ts";
+import { ServiceError } from "../ports/service-error.ts";
+import type { Agent, Store } from "../ports/stores.ts";
+import type { Principal } from "../run/api.ts";
+import type { ConsoleQueries } from "./queries.ts";
 
-/** Who asks: a member, by the cookie of a session. */
+/** Dependencies of the console's routes. */
+export interface ConsoleDeps extends HttpDeps {
+  store: Store;
+  queries: ConsoleQueries;
+  /** An `Admin` that acts for a member: the audit log names the member. */
+  adminOf(memberId: string): Admin;
+  gateway: FunctionGateway;
+  models: ModelCatalog;
+  tiers: Tiers;
+  /** Ends open streams with their session. */
+  access: AccessWatch;
+  /** Aborted when the process begins to stop. */
+  closing: AbortSignal;
+  /** Days that ended runs, audit entries and usage are kept. */
+  retentionDays: number;
+  auditDays: number;
+  usageDays: number;
+  /** Folder of the built console. Without it, `/console` explains how to build it. */
+  consoleFiles?: string;
+}
+
+/** The member whose session cookie a request has. */
 export interface SignedIn {
   sessionId: string;
   memberId: string;
@@ -10,12 +42,6 @@ export interface SignedIn {
   /** Tier of the organisation. */
   tier: string;
   role: ConsoleRole;
-}
-
-/** A request to the console on its way to its response. */
-export interface ConsoleExchange extends Exchange {
-  /** Values of `Set-Cookie`, each a header of its own. */
-  readonly cookies: string[];
 }
 
 type Names<Path extends string> = Path extends `${infer Part}/${infer Rest}`
@@ -27,17 +53,19 @@ type Names<Path extends string> = Path extends `${infer Part}/${infer Rest}`
 type Member<Name extends ConsoleRouteName, Key extends "query" | "body"> =
   ConsoleRoutes[Name] extends Record<Key, infer Schema extends z.ZodType> ? z.output<Schema> : undefined;
 
-type Asker<Name extends ConsoleRouteName> = ConsoleRoutes[Name]["needs"] extends "nobody" ? undefined : SignedIn;
+type Asker<Name extends ConsoleRouteName> = ConsoleRoutes[Name]["needs"] extends "public" ? undefined : SignedIn;
 
-/** A request that was let in: signed in where the route needs it, of a role that may, and of the shapes that the route takes. */
+/** A request that passed the checks of its route: sign-in, role, and the shapes of query and body. */
 export interface ConsoleRequest<Name extends ConsoleRouteName> {
   params: Record<Names<Name>, string>;
   query: Member<Name, "query">;
   body: Member<Name, "body">;
-  /** Undefined on routes for nobody in particular. */
+  /** Undefined on public routes. */
   by: Asker<Name>;
-  exchange: ConsoleExchange;
-  /** Aborted when the client is gone. */
+  /** The agent that the path names, on routes with `:agent_id`. */
+  agent: Name extends `${string}:agent_id${string}` ? Agent : undefined;
+  exchange: Exchange;
+  /** Aborted when the client disconnects. */
   signal: AbortSignal;
 }
 
@@ -47,10 +75,45 @@ type AnswerOf<Name extends ConsoleRouteName> = ConsoleRoutes[Name]["answer"] ext
     ? void
     : Response;
 
-/** Answers one route; throws `ServiceError` or `ConsoleError`. The store shows it the member's organisation alone. */
+/** Handles one route; throws `ServiceError`. The store is restricted to the member's organisation. */
 export type ConsoleHandler<Name extends ConsoleRouteName> = (request: ConsoleRequest<Name>) => Promise<AnswerOf<Name>>;
 
 export type ConsoleHandlers = { [Name in ConsoleRouteName]: ConsoleHandler<Name> };
 
-/** The handlers of some routes, which one file gives. */
+/** The handlers of some routes. */
 export type HandlersOf<Name extends ConsoleRouteName> = Pick<ConsoleHandlers, Name>;
+
+/** The same error for what does not exist and for what belongs to another organisation. */
+export function notFound(what: string): ServiceError {
+  return new ServiceError("not_found", `There is no such ${what} in this organisation.`);
+}
+
+/** The value of a query that found something; throws `not_found` otherwise. */
+export function found<T>(value: T | undefined, what: string): T {
+  if (value === undefined) throw notFound(what);
+  return value;
+}
+
+/** The agent with this id. Throws `not_found` for agents of other organisations too. */
+export async function agentOf(store: Store, orgId: string, agentId: string): Promise<Agent> {
+  const agent = await store.accounts.getAgent(agentId);
+  if (agent?.orgId !== orgId) throw notFound("agent");
+  return agent;
+}
+
+/** Members may query as any role. Whether they may query at all depends on their console role. */
+export function callerOf({ memberId, orgId, tier }: SignedIn, agentId: string): Principal {
+  return { keyId: memberId, agentId, orgId, tier };
+}
+
+/** A member's streams end soon after the session. */
+export function ownerOf({ memberId, orgId, sessionId }: SignedIn): StreamOwner {
+  return { orgId, keyId: memberId, access: { kind: "session", id: sessionId } };
+}
+
+const DEFAULT_LIMIT = 50;
+
+/** The query parameters of a list, with the default page size. */
+export function paged<Query extends { limit?: number | undefined }>(query: Query): Query & { limit: number } {
+  return { ...query, limit: query.limit ?? DEFAULT_LIMIT };
+}

@@ -1,41 +1,42 @@
 import { CONSOLE_ROUTES, ConsoleProblem, type ConsoleRoute } from "@patchbay/protocol/console";
 import { z } from "zod";
-
-type Schema = Record<string, unknown>;
+import {
+  eventStreamContent,
+  jsonContent,
+  openApiDocument,
+  pathParameters,
+  type Schema,
+  templateOf,
+} from "../http/kernel/openapi.ts";
 
 const FAILURES: Record<string, string> = {
   "400": "The request is not valid; `details` lists what is wrong",
-  "401": "Nobody is signed in, or the session is over",
+  "401": "There is no session, or it has ended",
   "403":
-    "Not from a page of this service (`csrf_refused`), not for this role (`console_role_required`), or only after the password was given again (`confirmation_required`)",
-  "404": "There is no such thing in this organisation",
-  "409": "It does not go with what is there (`conflict`)",
+    "Not from a page of this service (`csrf_refused`), not allowed for this role (`console_role_required`), or the password must be entered again (`confirmation_required`)",
+  "404": "Not found in this organisation",
+  "409": "The request conflicts with the current state (`conflict`)",
   "413": "The body is too large",
   "415": "The body is not JSON",
   "429": "Too many attempts, or the rate limit of the organisation's tier is used up; see Retry-After",
   "500": "Server error",
-  "503": "Out of service for a moment; see Retry-After",
+  "503": "Temporarily unavailable; see Retry-After",
 };
 
-/** The console's interface as an OpenAPI 3.1 document, made from its table of routes. */
+/** The console's API as an OpenAPI 3.1 document, derived from its route table. */
 export function consoleDocument({ version, serverUrl }: { version: string; serverUrl: string }): Schema {
-  const paths: Record<string, Record<string, Schema>> = {};
-  for (const [name, route] of Object.entries(CONSOLE_ROUTES) as [string, ConsoleRoute][]) {
-    const [method = "", path = ""] = name.split(" ");
-    const written = `/api${path.replace(/:(\w+)/g, "{$1}")}`;
-    (paths[written] ??= {})[method.toLowerCase()] = operation(method, written, route);
-  }
-  return {
-    openapi: "3.1.0",
-    info: {
-      title: "Patchbay console",
-      version,
-      description:
-        "What the console's pages use: signed in by a cookie, for pages of the same origin. Programs ask queries with an API key instead: see /openapi.json.",
-      license: { name: "MIT", identifier: "MIT" },
-    },
-    servers: [{ url: serverUrl }],
-    paths,
+  const routes = Object.entries(CONSOLE_ROUTES) as [string, ConsoleRoute][];
+  return openApiDocument({
+    title: "Patchbay console",
+    version,
+    description:
+      "The API of the console's pages: signed in by a cookie, for pages of the same origin. Programs send queries with an API key instead: see /openapi.json.",
+    serverUrl,
+    operations: routes.map(([name, route]) => {
+      const [method = "", rest = ""] = name.split(" ");
+      const path = `/api${rest}`;
+      return { method, path, operation: operation(method, path, route) };
+    }),
     components: {
       schemas: { ConsoleProblem: schemaOf(ConsoleProblem, "output") },
       securitySchemes: {
@@ -47,19 +48,19 @@ export function consoleDocument({ version, serverUrl }: { version: string; serve
         },
       },
     },
-  };
+  });
 }
 
 function operation(method: string, path: string, route: ConsoleRoute): Schema {
-  const parameters = [...inPath(path), ...(route.query ? inQuery(route.query) : [])];
+  const parameters = [...pathParameters(path), ...(route.query ? inQuery(route.query) : [])];
   return {
-    operationId: operationId(method, path),
+    operationId: operationId(method, templateOf(path)),
     summary: route.summary,
     "x-needs": route.needs,
-    security: route.needs === "nobody" ? [] : [{ session: [] }],
+    security: route.needs === "public" ? [] : [{ session: [] }],
     ...(parameters.length > 0 && { parameters }),
     ...(route.body && {
-      requestBody: { required: true, content: { "application/json": { schema: schemaOf(route.body, "input") } } },
+      requestBody: { required: true, content: jsonContent(schemaOf(route.body, "input")) },
     }),
     responses: { ...success(route), ...Object.fromEntries(failuresOf(method, path, route).map(failure)) },
   };
@@ -68,21 +69,20 @@ function operation(method: string, path: string, route: ConsoleRoute): Schema {
 function success({ answer, status }: ConsoleRoute): Record<string, Schema> {
   if (answer === "nothing") return { "204": { description: "Done" } };
   if (answer === "events") {
-    const content = { "text/event-stream": { schema: { type: "string" } } };
-    return { "200": { description: "Server-sent events", content } };
+    return { "200": { description: "Server-sent events", content: eventStreamContent({ type: "string" }) } };
   }
-  const content = { "application/json": { schema: schemaOf(answer, "output") } };
-  return { [status ?? 200]: { description: status === 201 ? "Made" : "As asked", content } };
+  const content = jsonContent(schemaOf(answer, "output"));
+  return { [status ?? 200]: { description: status === 201 ? "Created" : "OK", content } };
 }
 
 function failuresOf(method: string, path: string, { needs, body, query }: ConsoleRoute): string[] {
   const unsafe = method !== "GET";
-  const open = needs === "nobody";
+  const open = needs === "public";
   return [
     ...(body || query ? ["400"] : []),
     "401",
     ...(unsafe || needs !== "viewer" ? ["403"] : []),
-    ...(path.includes("{") || path.startsWith("/api/links") ? ["404"] : []),
+    ...(path.includes(":") || path.startsWith("/api/links") ? ["404"] : []),
     ...(unsafe && needs === "owner" ? ["409"] : []),
     ...(body ? ["413", "415"] : []),
     ...(open || path.endsWith("/confirm") || path.endsWith("/account") || path.endsWith("/playground") ? ["429"] : []),
@@ -93,16 +93,7 @@ function failuresOf(method: string, path: string, { needs, body, query }: Consol
 
 function failure(status: string): [string, Schema] {
   const schema = { $ref: "#/components/schemas/ConsoleProblem" };
-  return [status, { description: FAILURES[status], content: { "application/json": { schema } } }];
-}
-
-function inPath(path: string): Schema[] {
-  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
-    name,
-    in: "path",
-    required: true,
-    schema: { type: "string" },
-  }));
+  return [status, { description: FAILURES[status], content: jsonContent(schema) }];
 }
 
 function inQuery(query: z.ZodObject): Schema[] {
@@ -118,7 +109,7 @@ function inQuery(query: z.ZodObject): Schema[] {
   }));
 }
 
-/** For example `postAgentsCredentialsRotate`: the path's words after the method. */
+/** The method and the words of the path, for example `postAgentsCredentialsRotate`. */
 function operationId(method: string, path: string): string {
   const words = path.slice("/api/".length).split("/");
   const named = words.map((word) => (word.startsWith("{") ? `By_${word.slice(1, -1)}` : word));

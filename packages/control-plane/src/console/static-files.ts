@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { extname, join, relative, sep } from "node:path";
 import type { Context, Hono } from "hono";
-import type { HttpEnv } from "../http/deps.ts";
+import type { HttpEnv } from "../http/kernel/exchange.ts";
 
 const CSP =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; " +
@@ -30,7 +30,7 @@ const TYPES: Record<string, string> = {
   ".woff2": "font/woff2",
 };
 
-/** Files here are named after what they hold, and so never change. */
+/** Names of these files contain a hash of their content, so they never change. */
 const ASSETS = "assets/";
 const ENCODINGS = [
   { coding: "br", suffix: ".br" },
@@ -39,22 +39,22 @@ const ENCODINGS = [
 
 const NOT_BUILT =
   "The console is not built here. In the repository: node packages/console/build.ts, then start again.\n" +
-  "Its interface is served at /api all the same; GET /api/openapi.json describes it.\n";
+  "Its API is served at /api nevertheless; GET /api/openapi.json describes it.\n";
 
 interface StaticFile {
   body: Uint8Array<ArrayBuffer>;
   type: string;
   etag: string;
-  /** The same, compressed when it was built. */
+  /** Versions that the build compressed. */
   encoded: { coding: string; body: Uint8Array<ArrayBuffer> }[];
 }
 
 type Files = ReadonlyMap<string, StaticFile>;
 
-/** Serves the built console under `/console`, from memory: its files are read once, when the first is asked for. */
+/** Serves the built console under `/console` from memory. The files are read at the first request. */
 export function mountStaticFiles(app: Hono<HttpEnv>, folder: string | undefined): void {
   let reading: Promise<Files> | undefined;
-  /** What could not be read is read again when it is next asked for: it may be built by then. */
+  /** A failed read is repeated at the next request: the console may be built by then. */
   function filesIn(from: string): Promise<Files> {
     const forget = (): Files => {
       reading = undefined;
@@ -70,8 +70,8 @@ export function mountStaticFiles(app: Hono<HttpEnv>, folder: string | undefined)
     const name = nameOf(c.req.path);
     const file = files.get(name);
     if (file) return respond(c, file, name.startsWith(ASSETS));
-    if (name.startsWith(ASSETS)) return new Response("There is no such file.\n", { status: 404, headers: plain });
-    // Every other address is a page of the console, which finds its way by itself.
+    if (name.startsWith(ASSETS)) return new Response("File not found.\n", { status: 404, headers: plain });
+    // Every other path is a page of the console, which the console's router resolves.
     return respond(c, page, false);
   }
   app.get("/", (c) => c.redirect("/console"));
@@ -81,7 +81,7 @@ export function mountStaticFiles(app: Hono<HttpEnv>, folder: string | undefined)
 
 const plain = { ...HEADERS, "Content-Type": TYPES[".txt"] ?? "", "Cache-Control": "no-cache" };
 
-/** Files are looked up among those that were read, so that no name leads out of the folder. */
+/** The name is looked up among the files that were read, so no path can leave the folder. */
 function nameOf(path: string): string {
   try {
     return decodeURIComponent(path.slice("/console/".length));
@@ -107,7 +107,7 @@ function respond(c: Context<HttpEnv>, file: StaticFile, hashed: boolean): Respon
   return new Response(encoded?.body ?? file.body, { headers });
 }
 
-/** Codings that a client takes: those it names, but with a weight of 0. */
+/** Codings that the client accepts: those with a weight above 0. */
 function codingsOf(header: string): ReadonlySet<string> {
   const offers = header.split(",").map((offer) =>
     offer
@@ -129,7 +129,7 @@ async function readFiles(folder: string): Promise<Files> {
   const files = new Map<string, StaticFile>();
   for (const [name, body] of bodies) {
     const type = TYPES[extname(name)];
-    // What the build keeps for itself is hidden, or of a kind that no page asks for.
+    // The build's own files are hidden, or of a type that no page requests.
     if (type === undefined || name.split("/").some((part) => part.startsWith("."))) continue;
     const etag = createHash("sha256").update(body).digest("base64url").slice(0, 22);
     const encoded = ENCODINGS.flatMap(({ coding, suffix }) => {

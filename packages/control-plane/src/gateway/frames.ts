@@ -1,5 +1,16 @@
-import { FRAME_DEPTH, LIMITS, LINK_VERSION, parseJson, type PlaneFrame, RuntimeFrame } from "@patchbay/protocol";
+import {
+  FRAME_DEPTH,
+  LIMITS,
+  FRAMES_VERSION,
+  parseJson,
+  type ControlPlaneFrame,
+  RuntimeFrame,
+} from "@patchbay/protocol";
+import type { WebSocket } from "ws";
 import type { CallOrder } from "../ports/function-gateway.ts";
+
+/** One type of frame that a runtime sends. */
+export type FrameOf<Type extends RuntimeFrame["type"]> = Extract<RuntimeFrame, { type: Type }>;
 
 export type ParsedFrame =
   | { ok: true; frame: RuntimeFrame }
@@ -9,30 +20,33 @@ export function parseRuntimeFrame(text: string): ParsedFrame {
   const json = parseJson(text, FRAME_DEPTH);
   if (!json.ok) return { ok: false, fault: "badFrame", message: json.message };
   const parsed = RuntimeFrame.safeParse(json.value);
-  if (parsed.success && !(parsed.data.type === "hello" && parsed.data.version !== LINK_VERSION))
+  if (parsed.success && !(parsed.data.type === "hello" && parsed.data.version !== FRAMES_VERSION))
     return { ok: true, frame: parsed.data };
   if (isForeignHello(json.value))
-    return { ok: false, fault: "wrongVersion", message: `this control plane speaks version ${LINK_VERSION}` };
+    return { ok: false, fault: "wrongVersion", message: `this control plane speaks version ${FRAMES_VERSION}` };
   const issue = parsed.error?.issues[0];
-  const message = `${issue?.path.join(".") ?? ""}: ${issue?.message ?? "is not a frame"}`;
+  const message = `${issue?.path.join(".") ?? ""}: ${issue?.message ?? "not a frame"}`;
   return { ok: false, fault: issue?.path[0] === "manifest" ? "manifestRefused" : "badFrame", message };
 }
 
-/** A hello of another version may have any other shape, so its version is read before its schema is asked. */
+/**
+ * A hello of another version may have any shape, so its version is checked before its schema: the owner must learn the
+ * true reason.
+ */
 function isForeignHello(value: unknown): boolean {
   if (typeof value !== "object" || value === null || !("type" in value) || value.type !== "hello") return false;
-  return "version" in value && typeof value.version === "number" && value.version !== LINK_VERSION;
+  return "version" in value && typeof value.version === "number" && value.version !== FRAMES_VERSION;
 }
 
-/** A frame as text; undefined when it is too large to be taken by a runtime. */
-export function encodePlaneFrame(frame: PlaneFrame): string | undefined {
+/** A frame as text; undefined when it exceeds the frame limit: a runtime would not take it. */
+export function encodeFrame(frame: ControlPlaneFrame): string | undefined {
   const text = JSON.stringify(frame);
-  // A UTF-16 unit is at most three bytes: most frames need no counting.
+  // A UTF-16 unit takes at most three bytes, so most frames need no byte count.
   if (text.length * 3 <= LIMITS.frameBytes || Buffer.byteLength(text) <= LIMITS.frameBytes) return text;
   return undefined;
 }
 
-export function callFrame(order: Omit<CallOrder, "fence">): PlaneFrame {
+export function callFrame(order: Omit<CallOrder, "fence">): ControlPlaneFrame {
   const { callId, attempt, functionName, context, threadId, runId, timeoutMs, role, sessionId } = order;
   return {
     type: "call",
@@ -47,4 +61,24 @@ export function callFrame(order: Omit<CallOrder, "fence">): PlaneFrame {
     ...(role !== undefined && { role }),
     ...(sessionId !== undefined && { sessionId }),
   };
+}
+
+/** WebSocket close reasons hold 123 bytes. */
+export const REASON_BYTES = 120;
+
+/** Closes with a reason. A peer that does not answer the close is disconnected after a second. */
+export function closeSocket(socket: WebSocket, code: number, reason: string): void {
+  socket.close(code, shorten(reason, REASON_BYTES));
+  const cut = setTimeout(() => socket.terminate(), 1_000);
+  socket.once("close", () => clearTimeout(cut));
+}
+
+/** The text in at most `maxBytes` bytes of UTF-8; a longer text ends with an ellipsis, which takes three of them. */
+export function shorten(text: string, maxBytes: number): string {
+  const bytes = Buffer.from(text);
+  if (bytes.length <= maxBytes) return text;
+  return `${bytes
+    .subarray(0, Math.max(0, maxBytes - 3))
+    .toString()
+    .replace(/\uFFFD$/, "")}…`;
 }

@@ -1,13 +1,13 @@
 import type { JsonObject, JsonValue } from "@patchbay/protocol";
-import type { ModelCall, ModelEvent, ModelStop, ModelTurn, TokenUsage } from "../ports/model-provider.ts";
-import { ANTHROPIC_WIRE } from "./anthropic-request.ts";
+import type { ModelCall, ModelEvent, ModelStop, TokenUsage } from "../ports/model-provider.ts";
 import { createMeter } from "./meter.ts";
 import { modelFailure } from "./model-failure.ts";
 import { parseArguments } from "./neutral-request.ts";
-import { settleTurn, tokenCount } from "./settled-turn.ts";
-import type { Accumulator } from "./turn-stream.ts";
-import type { WireNames } from "./wire-names.ts";
+import { type Accumulator, settleTurn, tokenCount, type TurnOptions } from "./turn-stream.ts";
 import type { WireParameters } from "./wire-parameters.ts";
+
+/** Tags the blocks this wire's turns are echoed with. */
+export const ANTHROPIC_WIRE = "anthropic";
 
 interface AnthropicUsage {
   input_tokens?: number | null;
@@ -54,12 +54,9 @@ interface Building {
   json: string;
 }
 
-export function anthropicAccumulator(options: {
-  model: string;
-  names: WireNames;
-  parameters: WireParameters;
-  warnings: string[];
-}): Accumulator<AnthropicEvent> {
+type Options = TurnOptions & { parameters: WireParameters };
+
+export function anthropicAccumulator(options: Options): Accumulator<AnthropicEvent> {
   const blocks: Building[] = [];
   const usage: AnthropicUsage = {};
   const meter = createMeter();
@@ -82,17 +79,15 @@ export function anthropicAccumulator(options: {
         return delta.thinking ? { type: "thoughtDelta", text: delta.thinking } : undefined;
       case "signature_delta":
         append(block, "signature", delta.signature);
-        return undefined;
+        break;
       case "input_json_delta":
         building.json += delta.partial_json ?? "";
         meter.wrote(delta.partial_json);
-        return undefined;
+        break;
       case "citations_delta":
         block["citations"] = [...(Array.isArray(block["citations"]) ? block["citations"] : []), delta.citation ?? null];
-        return undefined;
-      default:
-        return undefined;
     }
+    return undefined;
   }
 
   /** Later counts replace earlier ones: they are cumulative. */
@@ -108,35 +103,35 @@ export function anthropicAccumulator(options: {
         case "message_start":
           model = event.message?.model ?? model;
           note(event.message?.usage);
-          return undefined;
+          break;
         case "content_block_start":
           if (event.content_block) blocks[event.index ?? blocks.length] = { block: event.content_block, json: "" };
-          return undefined;
+          break;
         case "content_block_delta":
           return takeDelta(blocks[event.index ?? -1], event.delta);
         case "content_block_stop":
           settle(blocks[event.index ?? -1]);
-          return undefined;
+          break;
         case "message_delta":
           stopReason = event.delta?.stop_reason ?? stopReason;
           refusal = event.delta?.stop_details?.explanation ?? refusal;
           note(event.usage);
-          return undefined;
+          break;
         case "message_stop":
           ended = true;
-          return undefined;
+          break;
         case "error": {
           const { type, message = "no reason given", details } = event.error ?? {};
           throw modelFailure("anthropic", { codes: [type, details?.error_code], message });
         }
-        default:
-          return undefined;
       }
+      return undefined;
     },
     end() {
       if (!ended || stopReason === undefined) return undefined;
-      const whole = blocks.filter(Boolean);
-      return { ...readBlocks(whole, stopReason, options), usage: meter.usage, model, ...(refusal && { refusal }) };
+      const stop = STOPS[stopReason] ?? "stop";
+      const read = readBlocks(blocks.filter(Boolean), options);
+      return settleTurn({ ...read, stop, usage: meter.usage, model, refusal, warnings: options.warnings });
     },
     soFar: meter.soFar,
   };
@@ -167,12 +162,8 @@ function total(usage: AnthropicUsage, warnings: string[]): TokenUsage {
   };
 }
 
-function readBlocks(
-  blocks: Building[],
-  stopReason: string,
-  { model, names, parameters, warnings }: Parameters<typeof anthropicAccumulator>[0],
-): Omit<ModelTurn, "usage" | "model"> {
-  const found: ModelCall[] = [];
+function readBlocks(blocks: readonly Building[], { model, names, parameters }: Options) {
+  const calls: ModelCall[] = [];
   const thoughts: string[] = [];
   let text = "";
   for (const { block, json } of blocks) {
@@ -181,18 +172,12 @@ function readBlocks(
     else if (block.type === "tool_use") {
       const name = names.fromWire(str(block["name"]));
       const args = parameters.fromWire(name, json || whole(block["input"]));
-      found.push({ id: str(block["id"]), name, arguments: args });
+      calls.push({ id: str(block["id"]), name, arguments: args });
     }
   }
   // The wire sends empty text blocks, and refuses to get them back.
   const echoed = blocks.map(({ block }) => block).filter(({ type, text }) => type !== "text" || text !== "");
-  return {
-    ...settleTurn(STOPS[stopReason] ?? "stop", found),
-    text,
-    thoughts,
-    echo: { provider: ANTHROPIC_WIRE, model, blocks: echoed },
-    ...(warnings.length > 0 ? { warnings } : {}),
-  };
+  return { calls, text, thoughts, echo: { provider: ANTHROPIC_WIRE, model, blocks: echoed } };
 }
 
 function str(value: JsonValue | undefined): string {

@@ -1,10 +1,14 @@
 import type { Anthropic, ClientOptions } from "@anthropic-ai/sdk";
-import type { ModelProvider } from "../ports/model-provider.ts";
-import { anthropicAccumulator, type AnthropicEvent } from "./anthropic-accumulator.ts";
-import { anthropicRequest } from "./anthropic-request.ts";
+import type { Message, ModelFunction, ModelProvider, ModelRequest } from "../ports/model-provider.ts";
+import { ANTHROPIC_WIRE, anthropicAccumulator, type AnthropicEvent } from "./anthropic-accumulator.ts";
 import { createProviderFetch } from "./provider-fetch.ts";
-import { sdkFailure } from "./sdk-failure.ts";
-import { readJsonEvents, streamTurn } from "./turn-stream.ts";
+import { wireProvider } from "./turn-stream.ts";
+import { type JsonObject, oncePer } from "@patchbay/protocol";
+import { anthropicCapabilities } from "./capabilities.ts";
+import { fittingEcho, parseArguments, settleTemperature, userText } from "./neutral-request.ts";
+import { takesStrict } from "./wire-schema.ts";
+import { wireNames, type WireNames } from "./wire-names.ts";
+import { wireParameters } from "./wire-parameters.ts";
 
 export interface AnthropicConfig {
   apiKey: string;
@@ -22,25 +26,149 @@ export function createAnthropic({ apiKey, baseUrl = "https://api.anthropic.com" 
       return new Anthropic(options);
     }));
 
-  return {
-    name: "anthropic",
-    stream(request, { signal }) {
-      const { body, headers, names, parameters, warnings } = anthropicRequest(request);
-      return streamTurn<AnthropicEvent>(
-        {
-          provider: "anthropic",
-          accumulator: anthropicAccumulator({ model: request.model, names, parameters, warnings }),
-          failure: (error) => sdkFailure("anthropic", error),
-          async open(signal) {
-            const { messages } = await connect();
-            // The body is this package's own, so that members the types have lost (temperature) can be sent.
-            const params = body as unknown as Anthropic.MessageCreateParamsStreaming;
-            const response = await messages.create(params, { signal, headers }).asResponse();
-            return readJsonEvents("anthropic", response.body);
-          },
-        },
-        signal,
-      );
-    },
+  return wireProvider<AnthropicEvent>("anthropic", (request) => {
+    const { body, headers, names, parameters, warnings } = anthropicRequest(request);
+    return {
+      accumulator: anthropicAccumulator({ model: request.model, names, parameters, warnings }),
+      async open(signal) {
+        const { messages } = await connect();
+        // The body is this package's own, so that members the types have lost (temperature) can be sent.
+        const params = body as unknown as Anthropic.MessageCreateParamsStreaming;
+        return messages.create(params, { signal, headers }).asResponse();
+      },
+    };
+  });
+}
+
+/** The last version of the API that takes a temperature, for the models that still do. */
+const VERSION_WITH_TEMPERATURE = "2023-06-01";
+
+/** Marks the end of a cached prefix. A request has at most four; the one at its top level moves with the last block. */
+const BREAKPOINT = { cache_control: { type: "ephemeral" } };
+
+interface AnthropicMessage {
+  role: "user" | "assistant";
+  content: JsonObject[];
+}
+
+export function anthropicRequest(request: ModelRequest) {
+  const { model, system, functions, maxTokens } = request;
+  const names = wireNames(functions);
+  const parameters = wireParameters(functions);
+  const can = anthropicCapabilities(model);
+  const { temperature, warnings } = settleTemperature(request, { takes: can.temperature, max: 1 });
+  const body: JsonObject = { model, max_tokens: maxTokens, stream: true, ...BREAKPOINT };
+  // With the functions before it, the same for all threads of a role.
+  if (system !== "") body["system"] = [{ type: "text", text: system, ...BREAKPOINT }];
+  const list = messages(request);
+  // Thinking and a temperature exclude each other; an explicit temperature wins.
+  if (temperature !== undefined) body["temperature"] = temperature;
+  else if (can.thinking !== "budget" || !isUnthought(list)) Object.assign(body, thinking(can.thinking, maxTokens));
+  if (functions.length > 0) {
+    const declared = tools(functions);
+    const strict = can.strict && takesStrict(request.respond);
+    body["tools"] = strict ? [...declared.slice(0, -1), { ...declared.at(-1), strict }] : declared;
+    body["tool_choice"] = choiceOf(request, names, "thinking" in body);
+  }
+  body["messages"] = list as unknown as JsonObject[];
+  const headers: Record<string, string> =
+    temperature === undefined ? {} : { "anthropic-version": VERSION_WITH_TEMPERATURE };
+  return { body, headers, warnings, names, parameters };
+}
+
+/** A request that asks for thinking and forces a call is refused. */
+function choiceOf({ toolChoice, respond }: ModelRequest, names: WireNames, thinks: boolean): JsonObject {
+  if (toolChoice !== "respond") return { type: toolChoice };
+  return respond && !thinks ? { type: "tool", name: names.toWire(respond.name) } : { type: "auto" };
+}
+
+/** Whether the conversation ends with calls made without thinking, such as another model's: Claude then refuses a thinking budget. */
+function isUnthought(list: readonly AnthropicMessage[]): boolean {
+  const query = list.findLastIndex(({ role, content }) => role === "user" && content[0]?.["type"] !== "tool_result");
+  const first = list[query + 1]?.content[0];
+  return first !== undefined && first["type"] !== "thinking" && first["type"] !== "redacted_thinking";
+}
+
+function thinking(kind: "adaptive" | "budget" | "none", maxTokens: number): JsonObject {
+  // Without `display` the newest models leave the text of their thoughts empty.
+  if (kind === "adaptive") return { thinking: { type: "adaptive", display: "summarized" } };
+  const budget = Math.min(4096, Math.floor(maxTokens / 2));
+  if (kind === "none" || budget < 1024) return {};
+  return { thinking: { type: "enabled", budget_tokens: budget } };
+}
+
+const tools = oncePer((functions: readonly ModelFunction[]): JsonObject[] => {
+  const [names, parameters] = [wireNames(functions), wireParameters(functions)];
+  return functions.map((one) => ({
+    name: names.toWire(one.name),
+    description: one.description,
+    input_schema: parameters.schemaOf(one),
+  }));
+});
+
+function messages(request: ModelRequest): AnthropicMessage[] {
+  const cachedEnds = endsToCache(request);
+  const list: AnthropicMessage[] = [];
+  const add = (role: AnthropicMessage["role"], content: JsonObject[]) => {
+    if (content.length === 0) return;
+    const last = list.at(-1);
+    // Results and the text after them are one message, results first.
+    if (role === "user" && last?.role === "user") last.content.push(...content);
+    else list.push({ role, content });
   };
+  for (const [at, message] of request.messages.entries()) {
+    if (message.role === "user") add("user", textBlocks(userText(message)));
+    else if (message.role === "assistant") add("assistant", assistantBlocks(message, request));
+    else add("user", message.results.map(resultBlock));
+    if (cachedEnds.has(at)) markEnd(list);
+  }
+  return list;
+}
+
+/**
+ * Messages whose last block is a breakpoint: the end of the earlier runs, which the thread's next query begins with, and the end
+ * of what an earlier request wrote to the cache. From a breakpoint at most 20 blocks are looked back to find that, and eleven
+ * calls of one turn are 22.
+ */
+function endsToCache({ messages, earlierMessages = 0 }: ModelRequest): Set<number> {
+  const lastTurn = messages.findLastIndex(({ role }) => role === "assistant");
+  const newestRun = messages.slice(0, earlierMessages).findLastIndex(({ role }) => role === "user");
+  const written = (lastTurn > earlierMessages ? lastTurn : newestRun) - 1;
+  return new Set([earlierMessages - 1, written].filter((at) => !hasEcho(messages[at])));
+}
+
+/** Blocks that are echoed must stay as they are. */
+const hasEcho = (message: Message | undefined): boolean => message?.role === "assistant" && message.echo !== undefined;
+
+function markEnd(list: AnthropicMessage[]): void {
+  const message = list.at(-1);
+  const block = message?.content.at(-1);
+  if (message && block) message.content = [...message.content.slice(0, -1), { ...block, ...BREAKPOINT }];
+}
+
+function assistantBlocks(
+  message: Extract<Message, { role: "assistant" }>,
+  { model, functions }: ModelRequest,
+): JsonObject[] {
+  const echo = fittingEcho(message, ANTHROPIC_WIRE, model);
+  if (echo) return echo as JsonObject[];
+  const [names, parameters] = [wireNames(functions), wireParameters(functions)];
+  const calls = message.calls.map(({ id, name, arguments: text }) => ({
+    type: "tool_use",
+    id,
+    name: names.toWire(name),
+    input: parameters.toWire(name, parseArguments(text)),
+  }));
+  return [...textBlocks(message.text), ...calls];
+}
+
+type Result = Extract<Message, { role: "results" }>["results"][number];
+
+function resultBlock({ callId, content, isError }: Result): JsonObject {
+  return { type: "tool_result", tool_use_id: callId, content, ...(isError ? { is_error: true } : {}) };
+}
+
+/** Blocks without any visible character are refused. */
+function textBlocks(text: string): JsonObject[] {
+  return text.trim() === "" ? [] : [{ type: "text", text }];
 }

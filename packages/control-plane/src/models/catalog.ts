@@ -1,21 +1,20 @@
 import type { ChosenModel, ModelCatalog, ModelProvider } from "../ports/model-provider.ts";
-import { createAnthropic, type AnthropicConfig } from "./anthropic.ts";
+import { type AnthropicConfig, createAnthropic } from "./anthropic.ts";
 import { contextTokens } from "./capabilities.ts";
 import { createGemini, type GeminiConfig } from "./gemini.ts";
 import { createOpenaiChat } from "./openai-chat.ts";
-import type { OpenaiConfig } from "./openai-config.ts";
+import type { OpenaiConfig } from "./openai-client.ts";
 import { createOpenaiResponses } from "./openai-responses.ts";
-import type { ModelPrices } from "./price-file.ts";
-import { createPrices } from "./prices.ts";
+import { createPrices, type ModelPrices } from "./prices.ts";
 
 export interface ProviderConfig {
   anthropic?: AnthropicConfig;
-  /** A compatible server of one's own may do without a key. */
+  /** A compatible server may need no key. */
   openai?: Partial<OpenaiConfig> & { api: "responses" | "chat" };
   gemini?: GeminiConfig;
-  /** Takes part only as the default: a caller cannot name it. */
+  /** Used only as the default: callers cannot choose it. */
   offline?: ModelProvider;
-  /** A provider chosen here wins over the order of keys; the model is that of the default provider. */
+  /** Takes precedence over the order of keys. `model` belongs to this provider. */
   default?: { provider?: string; model?: string };
   /** Prices of models in USD per million tokens, each in place of the shipped price. */
   prices?: ModelPrices;
@@ -26,7 +25,7 @@ interface Entry {
   model: string;
 }
 
-/** The SDKs want some key even where the server wants none. */
+/** The SDKs require a key even if the server does not. */
 const NO_KEY = "none";
 
 /** The configured providers. Nothing is loaded or connected before a model is first used. */
@@ -68,10 +67,38 @@ const wireModel = ({ name }: ModelProvider, model: string): string =>
 
 function openaiEntry({ api, apiKey = NO_KEY, baseUrl }: NonNullable<ProviderConfig["openai"]>): Entry {
   const config: OpenaiConfig = baseUrl === undefined ? { apiKey } : { apiKey, baseUrl };
-  // The newest models take functions in Responses alone.
+  // The newest models accept functions only in Responses.
   return api === "chat"
     ? entryOf(createOpenaiChat(config), "gpt-4.1-mini")
     : entryOf(createOpenaiResponses(config), "gpt-6.1-terra");
 }
 
 const entryOf = (provider: ModelProvider, model: string): Entry => ({ provider, model });
+
+/** Puts a model of the embedding program before the configured ones. Its turns are free. */
+export function withOwnModel(configured: ModelCatalog, provider: ModelProvider): ModelCatalog {
+  const own: ChosenModel = { provider, model: provider.name, cost: () => 0 };
+  return {
+    choose(wanted = {}) {
+      return wanted.provider === undefined || wanted.provider === provider.name ? own : configured.choose(wanted);
+    },
+  };
+}
+
+/** The same models with wrapped providers. Each provider is wrapped once and keeps its name, because runs find it by name. */
+export function wrappedModels(catalog: ModelCatalog, wrap: (provider: ModelProvider) => ModelProvider): ModelCatalog {
+  const wrapped = new Map<ModelProvider, ModelProvider>();
+  return {
+    choose(wanted) {
+      const chosen = catalog.choose(wanted);
+      if ("missing" in chosen) return chosen;
+      let provider = wrapped.get(chosen.provider);
+      if (!provider) wrapped.set(chosen.provider, (provider = named(chosen.provider.name, wrap(chosen.provider))));
+      return { ...chosen, provider };
+    },
+  };
+}
+
+function named(name: string, provider: ModelProvider): ModelProvider {
+  return { name, stream: (request, options) => provider.stream(request, options) };
+}

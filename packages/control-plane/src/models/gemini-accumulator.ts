@@ -1,19 +1,19 @@
+import type { ErrorDetails } from "@google/generative-ai";
 import type { JsonObject, JsonValue } from "@patchbay/protocol";
 import {
-  ModelError,
   type ModelCall,
+  ModelError,
   type ModelEvent,
   type ModelStop,
   type TokenUsage,
 } from "../ports/model-provider.ts";
-import { geminiFault, type GeminiErrorBody } from "./gemini-failure.ts";
-import { addPartialArgs, type PartialArg } from "./gemini-partial-call.ts";
-import { GEMINI_WIRE } from "./gemini-request.ts";
+import { modelFailure, retryAfterMs } from "./model-failure.ts";
 import { createMeter } from "./meter.ts";
-import { settleTurn, tokenCount } from "./settled-turn.ts";
-import type { Accumulator } from "./turn-stream.ts";
-import { madeUpCallId } from "./wire-call-id.ts";
-import type { WireNames } from "./wire-names.ts";
+import { type Accumulator, settleTurn, tokenCount, type TurnOptions } from "./turn-stream.ts";
+import { madeUpCallId } from "./wire-names.ts";
+
+/** Tags the parts this wire's turns are echoed with. */
+export const GEMINI_WIRE = "gemini";
 
 interface CallPart {
   id?: string;
@@ -59,11 +59,7 @@ const STOPS: Record<string, ModelStop> = {
   TOO_MANY_TOOL_CALLS: "malformed",
 };
 
-export function geminiAccumulator(options: {
-  model: string;
-  names: WireNames;
-  warnings: string[];
-}): Accumulator<GeminiChunk> {
+export function geminiAccumulator(options: TurnOptions): Accumulator<GeminiChunk> {
   const parts: Part[] = [];
   const calls: ModelCall[] = [];
   const thoughts: string[] = [];
@@ -79,10 +75,8 @@ export function geminiAccumulator(options: {
   function takePart(part: Part): void {
     if (part.functionCall) return takeCall({ ...part, functionCall: part.functionCall });
     parts.push(part);
-    if (part.thought && part.text) {
-      if (thinking) thoughts.push((thoughts.pop() ?? "") + part.text);
-      else thoughts.push(part.text);
-    } else if (part.text) text += part.text;
+    if (!part.thought) text += part.text ?? "";
+    else if (part.text) thoughts.push((thinking ? (thoughts.pop() ?? "") : "") + part.text);
     // Reasoning is counted in each chunk.
     meter.wrote(part.thought ? "" : part.text);
     thinking = part.thought === true;
@@ -94,11 +88,8 @@ export function geminiAccumulator(options: {
       const { id, name, args = {} } = whole;
       // An empty part ends a call of several parts, or one that is over already.
       if (name === undefined && partialArgs.length === 0 && Object.keys(args).length === 0) return;
-      open = {
-        call: { id: id || madeUpCallId(), name: options.names.fromWire(name ?? ""), arguments: "" },
-        args: { ...args },
-        part: { ...part, functionCall: whole },
-      };
+      const call = { id: id || madeUpCallId(), name: options.names.fromWire(name ?? ""), arguments: "" };
+      open = { call, args: { ...args }, part: { ...part, functionCall: whole } };
       calls.push(open.call);
       parts.push(open.part);
     }
@@ -121,10 +112,9 @@ export function geminiAccumulator(options: {
       const candidate = chunk.candidates?.[0];
       const received = candidate?.content?.parts ?? [];
       for (const part of received) takePart(part);
-      if (chunk.usageMetadata) {
-        const counts = usageOf(chunk.usageMetadata, options.warnings);
-        meter.counted(counts, tokenCount(chunk.usageMetadata.candidatesTokenCount, options.warnings));
-      }
+      const { usageMetadata: usage } = chunk;
+      if (usage)
+        meter.counted(usageOf(usage, options.warnings), tokenCount(usage.candidatesTokenCount, options.warnings));
       if (candidate?.finishReason) stop = stopOf(candidate.finishReason);
       return shownOf(received);
     },
@@ -132,17 +122,17 @@ export function geminiAccumulator(options: {
       if (stop === undefined) return undefined;
       // A call that lacks a part would run with other arguments than the model meant.
       const whole = stop !== "calls" || (!open && !broken);
-      return {
-        ...settleTurn(whole ? stop : "malformed", calls),
+      const echo = { provider: GEMINI_WIRE, model: options.model, blocks: parts as unknown as JsonValue[] };
+      return settleTurn({
+        stop: whole ? stop : "malformed",
+        calls,
         text,
         thoughts,
         usage: meter.usage,
         model,
-        ...(parts.length > 0
-          ? { echo: { provider: GEMINI_WIRE, model: options.model, blocks: parts as unknown as JsonValue[] } }
-          : {}),
-        ...(options.warnings.length > 0 ? { warnings: options.warnings } : {}),
-      };
+        ...(parts.length > 0 && { echo }),
+        warnings: options.warnings,
+      });
     },
     soFar: meter.soFar,
   };
@@ -173,4 +163,88 @@ function usageOf(usage: NonNullable<GeminiChunk["usageMetadata"]>, warnings: str
     cacheWriteInput: 0,
     output: count(usage.candidatesTokenCount) + count(usage.thoughtsTokenCount),
   };
+}
+
+/** One piece of a call's arguments, as Vertex streams them where a gateway asks for that. */
+interface PartialArg {
+  /** Where the value belongs, such as `$.filter.tags[0]`. */
+  jsonPath?: string;
+  stringValue?: string;
+  numberValue?: number;
+  boolValue?: boolean;
+  nullValue?: unknown;
+  /** More of the same string follows. */
+  willContinue?: boolean;
+}
+
+/** Adds pieces to a call's arguments. False for a piece that cannot be placed: the call must not run without it. */
+function addPartialArgs(args: JsonObject, pieces: readonly PartialArg[]): boolean {
+  return pieces.every((piece) => {
+    const path = stepsOf(piece.jsonPath ?? "");
+    return path !== undefined && place(args, path, piece);
+  });
+}
+
+type Step = string | number;
+
+/** `$.a.b[0]['c d']` as its steps; undefined for another form. */
+function stepsOf(path: string): Step[] | undefined {
+  if (!/^\$(\.[^.[\]]+|\[\d+\]|\['[^']*'\]|\["[^"]*"\])+$/.test(path)) return undefined;
+  return [...path.matchAll(/\.([^.[\]]+)|\[(\d+)\]|\['([^']*)'\]|\["([^"]*)"\]/g)].map(
+    ([, member, index, single, double]) => (index === undefined ? (member ?? single ?? double ?? "") : Number(index)),
+  );
+}
+
+function place(args: JsonObject, path: readonly Step[], piece: PartialArg): boolean {
+  let at: JsonValue = args;
+  for (const [depth, step] of path.entries()) {
+    const next = path[depth + 1];
+    if (!fits(at, step)) return false;
+    const holder = at as Record<Step, JsonValue>;
+    if (next === undefined) {
+      const before = Object.hasOwn(holder, step) ? holder[step] : undefined;
+      holder[step] = valueOf(piece, before);
+      return true;
+    }
+    if (!Object.hasOwn(holder, step)) holder[step] = typeof next === "number" ? [] : {};
+    at = holder[step]!;
+  }
+  return false;
+}
+
+/** Elements come in order, so an index leaves no gap; `__proto__` would be no member. */
+function fits(at: JsonValue, step: Step): boolean {
+  if (typeof step === "number") return Array.isArray(at) && step <= at.length;
+  return typeof at === "object" && at !== null && !Array.isArray(at) && step !== "__proto__";
+}
+
+/** Strings arrive in pieces that follow one another; other values arrive whole. */
+function valueOf({ stringValue, numberValue, boolValue }: PartialArg, before: JsonValue | undefined): JsonValue {
+  if (stringValue !== undefined) return typeof before === "string" ? before + stringValue : stringValue;
+  return numberValue ?? boolValue ?? null;
+}
+
+/** The SDK's form of a detail, with the members that it leaves open. */
+type Detail = Partial<ErrorDetails> & {
+  /** For example `34s` or `0.25s`. */
+  retryDelay?: string;
+  violations?: { quotaId?: string }[];
+};
+
+/** The `error` member of the wire's bodies and of a chunk in mid-stream. */
+export interface GeminiErrorBody {
+  code?: number;
+  status?: string;
+  message?: string;
+  details?: Detail[];
+}
+
+/** `headers` of the response, where the error came with one: its body's own delay is the more exact one. */
+export function geminiFault(error: GeminiErrorBody, headers?: Headers): ModelError {
+  const { code, status, message = "no reason given", details = [] } = error;
+  const seconds = Number.parseFloat(details.find(({ retryDelay }) => retryDelay !== undefined)?.retryDelay ?? "");
+  const usedUp = details.some(({ violations }) => violations?.some(({ quotaId }) => quotaId?.includes("PerDay")));
+  const codes = [status, ...details.map(({ reason }) => reason), usedUp ? "insufficient_quota" : undefined];
+  const wait = Number.isFinite(seconds) ? Math.ceil(seconds * 1000) : retryAfterMs(headers);
+  return modelFailure("gemini", { status: code, codes, message, retryAfterMs: wait });
 }

@@ -1,6 +1,6 @@
 import { ModelError, type ModelErrorKind } from "../ports/model-provider.ts";
 
-/** What a provider said of a failure, in the terms that all of them share. */
+/** A provider's failure in terms that all providers share. */
 export interface ProviderFault {
   status?: number | undefined;
   /** The provider's own codes for it: type, code, reason. */
@@ -25,7 +25,7 @@ const CONTEXT_WORDS = /prompt is too long|maximum context length|exceeds? the (m
 const KEY_LIKE = /\b(?:sk|pk|rk|gsk|xai)-[\w-]{8,}|\bAIza[\w-]{20,}|\b[\w-]{40,}/g;
 const MONEY_WORDS = /credit balance is too low/i;
 
-/** Puts a failure into one of the port's kinds. The provider's words are kept for the log, cut short and freed of keys; never for a refused key. */
+/** Puts a failure into one of the port's kinds. The log keeps the provider's text, shortened and without keys, except for a refused key. */
 export function modelFailure(provider: string, fault: ProviderFault, cause?: unknown): ModelError {
   const codes = fault.codes.filter((code) => typeof code === "string" && code !== "");
   const kind = kindOf(fault, codes.join(" ").toLowerCase());
@@ -66,15 +66,33 @@ export function retryAfterMs(headers: Headers | undefined, now = Date.now): numb
   return Number.isNaN(date) ? undefined : Math.max(0, date - now());
 }
 
-/** A failure that carries no status: the connection, or the stream in its middle. */
-export function networkFailure(provider: string, cause: unknown): ModelError {
-  return new ModelError("network", `${provider} could not be reached, or the connection was lost`, { cause });
-}
-
 export function truncated(provider: string): ModelError {
   return new ModelError("truncated", `${provider} ended its stream without saying that the turn is over`);
 }
 
 export function unreadable(provider: string, cause: unknown): ModelError {
-  return new ModelError("server", `${provider} sent an event that is no JSON`, { cause });
+  return new ModelError("server", `${provider} sent an event that is not JSON`, { cause });
+}
+
+/** What the SDKs of Anthropic and OpenAI throw has the same members. */
+interface ApiError {
+  status?: number;
+  headers?: Headers;
+  type?: string | null;
+  code?: string | null;
+  errorCode?: string | null;
+}
+
+/** Reads an error that an SDK, `fetch` or the body's reader threw. */
+export function requestFailure(provider: string, error: unknown): ModelError {
+  const { status, headers, type, code, errorCode } = (error ?? {}) as ApiError;
+  // Without a status there was no response: no connection, or it broke during the stream.
+  if (typeof status !== "number")
+    return new ModelError("network", `${provider} could not be reached, or the connection was lost`, { cause: error });
+  const message = error instanceof Error ? error.message : "no reason given";
+  return modelFailure(
+    provider,
+    { status, codes: [type, code, errorCode], message, retryAfterMs: retryAfterMs(headers) },
+    error,
+  );
 }

@@ -15,7 +15,7 @@ export function settleTemperature(
   };
 }
 
-/** What a user message says to the model: what is told beside the query stands before it. */
+/** The text of a user message: the preface, if there is one, then the query. */
 export function userText({ text, preface }: Extract<Message, { role: "user" }>): string {
   return preface === undefined || preface === "" ? text : `${preface}\n\n${text}`;
 }
@@ -34,20 +34,20 @@ export function fittingEcho(
  * servers refuse a request that holds the broken text, and with it every later query of the thread.
  */
 export function argumentsText(text: string): string {
-  try {
-    return isJsonObject(JSON.parse(text)) ? text : "{}";
-  } catch {
-    return "{}";
-  }
+  return parseObject(text) ? text : "{}";
 }
 
-/** Arguments as the object that the wire wants; text that is none cannot be shown to it. */
+/** Arguments as the object that the wire wants; text that is not an object cannot be sent. */
 export function parseArguments(text: string): JsonObject {
-  if (text === "") return {};
+  return parseObject(text) ?? {};
+}
+
+/** The JSON object in a text; undefined for any other text. */
+export function parseObject(text: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    return isJsonObject(value) ? value : {};
+    return isJsonObject(value) ? value : undefined;
   } catch {
-    return {};
+    return undefined;
   }
 }

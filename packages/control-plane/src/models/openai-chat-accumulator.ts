@@ -1,13 +1,13 @@
 import type { JsonObject } from "@patchbay/protocol";
-import type { ModelCall, ModelEvent, ModelStop, TokenUsage } from "../ports/model-provider.ts";
+import type { ModelEvent, ModelStop, TokenUsage } from "../ports/model-provider.ts";
 import { createMeter } from "./meter.ts";
 import { modelFailure } from "./model-failure.ts";
 import { argumentsText } from "./neutral-request.ts";
-import { CHAT_WIRE } from "./openai-chat-request.ts";
-import { settleTurn, tokenCount } from "./settled-turn.ts";
-import type { Accumulator } from "./turn-stream.ts";
-import { madeUpCallId } from "./wire-call-id.ts";
-import type { WireNames } from "./wire-names.ts";
+import { type Accumulator, settleTurn, tokenCount, type TurnOptions } from "./turn-stream.ts";
+import { madeUpCallId } from "./wire-names.ts";
+
+/** Tags the message this wire's turns are echoed with. */
+export const CHAT_WIRE = "openai-chat";
 
 interface CallDelta extends JsonObject {
   index?: number;
@@ -49,15 +49,11 @@ interface Call {
   id: string;
   name: string;
   arguments: string;
-  /** What else the server said of the call: signatures of gateways, for example. */
+  /** Other members of the call, such as signatures of gateways. */
   extra: JsonObject;
 }
 
-export function chatAccumulator(options: {
-  model: string;
-  names: WireNames;
-  warnings: string[];
-}): Accumulator<ChatChunk> {
+export function chatAccumulator(options: TurnOptions): Accumulator<ChatChunk> {
   const calls: Call[] = [];
   /** The call that deltas of an index go to. */
   const open = new Map<number, Call>();
@@ -90,7 +86,7 @@ export function chatAccumulator(options: {
     if (delta.refusal) refusal += delta.refusal;
     if (delta.content) text += delta.content;
     for (const piece of [reasoning, delta.refusal, delta.content]) meter.wrote(piece);
-    // The text of a refusal is no part of an answer, so it is not shown as one.
+    // The text of a refusal is not part of an answer, so no delta shows it.
     if (delta.content) return { type: "textDelta", text: delta.content };
     return reasoning ? { type: "thoughtDelta", text: reasoning } : undefined;
   }
@@ -109,25 +105,24 @@ export function chatAccumulator(options: {
     end() {
       if (finish === undefined) return undefined;
       nameCalls(calls);
-      const found = calls.map((call): ModelCall => ({
-        id: call.id,
-        name: options.names.fromWire(call.name),
-        arguments: call.arguments,
-      }));
-      const stop = refusal !== "" ? "refused" : (STOPS[finish] ?? "calls");
       const blocks: JsonObject = { role: "assistant", content: text || null };
       if (thought) blocks[thoughtMember] = thought;
       if (calls.length > 0) blocks["tool_calls"] = calls.map(echoCall);
-      return {
-        ...settleTurn(stop, found),
+      return settleTurn({
+        stop: refusal !== "" ? "refused" : (STOPS[finish] ?? "calls"),
+        calls: calls.map(({ id, name, arguments: args }) => ({
+          id,
+          name: options.names.fromWire(name),
+          arguments: args,
+        })),
         text,
-        ...(refusal !== "" && { refusal }),
+        refusal,
         thoughts: thought === "" ? [] : [thought],
         usage: meter.usage,
         model,
-        ...(text || calls.length > 0 ? { echo: { provider: CHAT_WIRE, model: options.model, blocks } } : {}),
-        ...(options.warnings.length > 0 ? { warnings: options.warnings } : {}),
-      };
+        ...((text || calls.length > 0) && { echo: { provider: CHAT_WIRE, model: options.model, blocks } }),
+        warnings: options.warnings,
+      });
     },
     soFar: meter.soFar,
   };

@@ -1,13 +1,13 @@
 import type { JsonObject, JsonValue } from "@patchbay/protocol";
-import type { ModelCall, ModelError, ModelStop, ModelTurn, TokenUsage } from "../ports/model-provider.ts";
+import type { ModelCall, ModelError, ModelStop, TokenUsage } from "../ports/model-provider.ts";
 import { createMeter } from "./meter.ts";
 import { modelFailure } from "./model-failure.ts";
 import { argumentsText } from "./neutral-request.ts";
-import { RESPONSES_WIRE } from "./openai-responses-request.ts";
-import { settleTurn, tokenCount } from "./settled-turn.ts";
-import type { Accumulator } from "./turn-stream.ts";
-import { madeUpCallId } from "./wire-call-id.ts";
-import type { WireNames } from "./wire-names.ts";
+import { type Accumulator, settleTurn, tokenCount, type TurnOptions } from "./turn-stream.ts";
+import { madeUpCallId } from "./wire-names.ts";
+
+/** Tags the items this wire's turns are echoed with. */
+export const RESPONSES_WIRE = "openai-responses";
 
 type Item = JsonObject & {
   type: string;
@@ -46,11 +46,7 @@ export interface ResponsesEvent extends Fault {
   error?: Fault;
 }
 
-export function responsesAccumulator(options: {
-  model: string;
-  names: WireNames;
-  warnings: string[];
-}): Accumulator<ResponsesEvent> {
+export function responsesAccumulator(options: TurnOptions): Accumulator<ResponsesEvent> {
   const done: Item[] = [];
   /** Messages that comment on the work instead of answering. */
   const commentary = new Set<number>();
@@ -75,37 +71,38 @@ export function responsesAccumulator(options: {
           meter.wrote("");
           if (isCommentary(event.item)) commentary.add(event.output_index ?? -1);
           calling ||= event.item?.type === "function_call";
-          return undefined;
+          break;
         case "response.output_item.done":
           // Only now are encrypted reasoning and arguments whole.
           if (event.item) done[event.output_index ?? done.length] = event.item;
-          return undefined;
+          break;
         case "response.completed":
           final = { response: event.response ?? {}, stop: "calls" };
-          return undefined;
+          break;
         case "response.incomplete":
           final = { response: event.response ?? {}, stop: incompleteStop(event.response) };
-          return undefined;
+          break;
         case "response.failed":
           throw fault(event.response?.error ?? {});
         case "error":
           throw fault(event.error ?? event);
-        default:
-          return undefined;
       }
+      return undefined;
     },
     end() {
       if (!final) return undefined;
       const { response, stop } = final;
       const items = done.length > 0 ? done.filter(Boolean) : (response.output ?? []);
-      const turn = readItems(items, stop, options);
-      return {
-        ...turn,
-        ...(turn.stop === "length" && calling ? { cutCall: true } : {}),
+      const { refusal, ...read } = readItems(items, options);
+      const turn = settleTurn({
+        ...read,
+        stop: refusal === "" ? stop : "refused",
+        refusal,
         usage: meter.usage,
         model: response.model ?? options.model,
-        ...(options.warnings.length > 0 ? { warnings: options.warnings } : {}),
-      };
+        warnings: options.warnings,
+      });
+      return { ...turn, ...(turn.stop === "length" && calling && { cutCall: true }) };
     },
     soFar: meter.soFar,
   };
@@ -123,19 +120,15 @@ function fault({ code, type, message = "no reason given" }: Fault): ModelError {
   return modelFailure("openai", { codes: [type === "error" ? undefined : type, code], message });
 }
 
-function readItems(
-  items: Item[],
-  stop: ModelStop,
-  { model, names }: { model: string; names: WireNames },
-): Omit<ModelTurn, "usage" | "model"> {
-  const found: ModelCall[] = [];
+function readItems(items: Item[], { model, names }: TurnOptions) {
+  const calls: ModelCall[] = [];
   const thoughts: string[] = [];
   const texts: string[] = [];
   const refusals: string[] = [];
   for (const item of items) {
     if (item.type === "function_call") {
       item.call_id ||= madeUpCallId();
-      found.push({ id: item.call_id, name: names.fromWire(item.name ?? ""), arguments: item.arguments ?? "" });
+      calls.push({ id: item.call_id, name: names.fromWire(item.name ?? ""), arguments: item.arguments ?? "" });
       item.arguments = argumentsText(item.arguments ?? "");
     } else if (item.type === "reasoning") {
       thoughts.push(...partTexts(item.summary?.length ? item["summary"] : item["content"]));
@@ -145,13 +138,8 @@ function readItems(
       (isCommentary(item) ? thoughts : texts).push(...partTexts(parts.filter((part) => !isRefusal(part))));
     }
   }
-  return {
-    ...settleTurn(refusals.length > 0 ? "refused" : stop, found),
-    text: texts.join(""),
-    ...(refusals.length > 0 && { refusal: refusals.join("") }),
-    thoughts,
-    echo: { provider: RESPONSES_WIRE, model, blocks: items },
-  };
+  const echo = { provider: RESPONSES_WIRE, model, blocks: items };
+  return { calls, text: texts.join(""), refusal: refusals.join(""), thoughts, echo };
 }
 
 function isRefusal(part: JsonValue): boolean {

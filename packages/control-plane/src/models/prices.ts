@@ -1,24 +1,21 @@
 import type { TokenUsage } from "../ports/model-provider.ts";
-import { checkPrices, type ModelPrice, type ModelPrices } from "./price-file.ts";
 import shipped from "./prices.json" with { type: "json" };
+import { isJsonObject, MODEL_NAME } from "@patchbay/protocol";
+import { z } from "zod";
 
 type Rates = Omit<ModelPrice, "above" | "from">;
-
-export interface Prices {
-  /** Micro-USD of one turn, rounded up; undefined for a model without a known price. */
-  cost(model: string, usage: TokenUsage): number | undefined;
-}
 
 /**
  * The shipped prices with the operator's on top, each in place of the shipped price of its model. Throws when they have faults. A
  * name has the price of the model that it means: a gateway's prefix (`openai/`, `models/`), `-latest` and a date at the end
  * (`-20251001`, `-2025-04-14`) change nothing.
  */
-export function createPrices(own: ModelPrices = {}, { now = Date.now }: { now?: () => number } = {}): Prices {
+export function createPrices(own: ModelPrices = {}, { now = Date.now }: { now?: () => number } = {}) {
   const models = new Map<string, ModelPrice>(Object.entries({ ...shipped.models, ...checkPrices(own) }));
 
   return {
-    cost(model, usage) {
+    /** Micro-USD of one turn, rounded up; undefined for a model without a known price. */
+    cost(model: string, usage: TokenUsage): number | undefined {
       const price = models.get(model) ?? models.get(pricedName(model)) ?? models.get(undated(pricedName(model)));
       return price && costOf(ratesOf(price, usage, now()), cacheWritesOf(model), usage);
     },
@@ -57,4 +54,120 @@ function costOf(rate: Rates, writes: { usual: number; hour: number }, usage: Tok
     output * rate.output;
   // Sums of decimal fractions end a hair above the whole number they mean.
   return Math.ceil(micros - 1e-6);
+}
+
+const dollars = z.number("must be a number of USD per million tokens").min(0, "must not be negative");
+const RATES = {
+  input: dollars,
+  /** Of input that the provider reads from its cache. Default: as `input`. */
+  cachedInput: dollars.optional(),
+  /** Of input that the provider writes to its cache. */
+  cacheWriteInput: dollars.optional(),
+  /** Of input that Claude writes to its cache for an hour. */
+  hourCacheWriteInput: dollars.optional(),
+  output: dollars,
+};
+
+const PRICE = {
+  ...RATES,
+  /** For a turn whose whole input is above this many tokens. */
+  above: z.strictObject({ inputTokens: z.int().min(1), ...RATES }).optional(),
+};
+
+/** USD per million tokens, which is micro-USD per token. */
+const ModelPrice = z
+  .strictObject({
+    ...PRICE,
+    /** From this day on (UTC), in place of all rates above. */
+    from: z.strictObject({ date: z.iso.date("must be a date such as 2026-12-01"), ...PRICE }).optional(),
+  })
+  // Without it the price of long inputs after that day would be a guess.
+  .refine(({ above, from }) => !above || !from || from.above, {
+    path: ["from", "above"],
+    message: "is missing: the price has `above`, so the price from that day on needs its own",
+  });
+export type ModelPrice = z.infer<typeof ModelPrice>;
+
+const ModelPrices = z.record(z.string().regex(MODEL_NAME), ModelPrice);
+/** Prices by the names of models. */
+export type ModelPrices = Readonly<Record<string, ModelPrice>>;
+
+/** The form of the shipped file, and of an operator's. */
+const PriceFile = z.strictObject({ asOf: z.string().optional(), source: z.string().optional(), models: ModelPrices });
+
+/** A file of public model prices in litellm's form: USD per token. */
+const LitellmFile = z.record(
+  z.string(),
+  z.looseObject({
+    input_cost_per_token: dollars.optional(),
+    output_cost_per_token: dollars.optional(),
+    cache_read_input_token_cost: dollars.optional(),
+    cache_creation_input_token_cost: dollars.optional(),
+    cache_creation_input_token_cost_above_1hr: dollars.optional(),
+  }),
+);
+
+/** The prices in the text of a price file. Throws an error that names each fault with its model and member. */
+export function parsePrices(text: string): ModelPrices {
+  const file = parseText(text);
+  if (isJsonObject(file) && "models" in file) return checked(PriceFile, file).models;
+  const prices = litellmPrices(checked(LitellmFile, file));
+  if (Object.keys(prices).length === 0) throw new Error(`${FORM} This one has no "models".`);
+  return prices;
+}
+
+/** Prices that a program gives, which may not be written in TypeScript. Throws as `parsePrices` does. */
+const checkPrices = (prices: ModelPrices): ModelPrices => checked(PriceFile, { models: prices }).models;
+
+function checked<T>(form: z.ZodType<T>, file: unknown): T {
+  const parsed = form.safeParse(file);
+  if (parsed.success) return parsed.data;
+  throw new Error(`${FORM} ${parsed.error.issues.map(faultOf).join("; ")}.`);
+}
+
+const FORM =
+  'A price file is JSON like {"models": {"llama-4": {"input": 0.5, "output": 2}}}, in USD per million tokens.';
+
+function faultOf({ code, path, message, ...issue }: z.core.$ZodIssue): string {
+  const [model, ...members] = path[0] === "models" ? path.slice(1) : path;
+  if (model === undefined) return `The file: ${message}`;
+  if (code === "invalid_key") return `${JSON.stringify(model)} is not a model name`;
+  const unknown = "keys" in issue && Array.isArray(issue.keys) ? issue.keys.map(String) : [];
+  if (unknown.length > 0)
+    return `Model ${String(model)} has unknown members: ${[...members, unknown.join(", ")].join(".")}`;
+  return `Model ${String(model)}${members.length > 0 ? `, ${members.join(".")}` : ""}: ${message}`;
+}
+
+function parseText(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new Error(`${FORM} This one is not valid JSON.`, { cause });
+  }
+}
+
+/**
+ * Each price under its name, and under the name without a gateway's prefix where neither the file nor the shipped prices have that
+ * name: what a gateway charges is not what the provider itself does.
+ */
+function litellmPrices(file: z.infer<typeof LitellmFile>): Record<string, ModelPrice> {
+  const prices: Record<string, ModelPrice> = {};
+  for (const [name, entry] of Object.entries(file)) {
+    const { input_cost_per_token: input, output_cost_per_token: output } = entry;
+    // The file has entries for images, and names with `*`, which no query can have.
+    if (input === undefined || output === undefined || !MODEL_NAME.test(name)) continue;
+    const { cache_read_input_token_cost: cached, cache_creation_input_token_cost: written } = entry;
+    const hour = entry.cache_creation_input_token_cost_above_1hr;
+    prices[name] = {
+      input: input * 1e6,
+      ...(cached !== undefined && { cachedInput: cached * 1e6 }),
+      ...(written !== undefined && { cacheWriteInput: written * 1e6 }),
+      ...(hour !== undefined && { hourCacheWriteInput: hour * 1e6 }),
+      output: output * 1e6,
+    };
+  }
+  const unprefixed = Object.entries(prices)
+    .map(([name, price]) => [name.slice(name.lastIndexOf("/") + 1), price] as const)
+    .filter(([name]) => !Object.hasOwn(shipped.models, name));
+  return { ...Object.fromEntries(unprefixed), ...prices };
 }

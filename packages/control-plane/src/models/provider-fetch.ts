@@ -6,13 +6,13 @@ const CONNECT_MS = 10_000;
 
 /**
  * The `fetch` that SDKs are given: one request over Node's own client, on its agents, which keep connections and know proxies. An
- * answer that is no error is only what the SDKs look at, status and headers, and a `body` of bytes to be read once: web streams
+ * successful response has only what the SDKs read: status, headers, and a `body` of bytes to be read once. Web streams
  * would cost more than the request. Rejects when nothing was answered; an abort destroys the connection.
  */
 export function createProviderFetch(): typeof fetch {
   let last: { url: string; headers: unknown; options: RequestOptions } | undefined;
 
-  /** A client asks one address again and again, as a rule with the same headers. */
+  /** A client requests one address repeatedly, usually with the same headers. */
   function optionsOf(url: string, { method = "GET", headers }: RequestInit): RequestOptions {
     if (last?.url !== url || last.headers !== headers || last.options.method !== method)
       last = { url, headers, options: { ...addressOf(url), method, headers: Object.fromEntries(headers as Headers) } };

@@ -1,6 +1,20 @@
-import { ModelError, type ModelEvent, type ModelTurn, type PartialUsage } from "../ports/model-provider.ts";
-import { truncated, unreadable } from "./model-failure.ts";
-import { readSse } from "./sse-reader.ts";
+import {
+  ModelError,
+  type ModelEvent,
+  type ModelProvider,
+  type ModelRequest,
+  type ModelTurn,
+  type PartialUsage,
+} from "../ports/model-provider.ts";
+import { requestFailure, truncated, unreadable } from "./model-failure.ts";
+import type { WireNames } from "./wire-names.ts";
+
+/** What an accumulator must know of its request. `warnings` may get more while the turn is read. */
+export interface TurnOptions {
+  model: string;
+  names: WireNames;
+  warnings: string[];
+}
 
 /** Builds one turn out of a wire's events. Throws `ModelError` for an error that the wire reports in mid-stream. */
 export interface Accumulator<Event> {
@@ -11,21 +25,24 @@ export interface Accumulator<Event> {
   soFar(): PartialUsage | undefined;
 }
 
-/** What a wire's adapter knows of one turn. */
-export interface WireTurn<Event> {
-  provider: string;
+/** What a wire's adapter provides for one turn. */
+interface WireTurn<Event> {
   accumulator: Accumulator<Event>;
-  /** Makes the request; batches of events follow. Leaving them early, or an abort, must end the connection. */
-  open(signal: AbortSignal): Promise<AsyncIterable<readonly Event[]>>;
-  /** Says what went wrong, in the port's terms. */
-  failure(error: unknown): ModelError;
+  /** Sends the request; the events follow in the body. Leaving them early, or an abort, must end the connection. */
+  open(signal: AbortSignal): Promise<Pick<Response, "body">>;
+}
+
+/** A provider whose turns arrive as server-sent events with JSON. */
+export function wireProvider<Event>(name: string, begin: (request: ModelRequest) => WireTurn<Event>): ModelProvider {
+  return { name, stream: (request, { signal }) => streamTurn(name, begin(request), signal) };
 }
 
 const ACTIVITY: ModelEvent = { type: "activity" };
 
 /** Runs one turn over a wire: the order of events, abort, truncation and failures are the same for all of them. */
-export async function* streamTurn<Event>(
-  { provider, accumulator, open, failure }: WireTurn<Event>,
+async function* streamTurn<Event>(
+  provider: string,
+  { accumulator, open }: WireTurn<Event>,
   signal: AbortSignal,
 ): AsyncGenerator<ModelEvent, void, undefined> {
   signal.throwIfAborted();
@@ -35,7 +52,8 @@ export async function* streamTurn<Event>(
   signal.addEventListener("abort", abort, { once: true });
   let ended = false;
   try {
-    for await (const batch of await open(connection.signal)) {
+    const { body } = await open(connection.signal);
+    for await (const batch of readJsonEvents<Event>(provider, body)) {
       let silent = true;
       for (const event of batch) {
         const shown = accumulator.take(event);
@@ -56,24 +74,27 @@ export async function* streamTurn<Event>(
     const used = accumulator.soFar();
     if (used) yield { type: "cut", ...used };
     if (signal.aborted) throw signal.reason;
-    throw error instanceof ModelError ? error : failure(error);
+    throw error instanceof ModelError ? error : requestFailure(provider, error);
   } finally {
     signal.removeEventListener("abort", abort);
-    // An abort is dear, and of a connection that has ended nothing is left to abort.
+    // An abort is expensive, and a connection that has ended needs none.
     if (!ended) connection.abort();
   }
 }
 
-/** The parsed JSON events of an SSE body. `[DONE]`, which is no JSON, is left out. */
+/**
+ * The parsed JSON events of a body of server-sent events, in one batch for each read so that tokens cost no promise of their own.
+ * A read that completes no event gives an empty batch, which says that bytes arrive. `[DONE]`, which is not JSON, is skipped.
+ */
 export async function* readJsonEvents<Event>(
   provider: string,
   body: AsyncIterable<Uint8Array> | null,
 ): AsyncGenerator<Event[], void, undefined> {
   if (!body) throw truncated(provider);
-  for await (const batch of readSse(body)) {
-    const events: Event[] = [];
-    for (const { data } of batch) if (data !== "[DONE]") events.push(parse(provider, data) as Event);
-    yield events;
+  const parser = createSseParser();
+  for await (const bytes of body) {
+    const texts = parser.push(bytes).filter((data) => data !== "[DONE]");
+    yield texts.map((data) => parse(provider, data) as Event);
   }
 }
 
@@ -86,4 +107,89 @@ function parse(provider: string, data: string): object {
   }
   if (typeof value !== "object" || value === null) throw unreadable(provider, undefined);
   return value;
+}
+
+/**
+ * Which calls of a turn may run, by the same rule for every wire: only if the wire ended the turn for calls. A turn that was
+ * cut, refused or stopped otherwise runs no call, even if a call in it looks complete.
+ */
+export function settleTurn({ stop, calls, refusal, warnings, ...rest }: ReadTurn): ModelTurn {
+  const mayRun = stop === "calls";
+  return {
+    ...rest,
+    stop: mayRun && calls.length === 0 ? "stop" : stop,
+    calls: mayRun ? calls : [],
+    ...(stop === "length" && calls.length > 0 && { cutCall: true }),
+    ...(refusal && { refusal }),
+    ...(warnings.length > 0 && { warnings }),
+  };
+}
+
+/** A turn as it was read, with all its calls. */
+type ReadTurn = Omit<ModelTurn, "refusal" | "warnings"> & { refusal?: string | undefined; warnings: string[] };
+
+/** A provider's count of tokens as a whole number of at least 0. Compatible servers send text, negative numbers and nothing. */
+export function tokenCount(value: unknown, warnings: string[]): number {
+  if (value === undefined || value === null) return 0;
+  if (typeof value === "number" && Number.isSafeInteger(value) && value >= 0) return value;
+  const number = typeof value === "string" || typeof value === "number" ? Math.round(Number(value)) : 0;
+  const counted = Number.isSafeInteger(number) && number > 0 ? number : 0;
+  const warning = `The provider reported ${JSON.stringify(value)} as a number of tokens, which was counted as ${counted}.`;
+  if (!warnings.includes(warning)) warnings.push(warning);
+  return counted;
+}
+
+/** Longest line taken, in UTF-16 units: an answer's closing event can repeat the whole answer. */
+const MAX_LINE_UNITS = 16 * 1024 * 1024;
+
+/**
+ * Cuts bytes into the data of events, wherever the bytes were split. Lines end in LF, CRLF or CR, as the standard allows; comments
+ * and other fields are passed over. An incomplete event at the end of the bytes is dropped.
+ */
+export function createSseParser() {
+  const decoder = new TextDecoder();
+  let rest = "";
+  let data: string | undefined;
+  /** The bytes so far end in CR: an LF that comes next belongs to it. */
+  let afterCr = false;
+
+  function takeLine(line: string, found: string[]): void {
+    if (line === "") {
+      if (data !== undefined) found.push(data);
+      data = undefined;
+    } else if (line === "data" || line.startsWith("data:")) {
+      const value = line.slice(line.charCodeAt(5) === 32 ? 6 : 5);
+      data = data === undefined ? value : `${data}\n${value}`;
+      if (data.length > MAX_LINE_UNITS) throw tooLong();
+    }
+  }
+
+  function tooLong(): ModelError {
+    return new ModelError("server", `the stream has an event above ${MAX_LINE_UNITS} characters`);
+  }
+
+  /** The text with every line end as LF. Only Gemini sends CR, so other wires pay for one search. */
+  function withLineFeeds(text: string): string {
+    const begun = afterCr && text.startsWith("\n") ? text.slice(1) : text;
+    if (text !== "") afterCr = text.endsWith("\r");
+    return begun.includes("\r") ? begun.replaceAll(/\r\n?/g, "\n") : begun;
+  }
+
+  return {
+    push(bytes: Uint8Array): string[] {
+      const found: string[] = [];
+      const text = withLineFeeds(decoder.decode(bytes, { stream: true }));
+      let start = 0;
+      for (let end = text.indexOf("\n"); end !== -1; end = text.indexOf("\n", start)) {
+        const line = rest + text.slice(start, end);
+        rest = "";
+        takeLine(line, found);
+        start = end + 1;
+      }
+      // Only appended to, never searched: a long line in small pieces would otherwise cost the square of its length.
+      rest += text.slice(start);
+      if (rest.length > MAX_LINE_UNITS) throw tooLong();
+      return found;
+    },
+  };
 }

@@ -1,11 +1,13 @@
 import type { ModelFunction } from "../ports/model-provider.ts";
+import { randomUUID } from "node:crypto";
+import { oncePer } from "@patchbay/protocol";
 
 /** Function names as a wire takes them, and back. */
 export interface WireNames {
   toWire(name: string): string;
   /** As `toWire` for a function; any other name as the model wrote it, which is how its echo has it. */
   echoed(name: string): string;
-  /** The owner's name; a name that stands for no function comes back unchanged. */
+  /** The owner's name; an unknown name comes back unchanged. */
   fromWire(name: string): string;
 }
 
@@ -13,16 +15,8 @@ const MAX_LENGTH = 64;
 /** What all providers take: Gemini wants a letter or underscore first, Anthropic and OpenAI know no dots. */
 const SAFE = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
 
-const known = new WeakMap<readonly ModelFunction[], WireNames>();
-
-/** The names of one function set, worked out once for it. */
-export function wireNames(functions: readonly ModelFunction[]): WireNames {
-  let names = known.get(functions);
-  if (!names) known.set(functions, (names = mapNames(functions)));
-  return names;
-}
-
-function mapNames(functions: readonly ModelFunction[]): WireNames {
+/** The names of one function set. */
+export const wireNames = oncePer((functions: readonly ModelFunction[]): WireNames => {
   const there = new Map<string, string>();
   const back = new Map<string, string>();
   // Names that are safe as they are keep themselves, whatever the order.
@@ -38,7 +32,7 @@ function mapNames(functions: readonly ModelFunction[]): WireNames {
     echoed: (name) => there.get(name) ?? name,
     fromWire: (name) => back.get(name) ?? name,
   };
-}
+});
 
 function safeName(name: string): string {
   const cleaned = name.replaceAll(/[^A-Za-z0-9_-]/g, "_");
@@ -53,4 +47,16 @@ function unused(name: string, taken: ReadonlyMap<string, string>): string {
     candidate = name.slice(0, MAX_LENGTH - suffix.length) + suffix;
   }
   return candidate;
+}
+
+const PREFIX = "patchbay_";
+
+/** An id for a call that its wire gave none. */
+export function madeUpCallId(): string {
+  return PREFIX + randomUUID();
+}
+
+/** True for an id that the provider has never seen. */
+export function isMadeUpCallId(id: string): boolean {
+  return id.startsWith(PREFIX);
 }

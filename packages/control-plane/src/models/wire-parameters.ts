@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/protocol";
+import { isJsonObject, type JsonObject, type JsonValue, oncePer } from "@patchbay/protocol";
 import type { ModelFunction } from "../ports/model-provider.ts";
 import { wireSchema } from "./wire-schema.ts";
 
@@ -22,16 +22,8 @@ interface Mapped {
   back: ReadonlyMap<string, string>;
 }
 
-const known = new WeakMap<readonly ModelFunction[], WireParameters>();
-
-/** The parameters of one function set, worked out once for it. */
-export function wireParameters(functions: readonly ModelFunction[]): WireParameters {
-  let parameters = known.get(functions);
-  if (!parameters) known.set(functions, (parameters = mapParameters(functions)));
-  return parameters;
-}
-
-function mapParameters(functions: readonly ModelFunction[]): WireParameters {
+/** The parameters of one function set. */
+export const wireParameters = oncePer((functions: readonly ModelFunction[]): WireParameters => {
   const mapped = new Map(functions.map((one) => [one.name, mapSchema(wireSchema(one.inputSchema))]));
   return {
     schemaOf: (one) => mapped.get(one.name)?.schema ?? wireSchema(one.inputSchema),
@@ -49,7 +41,7 @@ function mapParameters(functions: readonly ModelFunction[]): WireParameters {
       }
     },
   };
-}
+});
 
 function mapSchema(schema: JsonObject): Mapped {
   const there = new Map<string, string>();
@@ -89,7 +81,7 @@ function mapSchema(schema: JsonObject): Mapped {
 
 /** Keywords whose value is data, never a schema. */
 const DATA = new Set(["enum", "const", "default", "examples"]);
-/** Keywords whose value maps schemas by names that are no parameters. */
+/** Keywords whose value maps schemas by names that are not parameters. */
 const NAMED = new Set(["$defs", "definitions", "patternProperties"]);
 /** Keywords whose value maps schemas by names of parameters. */
 const BY_PARAMETER = new Set(["properties", "dependentSchemas"]);
@@ -130,7 +122,7 @@ function safeName(name: string, there: Map<string, string>): string {
   return safe;
 }
 
-/** The model is told what the owner calls it. */
+/** The description gives the model the owner's name. */
 function withOwnName(schema: JsonValue, name: string): JsonValue {
   if (!isJsonObject(schema)) return schema;
   const { description } = schema;

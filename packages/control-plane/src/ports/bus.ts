@@ -1,40 +1,49 @@
 import type { JsonValue } from "@patchbay/protocol";
 
-/** JSON of a body in bytes: above this it goes by the store, and the bus carries its id. */
+/** Largest body as JSON, in bytes. Store what is larger, and send its id. */
 export const MAX_BODY_BYTES = 262_144;
 
-/** Carries wake-ups and requests between parts of the service and between replicas. Never carries truth: what is missed stands in the store. */
+/**
+ * Carries notifications and requests within a process and between replicas. Messages may be lost, so no state depends
+ * on them: the store has what a replica missed.
+ */
 export interface Bus {
   /**
-   * Hands `body` to everyone subscribed to `subject` now, the publisher included: here at once, on other replicas as soon as
-   * the network brings it. Does not wait for them, never throws; a body that is too large for the bus reaches this process alone.
+   * Delivers `body` to every subscriber of `subject`: in this process before it returns, the publisher included; on
+   * other replicas as soon as the network delivers it. Does not wait for receivers and does not throw on delivery
+   * failures. A body over `MAX_BODY_BYTES` reaches this process only.
    */
   publish(subject: string, body: JsonValue): void;
-  /** False where surely nobody would be handed what is published on `subject` now: it need not be made. */
+  /** False when `subject` has no subscriber that a body could reach now, so that the caller need not build one. */
   reaches(subject: string): boolean;
   /** Calls `receive` for each body published after this returns, until disposed. */
   subscribe(subject: string, receive: (body: JsonValue) => void): Disposable;
   /**
-   * Asks one of those who serve `subject`, this process first, and resolves with its answer. Rejects with `NoResponders` where
-   * surely nobody took the request, with `RequestLost` where somebody may have (no answer within `timeoutMs`, or whoever
-   * answered failed), and with `signal.reason` when aborted; the other side is not told.
+   * Sends a request to one server of `subject`, in this process if there is one, and resolves with its answer. Rejects
+   * with `NoResponders` when no server took the request, with `RequestLost` when one may have (it failed, or did not
+   * answer within `timeoutMs`), and with `signal.reason` on abort, of which the server learns nothing.
    */
   request(subject: string, body: JsonValue, options: { timeoutMs: number; signal?: AbortSignal }): Promise<JsonValue>;
-  /** Answers requests until disposed; answers under way still go out. An `answer` that rejects is lost to who asked. */
+  /**
+   * Answers requests until disposed; answers in progress are still sent. When `answer` rejects, the requester gets
+   * `RequestLost`.
+   */
   serve(subject: string, answer: (body: JsonValue) => Promise<JsonValue>): Disposable;
-  /** True while bodies reach other replicas; a bus that has none to reach is always healthy. */
+  /** True while bodies reach other replicas; always true for the bus of a single process. */
   readonly healthy: boolean;
-  /** True once it was healthy for the first time. */
+  /** True once the bus has been healthy. */
   readonly reached: boolean;
   close(): Promise<void>;
 }
 
-/** Thrown by a request that surely nobody took: nobody serves its subject, or this process is cut off and sent nothing. */
+/**
+ * Rejects a request that no server took: the subject has no server, or this process is disconnected and sent nothing.
+ */
 export class NoResponders extends Error {
   override readonly name = "NoResponders";
 }
 
-/** Thrown by a request that may have been taken. */
+/** Rejects a request that a server may have taken. */
 export class RequestLost extends Error {
   override readonly name = "RequestLost";
 }

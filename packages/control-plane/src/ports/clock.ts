@@ -1,4 +1,4 @@
-/** Time as the service sees it; tests put a hand-driven one here. */
+/** The clock of the control plane. Tests use one that they advance by hand. */
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;

@@ -2,12 +2,12 @@ import type {
   CallOutcome,
   HookCall,
   HookVerdict,
-  JsonObject,
   JsonValue,
   Manifest,
   PreparedContext,
   ServiceHooks,
 } from "@patchbay/protocol";
+import type { Caller } from "./records.ts";
 
 /** A function set with the hash under which it is stored. */
 export interface FunctionSet {
@@ -20,32 +20,42 @@ export interface ServiceSet extends FunctionSet {
   service: string;
 }
 
-/** The function set that a new run keeps: that of the only service, or a combination of those of all services. */
+/**
+ * The function set that a new run keeps to its end: that of the only service, or a combination of those of all
+ * services.
+ */
 export interface FunctionSession extends FunctionSet {
-  /** By name. */
+  /** In the order of their names. */
   services: ServiceSet[];
-  /** The services that had a runtime in the last minute and did not come back in time: the set is without them. */
+  /**
+   * Services that had a runtime in the last minute and did not connect again in time: the set does not contain their
+   * functions.
+   */
   missing: MissingService[];
 }
 
+/** A service whose functions a session does not contain. */
 export interface MissingService {
   service: string;
   hasHooks: boolean;
 }
 
-/** The hooks that runs with this function set pass: those of a single service, or of each of a combination, in the order of their names. */
+/**
+ * The hooks of runs with this function set: those of a single service, or of each service of a combination in the order
+ * of their names.
+ */
 export function hooksOf({ manifest, manifestHash }: FunctionSet): ServiceHooks[] {
   const { name: service, hooks, beforeQuery = false, beforeAnswer = false } = manifest;
   return hooks ?? (beforeQuery || beforeAnswer ? [{ service, manifestHash, beforeQuery, beforeAnswer }] : []);
 }
 
-/** What a hook is asked, and the time it has. */
+/** What a hook decides on, and the time that it has. */
 export interface HookInput {
   call: HookCall;
   timeoutMs: number;
 }
 
-/** A connected service, and why new runs do not get its functions where they do not. */
+/** A connected service, and the reason if new runs do not get its functions. */
 export type ServiceState =
   | {
       service: string;
@@ -53,41 +63,40 @@ export type ServiceState =
       deployment: string;
       manifestHash: string;
       /** True for an older set that serves because no runtime of the newest one is connected. */
-      standsIn: boolean;
+      isFallback: boolean;
     }
   | { service: string; serves: false; reason: string };
 
-/** Everything a runtime needs to run one call. The call's intent must be stored before an order is given out. */
-export interface CallOrder {
+/** Everything that a runtime needs to execute one call. The call's intent is stored before its order is delivered. */
+export interface CallOrder extends Caller {
   callId: string;
   attempt: number;
-  /** The runtime that was chosen and stored with the intent. */
+  /** The runtime that was assigned, as stored with the intent. */
   instanceId: string;
   agentId: string;
   functionName: string;
   arguments: JsonValue;
-  role?: string;
-  context: JsonObject;
   threadId: string;
   sessionId?: string;
   runId: string;
-  /** The run's fence: a replica that lost the run cannot have the call taken by another one. */
+  /** The run's fence: a host replica does not take the call of a replica that has lost the run's lease. */
   fence: number;
-  /** Time the handler has, in milliseconds. */
+  /** Time that the handler has. */
   timeoutMs: number;
 }
 
-/** Which call of which runtime: two agents may have chosen the same instance id. */
+/** Identifies a call and its runtime. Runtimes choose their instance ids, so those of two agents may be equal. */
 export type CallAddress = Pick<CallOrder, "agentId" | "callId" | "instanceId">;
 
 /**
- * How a delivery ended. `undelivered`: the handler surely did not start (not sent, or the runtime says it never saw it, and
- * then refuses this attempt for good), so the call may be given to any runtime. `unknown`: it may have run.
+ * How a delivery ended. `undelivered`: the handler did not start, and this attempt will not run later (it was not sent,
+ * or the runtime reports that it never saw it and refuses it from then on), so the call may be given to any runtime.
+ * `unknown`: the handler may have run.
  */
 export type Delivery = { kind: "outcome"; outcome: CallOutcome } | { kind: "undelivered" } | { kind: "unknown" };
 
 /**
- * A signal's reason that ends the waiting and not the call: the run goes on at another owner, who will ask for the outcome.
+ * Abort reason that ends the wait but not the call: the run continues on another replica, which asks for the outcome.
  */
 export class RunMoved extends Error {
   override readonly name: string = "RunMoved";
@@ -96,36 +105,38 @@ export class RunMoved extends Error {
 export interface DeliveryOptions {
   signal: AbortSignal;
   onProgress?: (data: JsonValue) => void;
-  /** Called once, with the moment of the database's clock at which the frame left; not called where nobody knows it. */
+  /**
+   * Called once with the time at which the frame was sent, by the database's clock. Not called if the time is unknown.
+   */
   onSent?: (at: number) => void;
 }
 
-/** The control plane's side of the links to owners' runtimes. */
+/** Calls the functions of connected runtimes, on whichever replica they are connected. */
 export interface FunctionGateway {
   /**
-   * The functions that new runs get: of each connected service its newest set, or an older one that widens nothing against it.
-   * Waits up to 15 s (`arrivalMs`) for each service that has no connected set but had a runtime with one in the last minute,
-   * then goes on with the other services. Undefined when no service is connected.
+   * The functions that new runs get: of each connected service its newest set, or an older one that widens nothing
+   * against it. For each service without such a set whose runtime was seen in the last minute, waits up to 15 s
+   * (`arrivalMs`), then continues with the other services. Undefined when no service is connected.
    */
   session(agentId: string, options: { signal: AbortSignal }): Promise<FunctionSession | undefined>;
 
-  /** The set of some services of a session: a combination is stored, so that a run may name it. */
+  /** The set of some services of a session. A combination is stored, so that a run may refer to it. */
   combine(agentId: string, services: readonly ServiceSet[]): Promise<FunctionSet>;
 
-  /** What `session` would give now, and how each connected service stands. */
+  /** What `session` would return now without waiting, and the state of each connected service. */
   serving(agentId: string): Promise<{ set?: FunctionSet; services: ServiceState[] }>;
 
-  /** Lets the owner's code check the context and say whose data it is about. Undefined when a runtime does not answer within 5 s. */
+  /** Has the owner's code check the context and name its subject. Undefined when no runtime answers within 5 s. */
   prepare(
     agentId: string,
     manifestHash: string,
-    input: { role?: string; context: JsonObject },
+    caller: Caller,
     options: { signal: AbortSignal },
   ): Promise<PreparedContext | undefined>;
 
   /**
-   * Runs a hook of the service with this function set. A runtime that is lost before it answers is waited for, or another one
-   * is asked. Undefined when none answers in time.
+   * Runs a hook of the service with this function set. When a runtime is lost before it answers, waits for it or asks
+   * another one. Undefined when none answers in time.
    */
   runHook(
     agentId: string,
@@ -135,8 +146,9 @@ export interface FunctionGateway {
   ): Promise<HookVerdict | undefined>;
 
   /**
-   * Chooses a runtime for a call: the least loaded with this function set, else with another set of the same service under
-   * which the function allows no more. Waits as `session` does when none is connected; undefined when there is none.
+   * Assigns a runtime to a call: the least loaded with this function set, else one with another set of the same service
+   * under which the function allows no more. Resolves with its instance id. Waits as `session` does while none is
+   * connected, then resolves with undefined.
    */
   assign(
     agentId: string,
@@ -146,19 +158,25 @@ export interface FunctionGateway {
   ): Promise<string | undefined>;
 
   /**
-   * Sends the call to its runtime and waits for its outcome. A link lost in mid-call is waited for up to 12.5 s, then the
-   * runtime is asked what became of the call. When `timeoutMs` is over the handler is told to stop and, unless its outcome
-   * arrives within 2 s, the delivery is an outcome `timed_out`. On abort the promise rejects with `signal.reason` at once, and
-   * the handler is told to stop unless that is a `RunMoved`.
+   * Sends the call to its runtime and waits for its outcome. When the connection closes during the call, waits up to
+   * 12.5 s for the next one and asks the runtime for the state of the call. After `timeoutMs` the handler is asked to
+   * stop; without an outcome within 2 s, the delivery is an outcome `timed_out`. Rejects on abort with `signal.reason`,
+   * and asks the handler to stop unless the reason is a `RunMoved`.
    */
   deliver(order: CallOrder, options: DeliveryOptions): Promise<Delivery>;
 
-  /** Asks the order's runtime what became of a call that another owner of the run sent, and waits for its outcome as `deliver` does. */
+  /**
+   * Asks the order's runtime for the state of a call that another replica sent, and waits for its outcome as `deliver`
+   * does.
+   */
   recover(order: CallOrder, options: DeliveryOptions): Promise<Delivery>;
 
-  /** Tells the runtime that the outcome is stored. Best effort: an unacknowledged result is sent again after a reconnect. */
+  /**
+   * Confirms to the runtime that the outcome is stored. Best effort: the runtime sends an unconfirmed result again
+   * after a reconnect.
+   */
   acknowledge(call: CallAddress): void;
 
-  /** True when any runtime of the agent is connected now, to whichever replica. */
+  /** True when any runtime of the agent is connected now, to any replica. */
   connected(agentId: string): Promise<boolean>;
 }

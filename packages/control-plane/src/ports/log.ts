@@ -1,7 +1,7 @@
-/** What a line says beside its message; never keys, tokens, queries or function results. */
+/** Fields of a log line. Must not contain keys, tokens, queries or function results. */
 export type LogFields = Record<string, unknown>;
 
-/** One line per event: a fixed lower-case message plus fields. Never given keys, tokens, queries or function results. */
+/** A log with one line per event: a fixed lower-case message and fields. Must not get keys, tokens, queries or results. */
 export interface Log {
   debug(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;
@@ -10,7 +10,7 @@ export interface Log {
   child(fields: LogFields): Log;
 }
 
-/** Drops every line. */
+/** A log that discards all lines. */
 export const silentLog: Log = {
   debug() {},
   info() {},

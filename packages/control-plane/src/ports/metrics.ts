@@ -1,48 +1,49 @@
-import type { CallErrorCode, HttpErrorCode, LINK_CLOSE, OperatorLimits, RunErrorCode } from "@patchbay/protocol";
+import type { CallErrorCode, CLOSE_CODES, OperatorLimits, RunErrorCode } from "@patchbay/protocol";
 import type { ModelErrorKind, TokenUsage } from "./model-provider.ts";
+import type { ServiceErrorCode } from "./service-error.ts";
 
-/** The way a query came in: endpoint 1, 2 or 3. */
+/** The endpoint of a query: 1, 2 or 3. */
 export type QueryEndpoint = "query" | "query-stream" | "local";
 
 /** The limits on open event streams. */
 export type StreamLimit = keyof Pick<OperatorLimits, "streamsPerKey" | "streamsPerRun" | "streamsPerOrganisation">;
 
-/** Why a connection of a runtime was refused or closed: a limit of its key, or the reason of the close. */
+/** Why a runtime's connection was refused or closed: a limit of its key, or the close reason. */
 export type RuntimeRefusal =
-  | keyof typeof LINK_CLOSE
+  | keyof typeof CLOSE_CODES
   | keyof Pick<OperatorLimits, "connectionsPerKey" | "hellosPerMinute">;
 
-/** Counts what happens. Labels are closed sets, never a user's text; recording never throws. */
+/** Counts events. Labels have a fixed set of values and never contain user text. Methods never throw. */
 export interface Metrics {
-  /** A run ended: `succeeded`, or the code of its error. `durationMs` counts from its acceptance, waiting included. */
+  /** A run ended: `succeeded` or its error code. `durationMs` includes the time in the queue. */
   runEnded(outcome: "succeeded" | RunErrorCode, durationMs: number): void;
-  /** One function call has its outcome. */
+  /** A function call has its outcome. */
   callEnded(outcome: "succeeded" | CallErrorCode): void;
-  /** A runtime refused by its roles what the control plane had let through. */
+  /** A runtime refused, by its role lists, a call that the control plane had allowed. */
   accessDisagreed(): void;
-  /** A function set was connected that allows more than the one it replaces. */
+  /** A function set connected that allows more than the set it replaces. */
   accessWidened(): void;
-  /** One attempt at a model turn ended. */
+  /** An attempt at a model turn ended. */
   modelTurn(provider: string, outcome: "succeeded" | "aborted" | ModelErrorKind): void;
-  /** Tokens that a finished turn was billed for. */
+  /** Tokens that the provider billed for a finished turn. */
   tokensUsed(provider: string, usage: TokenUsage): void;
   runtimeConnected(): void;
   runtimeDisconnected(): void;
-  /** A connection of a runtime was refused or closed: for a limit, by its name, or for the reason with which it was closed. */
+  /** A runtime's connection was refused or closed, because of a limit or with a close reason. */
   runtimeRefused(reason: RuntimeRefusal): void;
-  /** A frame of a runtime was dropped: its connection had sent more than its limit. */
+  /** A runtime's frame was dropped because the connection exceeded its limit. */
   frameDropped(): void;
-  /** A request of a query endpoint was accepted, or refused with a 4xx or 5xx. */
-  queryAnswered(endpoint: QueryEndpoint, outcome: "accepted" | "joined" | HttpErrorCode): void;
-  /** `disposed` when the stream has ended for whatever reason. */
+  /** A request to a query endpoint was accepted, or refused with a 4xx or 5xx status. */
+  queryAnswered(endpoint: QueryEndpoint, outcome: "accepted" | "joined" | ServiceErrorCode): void;
+  /** An event stream was opened. Dispose the result when the stream ends. */
   streamOpened(): Disposable;
   /** An event stream was refused because a limit was reached. */
   streamRefused(limit: StreamLimit): void;
-  /** A query waits for a place among the open streams; disposed when it has one or gave up. */
+  /** A query waits for a slot among the open streams. Dispose the result when the wait ends. */
   streamWaiting(): Disposable;
 }
 
-/** Records nothing. */
+/** Metrics that are discarded. */
 export const silentMetrics: Metrics = {
   runEnded() {},
   callEnded() {},
@@ -60,7 +61,7 @@ export const silentMetrics: Metrics = {
   streamWaiting: () => ({ [Symbol.dispose]() {} }),
 };
 
-/** What a scrape of the figures reads. */
+/** The metrics in the format of a scrape. */
 export interface MetricsPage {
   contentType: string;
   read(): Promise<string>;

@@ -1,26 +1,26 @@
 import type { Effect, JsonObject, JsonValue } from "@patchbay/protocol";
 
-/** Names of result members that are for some roles alone. Recordings leave their values out; a symbol, so that no model is told even the names. */
-export const PROTECTED_MEMBERS = Symbol("protected members");
+/** Names of restricted fields in a function's results. Recordings leave their values out. A symbol, so that adapters cannot send the names to a model. */
+export const RESTRICTED_FIELDS = Symbol("restricted fields");
 
-/** A function as a model is shown it; `name` is the owner's, adapters map it to what their wire takes and back. */
+/** A function as a model sees it. `name` is the owner's; adapters map it to a name that their wire accepts and back. */
 export interface ModelFunction {
   name: string;
   description: string;
   inputSchema: JsonObject;
   effect: Effect;
-  [PROTECTED_MEMBERS]?: readonly string[];
+  [RESTRICTED_FIELDS]?: readonly string[];
 }
 
-/** A call as the model wrote it: `arguments` is JSON text, not yet checked; empty text means no arguments. */
+/** A call as the model wrote it. `arguments` is unchecked JSON text; an empty text means no arguments. */
 export interface ModelCall {
-  /** The provider's id of the call, made up by the adapter where the wire gave none. Unique within one turn. */
+  /** The provider's id of the call, or one that the adapter made when the wire has none. Unique within one turn. */
   id: string;
   name: string;
   arguments: string;
 }
 
-/** One call's outcome as it goes back to the model. */
+/** The outcome of a call for the model. */
 export interface ModelResult {
   callId: string;
   name: string;
@@ -29,22 +29,22 @@ export interface ModelResult {
   isError: boolean;
 }
 
-/** Opaque blocks of one assistant turn, sent back byte-exact when provider and model are the same, else left out. */
+/** Opaque blocks of one assistant turn. Sent back unchanged to the same provider and model, and left out for others. */
 export interface Echo {
   provider: string;
   model: string;
   blocks: JsonValue;
 }
 
-/** One entry of a conversation, free of any provider's form. */
+/** One message of a conversation, the same for every provider. */
 export type Message =
-  /** `preface` is data told beside the query (role, context); it is no part of what the user wrote. */
+  /** `preface` is data in addition to the user's text: role and context. */
   | { role: "user"; text: string; preface?: string }
   | { role: "assistant"; text: string; calls: ModelCall[]; echo?: Echo }
-  /** The results of every call of the assistant turn just before, in the same order. */
+  /** The results of all calls of the assistant message before, in the same order. */
   | { role: "results"; results: ModelResult[] };
 
-/** One turn to be made, the same for every provider. */
+/** A request for one turn, the same for every provider. */
 export interface ModelRequest {
   model: string;
   system: string;
@@ -52,24 +52,24 @@ export interface ModelRequest {
   messages: readonly Message[];
   maxTokens: number;
   temperature?: number;
-  /** The last of `functions`, whose call is the answer; absent where the answer is a text. */
+  /** The last of `functions`, whose call is the answer; absent when the answer is a text. */
   respond?: ModelFunction;
   /**
-   * `none`: the functions stay declared (so that caches and thinking hold), but the model must answer in text. `respond`: it must
-   * call `respond`; a wire that cannot force a call leaves the choice to the model.
+   * `none`: the model must answer in text; the functions stay declared, so that prompt caches and reasoning blocks stay valid.
+   * `respond`: the model must call `respond`; adapters whose wire cannot force a call leave the choice to the model.
    */
   toolChoice: "auto" | "none" | "respond";
-  /** The conversation that the turn belongs to. Not sent. */
+  /** The thread that the turn belongs to. Not sent. */
   threadId: string;
-  /** The same for all requests that begin alike (same agent, functions, role and model): a hint for prompt caches. */
+  /** A hint for prompt caches: the same for requests with the same agent, functions, role and model, which begin with the same text. */
   cacheKey: string;
-  /** So many of the messages are of earlier runs, and are sent again with the next queries of the thread. Default 0. */
+  /** Number of messages of earlier runs, which the next queries of the thread send again. Default 0. */
   earlierMessages?: number;
 }
 
 /**
- * Why a turn ended. `calls`: the model wants its calls run. `length`: cut by maxTokens. `refused`: the model or its filter
- * declined. `pause`: send the turn back unchanged to go on. `malformed`: the model wrote a call that its wire could not read.
+ * Why a turn ended. `calls`: the model asks for calls. `length`: cut by maxTokens. `refused`: the model or its filter declined.
+ * `pause`: send the turn back unchanged to continue. `malformed`: the model wrote a call that its wire could not read.
  */
 export type ModelStop = "stop" | "calls" | "length" | "refused" | "pause" | "context_window" | "malformed";
 
@@ -78,7 +78,7 @@ export interface TokenUsage {
   input: number;
   /** Read from the provider's cache. */
   cachedInput: number;
-  /** Written to the provider's cache. Absent where the provider reports no writes. */
+  /** Written to the provider's cache. Absent when the provider does not report writes. */
   cacheWriteInput?: number;
   /** The part of `cacheWriteInput` that Claude keeps for an hour instead of 5 minutes. */
   hourCacheWriteInput?: number;
@@ -100,47 +100,47 @@ export interface ModelTurn {
   echo?: Echo;
   /** Why the model refused, in its own words; only with `stop: "refused"`. */
   refusal?: string;
-  /** What was asked for and could not be honoured, in words for the caller. */
+  /** Requested options that could not be applied, as texts for the caller of the API. */
   warnings?: string[];
 }
 
-/** What an attempt used that ended without its turn. */
+/** Usage of an attempt that ended without a turn. */
 export interface PartialUsage {
-  /** The provider's last counts; 0 where it gave none. */
+  /** The last counts that the provider sent; 0 when it sent none. */
   counted: TokenUsage;
   /** Bytes of text, reasoning and arguments that arrived after its last count of output. */
   uncountedBytes: number;
 }
 
-/** What a turn gives while it is made, and at its end. */
+/** Events of a turn while it is streamed. */
 export type ModelEvent =
   | { type: "textDelta"; text: string }
   | { type: "thoughtDelta"; text: string }
-  /** Bytes of the answer arrived that show nothing: a piece of a call's arguments, hidden reasoning, a ping. */
+  /** Bytes arrived that are not shown: a part of a call's arguments, hidden reasoning, a ping. Shows that the connection works. */
   | { type: "activity" }
-  /** Comes just before the error of an attempt whose model had begun to answer: the provider bills that part. */
+  /** Precedes the error of an attempt whose model had begun to answer: the provider bills that part. */
   | ({ type: "cut" } & PartialUsage)
-  /** Always the last event of a turn, and given only when the wire's own terminal event arrived. */
+  /** The last event of a turn. Adapters yield it only after the terminal event of their wire. */
   | { type: "end"; turn: ModelTurn };
 
-/** What the loop's user message says when the caller asked for a plan first. */
+/** The user message that asks for a plan. */
 export const PLAN_REQUEST =
   "Before acting, write a short plan: which functions you would call, in what order and why. Do not call anything yet.";
 
-/** The user message that follows a plan: the query to act on stands before the plan. */
+/** The user message that follows a plan. */
 export const PLAN_GO_AHEAD = "Carry out the plan now.";
 
-/** Asks one model for one turn. */
+/** An adapter for one provider of models. */
 export interface ModelProvider {
   readonly name: string;
   /**
-   * Streams one turn. Throws `ModelError` for everything the provider or the network did wrong (a stream that ends without
-   * its terminal event included) and `signal.reason` when aborted, both after a `cut` where one is due. Never retries.
+   * Streams one turn. Throws `ModelError` for every failure of the provider or the network, including a stream that ends without its
+   * terminal event, and `signal.reason` when aborted; both after a `cut` when the model had begun to answer. Never retries.
    */
   stream(request: ModelRequest, options: { signal: AbortSignal }): AsyncIterable<ModelEvent>;
 }
 
-/** Why a model could not be asked, in words that all providers share. */
+/** Why an attempt failed, the same for every provider. */
 export type ModelErrorKind =
   | "rate_limited"
   | "quota"
@@ -154,7 +154,7 @@ export type ModelErrorKind =
   | "malformed"
   | "server";
 
-/** A failed attempt at a turn. `message` is for the log; clients are told the kind alone. */
+/** A failed attempt at a turn. `message` is only for the log; clients see a text for the kind. */
 export class ModelError extends Error {
   override readonly name = "ModelError";
   readonly kind: ModelErrorKind;
@@ -166,27 +166,27 @@ export class ModelError extends Error {
     this.retryAfterMs = options?.retryAfterMs;
   }
 
-  /** True when the same request may succeed a moment later. */
+  /** True when the same request may succeed later. */
   get retryable(): boolean {
     return ["rate_limited", "overloaded", "network", "truncated", "server"].includes(this.kind);
   }
 }
 
-/** A model that a run asks. */
+/** A model of a provider. */
 export interface ChosenModel {
   provider: ModelProvider;
   model: string;
-  /** The model's context window; undefined where it is not known. */
+  /** The model's context window; undefined when unknown. */
   contextTokens?: number | undefined;
   /**
-   * Price in micro-USD (one million to the dollar), rounded up; undefined when no price is known for the model. Organisations
-   * that pay cannot use such a model.
+   * Price in micro-USD (one million to the dollar), rounded up; undefined when the model has no known price. Charged organisations
+   * cannot use such a model.
    */
   cost(usage: TokenUsage): number | undefined;
 }
 
-/** The providers that are configured. */
+/** The configured providers. */
 export interface ModelCatalog {
-  /** Chooses by name, or the default. `missing` is the name of a provider without a key ("none" when there is no default). */
+  /** Chooses by name, or the default. `missing` names a provider that is not configured; "none" when no default exists. */
   choose(wanted?: { provider?: string; model?: string }): ChosenModel | { missing: string };
 }

@@ -1,19 +1,32 @@
-import type { CallOutcome, JsonObject, JsonValue, QueryResponse, RunStatus } from "@patchbay/protocol";
+import {
+  type CallOutcome,
+  type JsonObject,
+  type JsonValue,
+  LIMITS,
+  type QueryResponse,
+  type RunStatus,
+} from "@patchbay/protocol";
 import type { Message, ModelErrorKind, TokenUsage } from "./model-provider.ts";
 
-/** One function call that is wanted as it is, without a model. */
-export interface TrialCall {
+/** A function call that a member makes by hand, without a model. */
+export interface TestCall {
   functionName: string;
   arguments: JsonObject;
 }
 
-/** What a run was asked and keeps unchanged from its first turn to its last. */
-export interface RunRequest {
-  query: string;
+/** For whom a query is made. */
+export interface Caller {
   role?: string;
   context: JsonObject;
-  /** What of the context the model is told. */
-  told?: JsonValue;
+}
+
+export const callerOf = ({ role, context }: Caller): Caller => ({ context, ...(role !== undefined && { role }) });
+
+/** The request of a run, which stays the same from its first turn to its last. */
+export interface RunRequest extends Caller {
+  query: string;
+  /** The part of the context that the model sees. */
+  modelContext?: JsonValue;
   analysisMode: boolean;
   provider: string;
   model: string;
@@ -21,21 +34,24 @@ export interface RunRequest {
   temperature?: number;
   /** Turns with function calls before the model must answer. Default `LIMITS.steps`. */
   steps?: number;
-  /** Models that are tried in this order when the one before fails. */
+  /** Models that are asked in this order when the one before fails. */
   fallback?: readonly { provider: string; model: string }[];
-  /** Tokens of earlier runs that the model is sent. Default: half of the model's context window. */
+  /** Upper limit on the tokens of earlier runs in a request. Default: half of the model's context window. */
   historyTokens?: number;
-  /** The JSON Schema that the answer meets. */
+  /** The JSON Schema that the answer must meet. */
   responseSchema?: JsonObject;
-  /** Micro-USD after which the run asks its model no further. */
+  /** Cost cap of the run in micro-USD. */
   maxCostMicros?: number;
   system: string;
-  /** False for organisations that are not charged (sandbox). */
+  /** False for organisations that are not charged, such as those of the sandbox tier. */
   charged: boolean;
   warnings: string[];
-  /** The call that the run was begun for; it then has no model. */
-  trial?: TrialCall;
+  /** The call of a test call; the run then has no model. */
+  testCall?: TestCall;
 }
+
+/** Turns with function calls after which a run's model must answer. */
+export const stepsOf = ({ steps = LIMITS.steps }: Pick<RunRequest, "steps">): number => steps;
 
 /** One query, from its acceptance to its last event. Times are milliseconds of the database's clock. */
 export interface RunRecord {
@@ -44,15 +60,15 @@ export interface RunRecord {
   agentId: string;
   threadId: string;
   sessionId?: string;
-  /** The API key or access token that asked. */
+  /** The API key or access token of the query. */
   keyId: string;
-  /** Of the request that began the run; absent for runs of earlier versions. */
+  /** Id of the request that started the run. */
   requestId?: string;
   role?: string;
-  /** Whose data the query is about, where the service names it. */
+  /** The identity that the services made of the context, if any did. */
   subject?: string;
   status: RunStatus;
-  /** Grows with each claim; a write with an older fence is refused. */
+  /** Grows with each claim. The store rejects writes with an older fence: they come from a former owner. */
   fence: number;
   manifestHash?: string;
   request: RunRequest;
@@ -61,22 +77,22 @@ export interface RunRecord {
   finishedAt?: number;
   deadlineAt: number;
   cancelRequested: boolean;
-  /** How often a lease on it ran out: its process ended, or froze, while it worked on the run. */
+  /** How often a lease on it expired: its process crashed or froze while it worked on the run. */
   crashes: number;
-  /** Claims in quarantine that no process has survived so far. */
+  /** Claims in quarantine since a process last survived the run. */
   claims: number;
   /** `seq` of the newest stored event; 0 before the first. */
   lastSeq: number;
   result?: QueryResponse;
 }
 
-/** How a run ended: its result without its function calls, which may be megabytes. */
+/** The result of a run without its function calls, which may have megabytes. */
 export type RunEnding = Omit<QueryResponse, "toolInteractions">;
 
-/** One stored model turn: what the loop needs to go on after a crash. */
+/** One stored model turn: what the loop needs to continue after a crash. */
 export interface TurnRecord {
   step: number;
-  /** The assistant message and, for a plan, the user message that follows it. */
+  /** The assistant message, and the user messages and results that were stored with it. */
   messages: Message[];
   usage: TokenUsage;
   costMicros: number;
@@ -86,11 +102,11 @@ export interface TurnRecord {
   model: string;
 }
 
-/** One attempt of a turn that came to nothing, after which the model was asked once more, or another one. */
+/** A failed attempt at a turn, after which the same model or another one was asked again. */
 export interface ModelRetry {
-  /** When it had failed. */
+  /** When it failed. */
   at: number;
-  /** `empty`: an answer without text or calls. */
+  /** `empty`: a turn without text and calls. */
   code: ModelErrorKind | "empty";
   /** The pause before the model was asked again. */
   waitedMs: number;
@@ -99,7 +115,7 @@ export interface ModelRetry {
   model?: string;
 }
 
-/** How a turn was asked for. Times are milliseconds of the database's clock. */
+/** When and how a turn was requested. Times are milliseconds of the database's clock. */
 export interface TurnTiming {
   beganAt: number;
   retries: ModelRetry[];
@@ -108,36 +124,37 @@ export interface TurnTiming {
   model?: string;
 }
 
-/** One attempt of a call that was given to another runtime after it. Times are milliseconds of the database's clock. */
+/** An attempt of a call that was followed by another one. Times are milliseconds of the database's clock. */
 export interface EarlierAttempt {
   attempt: number;
   instanceId: string;
-  /** When its frame left; absent where it did not, or nobody knows. */
+  /** When its frame was sent; absent when it was not sent or the time is unknown. */
   sentAt?: number;
   endedAt: number;
-  /** `undelivered`: surely not run. `unknown`: perhaps run, of a function that may run again. */
+  /** `undelivered`: the handler did not start. `unknown`: it may have run; only idempotent functions get another attempt then. */
   ended: "undelivered" | "unknown";
 }
 
-/** One function call as stored. Without an `outcome` it was intended, and perhaps sent to `instanceId`. */
+/** One stored function call. Without an `outcome` it may have been sent to `instanceId`. */
 export interface CallRecord {
   callId: string;
-  /** The turn that asked for it and its place there. */
+  /** The turn that asked for it. */
   step: number;
+  /** Its position among the calls of the turn. */
   position: number;
-  /** The provider's id of the call, by which its result is given back. */
+  /** The provider's id of the call, which its result must carry. */
   modelCallId: string;
   functionName: string;
-  /** Parsed arguments, or the raw text where that was no JSON. */
+  /** Parsed arguments, or the text of the model when it is not JSON. */
   arguments: JsonValue;
   instanceId?: string;
   attempt: number;
-  /** When the frame of this attempt left, by the database's clock; absent where it did not, or nobody knows. */
+  /** When the frame of this attempt was sent, by the database's clock; absent when it was not sent or the time is unknown. */
   sentAt?: number;
-  /** Absent where this attempt is the first. */
+  /** Earlier attempts; absent for the first one. */
   earlier?: EarlierAttempt[];
   outcome?: CallOutcome;
-  /** Of the value that it returned, in the process where the result came in. */
+  /** Size of the returned value; known only to the process that received it. */
   valueBytes?: number;
 }
 
@@ -151,9 +168,9 @@ export interface AuditEntry {
   role?: string;
   keyId?: string;
   functionName?: string;
-  /** What refused it (`roles`, `unknown`, `authorize`, `context`, `input`), or the code it failed with. */
+  /** The rule that denied it (`roles`, `unknown`, `authorize`, `context`, `input`), or the code of its failure. */
   rule?: string;
-  /** The function set of a run: what its role was shown can be told from it. */
+  /** The function set of a run. Shows which functions its role could see. */
   manifestHash?: string;
   detail?: JsonObject;
 }

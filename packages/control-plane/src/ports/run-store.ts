@@ -3,44 +3,47 @@ import { type CallAddress, type CallOrder, RunMoved } from "./function-gateway.t
 import type { Message } from "./model-provider.ts";
 import type { AuditEntry, CallRecord, RunRecord, RunRequest, TurnRecord, TurnTiming } from "./records.ts";
 
+/** A run to be stored. */
 export interface NewRun {
   runId: string;
   orgId: string;
   agentId: string;
   keyId: string;
-  /** Of the request that begins it. */
+  /** Id of the HTTP request that begins it. */
   requestId?: string;
-  /** An existing thread of the agent, or a new one to be made. */
+  /** An existing thread of the agent, or with `newThread` the id of a new one. */
   threadId: string;
   newThread: boolean;
   sessionId?: string;
   subject?: string;
   manifestHash?: string;
   request: RunRequest;
-  /** Time the run has, waiting included. */
+  /** Time until the run's deadline, waiting included. */
   timeoutMs: number;
-  /** Key and hash of the body it came with; unique for 24 h per agent and lineage of `keyId`. */
+  /** Idempotency-Key and hash of the request body. Unique for 24 h per agent and lineage of `keyId`. */
   idempotency?: { key: string; bodyHash: string };
-  /** Stored as queued even where its thread is free: its organisation has as many runs in progress as it may. */
+  /** Stores the run as queued although its thread is free, because its organisation has reached its limit of running runs. */
   mustWait?: boolean;
-  /** Owner of the lease, where the run may start at once. */
+  /** Owner of the lease, when the run may start immediately. */
   owner: string;
   leaseMs: number;
-  /** Micro-USD to hold for its first turn, where it may start at once and they are there. Default 0. */
-  holdMicros?: number;
+  /** Micro-USD to reserve for its first turn, when it may start immediately and the balance suffices. Default 0. */
+  reserveMicros?: number;
   audit: AuditEntry[];
 }
 
+/** The result of storing a run. */
 export type StartedRun =
-  /** `running`: leased to `owner` now. `queued`: waits behind others of its thread. `heldMicros`: for its first turn. */
-  | { kind: "started"; run: RunRecord; heldMicros: number }
-  /** The thread has its full queue already; nothing was stored. */
+  /** `running`: leased to `owner`. `queued`: waits behind others of its thread. `reservedMicros`: for its first turn. */
+  | { kind: "started"; run: RunRecord; reservedMicros: number }
+  /** The queue of the thread is full; nothing was stored. */
   | { kind: "busy" }
   /** The thread was erased meanwhile; nothing was stored. */
   | { kind: "thread_gone" }
-  /** The Idempotency-Key belongs to this run already; nothing was stored. */
+  /** The Idempotency-Key belongs to this run; nothing was stored. */
   | { kind: "joined"; runId: string; sameBody: boolean };
 
+/** An event of a run's log. */
 export interface StoredEvent {
   /** 1, 2, 3 … without gaps within a run. */
   seq: number;
@@ -51,15 +54,15 @@ export interface StoredEvent {
 /** One step forward of a run. Everything in it is stored, or nothing. */
 export interface RunCommit {
   events?: StoredEvent[];
-  /** `heldMicros`: what is held for it. */
-  turn?: TurnRecord & { heldMicros: number; timing?: TurnTiming };
-  /** Inserted, or replaced by callId. */
+  /** `reservedMicros`: the credit reserved for it; the part that it did not cost is returned. */
+  turn?: TurnRecord & { reservedMicros: number; timing?: TurnTiming };
+  /** Inserted, or replaced when the `callId` exists. */
   calls?: CallRecord[];
-  /** Credits to hold for the turn that comes next, where they are there. */
-  hold?: { step: number; micros: number };
+  /** Credit to reserve for the next turn, if the balance suffices. */
+  reserve?: { step: number; micros: number };
   /**
-   * Ends the run: a terminal event must be among `events`. Open credit holds go back. `unanswered`: the turn that the model was
-   * asked for, and gave none.
+   * Ends the run: `events` must contain its last event. Open reservations are returned. `unanswered`: the turn that the model was
+   * asked for and did not give.
    */
   finish?: {
     status: RunStatus;
@@ -71,22 +74,23 @@ export interface RunCommit {
   audit?: AuditEntry[];
 }
 
-/** Thrown by a write whose fence is no longer the run's: another process owns it (or the run is gone). */
+/** Thrown by a write with an old fence: another process owns the run, or the run was erased. */
 export class LeaseLost extends RunMoved {
   override readonly name = "LeaseLost";
 }
 
-/** Thrown by any method of a store that cannot be reached or cannot write now; worth another try later. */
+/** Thrown by any method while the store cannot be reached or cannot write. A retry may succeed. */
 export class StoreUnavailable extends Error {
   override readonly name = "StoreUnavailable";
 }
 
+/** The right to write to a run: valid while `fence` is the newest one. */
 export interface Lease {
   runId: string;
   fence: number;
 }
 
-/** An earlier run of a thread that the model may be shown. */
+/** An earlier run of a thread. */
 export interface HistoryEntry {
   runId: string;
   messages: Message[];
@@ -99,36 +103,36 @@ export interface History {
   entries: HistoryEntry[];
   /** True when the thread has older runs than these. */
   hasOlder: boolean;
-  /** Bytes of all earlier runs that the thread ever had. What is deleted since then counts too. */
+  /** Bytes of all earlier runs of the thread, deleted ones included. */
   totalBytes: number;
 }
 
 export const NO_HISTORY: History = { entries: [], hasOlder: false, totalBytes: 0 };
 
-/** Where a run's log stands. */
+/** The state of a run's log. */
 export interface RunHead {
   runId: string;
   lastSeq: number;
   ended: boolean;
 }
 
-/** A run that was in progress at so many crashes is a suspect: it is resumed in quarantine, with no other suspect in the same process. */
+/** A run that was in progress at this many crashes is a suspect: it is resumed in quarantine, without other suspects in the process. */
 export const SUSPECT_CRASHES = 2;
 
-/** Who may see a run, and how far it is. */
+/** What decides who may see a run, and its progress. */
 export type RunFacts = Pick<RunRecord, "runId" | "agentId" | "threadId" | "role" | "status" | "lastSeq" | "finishedAt">;
 
-/** Runs, their logs and what the loop needs to go on after a crash. */
+/** Runs, their logs, and what the loop needs to continue after a crash. */
 export interface RunStore {
-  /** Stores the run with its thread and session in one step. A run on a busy thread is stored as `queued` (4 deep, then `busy`). */
+  /** Stores the run with its thread and session in one transaction. A run on a busy thread is stored as `queued`; at most 4 wait. */
   start(run: NewRun): Promise<StartedRun>;
 
-  /** Stores a run that ended before its first turn: its row, its one `error` event, no Idempotency-Key. A thread erased meanwhile stays erased. */
+  /** Stores a run that failed before it began: its row and its only event, without Idempotency-Key. A thread erased meanwhile stays erased. */
   refuse(run: NewRun, refusal: { code: RunErrorCode; event: StoredEvent; result: RunRecord["result"] }): Promise<void>;
 
   /**
-   * Takes up to `limit` runs without an owner: queued ones whose thread is free (oldest first within a thread), and running ones
-   * that are no suspects. Raises their fence. `orgId` narrows it to one organisation, `threadId` to one thread, `runId` to one run.
+   * Claims up to `limit` runs without an owner: queued ones whose thread is free (oldest first within a thread), and running ones
+   * that are not suspects. Raises their fence. `orgId`, `threadId` and `runId` limit the claim to an organisation, thread or run.
    */
   claim(options: {
     owner: string;
@@ -139,59 +143,59 @@ export interface RunStore {
     runId?: string;
   }): Promise<RunRecord[]>;
 
-  /** Takes one suspect into quarantine: the one with the fewest claims there, the oldest of those. Counts the claim. */
+  /** Claims one suspect: the one with the fewest claims in quarantine, of those the oldest. Counts the claim. */
   claimSuspect(options: { owner: string; leaseMs: number }): Promise<RunRecord | undefined>;
 
-  /** Forgets the claims in quarantine of a run that its process has survived. */
+  /** Resets the quarantine claims of a run that its process has survived. */
   clearSuspect(lease: Lease): Promise<void>;
 
   /**
-   * Queued runs and suspects past their deadline or asked to be cancelled: claims them even though their thread is busy or
-   * another suspect is in quarantine, so that they can be ended.
+   * Claims queued runs and suspects that are cancelled or past their deadline, so that they can be ended: even when their thread is
+   * busy or another suspect is in quarantine.
    */
   claimExpired(options: { owner: string; leaseMs: number; limit: number }): Promise<RunRecord[]>;
 
-  /** Organisations that have runs without an owner, suspects aside. */
+  /** Organisations with runs without an owner, not counting suspects. */
   waiting(): Promise<string[]>;
 
   /**
-   * Takes the runs from owners that stopped renewing their leases, and counts a crash for each. The runs that `owner` works on
-   * stay with it: its clock may have jumped past their leases.
+   * Ends expired leases, and counts a crash for each of their runs. Leases of the runs that `owner` works on stay: its clock may have
+   * jumped past their expiry.
    */
   endLeases(options: { owner: string; working: readonly string[] }): Promise<void>;
 
-  /** Extends the leases of `owner`; returns the runs still held, and which of them were asked to be cancelled. */
+  /** Extends the leases of `owner`. Returns the runs that it still owns, and which of them are to be cancelled. */
   renew(
     owner: string,
     runIds: readonly string[],
     leaseMs: number,
   ): Promise<{ runId: string; cancelRequested: boolean }[]>;
 
-  /** Gives the runs of `owner` up at once, so that another replica (or the next start) claims them. `crashed` counts a crash for each. */
+  /** Ends the leases of `owner`, so that any replica can claim the runs immediately. `crashed` counts a crash for each. */
   release(owner: string, runIds: readonly string[], options?: { crashed: boolean }): Promise<void>;
 
-  /** Lets every lease run out now, for a process that knows that it is the only one on this store. */
+  /** Ends every lease. Only for a process that is the only one on this store. */
   releaseAll(): Promise<void>;
 
   /**
-   * Stores one step; storing the same one again changes nothing. Says what it knows to be held by its `hold`; where that is 0,
-   * `hold` tells. Throws `LeaseLost` when the fence is old or the run has ended.
+   * Stores one step. Storing the same step again changes nothing. Returns the credit that it knows to be reserved by the step's
+   * `reserve`; 0 may also mean that it does not know. Throws `LeaseLost` when the fence is old or the run has ended.
    */
-  commit(lease: Lease, change: RunCommit): Promise<{ heldMicros: number }>;
+  commit(lease: Lease, change: RunCommit): Promise<{ reservedMicros: number }>;
 
   /**
-   * Takes `micros` from the organisation's balance for one turn, less what is held for it already, and says what is held then.
-   * Undefined when the balance is lower. Throws `LeaseLost` when the run has ended.
+   * Reserves `micros` of the organisation's balance for one turn, less what is reserved for it already, and returns the amount that
+   * is reserved then. Undefined when the balance is too low. Throws `LeaseLost` when the run has ended.
    */
-  hold(orgId: string, runId: string, step: number, micros: number): Promise<number | undefined>;
+  reserve(orgId: string, runId: string, step: number, micros: number): Promise<number | undefined>;
 
-  /** Marks the run as to be cancelled; returns its status, undefined when there is no such run of the agent. */
+  /** Marks the run as to be cancelled; returns its status. Undefined when the agent has no such run. */
   requestCancel(agentId: string, runId: string): Promise<RunStatus | undefined>;
 
   get(agentId: string, runId: string): Promise<RunRecord | undefined>;
-  /** Reads neither what the run was asked nor what it returned, which may be large. */
+  /** Like `get`, without the request and the result, which may be large. */
   facts(agentId: string, runId: string): Promise<RunFacts | undefined>;
-  /** The run that this credential began with an Idempotency-Key, or one of its lineage: those that replace it by rotation. */
+  /** The run that this credential, or another one of its rotation lineage, began with an Idempotency-Key. */
   findByIdempotencyKey(
     user: { agentId: string; keyId: string },
     key: string,
@@ -200,10 +204,10 @@ export interface RunStore {
   /** Stored events with `seq` above `after`, in order, at most `limit`. */
   events(runId: string, after: number, limit: number): Promise<StoredEvent[]>;
 
-  /** Turns and calls of a run, in order: what the loop rebuilds its state from. */
+  /** Turns and calls of a run, in order: the loop rebuilds its state from them. */
   checkpoint(runId: string): Promise<{ turns: TurnRecord[]; calls: CallRecord[]; lastSeq: number }>;
 
-  /** The same without anything that grows with the run: its turns without messages, its calls as their number. */
+  /** Like `checkpoint`, without what grows with the run: its turns without messages, its calls as a number. */
   outline(runId: string): Promise<{ turns: TurnRecord[]; calls: number }>;
 
   /**
@@ -215,25 +219,26 @@ export interface RunStore {
     scope: { role: string | undefined; subject: string | undefined; maxBytes: number; before?: string },
   ): Promise<History>;
 
-  /** Where the logs of these runs stand; one that was erased is left out. */
+  /** The state of the logs of these runs, without erased runs. */
   heads(runIds: readonly string[]): Promise<RunHead[]>;
 
+  /** The newest runs of an agent, newest first. */
   list(agentId: string, options: { limit: number }): Promise<RunRecord[]>;
   /** Ids of runs of a thread that have not ended. */
   active(threadId: string): Promise<string[]>;
 }
 
-/** A call as it stands in the store, for the replica that holds its runtime: everything of its order but the time it has. */
+/** A stored call for the replica that its runtime is connected to: its order without the timeout. */
 export type AcceptedCall = Omit<CallOrder, "timeoutMs">;
 
 /**
- * Calls between the replica that works a run and the one that holds the call's runtime. The row of the call decides between
- * them, since the bus may lose, delay or repeat what it carries.
+ * Calls between the replica that works on a run and the one that the call's runtime is connected to. The call's row in the database
+ * decides between them, because the bus may lose, delay or repeat messages.
  */
 export interface CallStore {
   /**
-   * Takes one attempt for the replica that will send it. Undefined, and nothing changed, where the attempt was taken before or
-   * taken back, the run has another fence or has ended, or the call has its outcome.
+   * Accepts one attempt for the replica that will send it. Undefined, and nothing changed, when the attempt was accepted or withdrawn
+   * before, the run has another fence or has ended, or the call has its outcome.
    */
   accept(call: {
     callId: string;
@@ -241,18 +246,18 @@ export interface CallStore {
     fence: number;
     replicaId: string;
   }): Promise<AcceptedCall | undefined>;
-  /** Takes an attempt back, so that nobody can accept it any more. False when it was accepted before: it may be running. */
+  /** Withdraws an attempt, so that no replica can accept it. False when it was accepted before: its handler may be running. */
   withdraw(call: { callId: string; attempt: number }): Promise<boolean>;
   /**
-   * Keeps what a runtime answered to a call that nobody of this process waits for; the first answer stays. Returns the owner of
-   * its run where one works on it. `over`: the call has its outcome already, is not one of that runtime, or is not known.
-   * `sent`: when the frame of an attempt left, where this process sent it.
+   * Stores the outcome of a call that this process does not wait for; the first outcome stays. Returns the owner of the run, if any.
+   * `over`: the call has its outcome, belongs to another runtime, or is unknown. `sent`: when this process sent the frame of an
+   * attempt.
    */
   arrive(
     call: CallAddress,
     outcome: CallOutcome,
     sent?: { attempt: number; at: number },
   ): Promise<{ over: boolean; owner?: string }>;
-  /** What arrived for these calls and was not yet made their outcome. */
+  /** Outcomes that arrived for these calls and are not stored with them yet. */
   arrivals(callIds: readonly string[]): Promise<{ callId: string; outcome: CallOutcome }[]>;
 }

@@ -1,24 +1,28 @@
 import type { Fault, HttpErrorCode } from "@patchbay/protocol";
+import type { CONSOLE_ERROR_CODES } from "@patchbay/protocol/console";
 
-/** A failure that a client may see as a 4xx or 5xx: `message` is public, `cause` stays in the log. */
+/** Codes of the query API, and those that only the console's API has. */
+export type ServiceErrorCode = HttpErrorCode | (typeof CONSOLE_ERROR_CODES)[number];
+
+/** An error that clients may see, with a 4xx or 5xx status. `message` is public; `cause` only goes to the log. */
 export class ServiceError extends Error {
   override readonly name = "ServiceError";
-  readonly code: HttpErrorCode;
+  readonly code: ServiceErrorCode;
   readonly details: readonly Fault[] | undefined;
 
-  constructor(code: HttpErrorCode, message: string, options?: ErrorOptions & { details?: readonly Fault[] }) {
+  constructor(code: ServiceErrorCode, message: string, options?: ErrorOptions & { details?: readonly Fault[] }) {
     super(message, options);
     this.code = code;
     this.details = options?.details;
   }
 }
 
-/** Faults of a request as one error: every one of them listed, the first in the message. */
+/** One error for all faults of a request. Lists all of them in `details` and the first one in the message. */
 export function invalid(faults: readonly Fault[], options?: { code?: HttpErrorCode }): ServiceError {
   const [first] = faults;
   const where = first?.path ? `${first.path}: ` : "";
   const more = faults.length > 1 ? ` (and ${faults.length - 1} more, see details)` : "";
-  // A client that offers a choice of models tells by the code that only the model is wrong.
+  // Clients that let users choose a model recognise by this code that only the model is wrong.
   const code =
     options?.code ?? (faults.length > 0 && faults.every(concernsModel) ? "model_not_allowed" : "invalid_request");
   return new ServiceError(code, `Invalid request: ${where}${first?.message ?? "not understood"}${more}`, {

@@ -7,16 +7,18 @@ import type {
   ThreadDetail,
   Widening,
 } from "@patchbay/protocol";
-import type { ConsoleStore } from "./console-store.ts";
+import type { MemberStore, SignInStore } from "./members.ts";
 import type { AuditEntry } from "./records.ts";
 import type { CallStore, RunStore } from "./run-store.ts";
 
+/** An organisation. */
 export interface Org {
   orgId: string;
   name: string;
   tier: string;
 }
 
+/** An agent with its settings. */
 export interface Agent {
   agentId: string;
   orgId: string;
@@ -26,28 +28,30 @@ export interface Agent {
   settings: AgentSettings;
 }
 
-/** What of an agent is changed; the rest stays, and so do the members of `settings` that are left out. */
+/** Changes of an agent. Properties that are left out stay as they are, also those of `settings`. */
 export type AgentChange = Partial<Pick<Agent, "name" | "instructions" | "accessChanges">> & {
   settings?: AgentSettingsChange;
 };
 
-/** `api`: queries. `runtime`: connects functions. `access`: the local variant. None opens what another opens. */
+/** `api` sends queries, `runtime` connects functions, `access` uses the local variant. No kind works in place of another. */
 export type CredentialKind = "api" | "runtime" | "access";
 
+/** A credential to store. */
 export interface NewCredential {
   credentialId: string;
   kind: CredentialKind;
   agentId: string;
   /** SHA-256 of the secret, hex. The secret itself is never stored. */
   hash: string;
-  /** First and last characters, for people to tell keys apart. */
+  /** First and last characters, by which people recognise a key. */
   hint: string;
-  /** Roles the key is pinned to; undefined means any. */
+  /** Roles that queries with this key may state; undefined for any role. */
   roles?: string[];
   label?: string;
   expiresAt?: number;
 }
 
+/** A stored credential. Times are milliseconds of the database's clock. */
 export interface Credential extends NewCredential {
   orgId: string;
   tier: string;
@@ -56,7 +60,7 @@ export interface Credential extends NewCredential {
   revokedAt?: number;
 }
 
-/** The credential that took another one's place; `over`: that one was revoked or had expired, and nothing was changed. */
+/** Result of a rotation. `over`: the old credential was revoked or expired, and nothing changed. */
 export type RotatedCredential =
   | { kind: "rotated"; orgId: string; agentId: string; roles?: string[]; expiresAt?: number; oldEndsAt: number }
   | { kind: "over" };
@@ -67,23 +71,23 @@ export interface AccountStore {
   listOrgs(): Promise<Org[]>;
   getOrg(orgId: string): Promise<Org | undefined>;
   renameOrg(orgId: string, name: string): Promise<void>;
-  /** It follows changes of access, and its runs have the service's defaults. */
+  /** The new agent follows changes of access and has the default settings. */
   createAgent(agent: Omit<Agent, "accessChanges" | "settings">): Promise<void>;
   listAgents(orgId?: string): Promise<Agent[]>;
   getAgent(agentId: string): Promise<Agent | undefined>;
-  /** The agent before and after it, undefined when there is no such agent. Changes of different settings never undo each other. */
+  /** Returns the agent before and after the change; undefined for an unknown agent. Concurrent changes of different settings all apply. */
   updateAgent(agentId: string, change: AgentChange): Promise<{ before: Agent; after: Agent } | undefined>;
-  /** Its credentials stop working with it; its runs and threads stay until they are erased. */
+  /** Also ends the agent's credentials. Its runs and threads stay until they are erased. */
   deleteAgent(agentId: string): Promise<boolean>;
   createCredential(credential: NewCredential): Promise<void>;
-  /** The credential with this hash, unless revoked, expired or of a deleted agent. */
+  /** The credential with this hash; undefined when it is revoked, expired or of a deleted agent. */
   findCredential(kind: CredentialKind, hash: string): Promise<Credential | undefined>;
   listCredentials(kind: CredentialKind, agentId: string): Promise<Credential[]>;
-  /** Whose it was; undefined when there is no such credential. */
+  /** Returns the owner; undefined for an unknown credential. */
   revokeCredential(kind: CredentialKind, credentialId: string): Promise<{ orgId: string; agentId: string } | undefined>;
   /**
-   * Puts `fresh` beside a valid credential, with its roles, label and length of life; the old one then ends after `overlapMs`, or
-   * when it would have, whichever comes first; with 0 it is revoked. Undefined when there is no such credential.
+   * Adds `fresh` with the roles, label and lifetime of a valid credential. The old one ends after `overlapMs` or at its own
+   * expiry, whichever is earlier; 0 revokes it. Undefined for an unknown credential.
    */
   rotateCredential(
     kind: CredentialKind,
@@ -91,18 +95,18 @@ export interface AccountStore {
     fresh: Pick<NewCredential, "credentialId" | "hash" | "hint">,
     overlapMs: number,
   ): Promise<RotatedCredential | undefined>;
-  /** Which of these are neither revoked nor expired nor of a deleted agent. */
+  /** Returns the ids that are neither revoked nor expired nor of a deleted agent. */
   validCredentials(credentialIds: readonly string[]): Promise<ReadonlySet<string>>;
-  /** Remembers when a credential was used; at most one write a minute for each. */
+  /** Stores the time of use, at most once a minute per credential. */
   touchCredential(credentialId: string): Promise<void>;
-  /** Micro-USD; one million to the dollar. Returns the new balance. */
+  /** Adds micro-USD, a million to the dollar. Returns the new balance. */
   grant(orgId: string, micros: number): Promise<number>;
   balance(orgId: string): Promise<number>;
-  /** Counts one query in the organisation's present minute of the database's clock, and says where it stands. */
+  /** Counts one query in the organisation's current minute of the database's clock. `msLeft`: until the minute ends. */
   countQuery(orgId: string): Promise<{ count: number; msLeft: number }>;
 }
 
-/** Conversations as clients list them. `roles` narrows what is shown to turns of those roles or of no role. */
+/** Conversations. `roles` limits the result to turns of those roles and turns without a role. */
 export interface ThreadStore {
   exists(agentId: string, threadId: string): Promise<boolean>;
   /** `sessionId` narrows the list to threads with a run of that session. */
@@ -110,81 +114,81 @@ export interface ThreadStore {
     agentId: string,
     options: { limit: number; cursor?: string; sessionId?: string; roles?: readonly string[] },
   ): Promise<ThreadPage>;
-  /** The thread with one page of its messages, oldest first. Throws `invalid_request` for a cursor that no page gave. */
+  /** The thread with one page of its messages, oldest first. Throws `invalid_request` for an invalid cursor. */
   get(
     agentId: string,
     threadId: string,
     options: { limit: number; cursor?: string; roles?: readonly string[] },
   ): Promise<ThreadDetail | undefined>;
-  /** How many of a thread's turns these roles may see; `none` also for a thread that does not exist. */
+  /** Whether these roles may see all, some or none of a thread's turns; `none` for an unknown thread. */
   readable(agentId: string, threadId: string, roles: readonly string[] | undefined): Promise<"all" | "some" | "none">;
   /** Erases the thread with its runs, events, turns and calls. */
   erase(agentId: string, threadId: string): Promise<boolean>;
 }
 
-/** A function set as a deployment of a service offers it. */
+/** A function set of a deployment of a service. */
 export interface SetIdentity {
   service: string;
-  /** The deployment's name. Without one each runtime is a deployment of its own, and this is its instance id. */
+  /** Name of the deployment. An unnamed runtime is a deployment of its own, named by its instance id. */
   deployment: string;
   named: boolean;
   manifestHash: string;
 }
 
-/** Where a set is in the order of its service: sets go by `place`, then by `position`; the newest one is the last. */
+/** A set in the order of its service: by `place`, then by `position`, the newest last. */
 export interface PlacedSet extends SetIdentity {
   /** Position of the deployment's first set. */
   place: number;
   position: number;
-  /** True while it waits for a confirmation: it is not used. */
+  /** True while the set waits for a confirmation. Queries do not use it until then. */
   pending: boolean;
 }
 
-/** A function set that was connected. Times are milliseconds of the database's clock. */
+/** A function set that a runtime has connected with. Times are milliseconds of the database's clock. */
 export interface DeployedSet extends SetIdentity {
   /** 1, 2, 3 … within the service, oldest first. */
   position: number;
   firstSeenAt: number;
-  /** Hash of the set that was in use before it. */
+  /** Hash of the set that was in use before. */
   replaces?: string;
-  /** What it allows and the set before it did not. */
+  /** Rights that this set gives and the set before did not. */
   widenings: Widening[];
   confirmation: "none" | "pending" | "confirmed";
-  /** The member who confirmed it. */
+  /** Id of the member who confirmed the set. */
   confirmedBy?: string;
   confirmedAt?: number;
 }
 
-/** A runtime's link to the replica that holds it. */
+/** A connected runtime and the replica that has its connection. */
 export interface ConnectedRuntime {
   agentId: string;
   service: string;
-  /** The deployment's name, where the runtime has one. */
+  /** Name of the deployment; absent for an unnamed one. */
   deployment?: string;
-  /** The runtime's process; the same over all its links. */
+  /** The runtime's process, the same for all its connections. */
   instanceId: string;
-  /** One link; a newer link of the same runtime replaces it. */
+  /** A newer connection of the same runtime replaces this one. */
   connectionId: string;
   replicaId: string;
   manifestHash: string;
-  /** Calls that it runs side by side. */
+  /** Number of calls that the runtime executes at the same time. */
   concurrency: number;
   draining: boolean;
 }
 
-/** What runtimes told of themselves, and which replica holds them. */
+/** Function sets and connections of runtimes. */
 export interface RuntimeStore {
   saveManifest(agentId: string, manifestHash: string, manifest: Manifest): Promise<void>;
   getManifest(agentId: string, manifestHash: string): Promise<Manifest | undefined>;
   /**
-   * Deletes function sets of the agent until `keep` are left, and returns how many went: first those that nothing names, then
-   * those that only the past names, then the newest of a service; the oldest first, and never one of a connected runtime or of
-   * an open run.
+   * Deletes manifests of the agent until `keep` are left and returns the number of deleted ones. First those that nothing
+   * refers to, then those of past runs, then the newest of a service, always the oldest first. Never deletes the manifest of a
+   * connected runtime or of an open run.
    */
   trimManifests(agentId: string, keep: number): Promise<number>;
   /**
-   * Gives a set its place in the order of its service, where it has none yet (`fresh`), and compares it with the set in use. What
-   * it widens is audited as `access.widened`. Its manifest must be stored. `keyId`: the runtime key that connected it.
+   * Adds a set to the order of its service, unless it is stored already; `fresh` is true for an added one. Compares it with the
+   * set in use and audits widenings as `access.widened`. Its manifest must be stored. `keyId`: the runtime key of the connection.
    */
   noteSet(
     agentId: string,
@@ -192,76 +196,83 @@ export interface RuntimeStore {
     manifest: Manifest,
     by: { keyId: string },
   ): Promise<Omit<DeployedSet, "position"> & { fresh: boolean }>;
-  /** What decides which set serves: the newest set of each service, and those that are connected. */
+  /** The newest set of each service and the sets of connected runtimes: they decide which set serves queries. */
   setOrder(agentId: string): Promise<PlacedSet[]>;
-  /** All of them, by service and oldest first. */
+  /** All sets, by service, oldest first. */
   functionSets(agentId: string): Promise<DeployedSet[]>;
-  /** Confirms the newest deployment that waits with this set; false when none does. The confirmation holds for that deployment. */
+  /** Confirms this set for the newest deployment that waits with it. False when none waits. */
   confirmSet(agentId: string, manifestHash: string, confirmation: { by: string }): Promise<boolean>;
-  /** Notes a new link, in place of an older one of the same runtime. `sdk`: what the runtime runs, as its hello says. */
-  linkOpened(runtime: ConnectedRuntime & { sdk?: string }): Promise<void>;
-  /** Notes that these links are still there; one that was replaced or closed changes nothing. */
-  linksAlive(connectionIds: readonly string[]): Promise<void>;
-  /** Notes that a runtime takes no further calls; nothing where its link was replaced. */
-  linkDraining(connectionId: string): Promise<void>;
-  /** Notes that a link is gone; nothing where it was replaced. */
-  linkClosed(connectionId: string): Promise<void>;
-  /** The agent's open links that were seen less than 30 s ago, the one that opened first first. */
-  links(agentId: string): Promise<ConnectedRuntime[]>;
-  /** Milliseconds since a runtime of the agent, with one of these function sets where some are given, was last seen, or such a set was placed; undefined when never. */
+  /** Stores a new connection, which replaces an older one of the same runtime. `sdk`: name and version of the runtime's SDK. */
+  connectionOpened(runtime: ConnectedRuntime & { sdk?: string }): Promise<void>;
+  /** Renews the time of these connections. Ignores connections that were replaced or closed. */
+  renewConnections(connectionIds: readonly string[]): Promise<void>;
+  /** Stores that a runtime accepts no further calls. Ignored when its connection was replaced. */
+  connectionDraining(connectionId: string): Promise<void>;
+  /** Stores that a connection was closed. Ignored when it was replaced. */
+  connectionClosed(connectionId: string): Promise<void>;
+  /** The agent's open connections with a heartbeat in the last 30 s, in the order of their opening. */
+  connections(agentId: string): Promise<ConnectedRuntime[]>;
+  /**
+   * Milliseconds since a runtime of the agent was connected or a function set was added, optionally only with one of these
+   * function sets. Undefined without any.
+   */
   lastSeenAgoMs(agentId: string, manifestHashes?: readonly string[]): Promise<number | undefined>;
 }
 
+/** A stored audit entry. */
 export interface AuditRow extends AuditEntry {
   id: string;
   at: number;
 }
 
-/** Which entries are wanted: those that meet every member given. */
+/** A filter of audit entries. All given properties must match. */
 export interface AuditFilter {
   agentId?: string;
-  /** What was administered in the organisation, its agents included: entries of no run and no query. */
+  /** Administrative changes in the organisation and its agents: no entries of runs and queries. */
   orgId?: string;
   runId?: string;
   role?: string;
   functionName?: string;
-  /** A whole action (`call.denied`) or the first word of several (`call`). */
+  /** An action (`call.denied`) or the first part of several (`call`). */
   action?: string;
-  /** Milliseconds of the database's clock; entries of that moment are in. */
+  /** Inclusive; milliseconds of the database's clock. */
   since?: number;
-  /** Entries of that moment are out. */
+  /** Exclusive. */
   until?: number;
 }
 
+/** One page of audit entries. */
 export interface AuditPage {
   items: AuditRow[];
   nextCursor: string | null;
 }
 
+/** The audit log. Entries are only added, and deleted by age. */
 export interface AuditStore {
   record(entries: readonly (AuditEntry & { orgId: string })[]): Promise<void>;
-  /** Newest first. Throws `invalid_request` for a cursor that no page gave. */
+  /** Newest first. Throws `invalid_request` for an invalid cursor. */
   list(filter: AuditFilter & { limit: number; cursor?: string }): Promise<AuditPage>;
 }
 
-/** How many days rows are kept. */
+/** Days that rows are kept. */
 export interface Retention {
-  /** Ended runs, and with them threads, sessions, runtimes and function sets that nothing needs any more. */
+  /** Ended runs, and threads, sessions, runtimes and function sets that nothing refers to afterwards. */
   days: number;
   /** Audit entries. Default 365. */
   auditDays: number;
-  /** Usage and movements of credits, one by one; older ones stay as sums of a day. Default 90. */
+  /** Single usage rows and credit movements. Older ones are condensed to sums per day. Default 90. */
   usageDays: number;
 }
 
+/** Options of `Store.sweep`. */
 export interface SweepOptions {
-  /** Ends the sweep between two statements; the rest is left to the next one. */
+  /** Ends the sweep between two statements. The next sweep does the rest. */
   signal?: AbortSignal;
-  /** Called for a part that failed. Without it the first failure is thrown after the last part. */
+  /** Called for each part that fails. Without it, the first failure is thrown after the last part. */
   failed?: (part: string, error: unknown) => void;
 }
 
-/** Everything that is kept. Methods throw `StoreUnavailable` when the store cannot be reached or written now. */
+/** The store of a control plane. Methods throw `StoreUnavailable` when the database cannot be reached or written. */
 export interface Store {
   runs: RunStore;
   calls: CallStore;
@@ -269,19 +280,20 @@ export interface Store {
   threads: ThreadStore;
   runtimes: RuntimeStore;
   audit: AuditStore;
-  console: ConsoleStore;
+  members: MemberStore;
+  signIn: SignInStore;
   /** Rejects when a query would fail now. */
   ping(): Promise<void>;
-  /** Milliseconds since the epoch by the database's clock. */
+  /** The database's time in milliseconds since the epoch. */
   now(): Promise<number>;
   /**
-   * Does `work`, and whatever it starts, as one organisation: where the database can hold organisations apart, it shows and
-   * changes nothing of others. Outside of it the store sees all.
+   * Runs `work`, and everything that it starts, as one organisation. On Postgres, row-level security then hides all rows of
+   * other organisations. Outside of `within`, queries see all organisations.
    */
   within<T>(orgId: string, work: () => T): T;
-  /** Deletes what is older than it is kept; returns how many runs went. Each part is tried, whatever becomes of another. */
+  /** Deletes rows past their retention and returns the number of deleted runs. A part that fails does not stop the others. */
   sweep(retention: Partial<Retention> & Pick<Retention, "days">, options?: SweepOptions): Promise<number>;
-  /** A consistent copy into a new file, while serving. Embedded store only. */
+  /** Writes a consistent copy into a new file while the store is in use. Embedded store only. */
   backup(file: string): Promise<void>;
   close(): Promise<void>;
 }

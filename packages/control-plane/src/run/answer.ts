@@ -3,13 +3,13 @@ import type { CallRecord, RunRecord, TurnRecord } from "../ports/records.ts";
 import type { RunFailure } from "./run-failure.ts";
 import type { Progress } from "./state.ts";
 
-/** What a run hands back, as the body of endpoint 1 and as the last event of a stream. */
+/** The end of a run: the body of the query endpoint, and the last event of a stream. */
 export interface Ending {
   result: QueryResponse;
   event: RunEvent;
 }
 
-/** What an answer may hold beyond `runResultBytes`: its text, and the calls themselves. */
+/** Bytes of an answer in addition to `runResultBytes`: for its text and for the arguments of its calls. */
 const ANSWER_ROOM_BYTES = 524_288;
 
 export function answered(
@@ -34,15 +34,15 @@ export function answered(
 const FINAL_RESPONSE = '{"type":"finalResponse",';
 
 /**
- * The body of endpoint 1 that a run's `finalResponse` stands for, member for member as it was stored. The text is not parsed: it
- * may have megabytes, and every other run of the process waits meanwhile.
+ * Makes the body of the query endpoint from a run's `finalResponse` event without parsing it: the text may have megabytes, and
+ * parsing would block all other runs of the process.
  */
 export function answerIn(finalResponse: string): string {
   if (!finalResponse.startsWith(FINAL_RESPONSE)) throw new Error("this event is not a finalResponse");
   return `{"success":true,"errorMessage":"",${finalResponse.slice(FINAL_RESPONSE.length)}`;
 }
 
-/** The ending of a run that failed; `known` is absent when the run was refused before it began, or nothing is known of it. */
+/** The end of a run that failed; `known` is absent when the run did not begin or its state could not be loaded. */
 export function failed(
   run: RunRecord,
   failure: RunFailure,
@@ -65,7 +65,7 @@ export function failed(
 
 function common(run: RunRecord, executionTimeMs: number, state: Progress | undefined, roomBytes: number) {
   const warnings = [...(state?.warnings ?? run.request.warnings)];
-  const calls = (state?.calls ?? []).toSorted(inOrderAsked);
+  const calls = (state?.calls ?? []).toSorted(inAskedOrder);
   const toolInteractions = fitting(calls, roomBytes).map(toolCallOf);
   const leftOut = calls.length - toolInteractions.length + (state?.leftOut ?? 0);
   if (leftOut > 0) warnings.push(`The answer leaves out ${leftOut} calls of the run. Its events list them.`);
@@ -80,16 +80,16 @@ function common(run: RunRecord, executionTimeMs: number, state: Progress | undef
   };
 }
 
-const inOrderAsked = (a: CallRecord, b: CallRecord): number => a.step - b.step || a.position - b.position;
+const inAskedOrder = (a: CallRecord, b: CallRecord): number => a.step - b.step || a.position - b.position;
 
-/** As many calls as fit: results have their own limit, arguments and refused calls have none. */
+/** As many calls as fit. Results have a limit of their own; arguments and refused calls do not. */
 function fitting(calls: CallRecord[], roomBytes: number): CallRecord[] {
   let left = roomBytes;
   const fitted = calls.findIndex((call) => (left -= shownBytes(call)) < 0);
   return fitted < 0 ? calls : calls.slice(0, fitted);
 }
 
-/** Bytes of a call in the answer. The size of its result is known where the result came in. */
+/** Bytes of a call in the answer. The process that received its result knows the result's size. */
 function shownBytes(call: CallRecord): number {
   const { outcome, valueBytes } = call;
   if (!outcome?.ok || valueBytes === undefined) return bytesOf(toolCallOf(call));
@@ -99,14 +99,14 @@ function shownBytes(call: CallRecord): number {
 const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
 
 function toolCallOf(call: CallRecord): ToolCall {
-  return { toolName: call.functionName, parameters: parametersOf(call), ...outcomeMembers(call) };
+  return { toolName: call.functionName, parameters: parametersOf(call), ...outcomeFields(call) };
 }
 
-/** The arguments as the handler got them, as far as the runtime said so; else as the model wrote them. */
+/** The arguments that the handler got, if the runtime sent them; else the arguments that the model wrote. */
 export const parametersOf = ({ arguments: asked, outcome }: CallRecord): JsonValue => outcome?.input ?? asked;
 
-/** The members that tell how a call ended, the same in `toolInteractions` and in `toolResult`. */
-export function outcomeMembers(call: CallRecord): Pick<ToolCall, "success" | "result" | "errorMessage" | "code"> {
+/** How a call ended, in the fields that `toolInteractions` and `toolResult` share. */
+export function outcomeFields(call: CallRecord): Pick<ToolCall, "success" | "result" | "errorMessage" | "code"> {
   const { outcome } = call;
   if (!outcome)
     return { success: false, errorMessage: "The run ended before the function answered.", code: "cancelled" };
@@ -114,7 +114,7 @@ export function outcomeMembers(call: CallRecord): Pick<ToolCall, "success" | "re
   return { success: false, errorMessage: outcome.message, code: outcome.code };
 }
 
-/** What these turns used together. */
+/** The sum of what these turns used. */
 export function usageOf(turns: readonly TurnRecord[]): Usage {
   const sum = (pick: (turn: TurnRecord) => number): number => turns.reduce((all, turn) => all + pick(turn), 0);
   return {

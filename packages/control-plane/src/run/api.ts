@@ -1,17 +1,21 @@
 import type { CancelResponse, JsonObject, LlmConfig, QueryResponse, RunDetail, RunStatus } from "@patchbay/protocol";
-import type { TrialCall } from "../ports/records.ts";
+import type { TestCall } from "../ports/records.ts";
 
-/** Who asks: taken from the key or token, never from the body. */
-export interface Caller {
+export { outcomeFields, parametersOf } from "./answer.ts";
+export { visibleFunctions } from "./role-check.ts";
+export type { Observer, QueryLine } from "./run-context.ts";
+
+/** The authenticated sender of a request, taken from its key or token. */
+export interface Principal {
   keyId: string;
   agentId: string;
   orgId: string;
   tier: string;
-  /** Roles the key is pinned to; undefined means any. */
+  /** Roles that the key is pinned to; undefined means any. */
   roles?: readonly string[];
 }
 
-/** A query as both endpoints put it, after parsing. */
+/** A parsed query, the same for every endpoint. */
 export interface Query {
   query: string;
   threadId?: string;
@@ -19,17 +23,17 @@ export interface Query {
   role?: string;
   context?: JsonObject;
   analysisMode: boolean;
-  /** Default: that of the agent, or `defaultMaxTokens`. */
+  /** Default: the agent's setting, else `defaultMaxTokens`. */
   maxTokens?: number;
-  /** What the endpoint takes where neither the query nor the agent says it. Default `LIMITS.defaultMaxTokens`. */
+  /** The endpoint's default. Default `LIMITS.defaultMaxTokens`. */
   defaultMaxTokens?: number;
-  /** A JSON Schema that the answer meets. */
+  /** A JSON Schema that the answer must meet. */
   responseSchema?: JsonObject;
   llm?: LlmConfig;
-  /** Ask for exactly this call instead of asking a model. No query endpoint sets it. */
-  trial?: TrialCall;
+  /** Makes this call instead of asking a model. Only the console sets it. */
+  testCall?: TestCall;
   idempotency?: { key: string; bodyHash: string };
-  /** Id of the request that asks. */
+  /** Id of the HTTP request. */
   requestId?: string;
 }
 
@@ -40,57 +44,68 @@ export interface RunHandle {
   agentId: string;
 }
 
-/** One item of a followed run: a stored event has an `id`, a live one has none. `body` is the event's JSON in endpoint 2's form. */
+/** One event of a followed run: a stored event has an `id`, a live one does not. `body` is the event's JSON. */
 export interface Followed {
   id?: number;
   body: string;
 }
 
-/** The core: everything that can be done with runs. Layers above know only this. */
+/** True for the JSON of the event that ends a run's log with an answer: `type` is the first property that the journal writes. */
+export const succeeds = (body: string): boolean => body.startsWith('{"type":"finalResponse"');
+
+/** True for the JSON of an event that ends a run's log. */
+export const ends = (body: string): boolean => succeeds(body) || body.startsWith('{"type":"error"');
+
+/**
+ * The run layer: from the acceptance of a query to its last event, and what can be asked about runs afterwards. The HTTP
+ * API and the console import only this file.
+ */
 export interface Runs {
   /**
-   * Accepts a query, or joins the run its Idempotency-Key began. Throws `ServiceError` for what is the caller's fault (unknown
-   * thread, role not allowed for the key, context refused, key reused with another body); everything later ends the run instead.
+   * Accepts a query, or joins the run that its Idempotency-Key began. Throws `ServiceError` for an invalid query: an unknown thread,
+   * a role that the key may not state, a context that does not fit, a key that was used with another body. Later failures end the run.
    */
-  start(caller: Caller, query: Query): Promise<RunHandle>;
+  start(principal: Principal, query: Query): Promise<RunHandle>;
 
-  /** The run of a known Idempotency-Key, before anything else of the request is looked at. Throws `ServiceError` as `start` does. */
-  join(caller: Caller, key: string, bodyHash: string): Promise<RunHandle | undefined>;
+  /** The run of a known Idempotency-Key, without checking the rest of the request. Throws `ServiceError` as `start` does. */
+  join(principal: Principal, key: string, bodyHash: string): Promise<RunHandle | undefined>;
 
   /**
-   * The run's log after event `after` (0 for all) and then live, ending after the terminal event. Live events come only with
-   * `deltas`. Ends early, after a complete event, when the process drains. Leaving the iteration stops it; the run goes on.
+   * The run's log after event `after` (0 for all), then live, up to the last event. Live events come only with `deltas`. Ends early,
+   * after a complete event, when the process drains. Leaving the iteration ends only the iteration, not the run.
    */
   follow(run: RunHandle, options: { after: number; deltas: boolean; signal: AbortSignal }): AsyncIterable<Followed>;
 
-  /** Waits for the end of the run. Undefined when the process drains first: the run goes on elsewhere. */
+  /** Waits for the end of the run. Undefined when the process drains first; the run continues at another replica. */
   result(run: RunHandle, options: { signal: AbortSignal }): Promise<QueryResponse | undefined>;
 
-  /** As `result`, in the JSON text of endpoint 1. */
+  /** Like `result`, as the JSON text of the query endpoint's body. */
   resultText(run: RunHandle, options: { signal: AbortSignal }): Promise<string | undefined>;
 
-  /** Counts a reader of the run until disposed; when `cancelWhenGone`, the run is cancelled 5 s after its last reader left. */
+  /** Counts a reader of the run until disposed. With `cancelWhenGone`, the run is cancelled 5 s after its last reader has left. */
   attach(run: RunHandle, options: { cancelWhenGone: boolean }): Disposable;
 
-  /** Undefined when the caller may not see such a run. */
+  /** Undefined when the principal may not see such a run. */
   find(
-    caller: Caller,
+    principal: Principal,
     runId: string,
   ): Promise<(RunHandle & { status: RunStatus; lastEventId: number; finishedAgoMs?: number }) | undefined>;
-  detail(caller: Caller, runId: string): Promise<RunDetail | undefined>;
-  cancel(caller: Caller, runId: string): Promise<CancelResponse | undefined>;
+  /** Undefined when the principal may not see such a run. */
+  detail(principal: Principal, runId: string): Promise<RunDetail | undefined>;
+  /** Undefined when the principal may not see such a run. */
+  cancel(principal: Principal, runId: string): Promise<CancelResponse | undefined>;
 
   /**
-   * Cancels what runs on the thread, then erases it. False when the caller may not see such a thread. A pinned key erases
-   * nothing that it could not have read: throws `role_not_allowed` for a thread with turns of other roles.
+   * Cancels the runs of the thread, then erases it. False when the principal may not see such a thread. A pinned key may erase only
+   * what it may read: throws `role_not_allowed` for a thread with runs of other roles.
    */
-  eraseThread(caller: Caller, threadId: string): Promise<boolean>;
+  eraseThread(principal: Principal, threadId: string): Promise<boolean>;
 
-  /** Starts recovering runs nobody works on. */
+  /** Starts to recover runs that no process works on. */
   open(): Promise<void>;
   /**
-   * Hands its runs over: gives them `graceMs` to end, then ends their leases. Those who follow runs are served for up to
-   * `followMs` more (default 0), while others go on with them.
+   * Gives runs `graceMs` to end, then hands them over. Followers are served for up to `followMs` more (default 0) while other
+   * replicas continue the runs.
    */
   drain(graceMs: number, followMs?: number): Promise<void>;
 }

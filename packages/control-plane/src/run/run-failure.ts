@@ -1,11 +1,11 @@
 import { type JsonObject, MESSAGES, type RunErrorCode } from "@patchbay/protocol";
 import { RunMoved } from "../ports/function-gateway.ts";
 
-/** Ends a run without an answer: `message` is what the caller reads. */
+/** Ends a run without an answer. The caller sees `message`; `cause` is only logged. */
 export class RunFailure extends Error {
   override readonly name = "RunFailure";
   readonly code: RunErrorCode;
-  /** What the model wrote, where the caller reads it all the same. */
+  /** Text of the model that the caller gets although the run failed. */
   readonly response: string;
   /** For the audit log. */
   readonly detail: JsonObject | undefined;
@@ -29,15 +29,15 @@ export const insufficientCredits = (): RunFailure =>
 export const unpricedModel = (model: string): RunFailure =>
   new RunFailure(
     "model_not_allowed",
-    `No price is known for model ${model}, so organisations that pay cannot use it. Name another model, or have the operator add its price (--prices).`,
+    `No price is known for model ${model}, so charged organisations cannot use it. Use another model, or ask the operator to add its price (--prices).`,
   );
 export const uncappableModel = (model: string, capMicros: number): RunFailure =>
   new RunFailure(
     "model_not_allowed",
-    `No price is known for model ${model}, so the run cannot keep its cost cap of ${usd(capMicros)}. Name another model, have the operator add its price (--prices), or remove the cap (maxCostUsd of the agent).`,
+    `No price is known for model ${model}, so the run cannot keep its cost cap of ${usd(capMicros)}. Use another model, ask the operator to add its price (--prices), or remove the cap (maxCostUsd of the agent).`,
   );
 
-/** At least two decimals, and as many of the six as are needed. */
+/** Formats micro-USD with two to six decimals, for example `$0.0125`. */
 export const usd = (micros: number): string => `$${(micros / 1_000_000).toFixed(6).replace(/0{1,4}$/, "")}`;
 
 export const stepLimit = (steps: number): RunFailure =>
@@ -46,11 +46,11 @@ export const timedOut = (): RunFailure => new RunFailure("deadline_exceeded", ME
 export const crashLoop = (crashes: number): RunFailure =>
   new RunFailure(
     "crash_loop",
-    `The run was in progress ${crashes} times when its process ended, the last times with no other suspect run. It is not resumed again.`,
+    `The run was in progress at ${crashes} crashes of its process, the last ones without another suspect run. It is not resumed again.`,
   );
 export const cancelled = (): RunFailure => new RunFailure("cancelled", MESSAGES.cancelled);
 
-/** This process stops working on the run, which waits for another owner. */
+/** This process stops working on the run, which waits for its next owner. */
 export class HandedOver extends RunMoved {
   override readonly name = "HandedOver";
 }

@@ -3,114 +3,129 @@ import type { Bus } from "../ports/bus.ts";
 import type { RunRecord } from "../ports/records.ts";
 import type { RunFacts } from "../ports/run-store.ts";
 import { ServiceError } from "../ports/service-error.ts";
-import { createAcceptance, type AcceptDeps } from "./accept.ts";
-import { mayAct } from "./access.ts";
 import { answerIn, usageOf } from "./answer.ts";
-import type { Caller, RunHandle, Runs } from "./api.ts";
-import { joining } from "./either-signal.ts";
-import { createExecutor } from "./executor.ts";
-import { follow } from "./follow.ts";
-import { ends, succeeds } from "./last-event.ts";
-import { patiently } from "./patience.ts";
-import { createReaders } from "./readers.ts";
-import { stepwise } from "./stepwise.ts";
-import { createWatch } from "./watch.ts";
+import { ends, type Principal, type RunHandle, type Runs, succeeds } from "./api.ts";
+import { cancelWhenAbandoned, type Readers } from "./follow/cancel-when-abandoned.ts";
+import { createFeed } from "./follow/feed.ts";
+import { createLogPoller, follow, type FollowContext, joining } from "./follow/follow.ts";
+import { mayState } from "./role-check.ts";
+import { type RunContext, withRetry } from "./run-context.ts";
+import { Admission } from "./start/admission.ts";
+import { Executor } from "./worker/executor.ts";
 
+/** How long the erasure of a thread waits for its cancelled runs to end. */
 const ERASE_WAIT_MS = 5_000;
-const ended = (status: RunStatus): boolean => status !== "queued" && status !== "running";
+const hasEnded = (status: RunStatus): boolean => status !== "queued" && status !== "running";
 
-/** The core: one query from its acceptance to its last event, and everything that can be asked of it afterwards. */
-export function createRuns(options: { owner: string; bus: Bus }, deps: AcceptDeps): Runs {
-  const executor = createExecutor(options.owner, options.bus, deps);
-  const { accept, join } = createAcceptance(executor, deps);
-  const watch = createWatch(deps);
+/** Creates the run layer of one replica. */
+export function createRuns({ owner, bus }: { owner: string; bus: Bus }, options: Omit<RunContext, "feed">): Runs {
+  const context: RunContext = { ...options, feed: createFeed(bus) };
+  const { runs, threads, log } = context;
+  const executor = new Executor(owner, bus, context);
+  const admission = new Admission(executor, context);
+  const poller = createLogPoller(context);
   const closing = new AbortController();
-  let watching: Promise<void> = Promise.resolve();
-  const readers = createReaders(options.bus, (run) => void requestCancel(run.agentId, run.runId).catch(warn));
-
-  function warn(error: unknown): void {
-    deps.log.warn("a run could not be cancelled", { cause: error });
-  }
+  let polling: Promise<void> = Promise.resolve();
+  const following: FollowContext = { runs, feed: context.feed, poller, orDraining: joining(executor.draining) };
+  const reads = readsOf(context, following);
 
   async function requestCancel(agentId: string, runId: string): Promise<RunStatus | undefined> {
-    const status = await deps.runs.requestCancel(agentId, runId);
-    if (status && !ended(status)) executor.cancel(runId);
+    const status = await runs.requestCancel(agentId, runId);
+    // The mark in the store ends the run at its next renewal at the latest; the bus ends it immediately.
+    if (status && !hasEnded(status)) executor.cancel(runId);
     return status;
   }
 
-  /** A pinned key sees runs of its roles and of no role. */
-  async function seen(caller: Caller, runId: string): Promise<RunFacts | undefined> {
-    const run = await deps.runs.facts(caller.agentId, runId);
-    return run && mayAct(caller, run.role) ? run : undefined;
-  }
+  const readers: Readers = cancelWhenAbandoned(bus, ({ agentId, runId }) => {
+    requestCancel(agentId, runId).catch((cause: unknown) => log.warn("a run could not be cancelled", { cause }));
+  });
 
-  const following = { runs: deps.runs, feed: deps.feed, watch, orDraining: joining(executor.draining) };
-  const log = (run: Pick<RunHandle, "runId">, options: Parameters<typeof follow>[1]) => follow(run, options, following);
+  return {
+    ...reads,
+    start: (principal, query) => admission.start(principal, query),
+    join: (principal, key, bodyHash) => admission.join(principal, key, bodyHash),
+    follow: (run, options) => follow(run, options, following),
+    attach: readers.attach,
+    async cancel(principal, runId) {
+      if (!(await reads.find(principal, runId))) return undefined;
+      const status = await requestCancel(principal.agentId, runId);
+      return status && { success: true, runId, status };
+    },
+    async eraseThread({ agentId, roles }, threadId) {
+      const readable = await threads.readable(agentId, threadId, roles);
+      if (readable === "none") return false;
+      if (readable === "some") throw new ServiceError("role_not_allowed", MESSAGES.role_not_allowed);
+      // First the runs end, so that their followers get a last event instead of an endless wait.
+      const active = await runs.active(threadId);
+      await Promise.all(active.map((runId) => requestCancel(agentId, runId)));
+      const signal = AbortSignal.timeout(ERASE_WAIT_MS);
+      await Promise.all(
+        active.map((runId) => lastEvent(follow({ runId }, { after: 0, deltas: false, signal }, following))),
+      );
+      return await threads.erase(agentId, threadId);
+    },
+    async open() {
+      polling = poller.run(closing.signal);
+      await executor.open();
+    },
+    async drain(graceMs, followMs = 0) {
+      // First the runs, then what serves their followers: they must get the last events.
+      await executor.drain(graceMs, followMs);
+      readers[Symbol.dispose]();
+      closing.abort();
+      await polling;
+    },
+  };
+}
 
-  /** Waits for the last event of a run; undefined when the wait was ended first, or the run erased. */
-  async function lastEvent(run: Pick<RunHandle, "runId">, signal: AbortSignal): Promise<string | undefined> {
-    let last = "";
-    for await (const event of log(run, { after: 0, deltas: false, signal })) last = event.body;
-    return ends(last) ? last : undefined;
+/** The parts of `Runs` that only read. */
+function readsOf(
+  context: RunContext,
+  following: FollowContext,
+): Pick<Runs, "result" | "resultText" | "find" | "detail"> {
+  const { runs, clock } = context;
+
+  /** A pinned key sees runs of its roles and runs without a role. */
+  async function visible(principal: Principal, runId: string): Promise<RunFacts | undefined> {
+    const run = await runs.facts(principal.agentId, runId);
+    return run && mayState(principal, run.role) ? run : undefined;
   }
 
   async function resultText(run: RunHandle, { signal }: { signal: AbortSignal }): Promise<string | undefined> {
-    const last = await lastEvent(run, signal);
-    // It holds all of the answer, so that nothing need be read.
+    const last = await lastEvent(follow(run, { after: 0, deltas: false, signal }, following));
+    // The last event of an answer contains all of it: the run need not be read.
     if (last !== undefined && succeeds(last)) return answerIn(last);
-    const record = await patiently(() => deps.runs.get(run.agentId, run.runId), { ...deps, signal });
+    const record = await withRetry(() => runs.get(run.agentId, run.runId), { ...context, signal });
     if (!record) throw new ServiceError("not_found", "The run was erased with its thread");
     return last === undefined || !record.result ? undefined : JSON.stringify(record.result);
   }
 
   return {
-    start: accept,
-    join,
-    // A stream is read from outside of the request that opened it, and as nobody in particular.
-    follow: (run, options) => stepwise(log(run, options)),
+    resultText,
     async result(run, options): Promise<QueryResponse | undefined> {
       const text = await resultText(run, options);
       return text === undefined ? undefined : (JSON.parse(text) as QueryResponse);
     },
-    resultText,
-    attach: readers.attach,
-    async find(caller, runId) {
-      const run = await seen(caller, runId);
+    async find(principal, runId) {
+      const run = await visible(principal, runId);
       if (!run) return undefined;
       const { threadId, agentId, status, lastSeq, finishedAt } = run;
-      const ago = finishedAt === undefined ? {} : { finishedAgoMs: deps.clock.now() - finishedAt };
+      const ago = finishedAt === undefined ? {} : { finishedAgoMs: clock.now() - finishedAt };
       return { runId, threadId, agentId, status, lastEventId: lastSeq, ...ago };
     },
-    async detail(caller, runId) {
-      if (!(await seen(caller, runId))) return undefined;
-      const run = await deps.runs.get(caller.agentId, runId);
-      return run && detailOf(run, run.result?.usage ?? usageOf((await deps.runs.outline(runId)).turns));
-    },
-    async cancel(caller, runId) {
-      if (!(await seen(caller, runId))) return undefined;
-      const status = await requestCancel(caller.agentId, runId);
-      return status && { success: true, runId, status };
-    },
-    async eraseThread(caller, threadId) {
-      const readable = await deps.threads.readable(caller.agentId, threadId, caller.roles);
-      if (readable === "none") return false;
-      if (readable === "some") throw new ServiceError("role_not_allowed", MESSAGES.role_not_allowed);
-      const active = await deps.runs.active(threadId);
-      await Promise.all(active.map((runId) => requestCancel(caller.agentId, runId)));
-      await Promise.all(active.map((runId) => lastEvent({ runId }, AbortSignal.timeout(ERASE_WAIT_MS))));
-      return await deps.threads.erase(caller.agentId, threadId);
-    },
-    async open() {
-      watching = watch.run(closing.signal);
-      await executor.open();
-    },
-    async drain(graceMs, followMs = 0) {
-      await executor.drain(graceMs, followMs);
-      readers[Symbol.dispose]();
-      closing.abort();
-      await watching;
+    async detail(principal, runId) {
+      if (!(await visible(principal, runId))) return undefined;
+      const run = await runs.get(principal.agentId, runId);
+      return run && detailOf(run, run.result?.usage ?? usageOf((await runs.outline(runId)).turns));
     },
   };
+}
+
+/** The last event of a run; undefined when following it stopped earlier, or the run was erased. */
+async function lastEvent(events: AsyncIterable<{ body: string }>): Promise<string | undefined> {
+  let last = "";
+  for await (const { body } of events) last = body;
+  return ends(last) ? last : undefined;
 }
 
 const iso = (at: number | undefined): string | null => (at === undefined ? null : new Date(at).toISOString());

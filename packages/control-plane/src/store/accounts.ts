@@ -1,17 +1,18 @@
-import { changedSettings } from "@patchbay/protocol";
-import { sql, type ExpressionBuilder, type Selectable } from "kysely";
-import type { AccountStore, Agent, Credential, Org } from "../ports/stores.ts";
-import { fromJson, present, toJson } from "./columns.ts";
-import { credentialRotation } from "./credential-rotation.ts";
-import { idBatches } from "./in-batches.ts";
-import type { CredentialRow, Engine, Schema } from "./schema.ts";
+import { applySettingsChange } from "@patchbay/protocol";
+import { type Selectable, sql } from "kysely";
+import type { AccountStore, Agent, Org } from "../ports/stores.ts";
+import { fromJson, toJson } from "./columns.ts";
+import { credentialStore } from "./credentials.ts";
+import type { Engine } from "./engine.ts";
+import type { Schema } from "./schema.ts";
 import { statement } from "./statement.ts";
 
-type Accounts = Omit<AccountStore, "grant" | "balance" | "countQuery">;
+type Accounts = Omit<AccountStore, "grant" | "balance">;
 
 /** Organisations, agents and credentials. */
 export function accountStore(engine: Engine): Accounts {
-  return { ...orgs(engine), ...agents(engine), ...credentials(engine), ...credentialRotation(engine) };
+  const countQuery = (orgId: string) => countInMinute(engine, orgId);
+  return { ...orgs(engine), ...agents(engine), ...credentialStore(engine), countQuery };
 }
 
 function orgs({ db, dialect }: Engine): Pick<Accounts, "createOrg" | "listOrgs" | "getOrg" | "renameOrg"> {
@@ -64,11 +65,12 @@ function agents(engine: Engine): Pick<Accounts, AgentMethod> {
           .set({
             ...change,
             ...(accessChanges !== undefined && { access_changes: accessChanges }),
-            settings: toJson(changedSettings(fromJson(stored), settings)),
+            settings: toJson(applySettingsChange(fromJson(stored), settings)),
           })
           .where("id", "=", agentId)
           .where("deleted_at", "is", null)
-          // Settings that another change has replaced since they were read are read again.
+          // Compare and swap: two members who change different settings at the same time must both succeed. When the settings
+          // have changed since they were read, no row matches, and the loop applies the change to the new ones.
           .where("settings", "=", stored)
           .returningAll()
           .executeTakeFirst();
@@ -88,100 +90,6 @@ function agents(engine: Engine): Pick<Accounts, AgentMethod> {
   };
 }
 
-type CredentialMethod =
-  | "createCredential"
-  | "findCredential"
-  | "listCredentials"
-  | "revokeCredential"
-  | "validCredentials"
-  | "touchCredential";
-
-const TOUCH_MS = 60_000;
-
-function credentials(engine: Engine): Pick<Accounts, CredentialMethod> {
-  const { db, dialect } = engine;
-  const { now } = dialect;
-  const ofLivingAgents = () =>
-    db
-      .selectFrom("credentials")
-      .innerJoin("agents", "agents.id", "credentials.agent_id")
-      .where("agents.deleted_at", "is", null);
-  const joined = () =>
-    ofLivingAgents().innerJoin("orgs", "orgs.id", "credentials.org_id").selectAll("credentials").select("orgs.tier");
-  const valid = (eb: ExpressionBuilder<Schema, "credentials">) =>
-    eb.and([
-      eb("credentials.revoked_at", "is", null),
-      eb.or([eb("credentials.expires_at", "is", null), eb("credentials.expires_at", ">", now)]),
-    ]);
-  const validByHash = statement((p: Pick<CredentialRow, "kind" | "hash">) =>
-    joined().where("credentials.hash", "=", p.hash).where("credentials.kind", "=", p.kind).where(valid),
-  );
-  return {
-    async createCredential({ credentialId, kind, agentId, hash, hint, roles, label, expiresAt }) {
-      await db
-        .insertInto("credentials")
-        .values((eb) => ({
-          id: credentialId,
-          kind,
-          org_id: eb.selectFrom("agents").select("org_id").where("id", "=", agentId),
-          agent_id: agentId,
-          hash,
-          hint,
-          roles: roles ? toJson(roles) : null,
-          label: label ?? null,
-          created_at: now,
-          expires_at: expiresAt ?? null,
-        }))
-        .execute();
-    },
-    async findCredential(kind, hash) {
-      const [row] = await validByHash(engine, { kind, hash });
-      return row && toCredential(row);
-    },
-    async listCredentials(kind, agentId) {
-      const rows = await joined()
-        .where("credentials.agent_id", "=", agentId)
-        .where("credentials.kind", "=", kind)
-        .orderBy("credentials.created_at")
-        .orderBy("credentials.id")
-        .execute();
-      return rows.map(toCredential);
-    },
-    async revokeCredential(kind, credentialId) {
-      const revoked = await db
-        .updateTable("credentials")
-        .set({ revoked_at: sql<number>`coalesce(revoked_at, ${now})` })
-        .where("id", "=", credentialId)
-        .where("kind", "=", kind)
-        .returning(["org_id", "agent_id"])
-        .executeTakeFirst();
-      return revoked && { orgId: revoked.org_id, agentId: revoked.agent_id };
-    },
-    async validCredentials(credentialIds) {
-      const found = new Set<string>();
-      for (const ids of idBatches(credentialIds)) {
-        const rows = await ofLivingAgents()
-          .select("credentials.id")
-          .where("credentials.id", "in", ids)
-          .where(valid)
-          .execute();
-        for (const { id } of rows) found.add(id);
-      }
-      return found;
-    },
-    async touchCredential(credentialId) {
-      await db
-        .updateTable("credentials")
-        .set({ last_used_at: now })
-        .where("id", "=", credentialId)
-        .where((eb) =>
-          eb.or([eb("last_used_at", "is", null), eb("last_used_at", "<=", sql<number>`${now} - ${sql.lit(TOUCH_MS)}`)]),
-        )
-        .execute();
-    },
-  };
-}
-
 function toOrg(row: Schema["orgs"]): Org {
   return { orgId: row.id, name: row.name, tier: row.tier };
 }
@@ -191,22 +99,33 @@ function toAgent(row: Selectable<Schema["agents"]>): Agent {
   return { agentId, orgId, name, instructions, accessChanges, settings: fromJson(row.settings) };
 }
 
-function toCredential(row: CredentialRow & { tier: string }): Credential {
-  return {
-    credentialId: row.id,
-    kind: row.kind,
-    orgId: row.org_id,
-    tier: row.tier,
-    agentId: row.agent_id,
-    hash: row.hash,
-    hint: row.hint,
-    createdAt: row.created_at,
-    ...present({
-      roles: row.roles === null ? null : fromJson(row.roles),
-      label: row.label,
-      expiresAt: row.expires_at,
-      lastUsedAt: row.last_used_at,
-      revokedAt: row.revoked_at,
-    }),
-  };
+export const WINDOW_MS = 60_000;
+
+/**
+ * Counts one query in the organisation's current minute. All replicas count in the same row, by the database's clock, so that
+ * the limit holds for the organisation and not per replica.
+ */
+async function countInMinute({ db, dialect }: Engine, orgId: string): Promise<{ count: number; msLeft: number }> {
+  // Reads the clock once for both columns: two readings could fall into different minutes.
+  const moment = db.selectNoFrom(dialect.now.as("at")).as("moment");
+  const row = await db
+    .insertInto("rate_windows")
+    .columns(["org_id", "window_start", "count"])
+    .expression((eb) =>
+      eb
+        .selectFrom(moment)
+        .select([
+          sql<string>`cast(${orgId} as text)`.as("org_id"),
+          sql<number>`moment.at - moment.at % ${sql.lit(WINDOW_MS)}`.as("window_start"),
+          sql<number>`1`.as("count"),
+        ])
+        // Without a `where`, SQLite parses `on conflict` as the condition of a join.
+        .where(sql.lit(true)),
+    )
+    .onConflict((conflict) =>
+      conflict.columns(["org_id", "window_start"]).doUpdateSet({ count: sql<number>`rate_windows.count + 1` }),
+    )
+    .returning(["count", sql<number>`window_start + ${sql.lit(WINDOW_MS)} - ${dialect.now}`.as("left")])
+    .executeTakeFirstOrThrow();
+  return { count: row.count, msLeft: Math.max(0, row.left) };
 }

@@ -1,14 +1,15 @@
 import { open, unlink } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
 import { sql } from "kysely";
-import type { Engine } from "./schema.ts";
+import type { Engine } from "./engine.ts";
+import { FIRST_MIGRATION } from "./migrate.ts";
 
-/** Thrown where a backup cannot be made; the message is for the person who asked for it. */
+/** Thrown when a backup cannot be made or read. The message is meant for the user of the command. */
 export class BackupFailed extends Error {
   override readonly name = "BackupFailed";
 }
 
-/** Writes a consistent copy into a new file, readable by its owner alone, and waits until it is on the disk. */
+/** Writes a consistent copy into a new file that only its owner can read, and syncs it to the disk. */
 export async function backup({ db }: Engine, file: string): Promise<void> {
   await createEmpty(file);
   try {
@@ -22,10 +23,7 @@ export async function backup({ db }: Engine, file: string): Promise<void> {
   }
 }
 
-/**
- * Copies a backup, or an embedded database that no server uses, into a new file, which gives free space back from then on.
- * Throws `BackupFailed` for a file that is not a backup.
- */
+/** Copies a backup, or an embedded database that no server uses, into a new file. Throws `BackupFailed` for other files. */
 export async function copyBackup(file: string, copy: string): Promise<void> {
   const source = openBackup(file);
   try {
@@ -34,27 +32,26 @@ export async function copyBackup(file: string, copy: string): Promise<void> {
   } finally {
     source.close();
   }
-  // A backup of a file that an earlier version made is written once more: from then on the file can shrink.
-  const made = new DatabaseSync(copy);
-  if (made.prepare("pragma auto_vacuum").get()?.["auto_vacuum"] === 0)
-    made.exec("pragma auto_vacuum = incremental; vacuum");
-  made.close();
 }
 
+/** Opens a backup read-only. A file of another program, or of an unreleased version, would otherwise fail only after the restore. */
 function openBackup(file: string): DatabaseSync {
   let source: DatabaseSync | undefined;
   try {
     source = new DatabaseSync(file, { readOnly: true });
-    source.prepare("select name from kysely_migration").get();
-    source.prepare("select id from orgs").get();
+    const first = source.prepare("select name from kysely_migration where name = ?").get(FIRST_MIGRATION);
+    if (!first) throw new Error("The first migration of this version is missing.");
     return source;
   } catch (error) {
     source?.close();
-    throw new BackupFailed(`${file} is not a backup of a Patchbay database, or cannot be read.`, { cause: error });
+    throw new BackupFailed(
+      `${file} is not a backup of a Patchbay database of version 0.1.0 or later, or cannot be read.`,
+      { cause: error },
+    );
   }
 }
 
-/** SQLite fills an empty file, so that making it first is what keeps an existing one from harm. */
+/** Creates the file first, which fails when it exists: SQLite would write a backup into any existing empty database. */
 async function createEmpty(file: string): Promise<void> {
   try {
     const handle = await open(file, "wx", 0o600);
@@ -62,7 +59,7 @@ async function createEmpty(file: string): Promise<void> {
   } catch (error) {
     const exists = error instanceof Error && "code" in error && error.code === "EEXIST";
     const message = exists
-      ? `${file} exists. A backup overwrites nothing: choose another name.`
+      ? `${file} exists. Backups never overwrite files: choose another name.`
       : `${file} cannot be written: choose a folder that exists and is writable.`;
     throw new BackupFailed(message, { cause: error });
   }

@@ -1,21 +1,31 @@
 import type { CallErrorCode, CallOutcome } from "@patchbay/protocol";
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import type { CallAddress } from "../ports/function-gateway.ts";
 import type { CallRecord } from "../ports/records.ts";
+import { refusalOf } from "../ports/refusal.ts";
 import type { CallStore } from "../ports/run-store.ts";
 import { insertAudit } from "./audit.ts";
-import { fromJson, present, toJson } from "./columns.ts";
-import { idBatches } from "./in-batches.ts";
-import type { CallRow } from "./run-tables.ts";
-import type { Engine } from "./schema.ts";
-import { transact } from "./transact.ts";
+import { fromJson, idBatches, present, toJson } from "./columns.ts";
+import { type Engine, transact } from "./engine.ts";
+import type { CallRow } from "./run-record.ts";
+import { insertion } from "./statement.ts";
 
-/** Calls that one replica asks for and another one sends: each step is one statement, so that whoever comes second changes nothing. */
+/**
+ * Calls that one replica assigns and another replica, which has the runtime's connection, sends. The call's row decides
+ * between them: each transition is one `update … where` the expected state, so of two replicas only the first succeeds.
+ */
 export function callStore(engine: Engine): CallStore {
-  const { db, dialect } = engine;
+  return { ...assignments(engine), ...results(engine) };
+}
+
+/**
+ * The start of an attempt. `accept` by the sending replica and `withdraw` by the assigning one exclude each other: either the
+ * call is sent, or the assigning replica knows that it never will be and may choose another runtime.
+ */
+function assignments({ db, dialect }: Engine): Pick<CallStore, "accept" | "withdraw"> {
   return {
     async accept({ callId, attempt, fence, replicaId }) {
-      const taken = await db
+      const accepted = await db
         .updateTable("calls")
         .set({ accepted_by: replicaId })
         .where("id", "=", callId)
@@ -25,7 +35,8 @@ export function callStore(engine: Engine): CallStore {
         .where("arrived", "is", null)
         .where((eb) =>
           eb.exists(
-            // Whoever claims the run waits for this, and then sees who took the call.
+            // The fence must not change between this check and the update. The shared lock makes a claim of the run wait, and
+            // the new owner then reads which replica accepted the call, instead of sending the call a second time.
             dialect.lockShared(
               eb
                 .selectFrom("runs")
@@ -38,24 +49,24 @@ export function callStore(engine: Engine): CallStore {
         )
         .returning(["run_id", "instance_id", "function_name", "arguments"])
         .executeTakeFirst();
-      if (taken?.instance_id == null) return undefined;
+      if (accepted?.instance_id == null) return undefined;
       const run = await db
         .selectFrom("runs")
         .select(["agent_id", "thread_id", "session_id", "role", "request"])
-        .where("id", "=", taken.run_id)
+        .where("id", "=", accepted.run_id)
         .executeTakeFirst();
       if (!run) return undefined;
       return {
         callId,
         attempt,
         fence,
-        instanceId: taken.instance_id,
+        instanceId: accepted.instance_id,
         agentId: run.agent_id,
-        functionName: taken.function_name,
-        arguments: fromJson(taken.arguments),
+        functionName: accepted.function_name,
+        arguments: fromJson(accepted.arguments),
         context: fromJson(run.request).context,
         threadId: run.thread_id,
-        runId: taken.run_id,
+        runId: accepted.run_id,
         ...present({ role: run.role, sessionId: run.session_id }),
       };
     },
@@ -73,7 +84,16 @@ export function callStore(engine: Engine): CallStore {
         .executeTakeFirst();
       return withdrawn !== undefined;
     },
+  };
+}
 
+/**
+ * Results on their way to the run's owner. They are stored before the owner is notified: when the owner dies, the replica that
+ * resumes the run finds the result in the row and does not execute the call again.
+ */
+function results(engine: Engine): Pick<CallStore, "arrive" | "arrivals"> {
+  const { db } = engine;
+  return {
     async arrive(address, outcome, sent) {
       await db
         .updateTable("calls")
@@ -100,7 +120,7 @@ export function callStore(engine: Engine): CallStore {
       if (!call) return { over: true };
       const ended = call.outcome !== null || call.status !== "running";
       if (!ended) return { over: false, ...present({ owner: call.owner }) };
-      if (isNews(call, outcome)) await noteLate(engine, call);
+      if (isLateResult(call, outcome)) await noteLate(engine, call);
       return { over: true };
     },
 
@@ -122,7 +142,7 @@ export function callStore(engine: Engine): CallStore {
   };
 }
 
-/** The call with its run, where it is one of that runtime. */
+/** The call with its run; undefined unless the call was sent to this runtime. */
 function findCall({ db }: Engine, { agentId, callId, instanceId }: CallAddress) {
   return db
     .selectFrom("calls")
@@ -137,8 +157,11 @@ function findCall({ db }: Engine, { agentId, callId, instanceId }: CallAddress) 
 
 type FoundCall = NonNullable<Awaited<ReturnType<typeof findCall>>>;
 
-/** False for a result that is only sent again: a runtime does so until it knows that the first one is stored. */
-function isNews({ outcome, late }: FoundCall, answer: CallOutcome): boolean {
+/**
+ * True for a result that differs from the stored outcome. A runtime repeats a result until the control plane acknowledges it;
+ * such a repetition must not appear in the audit log as a late result.
+ */
+function isLateResult({ outcome, late }: FoundCall, answer: CallOutcome): boolean {
   if (late === 1) return false;
   if (outcome === null) return true;
   const stored = endOf(fromJson(outcome));
@@ -147,18 +170,25 @@ function isNews({ outcome, late }: FoundCall, answer: CallOutcome): boolean {
 
 const endOf = (outcome: CallOutcome): string => (outcome.ok ? "ok" : outcome.code);
 
-/** Ends of calls whose runtime may have answered after all. */
+interface CallingRun {
+  runId: string;
+  orgId: string;
+  agentId: string;
+  keyId: string;
+  role?: string;
+}
+
+/** Outcomes that the control plane decided without an answer. The runtime may still have executed the call. */
 const GIVEN_UP: ReadonlySet<string> = new Set<CallErrorCode>(["outcome_unknown", "timed_out", "cancelled"]);
 
-/** Says of calls that are given up at the very moment in which their answer is there that it was not taken. */
-export async function noteUntaken(
-  trx: Engine,
-  run: { runId: string; orgId: string; agentId: string; keyId: string; role?: string },
-  calls: readonly CallRecord[],
-): Promise<void> {
+/**
+ * Audits results that arrived after their run's owner gave the call up and before it commits that decision. Without this the
+ * audit log would not mention that the call was executed.
+ */
+async function noteUnusedResults(trx: Engine, run: CallingRun, calls: readonly CallRecord[]): Promise<void> {
   const givenUp = calls.filter(({ outcome }) => outcome && !outcome.ok && GIVEN_UP.has(outcome.code));
   if (givenUp.length === 0) return;
-  // Locks the rows whether or not an answer is there: one that comes now waits, and finds the call given up.
+  // Locks also the rows without a result: one that arrives now waits for this transaction and then counts as late.
   const locked = await trx.db
     .updateTable("calls")
     .set({ late: sql<number>`case when arrived is null then late else 1 end` })
@@ -175,7 +205,7 @@ export async function noteUntaken(
   await insertAudit(trx, entries, run);
 }
 
-/** The call was given up, and its runtime answered after all: said once, without the answer. */
+/** Audits once, without the result, that a call was answered after it had been given up. */
 function noteLate(engine: Engine, call: FoundCall): Promise<void> {
   return transact(engine, async (trx) => {
     const first = await trx.db
@@ -190,4 +220,80 @@ function noteLate(engine: Engine, call: FoundCall): Promise<void> {
     const entry = { action: "call.late", callId: call.id, functionName: call.function_name };
     await insertAudit(trx, [entry], { ...author, ...present({ role: call.role }) });
   });
+}
+
+/** Stores the calls of a step. Locks them in the order of all transactions, after their run. */
+export async function storeCalls(trx: Engine, run: CallingRun, calls: readonly CallRecord[]): Promise<void> {
+  await noteUnusedResults(trx, run, calls);
+  const rows = calls.map((call) => ({
+    id: call.callId,
+    run_id: run.runId,
+    org_id: run.orgId,
+    agent_id: run.agentId,
+    role: run.role ?? null,
+    step: call.step,
+    position: call.position,
+    model_call_id: call.modelCallId,
+    function_name: call.functionName,
+    arguments: toJson(call.arguments),
+    instance_id: call.instanceId ?? null,
+    attempt: call.attempt,
+    sent_at: call.sentAt ?? null,
+    attempts: call.earlier ? toJson(call.earlier) : null,
+    outcome: call.outcome ? toJson(call.outcome) : null,
+    state: call.outcome ? stateOf(call.outcome) : null,
+  }));
+  // Only calls with an outcome get an end time.
+  await openCallRows(
+    trx,
+    rows.filter(({ outcome }) => outcome === null),
+  );
+  await endedCallRows(
+    trx,
+    rows.filter(({ outcome }) => outcome !== null),
+  );
+}
+
+/** The outcome in one word, for the indexes of lists and figures. */
+function stateOf(outcome: CallOutcome): NonNullable<CallRow["state"]> {
+  if (outcome.ok) return "succeeded";
+  return refusalOf(outcome) === undefined ? "failed" : "denied";
+}
+
+/** `accepted_by`, `arrived` and `late` belong to the replica that sends the call. */
+type NewCallRow = Omit<CallRow, "accepted_by" | "arrived" | "late" | "created_at" | "finished_at">;
+
+const openCallRows = insertion((rows: NewCallRow[], engine) => callRows(engine, rows, null));
+const endedCallRows = insertion((rows: NewCallRow[], engine) => callRows(engine, rows, engine.dialect.now));
+
+const newAttempt = sql<boolean>`excluded.attempt > calls.attempt`;
+
+/**
+ * Inserts calls or updates them by id. The sending replica changes `accepted_by`, `arrived` and `sent_at` of the same row, so the
+ * update keeps them unless the owner begins a newer attempt.
+ */
+function callRows({ db, dialect }: Engine, rows: NewCallRow[], finishedAt: RawBuilder<number> | null) {
+  return db
+    .insertInto("calls")
+    .values(rows.map((row) => ({ ...row, created_at: dialect.now, finished_at: finishedAt })))
+    .onConflict((conflict) =>
+      conflict
+        .column("id")
+        .doUpdateSet((eb) => ({
+          arguments: eb.ref("excluded.arguments"),
+          instance_id: eb.ref("excluded.instance_id"),
+          // The number only grows: a withdrawn attempt has already raised it, and the acceptance of an older attempt must not
+          // count for a newer one.
+          attempt: sql<number>`case when ${newAttempt} then excluded.attempt else calls.attempt end`,
+          accepted_by: sql<null>`case when ${newAttempt} then null else calls.accepted_by end`,
+          // The replica that sent the call stores the time with the result; the run's owner may not know it.
+          sent_at: sql<null>`case when ${newAttempt} then excluded.sent_at else coalesce(excluded.sent_at, calls.sent_at) end`,
+          attempts: eb.ref("excluded.attempts"),
+          arrived: sql<null>`case when excluded.outcome is null then calls.arrived end`,
+          outcome: eb.ref("excluded.outcome"),
+          state: eb.ref("excluded.state"),
+          finished_at: eb.ref("excluded.finished_at"),
+        }))
+        .where(sql.ref("calls.run_id"), "=", sql.ref("excluded.run_id")),
+    );
 }

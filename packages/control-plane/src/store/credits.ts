@@ -1,9 +1,9 @@
 import { LeaseLost, type RunStore } from "../ports/run-store.ts";
 import type { AccountStore } from "../ports/stores.ts";
-import { sortableId } from "./sortable-id.ts";
-import type { Engine, Schema } from "./schema.ts";
+import { sortableId } from "./columns.ts";
+import { type Engine, transact } from "./engine.ts";
+import type { Schema } from "./schema.ts";
 import { change, statement } from "./statement.ts";
-import { transact } from "./transact.ts";
 
 interface RunOfOrg {
   runId: string;
@@ -13,21 +13,27 @@ interface Step extends RunOfOrg {
   step: number;
 }
 
-/** Credits: each movement is a ledger entry and a change of the balance in one transaction; a balance is never below 0. */
-export function credits(engine: Engine): Pick<RunStore, "hold"> & Pick<AccountStore, "grant" | "balance"> {
+/**
+ * Credits of organisations. A movement is a ledger entry and a change of the balance in one transaction, so the sum of the
+ * ledger is always the balance. Every statement that takes credits checks the balance, which therefore never falls below 0.
+ *
+ * The balance is one row that all runs of an organisation update. Callers change it last in their transaction: a transaction
+ * that holds its lock longer than needed makes every other run of the organisation wait.
+ */
+export function credits(engine: Engine): Pick<RunStore, "reserve"> & Pick<AccountStore, "grant" | "balance"> {
   return {
-    hold: (orgId, runId, step, micros) =>
+    reserve: (orgId, runId, step, micros) =>
       transact(engine, async (trx) => {
-        // A hold of a run that has ended would never go back.
+        // Nothing would ever release a reservation that a run makes after its end. The lock keeps the run from ending now.
         const [running] = await lockRunning(trx, { runId });
         if (!running) throw new LeaseLost(`run ${runId} has ended`);
-        return hold(trx, { orgId, runId, step }, micros);
+        return reserve(trx, { orgId, runId, step }, micros);
       }),
 
     grant: (orgId, micros) =>
       transact(engine, async (trx) => {
-        if (!(await move(trx, { orgId, micros: whole(micros) })))
-          throw new Error(`organisation ${orgId} does not exist or would owe credits`);
+        if (!(await addToBalance(trx, { orgId, micros: whole(micros) })))
+          throw new Error(`organisation ${orgId} does not exist, or its balance would fall below 0`);
         await enter(trx, { orgId, kind: "grant", micros });
         return (await readBalance(trx, { orgId }))[0]!.balance_micros;
       }),
@@ -40,43 +46,45 @@ export function credits(engine: Engine): Pick<RunStore, "hold"> & Pick<AccountSt
 }
 
 /**
- * Takes `micros` for one turn of a run whose row is locked, less what is held for it already. Returns what is held then, undefined
- * where the balance is lower.
+ * Reserves `micros` for one turn of a run whose row is locked. A reservation that the turn already has is raised to `micros`,
+ * never doubled: a replica that resumes a run repeats this. Returns what is reserved afterwards, undefined when the balance is
+ * too low.
  */
-export async function hold(trx: Engine, step: Step, micros: number): Promise<number | undefined> {
+export async function reserve(trx: Engine, step: Step, micros: number): Promise<number | undefined> {
   if (whole(micros) === 0) return 0;
-  const taken = await move(trx, { orgId: step.orgId, micros: -micros });
-  if (taken && (await enter(trx, { ...step, kind: "hold", micros: -micros }))) return micros;
-  if (taken) await move(trx, { orgId: step.orgId, micros });
-  const [entry] = await readHold(trx, step);
-  const held = entry && -entry.micros;
-  if (held === undefined || held >= micros) return held;
-  const missing = micros - held;
-  if (!(await move(trx, { orgId: step.orgId, micros: -missing }))) return undefined;
-  if (await raiseHold(trx, { ...step, micros: -micros })) return micros;
-  await move(trx, { orgId: step.orgId, micros: missing });
-  return held;
+  const taken = await addToBalance(trx, { orgId: step.orgId, micros: -micros });
+  if (taken && (await enter(trx, { ...step, kind: "reserve", micros: -micros }))) return micros;
+  // The turn has a reservation already: undo, then take only the difference.
+  if (taken) await addToBalance(trx, { orgId: step.orgId, micros });
+  const [entry] = await readReservation(trx, step);
+  const reserved = entry && -entry.micros;
+  if (reserved === undefined || reserved >= micros) return reserved;
+  const missing = micros - reserved;
+  if (!(await addToBalance(trx, { orgId: step.orgId, micros: -missing }))) return undefined;
+  if (await raiseReservation(trx, { ...step, micros: -micros })) return micros;
+  await addToBalance(trx, { orgId: step.orgId, micros: missing });
+  return reserved;
 }
 
-/** Gives the hold of one turn back less what the turn cost. What a turn cost beyond the balance is not charged. */
-export async function settleHold(
+/** Returns a turn's reservation less the turn's cost. A cost above reservation and balance together is not charged. */
+export async function settle(
   trx: Engine,
-  { heldMicros, costMicros, ...turn }: Step & { heldMicros: number; costMicros: number },
+  { reservedMicros, costMicros, ...turn }: Step & { reservedMicros: number; costMicros: number },
 ): Promise<void> {
-  let micros = heldMicros - whole(costMicros);
+  let micros = reservedMicros - whole(costMicros);
   const { orgId } = turn;
-  if (!(await move(trx, { orgId, micros }))) {
+  if (!(await addToBalance(trx, { orgId, micros }))) {
     micros = -(await lockBalance(trx, { orgId }))[0]!.balance_micros;
-    await move(trx, { orgId, micros });
+    await addToBalance(trx, { orgId, micros });
   }
   await enter(trx, { ...turn, kind: "settle", micros });
 }
 
-/** Gives back what a run holds for turns that never came. */
-export async function releaseHolds(trx: Engine, { runId, orgId }: RunOfOrg): Promise<void> {
-  for (const { step, micros } of await openHolds(trx, { runId })) {
+/** Returns the reservations of a run's turns that never happened. */
+export async function releaseReservations(trx: Engine, { runId, orgId }: RunOfOrg): Promise<void> {
+  for (const { step, micros } of await openReservations(trx, { runId })) {
     await enter(trx, { orgId, runId, step, kind: "release", micros: -micros });
-    await move(trx, { orgId, micros: -micros });
+    await addToBalance(trx, { orgId, micros: -micros });
   }
 }
 
@@ -88,17 +96,18 @@ interface Entry {
   micros: number;
 }
 
-/** False when the run's step has an entry of this kind already. */
+/** False when the step has an entry of this kind already: a repeated commit must not move credits twice. */
 function enter(trx: Engine, { orgId, runId, step, kind, micros }: Entry): Promise<boolean> {
   const ofStep = { run_id: runId ?? null, step: step ?? null };
   return insertEntry(trx, { id: sortableId("led"), org_id: orgId, ...ofStep, kind, micros });
 }
 
 function whole(micros: number): number {
-  if (!Number.isSafeInteger(micros)) throw new TypeError(`${micros} is no whole number of micro-USD`);
+  if (!Number.isSafeInteger(micros)) throw new TypeError(`micro-USD must be a whole number, got ${micros}`);
   return micros;
 }
 
+/** Locks a running run. The no-op update takes the row lock in both databases, which `select for update` does not in SQLite. */
 const lockRunning = statement((p: { runId: string }, { db }) =>
   db
     .updateTable("runs")
@@ -112,7 +121,7 @@ const readBalance = statement((p: { orgId: string }, { db }) =>
   db.selectFrom("orgs").select("balance_micros").where("id", "=", p.orgId),
 );
 
-/** The balance, which nobody else can change until the transaction ends. */
+/** Locks the balance until the end of the transaction and reads it. */
 const lockBalance = statement((p: { orgId: string }, { db }) =>
   db
     .updateTable("orgs")
@@ -121,8 +130,8 @@ const lockBalance = statement((p: { orgId: string }, { db }) =>
     .returning("balance_micros"),
 );
 
-/** Adds to the balance; false, and nothing done, when it would fall below 0. */
-const move = change((p: { orgId: string; micros: number }, { db }) =>
+/** False, with no change, when the balance would fall below 0. One statement, so two runs cannot both spend the last credit. */
+const addToBalance = change((p: { orgId: string; micros: number }, { db }) =>
   db
     .updateTable("orgs")
     .set((eb) => ({ balance_micros: eb("balance_micros", "+", p.micros) }))
@@ -130,6 +139,7 @@ const move = change((p: { orgId: string; micros: number }, { db }) =>
     .where((eb) => eb(eb("balance_micros", "+", p.micros), ">=", 0)),
 );
 
+/** The unique key of run, step and kind makes an entry happen at most once. */
 const insertEntry = change((p: Omit<Schema["ledger"], "created_at">, { db, dialect }) =>
   db
     .insertInto("ledger")
@@ -137,51 +147,41 @@ const insertEntry = change((p: Omit<Schema["ledger"], "created_at">, { db, diale
     .onConflict((conflict) => conflict.columns(["run_id", "step", "kind"]).doNothing()),
 );
 
-const readHold = statement((p: Step, { db }) =>
+const readReservation = statement((p: Step, { db }) =>
   db
     .selectFrom("ledger")
     .select("micros")
     .where("run_id", "=", p.runId)
     .where("step", "=", p.step)
-    .where("kind", "=", "hold"),
+    .where("kind", "=", "reserve"),
 );
 
-/** False for a turn that is settled: what its hold took more would never go back. */
-const raiseHold = change((p: Step & { micros: number }, { db }) =>
+/** Reservations of a run that are neither settled nor released. */
+const openOf = ({ db }: Engine, runId: string) =>
   db
+    .selectFrom("ledger as reserved")
+    .where("reserved.run_id", "=", runId)
+    .where("reserved.kind", "=", "reserve")
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom("ledger as end")
+            .select("end.id")
+            .where("end.run_id", "=", runId)
+            .whereRef("end.step", "=", "reserved.step")
+            .where("end.kind", "in", ["settle", "release"]),
+        ),
+      ),
+    );
+
+const openReservations = statement((p: { runId: string }, engine) =>
+  openOf(engine, p.runId).select(["reserved.step", "reserved.micros"]),
+);
+
+/** False for a turn that is settled: nothing would return what is added to its reservation. */
+const raiseReservation = change((p: Step & { micros: number }, engine) =>
+  engine.db
     .updateTable("ledger")
     .set({ micros: p.micros })
-    .where("run_id", "=", p.runId)
-    .where("step", "=", p.step)
-    .where("kind", "=", "hold")
-    .where(({ not, exists, selectFrom }) =>
-      not(
-        exists(
-          selectFrom("ledger as end")
-            .select("end.id")
-            .where("end.run_id", "=", p.runId)
-            .where("end.step", "=", p.step)
-            .where("end.kind", "in", ["settle", "release"]),
-        ),
-      ),
-    ),
-);
-
-const openHolds = statement((p: { runId: string }, { db }) =>
-  db
-    .selectFrom("ledger as hold")
-    .select(["hold.step", "hold.micros"])
-    .where("hold.run_id", "=", p.runId)
-    .where("hold.kind", "=", "hold")
-    .where(({ not, exists, selectFrom }) =>
-      not(
-        exists(
-          selectFrom("ledger as end")
-            .select("end.id")
-            .where("end.run_id", "=", p.runId)
-            .whereRef("end.step", "=", "hold.step")
-            .where("end.kind", "in", ["settle", "release"]),
-        ),
-      ),
-    ),
+    .where("id", "in", openOf(engine, p.runId).select("reserved.id").where("reserved.step", "=", p.step)),
 );

@@ -3,37 +3,37 @@ import type { AccessChanges, Manifest } from "@patchbay/protocol";
 import type { DeployedSet, PlacedSet, RuntimeStore, SetIdentity } from "../ports/stores.ts";
 import { insertAudit } from "./audit.ts";
 import { fromJson, present, toJson } from "./columns.ts";
-import type { Engine, FunctionSetRow } from "./schema.ts";
-import { compareSet } from "./set-comparison.ts";
-import { transact } from "./transact.ts";
+import { type Engine, transact } from "./engine.ts";
+import type { FunctionSetRow } from "./schema.ts";
+import { compareSet, connectedSets, newestSets, rankedSets, setsInUse, setsOf } from "./set-order.ts";
 
-/** Widenings that are kept with a set, and in its entry of the audit log. */
+/** Widenings that are stored with a set, and in its audit entry. */
 const KEPT_WIDENINGS = 200;
 const AUDITED_WIDENINGS = 50;
 /**
- * Deployments of a service, and sets of a deployment, that are kept: a runtime of an older one counts as new when it comes back.
- * Named and unnamed deployments are counted apart, so that restarts of unnamed processes do not end the place of a name.
+ * Deployments kept per service, and sets kept per deployment. A runtime with an older one counts as new when it reconnects.
+ * Named and unnamed deployments are counted separately: restarts of unnamed processes must not push out a named deployment.
  */
 const KEPT_SETS = 1_000;
-/** Sets of all services, named and unnamed ones counted apart. */
+/** Sets kept over all services, named and unnamed ones counted separately. */
 const KEPT_IN_ALL = 10_000;
 
 type SetMethod = "noteSet" | "setOrder" | "functionSets" | "confirmSet";
 
-/** The order of an agent's function sets within each service: that of the first hellos of their deployments. */
+/** The function sets of an agent, ordered within each service by the first connection of their deployment. */
 export function functionSetStore(engine: Engine): Pick<RuntimeStore, SetMethod> {
   const { db, dialect } = engine;
   return {
     async noteSet(agentId, set, manifest, { keyId }) {
       const known = await findSet(engine, agentId, set);
       if (known) return { ...toSet(known), fresh: false };
-      // The agent's row is locked from its counting on: replicas that note sets at the same time agree on their order.
+      // `nextPosition` locks the agent's row: replicas that store sets at the same time agree on their order.
       return transact(engine, async (trx) => {
         const counted = await nextPosition(trx, agentId);
-        const noted = await findSet(trx, agentId, set);
-        if (noted) return { ...toSet(noted), fresh: false };
+        const stored = await findSet(trx, agentId, set);
+        if (stored) return { ...toSet(stored), fresh: false };
         const placed = toSet(await placeSet(trx, { agentId, ...counted }, set, manifest));
-        await forgetOld(trx, agentId, counted.position);
+        await deleteSurplus(trx, agentId, counted.position);
         if (placed.widenings.length > 0) await insertAudit(trx, [widened(agentId, counted.orgId, keyId, placed)]);
         return { ...placed, fresh: true };
       });
@@ -80,40 +80,9 @@ export function functionSetStore(engine: Engine): Pick<RuntimeStore, SetMethod> 
   };
 }
 
-const setsOf = ({ db }: Engine, agentId: string) =>
-  db.selectFrom("function_sets").selectAll().where("agent_id", "=", agentId);
-
-/** Sets with their rank from the newest one of their service, counted apart where they wait for a confirmation. */
-const rankedSets = (engine: Engine, agentId: string) =>
-  setsOf(engine, agentId).select(
-    sql<number>`row_number() over (partition by service, case when confirmation = 'pending' then 1 else 0 end
-      order by place desc, position desc)`.as("rank"),
-  );
-
-/** The newest set of each service, and the newest one of those that wait for a confirmation. */
-export const newestSets = (engine: Engine, agentId: string) =>
-  engine.db.selectFrom(rankedSets(engine, agentId).as("ranked")).where("rank", "=", 1);
-
-/** The sets of connected runtimes. From the runtimes on, since an agent may have many more sets. */
-const connectedSets = ({ db }: Engine, agentId: string) =>
-  db
-    .selectFrom("runtimes")
-    .innerJoin("function_sets as sets", (join) =>
-      join
-        .onRef("sets.agent_id", "=", "runtimes.agent_id")
-        .onRef("sets.service", "=", "runtimes.service")
-        .on("sets.named", "=", sql<number>`case when runtimes.deployment is null then 0 else 1 end`)
-        .on("sets.deployment", "=", sql<string>`coalesce(runtimes.deployment, runtimes.instance_id)`)
-        .onRef("sets.manifest_hash", "=", "runtimes.manifest_hash"),
-    )
-    .selectAll("sets")
-    .distinct()
-    .where("runtimes.agent_id", "=", agentId)
-    .where("runtimes.connected", "=", 1);
-
 /**
- * The row of a set that has its place. A runtime whose deployment has no name counts from the hello that brought the set it has
- * now, so that one which went back to an earlier set is placed again.
+ * The row of a set that was stored before. An unnamed deployment has one current set: a runtime that returns to an earlier set
+ * is stored again, as a new one.
  */
 async function findSet(engine: Engine, agentId: string, set: SetIdentity): Promise<FunctionSetRow | undefined> {
   const rows = await ofDeployment(engine, agentId, set).orderBy("position", "desc").execute();
@@ -127,13 +96,17 @@ const ofDeployment = (engine: Engine, agentId: string, { service, deployment, na
     .where("named", "=", named ? 1 : 0)
     .where("deployment", "=", deployment);
 
-/** What a set is placed by. */
+/** Where a new set goes in the order. */
 interface Placing {
   position: number;
   orgId: string;
   accessChanges: AccessChanges;
 }
 
+/**
+ * Counts the agent's positions up. The update locks the agent's row until the end of the transaction, so that positions are
+ * unique and in the order of the commits.
+ */
 async function nextPosition({ db }: Engine, agentId: string): Promise<Placing> {
   const agent = await db
     .updateTable("agents")
@@ -144,6 +117,10 @@ async function nextPosition({ db }: Engine, agentId: string): Promise<Placing> {
   return agent;
 }
 
+/**
+ * Stores a set and decides whether it serves. A set that is older than the one in use is not compared: it does not replace it.
+ * A set that widens access waits for a confirmation if the agent asks for one.
+ */
 async function placeSet(
   trx: Engine,
   { agentId, position, orgId, accessChanges }: Placing & { agentId: string },
@@ -204,11 +181,11 @@ function widened(agentId: string, orgId: string, keyId: string, set: Omit<Deploy
   };
 }
 
-/** Keeps the newest set of each service for longer, and those of connected runtimes. */
-async function forgetOld(trx: Engine, agentId: string, position: number): Promise<void> {
+/** Deletes surplus sets, never the newest set of a service nor the set of a connected runtime. */
+async function deleteSurplus(trx: Engine, agentId: string, position: number): Promise<void> {
   if (position <= KEPT_SETS) return;
   const counted = rankedSets(trx, agentId).select([
-    // An unnamed set has a place of its own, so each one counts as a deployment.
+    // Each unnamed set has its own place, so each one counts as a deployment.
     sql<number>`dense_rank() over (partition by service, named order by place desc)`.as("deployments"),
     sql<number>`row_number() over (partition by service, named, deployment order by position desc)`.as("sets"),
     sql<number>`row_number() over (partition by named order by position desc)`.as("in_all"),
@@ -227,14 +204,9 @@ async function forgetOld(trx: Engine, agentId: string, position: number): Promis
     .limit(KEPT_IN_ALL)
     .execute();
   if (old.length === 0) return;
-  // In a statement of its own: Postgres may count the sets again for each row that a single one deletes.
+  // A separate statement: in a single one, Postgres could evaluate the ranks again for each deleted row.
   const positions = old.map((row) => row.position);
   await trx.db.deleteFrom("function_sets").where("agent_id", "=", agentId).where("position", "in", positions).execute();
-}
-
-/** The newest set of each service that needs no confirmation, or has it. */
-async function setsInUse(engine: Engine, agentId: string): Promise<FunctionSetRow[]> {
-  return newestSets(engine, agentId).selectAll().where("confirmation", "!=", "pending").execute();
 }
 
 function identityOf(row: FunctionSetRow): SetIdentity {

@@ -1,18 +1,16 @@
 import { type NotNull, sql } from "kysely";
 import type { History, HistoryEntry, RunStore } from "../ports/run-store.ts";
-import { formsOf } from "../ports/subject.ts";
-import { fromJson } from "./columns.ts";
-import { idBatches } from "./in-batches.ts";
-import type { Engine } from "./schema.ts";
+import { fromJson, idBatches } from "./columns.ts";
+import type { Engine } from "./engine.ts";
 
-/** Sizes that one statement reads. */
+/** Runs whose sizes one statement reads. */
 const PAGE_ROWS = 256;
-/** Text that one statement reads: SQLite answers in the main thread, and nothing else is served meanwhile. */
+/** Text that one statement reads. SQLite works on the main thread, which does nothing else meanwhile. */
 const PAGE_BYTES = 262_144;
 
 type Scope = { threadId: string } & Parameters<RunStore["history"]>[1];
 
-/** A run whose history is read; its text follows. */
+/** A run whose history fits; its text is read later. */
 interface Sized {
   id: string;
   position: number;
@@ -20,7 +18,7 @@ interface Sized {
   total: number | null;
 }
 
-/** Sizes first, so that no more text is read than fits, however long the thread and its runs are. */
+/** Reads sizes first and then only the texts that fit: a thread may have gigabytes of history. */
 export async function readHistory(engine: Engine, scope: Scope): Promise<History> {
   const { newestFirst, hasOlder } = await fitting(engine, scope);
   const entries: HistoryEntry[] = [];
@@ -28,6 +26,7 @@ export async function readHistory(engine: Engine, scope: Scope): Promise<History
   return { entries, hasOlder, totalBytes: newestFirst[0]?.total ?? 0 };
 }
 
+/** The newest runs whose histories fit into `maxBytes`, and whether older ones were left out. */
 async function fitting(engine: Engine, scope: Scope): Promise<{ newestFirst: Sized[]; hasOlder: boolean }> {
   const newestFirst: Sized[] = [];
   let roomBytes = scope.maxBytes;
@@ -50,7 +49,7 @@ function sizesOf({ db }: Engine, scope: Scope, below: number | undefined): Promi
     .where("thread_id", "=", threadId)
     .where("history", "is not", null)
     .where(role === undefined ? (eb) => eb("role", "is", null) : (eb) => eb("role", "=", role))
-    .where(subject === undefined ? (eb) => eb("subject", "is", null) : (eb) => eb("subject", "in", formsOf(subject)))
+    .where(subject === undefined ? (eb) => eb("subject", "is", null) : (eb) => eb("subject", "=", subject))
     .where(countsAsHistory("runs"))
     .$if(below !== undefined, (query) => query.where("position", "<", below!))
     .$if(before !== undefined, (query) =>
@@ -63,11 +62,12 @@ function sizesOf({ db }: Engine, scope: Scope, below: number | undefined): Promi
     .execute();
 }
 
-/** True for a run that an answer, or the outcome of a call, makes a part of its thread's history. */
+/** True for a run with an answer, or with the outcome of a call: the model must know what was done, even if the run failed. */
 export const countsAsHistory = (table: string) =>
   sql<boolean>`(${sql.ref(`${table}.status`)} = 'succeeded' or exists (
     select 1 from calls where calls.run_id = ${sql.ref(`${table}.id`)} and calls.outcome is not null))`;
 
+/** Groups runs so that one statement reads at most `PAGE_BYTES`, or a single larger run. */
 function* pagesOf(sized: readonly Sized[]): Generator<Sized[]> {
   let page: Sized[] = [];
   let bytes = 0;
@@ -83,7 +83,7 @@ function* pagesOf(sized: readonly Sized[]): Generator<Sized[]> {
   if (page.length > 0) yield page;
 }
 
-/** In the order of the page, without runs that were erased meanwhile. */
+/** The texts in the order of the page, without runs that were erased meanwhile. */
 async function textsOf({ db }: Engine, page: readonly Sized[]): Promise<HistoryEntry[]> {
   const texts = new Map<string, HistoryEntry["messages"]>();
   for (const ids of idBatches(page.map(({ id }) => id))) {

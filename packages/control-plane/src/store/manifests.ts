@@ -1,16 +1,15 @@
 import { sql, type SqlBool } from "kysely";
 import type { RuntimeStore } from "../ports/stores.ts";
 import { fromJson, toJson } from "./columns.ts";
-import { ago, connectedNow } from "./console/connected.ts";
-import { newestSets } from "./function-sets.ts";
-import type { Engine } from "./schema.ts";
-import { repeat } from "./transact.ts";
+import { ago, connectedNow } from "./connected.ts";
+import { newestSets } from "./set-order.ts";
+import { type Engine, repeat } from "./engine.ts";
 
 const MINUTE_MS = 60_000;
 
 type ManifestMethod = "saveManifest" | "getManifest" | "trimManifests";
 
-/** The function sets that runtimes offered, once for each agent and hash. */
+/** The manifests of function sets, stored once per agent and hash. */
 export function manifestStore(engine: Engine): Pick<RuntimeStore, ManifestMethod> {
   const { db, dialect } = engine;
   const { now } = dialect;
@@ -29,7 +28,8 @@ export function manifestStore(engine: Engine): Pick<RuntimeStore, ManifestMethod
         .onConflict((conflict) =>
           conflict
             .columns(["agent_id", "hash"])
-            // The oldest go first: not one that is offered again, between this and the link that names it.
+            // `trimManifests` deletes the oldest first. Renewing the time protects a set that a runtime offers again until its
+            // connection is stored, which then refers to the set.
             .doUpdateSet({ created_at: now })
             .where("manifests.created_at", "<", ago(engine, MINUTE_MS)),
         )
@@ -68,7 +68,7 @@ export function manifestStore(engine: Engine): Pick<RuntimeStore, ManifestMethod
   };
 }
 
-/** Sets that neither a connected runtime nor an open run needs. */
+/** Sets that no connected runtime and no open run uses. */
 const idleSets = (engine: Engine, agentId: string) =>
   engine.db
     .selectFrom("manifests")
@@ -91,8 +91,8 @@ const idleSets = (engine: Engine, agentId: string) =>
     );
 
 /**
- * 0: nothing names the set. 1: something of the past does, or it was offered a moment ago and a run may be about to begin with it.
- * 2: it is the newest of its service, with which new ones are compared.
+ * 2: the newest set of its service, with which the next one is compared. 1: a past run, runtime or audit entry refers to the set,
+ * or it was offered within the last minute, so that a run may start with it. 0: nothing refers to the set.
  */
 const importance = (engine: Engine, agentId: string) => sql<number>`case
   when manifests.hash in (${newestSets(engine, agentId).select("manifest_hash")}) then 2
@@ -100,6 +100,7 @@ const importance = (engine: Engine, agentId: string) => sql<number>`case
   when ${namedIn("runs")} or ${namedIn("runtimes")} or ${namedIn("audit")} then 1
   else 0 end`;
 
+/** True when a row of the table refers to the manifest. */
 const namedIn = (table: "runs" | "runtimes" | "audit") => sql<SqlBool>`exists (select 1 from ${sql.table(table)}
   where ${sql.ref(`${table}.agent_id`)} = manifests.agent_id
   and ${sql.ref(`${table}.manifest_hash`)} = manifests.hash

@@ -1,74 +1,77 @@
 import type { Kysely } from "kysely";
-import { Migrator, type Migration } from "kysely/migration";
-import * as initial from "./migrations/0001-initial.ts";
-import * as audit from "./migrations/0002-audit.ts";
-import * as replicas from "./migrations/0003-replicas.ts";
-import * as fewerIndexes from "./migrations/0005-fewer-indexes.ts";
-import * as members from "./migrations/0006-members.ts";
-import * as runtimeVersions from "./migrations/0008-runtime-versions.ts";
-import * as figures from "./migrations/0009-figures.ts";
-import * as runLists from "./migrations/0010-run-lists.ts";
-import * as waterfall from "./migrations/0011-waterfall.ts";
-import * as functionSets from "./migrations/0012-function-sets.ts";
-import * as accessChanges from "./migrations/0013-access-changes.ts";
-import * as crashes from "./migrations/0014-crashes.ts";
-import * as idempotencyScope from "./migrations/0016-idempotency-scope.ts";
-import * as requestIds from "./migrations/0017-request-ids.ts";
-import * as threadRoles from "./migrations/0018-thread-roles.ts";
-import * as retention from "./migrations/0019-retention.ts";
-import * as linkAuthors from "./migrations/0020-link-authors.ts";
-import * as runEndings from "./migrations/0021-run-endings.ts";
-import * as agentSettings from "./migrations/0022-agent-settings.ts";
-import * as cacheWrites from "./migrations/0023-cache-writes.ts";
-import * as historyTotals from "./migrations/0027-history-totals.ts";
+import { DEFAULT_MIGRATION_TABLE, type Migration, Migrator } from "kysely/migration";
+import { changeCounters } from "./migrations/0001-change-counters.ts";
+import { initialSchema } from "./migrations/0001-initial-schema.ts";
 import type { Schema } from "./schema.ts";
 
-/** In the order of their names; a released one is never edited. */
-const MIGRATIONS: Record<string, Migration> = {
-  "0001-initial": initial,
-  "0002-audit": audit,
-  "0003-replicas": replicas,
-  "0005-fewer-indexes": fewerIndexes,
-  "0006-members": members,
-  "0008-runtime-versions": runtimeVersions,
-  "0009-figures": figures,
-  "0010-run-lists": runLists,
-  "0011-waterfall": waterfall,
-  "0012-function-sets": functionSets,
-  "0013-access-changes": accessChanges,
-  "0014-crashes": crashes,
-  "0016-idempotency-scope": idempotencyScope,
-  "0017-request-ids": requestIds,
-  "0018-thread-roles": threadRoles,
-  "0019-retention": retention,
-  "0020-link-authors": linkAuthors,
-  "0021-run-endings": runEndings,
-  "0022-agent-settings": agentSettings,
-  "0023-cache-writes": cacheWrites,
-  "0027-history-totals": historyTotals,
-};
+/** How the migrations of a database run, and where it is. */
+export interface MigrationOptions {
+  /** Path or address of the database, for error messages. Never contains a password. */
+  location: string;
+  /** True for Postgres. */
+  rowLevelSecurity: boolean;
+}
+
+/** The migration that every database of a released version has run. */
+export const FIRST_MIGRATION = "0001-initial-schema";
+
+/** In the order of their names. A released migration is never edited. */
+function migrations(options: MigrationOptions): Record<string, Migration> {
+  return {
+    [FIRST_MIGRATION]: {
+      async up(db) {
+        await initialSchema(db, options);
+        await changeCounters(db, options);
+      },
+    },
+  };
+}
 
 /**
- * Brings the database to this version's form. `ofDialect` adds migrations that only one engine needs, and replaces those of
- * the same name that it does in its own way. Processes that start together wait for one another.
+ * Brings a database to this version's schema. Processes that start at the same time wait for each other. Throws when another
+ * version of Patchbay, which this one cannot follow, has used the database.
  */
-export async function migrate(db: Kysely<Schema>, ofDialect: Record<string, Migration> = {}): Promise<void> {
-  const { error } = await migratorOf(db, ofDialect).migrateToLatest();
-  if (error === undefined) return;
-  // Kysely's word for a migration that was run but is not among those it knows.
-  if (!(error instanceof Error) || !error.message.startsWith("corrupted migrations")) throw error;
-  throw new Error(
-    "A newer version of Patchbay has used this database. Start that version, or restore a backup made before it.",
-    { cause: error },
-  );
+export async function migrate(db: Kysely<Schema>, options: MigrationOptions): Promise<void> {
+  await checkVersion(db, options);
+  const { error } = await migratorOf(db, options).migrateToLatest();
+  if (error !== undefined) throw error;
 }
 
-/** True when nothing is left for `migrate` to do. Changes nothing. */
-export async function isUpToDate(db: Kysely<Schema>, ofDialect: Record<string, Migration> = {}): Promise<boolean> {
-  const migrations = await migratorOf(db, ofDialect).getMigrations();
-  return migrations.every(({ executedAt }) => executedAt !== undefined);
+/** True when `migrate` has nothing left to do. Changes nothing. Throws as `migrate` does. */
+export async function isUpToDate(db: Kysely<Schema>, options: MigrationOptions): Promise<boolean> {
+  await checkVersion(db, options);
+  const known = await migratorOf(db, options).getMigrations();
+  return known.every(({ executedAt }) => executedAt !== undefined);
 }
 
-function migratorOf(db: Kysely<Schema>, ofDialect: Record<string, Migration>): Migrator {
-  return new Migrator({ db, provider: { getMigrations: async () => ({ ...MIGRATIONS, ...ofDialect }) } });
+/**
+ * Checked before Kysely looks: it would report both cases as "corrupted migrations" and leave the reader without a remedy.
+ */
+async function checkVersion(db: Kysely<Schema>, options: MigrationOptions): Promise<void> {
+  const executed = await executedMigrations(db);
+  if (executed.length > 0 && !executed.includes(FIRST_MIGRATION))
+    throw new Error(
+      `A version of Patchbay before 0.1.0 made the database ${options.location}, which this version cannot read: move it away, or use an empty database.`,
+    );
+  const known = migrations(options);
+  if (executed.some((name) => !Object.hasOwn(known, name)))
+    throw new Error(
+      "A newer version of Patchbay has used this database. Start that version, or restore a backup made before it.",
+    );
+}
+
+/** Names of the migrations that the database has run; none for an empty database. */
+async function executedMigrations(db: Kysely<Schema>): Promise<string[]> {
+  const tables = await db.introspection.getTables({ withInternalKyselyTables: true });
+  if (!tables.some(({ name }) => name === DEFAULT_MIGRATION_TABLE)) return [];
+  const rows = await db
+    .withTables<{ [DEFAULT_MIGRATION_TABLE]: { name: string } }>()
+    .selectFrom(DEFAULT_MIGRATION_TABLE)
+    .select("name")
+    .execute();
+  return rows.map(({ name }) => name);
+}
+
+function migratorOf(db: Kysely<Schema>, options: MigrationOptions): Migrator {
+  return new Migrator({ db, provider: { getMigrations: async () => migrations(options) } });
 }

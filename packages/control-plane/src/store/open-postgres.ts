@@ -5,55 +5,49 @@ import type { Store } from "../ports/stores.ts";
 import { BackupFailed } from "./backup.ts";
 import { explainConnectError, type Target } from "./dialect/postgres-errors.ts";
 import { postgresDialect, type PostgresStoreDialect } from "./dialect/postgres.ts";
-import { isUpToDate, migrate } from "./migrate.ts";
-import * as wall from "./migrations/0004-wall.ts";
-import * as memberWall from "./migrations/0006-members-wall.ts";
-import * as functionSetWall from "./migrations/0012-function-sets-wall.ts";
-import * as idempotencyScope from "./migrations/0016-idempotency-scope-postgres.ts";
-import * as threadRoleWall from "./migrations/0018-thread-roles-wall.ts";
-import type { Engine, Schema } from "./schema.ts";
+import { isUpToDate, migrate, type MigrationOptions } from "./migrate.ts";
+import type { Engine } from "./engine.ts";
+import type { Schema } from "./schema.ts";
 
-/** Connects to a database on a server and brings it to this version's form. */
+/** Connects to a Postgres database and brings it to this version's schema. */
 export async function openPostgres(
   url: string,
   { log, clock }: { log: Log; clock: Clock | undefined },
 ): Promise<{ engine: Pick<Engine, "db" | "reads" | "urgent" | "dialect">; backup: Store["backup"] }> {
   const dialect = await postgresDialect(url, { log, clock });
   const { target } = dialect;
-  await withPatience(dialect, (db) => migrate(db, OF_POSTGRES));
+  await withoutTimeouts(dialect, (db) => migrate(db, migrationOptions(target)));
   const db = new Kysely<Schema>({ dialect: dialect.kysely });
   try {
-    await warnOfPower(db, log);
+    await warnOfBypass(db, log);
   } catch (error) {
     await db.destroy();
     throw error;
   }
-  log.info("store opened", { url: describe(target) });
+  log.info("store opened", { url: addressOf(target) });
   return {
     engine: { db, reads: db, urgent: new Kysely<Schema>({ dialect: dialect.urgent }), dialect },
     async backup() {
       throw new BackupFailed(
-        `A store on Postgres is copied by Postgres' own tool: PGOPTIONS="-c patchbay.org=*" pg_dump --enable-row-security --format=custom --file=patchbay.dump ${describe(target)}`,
+        `Back up a Postgres database with pg_dump: PGOPTIONS="-c patchbay.org=*" pg_dump --enable-row-security --format=custom --file=patchbay.dump ${addressOf(target)}`,
       );
     },
   };
 }
 
+/** As `inspectPostgres` of open.ts. */
 export async function isPostgresUpToDate(url: string): Promise<boolean> {
   const dialect = await postgresDialect(url, { log: silentLog, clock: undefined });
-  return withPatience(dialect, (db) => isUpToDate(db, OF_POSTGRES));
+  return withoutTimeouts(dialect, (db) => isUpToDate(db, migrationOptions(dialect.target)));
 }
 
-/** Migrations that only Postgres needs, and those that it does in its own way. */
-const OF_POSTGRES = {
-  "0004-wall": wall,
-  "0006-members-wall": memberWall,
-  "0012-function-sets-wall": functionSetWall,
-  "0016-idempotency-scope": idempotencyScope,
-  "0018-thread-roles-wall": threadRoleWall,
-};
+const migrationOptions = (target: Target): MigrationOptions => ({
+  location: addressOf(target),
+  rowLevelSecurity: true,
+});
 
-async function withPatience<T>(
+/** A migration of a large table takes longer than the statement timeout of the other connections. */
+async function withoutTimeouts<T>(
   { patient, target }: PostgresStoreDialect,
   work: (db: Kysely<Schema>) => Promise<T>,
 ): Promise<T> {
@@ -67,20 +61,21 @@ async function withPatience<T>(
   }
 }
 
-/** Row-level security binds neither superusers nor those who may bypass it. */
-async function warnOfPower(db: Kysely<Schema>, log: Log): Promise<void> {
-  const { rows } = await sql<{ role: string; database: string; unbound: boolean }>`
-    select rolname as role, current_database() as database, rolsuper or rolbypassrls as unbound
+/** Row-level security does not apply to superusers, nor to roles with `bypassrls`: then only queries separate organisations. */
+async function warnOfBypass(db: Kysely<Schema>, log: Log): Promise<void> {
+  const { rows } = await sql<{ role: string; database: string; bypasses: boolean }>`
+    select rolname as role, current_database() as database, rolsuper or rolbypassrls as bypasses
     from pg_roles where rolname = current_user`.execute(db);
   const [row] = rows;
-  if (!row?.unbound) return;
-  log.warn("database role is above row-level security", {
+  if (!row?.bypasses) return;
+  log.warn("database role bypasses row-level security", {
     role: row.role,
-    effect: "organisations are held apart by this service alone, not by the database too",
-    remedy: `create role patchbay login password '...'; alter database ${row.database} owner to patchbay; then make the tables anew as patchbay and use it in the database address`,
+    effect: "only this service separates organisations, not the database",
+    remedy: `create role patchbay login password '...'; alter database ${row.database} owner to patchbay; then create the tables again as patchbay and use it in the database address`,
   });
 }
 
-function describe({ user, host, port, database }: Target): string {
+/** Without the password. */
+function addressOf({ user, host, port, database }: Target): string {
   return `postgres://${encodeURIComponent(user)}@${host}:${port}/${encodeURIComponent(database)}`;
 }

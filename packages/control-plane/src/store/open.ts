@@ -6,33 +6,37 @@ import { accountStore } from "./accounts.ts";
 import { auditStore } from "./audit.ts";
 import { backup } from "./backup.ts";
 import { callStore } from "./calls.ts";
-import { consoleStore } from "./console/index.ts";
 import { credits } from "./credits.ts";
+import { isPostgresUrl } from "./dialect/postgres-pool.ts";
+import { lockSqliteFile, sqliteFiles } from "./dialect/sqlite-files.ts";
 import { sqliteDialect, sqliteFile } from "./dialect/sqlite.ts";
-import { NO_FILES, sqliteFiles } from "./database-files.ts";
-import { ping } from "./health.ts";
-import { isPostgresUrl } from "./dialect/postgres-address.ts";
-import { lockSqliteFile } from "./dialect/sqlite-lock.ts";
+import { type Engine, NO_FILES, ping } from "./engine.ts";
+import { memberStore } from "./members.ts";
 import { migrate } from "./migrate.ts";
-import { rateWindows } from "./rate-windows.ts";
 import { runClaims } from "./runs-claim.ts";
 import { runCommits } from "./runs-commit.ts";
 import { runReads } from "./runs-read.ts";
 import { runStarts } from "./runs-start.ts";
 import { runtimeStore } from "./runtimes.ts";
-import type { Engine, Schema } from "./schema.ts";
+import type { Schema } from "./schema.ts";
+import { signInStore } from "./sign-in.ts";
 import { sweep } from "./sweep/sweep.ts";
 import { threadStore } from "./threads.ts";
 
+/** A store with the engine beneath it, for queries outside of the store. The package does not export this type. */
+export interface OpenStore extends Store {
+  readonly engine: Engine;
+}
+
 /**
- * Opens the store at `sqlite:PATH` or `sqlite::memory:`, making the file where there is none, or in the database at
- * `postgres://…`, which must be there; brings it to this version's form. Several processes may open one store. A `clock`
- * replaces the database's own. The caller closes it.
+ * Opens the store at `sqlite:PATH`, `sqlite::memory:` or `postgres://…` and brings it to this version's schema. Creates the
+ * SQLite file if necessary; a Postgres database must exist. Several processes may open one store. A `clock` replaces the
+ * database's clock. The caller closes the store.
  */
-export async function openStore(url: string, options: { log?: Log; clock?: Clock } = {}): Promise<Store> {
+export async function openStore(url: string, options: { log?: Log; clock?: Clock } = {}): Promise<OpenStore> {
   const { log = silentLog, clock } = options;
   if (isPostgresUrl(url)) {
-    // Loaded here and not at the top: whoever stays on SQLite has no use for it.
+    // Loaded only when used: the driver costs time and memory at the start.
     const { openPostgres } = await import("./open-postgres.ts");
     const { engine, backup } = await openPostgres(url, { log, clock });
     return { ...assemble({ ...engine, files: NO_FILES, health: { writable: true } }), backup };
@@ -40,7 +44,7 @@ export async function openStore(url: string, options: { log?: Log; clock?: Clock
   const dialect = sqliteDialect(sqlitePath(url), { clock });
   const db = new Kysely<Schema>({ dialect: dialect.kysely });
   try {
-    await migrate(db);
+    await migrate(db, { location: sqlitePath(url), rowLevelSecurity: false });
   } catch (error) {
     await db.destroy();
     throw error;
@@ -65,36 +69,39 @@ export async function openStore(url: string, options: { log?: Log; clock?: Clock
   };
 }
 
-/** True when a Postgres database has this version's form. Changes nothing. Throws as opening it would. */
+/** True when a Postgres database has this version's schema. Changes nothing. Throws as `openStore` does. */
 export async function inspectPostgres(url: string): Promise<boolean> {
   const { isPostgresUpToDate } = await import("./open-postgres.ts");
   return isPostgresUpToDate(url);
 }
 
-/** The file of an embedded database; undefined for one in memory or on a server. */
+/** The file of an embedded database; undefined for a database in memory or on a server. */
 export function embeddedFile(url: string): string | undefined {
   return isPostgresUrl(url) ? undefined : sqliteFile(sqliteUrl(url));
 }
 
 /**
- * Keeps other servers off an embedded store until disposed. Throws `StoreInUse` when one is there. Tools that only open the
- * store do not ask for it; a store in memory needs none, and one on Postgres is there for several servers.
+ * Locks an embedded store against other servers until disposed. Throws `StoreInUse` when another server has the lock. Two
+ * servers on one file would each take the runs of the other for abandoned. Tools that only read or administer the store need
+ * no lock; stores in memory and on Postgres have none.
  */
 export async function lockStore(url: string): Promise<AsyncDisposable> {
   const file = embeddedFile(url);
   return file === undefined ? { async [Symbol.asyncDispose]() {} } : lockSqliteFile(file);
 }
 
-function assemble(engine: Engine): Store {
-  const { hold, ...balances } = credits(engine);
+function assemble(engine: Engine): OpenStore {
+  const { reserve, ...balances } = credits(engine);
   return {
+    engine,
     calls: callStore(engine),
-    runs: { ...runStarts(engine), ...runClaims(engine), ...runCommits(engine), ...runReads(engine), hold },
-    accounts: { ...accountStore(engine), ...balances, ...rateWindows(engine) },
+    runs: { ...runStarts(engine), ...runClaims(engine), ...runCommits(engine), ...runReads(engine), reserve },
+    accounts: { ...accountStore(engine), ...balances },
     threads: threadStore(engine),
     runtimes: runtimeStore(engine),
     audit: auditStore(engine),
-    console: consoleStore(engine),
+    members: memberStore(engine),
+    signIn: signInStore(engine),
     ping: () => ping(engine),
     async now() {
       const row = await engine.db.selectNoFrom(engine.dialect.now.as("now")).executeTakeFirstOrThrow();
@@ -107,7 +114,7 @@ function assemble(engine: Engine): Store {
   };
 }
 
-/** Readers first: the last connection to an embedded database brings its log into the file and deletes it. */
+/** Closes readers first: SQLite writes the -wal file into the database file when its last, writing connection closes. */
 async function closeEngine({ db, reads, urgent }: Engine): Promise<void> {
   if (reads !== db) await reads.destroy();
   await db.destroy();

@@ -1,10 +1,87 @@
-import { sql } from "kysely";
-import type { RunRecord } from "../ports/records.ts";
+import type { Generated, Selectable } from "kysely";
+import type { EarlierAttempt, RunEnding, RunRecord, RunRequest, TurnTiming } from "../ports/records.ts";
 import type { RunFacts } from "../ports/run-store.ts";
-import { fromJson, present } from "./columns.ts";
-import type { RunRow } from "./run-tables.ts";
+import { fromJson, type Json, present } from "./columns.ts";
+import type { CallOutcome, JsonValue, QueryResponse, RunStatus } from "@patchbay/protocol";
+import type { Message } from "../ports/model-provider.ts";
 
-/** The columns a record is made of: all but the history, which is read by other runs alone. */
+/** One query. Times are milliseconds of the database's clock. */
+export interface RunRow {
+  id: string;
+  org_id: string;
+  agent_id: string;
+  thread_id: string;
+  /** 1, 2, 3 … within the thread, the order in which its runs execute. */
+  position: number;
+  session_id: string | null;
+  key_id: string;
+  role: string | null;
+  subject: string | null;
+  status: RunStatus;
+  owner: string | null;
+  fence: number;
+  lease_until: number | null;
+  claims: number;
+  crashes: number;
+  last_seq: number;
+  manifest_hash: string | null;
+  request: Json<RunRequest>;
+  cancel_requested: number;
+  created_at: number;
+  started_at: number | null;
+  /** Null while the run is queued or running. The partial indexes of open runs use it, so queries for open runs must name it. */
+  finished_at: number | null;
+  deadline_at: number;
+  result: Json<QueryResponse> | null;
+  /** The result without its function calls, which may be megabytes. */
+  ending: Json<RunEnding> | null;
+  history: Json<Message[]> | null;
+  /**
+   * Bytes of `history` of the thread's runs of the same role and subject, up to and including this run. Still counts runs that
+   * were deleted since.
+   */
+  history_total: number | null;
+  /** Id of the request that started the run. */
+  request_id: string | null;
+  /** The turn that was requested from the model when the run ended. */
+  unanswered: Json<TurnTiming> | null;
+}
+
+/** A row of `calls`. */
+export type CallRow = Selectable<CallTable>;
+
+/** One function call of a run. */
+export interface CallTable {
+  id: string;
+  run_id: string;
+  org_id: string;
+  agent_id: string | null;
+  role: string | null;
+  step: number;
+  position: number;
+  model_call_id: string;
+  function_name: string;
+  arguments: Json<JsonValue>;
+  instance_id: string | null;
+  attempt: number;
+  /** When this attempt was sent. Known from the answer, so null until then. */
+  sent_at: number | null;
+  /** Earlier attempts; null for the first. */
+  attempts: Json<EarlierAttempt[]> | null;
+  /** The replica that accepted this attempt and sends it. */
+  accepted_by: string | null;
+  outcome: Json<CallOutcome> | null;
+  /** The runtime's result, until the run's owner stores it as the outcome. */
+  arrived: Json<CallOutcome> | null;
+  /** Null without an outcome. `denied`: refused by a role list, `authorize` or validation. `failed`: any other error. */
+  state: "succeeded" | "failed" | "denied" | null;
+  /** 1 when the audit log has an entry that a result arrived after the call was given up. */
+  late: Generated<number>;
+  created_at: number;
+  finished_at: number | null;
+}
+
+/** The columns of a `RunRecord`. Without `history`, which may be large and only later runs read. */
 export const RUN_COLUMNS = [
   "id",
   "org_id",
@@ -29,9 +106,6 @@ export const RUN_COLUMNS = [
   "deadline_at",
   "result",
 ] as const satisfies readonly (keyof RunRow)[];
-
-/** How a run ended. The result of an earlier run has the same members, and its calls. */
-export const ENDING = sql<RunRow["ending"]>`coalesce(runs.ending, runs.result)`;
 
 export function toRunRecord(row: Pick<RunRow, (typeof RUN_COLUMNS)[number]>): RunRecord {
   return {

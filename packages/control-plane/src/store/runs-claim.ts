@@ -1,11 +1,12 @@
 import { sql, type Expression, type ExpressionBuilder, type SqlBool, type UpdateObject } from "kysely";
 import type { RunRecord } from "../ports/records.ts";
 import { type RunStore, SUSPECT_CRASHES } from "../ports/run-store.ts";
-import { idBatches } from "./in-batches.ts";
+import { idBatches } from "./columns.ts";
 import { RUN_COLUMNS, toRunRecord } from "./run-record.ts";
-import type { Engine, Schema } from "./schema.ts";
-import { repeat } from "./transact.ts";
+import { type Engine, repeat } from "./engine.ts";
+import type { Schema } from "./schema.ts";
 
+/** A condition on rows of `runs`. */
 type RunWhere = (eb: ExpressionBuilder<Schema, "runs">) => Expression<SqlBool>;
 interface Claim {
   owner: string;
@@ -13,37 +14,16 @@ interface Claim {
   limit: number;
 }
 
-type Claims = Pick<
-  RunStore,
-  | "claim"
-  | "claimSuspect"
-  | "clearSuspect"
-  | "claimExpired"
-  | "waiting"
-  | "endLeases"
-  | "renew"
-  | "release"
-  | "releaseAll"
-  | "requestCancel"
->;
+/** Which replica works on which run. */
+export function runClaims(engine: Engine) {
+  return { ...claims(engine), ...leases(engine), ...expiredLeases(engine), requestCancel: cancelRequests(engine) };
+}
 
-/** Who works on which run. */
-export function runClaims(engine: Engine): Claims {
-  const { db, urgent, dialect } = engine;
-  const leaseFor = (leaseMs: number) => sql<number>`${dialect.now} + ${leaseMs}`;
-  const noOwner = { owner: null, lease_until: 0 };
-  const crashed = { ...noOwner, crashes: sql<number>`crashes + 1` };
-  const ofOwner = (owner: string, ids: string[], lease: UpdateObject<Schema, "runs">) =>
-    repeat(engine, () =>
-      urgent
-        .updateTable("runs")
-        .set(lease)
-        .where("owner", "=", owner)
-        .where("status", "=", "running")
-        .where("id", "in", ids)
-        .returning(["id", "cancel_requested"])
-        .execute(),
-    );
+/** Claims use the urgent connections: under load a claim must not wait behind queries while runs wait for an owner. */
+function claims(
+  engine: Engine,
+): Pick<RunStore, "claim" | "claimSuspect" | "clearSuspect" | "claimExpired" | "waiting"> {
+  const { urgent, dialect } = engine;
   return {
     claim({ orgId, threadId, runId, ...claim }) {
       const started = { started_at: sql<number>`coalesce(started_at, ${dialect.now})` };
@@ -57,6 +37,7 @@ export function runClaims(engine: Engine): Claims {
     },
 
     async claimSuspect(claim) {
+      // By claims first: a run that crashes every process that resumes it must not keep the other suspects waiting.
       const counted = { claims: sql<number>`claims + 1` };
       const [run] = await take(engine, { ...claim, limit: 1 }, counted, isSuspect, "runs.claims");
       return run;
@@ -85,34 +66,68 @@ export function runClaims(engine: Engine): Claims {
         .execute();
       return rows.map((row) => row.org_id);
     },
+  };
+}
 
-    async endLeases({ owner, working }) {
-      const ended = urgent
+const NO_OWNER = { owner: null, lease_until: 0 };
+const CRASHED = { ...NO_OWNER, crashes: sql<number>`crashes + 1` };
+
+function leases(engine: Engine): Pick<RunStore, "renew" | "release"> {
+  const { urgent, dialect } = engine;
+  /**
+   * Only rows that the owner still has are updated: a replica that was frozen past its lease must not take a run back from the
+   * replica that resumed it. The rows that are missing from the answer tell the caller which runs to abort.
+   */
+  const ofOwner = (owner: string, ids: string[], lease: UpdateObject<Schema, "runs">) =>
+    repeat(engine, () =>
+      urgent
         .updateTable("runs")
-        .set(crashed)
+        .set(lease)
+        .where("owner", "=", owner)
+        .where("status", "=", "running")
+        .where("id", "in", ids)
+        .returning(["id", "cancel_requested"])
+        .execute(),
+    );
+  return {
+    async renew(owner, runIds, leaseMs) {
+      const renewed: { runId: string; cancelRequested: boolean }[] = [];
+      for (const ids of idBatches(runIds)) {
+        const rows = await ofOwner(owner, ids, { lease_until: sql<number>`${dialect.now} + ${leaseMs}` });
+        renewed.push(...rows.map((run) => ({ runId: run.id, cancelRequested: run.cancel_requested === 1 })));
+      }
+      return renewed;
+    },
+
+    async release(owner, runIds, options) {
+      const released = options?.crashed ? CRASHED : { ...NO_OWNER, claims: 0 };
+      for (const ids of idBatches(runIds)) await ofOwner(owner, ids, released);
+    },
+  };
+}
+
+/**
+ * Takes runs from replicas that no longer renew their leases. `endLeases` counts a crash for each run: a run that crashes its
+ * process again and again becomes a suspect and is resumed in quarantine. `releaseAll` counts none, because it runs at the
+ * start of the only replica, after the earlier process has ended.
+ */
+function expiredLeases(engine: Engine): Pick<RunStore, "endLeases" | "releaseAll"> {
+  const { db, urgent, dialect } = engine;
+  return {
+    async endLeases({ owner, working }) {
+      const expired = urgent
+        .updateTable("runs")
+        .set(CRASHED)
         .where("finished_at", "is", null)
         .where("status", "=", "running")
         .where("owner", "is not", null)
         .where("lease_until", "<=", dialect.now);
+      // A run that this replica works on did not crash: the store was only too slow to renew its lease.
       const known = [...idBatches(working)];
-      const ofOthers = ended.where((eb) =>
+      const ofOthers = expired.where((eb) =>
         eb.or([eb("owner", "!=", owner), eb.and(known.map((ids) => eb("id", "not in", ids)))]),
       );
-      await repeat(engine, () => (known.length > 0 ? ofOthers : ended).execute());
-    },
-
-    async renew(owner, runIds, leaseMs) {
-      const held: { runId: string; cancelRequested: boolean }[] = [];
-      for (const ids of idBatches(runIds)) {
-        const rows = await ofOwner(owner, ids, { lease_until: leaseFor(leaseMs) });
-        held.push(...rows.map((run) => ({ runId: run.id, cancelRequested: run.cancel_requested === 1 })));
-      }
-      return held;
-    },
-
-    async release(owner, runIds, options) {
-      const given = options?.crashed ? crashed : { ...noOwner, claims: 0 };
-      for (const ids of idBatches(runIds)) await ofOwner(owner, ids, given);
+      await repeat(engine, () => (known.length > 0 ? ofOthers : expired).execute());
     },
 
     async releaseAll() {
@@ -123,31 +138,40 @@ export function runClaims(engine: Engine): Claims {
         .where("status", "=", "running");
       await repeat(engine, () => running.execute());
     },
-
-    async requestCancel(agentId, runId) {
-      const asked = await db
-        .updateTable("runs")
-        .set({ cancel_requested: 1 })
-        .where("id", "=", runId)
-        .where("agent_id", "=", agentId)
-        .where("status", "in", ["queued", "running"])
-        .returning("status")
-        .executeTakeFirst();
-      if (asked) return asked.status;
-      const ended = await db
-        .selectFrom("runs")
-        .select("status")
-        .where("id", "=", runId)
-        .where("agent_id", "=", agentId)
-        .executeTakeFirst();
-      return ended?.status;
-    },
   };
 }
 
 /**
- * Claims the oldest runs without an owner that `which` describes, in one statement: whoever comes second finds them taken. The
- * candidates are chosen once, apart from the update: a planner that chose them again for each row would claim more than `limit`.
+ * Stores a request to cancel. The owner may be another replica or none at the moment, so the request stays in the row: the owner
+ * sees it when it renews its lease, and a later owner when it claims the run.
+ */
+function cancelRequests({ db }: Engine): RunStore["requestCancel"] {
+  return async (agentId, runId) => {
+    const open = await db
+      .updateTable("runs")
+      .set({ cancel_requested: 1 })
+      .where("id", "=", runId)
+      .where("agent_id", "=", agentId)
+      .where("status", "in", ["queued", "running"])
+      .returning("status")
+      .executeTakeFirst();
+    if (open) return open.status;
+    const ended = await db
+      .selectFrom("runs")
+      .select("status")
+      .where("id", "=", runId)
+      .where("agent_id", "=", agentId)
+      .executeTakeFirst();
+    return ended?.status;
+  };
+}
+
+/**
+ * Claims the oldest runs without an owner that match `which`. One statement selects and updates, so two replicas never claim
+ * the same run: Postgres skips rows that another claim has locked, and SQLite has one writer.
+ *
+ * The candidates are materialized because the planner could otherwise evaluate the sub-select once per updated row, lock
+ * further rows each time, and claim more than `limit`. Each claim raises the fence, which rejects writes of the former owner.
  */
 async function take(
   { urgent: db, dialect }: Engine,
@@ -189,7 +213,10 @@ const isTrusted: RunWhere = (eb) => eb("runs.crashes", "<", SUSPECT_CRASHES);
 const isSuspect: RunWhere = (eb) =>
   eb.and([eb("runs.status", "=", "running"), eb("runs.crashes", ">=", SUSPECT_CRASHES)]);
 
-/** A queued run with nothing running and nothing older waiting in its thread. */
+/**
+ * A queued run that is next in its thread: no run of the thread is running and no older one waits. Runs of one thread never
+ * overlap, because each continues the conversation of the one before.
+ */
 const nextInThread: RunWhere = (eb) =>
   eb.and([
     eb("runs.status", "=", "queued"),

@@ -1,6 +1,6 @@
-import type { CallOutcome, QueryResponse } from "@patchbay/protocol";
-import { type RawBuilder, sql } from "kysely";
-import type { CallRecord, RunEnding } from "../ports/records.ts";
+import type { QueryResponse } from "@patchbay/protocol";
+import { sql } from "kysely";
+import type { RunEnding } from "../ports/records.ts";
 import {
   LeaseLost,
   StoreUnavailable,
@@ -9,19 +9,17 @@ import {
   type RunStore,
   type StoredEvent,
 } from "../ports/run-store.ts";
-import { refusalOf } from "../ports/refusal.ts";
 import { insertAudit } from "./audit.ts";
-import { noteUntaken } from "./calls.ts";
+import { storeCalls } from "./calls.ts";
 import { present, toJson } from "./columns.ts";
-import { hold, releaseHolds, settleHold } from "./credits.ts";
+import { releaseReservations, reserve, settle } from "./credits.ts";
 import { countsAsHistory } from "./history.ts";
-import type { CallRow } from "./run-tables.ts";
-import type { Engine, Schema } from "./schema.ts";
+import { type Engine, transact } from "./engine.ts";
+import type { Schema } from "./schema.ts";
 import { insertion, statement } from "./statement.ts";
-import { touchRole } from "./thread-roles.ts";
-import { transact } from "./transact.ts";
+import { storeRoleEnd } from "./thread-roles.ts";
 
-/** Whose rows a commit writes. */
+/** The run that a commit writes rows for. */
 interface Owner {
   runId: string;
   orgId: string;
@@ -29,51 +27,56 @@ interface Owner {
   role?: string;
 }
 
-/** How a run goes one step forward. */
+/**
+ * Commits one step of a run: its events, turn, calls, audit entries and credits in one transaction. A step is never half
+ * stored, so a replica that resumes the run continues exactly after the last commit.
+ */
 export function runCommits(engine: Engine): Pick<RunStore, "commit"> {
   return {
     async commit(lease, change) {
       try {
         return await transact(engine, (trx) => step(trx, lease, change));
       } catch (error) {
-        // A connection may break after the database took a step and before it said so: the step comes again then.
+        // A connection can break between the commit and its acknowledgement. The caller then repeats the step, and the
+        // sequence numbers or the fence would reject the repetition although the first attempt was stored.
         if (error instanceof StoreUnavailable || !(await isStored(engine, lease, change))) throw error;
-        return { heldMicros: 0 };
+        return { reservedMicros: 0 };
       }
     },
   };
 }
 
-async function step(trx: Engine, lease: Lease, change: RunCommit): Promise<{ heldMicros: number }> {
+/**
+ * Writes one step in the order of locks: thread, run, calls, balance. The run's row comes before everything that belongs to it,
+ * so that a lost lease ends the transaction before it has written anything.
+ */
+async function step(trx: Engine, lease: Lease, change: RunCommit): Promise<{ reservedMicros: number }> {
   const { events, turn, calls, finish, audit } = change;
   if (finish) {
     await touchThread(trx, { runId: lease.runId });
-    await touchRole(trx, { runId: lease.runId });
+    await storeRoleEnd(trx, { runId: lease.runId });
   }
   const run = await advance(trx, lease, change);
-  // Before its turn and calls: what says that the run was resumed is not later than the call that it was resumed for.
+  // Before turn and calls: the entry that the run was resumed must not follow entries of calls made after that.
   if (audit?.length) await insertAudit(trx, audit, run);
   if (events?.length) await insertEvents(trx, run, events);
   if (turn) await insertTurn(trx, run, turn);
-  if (calls?.length) {
-    await noteUntaken(trx, run, calls);
-    await putCalls(trx, run, calls);
-  }
+  if (calls?.length) await storeCalls(trx, run, calls);
   if (finish?.releaseIdempotencyKey) await freeIdempotencyKey(trx, { runId: lease.runId });
-  return { heldMicros: await moveCredits(trx, run, change) };
+  return { reservedMicros: await moveCredits(trx, run, change) };
 }
 
-/** Last of all, since every run of the organisation waits for the one that changes its balance. */
-async function moveCredits(trx: Engine, run: Owner, { turn, finish, hold: next }: RunCommit): Promise<number> {
-  if (turn && turn.heldMicros > 0) {
-    const { step, heldMicros, costMicros } = turn;
-    await settleHold(trx, { runId: run.runId, orgId: run.orgId, step, heldMicros, costMicros });
+/** Runs last in the transaction: it locks the balance, and all other runs of the organisation wait for that lock. */
+async function moveCredits(trx: Engine, run: Owner, { turn, finish, reserve: next }: RunCommit): Promise<number> {
+  if (turn && turn.reservedMicros > 0) {
+    const { step, reservedMicros, costMicros } = turn;
+    await settle(trx, { runId: run.runId, orgId: run.orgId, step, reservedMicros, costMicros });
   }
-  if (finish) await releaseHolds(trx, run);
-  return (next && (await hold(trx, { ...run, step: next.step }, next.micros))) ?? 0;
+  if (finish) await releaseReservations(trx, run);
+  return (next && (await reserve(trx, { ...run, step: next.step }, next.micros))) ?? 0;
 }
 
-/** True when this very step stands in the log, and nobody has claimed the run since. */
+/** True when exactly this step is stored and no other replica has claimed the run since. */
 async function isStored({ db }: Engine, { runId, fence }: Lease, { events = [], turn }: RunCommit): Promise<boolean> {
   const run = await db.selectFrom("runs").select("fence").where("id", "=", runId).executeTakeFirst();
   if (run?.fence !== fence) return false;
@@ -95,7 +98,7 @@ async function isStored({ db }: Engine, { runId, fence }: Lease, { events = [], 
   return (await sameTurn.executeTakeFirst()) !== undefined;
 }
 
-/** The thread comes before its runs in the order of locks: who erases it holds it while waiting for its runs. */
+/** Locks the thread before the run: erasing a thread locks them in this order, and the reverse order would deadlock. */
 const touchThread = statement((p: { runId: string }, { db, dialect }) =>
   db
     .updateTable("threads")
@@ -107,7 +110,10 @@ const freeIdempotencyKey = statement((p: { runId: string }, { db }) =>
   db.deleteFrom("idempotency_keys").where("run_id", "=", p.runId),
 );
 
-/** Moves the run's row on, which the fence may forbid: nothing else of a lost run is tried. */
+/**
+ * Updates the run's row under its fence, before anything else is written. When another replica has claimed the run, no row
+ * matches and the transaction ends with `LeaseLost`: a former owner that was paused cannot append to the log.
+ */
 async function advance(trx: Engine, { runId, fence }: Lease, { events = [], finish }: RunCommit) {
   const by = { runId, fence, events: events.length };
   const [row] = finish ? await end(trx, { ...by, ...columnsOf(finish) }) : await goOn(trx, by);
@@ -120,7 +126,7 @@ function columnsOf({ status, result, history, unanswered }: NonNullable<RunCommi
   const text = toJson(history);
   return {
     status,
-    // The last event of a run that succeeded holds its calls, which may be megabytes.
+    // The last event of a successful run contains its result with all calls, up to megabytes: not stored a second time.
     result: result && status !== "succeeded" ? toJson(result) : null,
     ending: result ? toJson(endingOf(result)) : null,
     history: text,
@@ -129,14 +135,20 @@ function columnsOf({ status, result, history, unanswered }: NonNullable<RunCommi
   };
 }
 
-function endingOf({ toolInteractions: _calls, ...ending }: QueryResponse): RunEnding {
+/** A result without its calls: lists and pages then do not read megabytes. */
+export function endingOf({ toolInteractions: _calls, ...ending }: QueryResponse): RunEnding {
   return ending;
 }
 
 type Advance = Lease & { events: number };
 
+/** Advances a run that continues. */
 const goOn = statement((p: Advance, engine) => advanced(engine, p));
 
+/**
+ * Ends a run. `history_total` continues the total of the previous run of the same role and subject, so that a later run knows
+ * the size of the whole history without reading it.
+ */
 const end = statement((p: Advance & ReturnType<typeof columnsOf>, engine) =>
   advanced(engine, p).set((eb) => ({
     status: p.status,
@@ -161,6 +173,7 @@ const end = statement((p: Advance & ReturnType<typeof columnsOf>, engine) =>
   })),
 );
 
+/** The conditions are the fence: only the owner of the current lease of a running run can advance it. */
 const advanced = ({ db }: Engine, { runId, fence, events }: Advance) =>
   db
     .updateTable("runs")
@@ -170,6 +183,10 @@ const advanced = ({ db }: Engine, { runId, fence, events }: Advance) =>
     .where("status", "=", "running")
     .returning(["org_id", "agent_id", "key_id", "role", "last_seq"]);
 
+/**
+ * Rejects a gap or an overlap in the event numbers. Clients resume a stream by the last number that they have seen: with a gap or
+ * a repeated number they would miss events or get them twice.
+ */
 function checkSequence(events: readonly StoredEvent[], stored: number): void {
   for (const [index, { seq }] of events.entries()) {
     if (seq !== stored + index + 1) throw new Error(`event ${seq} would follow event ${stored + index}`);
@@ -220,70 +237,3 @@ const turnRow = statement((row: Omit<Schema["turns"], "created_at">, { db, diale
 const usageRow = statement((row: Omit<Schema["usage"], "created_at">, { db, dialect }) =>
   db.insertInto("usage").values({ ...row, created_at: dialect.now }),
 );
-
-async function putCalls(trx: Engine, run: Owner, calls: readonly CallRecord[]): Promise<void> {
-  const rows = calls.map((call) => ({
-    id: call.callId,
-    run_id: run.runId,
-    org_id: run.orgId,
-    agent_id: run.agentId,
-    role: run.role ?? null,
-    step: call.step,
-    position: call.position,
-    model_call_id: call.modelCallId,
-    function_name: call.functionName,
-    arguments: toJson(call.arguments),
-    instance_id: call.instanceId ?? null,
-    attempt: call.attempt,
-    sent_at: call.sentAt ?? null,
-    attempts: call.earlier ? toJson(call.earlier) : null,
-    outcome: call.outcome ? toJson(call.outcome) : null,
-    state: call.outcome ? stateOf(call.outcome) : null,
-  }));
-  // Only what has its outcome has its end.
-  await openCallRows(
-    trx,
-    rows.filter(({ outcome }) => outcome === null),
-  );
-  await endedCallRows(
-    trx,
-    rows.filter(({ outcome }) => outcome !== null),
-  );
-}
-
-function stateOf(outcome: CallOutcome): NonNullable<CallRow["state"]> {
-  if (outcome.ok) return "succeeded";
-  return refusalOf(outcome) === undefined ? "failed" : "denied";
-}
-
-type NewCallRow = Omit<CallRow, "accepted_by" | "arrived" | "late" | "created_at" | "finished_at">;
-
-const openCallRows = insertion((rows: NewCallRow[], engine) => callRows(engine, rows, null));
-const endedCallRows = insertion((rows: NewCallRow[], engine) => callRows(engine, rows, engine.dialect.now));
-
-const newAttempt = sql<boolean>`excluded.attempt > calls.attempt`;
-
-function callRows({ db, dialect }: Engine, rows: NewCallRow[], finishedAt: RawBuilder<number> | null) {
-  return db
-    .insertInto("calls")
-    .values(rows.map((row) => ({ ...row, created_at: dialect.now, finished_at: finishedAt })))
-    .onConflict((conflict) =>
-      conflict
-        .column("id")
-        .doUpdateSet((eb) => ({
-          arguments: eb.ref("excluded.arguments"),
-          instance_id: eb.ref("excluded.instance_id"),
-          // An attempt that was taken back raised the number: it only ever grows, and what was accepted was an older one.
-          attempt: sql<number>`case when ${newAttempt} then excluded.attempt else calls.attempt end`,
-          accepted_by: sql<null>`case when ${newAttempt} then null else calls.accepted_by end`,
-          // Who sent it may have told, where its run's owner cannot.
-          sent_at: sql<null>`case when ${newAttempt} then excluded.sent_at else coalesce(excluded.sent_at, calls.sent_at) end`,
-          attempts: eb.ref("excluded.attempts"),
-          arrived: sql<null>`case when excluded.outcome is null then calls.arrived end`,
-          outcome: eb.ref("excluded.outcome"),
-          state: eb.ref("excluded.state"),
-          finished_at: eb.ref("excluded.finished_at"),
-        }))
-        .where(sql.ref("calls.run_id"), "=", sql.ref("excluded.run_id")),
-    );
-}

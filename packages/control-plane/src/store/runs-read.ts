@@ -1,19 +1,19 @@
 import type { QueryResponse } from "@patchbay/protocol";
 import type { CallRecord, TurnRecord } from "../ports/records.ts";
 import type { RunHead, RunStore } from "../ports/run-store.ts";
-import { fromJson, present } from "./columns.ts";
+import { fromJson, idBatches, present } from "./columns.ts";
+import type { Engine } from "./engine.ts";
 import { readHistory } from "./history.ts";
-import { idBatches } from "./in-batches.ts";
-import { FACT_COLUMNS, RUN_COLUMNS, toRunFacts, toRunRecord } from "./run-record.ts";
-import type { CallRow } from "./run-tables.ts";
-import type { Engine, Schema } from "./schema.ts";
+import { type CallRow, FACT_COLUMNS, RUN_COLUMNS, toRunFacts, toRunRecord } from "./run-record.ts";
+import type { Schema } from "./schema.ts";
 import { statement } from "./statement.ts";
 
-/** What is known of runs. */
-export function runReads(
-  engine: Engine,
-): Pick<RunStore, "get" | "facts" | "events" | "checkpoint" | "outline" | "history" | "heads" | "list" | "active"> {
-  const { db } = engine;
+/** Reads of runs, their logs and their state. */
+export function runReads(engine: Engine) {
+  return { ...runRecords(engine), ...runProgress(engine) };
+}
+
+function runRecords(engine: Engine): Pick<RunStore, "get" | "facts" | "events" | "history" | "list"> {
   return {
     async get(agentId, runId) {
       const [row] = await runById(engine, { agentId, runId });
@@ -23,6 +23,7 @@ export function runReads(
       const [last] = await eventsAfter(engine, { runId, after: row.last_seq - 1, limit: 1 });
       if (!last) return run;
       const { toolInteractions } = JSON.parse(last.body) as Pick<QueryResponse, "toolInteractions">;
+      // The calls of a successful run are stored only in its last event.
       return { ...run, result: { ...fromJson(row.ending), toolInteractions } };
     },
 
@@ -32,7 +33,26 @@ export function runReads(
     },
 
     events: (runId, after, limit) => eventsAfter(engine, { runId, after, limit }),
+    history: (threadId, scope) => readHistory(engine, { threadId, ...scope }),
 
+    async list(agentId, { limit }) {
+      const rows = await engine.db
+        .selectFrom("runs")
+        .select(RUN_COLUMNS)
+        .where("agent_id", "=", agentId)
+        .orderBy("created_at", "desc")
+        .orderBy("id", "desc")
+        .limit(limit)
+        .execute();
+      return rows.map(toRunRecord);
+    },
+  };
+}
+
+/** What a replica needs to resume a run, and what followers need to see that a run has advanced. */
+function runProgress(engine: Engine): Pick<RunStore, "checkpoint" | "outline" | "heads" | "active"> {
+  const { db } = engine;
+  return {
     async checkpoint(runId) {
       const run = await db.selectFrom("runs").select("last_seq").where("id", "=", runId).executeTakeFirst();
       const turns = await turnsOf(engine, runId);
@@ -61,8 +81,6 @@ export function runReads(
       return { turns: turns.map((row) => ({ ...spendingOf(row), messages: [], warnings: [] })), calls };
     },
 
-    history: (threadId, scope) => readHistory(engine, { threadId, ...scope }),
-
     async heads(runIds) {
       const heads: RunHead[] = [];
       for (const ids of idBatches(runIds)) {
@@ -71,18 +89,6 @@ export function runReads(
           heads.push({ runId: id, lastSeq, ended: status !== "queued" && status !== "running" });
       }
       return heads;
-    },
-
-    async list(agentId, { limit }) {
-      const rows = await db
-        .selectFrom("runs")
-        .select(RUN_COLUMNS)
-        .where("agent_id", "=", agentId)
-        .orderBy("created_at", "desc")
-        .orderBy("id", "desc")
-        .limit(limit)
-        .execute();
-      return rows.map(toRunRecord);
     },
 
     async active(threadId) {
@@ -121,7 +127,7 @@ const eventsAfter = statement((p: { runId: string; after: number; limit: number 
     .limit(p.limit),
 );
 
-/** The stored turns of a run, each with the model that it is charged for. */
+/** The stored turns of a run, with the provider and model that answered each. */
 export const turnsOf = ({ db }: Pick<Engine, "db">, runId: string) =>
   db
     .selectFrom("turns")
@@ -165,7 +171,7 @@ function spendingOf(row: SpendingRow): Omit<TurnRecord, "messages" | "warnings">
   };
 }
 
-/** What shows a call needs: not the answer that waits to become its outcome, which may be as large. */
+/** The columns of a `CallRecord`. Without `arrived`, which may be as large as `outcome`. */
 export const CALL_COLUMNS = [
   "id",
   "step",

@@ -1,21 +1,19 @@
-import { LIMITS } from "@patchbay/protocol";
+import { LIMITS, type QueryResponse } from "@patchbay/protocol";
 import { expressionBuilder, sql } from "kysely";
 import type { NewRun, RunStore, StartedRun } from "../ports/run-store.ts";
 import { insertAudit } from "./audit.ts";
 import { toJson } from "./columns.ts";
-import { hold } from "./credits.ts";
-import { insertEvents } from "./runs-commit.ts";
-import { toRunRecord } from "./run-record.ts";
-import type { RunRow } from "./run-tables.ts";
-import type { Engine, Schema, ThreadRow } from "./schema.ts";
+import { reserve } from "./credits.ts";
+import { endingOf, insertEvents } from "./runs-commit.ts";
+import { type RunRow, toRunRecord } from "./run-record.ts";
+import { type Engine, transact } from "./engine.ts";
+import type { Schema, ThreadRow } from "./schema.ts";
 import { statement } from "./statement.ts";
-import { noteRole, roleRowOf } from "./thread-roles.ts";
-import { titleOf } from "./thread-title.ts";
-import { transact } from "./transact.ts";
+import { roleRowOf, storeRole, titleOf } from "./thread-roles.ts";
 
 const IDEMPOTENCY_MS = 24 * 3_600_000;
 
-/** Leaves a transaction with an answer and without a trace. */
+/** Thrown to roll a transaction back and still return an answer. */
 class NothingStored extends Error {
   readonly answer: StartedRun;
 
@@ -25,7 +23,7 @@ class NothingStored extends Error {
   }
 }
 
-/** How runs come into being. */
+/** Starts runs. Start and checks are one transaction, so that a crash leaves either a whole run or nothing. */
 export function runStarts(engine: Engine): Pick<RunStore, "start" | "refuse" | "findByIdempotencyKey"> {
   return {
     async start(run) {
@@ -39,11 +37,11 @@ export function runStarts(engine: Engine): Pick<RunStore, "start" | "refuse" | "
 
     async refuse(run, { code, event, result }) {
       await transact(engine, async (trx) => {
-        const position = await placeInThread(trx, run);
+        const position = await assignPosition(trx, run);
         if (position === undefined) return;
         await touchSession(trx, run);
         const status = code === "cancelled" ? "cancelled" : "failed";
-        const end = { last_seq: event.seq, result: result ? toJson(result) : null };
+        const end = { last_seq: event.seq, ...resultColumns(result) };
         await insertRefused(trx, { ...rowOf(run), position, status, ...end });
         await insertEvents(trx, run, [event]);
         await insertAudit(trx, run.audit, run);
@@ -57,32 +55,39 @@ export function runStarts(engine: Engine): Pick<RunStore, "start" | "refuse" | "
   };
 }
 
+/**
+ * Locks in the order of all transactions: idempotency key, thread, run, balance. The key comes first, so that of two requests
+ * with one key the second waits here and then joins the run of the first.
+ */
 async function start(trx: Engine, run: NewRun): Promise<StartedRun> {
   if (run.idempotency) await takeIdempotencyKey(trx, run, run.idempotency);
-  const position = await placeInThread(trx, run);
+  const position = await assignPosition(trx, run);
   if (position === undefined) throw new NothingStored({ kind: "thread_gone" });
   const behindOthers = !run.newThread && (await isBusy(trx, run.threadId));
   const mustWait = behindOthers || run.mustWait === true;
   await touchSession(trx, run);
   const row = { ...rowOf(run), position };
-  const { runId, orgId, owner, leaseMs, holdMicros = 0 } = run;
+  const { runId, orgId, owner, leaseMs, reserveMicros = 0 } = run;
   const [times] = mustWait ? await insertQueued(trx, row) : await insertRunning(trx, { ...row, owner, leaseMs });
   await insertAudit(trx, run.audit, run);
-  const held = mustWait ? undefined : await hold(trx, { runId, orgId, step: 0 }, holdMicros);
+  const reserved = mustWait ? undefined : await reserve(trx, { runId, orgId, step: 0 }, reserveMicros);
   return {
     kind: "started",
     run: toRunRecord({ ...NEW, finished_at: null, result: null, ...row, ...times! }),
-    heldMicros: held ?? 0,
+    reservedMicros: reserved ?? 0,
   };
 }
 
-/** Gives the run its place in the thread, whose row stays locked until the end: runs of one thread start one after another. */
-async function placeInThread(trx: Engine, run: NewRun): Promise<number | undefined> {
+/**
+ * Gives the run its position in the thread. The thread's row stays locked until the end of the transaction, so runs of one
+ * thread start one after the other: two of them cannot both find the thread idle.
+ */
+async function assignPosition(trx: Engine, run: NewRun): Promise<number | undefined> {
   const { threadId, agentId, sessionId, newThread } = run;
   if (newThread) {
     const of = { org_id: run.orgId, agent_id: agentId, session_id: sessionId ?? null };
     await insertThread(trx, { id: threadId, ...of, title: titleOf(run.request), last_position: 1 });
-    await noteRole(trx, roleRowOf(run, 1));
+    await storeRole(trx, roleRowOf(run, 1));
     return 1;
   }
   const { db, dialect } = trx;
@@ -97,7 +102,7 @@ async function placeInThread(trx: Engine, run: NewRun): Promise<number | undefin
     .where("agent_id", "=", agentId)
     .returning("last_position")
     .executeTakeFirst();
-  if (thread) await noteRole(trx, roleRowOf(run, thread.last_position));
+  if (thread) await storeRole(trx, roleRowOf(run, thread.last_position));
   return thread?.last_position;
 }
 
@@ -105,7 +110,7 @@ const insertThread = statement((row: Omit<ThreadRow, "created_at" | "updated_at"
   db.insertInto("threads").values({ ...row, created_at: dialect.now, updated_at: dialect.now }),
 );
 
-/** True when the thread has runs in progress; refuses the run when enough wait behind the first of them. */
+/** True when the thread has open runs. Refuses the run when the thread's queue is full. */
 async function isBusy({ db }: Engine, threadId: string): Promise<boolean> {
   const active = await db
     .selectFrom("runs")
@@ -118,7 +123,7 @@ async function isBusy({ db }: Engine, threadId: string): Promise<boolean> {
   return active.length > 0;
 }
 
-/** What is so of every new run. */
+/** Initial values of every run. */
 const NEW = { claims: 0, crashes: 0, last_seq: 0, cancel_requested: 0 };
 
 const rowOf = (run: NewRun) => ({
@@ -139,6 +144,7 @@ const rowOf = (run: NewRun) => ({
 type NewRow = ReturnType<typeof rowOf> & Pick<RunRow, "position">;
 const MADE = ["status", "fence", "created_at", "started_at", "deadline_at"] as const;
 
+/** A run that starts immediately is inserted with its lease, so that no other replica can claim it in between. */
 const insertRunning = statement((p: NewRow & { owner: string; leaseMs: number }, { db, dialect }) => {
   const { timeoutMs, leaseMs, ...row } = p;
   return db
@@ -170,8 +176,13 @@ const insertQueued = statement(({ timeoutMs, ...row }: NewRow, { db, dialect }) 
     .returning(MADE),
 );
 
+const resultColumns = (result: QueryResponse | undefined) => ({
+  result: result ? toJson(result) : null,
+  ending: result ? toJson(endingOf(result)) : null,
+});
+
 const insertRefused = statement(
-  ({ timeoutMs, ...row }: NewRow & Pick<RunRow, "status" | "last_seq" | "result">, { db, dialect }) =>
+  ({ timeoutMs, ...row }: NewRow & Pick<RunRow, "status" | "last_seq" | "result" | "ending">, { db, dialect }) =>
     db.insertInto("runs").values({
       ...NEW,
       ...row,
@@ -192,6 +203,10 @@ async function touchSession({ db, dialect }: Engine, run: NewRun): Promise<void>
     .execute();
 }
 
+/**
+ * Inserts the key, or takes over an expired one. Throws `NothingStored` when another run has the key: the request then joins that
+ * run, or is rejected when its body differs.
+ */
 async function takeIdempotencyKey(
   { db, dialect }: Engine,
   run: NewRun,
@@ -211,7 +226,7 @@ async function takeIdempotencyKey(
     .returning("run_id")
     .executeTakeFirst();
   if (taken) return;
-  // The row that was in the way is locked by now, so that it is still there.
+  // The conflicting insert has locked the existing row, so the row cannot be deleted before this read.
   const owner = await db
     .selectFrom("idempotency_keys")
     .select(["run_id", "body_hash"])
@@ -222,6 +237,7 @@ async function takeIdempotencyKey(
   throw new NothingStored({ kind: "joined", runId: owner.run_id, sameBody: owner.body_hash === bodyHash });
 }
 
+/** The key, unless it has expired. */
 function liveKey({ db, dialect }: Engine, { agentId, keyId }: Pick<NewRun, "agentId" | "keyId">, key: string) {
   return db
     .selectFrom("idempotency_keys")
@@ -233,7 +249,7 @@ function liveKey({ db, dialect }: Engine, { agentId, keyId }: Pick<NewRun, "agen
     .executeTakeFirst();
 }
 
-/** The lineage of a credential. A member, who has none, is a scope of its own. */
+/** The scope of an idempotency key: the credential's lineage, or the member's id for queries from the console. */
 function scopeOf(keyId: string) {
   const eb = expressionBuilder<Schema>();
   const lineage = eb

@@ -1,33 +1,52 @@
 import { sql } from "kysely";
 import type { ConnectedRuntime, RuntimeStore } from "../ports/stores.ts";
+import { idBatches } from "./columns.ts";
+import { connectedNow } from "./connected.ts";
+import { type Engine, repeat } from "./engine.ts";
 import { functionSetStore } from "./function-sets.ts";
-import { idBatches } from "./in-batches.ts";
 import { manifestStore } from "./manifests.ts";
-import type { Engine } from "./schema.ts";
-import { repeat } from "./transact.ts";
 
-const SEEN_MS = 30_000;
-
-type LinkMethod = "linkOpened" | "linksAlive" | "linkDraining" | "linkClosed" | "links" | "lastSeenAgoMs";
-
+/** Runtimes, their connections and their function sets. */
 export function runtimeStore(engine: Engine): RuntimeStore {
-  return { ...manifestStore(engine), ...functionSetStore(engine), ...links(engine) };
+  return {
+    ...manifestStore(engine),
+    ...functionSetStore(engine),
+    ...connectionChanges(engine),
+    connections: (agentId) => openConnections(engine, agentId),
+    lastSeenAgoMs: (agentId, manifestHashes) => lastSeenAgoMs(engine, agentId, manifestHashes),
+  };
 }
 
-/** A runtime has one row: its link's id says whether what is told of a link still concerns it. */
-function links(engine: Engine): Pick<RuntimeStore, LinkMethod> {
-  const { db, dialect } = engine;
+type ConnectionChange = "connectionOpened" | "renewConnections" | "connectionDraining" | "connectionClosed";
+
+/**
+ * A runtime has one row, with the id of its newest connection. Every change names a connection id: the late close of a
+ * connection that was replaced must not mark the runtime as disconnected.
+ */
+function connectionChanges(engine: Engine): Pick<RuntimeStore, ConnectionChange> {
+  const { db, urgent, dialect } = engine;
   const { now } = dialect;
   return {
-    async linkOpened({ agentId, instanceId, connectionId, replicaId, manifestHash, concurrency, draining, ...rest }) {
-      const link = {
-        service: rest.service,
-        deployment: rest.deployment ?? null,
+    async connectionOpened({
+      agentId,
+      instanceId,
+      connectionId,
+      replicaId,
+      manifestHash,
+      concurrency,
+      draining,
+      service,
+      deployment = null,
+      sdk = null,
+    }) {
+      const connection = {
+        service,
+        deployment,
         connection_id: connectionId,
         replica_id: replicaId,
         manifest_hash: manifestHash,
         concurrency,
-        sdk: rest.sdk ?? null,
+        sdk,
         draining: draining ? 1 : 0,
         connected: 1,
         opened_at: now,
@@ -40,16 +59,16 @@ function links(engine: Engine): Pick<RuntimeStore, LinkMethod> {
           instance_id: instanceId,
           org_id: eb.selectFrom("agents").select("org_id").where("id", "=", agentId),
           first_seen_at: now,
-          ...link,
+          ...connection,
         }))
-        .onConflict((conflict) => conflict.columns(["agent_id", "instance_id"]).doUpdateSet(link))
+        .onConflict((conflict) => conflict.columns(["agent_id", "instance_id"]).doUpdateSet(connection))
         .execute();
     },
 
-    async linksAlive(connectionIds) {
+    async renewConnections(connectionIds) {
       for (const ids of idBatches(connectionIds))
         await repeat(engine, () =>
-          engine.urgent
+          urgent
             .updateTable("runtimes")
             .set({ last_seen_at: now })
             .where("connection_id", "in", ids)
@@ -58,11 +77,11 @@ function links(engine: Engine): Pick<RuntimeStore, LinkMethod> {
         );
     },
 
-    async linkDraining(connectionId) {
+    async connectionDraining(connectionId) {
       await db.updateTable("runtimes").set({ draining: 1 }).where("connection_id", "=", connectionId).execute();
     },
 
-    async linkClosed(connectionId) {
+    async connectionClosed(connectionId) {
       await db
         .updateTable("runtimes")
         .set({ connected: 0, last_seen_at: now })
@@ -70,52 +89,49 @@ function links(engine: Engine): Pick<RuntimeStore, LinkMethod> {
         .where("connected", "=", 1)
         .execute();
     },
-
-    async links(agentId) {
-      const rows = await db
-        .selectFrom("runtimes")
-        .select(["agent_id", "instance_id", "service", "deployment", "connection_id", "replica_id"])
-        .select(["manifest_hash", "concurrency", "draining"])
-        .$narrowType<{ service: string; connection_id: string; replica_id: string; concurrency: number }>()
-        .where("agent_id", "=", agentId)
-        .where("connected", "=", 1)
-        // A replica of a version that combined no services holds the others until they reconnect.
-        .where("service", "is not", null)
-        .where("last_seen_at", ">", sql<number>`${now} - ${sql.lit(SEEN_MS)}`)
-        .orderBy("opened_at")
-        .execute();
-      return rows.map((row): ConnectedRuntime => ({
-        agentId: row.agent_id,
-        service: row.service,
-        ...(row.deployment !== null && { deployment: row.deployment }),
-        instanceId: row.instance_id,
-        connectionId: row.connection_id,
-        replicaId: row.replica_id,
-        manifestHash: row.manifest_hash,
-        concurrency: row.concurrency,
-        draining: row.draining === 1,
-      }));
-    },
-
-    async lastSeenAgoMs(agentId, manifestHashes) {
-      if (manifestHashes?.length === 0) return undefined;
-      // A set has its place before its runtime is noted, so a set that was placed a moment ago has a runtime at once.
-      const seen = db
-        .selectFrom("runtimes")
-        .select(["manifest_hash", "last_seen_at as at"])
-        .where("agent_id", "=", agentId)
-        .unionAll(
-          db
-            .selectFrom("function_sets")
-            .select(["manifest_hash", "first_seen_at as at"])
-            .where("agent_id", "=", agentId),
-        );
-      const row = await db
-        .selectFrom(seen.as("seen"))
-        .select((eb) => sql<number | null>`${now} - ${eb.fn.max("at")}`.as("ago"))
-        .$if(manifestHashes !== undefined, (some) => some.where("manifest_hash", "in", manifestHashes!))
-        .executeTakeFirst();
-      return row?.ago ?? undefined;
-    },
   };
+}
+
+async function openConnections(engine: Engine, agentId: string): Promise<ConnectedRuntime[]> {
+  const rows = await engine.db
+    .selectFrom("runtimes")
+    .select(["agent_id", "instance_id", "service", "deployment", "connection_id", "replica_id"])
+    .select(["manifest_hash", "concurrency", "draining"])
+    .where("agent_id", "=", agentId)
+    .where(connectedNow(engine, "runtimes"))
+    .orderBy("opened_at")
+    .execute();
+  return rows.map((row) => ({
+    agentId: row.agent_id,
+    service: row.service,
+    ...(row.deployment !== null && { deployment: row.deployment }),
+    instanceId: row.instance_id,
+    connectionId: row.connection_id,
+    replicaId: row.replica_id,
+    manifestHash: row.manifest_hash,
+    concurrency: row.concurrency,
+    draining: row.draining === 1,
+  }));
+}
+
+async function lastSeenAgoMs(
+  { db, dialect }: Engine,
+  agentId: string,
+  manifestHashes?: readonly string[],
+): Promise<number | undefined> {
+  if (manifestHashes?.length === 0) return undefined;
+  // A function set is stored before its runtime. Counting sets too keeps a query from failing between the two statements.
+  const seen = db
+    .selectFrom("runtimes")
+    .select(["manifest_hash", "last_seen_at as at"])
+    .where("agent_id", "=", agentId)
+    .unionAll(
+      db.selectFrom("function_sets").select(["manifest_hash", "first_seen_at as at"]).where("agent_id", "=", agentId),
+    );
+  const row = await db
+    .selectFrom(seen.as("seen"))
+    .select((eb) => sql<number | null>`${dialect.now} - ${eb.fn.max("at")}`.as("ago"))
+    .$if(manifestHashes !== undefined, (some) => some.where("manifest_hash", "in", manifestHashes!))
+    .executeTakeFirst();
+  return row?.ago ?? undefined;
 }

@@ -1,31 +1,14 @@
-import type { DatabaseConnection, Generated, Kysely } from "kysely";
-import type { AccessChanges, AgentSettings, Manifest, Widening } from "@patchbay/protocol";
+import type { Generated } from "kysely";
+import type { AccessChanges, AgentSettings, JsonObject, Manifest, Widening } from "@patchbay/protocol";
 import type { Message } from "../ports/model-provider.ts";
 import type { ModelRetry } from "../ports/records.ts";
 import type { CredentialKind } from "../ports/stores.ts";
-import type { AuditTableRow } from "./audit-row.ts";
 import type { Json } from "./columns.ts";
-import type { LinkTableRow, MemberTableRow, SessionTableRow } from "./console/member-rows.ts";
-import type { DatabaseFiles } from "./database-files.ts";
-import type { StoreDialect } from "./dialect/dialect.ts";
-import type { CallTable, RunRow } from "./run-tables.ts";
+import type { CallTable, RunRow } from "./run-record.ts";
+import type { ConsoleRole } from "@patchbay/protocol/console";
+import type { LinkKind } from "../ports/members.ts";
 
-/** What every part of the store works with. */
-export interface Engine {
-  db: Kysely<Schema>;
-  /** The same database for lists and sums, which may read much: commits and leases never wait for them. It cannot write. */
-  reads: Kysely<Schema>;
-  /** The same database for what keeps leases and links alive: it does not wait where many queries wait for a connection. */
-  urgent: Kysely<Schema>;
-  dialect: StoreDialect;
-  files: DatabaseFiles;
-  /** `writable` is false from a write that the store could not take until the next one that it took. */
-  health: { writable: boolean };
-  /** That of the transaction `db` is, for statements that are compiled already: the way through `db` costs more than they do. */
-  connection?: DatabaseConnection;
-}
-
-/** Times are milliseconds of the database's clock, flags 0 or 1, JSON is text, money micro-USD. */
+/** The tables. Times are milliseconds of the database's clock, flags are 0 or 1, JSON is text, money is micro-USD. */
 export interface Schema {
   orgs: { id: string; name: string; tier: string; balance_micros: number; created_at: number };
   agents: {
@@ -37,26 +20,26 @@ export interface Schema {
     settings: Generated<Json<AgentSettings>>;
     created_at: number;
     deleted_at: number | null;
-    /** Counts the positions of its function sets. */
+    /** Position of the newest function set. */
     last_set_position: Generated<number>;
   };
   credentials: CredentialRow;
   sessions: { agent_id: string; id: string; org_id: string; created_at: number; last_seen_at: number };
   threads: ThreadRow;
-  /** Which roles a thread has runs of; '' stands for runs without a role. */
+  /** The roles that have runs in a thread; '' for runs without a role. A key with a role list lists its threads from here. */
   thread_roles: {
     thread_id: string;
     role: string;
     org_id: string;
     agent_id: string;
-    /** That of the role's newest run with one. */
+    /** Session of the role's newest run that has one. */
     session_id: string | null;
     first_position: number;
     created_at: number;
     updated_at: number;
   };
   runs: RunRow;
-  /** Valid for 24 h; its run may be inserted later in the same transaction. `scope`: the lineage of the credential that used it. */
+  /** Valid for 24 h. A key is inserted before its run, in the same transaction. `scope`: the lineage of the credential. */
   idempotency_keys: {
     agent_id: string;
     scope: string;
@@ -72,9 +55,9 @@ export interface Schema {
     org_id: string;
     messages: Json<Message[]>;
     warnings: Json<string[]>;
-    /** When the model was first asked; `created_at` is the turn's end. */
+    /** Start of the first model request. `created_at` is the end of the turn. */
     began_at: number | null;
-    /** Null where the first attempt gave the turn. */
+    /** Failed attempts; null when the first attempt succeeded. */
     retries: Json<ModelRetry[]> | null;
   } & Spending;
   calls: CallTable;
@@ -83,9 +66,9 @@ export interface Schema {
     hash: string;
     org_id: string;
     body: Json<Manifest>;
-    /** Moves while runtimes connect with the set. */
+    /** Renewed while runtimes connect with the set. */
     created_at: number;
-    first_seen_at: number | null;
+    first_seen_at: number;
   };
   function_sets: FunctionSetRow;
   runtimes: {
@@ -93,22 +76,21 @@ export interface Schema {
     instance_id: string;
     org_id: string;
     manifest_hash: string;
-    /** Null for a runtime last seen by a version that combined no services. */
-    service: string | null;
-    /** Null where the runtime names none. */
+    service: string;
+    /** Null for a runtime that names no deployment. */
     deployment: string | null;
     connected: number;
-    /** The newest link; these are null for a runtime last seen by a version that noted no links. */
-    connection_id: string | null;
-    replica_id: string | null;
-    concurrency: number | null;
-    opened_at: number | null;
+    /** The newest connection. */
+    connection_id: string;
+    replica_id: string;
+    concurrency: number;
+    opened_at: number;
     draining: Generated<number>;
     sdk: string | null;
     first_seen_at: number;
     last_seen_at: number;
   };
-  /** Queries of an organisation by the minute. */
+  /** Queries of an organisation per minute. */
   rate_windows: { org_id: string; window_start: number; count: number };
   usage: {
     run_id: string;
@@ -118,35 +100,38 @@ export interface Schema {
     role: string | null;
     provider: string;
     model: string;
-    /** Above 1 in the row of a day: what remains of old usage. */
+    /** Number of turns: above 1 in rows that condense the old usage of a day. */
     turns: number;
   } & Spending;
-  /** The sum of an organisation's entries is its balance, at every moment. */
+  /** The sum of an organisation's entries is always its balance. */
   ledger: {
     id: string;
     org_id: string;
     run_id: string | null;
     step: number | null;
-    kind: "grant" | "hold" | "settle" | "release";
+    kind: "grant" | "reserve" | "settle" | "release";
     micros: number;
     created_at: number;
   };
   audit: AuditTableRow;
   members: MemberTableRow;
   console_sessions: SessionTableRow;
-  console_links: LinkTableRow;
+  sign_in_links: LinkTableRow;
+  /** Counts changes of lists that the console shows. Triggers write it. `agent_id` is '' for lists of the organisation. */
+  change_counters: { org_id: string; agent_id: string; topic: string; count: number };
 }
 
+/** Tokens and cost of one or several turns. */
 export interface Spending {
   input_tokens: number;
   cached_input_tokens: number;
-  /** 0 also for turns of versions that did not note it. */
   cache_write_input_tokens: number;
   output_tokens: number;
   cost_micros: number;
   created_at: number;
 }
 
+/** An API key, a runtime key or an access token. */
 export interface CredentialRow {
   id: string;
   kind: CredentialKind;
@@ -160,10 +145,11 @@ export interface CredentialRow {
   expires_at: number | null;
   last_used_at: number | null;
   revoked_at: number | null;
-  /** Id of the first credential of those that replaced one another by rotation; null for the first itself. */
+  /** Id of the first credential of a chain of rotations; null for the first credential itself. */
   lineage: string | null;
 }
 
+/** A conversation. */
 export interface ThreadRow {
   id: string;
   org_id: string;
@@ -176,11 +162,11 @@ export interface ThreadRow {
   updated_at: number;
 }
 
-/** A function set in the order of its service: by `place`, then by `position`. */
+/** A function set. Sets of a service are ordered by `place`, then by `position`. */
 export interface FunctionSetRow {
   agent_id: string;
   service: string;
-  /** The name of the deployment; without one (`named` 0) the instance id of its runtime. */
+  /** Name of the deployment; without one (`named` 0) the instance id of the runtime. */
   deployment: string;
   named: number;
   manifest_hash: string;
@@ -190,10 +176,64 @@ export interface FunctionSetRow {
   /** 1, 2, 3 … within the agent. */
   position: number;
   first_seen_at: number;
-  /** The hash of the set that was in use before. */
+  /** Hash of the set that was in use before. */
   replaces: string | null;
   widenings: Json<Widening[]>;
   confirmation: "none" | "pending" | "confirmed";
   confirmed_by: string | null;
   confirmed_at: number | null;
+}
+
+/** A person who may sign in to the console, until removed. */
+export interface MemberTableRow {
+  id: string;
+  org_id: string;
+  email: string | null;
+  name: string;
+  role: ConsoleRole;
+  password_hash: string | null;
+  created_at: number;
+  last_seen_at: number | null;
+  removed_at: number | null;
+}
+
+/** An open session of the console. Secrets of sessions and links are stored only as hashes. */
+export interface SessionTableRow {
+  hash: string;
+  org_id: string;
+  member_id: string;
+  created_at: number;
+  last_seen_at: number;
+  confirmed_until: number;
+  expires_at: number;
+}
+
+export interface LinkTableRow {
+  hash: string;
+  kind: LinkKind;
+  /** Null for set-up links, like `member_id`. */
+  org_id: string | null;
+  member_id: string | null;
+  /** The member who created the link; null for links made by a command. */
+  created_by: string | null;
+  created_at: number;
+  expires_at: number;
+  used_at: number | null;
+}
+
+/** An entry of the audit log. */
+export interface AuditTableRow {
+  id: string;
+  org_id: string;
+  agent_id: string | null;
+  run_id: string | null;
+  call_id: string | null;
+  action: string;
+  role: string | null;
+  key_id: string | null;
+  function_name: string | null;
+  rule: string | null;
+  manifest_hash: string | null;
+  detail: Json<JsonObject> | null;
+  created_at: number;
 }

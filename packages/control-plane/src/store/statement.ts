@@ -1,12 +1,11 @@
 import type { Compilable, CompiledQuery, QueryResult } from "kysely";
-import type { StoreDialect } from "./dialect/dialect.ts";
-import type { Engine } from "./schema.ts";
+import type { Engine, StoreDialect } from "./engine.ts";
 
-/** One statement takes 32,766 values in SQLite, twice as many in Postgres; no row here has more than 24. */
+/** Rows per statement. SQLite allows 32,766 values per statement, Postgres twice as many; no row here has more than 24. */
 const MOST_ROWS = 1024;
 
-/** Stands for a value while a statement is compiled. */
-class Place {
+/** Marks the position of a value while a statement is compiled. */
+class Placeholder {
   readonly row: number;
   readonly name: string;
 
@@ -17,9 +16,9 @@ class Place {
 }
 
 /**
- * A statement that is compiled when it is first used and then only given its values: to build one costs more than to execute
- * it. In their place `build` is given stand-ins, which can be compared, written and handed to `sql`, but not looked at. The
- * values have the same members each time.
+ * A statement that is compiled once, at its first use. Building a query with Kysely costs more than executing it, so the
+ * statements of the query path are compiled. `build` gets placeholders instead of values: it may pass them to Kysely and
+ * `sql`, but must not inspect them. The values must have the same properties every time.
  */
 export function statement<Values extends object, Row>(
   build: (values: Values, engine: Engine) => Compilable<Row>,
@@ -28,7 +27,7 @@ export function statement<Values extends object, Row>(
   return async (engine, values) => (await execute(engine, compiled, [values])).rows;
 }
 
-/** Such a statement for one row to change or insert, without its `returning`, which costs more than the change: true where it was done. */
+/** As `statement`, to change or insert one row without `returning`, which is slower. Resolves with true when a row changed. */
 export function change<Values extends object>(
   build: (values: Values, engine: Engine) => Compilable,
 ): (engine: Engine, values: Values) => Promise<boolean> {
@@ -36,7 +35,7 @@ export function change<Values extends object>(
   return async (engine, values) => (await execute(engine, compiled, [values])).numAffectedRows === 1n;
 }
 
-/** Such a statement for any number of rows to insert. They go by powers of two, so that few statements are compiled. */
+/** As `statement`, to insert any number of rows. Batches are powers of two, so that few different statements are compiled. */
 export function insertion<Values extends object>(
   build: (rows: Values[], engine: Engine) => Compilable,
 ): (engine: Engine, rows: readonly Values[]) => Promise<void> {
@@ -52,21 +51,23 @@ export function insertion<Values extends object>(
 
 type Compiled<Values, Row> = (engine: Engine, rows: readonly Values[]) => CompiledQuery<Row>;
 
+/** Compiles once per dialect: the databases write the clock and locks differently. */
 function compiledOnce<Values extends object, Row>(
   build: (rows: Values[], engine: Engine) => Compilable<Row>,
 ): Compiled<Values, Row> {
   const known = new WeakMap<StoreDialect, CompiledQuery<Row>>();
   return (engine, rows) => {
     let compiled = known.get(engine.dialect);
-    if (!compiled) known.set(engine.dialect, (compiled = build(rows.map(placesOf), engine).compile()));
+    if (!compiled) known.set(engine.dialect, (compiled = build(rows.map(placeholdersOf), engine).compile()));
     return compiled;
   };
 }
 
-function placesOf<Values extends object>(values: Values, row: number): Values {
-  return Object.fromEntries(Object.keys(values).map((name) => [name, new Place(row, name)])) as Values;
+function placeholdersOf<Values extends object>(values: Values, row: number): Values {
+  return Object.fromEntries(Object.keys(values).map((name) => [name, new Placeholder(row, name)])) as Values;
 }
 
+/** Inside a transaction the statement goes directly to its connection, otherwise through Kysely's pool. */
 function execute<Values extends object, Row>(
   engine: Engine,
   compiled: Compiled<Values, Row>,
@@ -74,7 +75,7 @@ function execute<Values extends object, Row>(
 ): Promise<QueryResult<Row>> {
   const query = compiled(engine, rows);
   const parameters = query.parameters.map((value) =>
-    value instanceof Place ? rows[value.row]![value.name as keyof Values] : value,
+    value instanceof Placeholder ? rows[value.row]![value.name as keyof Values] : value,
   );
   const { connection, db } = engine;
   const given = { ...query, parameters };

@@ -2,24 +2,22 @@ import type { ThreadPage } from "@patchbay/protocol";
 import { type Expression, type ExpressionBuilder, sql, type SqlBool } from "kysely";
 import type { NewRun } from "../ports/run-store.ts";
 import { isoTime } from "./columns.ts";
-import { olderThan } from "./console/keyset.ts";
-import { type PageEnd, toCursor } from "./page-cursor.ts";
-import type { StoreDialect } from "./dialect/dialect.ts";
-import type { Engine, Schema } from "./schema.ts";
+import { olderThan, type PageEnd, toCursor } from "./page-cursor.ts";
+import type { Engine, StoreDialect } from "./engine.ts";
+import type { Schema } from "./schema.ts";
 import { statement } from "./statement.ts";
-import { QUERY_MEMBER, TITLED_CHARS, titleIn } from "./thread-title.ts";
 
 type ThreadSummary = ThreadPage["items"][number];
 type RoleRow = Schema["thread_roles"];
 
-/** Stands for runs without a role, which every key may see. */
+/** The role of runs without a role, which every key may see. */
 export const NO_ROLE = "";
 const NEWEST = { at: "updated_at", id: "thread_id" };
-/** Pages of candidates that one page of threads looks at, where newer runs of another visible role move most of them up. */
-const LOOKS = 5;
+/** Pages of candidates read per page of threads. More than one is needed when a thread has runs of several visible roles. */
+const MAX_PAGES = 5;
 
-/** Notes a run that starts in a thread, whose row is locked. */
-export const noteRole = statement((row: Omit<RoleRow, "created_at" | "updated_at">, { db, dialect }) =>
+/** Stores that a run of the role starts in the thread. The caller has locked the thread's row. */
+export const storeRole = statement((row: Omit<RoleRow, "created_at" | "updated_at">, { db, dialect }) =>
   db
     .insertInto("thread_roles")
     .values({ ...row, created_at: dialect.now, updated_at: dialect.now })
@@ -31,6 +29,7 @@ export const noteRole = statement((row: Omit<RoleRow, "created_at" | "updated_at
     ),
 );
 
+/** The row to store for a run that starts at `position`. */
 export const roleRowOf = (run: NewRun, position: number): Omit<RoleRow, "created_at" | "updated_at"> => ({
   thread_id: run.threadId,
   role: run.request.role ?? NO_ROLE,
@@ -40,8 +39,8 @@ export const roleRowOf = (run: NewRun, position: number): Omit<RoleRow, "created
   first_position: position,
 });
 
-/** Notes a run that ends. */
-export const touchRole = statement((p: { runId: string }, { db, dialect }) => {
+/** Stores that a run of the role has ended. */
+export const storeRoleEnd = statement((p: { runId: string }, { db, dialect }) => {
   const run = db.selectFrom("runs").where("runs.id", "=", p.runId);
   return db
     .updateTable("thread_roles")
@@ -62,8 +61,8 @@ interface Asked {
 }
 
 /**
- * A page of the threads with runs of these roles or of no role, by the last change of those. A page may be short, even empty,
- * and yet have a next one.
+ * One page of the threads with runs of these roles or without a role, ordered by the last change of those runs: the time of
+ * other roles' runs must not show. A page can be short, even empty, and still have a next one.
  */
 export async function threadsOfRoles(
   engine: Engine,
@@ -75,7 +74,7 @@ export async function threadsOfRoles(
   const wanted = limit + 1;
   let next = cursor;
   let more = true;
-  for (let look = 0; more && look < LOOKS && found.length < wanted; look++) {
+  for (let pages = 0; more && pages < MAX_PAGES && found.length < wanted; pages++) {
     const candidates = await newest(engine, agentId, {
       ...asked,
       limit: wanted,
@@ -85,7 +84,7 @@ export async function threadsOfRoles(
     const end = candidates.at(-1);
     if (end) next = toCursor(end);
     const summaries = await summariesOf(engine, [...new Set(candidates.map(({ id }) => id))], roles);
-    // A thread stands where its newest visible run is: further down it was on an earlier page.
+    // A thread has a row per role but is listed once, at its newest visible run. Its other rows are skipped.
     const inPlace = new Set(candidates.map(({ at, id }) => `${isoTime(at)} ${id}`));
     found.push(
       ...summaries.filter(({ updatedAt, threadId }) => inPlace.has(`${updatedAt} ${threadId}`)).toSorted(byUpdate),
@@ -101,14 +100,14 @@ export async function threadsOfRoles(
 const byUpdate = (a: ThreadSummary, b: ThreadSummary): number =>
   Date.parse(b.updatedAt) - Date.parse(a.updatedAt) || (a.threadId < b.threadId ? 1 : -1);
 
-/** The newest rows of these roles, each role's found by the index. */
+/** The newest rows of these roles: one index range per role, merged. */
 async function newest(
   { reads: db }: Engine,
   agentId: string,
   { roles, limit, cursor, sessionId }: Asked,
 ): Promise<PageEnd[]> {
   const older = cursor === undefined ? sql`` : sql`and ${olderThan(cursor, NEWEST)}`;
-  // A row keeps only the newest session of its role; the runs have all of them.
+  // A row has only the newest session of its role, so all sessions are looked up in the runs.
   const visible = sql`(role is null or role in (${sql.join([NO_ROLE, ...roles])}))`;
   const inSession =
     sessionId === undefined
@@ -125,8 +124,8 @@ async function newest(
 }
 
 /**
- * Threads as these roles see them: called by the first query of theirs, with their sessions and times. Those without a run that
- * they may see are left out.
+ * Threads as these roles see them: titled by the first query of these roles, with their sessions and times only. Threads
+ * without a visible run are left out.
  */
 export async function summariesOf(
   { reads: db, dialect }: Engine,
@@ -161,7 +160,7 @@ export async function summariesOf(
   });
 }
 
-/** Of the first run that these roles may see; the lookup begins there, and goes on only where that was deleted. */
+/** The first visible query of a thread. The search starts at the stored position; that run may have been deleted since. */
 function firstQuery(eb: ExpressionBuilder<Schema, "threads">, { indexOf }: StoreDialect, roles: readonly string[]) {
   const first = eb
     .selectFrom("thread_roles")
@@ -182,7 +181,7 @@ function firstQuery(eb: ExpressionBuilder<Schema, "threads">, { indexOf }: Store
     .limit(1);
 }
 
-/** Runs of these roles and of no role. */
+/** Condition for runs of these roles and runs without a role. */
 export function ofRoles<T extends keyof Schema>(
   eb: ExpressionBuilder<Schema, T | "runs">,
   roles: readonly string[],
@@ -190,4 +189,39 @@ export function ofRoles<T extends keyof Schema>(
   const runs = eb as ExpressionBuilder<Schema, "runs">;
   const roleless = runs("runs.role", "is", null);
   return roles.length === 0 ? roleless : runs.or([roleless, runs("runs.role", "in", roles)]);
+}
+
+const TITLE_UNITS = 80;
+const HALF_CHARACTER = /[\uD800-\uDBFF]$/;
+
+/** The title of a thread: the beginning of its first query. */
+export function titleOf({ query }: { query: string }): string {
+  return beginningOf(query, TITLE_UNITS);
+}
+
+/** The text before the query in a stored request. No string contains it, because its quotes would be escaped. */
+export const QUERY_MEMBER = '"query":"';
+/** Characters after that which contain the title. An escaped character takes up to six. */
+export const TITLED_CHARS = QUERY_MEMBER.length + 6 * TITLE_UNITS;
+
+/**
+ * The title from the part of a stored request that begins with its query. Queries have up to 100,000 characters; a page of a
+ * hundred threads must not read and parse them all.
+ */
+export function titleIn(part: string): string {
+  const [, written = ""] = /^"query":"((?:[^"\\]|\\.)*)/s.exec(part) ?? [];
+  // The text may end in the middle of an escape.
+  for (let end = written.length; end > 0; end--) {
+    try {
+      return titleOf({ query: JSON.parse(`"${written.slice(0, end)}"`) as string });
+    } catch {
+      continue;
+    }
+  }
+  return "";
+}
+
+/** The first `units` of a text, without half of a surrogate pair at the end. */
+export function beginningOf(text: string, units: number): string {
+  return text.slice(0, units).replace(HALF_CHARACTER, "");
 }

@@ -1,15 +1,15 @@
-import type { ThreadSummary } from "@patchbay/protocol";
+import type { ThreadDetail, ThreadSummary } from "@patchbay/protocol";
 import type { ExpressionBuilder } from "kysely";
 import type { ThreadStore } from "../ports/stores.ts";
-import { isoTime } from "./columns.ts";
-import { olderThan } from "./console/keyset.ts";
-import { releaseHolds } from "./credits.ts";
-import { toCursor } from "./page-cursor.ts";
-import type { Engine, Schema, ThreadRow } from "./schema.ts";
-import { messagesOf } from "./thread-messages.ts";
+import { fromJson, isoTime } from "./columns.ts";
+import { releaseReservations } from "./credits.ts";
+import { parseCursor, toCursor, olderThan } from "./page-cursor.ts";
+import { type Engine, transact } from "./engine.ts";
+import type { Schema, ThreadRow } from "./schema.ts";
 import { ofRoles, summariesOf, threadsOfRoles } from "./thread-roles.ts";
-import { transact } from "./transact.ts";
+import type { RunRow } from "./run-record.ts";
 
+/** Threads as clients list, read and erase them. */
 export function threadStore(engine: Engine): ThreadStore {
   const { db } = engine;
   return {
@@ -40,7 +40,7 @@ export function threadStore(engine: Engine): ThreadStore {
       const { roles } = page;
       const thread = await findThread(engine, agentId, threadId);
       if (!thread) return undefined;
-      // A key pinned to roles sees neither sessions nor times of others.
+      // A key with a role list sees neither sessions nor times of other roles.
       const [summary] = roles ? await summariesOf(engine, [threadId], roles) : [toSummary(thread)];
       if (!summary) return undefined;
       return { ...summary, ...(await messagesOf(engine, threadId, page)) };
@@ -59,7 +59,7 @@ export function threadStore(engine: Engine): ThreadStore {
     async erase(agentId, threadId) {
       const erased = await transact(engine, async (trx) => {
         if (!(await lockThread(trx, agentId, threadId))) return false;
-        for (const run of await lockUnfinished(trx, threadId)) await releaseHolds(trx, run);
+        for (const run of await lockUnfinished(trx, threadId)) await releaseReservations(trx, run);
         await trx.db.deleteFrom("threads").where("id", "=", threadId).execute();
         return true;
       });
@@ -78,7 +78,7 @@ function findThread({ db }: Engine, agentId: string, threadId: string): Promise<
     .executeTakeFirst();
 }
 
-/** From here to the end of the transaction no run starts in the thread, and none of its runs ends. */
+/** Locks the thread until the end of the transaction: no run starts in it and none of its runs ends. */
 async function lockThread({ db }: Engine, agentId: string, threadId: string): Promise<boolean> {
   const locked = await db
     .updateTable("threads")
@@ -90,7 +90,7 @@ async function lockThread({ db }: Engine, agentId: string, threadId: string): Pr
   return locked !== undefined;
 }
 
-/** None of these can hold or spend credits from here to the end of the transaction. */
+/** Locks the open runs, so that they cannot reserve or spend credits until the end of the transaction. */
 async function lockUnfinished({ db }: Engine, threadId: string): Promise<{ runId: string; orgId: string }[]> {
   const runs = await db
     .updateTable("runs")
@@ -113,7 +113,7 @@ export function toSummary(row: ThreadRow): ThreadSummary {
   };
 }
 
-/** A thread with a run of the session: later runs may have been of others. */
+/** Condition for threads with a run of the session. The thread's own column has only the newest session. */
 export const ofSession = (eb: ExpressionBuilder<Schema, "threads">, agentId: string, sessionId: string) =>
   eb(
     "threads.id",
@@ -124,3 +124,46 @@ export const ofSession = (eb: ExpressionBuilder<Schema, "threads">, agentId: str
       .where("runs.agent_id", "=", agentId)
       .where("runs.session_id", "=", sessionId),
   );
+
+type Messages = Pick<ThreadDetail, "messages" | "nextCursor">;
+type Message = ThreadDetail["messages"][number];
+type Exchange = Pick<RunRow, "id" | "status" | "request" | "ending" | "created_at" | "finished_at">;
+
+/** One page of a thread's messages, oldest first. A cursor is the position of the next message's run and the message's role. */
+async function messagesOf(
+  { reads: db }: Engine,
+  threadId: string,
+  { limit, cursor, roles }: { limit: number; cursor?: string; roles?: readonly string[] },
+): Promise<Messages> {
+  const next = cursor === undefined ? { at: 0, id: "user" } : parseCursor(cursor);
+  // Each run has one or two messages, and the first message of the first run may be on the page before.
+  const runs = await db
+    .selectFrom("runs")
+    .select(["id", "position", "status", "request", "ending", "created_at", "finished_at"])
+    .where("thread_id", "=", threadId)
+    .where("position", ">=", Math.min(next.at, LAST_POSITION))
+    .$if(roles !== undefined, (pinned) => pinned.where((eb) => ofRoles(eb, roles!)))
+    .orderBy("position")
+    .limit(limit + 2)
+    .execute();
+  const found = runs.flatMap((run) => toMessages(run).map((message) => ({ message, at: run.position })));
+  const first = found.findIndex(({ at, message }) => at > next.at || message.role === next.id);
+  const page = first < 0 ? [] : found.slice(first, first + limit);
+  const following = first < 0 ? undefined : found[first + limit];
+  return {
+    messages: page.map(({ message }) => message),
+    nextCursor: following ? toCursor({ at: following.at, id: following.message.role }) : null,
+  };
+}
+
+/** Largest value of the column. A cursor of another list may contain a larger one, which Postgres would reject. */
+const LAST_POSITION = 2 ** 31 - 1;
+
+/** The query of a run, and its answer if the run succeeded. */
+export function toMessages(run: Exchange): Message[] {
+  const { query } = fromJson(run.request);
+  const asked: Message = { role: "user", content: query, runId: run.id, createdAt: isoTime(run.created_at) };
+  if (run.status !== "succeeded" || run.ending === null || run.finished_at === null) return [asked];
+  const { response } = fromJson(run.ending);
+  return [asked, { role: "assistant", content: response, runId: run.id, createdAt: isoTime(run.finished_at) }];
+}

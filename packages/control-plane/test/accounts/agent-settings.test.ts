@@ -59,7 +59,7 @@ test.each<[object, string]>([
   expect([agent?.name, agent?.settings]).toEqual(["Clerk", {}]);
 });
 
-test("models without a price are refused where the organisation pays, and prices of the operator count", async () => {
+test("models without a price are refused for charged organisations; the operator's prices count", async () => {
   await using office = await openOffice();
   const { orgId } = await office.admin.createOrg("Paying", "starter");
   const { agentId } = await office.admin.createAgent("Clerk", { orgId });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createAdmin } from "../../src/accounts/admin.ts";
-import { createAuthenticator } from "../../src/accounts/authenticate.ts";
+import { createAuthenticator } from "../../src/accounts/access.ts";
 import { generateSecret } from "../../src/accounts/secret.ts";
 import type { Credential } from "../../src/ports/stores.ts";
 import { openStore } from "../../src/store/open.ts";
@@ -16,7 +16,7 @@ async function openDesk() {
   return { clock, store, admin, agent, authenticate, [Symbol.asyncDispose]: () => store.close() };
 }
 
-test("each kind of secret opens its own door alone", async () => {
+test("each kind of secret works for its own purpose only", async () => {
   await using desk = await openDesk();
   const { agentId, apiKey } = desk.agent;
   const { runtimeKey } = await desk.admin.createRuntimeKey({ agentId });
@@ -31,7 +31,7 @@ test("each kind of secret opens its own door alone", async () => {
   expect(await desk.authenticate("api", apiKey)).toMatchObject({ agentId, tier: "sandbox", kind: "api" });
 });
 
-test("an unknown key opens nothing, and a malformed one does not reach the database", async () => {
+test("an unknown key is rejected, and a malformed one without a database query", async () => {
   await using desk = await openDesk();
   let asked = 0;
   const accounts = {
@@ -50,16 +50,16 @@ test("an unknown key opens nothing, and a malformed one does not reach the datab
   expect(asked).toBe(1);
 });
 
-test("a revoked key opens nothing from the next request on", async () => {
+test("a revoked key is rejected from the next request on", async () => {
   await using desk = await openDesk();
   expect(await desk.authenticate("api", desk.agent.apiKey)).toBeDefined();
 
-  await desk.admin.revokeKey(desk.agent.keyId);
+  await desk.admin.credentials.revoke("api", desk.agent.keyId);
 
   expect(await desk.authenticate("api", desk.agent.apiKey)).toBeUndefined();
 });
 
-test("an access token opens the door for 12 hours", async () => {
+test("an access token works for 12 hours", async () => {
   await using desk = await openDesk();
   const { accessToken } = await desk.admin.createToken({ agentId: desk.agent.agentId });
 
@@ -70,7 +70,7 @@ test("an access token opens the door for 12 hours", async () => {
   expect(await desk.authenticate("access", accessToken)).toBeUndefined();
 });
 
-test("the last use is written at most once a minute, and its failure delays and fails nothing", async () => {
+test("the last use is written at most once a minute, and its failure does not affect requests", async () => {
   await using desk = await openDesk();
   const { clock } = desk;
   const touched: number[] = [];

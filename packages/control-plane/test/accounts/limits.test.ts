@@ -1,6 +1,58 @@
 import { DEFAULT_LIMITS } from "@patchbay/protocol";
 import { expect, test } from "vitest";
-import { parseLimits } from "../../src/accounts/limits.ts";
+import { createRateLimiter, DEFAULT_TIERS, parseLimits, parseTiers, tierNamed } from "../../src/accounts/limits.ts";
+
+test("sandbox is neither limited nor charged; the others are both", () => {
+  expect(DEFAULT_TIERS).toEqual({
+    sandbox: { queriesPerMinute: null, charged: false },
+    starter: { queriesPerMinute: 60, charged: true },
+    growth: { queriesPerMinute: 600, charged: true },
+    scale: { queriesPerMinute: 6000, charged: true },
+  });
+});
+
+test("a tiers file adds and replaces tiers", () => {
+  const tiers = parseTiers(
+    '{"team": {"queriesPerMinute": null, "charged": true}, "starter": {"queriesPerMinute": 5, "charged": false}}',
+  );
+
+  expect(tierNamed(tiers, "team")).toEqual({ queriesPerMinute: null, charged: true });
+  expect(tierNamed(tiers, "starter")).toEqual({ queriesPerMinute: 5, charged: false });
+  expect(tierNamed(tiers, "scale")).toEqual(DEFAULT_TIERS["scale"]);
+});
+
+test.each([
+  ["not json", /This one is not valid JSON/],
+  ["[]", /the file: /],
+  ['{"team": {"queriesPerMinute": 0, "charged": true}}', /team.queriesPerMinute: /],
+  ['{"team": {"queriesPerMinute": 1}, "a": {"charged": 1}}', /team.charged: .*; a.queriesPerMinute: .*; a.charged: /],
+  ['{"team": {"queriesPerMinute": 1, "charged": true, "free": 1}}', /team: /],
+])("the tiers file %j is refused with its faults and the right form", (text, fault) => {
+  expect(() => parseTiers(text)).toThrow(fault);
+  expect(() => parseTiers(text)).toThrow(/A tiers file is JSON like/);
+});
+
+test.each(["gone", "constructor", "__proto__"])("an unknown tier %s is charged and limited", (name) => {
+  expect(tierNamed(DEFAULT_TIERS, name)).toEqual({ queriesPerMinute: 60, charged: true });
+});
+
+test("an organisation over its limit is stopped without affecting others", async () => {
+  const limiter = createRateLimiter({ small: { queriesPerMinute: 3, charged: false } });
+
+  const taken = [];
+  for (let i = 0; i < 5; i++) taken.push(await limiter.take("org_1", "small"));
+
+  expect(taken.map((state) => state?.allowed)).toEqual([true, true, true, false, false]);
+  expect(taken.map((state) => state?.remaining)).toEqual([2, 1, 0, 0, 0]);
+  expect(taken.at(-1)).toMatchObject({ limit: 3, resetSeconds: expect.toSatisfy((s: number) => s > 0 && s <= 60) });
+  expect(await limiter.take("org_2", "small")).toMatchObject({ allowed: true, remaining: 2 });
+});
+
+test("sandbox is never counted", async () => {
+  const limiter = createRateLimiter(DEFAULT_TIERS);
+
+  expect(await limiter.take("org_1", "sandbox")).toBeUndefined();
+});
 
 test("a limits file changes the limits that it names", () => {
   expect(parseLimits('{"callsPerTurn": 64}')).toEqual({ ...DEFAULT_LIMITS, callsPerTurn: 64 });

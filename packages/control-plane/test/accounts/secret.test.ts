@@ -6,19 +6,19 @@ const KINDS = ["api", "runtime", "access"] as const;
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const kind = fc.constantFrom(...KINDS);
 
-test("a secret is its prefix, 30 base62 characters and 6 of checksum", () => {
+test("a secret has a prefix, 30 base62 characters and a checksum of 6", () => {
   expect(generateSecret("api")).toMatch(/^service_live_[0-9A-Za-z]{36}$/);
   expect(generateSecret("runtime")).toMatch(/^patchbay_rt_[0-9A-Za-z]{36}$/);
   expect(generateSecret("access")).toMatch(/^patchbay_at_[0-9A-Za-z]{36}$/);
 });
 
-test("the checksum is that of every release: keys given out once stay good", () => {
+test("the checksum never changes: keys of earlier releases stay valid", () => {
   const body = "0123456789ABCDEFGHIJKLMNOPQRST";
 
   expect(isWellFormed("api", `service_live_${body}07GVwQ`)).toBe(true);
 });
 
-test("every secret is well formed as its own kind alone", () => {
+test("a secret is well formed as its own kind only", () => {
   fc.assert(
     fc.property(kind, kind, (made, asked) => {
       expect(isWellFormed(asked, generateSecret(made))).toBe(made === asked);
@@ -26,7 +26,7 @@ test("every secret is well formed as its own kind alone", () => {
   );
 });
 
-test("any one changed character is noticed", () => {
+test("a changed character is noticed", () => {
   fc.assert(
     fc.property(kind, fc.nat(), fc.constantFrom(...ALPHABET.split("")), (kind, place, character) => {
       const secret = generateSecret(kind);
@@ -37,7 +37,7 @@ test("any one changed character is noticed", () => {
   );
 });
 
-test("two neighbours that changed places are noticed", () => {
+test("two swapped neighbours are noticed", () => {
   fc.assert(
     fc.property(kind, fc.nat({ max: 34 }), (kind, place) => {
       const secret = generateSecret(kind);

@@ -5,14 +5,14 @@ import { oneBus } from "./ends.ts";
 
 busContract(async () => oneBus(createMemoryBus()));
 
-test("a bus that has no other replica to reach is always healthy", async () => {
+test("the bus of a single process is always healthy", async () => {
   const bus = createMemoryBus();
   expect(bus.healthy).toBe(true);
   await bus.close();
   expect(bus.healthy).toBe(true);
 });
 
-test("a subject reaches nobody before its first subscriber has come and after its last has gone", () => {
+test("reaches is false before the first subscriber and after the last one", () => {
   const bus = createMemoryBus();
   expect(bus.reaches("run.one")).toBe(false);
   const subscriptions = [bus.subscribe("run.one", () => {}), bus.subscribe("run.one", () => {})];

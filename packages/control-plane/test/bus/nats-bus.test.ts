@@ -1,12 +1,12 @@
 import { connect } from "@nats-io/transport-node";
 import { describe, expect, test } from "vitest";
 import { createNatsBus } from "../../src/bus/nats-bus.ts";
-import { reachesNats } from "../../src/bus/reaches-nats.ts";
+import { reachesNats } from "../../src/bus/nats-server.ts";
 import { MAX_BODY_BYTES, NoResponders, RequestLost } from "../../src/ports/bus.ts";
 import { until } from "../../../../test/support/inbox.ts";
 import { testNats } from "../../../../test/support/nats.ts";
 import { busContract } from "./contract.ts";
-import { heardOn, oneBus } from "./ends.ts";
+import { collectFrom, oneBus } from "./ends.ts";
 import { recordingLog } from "./recording-log.ts";
 import { randomPrefix, twoReplicas } from "./replicas.ts";
 
@@ -22,7 +22,7 @@ describe.skipIf(url === "")("two replicas on a NATS server", () => {
 });
 
 describe.skipIf(url === "")("on a NATS server", () => {
-  test("of several replicas that serve a subject exactly one is given each request", async () => {
+  test("each request goes to exactly one of several replicas that serve its subject", async () => {
     const prefix = randomPrefix();
     await using ends = await twoReplicas(url, { prefix });
     await using more = await twoReplicas(url, { prefix });
@@ -38,7 +38,7 @@ describe.skipIf(url === "")("on a NATS server", () => {
     expect(taken.filter((mine) => mine.length > 0).length).toBeGreaterThan(1);
   });
 
-  test("who serves in this process is asked before any other", async () => {
+  test("a server in this process is asked before any other", async () => {
     await using ends = await twoReplicas(url);
     ends.there.serve("call.desk.one", async () => "there");
     await ends.settle();
@@ -52,10 +52,10 @@ describe.skipIf(url === "")("on a NATS server", () => {
     expect(await ends.here.request("call.desk.one", 1, SOON)).toBe("there");
   });
 
-  test("deployments with prefixes of their own do not meet on one server", async () => {
+  test("deployments with different prefixes on one NATS server are separate", async () => {
     await using ours = await twoReplicas(url);
     await using theirs = await twoReplicas(url);
-    const heard = heardOn(theirs.there, "run.one");
+    const received = collectFrom(theirs.there, "run.one");
     theirs.there.serve("call.desk.one", async () => 1);
     await theirs.settle();
 
@@ -63,14 +63,14 @@ describe.skipIf(url === "")("on a NATS server", () => {
     await expect(ours.here.request("call.desk.one", 1, SOON)).rejects.toThrow(NoResponders);
     await theirs.settle();
 
-    expect(heard.bodies).toEqual([]);
+    expect(received.bodies).toEqual([]);
   });
 
-  test("what is no JSON is ignored with one warning, and the rest goes on", async () => {
+  test("a message that is not JSON is ignored with one warning, and later ones arrive", async () => {
     const prefix = randomPrefix();
     const log = recordingLog();
     await using ends = await twoReplicas(url, { prefix, log });
-    const heard = heardOn(ends.there, "run.one");
+    const received = collectFrom(ends.there, "run.one");
     ends.there.serve("call.desk.one", async (body) => body);
     await ends.settle();
     const stranger = await connect({ servers: url });
@@ -81,23 +81,26 @@ describe.skipIf(url === "")("on a NATS server", () => {
     ends.here.publish("run.one", "sound");
     await ends.settle();
 
-    expect(heard.bodies).toEqual(["sound"]);
+    expect(received.bodies).toEqual(["sound"]);
     expect(await ends.here.request("call.desk.one", "sound", SOON)).toBe("sound");
-    expect(log.lines.filter((line) => line.startsWith("warn"))).toEqual([expect.stringContaining("is no JSON")]);
+    expect(log.lines.filter((line) => line.startsWith("warn"))).toEqual([expect.stringContaining("non-JSON")]);
   });
 
-  test.each(["", "{", "[]", "{}", "7"])("the reply %j, which no replica gives, is RequestLost", async (reply) => {
-    const prefix = randomPrefix();
-    await using ends = await twoReplicas(url, { prefix });
-    const stranger = await connect({ servers: url });
-    stranger.subscribe(`${prefix}.ask.call.desk.one`, { callback: (_, message) => void message.respond(reply) });
-    await stranger.flush();
+  test.each(["", "{", "[]", "{}", "7"])(
+    "the malformed reply %j rejects the request with RequestLost",
+    async (reply) => {
+      const prefix = randomPrefix();
+      await using ends = await twoReplicas(url, { prefix });
+      const stranger = await connect({ servers: url });
+      stranger.subscribe(`${prefix}.ask.call.desk.one`, { callback: (_, message) => void message.respond(reply) });
+      await stranger.flush();
 
-    await expect(ends.here.request("call.desk.one", 1, SOON)).rejects.toThrow(RequestLost);
-    await stranger.close();
-  });
+      await expect(ends.here.request("call.desk.one", 1, SOON)).rejects.toThrow(RequestLost);
+      await stranger.close();
+    },
+  );
 
-  test("a request that is too large asks nobody on another replica, an answer that is too large is RequestLost", async () => {
+  test("a request that is too large reaches no other replica, and an answer that is too large is RequestLost", async () => {
     await using ends = await twoReplicas(url);
     const asked: unknown[] = [];
     ends.there.serve("call.desk.one", async (body) => {
@@ -112,7 +115,7 @@ describe.skipIf(url === "")("on a NATS server", () => {
     expect(asked).toEqual(["small"]);
   });
 
-  test("answers under way go out before the bus is closed, and nothing more is taken", async () => {
+  test("a closing bus sends its answers in progress and takes no further requests", async () => {
     await using ends = await twoReplicas(url);
     const begun = Promise.withResolvers<void>();
     const gate = Promise.withResolvers<void>();
@@ -123,26 +126,26 @@ describe.skipIf(url === "")("on a NATS server", () => {
     });
     await ends.settle();
 
-    const underWay = ends.here.request("call.desk.one", 1, SOON);
+    const inProgress = ends.here.request("call.desk.one", 1, SOON);
     await begun.promise;
     const closed = ends.there.close();
     await expect(ends.here.request("call.desk.one", 2, SOON)).rejects.toThrow(NoResponders);
     gate.resolve();
 
-    expect(await underWay).toBe("last");
+    expect(await inProgress).toBe("last");
     await closed;
     expect(ends.there.healthy).toBe(false);
   });
 
-  test("what was published just before the bus was closed still arrives", async () => {
+  test("bodies that were published just before the bus was closed still arrive", async () => {
     await using ends = await twoReplicas(url);
-    const heard = heardOn(ends.there, "run.one");
+    const received = collectFrom(ends.there, "run.one");
     await ends.settle();
 
     for (let i = 0; i < 1_000; i++) ends.here.publish("run.one", i);
     await ends.here.close();
 
-    await until(() => heard.bodies.length === 1_000, "all that was published");
+    await until(() => received.bodies.length === 1_000, "all bodies");
   });
 
   test("an answer that never ends does not keep the bus from closing", async () => {
@@ -163,7 +166,7 @@ describe.skipIf(url === "")("on a NATS server", () => {
     expect(performance.now() - began).toBeLessThan(4_000);
   });
 
-  test("the doctor's question whether the server answers is answered either way", async () => {
+  test("reachesNats is true when one of its addresses accepts a connection, else false", async () => {
     expect(await reachesNats(url)).toBe(true);
     expect(await reachesNats(`nats://127.0.0.1:1,${url}`)).toBe(true);
     expect(await reachesNats("nats://127.0.0.1:1")).toBe(false);

@@ -1,6 +1,6 @@
 import type { Log, LogFields } from "../../src/ports/log.ts";
 
-/** Keeps each line above debug, as one text. */
+/** Keeps each line above debug as one string. */
 export function recordingLog(): Log & { lines: string[] } {
   const lines: string[] = [];
   const keep =

@@ -23,21 +23,21 @@ function largestManifest(roles: string[]): Manifest {
       effect: "destructive",
       idempotent: false,
       timeoutMs: 60_000,
-      protectedMembers: [],
+      restrictedFields: [],
     })),
   };
   const free = DEFAULT_LIMITS.manifestBytes - JSON.stringify(manifest).length;
-  manifest.functions[0]!.protectedMembers = ["m".repeat(Math.max(0, free - 2))];
+  manifest.functions[0]!.restrictedFields = ["m".repeat(Math.max(0, free - 2))];
   return manifest;
 }
 
 /** The access matrix of a set in which every role called every function, and the bytes of its answer. */
 async function matrixOf(manifest: Manifest) {
   await using console = await openConsole();
-  const { store, admin, orgId } = console;
+  const { store, queries, admin, orgId } = console;
   const { agentId } = await admin.createAgent("Desk", { orgId });
   await store.runtimes.saveManifest(agentId, "h1", manifest);
-  store.console.functions.callsByRole = async (_orgId, _agentId, { functions, roles, limit }) => {
+  queries.access.callsByRole = async (_orgId, _agentId, { functions, roles, limit }) => {
     const pairs = functions.flatMap((functionName) => roles.map((role) => ({ functionName, role })));
     const figures = { calls: 12_345_678, denied: 1_234_567, lastAt: LAST_AT };
     return { items: pairs.slice(0, limit).map((pair) => ({ ...pair, ...figures })), cut: pairs.length > limit };
@@ -60,7 +60,7 @@ test("the access matrix of the largest allowed function set is under 1 MiB", asy
   expect(matrix).toMatchObject({ rolesOmitted: 0, callsOmitted: true });
 });
 
-test("a stored function set with more roles than the limit shows as many as the limit, and counts the others", async () => {
+test("a stored function set with too many roles shows as many as the limit and counts the others", async () => {
   const manifest = largestManifest(named("r", 40_000));
 
   const { bytes, matrix } = await matrixOf(manifest);

@@ -8,7 +8,7 @@ interface Page<T> {
   nextCursor: string | null;
 }
 
-test("an agent is made with a key that works, and is in the list", async () => {
+test("an agent is created with a valid key and appears in the list", async () => {
   await using desk = await openDesk();
   const developer = await desk.member("developer");
 
@@ -34,7 +34,7 @@ test("an agent is made with a key that works, and is in the list", async () => {
   ]);
 });
 
-test("what a member does to an agent stands in the audit log under the member's id", async () => {
+test("the audit log names the member who changes an agent", async () => {
   await using desk = await openDesk();
   const owner = await desk.member("owner");
 
@@ -50,7 +50,7 @@ test("what a member does to an agent stands in the audit log under the member's 
   expect((await desk.post(`/agents/${desk.agentId}/query`, { query: "Hello" })).status).toBe(401);
 });
 
-test("a member sets whether functions that widen access wait for a confirmation, and the audit log has the value", async () => {
+test("a member sets whether function sets that widen access need a confirmation, and the audit log records it", async () => {
   await using desk = await openDesk();
   const developer = await desk.member("developer");
   expect(await developer.json("GET", desk.agent)).toMatchObject({ accessChanges: "follow" });
@@ -99,7 +99,7 @@ test("a member changes settings one by one, and faults are named by their paths"
   });
 });
 
-test("a model without a price is refused to a member of a paying organisation", async () => {
+test("a model without a price is rejected for a charged organisation", async () => {
   await using desk = await openDesk({ tier: "starter" });
   const developer = await desk.member("developer");
 
@@ -121,7 +121,7 @@ test("an empty change changes nothing and is not audited", async () => {
   expect(items).toEqual([]);
 });
 
-test("the list is paged, and searched by name", async () => {
+test("the list is paged and can be searched by name", async () => {
   await using desk = await openDesk();
   for (const name of ["Anna", "Berta", "Bertram"]) await desk.admin.createAgent(name, { orgId: desk.orgId });
   const viewer = await desk.member("viewer");
@@ -148,7 +148,7 @@ test.each([
   ["GET", "/functions", undefined],
   ["GET", "/function-sets", undefined],
   ["GET", "/access", undefined],
-  ["POST", "/functions/show_order/try", { arguments: { id: 1 } }],
+  ["POST", "/functions/show_order/test-calls", { arguments: { id: 1 } }],
   ["POST", "/playground", { query: "Show order 1" }],
 ])("%s %s of another organisation's agent is as of none", async (method, path, body) => {
   await using desk = await openDesk();

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { createAttempts } from "../../src/console/sign-in/attempts.ts";
-import type { Exchange } from "../../src/http/deps.ts";
+import { createAttempts } from "../../src/console/account/attempts.ts";
+import type { Exchange } from "../../src/http/kernel/exchange.ts";
 import { failureOf, openConsole, PASSWORD } from "./support/open-console.ts";
 
 const HOST = "localhost:8787";
@@ -21,10 +21,10 @@ function openAttempts() {
 function exchangeFrom(remoteAddress: string): Exchange {
   const raw = { signal: new AbortController().signal };
   const context = { env: { incoming: { socket: { remoteAddress } } }, req: { header: () => undefined, raw } };
-  return { c: context as unknown as Exchange["c"], requestId: "req_1", headers: {} };
+  return { c: context as unknown as Exchange["c"], requestId: "req_1", headers: {}, cookies: [] };
 }
 
-test("attempts for an account from one address are refused after ten failures, until a success", async () => {
+test("attempts for an account from one address are rejected after ten failures, until a success", async () => {
   await using console = await openConsole();
   const { email } = await console.member("viewer");
   const attempt = (password: string) => console.browser().signIn(email, password);
@@ -38,7 +38,7 @@ test("attempts for an account from one address are refused after ten failures, u
   expect(await failureOf(refused)).toEqual([429, "rate_limited"]);
 });
 
-test("a browser that signed in before gets in from an address that is refused", async () => {
+test("a browser that signed in before can sign in from a rejected address", async () => {
   await using console = await openConsole();
   const { email, browser } = await console.member("viewer");
   await browser.ask("DELETE", "/api/session");
@@ -49,14 +49,14 @@ test("a browser that signed in before gets in from an address that is refused", 
   expect((await browser.signIn(email)).status).toBe(200);
 });
 
-test("the proof of an earlier sign-in opens nothing, and is for one account and its present password", async () => {
+test("the proof of an earlier sign-in gives no access, and is valid for one account and its current password", async () => {
   await using console = await openConsole();
   const { email, browser } = await console.member("viewer");
   const other = await console.member("developer");
   const next = "another good password";
   const earlier = console.browser();
   await earlier.signIn(email);
-  await browser.ask("PATCH", "/api/account", { body: { password: { present: PASSWORD, next } } });
+  await browser.ask("PATCH", "/api/account", { body: { password: { current: PASSWORD, next } } });
   for (const one of [email, other.email]) for (let i = 0; i < 10; i++) await console.browser().signIn(one, "wrong");
   const comeIn = async (known: string, address: string, password: string) => {
     const visitor = console.browser();
@@ -72,7 +72,7 @@ test("the proof of an earlier sign-in opens nothing, and is for one account and 
   expect(await comeIn(forged, email, next)).toBe(429);
 });
 
-test("one browser is known for each account that signed in with it", async () => {
+test("one browser is known for each account that it signed in to", async () => {
   await using console = await openConsole();
   const accounts = [await console.member("viewer"), await console.member("developer")];
   const shared = console.browser();
@@ -82,7 +82,7 @@ test("one browser is known for each account that signed in with it", async () =>
   for (const { email } of accounts) expect((await shared.signIn(email)).status).toBe(200);
 });
 
-test("failures of a known browser slow it down, and never refuse it", async () => {
+test("failures of a known browser delay it and never reject it", async () => {
   await using console = await openConsole();
   const { email, browser } = await console.member("viewer");
   const waits: number[] = [];
@@ -100,7 +100,7 @@ test("failures of a known browser slow it down, and never refuse it", async () =
   expect(console.clock.now()).toBe(before);
 });
 
-test("attempts that a known browser sends at once are no faster than one after the other", async () => {
+test("parallel attempts of a known browser are as slow as sequential ones", async () => {
   const waits: number[] = [];
   const clock = { now: () => 0, sleep: async (ms: number) => void waits.push(ms) };
   const attempts = createAttempts({ trustProxy: false, clock });
@@ -117,7 +117,7 @@ test("attempts that a known browser sends at once are no faster than one after t
   expect(together.filter(({ status }) => status === "rejected")).toHaveLength(98);
 });
 
-test("failures from elsewhere slow the owner down by seconds, and refuse nothing", async () => {
+test("failures from elsewhere delay the owner by seconds and reject nothing", async () => {
   const { attempts, clock } = openAttempts();
   const guess = { account: "ada@example.com" };
   for (let i = 0; i < 500; i++) await attempts.take(exchangeFrom(`198.51.${100 + (i >> 7)}.${i % 128}`), guess);
@@ -143,7 +143,7 @@ test.each([
   await attempts.take(exchangeFrom(elsewhere), guess);
 });
 
-test("attempts from an address are limited, whatever they are for", async () => {
+test("attempts from an address are limited over all accounts", async () => {
   await using console = await openConsole();
   const from = (i: number) => console.browser(HOST, `2001:db8:0:1:${i.toString(16)}::1`);
   const open = (i: number) => from(i).ask("POST", "/api/links", { body: { link: `guess-${i}` } });
@@ -155,7 +155,7 @@ test("attempts from an address are limited, whatever they are for", async () => 
   expect((await other.ask("POST", "/api/links", { body: { link: "x" } })).status).toBe(404);
 });
 
-test("what succeeds is not counted: an office behind one address is not locked out", async () => {
+test("successful attempts are not counted, so an office behind one address is not locked out", async () => {
   await using console = await openConsole();
   const { path } = await console.admin.members.signInLink(console.orgId);
   const inspect = () => console.browser().ask("POST", "/api/links", { body: { link: path.split("#")[1] } });
@@ -163,7 +163,7 @@ test("what succeeds is not counted: an office behind one address is not locked o
   for (let i = 0; i < 60; i++) expect((await inspect()).status).toBe(200);
 });
 
-test("eighty people who sign in at once are all answered", async () => {
+test("eighty concurrent sign-ins all get a response", async () => {
   await using console = await openConsole();
   const { email } = await console.member("viewer");
   const strangers = Array.from({ length: 80 }, (_, i) => console.browser(HOST, `198.51.100.${i}`));

@@ -1,19 +1,18 @@
 import { globSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { AUDIT_SENTENCES, sentenceOf } from "../../src/console/audit-sentences.ts";
-import type { NamedAuditRow } from "../../src/ports/console-insight.ts";
+import { AUDIT_SENTENCES, type NamedAuditRow, sentenceOf } from "../../src/console/audit/sentences.ts";
 
 const sources = fileURLToPath(new URL("../../src/", import.meta.url));
 
-test("every action that is recorded anywhere has a sentence, and no other has one", () => {
+test("exactly the recorded actions have a sentence", () => {
   const recorded = recordedActions();
 
   expect(recorded).toEqual(expect.arrayContaining(["run.started", "call.denied", "key.rotated", "member.removed"]));
   expect(Object.keys(AUDIT_SENTENCES).toSorted()).toEqual(recorded);
 });
 
-test("a sentence names who did what to whom, and why something was refused", () => {
+test("a sentence names the actor, the object and the reason of a denial", () => {
   const said = (entry: Partial<NamedAuditRow> & { action: string }) => sentenceOf({ id: "aud_1", at: 0, ...entry });
 
   expect(said({ action: "call.denied", role: "clerk", functionName: "refund", rule: "roles", runId: "run_1" })).toBe(
@@ -21,7 +20,7 @@ test("a sentence names who did what to whom, and why something was refused", () 
   );
   expect(
     said({ action: "key.created", keyId: "mem_1", member: "Ada", detail: { credentialId: "key_7", roles: ["clerk"] } }),
-  ).toBe("Ada made API key key_7, pinned to clerk.");
+  ).toBe("Ada created API key key_7, pinned to clerk.");
   expect(said({ action: "key.revoked", keyId: "key_7" })).toBe("The operator revoked API key key_7.");
   expect(said({ action: "credits.granted", detail: { micros: 12_500_000 } })).toBe(
     "The operator granted $12.50 of credits.",
@@ -33,7 +32,7 @@ test("a sentence names who did what to whom, and why something was refused", () 
   expect(said({ action: "later.invented" })).toBe("later.invented was recorded.");
 });
 
-test("a sentence is one, however little an entry says", () => {
+test("an entry without details has a complete sentence", () => {
   for (const action of Object.keys(AUDIT_SENTENCES)) {
     const sentence = sentenceOf({ id: "aud_1", at: 0, action });
     expect(sentence, action).toMatch(/^\S.+\S\.$/);
@@ -47,7 +46,7 @@ function recordedActions(): string[] {
   const firsts = new Set<string>();
   const seconds = new Set<string>();
   for (const file of globSync("{accounts,console,run,store,gateway,http}/**/*.ts", { cwd: sources })) {
-    if (file.endsWith("audit-sentences.ts")) continue;
+    if (file.endsWith("audit/sentences.ts")) continue;
     const source = readFileSync(sources + file, "utf8");
     const note = (pattern: RegExp, into: Set<string>) => {
       for (const [, action = ""] of source.matchAll(pattern)) into.add(action);

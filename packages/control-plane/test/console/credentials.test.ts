@@ -12,7 +12,7 @@ const queryWith = async (url: string, agentId: string, key: string, body: object
   return response.status;
 };
 
-test("a key is made with a label, roles and an end, and may ask as its roles alone", async () => {
+test("a key is created with a label, roles and an expiry, and queries only as its roles", async () => {
   await using desk = await openDesk();
   const developer = await desk.member("developer");
 
@@ -32,7 +32,7 @@ test("a key is made with a label, roles and an end, and may ask as its roles alo
 test.each([
   ["roles", { kind: "runtime", roles: ["agent"] }],
   ["expiresInDays", { kind: "access", expiresInDays: 1 }],
-])("%s are refused where they mean nothing", async (path, body) => {
+])("%s are rejected for kinds of credentials without them", async (path, body) => {
   await using desk = await openDesk();
   const developer = await desk.member("developer");
 
@@ -42,7 +42,7 @@ test.each([
   expect(await response.json()).toMatchObject({ code: "invalid_request", details: [{ path }] });
 });
 
-test("both secrets work while a rotation overlaps, and only the new one after one without", async () => {
+test("both secrets work during the overlap of a rotation; without overlap only the new one works", async () => {
   await using desk = await openDesk();
   const developer = await desk.member("developer");
   const rotate = (id: string, overlapSeconds: number) =>
@@ -62,7 +62,7 @@ test("both secrets work while a rotation overlaps, and only the new one after on
   expect(states.get(third.credential.credentialId)).toEqual(["active", false]);
 });
 
-test("what is revoked opens nothing, cannot be rotated, and is revoked but once in the audit log", async () => {
+test("a revoked key is rejected, cannot be rotated, and has one entry in the audit log", async () => {
   await using desk = await openDesk();
   const developer = await desk.member("developer");
   const path = `${desk.agent}/credentials/${desk.keyId}`;
@@ -77,7 +77,7 @@ test("what is revoked opens nothing, cannot be rotated, and is revoked but once 
   expect(items).toMatchObject([{ keyId: developer.memberId, detail: { credentialId: desk.keyId } }]);
 });
 
-test("a runtime whose key is revoked is cut off", async () => {
+test("a runtime whose key is revoked is disconnected", async () => {
   await using desk = await openDesk();
   const developer = await desk.member("developer");
   const runtimes = async () => (await developer.json<{ items: Runtime[] }>("GET", `${desk.agent}/runtimes`)).items;
@@ -89,7 +89,7 @@ test("a runtime whose key is revoked is cut off", async () => {
   await vi.waitFor(async () => expect(await runtimes()).toMatchObject([{ connected: false }]), { timeout: 10_000 });
 });
 
-test("a viewer changes nothing, and an id of another agent is none", async () => {
+test("a viewer changes nothing, and ids of another agent are not found", async () => {
   await using desk = await openDesk();
   const [viewer, developer] = [await desk.member("viewer"), await desk.member("developer")];
   const other = await desk.admin.createAgent("Buyer", { orgId: desk.orgId });

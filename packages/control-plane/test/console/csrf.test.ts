@@ -1,15 +1,15 @@
 import { CONSOLE_ROUTES } from "@patchbay/protocol/console";
 import { expect, test } from "vitest";
 import { createAdmin } from "../../src/accounts/admin.ts";
-import { createControlPlane } from "../../src/compose.ts";
 import { silentLog } from "../../src/ports/log.ts";
+import { startControlPlane } from "../../src/start/control-plane.ts";
 import { failureOf, openConsole } from "./support/open-console.ts";
 
 const unsafe = Object.keys(CONSOLE_ROUTES)
   .map((name) => name.split(" ") as [string, string])
   .filter(([method]) => method !== "GET");
 
-test.each(unsafe)("%s %s is refused for pages of other sites", async (method, path) => {
+test.each(unsafe)("%s %s is rejected for pages of other sites", async (method, path) => {
   await using console = await openConsole();
   const { browser } = await console.member("owner");
   const at = `/api${path.replace(/:\w+/g, "x")}`;
@@ -39,14 +39,14 @@ test("without Sec-Fetch-Site the Origin must be the service's own", async () => 
   expect((await rename({ Origin: "http://localhost:8787" })).status).toBe(200);
 });
 
-test("reading needs no proof of origin, but changes nothing", async () => {
+test("reads need no proof of origin, because they change nothing", async () => {
   await using console = await openConsole();
   const { browser } = await console.member("viewer");
   const read = await browser.ask("GET", "/api/session", { headers: { "Sec-Fetch-Site": "none" } });
   expect(read.status).toBe(200);
 });
 
-test("a body that is no JSON is refused with 415, as a form of another site would send it", async () => {
+test("a body that is not JSON, as a form of another site sends it, is rejected with 415", async () => {
   await using console = await openConsole();
   const { browser } = await console.member("viewer");
   const headers = { "Content-Type": "text/plain" };
@@ -54,8 +54,8 @@ test("a body that is no JSON is refused with 415, as a form of another site woul
   expect(await failureOf(sent)).toEqual([415, "unsupported_media_type"]);
 });
 
-test("the console ignores keys, and the query API ignores the console's cookie", async () => {
-  const plane = await createControlPlane({ database: "sqlite::memory:", port: 0, log: silentLog, local: true });
+test("the console ignores API keys, and the query API ignores the console's cookie", async () => {
+  const plane = await startControlPlane({ database: "sqlite::memory:", port: 0, log: silentLog, local: true });
   const admin = createAdmin({ store: plane.store });
   const { orgId } = await admin.createOrg("Acme");
   const { agentId, apiKey } = await admin.createAgent("Desk", { orgId });

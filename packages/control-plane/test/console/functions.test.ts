@@ -1,5 +1,5 @@
-import type { AccessMatrix, FunctionHistory, FunctionSet, TrialResult } from "@patchbay/protocol/console";
 import { defineFunction, defineService } from "@patchbay/functions";
+import type { AccessMatrix, FunctionHistory, FunctionSet, TestCallResult } from "@patchbay/protocol/console";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { openDesk } from "./support/console-desk.ts";
@@ -24,15 +24,17 @@ test("the functions of several services are shown together, each with its servic
   expect(set.functions.at(-1)).toMatchObject({ name: "send_mail", origin: { service: "mail" } });
   expect(access.functions.map(({ name }) => name)).toEqual(set.functions.map(({ name }) => name));
   expect(
-    await developer.json("POST", `${desk.agent}/functions/send_mail/try`, { body: { role: "clerk", arguments: {} } }),
+    await developer.json("POST", `${desk.agent}/functions/send_mail/test-calls`, {
+      body: { role: "clerk", arguments: {} },
+    }),
   ).toMatchObject({ ok: true, value: "sent" });
 });
 
-test("an agent's functions are shown with their schemas and with how they were called", async () => {
+test("an agent's functions are shown with schemas and figures of their calls", async () => {
   await using desk = await openDesk();
   const developer = await desk.member("developer");
   const attempt = (name: string, body: object) =>
-    developer.json<TrialResult>("POST", `${desk.agent}/functions/${name}/try`, { body });
+    developer.json<TestCallResult>("POST", `${desk.agent}/functions/${name}/test-calls`, { body });
   await attempt("refund", { role: "manager", arguments: { amount: 500 } });
   await attempt("refund", { role: "agent", arguments: { amount: 500 } });
   await attempt("break_down", { arguments: {} });
@@ -69,7 +71,7 @@ test("a function's history sums up to its figures", async () => {
   await using desk = await openDesk();
   const developer = await desk.member("developer");
   const attempt = (role: string) =>
-    developer.json("POST", `${desk.agent}/functions/refund/try`, { body: { role, arguments: { amount: 500 } } });
+    developer.json("POST", `${desk.agent}/functions/refund/test-calls`, { body: { role, arguments: { amount: 500 } } });
   await attempt("manager");
   await attempt("agent");
 
@@ -81,7 +83,7 @@ test("a function's history sums up to its figures", async () => {
   expect(history.buckets.filter(({ p95Ms }) => p95Ms !== null)).toHaveLength(1);
 });
 
-test("an agent that was never connected has no functions, and is told how to get some", async () => {
+test("for an agent that was never connected the error explains how to connect functions", async () => {
   await using desk = await openDesk();
   const { agentId } = await desk.admin.createAgent("Buyer", { orgId: desk.orgId });
   const viewer = await desk.member("viewer");
@@ -99,7 +101,7 @@ test("the access matrix has each role list once, and figures where a role called
   await using desk = await openDesk();
   const developer = await desk.member("developer");
   const attempt = (role: string, amount: number) =>
-    developer.json("POST", `${desk.agent}/functions/refund/try`, { body: { role, arguments: { amount } } });
+    developer.json("POST", `${desk.agent}/functions/refund/test-calls`, { body: { role, arguments: { amount } } });
   await attempt("agent", 5);
   await attempt("agent", 500);
   await attempt("customer", 5);
@@ -120,5 +122,5 @@ test("the access matrix has each role list once, and figures where a role called
     { role: 3, calls: 0, denied: 1, lastAt: expect.any(String) },
   ]);
   expect(matrix).toMatchObject({ rolesOmitted: 0, callsOmitted: false });
-  expect(matrix.functions[0]).toMatchObject({ effect: "read", protectedMembers: ["cost"] });
+  expect(matrix.functions[0]).toMatchObject({ effect: "read", restrictedFields: ["cost"] });
 });

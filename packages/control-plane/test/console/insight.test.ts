@@ -12,7 +12,7 @@ type Route =
   | "GET /credits"
   | "GET /credits/ledger";
 
-test("analytics tell the queries of the last day, in buckets of half an hour", async () => {
+test("analytics show the queries of the last day in buckets of 30 minutes", async () => {
   await using console = await openConsole();
   const { agentId, ask } = await openWithQuery(console);
 
@@ -34,7 +34,7 @@ test("analytics tell the queries of the last day, in buckets of half an hour", a
   expect(all.models[0]?.costs).toEqual(all.buckets.map(({ costUsd }) => costUsd));
 });
 
-test("at most 50 functions are shown, those most called first", async () => {
+test("at most 50 functions are shown, by number of calls", async () => {
   await using console = await openConsole();
   const { agentId, ask } = await openWithQuery(console);
   const run = await startRun(console, agentId);
@@ -50,7 +50,7 @@ test("at most 50 functions are shown, those most called first", async () => {
   expect(functions[0]).toMatchObject({ name: "fn_59", calls: 2 });
 });
 
-test("an agent of another organisation is not there, and ranges that are none are refused", async () => {
+test("an agent of another organisation is not found, and invalid ranges are rejected", async () => {
   await using console = await openConsole();
   const { agentId, browser } = await openWithQuery(console);
   const { orgId } = await console.admin.createOrg("Other");
@@ -68,7 +68,7 @@ test("an agent of another organisation is not there, and ranges that are none ar
       expect(await failureOf(await browser.ask("GET", `/api${path}?${query}`))).toEqual([400, "invalid_request"]);
 });
 
-test("the audit log tells in sentences what was done, by whom, and never what another organisation did", async () => {
+test("the audit log has sentences with the actor, and no entries of another organisation", async () => {
   await using console = await openConsole();
   const { agentId, ask } = await openWithQuery(console);
   const { orgId } = await console.admin.createOrg("Other");
@@ -81,13 +81,13 @@ test("the audit log tells in sentences what was done, by whom, and never what an
 
   expect(ofAgent.items.map(({ sentence }) => sentence)).toEqual([
     "developer changed name of the agent.",
-    `The operator made agent ${agentId}.`,
+    `The operator created agent ${agentId}.`,
   ]);
   expect(ofAgent.items[0]).toMatchObject({ keyId: memberId, member: "developer", detail: { changed: ["name"] } });
   expect(all.items.filter(({ action }) => action === "agent.created")).toHaveLength(1);
 });
 
-test("the audit log is paged and cut off where asked", async () => {
+test("the audit log is paged and filtered", async () => {
   await using console = await openConsole();
   const { ask } = await openWithQuery(console);
 
@@ -99,7 +99,7 @@ test("the audit log is paged and cut off where asked", async () => {
   expect(second.items[0]?.id).not.toBe(first.items[0]?.id);
 });
 
-test("of the audit log a stretch of time is shown: its beginning is in, its end is not", async () => {
+test("a time range of the audit log includes its start and excludes its end", async () => {
   await using console = await openConsole();
   const { ask } = await openWithQuery(console);
   const { items } = await ask("GET /audit", "/audit");
@@ -112,16 +112,18 @@ test("of the audit log a stretch of time is shown: its beginning is in, its end 
   expect(from.items).toEqual(items.filter((item) => item.at >= at!));
 });
 
-test("credits tell the balance, what is held, each day, and how long they last at the present pace", async () => {
+test("credits show the balance, the reserved amount, each day, and how long the balance lasts", async () => {
   await using console = await openConsole();
   const { orgId } = await console.admin.createOrg("Paying", "starter");
   const { agentId, ask, signInAgain } = await openWithQuery(console, orgId);
   console.clock.advance(9 * DAY_MS);
   await console.admin.grant(orgId, "70");
   const spending = await startRun(console, agentId, orgId);
-  await console.store.runs.hold(orgId, spending.runId, 0, 9_000_000);
-  await console.store.runs.commit(spending, { turn: sampleTurn(0, { heldMicros: 9_000_000, costMicros: 6_000_000 }) });
-  await console.store.runs.hold(orgId, spending.runId, 1, 1_000_000);
+  await console.store.runs.reserve(orgId, spending.runId, 0, 9_000_000);
+  await console.store.runs.commit(spending, {
+    turn: sampleTurn(0, { reservedMicros: 9_000_000, costMicros: 6_000_000 }),
+  });
+  await console.store.runs.reserve(orgId, spending.runId, 1, 1_000_000);
 
   await signInAgain();
   const credits = await ask("GET /credits", "/credits?from=2030-01-09T00:00:00Z&to=2030-02-01T00:00:00Z");
@@ -130,7 +132,7 @@ test("credits tell the balance, what is held, each day, and how long they last a
 
   expect(credits).toEqual({
     balanceUsd: 63,
-    heldUsd: 1,
+    reservedUsd: 1,
     charged: true,
     days: [
       { day: "2030-01-09", spentUsd: 0, grantedUsd: 0, balanceUsd: 0 },
@@ -140,21 +142,21 @@ test("credits tell the balance, what is held, each day, and how long they last a
     daysLeft: 63,
   });
   expect(ledger.items).toMatchObject([
-    { kind: "hold", usd: -1, runId: spending.runId, agentId, step: 1 },
+    { kind: "reserve", usd: -1, runId: spending.runId, agentId, step: 1 },
     { kind: "settle", usd: 3, step: 0 },
   ]);
   expect(ledger.nextCursor).not.toBeNull();
   expect(grants.items).toMatchObject([{ kind: "grant", usd: 70, runId: null, agentId: null }]);
 });
 
-test("an organisation of two days is judged by those two, and one that is not charged by none", async () => {
+test("the pace of a young organisation covers its age, and an uncharged one has no days left", async () => {
   await using console = await openConsole();
   const { orgId } = await console.admin.createOrg("New", "starter");
   const { agentId, ask, signInAgain } = await openWithQuery(console, orgId);
   await console.admin.grant(orgId, "10");
   console.clock.advance(2 * DAY_MS - 2_000);
   const run = await startRun(console, agentId, orgId);
-  await console.store.runs.hold(orgId, run.runId, 0, 2_000_000);
+  await console.store.runs.reserve(orgId, run.runId, 0, 2_000_000);
   await signInAgain();
   const free = await openWithQuery(console, console.orgId, "free@example.com");
 

@@ -10,7 +10,7 @@ const owner = (link: string | undefined) => ({
   body: { link, name: "Ann", email: "Ann@example.com", password: PASSWORD, organisation: "Mine" },
 });
 
-test("a set-up link makes the owner of what commands made before, and works once", async () => {
+test("a set-up link creates the owner of the existing organisation, and works once", async () => {
   await using console = await openConsole();
   const browser = console.browser();
   const link = secretOf((await console.admin.members.setUpLink({ replace: true }))!);
@@ -31,7 +31,7 @@ test("a set-up link makes the owner of what commands made before, and works once
   expect(await console.admin.members.setUpLink({ replace: true })).toBeUndefined();
 });
 
-test("of two who accept one link at once, one comes in", async () => {
+test("when two clients accept one link at the same time, one succeeds", async () => {
   await using console = await openConsole();
   const link = secretOf((await console.admin.members.setUpLink({ replace: true }))!);
   const accept = (email: string) =>
@@ -43,7 +43,7 @@ test("of two who accept one link at once, one comes in", async () => {
   expect((await console.admin.members.list(console.orgId)).items).toHaveLength(1);
 });
 
-test("setting up asks for an address to sign in with", async () => {
+test("set-up requires an e-mail address", async () => {
   await using console = await openConsole();
   const link = secretOf((await console.admin.members.setUpLink({ replace: true }))!);
   const { email: _email, ...body } = owner(link).body;
@@ -54,7 +54,7 @@ test("setting up asks for an address to sign in with", async () => {
   expect((await console.browser().ask("POST", "/api/links/accept", owner(link))).status).toBe(200);
 });
 
-test("a set-up link is void once somebody was invited, and where there are several organisations", async () => {
+test("a set-up link is invalid after the first invitation, and with several organisations", async () => {
   await using console = await openConsole();
   const link = secretOf((await console.admin.members.setUpLink({ replace: true }))!);
   const inspect = () => console.browser().ask("POST", "/api/links", { body: { link } });
@@ -92,7 +92,7 @@ test("an invitation expires after 7 days, a set-up link after 1, a password link
   }
 });
 
-test("another link for a member replaces the first; accepting it ends the member's sessions", async () => {
+test("a new link for a member replaces the first, and its acceptance ends the member's sessions", async () => {
   await using console = await openConsole();
   const { browser, memberId, email } = await console.member("developer");
   const [first, second] = [
@@ -113,7 +113,7 @@ test("another link for a member replaces the first; accepting it ends the member
   expect((await console.browser().signIn(email, "another good password")).status).toBe(200);
 });
 
-test("an address that signs in elsewhere is refused at its invitation's link, which works once that ends", async () => {
+test("an invitation to an address of another organisation works only after that membership ends", async () => {
   await using console = await openConsole();
   const { admin, orgId } = console;
   const { memberId, email } = await console.member("viewer");
@@ -132,7 +132,7 @@ test("an address that signs in elsewhere is refused at its invitation's link, wh
   expect(await (await accept()).json()).toMatchObject({ organisation: { orgId: other.orgId } });
 });
 
-test("a development link signs in where development is served, and nowhere else", async () => {
+test("a development link signs in only in development", async () => {
   for (const local of [true, false]) {
     await using console = await openConsole({ local });
     const link = secretOf(await console.admin.members.signInLink(console.orgId));
@@ -142,7 +142,7 @@ test("a development link signs in where development is served, and nowhere else"
 });
 
 for (const kind of ["invitation", "development link"] as const) {
-  test(`of several who follow one ${kind} at once, one comes in, and nobody later`, async () => {
+  test(`of several clients that use one ${kind} at the same time, exactly one succeeds, and none later`, async () => {
     await using console = await openConsole({ local: true });
     const { memberId } = await console.member("developer");
     const invited = kind === "invitation";
@@ -162,7 +162,7 @@ for (const kind of ["invitation", "development link"] as const) {
   });
 }
 
-test("a link that asks for a password does not sign in without one", async () => {
+test("a link that requires a password does not sign in without one", async () => {
   await using console = await openConsole();
   const link = secretOf((await console.admin.members.setUpLink({ replace: true }))!);
   const browser = console.browser();
@@ -171,7 +171,7 @@ test("a link that asks for a password does not sign in without one", async () =>
   expect(browser.cookie).toBe("");
 });
 
-test("neither secrets of links and sessions nor passwords stand in the database", async () => {
+test("the database contains neither secrets of links and sessions nor passwords", async () => {
   await using console = await openConsole();
   const { store, orgId, admin } = console;
   const { path, member } = await admin.members.invite({ orgId, email: "x@example.com", role: "viewer" });
@@ -180,15 +180,15 @@ test("neither secrets of links and sessions nor passwords stand in the database"
   await browser.ask("POST", "/api/links/accept", { body: { link, name: "X", password: PASSWORD } });
   const secret = browser.cookie.split("=")[1]!;
 
-  const stored = await store.console.members.byId(member.memberId);
+  const stored = await store.members.byId(member.memberId);
   expect(stored?.passwordHash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
   for (const text of [secret, link]) {
-    expect(await store.console.signIn.session(text)).toBeUndefined();
-    expect(await store.console.signIn.link(text)).toBeUndefined();
+    expect(await store.signIn.session(text)).toBeUndefined();
+    expect(await store.signIn.link(text)).toBeUndefined();
   }
 });
 
-test("a session without a password ends where its database is served", async () => {
+test("a session without a password ends in production", async () => {
   await using place = await sqlitePlace();
   await using dev = await openConsole({}, place.url);
   const { path } = await dev.admin.members.signInLink(dev.orgId);

@@ -4,9 +4,9 @@ import { openDesk } from "./support/console-desk.ts";
 import { failureOf } from "./support/open-console.ts";
 
 /** An event that names a topic. */
-const told = (topic: string) => new RegExp(`event: change\\ndata: \\{"topics":\\[[^\\]]*"${topic}"`);
+const changeOf = (topic: string) => new RegExp(`event: change\\ndata: \\{"topics":\\[[^\\]]*"${topic}"`);
 
-test("an open view is told of runs, keys and credits, and of nothing before something changed", async () => {
+test("an open page receives changes of runs, keys and credits, and no event before the first change", async () => {
   await using desk = await openDesk();
   const viewer = await desk.member("viewer");
   using leaving = leave();
@@ -16,14 +16,14 @@ test("an open view is told of runs, keys and credits, and of nothing before some
 
   await settled(view, desk);
   await desk.query("Show order 3");
-  await view.seen(told("runs"));
+  await view.seen(changeOf("runs"));
   await desk.admin.createKey({ agentId: desk.agentId });
-  await view.seen(told("credentials"));
+  await view.seen(changeOf("credentials"));
   await desk.admin.grant(desk.orgId, "5");
-  await view.seen(told("credits"));
+  await view.seen(changeOf("credits"));
 });
 
-test("a view of one agent hears nothing of another", async () => {
+test("a page of one agent receives no changes of another", async () => {
   await using desk = await openDesk();
   const other = await desk.admin.createAgent("Buyer", { orgId: desk.orgId });
   const viewer = await desk.member("viewer");
@@ -34,15 +34,15 @@ test("a view of one agent hears nothing of another", async () => {
   await settled(ofAll, desk);
 
   await desk.admin.createKey({ agentId: other.agentId });
-  await ofAll.seen(told("credentials"));
+  await ofAll.seen(changeOf("credentials"));
   const developer = await desk.member("developer");
   await (await developer.ask("POST", `${desk.agent}/playground`, { body: { query: "Show order 3" } })).text();
-  await ofAgent.seen(told("runs"));
+  await ofAgent.seen(changeOf("runs"));
 
-  expect(ofAgent.text).not.toMatch(told("credentials"));
+  expect(ofAgent.text).not.toMatch(changeOf("credentials"));
 });
 
-test("whoever comes again is told of everything, for it may have missed something", async () => {
+test("a client that reconnects receives all topics, because it may have missed changes", async () => {
   await using desk = await openDesk();
   const viewer = await desk.member("viewer");
   using leaving = leave();
@@ -53,7 +53,7 @@ test("whoever comes again is told of everything, for it may have missed somethin
   await view.seen(/"topics":\["agents","runtimes","runs","credentials","credits","members"\]/);
 });
 
-test("a view ends with its session", async () => {
+test("a live stream ends with its session", async () => {
   await using desk = await openDesk();
   const viewer = await desk.member("viewer");
   const view = readAlong(await viewer.ask("GET", "/live"));
@@ -64,7 +64,7 @@ test("a view ends with its session", async () => {
   expect(await view.over).toBe(true);
 });
 
-test("a view ends at once when the process stops", async () => {
+test("a live stream ends immediately when the process stops", async () => {
   const desk = await openDesk();
   const viewer = await desk.member("viewer");
   const view = readAlong(await viewer.ask("GET", "/live"));
@@ -77,12 +77,12 @@ test("a view ends at once when the process stops", async () => {
   await desk[Symbol.asyncDispose]();
 });
 
-test("a member has 20 views at most, and another one when one was closed", async () => {
+test("a member has at most 20 live streams, and can open another after closing one", async () => {
   await using desk = await openDesk();
   const [viewer, other] = [await desk.member("viewer"), await desk.member("viewer")];
   using leaving = leave();
   const first = leave();
-  // An answer that nobody holds is cancelled when its memory is reclaimed.
+  // A response without a reference is cancelled by garbage collection.
   const held: Response[] = [];
   const open = async (signal: AbortSignal) => {
     const answer = await viewer.ask("GET", "/live", { signal });
@@ -105,7 +105,7 @@ function leave(): { signal: AbortSignal } & Disposable {
   return { signal: gone.signal, [Symbol.dispose]: () => gone.abort() };
 }
 
-/** Changes until the view hears of one: from then on it knows how the lists stand. */
+/** Changes the agent until the stream reports it: from then on the feed has versions to compare with. */
 async function settled(view: ReturnType<typeof readAlong>, desk: Awaited<ReturnType<typeof openDesk>>): Promise<void> {
   let changes = 0;
   await expect
@@ -116,5 +116,5 @@ async function settled(view: ReturnType<typeof readAlong>, desk: Awaited<ReturnT
       },
       { timeout: 10_000, interval: 300 },
     )
-    .toMatch(told("agents"));
+    .toMatch(changeOf("agents"));
 }

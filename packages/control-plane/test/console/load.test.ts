@@ -1,6 +1,6 @@
 import { CONSOLE_ROUTES, type ConsoleRoute } from "@patchbay/protocol/console";
 import { expect, test } from "vitest";
-import { printFigure, quantile } from "../../../../test/support/figure.ts";
+import { printFigure, quantile } from "../../../../test/support/figures.ts";
 import { sqlitePlace } from "../store/sqlite-place.ts";
 import { fillWithRuns } from "./many-runs.ts";
 import { openConsole } from "./support/open-console.ts";
@@ -14,7 +14,7 @@ const lists = Object.entries<ConsoleRoute>(CONSOLE_ROUTES)
   .filter(([, { query }]) => query !== undefined && "cursor" in query.shape)
   .map(([name, { answer }]) => ({ name, path: name.replace("GET ", ""), answer }));
 
-test("over 10,000 runs the first page of every list is there in under 100 ms", { timeout: 120_000 }, async () => {
+test("over 10,000 runs the first page of every list takes less than 100 ms", { timeout: 120_000 }, async () => {
   await using place = await sqlitePlace();
   await using console = await openConsole({}, place.url);
   const { agentId } = await console.admin.createAgent("Clerk", { orgId: console.orgId });

@@ -1,11 +1,11 @@
 import type { Manifest } from "@patchbay/protocol";
 import { Kysely } from "kysely";
 import { silentLog } from "../../src/ports/log.ts";
-import { isPostgresUrl } from "../../src/store/dialect/postgres-address.ts";
+import { isPostgresUrl } from "../../src/store/dialect/postgres-pool.ts";
 import { postgresDialect } from "../../src/store/dialect/postgres.ts";
 import { sqliteDialect, sqliteFile } from "../../src/store/dialect/sqlite.ts";
-import { NO_FILES } from "../../src/store/database-files.ts";
-import type { Engine, Schema } from "../../src/store/schema.ts";
+import { type Engine, NO_FILES } from "../../src/store/engine.ts";
+import type { Schema } from "../../src/store/schema.ts";
 import { insertion } from "../../src/store/statement.ts";
 import { grantOf, type Place, type Rows, sampleRun, sessionOf, threadOf } from "./sample-runs.ts";
 import { FUNCTIONS, idOf } from "./sample-turns.ts";
@@ -110,7 +110,14 @@ function manifestOf({ orgId, agentId, manifestHash }: Place, created_at: number)
       timeoutMs: 30_000,
     })),
   };
-  return { org_id: orgId, agent_id: agentId, hash: manifestHash, body: JSON.stringify(body), created_at };
+  return {
+    org_id: orgId,
+    agent_id: agentId,
+    hash: manifestHash,
+    body: JSON.stringify(body),
+    created_at,
+    first_seen_at: created_at,
+  };
 }
 
 type Insert = (engine: Engine, rows: readonly object[]) => Promise<void>;

@@ -4,11 +4,11 @@ import { hashSecret } from "../../src/accounts/secret.ts";
 import { type Browser, failureOf, openConsole, PASSWORD } from "./support/open-console.ts";
 
 const routes = Object.entries(CONSOLE_ROUTES) as [string, ConsoleRoute][];
-const signedIn = routes.filter(([, { needs }]) => needs !== "nobody");
+const signedIn = routes.filter(([, { needs }]) => needs !== "public");
 const at = (path: string) => `/api${path.replace(/:\w+/g, "unknown")}`;
 const rank = (role: Needs) => (CONSOLE_ROLES as readonly Needs[]).indexOf(role);
 
-test.each(signedIn)("%s is for members of its role and higher ones alone", async (name, { needs }) => {
+test.each(signedIn)("%s is allowed only for its role and higher ones", async (name, { needs }) => {
   await using console = await openConsole();
   const [method = "", path = ""] = name.split(" ");
   expect(await failureOf(await console.browser().ask(method, at(path)))).toEqual([401, "authentication_failed"]);
@@ -35,7 +35,7 @@ test.each(routes.filter(([, { confirmed }]) => confirmed))(
   },
 );
 
-test("whoever has no password is asked for none", async () => {
+test("a member without a password needs no confirmation", async () => {
   await using console = await openConsole();
   const { path } = await console.admin.members.signInLink(console.orgId);
   const browser = console.browser();
@@ -47,7 +47,7 @@ test("whoever has no password is asked for none", async () => {
   expect(invited.status).toBe(201);
 });
 
-test("an owner invites a member, whose link leads to a session of that role", async () => {
+test("an owner invites a member, whose link opens a session with that role", async () => {
   await using console = await openConsole();
   const { browser, memberId } = await console.member("owner");
   const body = { email: "New@Example.com", name: "New", role: "developer" };
@@ -73,7 +73,7 @@ test("an owner invites a member, whose link leads to a session of that role", as
   ]);
 });
 
-test("another role ends the member's sessions, and the next one has it", async () => {
+test("a new role ends the member's sessions, and the next session has it", async () => {
   await using console = await openConsole();
   const { browser } = await console.member("owner");
   const other = await console.member("developer");
@@ -85,7 +85,7 @@ test("another role ends the member's sessions, and the next one has it", async (
   expect(await (await other.browser.signIn(other.email)).json()).toMatchObject({ member: { role: "viewer" } });
 });
 
-test("an owner who takes another role goes on with a new session of it", async () => {
+test("an owner who changes their own role gets a new session", async () => {
   await using console = await openConsole();
   const { browser, memberId } = await console.member("owner");
   await console.member("owner", { email: "second@example.com" });
@@ -111,7 +111,7 @@ test("a removed member's sessions end, and the address may be invited again", as
   expect(again.status).toBe(201);
 });
 
-test("the last owner who has come in can neither be removed nor get another role", async () => {
+test("the last owner who joined can neither be removed nor get another role", async () => {
   await using console = await openConsole();
   const { browser, memberId } = await console.member("owner");
   await console.admin.members.invite({ orgId: console.orgId, email: "not-yet@example.com", role: "owner" });
@@ -196,20 +196,20 @@ for (const [what, end] of [
     expect((await alice.browser.ask("GET", "/api/session")).status).toBe(200);
   });
 
-test("another password ends the links that the member made before", async () => {
+test("a new password ends the links that the member made before", async () => {
   await using console = await openConsole();
   const { browser } = await console.member("owner");
   await browser.ask("POST", "/api/members", { body: { email: "new@example.com", role: "viewer" } });
-  const password = { present: PASSWORD, next: "another good password" };
+  const password = { current: PASSWORD, next: "another good password" };
 
   expect((await browser.ask("PATCH", "/api/account", { body: { password } })).status).toBe(200);
 
   expect(await (await browser.ask("GET", "/api/links")).json()).toEqual({ items: [], nextCursor: null });
 });
 
-test("the secret of a link is not shown in a session that ended while the link was made", async () => {
+test("a session that ended while a link was made does not receive its secret", async () => {
   await using console = await openConsole();
-  const { signIn } = console.store.console;
+  const { signIn } = console.store;
   const { browser } = await console.member("owner");
   const invite = signIn.invite.bind(signIn);
   const session = hashSecret(browser.cookie.split("=")[1] ?? "");
@@ -225,7 +225,7 @@ test("the secret of a link is not shown in a session that ended while the link w
   expect(await answer.text()).not.toContain("/console/link#");
 });
 
-test("pending links say for whom, by whom and until when, and an owner withdraws them", async () => {
+test("pending links show member, author and expiry, and an owner withdraws them", async () => {
   await using console = await openConsole();
   const { browser, memberId } = await console.member("owner");
   const viewer = await console.member("viewer");
@@ -268,7 +268,7 @@ test("pending links say for whom, by whom and until when, and an owner withdraws
   expect(await failureOf(none)).toEqual([409, "conflict"]);
 });
 
-test("an invitation is answered alike whether or not the address is known elsewhere, and blocks nobody", async () => {
+test("the response to an invitation does not depend on members elsewhere, and blocks no member", async () => {
   await using console = await openConsole();
   const { orgId: org } = await console.admin.createOrg("Other");
   const here = await console.member("owner", { email: "known@example.com" });

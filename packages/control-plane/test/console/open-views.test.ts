@@ -34,9 +34,9 @@ async function openViews(desk: Desk, member: Member) {
 }
 
 test.each<[string, (desk: Desk, member: Member) => Promise<unknown>]>([
-  ["the member is removed", (desk, { memberId }) => desk.store.console.members.remove(desk.orgId, memberId)],
+  ["the member is removed", (desk, { memberId }) => desk.store.members.remove(desk.orgId, memberId)],
   ["the session ends", (_desk, member) => member.json("DELETE", "/session")],
-])("open views of runs, playground and lists end when %s, and show nothing more", async (_when, end) => {
+])("open streams of runs, playground and lists end when %s, and send nothing more", async (_when, end) => {
   const { service, open } = gatedService();
   await using desk = await openDesk({ service });
   const [member, other] = [await desk.member("developer"), await desk.member("developer")];
@@ -54,7 +54,7 @@ test.each<[string, (desk: Desk, member: Member) => Promise<unknown>]>([
   }
 });
 
-test("views of runs count among the event streams of the member and of the organisation", async () => {
+test("streams of runs count towards the limits of the member and of the organisation", async () => {
   const { service, open } = gatedService();
   await using desk = await openDesk({ service, limits: { streamsPerOrganisation: 2 } });
   const member = await desk.member("owner");

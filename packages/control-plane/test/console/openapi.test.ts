@@ -17,7 +17,7 @@ async function read(): Promise<Document> {
   return (await response.json()) as Document;
 }
 
-test("the document is OpenAPI 3.1 and names every route once, whoever may use it", async () => {
+test("the document is OpenAPI 3.1 and lists every route once", async () => {
   const { openapi, servers, paths } = await read();
 
   expect([openapi, servers]).toEqual(["3.1.0", [{ url: "http://localhost:8787" }]]);
@@ -33,7 +33,7 @@ test("the document is OpenAPI 3.1 and names every route once, whoever may use it
   expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(operations.length);
 });
 
-test("an operation says what it takes and answers, and whether it needs a session", async () => {
+test("an operation describes its parameters, responses and security", async () => {
   const { paths } = await read();
   const list = paths["/api/agents/{agent_id}/runs"]?.["get"];
   const invite = paths["/api/members"]?.["post"];
@@ -50,7 +50,7 @@ test("an operation says what it takes and answers, and whether it needs a sessio
   expect(paths["/api/live"]?.["get"]?.responses["200"]?.content).toHaveProperty("text/event-stream");
 });
 
-test("unknown routes, and known ones by another method, are told in the console's own form", async () => {
+test("unknown routes and methods are answered with the console's error body", async () => {
   await using console = await openConsole();
   const browser = console.browser();
   const unknown = await browser.ask("GET", "/api/nothing", { headers: { "X-Request-Id": "mine" } });
@@ -64,13 +64,13 @@ test("unknown routes, and known ones by another method, are told in the console'
   expect(head.status).toBe(405);
 });
 
-test("a body over 1 MiB is refused, and faults of a body are listed", async () => {
+test("a body over 1 MiB is rejected, and faults of a body are listed", async () => {
   await using console = await openConsole();
   const browser = console.browser();
   const large = await browser.ask("POST", "/api/session", {
     body: { email: "a@example.com", password: "x".repeat(1_048_577) },
   });
-  const wrong = await browser.ask("POST", "/api/session", { body: { email: "nobody" } });
+  const wrong = await browser.ask("POST", "/api/session", { body: { email: "not an address" } });
   const broken = await browser.ask("POST", "/api/session", { body: "{" });
 
   expect(await failureOf(large)).toEqual([413, "payload_too_large"]);

@@ -3,7 +3,7 @@ import { parseSse } from "../../../../test/support/sse.ts";
 import { openDesk } from "./support/console-desk.ts";
 import { failureOf } from "./support/open-console.ts";
 
-test("a query streams as endpoint 2 does, deltas included, in the member's name", async () => {
+test("a query streams like endpoint 2 with deltas, for the member", async () => {
   await using desk = await openDesk();
   const developer = await desk.member("developer");
   const query = { query: "Show order 3", role: "customer", contextJson: '{"shop":1}' };
@@ -29,7 +29,7 @@ test("a query streams as endpoint 2 does, deltas included, in the member's name"
   expect(types(events)).toEqual(types(hosted));
 });
 
-test("a query that is sent again under its Idempotency-Key joins its run", async () => {
+test("a repeated query with the same Idempotency-Key joins the run", async () => {
   await using desk = await openDesk();
   const developer = await desk.member("developer");
   const send = (query: string, key: string) =>
@@ -44,7 +44,7 @@ test("a query that is sent again under its Idempotency-Key joins its run", async
   expect(await failureOf(await send("Show order 3", "k".repeat(256)))).toEqual([400, "invalid_request"]);
 });
 
-test("a viewer may not ask, and the organisation's rate limit holds", async () => {
+test("a viewer may not query, and the organisation's rate limit applies", async () => {
   await using desk = await openDesk({ tier: "one", tiers: { one: { queriesPerMinute: 1, charged: false } } });
   const [viewer, developer] = [await desk.member("viewer"), await desk.member("developer")];
   const body = { query: "Show order 3" };

@@ -1,12 +1,12 @@
 import { CONSOLE_ROUTES, type ConsoleRoute } from "@patchbay/protocol/console";
 import { expect, test } from "vitest";
-import { postgresPlace } from "../store/postgres-place.ts";
 import { ending, sampleCall, sampleRun, sampleTurn } from "../store/contract/world.ts";
+import { postgresPlace } from "../store/postgres-place.ts";
 import { openConsole, PASSWORD } from "./support/open-console.ts";
 
 const MANIFEST = { name: "desk", preparesContext: false, functions: [] };
 
-test("on Postgres, as a role bound by row-level security, an owner comes in and every page has its shape", async () => {
+test("on Postgres with row-level security an owner signs in and every page has its shape", async () => {
   await using place = await postgresPlace();
   await using console = await openConsole({}, place.database.url);
   const { agentId } = await console.admin.createAgent("Clerk", { orgId: console.orgId });

@@ -10,7 +10,7 @@ const GROWING = /^SCAN (runs|run_events|turns|calls|usage|ledger|audit|sessions|
 /** Holds only what has not ended. */
 const FEW = "USING INDEX runs_open";
 
-test("no page of the console, and no look for changes, reads through a table that grows", async () => {
+test("no page of the console and no poll of the live feed scans a growing table", async () => {
   await using place = await migratedPlace();
   await using console = await openConsole();
   const { agentId } = await console.admin.createAgent("Clerk", { orgId: console.orgId });
@@ -20,19 +20,19 @@ test("no page of the console, and no look for changes, reads through a table tha
   const gets = Object.keys(CONSOLE_ROUTES).filter((name) => name.startsWith("GET ") && name !== "GET /live");
   for (const name of gets)
     await browser.ask("GET", `/api${name.slice(4).replace(":agent_id", agentId).replace(/:\w+/g, "none")}`);
-  await console.store.console.live.signs(console.orgId);
+  await console.queries.live.versions(console.orgId);
 
   const scans = plansOf(place, asked).filter((step) => GROWING.test(step) && !step.includes(FEW));
   expect(asked.size).toBeGreaterThan(gets.length);
   expect(scans).toEqual([]);
 });
 
-test("calls in flight are looked for among the runs that go on", async () => {
+test("calls in flight are found by the index of open runs", async () => {
   await using place = await migratedPlace();
   await using console = await openConsole();
   const asked = statementsOf();
 
-  await console.store.console.runtimes.list("org_1", "agt_1", { limit: 50 });
+  await console.queries.runtimes.list("org_1", "agt_1", { limit: 50 });
 
   expect(plansOf(place, asked).filter((step) => / runs\b/.test(step))).toEqual([`SCAN runs ${FEW}`]);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { startDesk } from "./support/traced-desk.ts";
 
-test("a run has the settings that it used, from its query, its agent and the defaults", async () => {
+test("a run shows the settings from its query, its agent and the defaults", async () => {
   await using desk = await startDesk([{ text: "Done." }, { text: "Done." }]);
   const { runId } = await desk.query("Hi", { llm: { provider: "gemini", temperature: 0.1 } });
   await desk.store.accounts.updateAgent("agt_1", {

@@ -112,7 +112,7 @@ export function sampleRun(place: Place, i: number, at: number): Rows {
         {
           ...of,
           id: sortedId("led", held, i * 16 + n * 2),
-          kind: "hold" as const,
+          kind: "reserve" as const,
           micros: -HOLD_MICROS,
           created_at: held,
         },
@@ -132,8 +132,8 @@ export function sampleRun(place: Place, i: number, at: number): Rows {
 /** Most queries succeed after two turns; one in fifty never reached a model. */
 function planOf(draw: () => number): Plan {
   const source = draw();
-  const trial = source > 0.98;
-  const keyId = trial || source > 0.9 ? "mem_1" : source > 0.8 ? "tok_1" : `key_${1 + Math.floor(source * 4)}`;
+  const testCall = source > 0.98;
+  const keyId = testCall || source > 0.9 ? "mem_1" : source > 0.8 ? "tok_1" : `key_${1 + Math.floor(source * 4)}`;
   const who = draw();
   const role = who < 0.6 ? "customer" : who < 0.85 ? "support" : who < 0.9 ? "manager" : null;
   const dear = draw() < 0.3;
@@ -142,7 +142,7 @@ function planOf(draw: () => number): Plan {
     : { provider: "anthropic", model: "claude-haiku-4-5-20251001" };
   const fate = draw();
   const turns = 1 + Math.floor(draw() * 3);
-  const common = { role, keyId, ...(trial ? { provider: "trial", model: "trial" } : model) };
+  const common = { role, keyId, ...(testCall ? { provider: "test_call", model: "test_call" } : model) };
   if (fate < 0.9) return { ...common, status: "succeeded", turns };
   if (fate < 0.96) return { ...common, status: "failed", code: "provider_error", turns };
   if (fate < 0.98) return { ...common, status: "cancelled", code: "cancelled", turns };

@@ -90,7 +90,7 @@ export function steps(ids: Ids, plan: Plan, draw: () => number, i: number, at: n
       cached_input_tokens: step * 1_000,
       cache_write_input_tokens: 500,
       output_tokens: 60 + Math.floor(draw() * 200),
-      cost_micros: plan.provider === "trial" ? 0 : 900 + Math.floor(draw() * 4_000),
+      cost_micros: plan.provider === "test_call" ? 0 : 900 + Math.floor(draw() * 4_000),
       created_at: made.end,
     });
     for (const { row, outcome } of calls) {

@@ -3,7 +3,7 @@ import { failureOf, openConsole, PASSWORD } from "./support/open-console.ts";
 
 const HOUR_MS = 3_600_000;
 
-test("a member signs in by password, is known by the cookie, and signs out", async () => {
+test("a member signs in by password, uses the session cookie, and signs out", async () => {
   await using console = await openConsole();
   const { email, memberId } = await console.member("developer");
   const browser = console.browser();
@@ -27,7 +27,7 @@ test("a member signs in by password, is known by the cookie, and signs out", asy
   expect(await failureOf(await browser.ask("GET", "/api/session"))).toEqual([401, "authentication_failed"]);
 });
 
-test("a wrong password and an unknown address are answered alike", async () => {
+test("a wrong password and an unknown address get the same response", async () => {
   await using console = await openConsole();
   const { email } = await console.member("viewer");
   const answers = [await console.browser().signIn(email, "wrong"), await console.browser().signIn("no@example.com")];
@@ -61,7 +61,7 @@ test("a session ends after 12 hours without a request", async () => {
   expect(await stillThere()).toBe(false);
 });
 
-test("a session ends after 7 days, however much it is used, and confirming it does not prolong it", async () => {
+test("a session ends after 7 days, also when it is used and confirmed", async () => {
   await using console = await openConsole();
   const { browser } = await console.member("viewer");
   for (let hours = 0; hours < 7 * 24 - 8; hours += 8) {
@@ -75,7 +75,7 @@ test("a session ends after 7 days, however much it is used, and confirming it do
   expect((await browser.ask("GET", "/api/session")).status).toBe(401);
 });
 
-test("use is noted once a minute at most", async () => {
+test("use is recorded at most once a minute", async () => {
   await using console = await openConsole();
   const { browser } = await console.member("viewer");
   const lastSeen = async () => (await console.admin.members.list(console.orgId)).items[0]?.lastSeenAt;
@@ -90,7 +90,7 @@ test("use is noted once a minute at most", async () => {
   expect(Date.parse((await lastSeen()) ?? "")).toBe(console.clock.now());
 });
 
-test("over https the cookie is bound to this host, and to https", async () => {
+test("over https the cookie is bound to this host and to https", async () => {
   await using console = await openConsole({ publicUrl: "https://patchbay.example.com" });
   await console.member("viewer");
   const session = await console.browser("patchbay.example.com").signIn("viewer@example.com");
@@ -120,7 +120,7 @@ test("two services on one machine keep their sessions in one browser", async () 
   expect(answers.map(({ status }) => status)).toEqual([200, 200]);
 });
 
-test("a proxy's word that it was https counts only where the proxy is trusted", async () => {
+test("X-Forwarded-Proto counts only from a trusted proxy", async () => {
   const headers = { "X-Forwarded-Proto": "https", "X-Forwarded-Host": "patchbay.example.com" };
   const signIn = async (trustProxy: boolean) => {
     await using console = await openConsole({ trustProxy });
@@ -133,7 +133,7 @@ test("a proxy's word that it was https counts only where the proxy is trusted", 
   expect((await signIn(false)).status).toBe(400);
 });
 
-test("on plain http signing in is for this machine alone, with advice what to do", async () => {
+test("sign-in over plain http works only on this machine; elsewhere the error gives advice", async () => {
   await using console = await openConsole();
   await console.member("viewer");
   for (const [host, port] of [
@@ -155,7 +155,7 @@ test("on plain http signing in is for this machine alone, with advice what to do
   }
 });
 
-test("the session's secret changes when the password is given again, and the old one ends", async () => {
+test("confirming the password replaces the session's secret", async () => {
   await using console = await openConsole();
   const { browser } = await console.member("owner");
   const before = browser.cookie;
@@ -171,17 +171,17 @@ test("the session's secret changes when the password is given again, and the old
   expect((await browser.ask("GET", "/api/session")).status).toBe(401);
 });
 
-test("a new password needs the present one, and ends every other session", async () => {
+test("a new password requires the current one and ends every other session", async () => {
   await using console = await openConsole();
   const { browser, email } = await console.member("viewer");
   const elsewhere = console.browser();
   await elsewhere.signIn(email);
-  const change = (present: string) =>
+  const change = (current: string) =>
     browser.ask("PATCH", "/api/account", {
-      body: { name: "Vi", password: { present, next: "another good password" } },
+      body: { name: "Vi", password: { current, next: "another good password" } },
     });
 
-  expect((await change("not the present one")).status).toBe(400);
+  expect((await change("not the current one")).status).toBe(400);
   expect(await (await change(PASSWORD)).json()).toMatchObject({ member: { name: "Vi" } });
 
   expect((await browser.ask("GET", "/api/session")).status).toBe(200);
@@ -190,7 +190,7 @@ test("a new password needs the present one, and ends every other session", async
   expect((await elsewhere.signIn(email, "another good password")).status).toBe(200);
 });
 
-test("passwords of fewer than 12 characters are refused", async () => {
+test("passwords of fewer than 12 characters are rejected", async () => {
   await using console = await openConsole();
   const { path } = await console.admin.members.invite({ orgId: console.orgId, email: "a@b.example", role: "viewer" });
   const body = { link: path.split("#")[1], name: "A", password: "elevenchars" };

@@ -5,12 +5,12 @@ import { brotliCompressSync, gzipSync } from "node:zlib";
 import { Hono } from "hono";
 import { expect, test } from "vitest";
 import { mountStaticFiles } from "../../src/console/static-files.ts";
-import type { HttpEnv } from "../../src/http/deps.ts";
+import type { HttpEnv } from "../../src/http/kernel/exchange.ts";
 
 const PAGE = "<!doctype html><title>Patchbay</title>";
 const SCRIPT = "console.log('the console');".repeat(50);
 
-/** A built console, beside a file that is none of its own. */
+/** A built console next to a file that does not belong to it. */
 async function built() {
   const place = await mkdtemp(join(tmpdir(), "patchbay-console-"));
   const folder = join(place, "dist");
@@ -32,7 +32,7 @@ async function built() {
   };
 }
 
-test("every page of the console is its one document, under a policy that lets nothing in from elsewhere", async () => {
+test("every page of the console is one document with a policy that allows no other origin", async () => {
   await using console = await built();
   for (const path of ["/console", "/console/", "/console/agents/agt_1/runs?status=failed", "/console/link"]) {
     const page = await console.get(path);
@@ -49,7 +49,7 @@ test("every page of the console is its one document, under a policy that lets no
   }
 });
 
-test("assets are kept for good by browsers, other files asked for again", async () => {
+test("browsers cache assets permanently and revalidate other files", async () => {
   await using console = await built();
   const asset = await console.get("/console/assets/app-1a2b.js");
   const theme = await console.get("/console/theme.js");
@@ -66,7 +66,7 @@ test.each([
   ["br;q=0, gzip;q=0.5", "gzip"],
   ["identity", null],
   ["", null],
-])("a client that accepts %j is sent %s, as it was compressed when built", async (accepted, coding) => {
+])("a client that accepts %j receives the prebuilt encoding %s", async (accepted, coding) => {
   await using console = await built();
   const sent = await console.get("/console/assets/app-1a2b.js", { "Accept-Encoding": accepted });
   const compressed = { br: brotliCompressSync(SCRIPT), gzip: gzipSync(SCRIPT) };
@@ -77,7 +77,7 @@ test.each([
   expect(Buffer.from(await sent.arrayBuffer()).equals(expected)).toBe(true);
 });
 
-test("what a client has already is not sent again", async () => {
+test("a file that the client has cached is not sent again", async () => {
   await using console = await built();
   const etag = (await console.get("/console")).headers.get("ETag") ?? "";
 
@@ -97,19 +97,19 @@ test.each([
   "/console/%00index.html",
   "/console/%E0%A4%A",
   "/console/__proto__",
-])("no path leads out of the folder: %s", async (path) => {
+])("no path leaves the folder: %s", async (path) => {
   await using console = await built();
   const text = await (await console.get(path)).text();
-  expect([PAGE, "There is no such file.\n", "404 Not Found"]).toContain(text);
+  expect([PAGE, "File not found.\n", "404 Not Found"]).toContain(text);
 });
 
-test("the service's address leads to the console", async () => {
+test("the root path redirects to the console", async () => {
   await using console = await built();
   const response = await console.get("/");
   expect([response.status, response.headers.get("Location")]).toEqual([302, "/console"]);
 });
 
-test("where it is not built its address says how to, until it is", async () => {
+test("without a build, the path explains how to build the console, until it is built", async () => {
   await using console = await built();
   await rm(join(console.folder, "index.html"));
   const app = new Hono<HttpEnv>();

@@ -1,7 +1,7 @@
 import { CONSOLE_ROUTES, type ConsoleRoute } from "@patchbay/protocol/console";
 import { expect, test } from "vitest";
-import { createControlPlane } from "../../src/compose.ts";
 import { silentLog } from "../../src/ports/log.ts";
+import { startControlPlane } from "../../src/start/control-plane.ts";
 import { event, sampleCall, sampleRun, sampleTurn } from "../store/contract/world.ts";
 
 const routes = Object.entries(CONSOLE_ROUTES) as [string, ConsoleRoute][];
@@ -13,14 +13,14 @@ const BODIES: Record<string, object> = {
   "PATCH /agents/:agent_id": { name: "Mine" },
   "POST /agents/:agent_id/credentials": { kind: "api" },
   "POST /agents/:agent_id/credentials/:credential_id/rotate": { overlapSeconds: 0 },
-  "POST /agents/:agent_id/functions/:function_name/try": { arguments: {} },
+  "POST /agents/:agent_id/functions/:function_name/test-calls": { arguments: {} },
   "POST /agents/:agent_id/access/confirmations": { manifestHash: "0123456789abcdef" },
   "POST /agents/:agent_id/playground": { query: "Hello" },
 };
 
 /** A service with two organisations, each with an agent, a key, a thread, a run with a call, and an owner. */
 async function openNeighbours() {
-  const plane = await createControlPlane({ database: "sqlite::memory:", port: 0, log: silentLog, local: true });
+  const plane = await startControlPlane({ database: "sqlite::memory:", port: 0, log: silentLog, local: true });
   async function settle(name: string) {
     const { orgId } = await plane.admin.createOrg(name);
     const { agentId, keyId } = await plane.admin.createAgent(name, { orgId });
@@ -79,7 +79,7 @@ test.each(named)("%s finds nothing of another organisation", async (name) => {
   expect(JSON.stringify(await everythingOf(plane, theirs))).toBe(before);
 });
 
-test("what is not found elsewhere is found at home", async () => {
+test("the same routes find the organisation's own data", async () => {
   await using world = await openNeighbours();
   const reads = named.filter((name) => name.startsWith("GET") && !name.endsWith("/events"));
   const statuses = await Promise.all(reads.map(async (name) => [name, (await world.ask(name, world.mine)).status]));
@@ -89,7 +89,7 @@ test("what is not found elsewhere is found at home", async () => {
   expect(missing).toEqual(["GET /agents/:agent_id/functions", "GET /agents/:agent_id/access"]);
 });
 
-test("lists of one organisation hold nothing of another", async () => {
+test("lists of one organisation contain nothing of another", async () => {
   await using world = await openNeighbours();
   const lists = routes
     .filter(([name, { answer }]) => name.startsWith("GET") && !name.includes(":") && answer !== "events")
@@ -113,7 +113,7 @@ async function everythingOf(
 ) {
   return {
     agents: await admin.listAgents(orgId),
-    keys: await admin.listKeys(agent_id),
+    keys: await admin.credentials.list("api", agent_id),
     members: await admin.members.list(orgId),
     run: await store.runs.get(agent_id, run_id),
     thread: await store.threads.get(agent_id, thread_id, { limit: 100 }),

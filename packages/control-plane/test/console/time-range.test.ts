@@ -1,18 +1,18 @@
 import { expect, test } from "vitest";
-import { bucketsOf, rangeOf } from "../../src/console/time-range.ts";
+import { bucketsOf, rangeOf } from "../../src/console/analytics/time-range.ts";
 
 const NOW = Date.UTC(2030, 5, 12, 13, 37, 11);
 const MINUTE_MS = 60_000;
 const DAY_MS = 1440 * MINUTE_MS;
 const iso = (at: number): string => new Date(at).toISOString();
 
-test("without a range it is the last 24 hours, and without a beginning the 24 hours before the end", () => {
+test("the default range is the last 24 hours, or the 24 hours before the end", () => {
   expect(rangeOf({}, NOW)).toEqual({ from: NOW - DAY_MS, to: NOW });
   expect(rangeOf({ to: iso(NOW - 5) }, NOW)).toEqual({ from: NOW - 5 - DAY_MS, to: NOW - 5 });
   expect(rangeOf({ from: iso(NOW - 5) }, NOW)).toEqual({ from: NOW - 5, to: NOW });
 });
 
-test("a range that is empty, turned round or longer than 400 days is refused, with what is wrong", () => {
+test("a range that is empty, reversed or longer than 400 days is rejected with the reason", () => {
   for (const [from, to] of [
     [NOW, NOW],
     [NOW + 1, NOW],
@@ -24,7 +24,7 @@ test("a range that is empty, turned round or longer than 400 days is refused, wi
   expect(rangeOf({ from: iso(NOW - 400 * DAY_MS), to: iso(NOW) }, NOW).to).toBe(NOW);
 });
 
-test("any range from 24 minutes to 400 days has 24 to 90 buckets, which cover it from edge to edge", () => {
+test("any range from 24 minutes to 400 days has 24 to 90 buckets that cover it", () => {
   for (let minutes = 24; minutes <= 400 * 1440; minutes = Math.ceil(minutes * 1.013)) {
     const range = { from: NOW - minutes * MINUTE_MS, to: NOW };
     const { firstAt, widthMs, count } = bucketsOf(range);
@@ -39,7 +39,7 @@ test("any range from 24 minutes to 400 days has 24 to 90 buckets, which cover it
   }
 });
 
-test("buckets begin where clocks and calendars do", () => {
+test("buckets start at round times and days", () => {
   const beginning = (days: number): string => iso(bucketsOf({ from: NOW - days * DAY_MS, to: NOW }).firstAt);
 
   expect(beginning(1 / 24)).toBe("2030-06-12T12:37:00.000Z");

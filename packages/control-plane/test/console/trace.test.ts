@@ -6,7 +6,7 @@ import { openStore } from "../../src/store/open.ts";
 import { fakeGateway, manifestOf, ok } from "../run/fake-gateway.ts";
 import { briefly, MANIFEST, never, spanOf, startDesk } from "./support/traced-desk.ts";
 
-test("a run that was answered has a bar for each turn and call, each beginning when all before it had ended", async () => {
+test("an answered run has a span for each turn and call, each starting after those before it", async () => {
   await using desk = await startDesk([
     {
       calls: [
@@ -68,15 +68,10 @@ test.for<[string, string, CallOutcome | undefined, Partial<Span>]>([
     {
       state: "denied",
       rule: "roles",
-      why: "The role list of refund (clerk, boss) does not name a query without a role: the function was neither shown to the model nor run.",
+      why: "The role list of refund (clerk, boss) does not include a query without a role: the model does not see the function, and calls are denied.",
     },
   ],
-  [
-    "remove",
-    "{}",
-    undefined,
-    { state: "denied", rule: "unknown", why: "The function set of this query has no function remove." },
-  ],
+  ["remove", "{}", undefined, { state: "denied", rule: "unknown", why: "The function set has no function remove." }],
   [
     "look_up",
     "{}",
@@ -85,7 +80,7 @@ test.for<[string, string, CallOutcome | undefined, Partial<Span>]>([
       state: "denied",
       rule: "authorize",
       code: "denied",
-      why: "The role list of look_up (everyone) lets a query without a role call it, but its authorize check refused the call: Not yours.",
+      why: "The role list of look_up (everyone) allows a query without a role, but authorize refused the call: Not yours.",
     },
   ],
   ["look_up", "{broken", undefined, { state: "denied", rule: "input", code: "invalid_arguments" }],
@@ -97,7 +92,7 @@ test.for<[string, string, CallOutcome | undefined, Partial<Span>]>([
   ],
   ["look_up", "{}", { ok: false, code: "outcome_unknown", message: "Who knows." }, { state: "unknown", rule: null }],
   ["look_up", "{}", { ok: true, value: { a: 1 }, redacted: ["b"] }, { state: "ok", output: { a: 1 } }],
-])("a call of %s with %s that ends as %o is told so", async ([name, args, outcome, expected]) => {
+])("a call of %s with %s shows its end %o", async ([name, args, outcome, expected]) => {
   await using desk = await startDesk([{ calls: [[name, args]] }, { text: "Done." }], () => ({
     kind: "outcome",
     outcome: outcome ?? { ok: true, value: 1 },
@@ -110,14 +105,14 @@ test.for<[string, string, CallOutcome | undefined, Partial<Span>]>([
   expect(call.attributes["withheld"]).toEqual(outcome?.ok ? ["b"] : undefined);
 });
 
-test("what a role was shown, and what was kept from it, is told", async () => {
+test("a trace lists the functions that the role may see, and the hidden ones", async () => {
   await using desk = await startDesk([{ text: "Done." }]);
   const { runId } = await desk.query("Hi", { role: "guest" });
 
   expect(await desk.trace(runId)).toMatchObject({ visible: ["look_up"], hidden: ["refund"], role: "guest" });
 });
 
-test("of a run that goes on, the turn that is asked for and the calls under way are open", async () => {
+test("in a running run, the requested turn and the calls in progress are open spans", async () => {
   const answered = Promise.withResolvers<void>();
   await using desk = await startDesk([{ calls: [["look_up", {}]], until: answered.promise }], () => never);
   const runId = await desk.begin("Hi");
@@ -133,7 +128,7 @@ test("of a run that goes on, the turn that is asked for and the calls under way 
   expect(spanOf(calling, "call").endMs).toBeNull();
 });
 
-test("a run that waits for others of its thread has a queue alone, and keeps it once it goes on", async () => {
+test("a run that waits for its thread has only a queue span, and keeps it when it continues", async () => {
   const first = Promise.withResolvers<void>();
   await using desk = await startDesk([{ text: "One.", until: first.promise }, { text: "Two." }]);
   const { threadId } = await desk.runs.start(desk.caller, { query: "One?", analysisMode: false, maxTokens: 100 });
@@ -152,7 +147,7 @@ test("a run that waits for others of its thread has a queue alone, and keeps it 
   expect(spanOf(done, "turn").startMs).toBeGreaterThanOrEqual(spanOf(done, "queue").endMs!);
 });
 
-test("a turn whose billed attempt does not count ends with its run", async () => {
+test("a turn with a discarded but billed attempt ends with its run", async () => {
   await using desk = await startDesk([{ text: "" }, { until: never }]);
   const runId = await desk.begin("Where is it?");
   await vi.waitFor(() => expect(desk.attempts()).toBe(2));
@@ -165,7 +160,7 @@ test("a turn whose billed attempt does not count ends with its run", async () =>
   expect(spanOf(trace, "turn").attributes).toMatchObject({ inputTokens: 10, costUsd: 0.00002 });
 });
 
-test("a turn that never came ends with its run, and says why", async () => {
+test("a turn that never arrived ends with its run and shows the error", async () => {
   const fail = new ModelError("authentication", "no");
   await using desk = await startDesk([{ calls: [["look_up", {}]] }, { fail }]);
   const { runId } = await desk.query("Hi");
@@ -185,7 +180,7 @@ test("a turn that never came ends with its run, and says why", async () => {
   expect(trace).toMatchObject({ code: "provider_error", response: null, errorMessage: expect.any(String) });
 });
 
-test("a turn that came and could not be used is the one that failed", async () => {
+test("a turn that could not be used is the failed span", async () => {
   await using desk = await startDesk([{ text: "", stop: "refused" }]);
   const { runId } = await desk.query("Hi");
 
@@ -195,7 +190,7 @@ test("a turn that came and could not be used is the one that failed", async () =
   expect(trace.spans.at(-1)).toMatchObject({ code: "model_refused", attributes: { outputTokens: 5 } });
 });
 
-test("a call that its run left without an outcome ends with it", async () => {
+test("a call without an outcome ends with its run", async () => {
   await using desk = await startDesk([{ calls: [["look_up", {}]] }], () => never);
   const runId = await desk.begin("Hi");
   await vi.waitFor(async () => expect((await desk.trace(runId)).calls).toBe(1));
@@ -208,7 +203,7 @@ test("a call that its run left without an outcome ends with it", async () => {
   expect(spanOf(trace, "call")).toMatchObject({ endMs: spanOf(trace, "query").endMs, code: "cancelled" });
 });
 
-test("a run that was refused at once is its query alone", async () => {
+test("a run that failed immediately has only its query span", async () => {
   const { gateway } = Object.assign(
     fakeGateway(MANIFEST, () => never),
     { connected: false },
@@ -219,7 +214,7 @@ test("a run that was refused at once is its query alone", async () => {
   expect(briefly(await desk.trace(runId))).toEqual(["query query failed"]);
 });
 
-test("the bar that another replica ended says that the run was resumed", async () => {
+test("a span that another replica ended shows that the run was resumed", async () => {
   const store = await openStore("sqlite::memory:");
   const manifest = manifestOf({ idempotent_look: "everyone" });
   const { runId } = await (async () => {
@@ -246,7 +241,7 @@ test("the bar that another replica ended says that the run was resumed", async (
   expect(spanOf(trace, "turn").attributes["resumed"]).toBeUndefined();
 });
 
-test("the bars of a run with 256 large results are about a megabyte, each cut alike", async () => {
+test("the spans of a run with 256 large results have about 1 MiB, each truncated to the same size", async () => {
   const result = "x".repeat(30_000);
   const turns = Array.from({ length: 8 }, (_, turn) => ({
     calls: Array.from({ length: 32 }, (_call, i): [string, object] => ["look_up", { order: turn * 32 + i }]),
@@ -262,7 +257,7 @@ test("the bars of a run with 256 large results are about a megabyte, each cut al
   expect(JSON.stringify(trace).length).toBeLessThan(1.25 * 1_048_576);
 });
 
-test("a large payload is cut between characters, and the bar says so", async () => {
+test("a large payload is truncated between characters, and the span shows it", async () => {
   const large = `${"a".repeat(32 * 1024 - 1)}ééé`;
   await using desk = await startDesk([{ calls: [["look_up", {}]] }, { text: "Done." }], () => ok({ large }));
   await using small = await startDesk([{ calls: [["look_up", {}]] }, { text: "Done." }], () => ok("é".repeat(16_384)));

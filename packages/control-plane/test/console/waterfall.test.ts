@@ -28,7 +28,7 @@ function expectToFill(parent: Span, attempts: readonly Span[]): void {
   expect(attempts.at(-1)?.endMs).toBe(parent.endMs);
 }
 
-test("a call tells how long it waited until it was sent", async () => {
+test("a call shows how long it waited until it was sent", async () => {
   const runtime = fakeGateway(MANIFEST, () => ok("fine"));
   runtime.sentAt = async () => {
     await aWhile();
@@ -43,7 +43,7 @@ test("a call tells how long it waited until it was sent", async () => {
   expect(call.waitMs).toBeLessThanOrEqual(call.endMs! - call.startMs);
 });
 
-test("a call whose sending nobody knows of, or that was never sent, does not say that it waited", async () => {
+test("a call without a known time of sending has no waiting time", async () => {
   const runtime = fakeGateway(MANIFEST, () => ok("fine"));
   runtime.sentAt = async () => undefined;
   const calls = [
@@ -58,7 +58,7 @@ test("a call whose sending nobody knows of, or that was never sent, does not say
   expect(spans.filter(({ kind }) => kind === "call").map(({ waitMs }) => waitMs)).toEqual([null, null]);
 });
 
-test("a time of sending from another clock never lies outside its call", async () => {
+test("a time of sending by another clock is clamped to its call", async () => {
   const runtime = fakeGateway(MANIFEST, () => ok("fine"));
   let offBy = 60_000;
   runtime.sentAt = async () => Date.now() + (offBy *= -1);
@@ -76,7 +76,7 @@ test("a time of sending from another clock never lies outside its call", async (
   expect(late!.waitMs).toBe(late!.endMs! - late!.startMs);
 });
 
-test("a call that two runtimes did not take has a bar for each attempt", async () => {
+test("a call that two runtimes did not accept has a span for each attempt", async () => {
   const runtime = fakeGateway(MANIFEST, ({ attempt }) => (attempt < 3 ? UNDELIVERED : ok("fine")));
   runtime.sentAt = async () => (runtime.orders.length === 1 ? undefined : Date.now());
   await using desk = await startDesk([{ calls: [["look_up", {}]] }, { text: "Done." }], undefined, runtime);
@@ -107,7 +107,7 @@ test("a call that two runtimes did not take has a bar for each attempt", async (
   expect(call.waitMs).toBe(attempts[1]!.startMs + attempts[1]!.waitMs! - call.startMs);
 });
 
-test("attempts whose answers were lost are told as unknown, also while the next one goes on", async () => {
+test("attempts with lost results are unknown, also during the next attempt", async () => {
   const runtime = fakeGateway(IDEMPOTENT, ({ attempt }) => (attempt < 2 ? { kind: "unknown" } : never));
   await using desk = await startDesk([{ calls: [["idempotent_look", {}]] }], undefined, runtime);
   const runId = await desk.begin("Hi");
@@ -121,7 +121,7 @@ test("attempts whose answers were lost are told as unknown, also while the next 
   ]);
 });
 
-test("a call under way when its run was cancelled keeps the time at which it was sent", async () => {
+test("a call of a cancelled run keeps its time of sending", async () => {
   const runtime = fakeGateway(MANIFEST, () => never);
   await using desk = await startDesk([{ calls: [["look_up", {}]] }], undefined, runtime);
   const runId = await desk.begin("Hi");
@@ -136,7 +136,7 @@ test("a call under way when its run was cancelled keeps the time at which it was
   expect(call.waitMs).toBeLessThan(call.endMs! - call.startMs);
 });
 
-test("an attempt that an earlier owner of the run made stays told, and what it did not store is not made up", async () => {
+test("attempts of an earlier replica remain, without values that it did not store", async () => {
   const store = await openStore("sqlite::memory:");
   const calling = fakeGateway(IDEMPOTENT, ({ attempt }) => (attempt < 2 ? { kind: "unknown" } : never));
   let runId = "";
@@ -158,7 +158,7 @@ test("an attempt that an earlier owner of the run made stays told, and what it d
   ]);
 });
 
-test("a turn that took several attempts has a bar for each, with the pause before it as waiting", async () => {
+test("a turn of several attempts has a span for each, with the pause before it as waiting time", async () => {
   const busy = new ModelError("overloaded", "busy", { retryAfterMs: 20 });
   await using desk = await startDesk([{ fail: busy }, { text: "Done." }]);
   const { runId } = await desk.query("Hi");
@@ -180,7 +180,7 @@ test.for([
   ["empty", [{ text: "" }, { text: "Done." }]],
   ["malformed", [{ stop: "malformed" as const }, { text: "Done." }]],
   ["context_window", [{ fail: new ModelError("context_window", "too long") }, { text: "Done." }]],
-] as const)("a turn that was asked for again since its answer was %s says so", async ([code, turns]) => {
+] as const)("a turn that was requested again because its answer was %s shows the reason", async ([code, turns]) => {
   await using desk = await startDesk([{ text: "Before." }, ...turns]);
   const { threadId } = await desk.query("Earlier");
   const { runId } = await desk.query("Hi", { threadId });
@@ -191,7 +191,7 @@ test.for([
   expect(second).toMatchObject({ state: "ok", waitMs: 0 });
 });
 
-test("a turn that another model answered says which model each attempt asked", async () => {
+test("a turn that a fallback answered shows the model of each attempt", async () => {
   const fail = new ModelError("quota", "used up");
   const [failing, answering] = [
     scriptedModel([{ calls: [["look_up", {}]] }, { fail }]),
@@ -215,7 +215,7 @@ test("a turn that another model answered says which model each attempt asked", a
   expect(trace.warnings).toEqual(["Model scripted/first-1 failed (quota): scripted/spare-1 answered instead"]);
 });
 
-test("a turn that no model of the list gave shows the one that was asked last", async () => {
+test("a turn that no model answered shows the last model", async () => {
   const fail = new ModelError("quota", "used up");
   const failing = scriptedModel(() => ({ fail })).catalog.choose() as ChosenModel;
   const models: ModelCatalog = { choose: ({ model = "first-1" } = {}) => ({ ...failing, model }) };
@@ -235,7 +235,7 @@ test("a turn that no model of the list gave shows the one that was asked last", 
   expect(attemptsOf(trace).map(({ attributes }) => attributes["model"])).toEqual(["first-1", "spare-1"]);
 });
 
-test("a turn that never came tells its attempts, and begins when the model was asked", async () => {
+test("a turn that never arrived shows its attempts, and starts with the first request", async () => {
   const fail = new ModelError("overloaded", "busy", { retryAfterMs: 1 });
   await using desk = await startDesk([{ calls: [["look_up", {}]] }, { fail }, { fail }, { fail }]);
   const { runId } = await desk.query("Hi");
@@ -254,7 +254,7 @@ test("a turn that never came tells its attempts, and begins when the model was a
   expect(attempts[0]!.startMs).toBeGreaterThanOrEqual(spanOf(trace, "call").endMs!);
 });
 
-test("a turn during whose pause the run was cancelled ends with it", async () => {
+test("a turn whose run was cancelled during a pause ends with the run", async () => {
   const fail = new ModelError("rate_limited", "slow down", { retryAfterMs: 30_000 });
   const model = scriptedModel([{ fail }]);
   await using desk = await startDesk([], undefined, { models: model.catalog, runTimeoutMs: 240_000 });
@@ -270,7 +270,7 @@ test("a turn during whose pause the run was cancelled ends with it", async () =>
   expect(second).toMatchObject({ state: "cancelled", waitMs: second!.endMs! - second!.startMs });
 });
 
-test("corrections of a structured answer are turns like any other, and the last one failed", async () => {
+test("corrections of a structured answer are turns, and the last one failed", async () => {
   const wrong = { calls: [["respond", { total: "7" }] as const] };
   await using desk = await startDesk([{ text: "Seven." }, wrong, wrong, { ...wrong, text: "So it is." }]);
   const responseSchema = { type: "object", properties: { total: { type: "number" } }, required: ["total"] };

@@ -52,7 +52,7 @@ async function openWidened() {
   };
 }
 
-test("a set that widens access is listed with its differences until a developer confirms it", async () => {
+test("a set that widens access is pending with its differences until a developer confirms it", async () => {
   await using widened = await openWidened();
   const { desk, developer, first, wider, list } = widened;
   const pending = {
@@ -85,7 +85,7 @@ test("a set that widens access is listed with its differences until a developer 
   ]);
 });
 
-test("the matrix shows the set that serves, and not one that waits", async () => {
+test("the matrix shows the serving set, not a pending one", async () => {
   await using desk = await openDesk();
   const developer = await desk.member("developer");
   const rolesOfWipe = async () => {
@@ -102,7 +102,7 @@ test("the matrix shows the set that serves, and not one that waits", async () =>
   const { services } = await developer.json<{ services: unknown[] }>("GET", `${desk.agent}/access/services`);
   expect(services).toMatchObject([
     { service: "desk", serves: true },
-    { service: "shop", serves: true, deployment: "v1", standsIn: false },
+    { service: "shop", serves: true, deployment: "v1", isFallback: false },
   ]);
 
   const { items } = await developer.json<{ items: WidenedSet[] }>("GET", `${desk.agent}/access/widenings`);
@@ -111,7 +111,7 @@ test("the matrix shows the set that serves, and not one that waits", async () =>
   await expect.poll(rolesOfWipe, { timeout: 15_000 }).toEqual({ connected: true, named: ["admin", "guest"] });
 });
 
-test("of a set that widens access in very many places, 50 are listed and the others counted", async () => {
+test("of many widenings of a set, 50 are listed and the others counted", async () => {
   await using desk = await openDesk();
   const viewer = await desk.member("viewer");
   const names = Array.from({ length: 60 }, (_, i) => `wipe_${i}`);
@@ -127,7 +127,7 @@ test("of a set that widens access in very many places, 50 are listed and the oth
   expect(items[0]).toMatchObject({ deployment: "v2", omitted: 10, confirmation: "none" });
 });
 
-test("only a set that waits can be confirmed, and only under a name that fits one set", async () => {
+test("only a pending set can be confirmed, by an unambiguous hash", async () => {
   await using widened = await openWidened();
   const { desk, developer, first, wider } = widened;
   const confirm = async (manifestHash: string) =>
@@ -143,7 +143,7 @@ test("only a set that waits can be confirmed, and only under a name that fits on
   await expect(desk.admin.acceptAccess(desk.agentId, wider)).rejects.toThrow(/is not waiting for a confirmation/);
 });
 
-test("a viewer reads widenings and confirms none; another organisation sees neither", async () => {
+test("a viewer reads widenings but confirms none; another organisation finds neither", async () => {
   await using widened = await openWidened();
   const { desk, wider, list } = widened;
   const viewer = await desk.member("viewer");

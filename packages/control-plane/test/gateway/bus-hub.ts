@@ -1,17 +1,17 @@
 import type { JsonValue } from "@patchbay/protocol";
-import { inTime } from "../../src/bus/in-time.ts";
+import { withTimeout } from "../../src/bus/request-timeout.ts";
 import { createMemoryBus } from "../../src/bus/memory-bus.ts";
 import { type Bus, NoResponders, RequestLost } from "../../src/ports/bus.ts";
 
-/** One body on its way from one process to another. */
+/** One message from one replica to another. */
 export interface Message {
   kind: "publish" | "request" | "reply";
   from: string;
   to: string;
   subject: string;
-  /** What it is about: `request call`, `reply held`, `publish arrived`, `publish runtimes`. */
+  /** Its kind and type: `request call`, `reply check`, `publish stored`, `publish runtimes`. */
   label: string;
-  /** Which one of this label it is, from 1. */
+  /** Counts the messages of this label, from 1. */
   nth: number;
 }
 
@@ -21,16 +21,16 @@ interface Endpoint {
   name: string;
   inner: Bus;
   served: Map<string, number>;
-  /** `cut`: it knows itself apart. `frozen`: it is there and does nothing. `dead`: it is not there. */
+  /** `cut`: disconnected, and aware of it. `frozen`: connected, but neither sends nor receives. `dead`: has stopped. */
   state: "on" | "cut" | "frozen" | "dead";
 }
 
-/** A bus between replicas of one test, whose every message may be lost, late or repeated. */
+/** A bus between the replicas of one test, on which `fate` loses, delays or repeats any message. */
 export function createBusHub() {
   const endpoints = new Map<string, Endpoint>();
   const counts = new Map<string, number>();
   const hub = {
-    /** Every message that was carried, as `label nth`. */
+    /** Every message so far, as `label nth`. */
     carried: [] as string[],
     fate: (() => "pass") as (message: Message) => Fate,
     join,
@@ -75,14 +75,13 @@ export function createBusHub() {
       const about = typeOf(body);
       const there = { kind: "request", from: name, to: server.name, subject } as const;
       const back = { kind: "reply", from: server.name, to: name, subject } as const;
-      return inTime(patience, (answered, failed) => {
+      return withTimeout(patience, (answered, failed) => {
         carry(there, about, body, (body) => {
           server.inner.request(subject, body, { timeoutMs: 60_000 }).then(
             (answer) => carry(back, about, answer, answered),
             (error: unknown) => carry(back, about, null, () => failed(new RequestLost("failed", { cause: error }))),
           );
         });
-        return undefined;
       });
     }
 
@@ -106,7 +105,7 @@ export function createBusHub() {
       async request(subject, body, options) {
         if (self.served.get(subject)) return self.inner.request(subject, body, options);
         const server = self.state === "on" ? serverOf(subject) : undefined;
-        if (!server) throw new NoResponders(`nobody serves ${subject}`);
+        if (!server) throw new NoResponders(`no server for ${subject}`);
         return ask(server, subject, body, options);
       },
       serve(subject, answer) {

@@ -1,19 +1,19 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import { connect, silentLog, type Connection } from "@patchbay/functions";
-import type { CallOutcome, JsonValue } from "@patchbay/protocol";
+import type { CallOutcome } from "@patchbay/protocol";
 import { startChaosProxy, type ChaosProxy } from "../../../../test/support/chaos-proxy.ts";
 import { addAgents, startGateway, type GatewayServer } from "../../../../test/support/gateway-server.ts";
-import { handService, type Answer, type HandService } from "../../../../test/support/hand-service.ts";
+import { gated, fakeService, type Answer, type FakeService } from "../../../../test/support/fake-service.ts";
 import { until } from "../../../../test/support/inbox.ts";
 import type { FunctionGatewayOptions } from "../../src/gateway/gateway.ts";
-import type { CallOrder, Delivery } from "../../src/ports/function-gateway.ts";
+import type { CallOrder, DeliveryOptions } from "../../src/ports/function-gateway.ts";
 import { StoreUnavailable } from "../../src/ports/run-store.ts";
 import type { CallRecord } from "../../src/ports/records.ts";
 import { openStore } from "../../src/store/open.ts";
 import { createBusHub } from "./bus-hub.ts";
 
-/** Short enough for tests, in the proportions of production. */
+/** Shorter than in production, in the same proportions. */
 export const TIMES = { heartbeatMs: 500, reconnectMs: 1_000, stopGraceMs: 150, arrivalMs: 1_000, callCheckMs: 150 };
 
 type Hook = () => void | Promise<void>;
@@ -22,16 +22,16 @@ export interface Replica {
   readonly name: string;
   readonly server: GatewayServer;
   readonly gateway: GatewayServer["gateway"];
-  /** While true the store rejects everything this replica asks of it. */
+  /** While true, every use of the store by this replica rejects. */
   storeDown: boolean;
-  /** Called around this replica's next use of the store's method, once. */
+  /** Calls the hook once, around this replica's next use of the store's method. */
   before(method: string, hook: Hook): void;
   after(method: string, hook: Hook): void;
-  /** Ends it as kill -9 would: no word to the store, the bus or its runtimes. */
+  /** Stops it as kill -9 does: without a message to the store, the bus or its runtimes. */
   kill(): void;
 }
 
-/** A run of a test, with the fence of its present owner. */
+/** A run of a test, with the fence of its current owner. */
 export interface TestRun {
   readonly runId: string;
   readonly threadId: string;
@@ -39,23 +39,33 @@ export interface TestRun {
   fence: number;
 }
 
-/** A runtime behind a network that can be led to another replica. */
+/** A runtime behind a proxy that can direct it to another replica. */
 export interface TestRuntime {
-  readonly service: HandService;
+  readonly service: FakeService;
   readonly connection: Connection;
   readonly instanceId: string;
   readonly proxy: ChaosProxy;
-  /** Cuts its link and leads it to another replica. */
+  /** Cuts its connection and directs it to another replica. */
   move(to: Replica): void;
-  /** Has it open a link to another replica beside the one it has. */
+  /** Makes it open a connection to another replica in addition to the current one. */
   replace(to: Replica): void;
-  /** Waits until the replica has it. */
+  /** Resolves when it is connected to the replica. */
   at(replica: Replica): Promise<void>;
   die(): void;
 }
 
+export interface RuntimeChange {
+  answer?: Answer;
+  concurrency?: number;
+  functions?: string[];
+}
+
 export type Ending = CallOutcome | "unknown" | "not taken";
 
+/** The delivery of a call that echoes its arguments. */
+export const echoed = { kind: "outcome", outcome: { ok: true, value: { text: "hello" } } };
+
+const UNKNOWN: CallOutcome = { ok: false, code: "outcome_unknown", message: "unknown" };
 const never = new AbortController().signal;
 
 export async function startCluster(names: string[], options: Partial<FunctionGatewayOptions> = {}) {
@@ -63,21 +73,21 @@ export async function startCluster(names: string[], options: Partial<FunctionGat
   await addAgents(store);
   const hub = createBusHub();
   const runtimes: TestRuntime[] = [];
-  const replicas: Replica[] = [];
-  for (const name of names) replicas.push(await startReplica(name));
+  const replicas = await Promise.all(names.map(startReplica));
   let hash = "";
   let closed = false;
 
   async function startReplica(name: string): Promise<Replica> {
     const hooks = new Map<string, Hook>();
-    const state = { storeDown: false, dead: false };
+    const state = { storeDown: false };
+    let dead = false;
     const guard = <Part extends object>(part: Part): Part =>
       new Proxy(part, {
         get(target, method: string) {
           const call = target[method as keyof Part] as (...input: unknown[]) => Promise<unknown>;
           return async (...input: unknown[]) => {
             const refuse = (): void => {
-              if (state.storeDown || state.dead) throw new StoreUnavailable("out of reach");
+              if (state.storeDown || dead) throw new StoreUnavailable("store is down");
             };
             refuse();
             await run(`before ${method}`);
@@ -102,33 +112,24 @@ export async function startCluster(names: string[], options: Partial<FunctionGat
       ...TIMES,
       ...options,
     });
-    return {
+    return Object.assign(state, {
       name,
       server,
       gateway: server.gateway,
-      get storeDown() {
-        return state.storeDown;
-      },
-      set storeDown(down) {
-        state.storeDown = down;
-      },
-      before: (method, hook) => void hooks.set(`before ${method}`, hook),
-      after: (method, hook) => void hooks.set(`after ${method}`, hook),
+      before: (method: string, hook: Hook) => void hooks.set(`before ${method}`, hook),
+      after: (method: string, hook: Hook) => void hooks.set(`after ${method}`, hook),
       kill() {
-        state.dead = true;
+        dead = true;
         hub.set(name, "dead");
         server.cut();
         void server.gateway.close();
       },
-    };
+    });
   }
 
-  async function connectRuntime(
-    replica: Replica,
-    change: { answer?: Answer; concurrency?: number; functions?: string[] } = {},
-  ): Promise<TestRuntime> {
+  async function connectRuntime(replica: Replica, change: RuntimeChange = {}): Promise<TestRuntime> {
     const { concurrency, ...how } = change;
-    const service = handService(how);
+    const service = fakeService(how);
     const proxy = await startChaosProxy(replica.server.port);
     const connection = connect(service, {
       url: `http://127.0.0.1:${proxy.port}`,
@@ -153,8 +154,8 @@ export async function startCluster(names: string[], options: Partial<FunctionGat
       },
       at: ({ name }) =>
         until(async () => {
-          const links = await store.runtimes.links("agent-a");
-          return links.some((link) => link.instanceId === instanceId && link.replicaId === name);
+          const connections = await store.runtimes.connections("agent-a");
+          return connections.some((one) => one.instanceId === instanceId && one.replicaId === name);
         }, `the runtime at ${name}`),
       die() {
         proxy.refusing = true;
@@ -187,12 +188,31 @@ export async function startCluster(names: string[], options: Partial<FunctionGat
     return { ...run, fence: started.run.fence };
   }
 
-  /** Gives the run to another owner, as when the first one's lease ended. */
+  /** Gives the run to another replica, as after the end of the first one's lease. */
   async function takeOver(run: TestRun, owner: Replica): Promise<void> {
     await store.runs.release(run.owner, [run.runId]);
     const [claimed] = await store.runs.claim({ owner: owner.name, leaseMs: 600_000, limit: 1, runId: run.runId });
     run.owner = owner.name;
     run.fence = claimed!.fence;
+  }
+
+  /** Starts a run at x, the first replica, and connects a runtime to y, the second, or to the one with this index. */
+  async function place(change: RuntimeChange = {}, at = 1) {
+    const [x, y, z] = replicas as [Replica, Replica, Replica];
+    const desk = await connectRuntime(replicas[at]!, change);
+    const run = await startRun(x);
+    const deliver = async (options: Partial<DeliveryOptions> = {}, order: Partial<CallOrder> = {}) =>
+      x.gateway.deliver(await intend(run, desk.instanceId, order), { signal: never, ...options });
+    return { x, y, z, desk, run, deliver };
+  }
+
+  /** As `place`, with a call that runs until the gate is opened. */
+  async function placeRunning(at = 1) {
+    const gate = gated();
+    const placed = await place({ answer: gate.answer }, at);
+    const delivery = placed.deliver();
+    await until(() => gate.started(1), "the call");
+    return { ...placed, gate, delivery };
   }
 
   let position = 0;
@@ -211,43 +231,36 @@ export async function startCluster(names: string[], options: Partial<FunctionGat
     return { ...what, agentId: "agent-a", context: { a: 1 }, runId, threadId, fence, timeoutMs: 20_000, ...change };
   }
 
-  /** Stores the intent to call that runtime and gives its order. */
+  /** Stores the intent to call that runtime and returns the order. */
   async function intend(run: TestRun, instanceId: string, change: Partial<CallOrder> = {}): Promise<CallOrder> {
     const call = newCall(instanceId);
     await commit(run, call);
     return orderOf(run, call, change);
   }
 
-  /** Brings one call to its end as a run does: stored before it is sent, given to another runtime when it surely did not run. */
+  /** Completes one call as a run does: stores each attempt before it is sent, and makes another when one was undelivered. */
   async function callToEnd(
     replica: Replica,
     run: TestRun,
-    change: { timeoutMs?: number; onProgress?: (data: JsonValue) => void } = {},
+    options: Partial<DeliveryOptions> = {},
   ): Promise<{ callId: string; ending: Ending; attempts: number }> {
-    const { timeoutMs = 20_000, onProgress = () => {} } = change;
     const call = newCall("");
     for (; call.attempt <= 40; call.attempt++) {
       const instanceId = await replica.gateway.assign("agent-a", hash, "echo", { signal: never });
       if (instanceId === undefined) continue;
       call.instanceId = instanceId;
       await commit(run, call);
-      const order = orderOf(run, call, { timeoutMs });
-      const delivery = await replica.gateway.deliver(order, { signal: never, onProgress });
+      const delivery = await replica.gateway.deliver(orderOf(run, call), { signal: never, ...options });
       if (delivery.kind === "undelivered") {
         await wait(Math.min(200, 10 * call.attempt));
         continue;
       }
-      await finish(replica, run, call, delivery);
       const ending = delivery.kind === "outcome" ? delivery.outcome : "unknown";
+      await commit(run, { ...call, outcome: ending === "unknown" ? UNKNOWN : ending });
+      replica.gateway.acknowledge({ agentId: "agent-a", callId: call.callId, instanceId });
       return { callId: call.callId, ending, attempts: call.attempt };
     }
     return { callId: call.callId, ending: "not taken", attempts: call.attempt };
-  }
-
-  async function finish(replica: Replica, run: TestRun, call: CallRecord, delivery: Delivery): Promise<void> {
-    const unknown: CallOutcome = { ok: false, code: "outcome_unknown", message: "unknown" };
-    await commit(run, { ...call, outcome: delivery.kind === "outcome" ? delivery.outcome : unknown });
-    replica.gateway.acknowledge({ agentId: "agent-a", callId: call.callId, instanceId: call.instanceId! });
   }
 
   return {
@@ -257,8 +270,9 @@ export async function startCluster(names: string[], options: Partial<FunctionGat
     get hash() {
       return hash;
     },
-    startReplica,
     connectRuntime,
+    place,
+    placeRunning,
     startRun,
     takeOver,
     intend,
@@ -276,7 +290,7 @@ export async function startCluster(names: string[], options: Partial<FunctionGat
 
 export type Cluster = Awaited<ReturnType<typeof startCluster>>;
 
-/** How often each call ran, over all runtimes. */
+/** How often each call was executed, over all runtimes. */
 export function timesRun(runtimes: readonly TestRuntime[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const { service } of runtimes)

@@ -1,11 +1,12 @@
-import { LINK_CLOSE, LINK_VERSION, type FunctionManifest, type Manifest } from "@patchbay/protocol";
+import { CLOSE_CODES, FRAMES_VERSION, type FunctionManifest, type Manifest } from "@patchbay/protocol";
 import { afterEach, expect, test } from "vitest";
 import { silentMetrics } from "../../src/ports/metrics.ts";
 import { startGateway, type GatewayServer } from "../../../../test/support/gateway-server.ts";
-import { dialGateway, greetGateway, type HandRuntime } from "../../../../test/support/hand-runtime.ts";
-import { handManifest } from "../../../../test/support/hand-service.ts";
+import { joinGateway, type FakeRuntime } from "../../../../test/support/fake-runtime.ts";
+import { fakeManifest } from "../../../../test/support/fake-service.ts";
 import { until } from "../../../../test/support/inbox.ts";
 import { recordingLog } from "../bus/recording-log.ts";
+import { refusedHello } from "./hand-calls.ts";
 
 let server: GatewayServer;
 const signal = new AbortController().signal;
@@ -16,13 +17,13 @@ interface Offer {
   service?: string;
   deployment?: string;
   functions?: string[];
-  /** Of every function. */
+  /** Changes to every function. */
   change?: Partial<FunctionManifest>;
   defaultRole?: string;
 }
 
 function hello(instanceId: string, { service = "desk", deployment, functions = ["wipe"], ...rest }: Offer = {}) {
-  const hand = handManifest(functions);
+  const hand = fakeManifest(functions);
   const manifest: Manifest = {
     ...hand,
     name: service,
@@ -30,36 +31,32 @@ function hello(instanceId: string, { service = "desk", deployment, functions = [
     ...(rest.defaultRole !== undefined && { defaultRole: rest.defaultRole }),
   };
   const named = deployment === undefined ? {} : { deployment };
-  return { type: "hello", version: LINK_VERSION, instanceId, manifest, concurrency: 4, sdk: "hand", ...named };
+  return { type: "hello", version: FRAMES_VERSION, instanceId, manifest, concurrency: 4, sdk: "hand", ...named };
 }
 
 const everyone = { change: { roles: "everyone" } } satisfies Offer;
 const admins = { change: { roles: ["admin"] } } satisfies Offer;
 
-const connect = (instanceId: string, offer: Offer = {}) => greetGateway(server.port, hello(instanceId, offer));
+const connect = (instanceId: string, offer: Offer = {}) => joinGateway(server.port, hello(instanceId, offer));
 
 const session = () => server.gateway.session("agent-a", { signal });
 
-/** Who may call the functions of a new run. */
+/** The role lists of the functions of a new run. */
 const rolesNow = async () => (await session())?.manifest.functions.map(({ roles }) => roles);
 
 const assign = (manifestHash: string, functionName = "wipe") =>
   server.gateway.assign("agent-a", manifestHash, functionName, { signal });
 
-/** Resolves when the gateway has noticed. */
-async function leave({ socket }: HandRuntime): Promise<void> {
+/** Resolves when the gateway has noticed the close. */
+async function leave({ socket }: FakeRuntime): Promise<void> {
   const count = server.gateway.connectionCount();
   socket.terminate();
   await until(() => server.gateway.connectionCount() === count - 1, "the connection is gone");
 }
 
-async function refused(instanceId: string, offer: Offer): Promise<{ code: number; reason: string }> {
-  const runtime = dialGateway(server.port);
-  runtime.socket.once("open", () => runtime.send(hello(instanceId, offer)));
-  return runtime.closed;
-}
+const refused = (instanceId: string, offer: Offer) => refusedHello(server.port, hello(instanceId, offer));
 
-test("a runtime with an older set that reconnects does not bring its roles back", async () => {
+test("a runtime with an older set that reconnects does not restore its role lists", async () => {
   server = await startGateway();
   const old = await connect("old", everyone);
   await connect("new", admins);
@@ -71,7 +68,7 @@ test("a runtime with an older set that reconnects does not bring its roles back"
   expect(await rolesNow()).toEqual([["admin"]]);
 });
 
-test("a restarted process of an older deployment stays old", async () => {
+test("a restarted process of an older deployment remains old", async () => {
   server = await startGateway();
   const old = await connect("old", { deployment: "v1", ...everyone });
   await connect("new", { deployment: "v2", ...admins });
@@ -82,7 +79,7 @@ test("a restarted process of an older deployment stays old", async () => {
   expect(await rolesNow()).toEqual([["admin"]]);
 });
 
-test("without a deployment a new process counts as new, and what it widens is logged and counted", async () => {
+test("a new process without a deployment counts as new, and its widenings are logged and counted", async () => {
   const log = recordingLog();
   let widened = 0;
   const metrics = { ...silentMetrics, accessWidened: () => void widened++ };
@@ -109,10 +106,10 @@ test("while no runtime of the newest set is connected, an older one that widens 
 
   expect(await rolesNow()).toEqual([["admin"]]);
   const { services } = await server.gateway.serving("agent-a");
-  expect(services).toMatchObject([{ service: "desk", serves: true, deployment: "old", standsIn: true }]);
+  expect(services).toMatchObject([{ service: "desk", serves: true, deployment: "old", isFallback: true }]);
 });
 
-test("while no runtime of the newest set is connected, an older one that allows more is withheld, and why is said", async () => {
+test("while no runtime of the newest set is connected, an older one that allows more is withheld, with a reason", async () => {
   const log = recordingLog();
   server = await startGateway({ arrivalMs: 20, log });
   server.store.agoMs = 0;
@@ -129,7 +126,7 @@ test("while no runtime of the newest set is connected, an older one that allows 
   expect(withheld).toHaveLength(1);
 });
 
-test("an older set does not stand in with a default role that would open functions of another service", async () => {
+test("an older set does not serve when its default role would open functions of another service", async () => {
   server = await startGateway();
   await connect("shop", { service: "shop", functions: ["refund"], ...admins });
   await connect("old", { deployment: "v1", defaultRole: "admin", ...everyone });
@@ -138,7 +135,7 @@ test("an older set does not stand in with a default role that would open functio
   expect((await session())?.services.map(({ service }) => service)).toEqual(["shop"]);
 });
 
-test("a second runtime of the same set serves with the first", async () => {
+test("two runtimes with the same set both serve", async () => {
   server = await startGateway();
   await connect("one", admins);
   await connect("two", admins);
@@ -147,7 +144,7 @@ test("a second runtime of the same set serves with the first", async () => {
   expect(new Set([await assign(manifestHash), await assign(manifestHash)])).toEqual(new Set(["one", "two"]));
 });
 
-test("a run keeps to the runtimes of its own set", async () => {
+test("the calls of a run go to runtimes with its own set", async () => {
   server = await startGateway();
   await connect("old", everyone);
   const { manifestHash } = (await session())!;
@@ -156,7 +153,7 @@ test("a run keeps to the runtimes of its own set", async () => {
   expect(await assign(manifestHash)).toBe("old");
 });
 
-test("without its own set, a call goes to another one under which the function allows no more", async () => {
+test("when no runtime has its own set, a call goes to one whose set allows no more", async () => {
   server = await startGateway();
   const first = await connect("first", { change: { conditional: true } });
   const { manifestHash } = (await session())!;
@@ -168,7 +165,7 @@ test("without its own set, a call goes to another one under which the function a
   expect(await assign(manifestHash, "read")).toBeUndefined();
 });
 
-test("without its own set, a call never goes to a set under which the function allows more", async () => {
+test("when no runtime has its own set, a call never goes to one whose set allows more", async () => {
   server = await startGateway();
   await connect("old", { change: { conditional: false } });
   const newest = await connect("new", { change: { conditional: true } });
@@ -198,24 +195,24 @@ test("the functions of several services are combined, and each call goes to its 
   expect((await session())!.manifestHash).toBe(combined.manifestHash);
 });
 
-test("a single service is served under its own set", async () => {
+test("a single service is served with its own set", async () => {
   server = await startGateway();
   await connect("one");
 
   const { manifest, manifestHash, services } = (await session())!;
 
   expect(services).toEqual([{ service: "desk", manifest, manifestHash }]);
-  expect(await server.store.links("agent-a")).toMatchObject([{ manifestHash }]);
+  expect(await server.store.connections("agent-a")).toMatchObject([{ manifestHash }]);
 });
 
-test("a service with a function that another connected service serves is refused, and taken once the name is free", async () => {
+test("a service with a function of another connected service is refused, and accepted once the name is free", async () => {
   const log = recordingLog();
   server = await startGateway({ log });
   const desk = await connect("desk-1", { service: "desk", functions: ["wipe", "read"] });
 
   const { code, reason } = await refused("mail-1", { service: "mail", functions: ["send", "read"] });
 
-  expect(code).toBe(LINK_CLOSE.serviceConflict);
+  expect(code).toBe(CLOSE_CODES.serviceConflict);
   expect(reason).toBe("services desk and mail both have read");
   expect(log.lines.find((line) => line.startsWith("error refused a runtime"))).toContain(reason);
   expect((await server.store.functionSets("agent-a")).map(({ service }) => service)).toEqual(["desk"]);
@@ -223,20 +220,20 @@ test("a service with a function that another connected service serves is refused
   await connect("desk-2", { service: "desk", functions: ["wipe"] });
   await connect("mail-1", { service: "mail", functions: ["send", "read"] });
   expect((await session())!.manifest.functions.map(({ name }) => name)).toEqual(["wipe", "send", "read"]);
-  // A runtime of the older set may come back for the runs that began on it.
+  // A runtime with the older set may connect again, for the runs that began with it.
   await leave(desk);
   await connect("desk-1", { service: "desk", functions: ["wipe", "read"] });
   expect((await session())!.services.map(({ service }) => service)).toEqual(["desk", "mail"]);
 });
 
-test("services with different default roles refuse each other; one without a default role refuses none", async () => {
+test("services with different default roles conflict, and one without a default role conflicts with none", async () => {
   server = await startGateway();
   await connect("desk-1", { service: "desk", functions: ["wipe"], defaultRole: "guest" });
   await connect("mail-1", { service: "mail", functions: ["send"] });
 
   const { code, reason } = await refused("shop-1", { service: "shop", functions: ["buy"], defaultRole: "clerk" });
 
-  expect(code).toBe(LINK_CLOSE.serviceConflict);
+  expect(code).toBe(CLOSE_CODES.serviceConflict);
   expect(reason).toBe("services desk and shop differ in defaultRole: guest and clerk");
   expect((await session())!.manifest.defaultRole).toBe("guest");
 });
@@ -262,29 +259,32 @@ test.each([
     { functions: ["send"], change: { description: "x".repeat(20_000) } },
     /^20\d{3} bytes of service mail and 20\d{3} of the others exceed manifestBytes \(40000\)\. Use another agent\.$/,
   ],
-] as const)("services of one agent have no more %s together than a function set", async (_, first, second, words) => {
-  server = await startGateway({ limits: { rolesPerService: 3, manifestBytes: 40_000 } });
-  const change = { roles: "everyone" as const };
-  const offer = (service: string, more: Pick<Offer, "functions" | "change">): Offer => ({
-    service,
-    ...more,
-    change: { ...change, ...more.change },
-  });
-  const desk = offer("desk", first as Offer);
-  const connected = await connect("desk-1", desk);
+] as const)(
+  "the services of one agent together have no more %s than a function set",
+  async (_, first, second, expected) => {
+    server = await startGateway({ limits: { rolesPerService: 3, manifestBytes: 40_000 } });
+    const change = { roles: "everyone" as const };
+    const offer = (service: string, more: Pick<Offer, "functions" | "change">): Offer => ({
+      service,
+      ...more,
+      change: { ...change, ...more.change },
+    });
+    const desk = offer("desk", first as Offer);
+    const connected = await connect("desk-1", desk);
 
-  const { code, reason } = await refused("mail-1", offer("mail", second as Offer));
+    const { code, reason } = await refused("mail-1", offer("mail", second as Offer));
 
-  expect(code).toBe(LINK_CLOSE.serviceConflict);
-  expect(reason).toMatch(words);
-  expect((await session())!.services.map(({ service }) => service)).toEqual(["desk"]);
-  // A service does not count against its own next deployment.
-  await leave(await connect("desk-2", desk));
-  await leave(connected);
-  await connect("mail-1", offer("mail", second as Offer));
-});
+    expect(code).toBe(CLOSE_CODES.serviceConflict);
+    expect(reason).toMatch(expected);
+    expect((await session())!.services.map(({ service }) => service)).toEqual(["desk"]);
+    // The current deployment of a service does not count against its next one.
+    await leave(await connect("desk-2", desk));
+    await leave(connected);
+    await connect("mail-1", offer("mail", second as Offer));
+  },
+);
 
-test("an older set that stands in gives way to a newer service with one of its functions", async () => {
+test("a fallback set does not serve when a newer service has one of its functions", async () => {
   server = await startGateway();
   await connect("desk-1", { service: "desk", functions: ["wipe"], change: { roles: [] } });
   const desk = await connect("desk-2", { service: "desk", functions: ["read"], change: { roles: [] } });

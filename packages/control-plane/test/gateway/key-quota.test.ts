@@ -1,30 +1,30 @@
 import { EventEmitter } from "node:events";
 import { expect, test } from "vitest";
 import type { WebSocket } from "ws";
-import { createKeyQuota } from "../../src/gateway/key-quota.ts";
+import { KeyQuota } from "../../src/gateway/handshake/runtime-keys.ts";
 
 const MINUTE = 60_000;
 
 function quotaAt(limits: { connectionsPerKey?: number; hellosPerMinute?: number }) {
   const time = { now: 0 };
-  const quota = createKeyQuota({ connectionsPerKey: 64, hellosPerMinute: 200, ...limits }, () => time.now);
+  const quota = new KeyQuota({ connectionsPerKey: 64, hellosPerMinute: 200, ...limits }, () => time.now);
   return { time, quota };
 }
 
-/** A socket as far as the quota looks at it. */
+/** The part of a socket that the quota uses. */
 class Socket extends EventEmitter {
   OPEN = 1;
   readyState = 1;
 }
 
-function connect(quota: ReturnType<typeof createKeyQuota>, keyId: string): Socket {
+function connect(quota: KeyQuota, keyId: string): Socket {
   expect(quota.refuse(keyId)).toBeUndefined();
   const socket = new Socket();
   quota.add(keyId, socket as unknown as WebSocket);
   return socket;
 }
 
-test("a key may open its connections of a minute, and the next one when the first is a minute old", () => {
+test("a key may open its limit of connections, and the next one when the first is a minute old", () => {
   const { time, quota } = quotaAt({ hellosPerMinute: 200 });
   for (let i = 0; i < 200; i++) {
     time.now = i * 100;
@@ -40,7 +40,7 @@ test("a key may open its connections of a minute, and the next one when the firs
   expect(quota.refuse("key")).toMatchObject({ limit: "hellosPerMinute" });
 });
 
-test("refused connections do not count against the minute", () => {
+test("refused connections do not count", () => {
   const { time, quota } = quotaAt({ hellosPerMinute: 1 });
   quota.refuse("key");
   for (time.now = 1_000; time.now < MINUTE; time.now += 1_000) quota.refuse("key");
@@ -48,7 +48,7 @@ test("refused connections do not count against the minute", () => {
   expect(quota.refuse("key")).toBeUndefined();
 });
 
-test("a connection counts until its close begins", () => {
+test("a connection counts until it begins to close", () => {
   const { quota } = quotaAt({ connectionsPerKey: 2 });
   const [first] = [connect(quota, "key"), connect(quota, "key")];
   expect(quota.refuse("key")).toMatchObject({ limit: "connectionsPerKey", retryAfterSeconds: 5 });
@@ -58,7 +58,7 @@ test("a connection counts until its close begins", () => {
   expect(quota.refuse("key")).toBeUndefined();
 });
 
-test("a limit that a key goes on reaching is worth a line of the log once a minute", () => {
+test("a repeated refusal is logged once a minute", () => {
   const { time, quota } = quotaAt({ connectionsPerKey: 1 });
   connect(quota, "key");
 
@@ -70,7 +70,7 @@ test("a limit that a key goes on reaching is worth a line of the log once a minu
   expect(first).toEqual([true, false, false, true]);
 });
 
-test("a key that is no longer used is forgotten, and counts from the beginning", () => {
+test("an unused key is removed, and its count starts at zero", () => {
   const { time, quota } = quotaAt({ connectionsPerKey: 1, hellosPerMinute: 2 });
   const socket = connect(quota, "key");
   quota.tidy();

@@ -1,9 +1,11 @@
-import { LINK_CLOSE, type OperatorLimits } from "@patchbay/protocol";
+import { CLOSE_CODES, type OperatorLimits } from "@patchbay/protocol";
 import { afterEach, expect, test, vi } from "vitest";
+import { consoleOf } from "../store/contract/world.ts";
 import { silentMetrics } from "../../src/ports/metrics.ts";
 import { orderFor, startGateway, type GatewayServer } from "../../../../test/support/gateway-server.ts";
-import { dialGateway, greetGateway, helloFrom } from "../../../../test/support/hand-runtime.ts";
+import { dialGateway, joinGateway, helloFrom } from "../../../../test/support/fake-runtime.ts";
 import { until } from "../../../../test/support/inbox.ts";
+import { refusedHello } from "./hand-calls.ts";
 
 let server: GatewayServer;
 const counted = { refused: [] as string[], dropped: 0 };
@@ -25,22 +27,22 @@ async function start(limits: Partial<OperatorLimits> = {}): Promise<void> {
   server = await startGateway({ limits, metrics });
 }
 
-const greet = (instanceId: string) => greetGateway(server.port, helloFrom(instanceId));
+const greetAs = (instanceId: string) => joinGateway(server.port, helloFrom(instanceId));
 
-test("64 connections of a key that come at once are welcomed, and the next one is refused with 429", async () => {
+test("64 simultaneous connections of a key are welcomed, and the next one is refused with 429", async () => {
   await start();
-  const runtimes = await Promise.all(Array.from({ length: 64 }, (_, index) => greet(`instance-${index}`)));
+  const runtimes = await Promise.all(Array.from({ length: 64 }, (_, index) => greetAs(`instance-${index}`)));
 
   expect(await dialGateway(server.port).refused).toBe(429);
   expect(counted.refused).toEqual(["connectionsPerKey"]);
-  await greetGateway(server.port, helloFrom("another"), { Authorization: "Bearer other-key-of-a" });
+  await joinGateway(server.port, helloFrom("another"), { Authorization: "Bearer other-key-of-a" });
 
   runtimes[0]!.socket.close();
   await runtimes[0]!.closed;
-  await greet("in its place");
+  await greetAs("instance-64");
 });
 
-test("of connections that come at once no more than the limit are welcomed", async () => {
+test("of simultaneous connections no more than the limit are welcomed", async () => {
   await start({ connectionsPerKey: 5 });
   const dialled = Array.from({ length: 20 }, () => dialGateway(server.port));
 
@@ -51,10 +53,10 @@ test("of connections that come at once no more than the limit are welcomed", asy
   expect(answers.filter((answer) => answer === 429)).toHaveLength(15);
 });
 
-test("connections of a key beyond those of a minute are refused with 429", async () => {
+test("connections of a key beyond its limit per minute are refused with 429", async () => {
   await start({ hellosPerMinute: 3 });
   for (let i = 0; i < 3; i++) {
-    const runtime = await greet("instance-1");
+    const runtime = await greetAs("instance-1");
     runtime.socket.close();
     await runtime.closed;
   }
@@ -76,11 +78,11 @@ const withRoles = (count: number, own: string[] = []) => ({
   })),
 });
 
-test("a function set with 200 roles is taken, and one with 100 roles of one function", async () => {
+test("a function set with 200 roles is accepted, and one with 100 roles on one function", async () => {
   await start();
-  await greetGateway(server.port, { ...helloFrom("instance-1"), manifest: withRoles(200, names(50)) });
+  await joinGateway(server.port, { ...helloFrom("instance-1"), manifest: withRoles(200, names(50)) });
   const [own] = withRoles(100).functions;
-  await greetGateway(server.port, { ...helloFrom("instance-1"), manifest: { ...manifest, functions: [own] } });
+  await joinGateway(server.port, { ...helloFrom("instance-1"), manifest: { ...manifest, functions: [own] } });
 
   expect(counted.refused).toEqual([]);
 });
@@ -100,15 +102,13 @@ test.each([
     "101 roles of echo exceed rolesPerFunction (100)",
   ],
   ["more bytes than a function set may have", longText, "bytes exceed manifestBytes (524288)"],
-] as const)("a function set with %s is refused with what to do", async (_, set, words) => {
+] as const)("a function set with %s is refused with a reason that says what to do", async (_, set, expected) => {
   await start();
-  const runtime = dialGateway(server.port);
-  runtime.socket.once("open", () => runtime.send({ ...helloFrom("instance-1"), manifest: set }));
 
-  const { code, reason } = await runtime.closed;
+  const { code, reason } = await refusedHello(server.port, { ...helloFrom("instance-1"), manifest: set });
 
-  expect(code).toBe(LINK_CLOSE.manifestRefused);
-  expect(reason).toContain(words);
+  expect(code).toBe(CLOSE_CODES.manifestRefused);
+  expect(reason).toContain(expected);
   expect(reason).toMatch(/\)\. [A-Z].*\.$/);
   expect(counted.refused).toEqual(["manifestRefused"]);
   expect(server.store.opened).toEqual([]);
@@ -117,23 +117,22 @@ test.each([
 test.each([
   ["without a name", "", "manifest.name: a service needs a name"],
   ["with a name of 201 characters", "x".repeat(201), "manifest.name: a service name has at most 200 characters"],
-])("a service %s is refused", async (_, name, words) => {
+])("a service %s is refused", async (_, name, expected) => {
   await start();
-  const runtime = dialGateway(server.port);
-  runtime.socket.once("open", () => runtime.send({ ...helloFrom("instance-1"), manifest: { ...manifest, name } }));
+  const hello = { ...helloFrom("instance-1"), manifest: { ...manifest, name } };
 
-  const { code, reason } = await runtime.closed;
+  const { code, reason } = await refusedHello(server.port, hello);
 
-  expect(code).toBe(LINK_CLOSE.manifestRefused);
-  expect(reason).toContain(words);
+  expect(code).toBe(CLOSE_CODES.manifestRefused);
+  expect(reason).toContain(expected);
   expect(server.store.opened).toEqual([]);
 });
 
-test("a service with a name of 200 characters is taken", async () => {
+test("a service with a name of 200 characters is accepted", async () => {
   await start();
   const named = { ...manifest, name: "x".repeat(200) };
 
-  await greetGateway(server.port, { ...helloFrom("instance-1"), manifest: named });
+  await joinGateway(server.port, { ...helloFrom("instance-1"), manifest: named });
 
   expect(server.store.opened).toHaveLength(1);
 });
@@ -141,33 +140,33 @@ test("a service with a name of 200 characters is taken", async () => {
 test("the operator's limits replace the defaults", async () => {
   await start({ rolesPerService: 300, rolesPerFunction: 300, manifestBytes: 1_000_000 });
 
-  await greetGateway(server.port, { ...helloFrom("instance-1"), manifest: withRoles(250) });
-  await greetGateway(server.port, { ...helloFrom("instance-1"), manifest: longText });
+  await joinGateway(server.port, { ...helloFrom("instance-1"), manifest: withRoles(250) });
+  await joinGateway(server.port, { ...helloFrom("instance-1"), manifest: longText });
 
   expect(counted.refused).toEqual([]);
 });
 
-test("of function sets beyond the limit the oldest are deleted, and those of connected runtimes stay", async () => {
+test("beyond the limit of function sets the oldest are deleted, except those of connected runtimes", async () => {
   await start({ functionSetsPerAgent: 3 });
-  await greetGateway(server.port, helloFrom("connected", ["connected"]));
+  await joinGateway(server.port, helloFrom("connected", ["connected"]));
   for (let i = 0; i < 5; i++) {
-    const runtime = await greetGateway(server.port, helloFrom(`instance-${i}`, [`function_${i}`]));
+    const runtime = await joinGateway(server.port, helloFrom(`instance-${i}`, [`function_${i}`]));
     runtime.socket.close();
     await until(() => server.store.closed.length === i + 1, "the end of the connection");
   }
-  await greetGateway(server.port, helloFrom("last", ["last"]));
+  await joinGateway(server.port, helloFrom("last", ["last"]));
 
-  const { items } = await server.store.all.console.functions.sets("org", "agent-a", { limit: 10 });
-  const names = items.map(({ manifest: stored }) => stored.functions[0]!.name);
+  const { items } = await consoleOf(server.store.all).functions.sets("org", "agent-a", { limit: 10 });
+  const names = items.map(({ functions }) => functions[0]!);
   expect(names.toSorted()).toEqual(["connected", "function_4", "last"]);
 });
 
 const result = (callId: string) => ({ type: "result", callId, attempt: 1, outcome: { ok: true, value: 1 } });
 
-test("frames of a runtime's own accord beyond the burst are dropped and counted", async () => {
+test("unexpected frames beyond the burst are dropped and counted", async () => {
   await start({ framesPerSecond: 1, frameBurst: 10 });
   const arrived = vi.spyOn(server.store.all.calls, "arrive");
-  const runtime = await greet("instance-1");
+  const runtime = await greetAs("instance-1");
 
   for (let i = 0; i < 25; i++) runtime.send(result(`unknown-${i}`));
   await until(() => counted.dropped === 15, "15 dropped frames");
@@ -176,9 +175,9 @@ test("frames of a runtime's own accord beyond the burst are dropped and counted"
   expect(server.gateway.connectionCount()).toBe(1);
 });
 
-test("results that nobody waits for are stored a few at a time", async () => {
+test("late results are stored 32 at a time", async () => {
   await start();
-  const runtime = await greet("instance-1");
+  const runtime = await greetAs("instance-1");
   const release = Promise.withResolvers<void>();
   const { arrive } = server.store.all.calls;
   const arrived = vi.spyOn(server.store.all.calls, "arrive").mockImplementation(async (...input) => {
@@ -194,9 +193,9 @@ test("results that nobody waits for are stored a few at a time", async () => {
   for (let i = 0; i < 200; i++) await runtime.next("resultAck");
 });
 
-test("results of calls that were sent to the runtime, and answers to questions, do not count", async () => {
+test("results of calls that were sent to the runtime, and answers to questions, do not count against the limit", async () => {
   await start({ framesPerSecond: 1, frameBurst: 1 });
-  const runtime = await greetGateway(server.port, helloFrom("instance-1", ["echo"], 100));
+  const runtime = await joinGateway(server.port, helloFrom("instance-1", ["echo"], 100));
   runtime.send(result("unknown"));
   const { signal } = new AbortController();
   const orders = Array.from({ length: 50 }, () => orderFor("instance-1"));
@@ -214,14 +213,14 @@ test("results of calls that were sent to the runtime, and answers to questions, 
   expect(counted.dropped).toBe(0);
 });
 
-test("a second result of a call counts, and so does a second announcement that the runtime drains", async () => {
+test("a second result of a call counts against the limit, and so does a second draining frame", async () => {
   await start({ framesPerSecond: 1, frameBurst: 3 });
-  const runtime = await greet("instance-1");
+  const runtime = await greetAs("instance-1");
   const { signal } = new AbortController();
   const order = orderFor("instance-1");
   const delivery = server.gateway.deliver(order, { signal });
   await runtime.next("call");
-  const drained = vi.spyOn(server.store, "linkDraining");
+  const drained = vi.spyOn(server.store, "connectionDraining");
 
   for (let i = 0; i < 3; i++) runtime.send(result(order.callId));
   for (let i = 0; i < 3; i++) runtime.send({ type: "draining" });
@@ -231,9 +230,9 @@ test("a second result of a call counts, and so does a second announcement that t
   expect(drained).toHaveBeenCalledTimes(1);
 });
 
-test("progress beyond the limit is dropped, and its call ends as ever", async () => {
+test("progress beyond the limit is dropped, and its call ends normally", async () => {
   await start({ framesPerSecond: 1, frameBurst: 3 });
-  const runtime = await greet("instance-1");
+  const runtime = await greetAs("instance-1");
   const { signal } = new AbortController();
   const shown: unknown[] = [];
   const order = orderFor("instance-1");
@@ -248,9 +247,9 @@ test("progress beyond the limit is dropped, and its call ends as ever", async ()
   expect(counted.dropped).toBe(7);
 });
 
-test("a connection that goes on beyond its limit for ten seconds is closed, and says why", async () => {
+test("a connection that exceeds its limit for ten seconds is closed with a reason", async () => {
   await start({ framesPerSecond: 1, frameBurst: 20 });
-  const runtime = await greet("instance-1");
+  const runtime = await greetAs("instance-1");
   vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
   const drops = async (count: number) => {
     const before = counted.dropped;
@@ -265,13 +264,13 @@ test("a connection that goes on beyond its limit for ten seconds is closed, and 
     await drops(10);
   }
 
-  expect(await runtime.closed).toEqual({ code: LINK_CLOSE.tooManyFrames, reason: "over 1 frames a second for 10 s" });
+  expect(await runtime.closed).toEqual({ code: CLOSE_CODES.tooManyFrames, reason: "over 1 frames a second for 10 s" });
   expect(counted.refused).toEqual(["tooManyFrames"]);
 });
 
-test("pings count: their answers would pile up where nobody reads them", async () => {
+test("pings count against the limit, since their answers fill the memory when the runtime does not read", async () => {
   await start({ framesPerSecond: 1, frameBurst: 5 });
-  const runtime = await greet("instance-1");
+  const runtime = await greetAs("instance-1");
 
   for (let i = 0; i < 8; i++) runtime.socket.ping();
 

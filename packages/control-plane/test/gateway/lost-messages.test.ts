@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "vitest";
-import { gated } from "../../../../test/support/hand-service.ts";
+import { gated } from "../../../../test/support/fake-service.ts";
 import { until } from "../../../../test/support/inbox.ts";
 import type { Fate, Message } from "./bus-hub.ts";
 import { startCluster, timesRun, type Cluster, type Ending, type Replica } from "./cluster.ts";
@@ -9,8 +9,8 @@ let cluster: Cluster;
 afterEach(() => cluster[Symbol.asyncDispose]());
 
 /**
- * Everything that travels between replicas for calls: two calls of one turn, of which one waits for the other's place, and
- * a runtime that moves in mid-call, so that it is asked what became of it.
+ * Causes every kind of message between replicas: two calls of one turn, of which one is queued behind the other, and a runtime
+ * that moves during a call, so that it is asked for the state of the call.
  */
 async function scenario(fate: (message: Message) => Fate) {
   cluster = await startCluster(["x", "y", "z"]);
@@ -36,10 +36,10 @@ async function scenario(fate: (message: Message) => Fate) {
 
 const good: Ending = { ok: true, value: { text: "hello" } };
 
-test("whichever single message between replicas is lost or repeated, both calls end well and run once", async () => {
+test("when any single message between replicas is lost or repeated, both calls succeed and run once", async () => {
   const { endings, carried, times } = await scenario(() => "pass");
   expect({ endings, times }).toEqual({ endings: [good, good], times: [1, 1] });
-  const kinds = ["call", "ask", "sent", "state", "arrived", "lost", "held", "runtimes"];
+  const kinds = ["call", "query", "sent", "state", "stored", "released", "check", "runtimes"];
   const wanted = carried.filter((message) => kinds.includes(message.split(" ")[1]!));
 
   const hit = { drop: 0, twice: 0 };
@@ -62,6 +62,6 @@ test("whichever single message between replicas is lost or repeated, both calls 
   }
   console.log(`gateway lost messages: messages ${wanted.length}, lost ${hit.drop}, repeated ${hit.twice}, ran twice 0`);
   expect(wanted.length).toBeGreaterThan(8);
-  // What is sent by the clock may not be sent again in each repetition.
+  // Messages that depend on timing are not sent in every repetition.
   expect(hit.drop).toBeGreaterThan(wanted.length / 2);
 }, 120_000);

@@ -1,13 +1,13 @@
 import { afterEach, expect, test } from "vitest";
 import { startGateway, systemClock, type GatewayServer } from "../../../../test/support/gateway-server.ts";
-import { greetGateway, helloFrom, type HandRuntime } from "../../../../test/support/hand-runtime.ts";
-import { handManifest } from "../../../../test/support/hand-service.ts";
+import { joinGateway, helloFrom, type FakeRuntime } from "../../../../test/support/fake-runtime.ts";
+import { fakeManifest } from "../../../../test/support/fake-service.ts";
 import { until } from "../../../../test/support/inbox.ts";
 import type { FunctionGatewayOptions } from "../../src/gateway/gateway.ts";
 import { StoreUnavailable } from "../../src/ports/run-store.ts";
 
 let server: GatewayServer;
-/** Questions for when a runtime was last seen. */
+/** How often the store was asked when a runtime was last seen. */
 let questions: number;
 
 afterEach(() => server[Symbol.asyncDispose]());
@@ -21,20 +21,20 @@ async function start(options: Partial<Pick<FunctionGatewayOptions, "arrivalMs" |
   };
 }
 
-const connect = (name: string, functions: string[], hooks: object = {}): Promise<HandRuntime> =>
-  greetGateway(server.port, {
+const connect = (name: string, functions: string[], hooks: object = {}): Promise<FakeRuntime> =>
+  joinGateway(server.port, {
     ...helloFrom(`${name}-1`, functions),
-    manifest: { ...handManifest(functions), name, ...hooks },
+    manifest: { ...fakeManifest(functions), name, ...hooks },
   });
 
-async function leave({ socket }: HandRuntime, agoMs: number): Promise<void> {
+async function leave({ socket }: FakeRuntime, agoMs: number): Promise<void> {
   const count = server.gateway.connectionCount();
   socket.terminate();
   await until(() => server.gateway.connectionCount() === count - 1, "the connection is gone");
   server.store.agoMs = agoMs;
 }
 
-/** The services of a new run, and those that it lacks. */
+/** The services of a new run, and those that are missing. */
 async function session() {
   const found = await server.gateway.session("agent-a", { signal: new AbortController().signal });
   return (
@@ -45,8 +45,8 @@ async function session() {
   );
 }
 
-/** Notes how long it is asked to wait, and waits no time. */
-function hastyClock() {
+/** A clock whose sleeps end immediately and are recorded. */
+function instantClock() {
   const slept: number[] = [];
   return { slept, clock: { ...systemClock, sleep: async (ms: number) => void slept.push(ms) } };
 }
@@ -63,8 +63,8 @@ test("a second service that was seen 5 s ago is waited for, and the wait ends wh
   expect(await found).toEqual({ services: ["desk", "mail"], missing: [] });
 });
 
-test("a second service that does not come back within 15 s is named, and the session goes on with the first", async () => {
-  const { slept, clock } = hastyClock();
+test("a second service that does not connect within 15 s is named as missing, and the session has the first", async () => {
+  const { slept, clock } = instantClock();
   await start({ clock });
   await connect("desk", ["wipe"]);
   await leave(await connect("mail", ["send"]), 59_999);
@@ -73,8 +73,8 @@ test("a second service that does not come back within 15 s is named, and the ses
   expect(slept).toEqual([15_000]);
 });
 
-test("a second service that was seen a minute ago is not waited for, and asked about at most once a second", async () => {
-  const { slept, clock } = hastyClock();
+test("a second service that was seen a minute ago is not waited for, and looked up at most once a second", async () => {
+  const { slept, clock } = instantClock();
   await start({ clock });
   await connect("desk", ["wipe"]);
   await leave(await connect("mail", ["send"]), 60_000);
@@ -86,7 +86,7 @@ test("a second service that was seen a minute ago is not waited for, and asked a
   expect(questions).toBeLessThanOrEqual(1 + (performance.now() - beganAt) / 1_000);
 });
 
-test("while every service is connected the store is not asked when they were seen", async () => {
+test("while every service is connected, the store is not asked when they were seen", async () => {
   await start();
   server.store.agoMs = 0;
   await connect("desk", ["wipe"]);
@@ -98,7 +98,7 @@ test("while every service is connected the store is not asked when they were see
 });
 
 test("a service whose function another one has taken over is not waited for", async () => {
-  const { slept, clock } = hastyClock();
+  const { slept, clock } = instantClock();
   await start({ clock });
   await leave(await connect("desk", ["wipe"]), 0);
   await connect("archive", ["wipe"]);
@@ -107,8 +107,8 @@ test("a service whose function another one has taken over is not waited for", as
   expect(slept).toEqual([]);
 });
 
-test("a missing service with hooks is named as one", async () => {
-  const { clock } = hastyClock();
+test("a missing service is named with whether it has hooks", async () => {
+  const { clock } = instantClock();
   await start({ clock });
   await connect("desk", ["wipe"]);
   await leave(await connect("mail", ["send"]), 5_000);
@@ -121,8 +121,8 @@ test("a missing service with hooks is named as one", async () => {
   ]);
 });
 
-test("only the services that were seen less than a minute ago are named", async () => {
-  const { clock } = hastyClock();
+test("only services that were seen less than a minute ago are named as missing", async () => {
+  const { clock } = instantClock();
   await start({ clock });
   await connect("desk", ["wipe"]);
   await leave(await connect("mail", ["send"]), 0);
@@ -135,12 +135,12 @@ test("only the services that were seen less than a minute ago are named", async 
   expect(await session()).toEqual({ services: ["desk"], missing: ["mail"] });
 });
 
-test("while the store is out of reach the connected services go on without the others", async () => {
-  const { slept, clock } = hastyClock();
+test("while the store is unavailable, the session has the connected services and waits for no others", async () => {
+  const { slept, clock } = instantClock();
   await start({ clock });
   await connect("desk", ["wipe"]);
   await leave(await connect("mail", ["send"]), 0);
-  server.store.lastSeenAgoMs = () => Promise.reject(new StoreUnavailable("out of reach"));
+  server.store.lastSeenAgoMs = () => Promise.reject(new StoreUnavailable("store is down"));
 
   expect(await session()).toEqual({ services: ["desk"], missing: [] });
   expect(slept).toEqual([]);

@@ -6,7 +6,7 @@ let cluster: Cluster;
 
 afterEach(() => cluster[Symbol.asyncDispose]());
 
-/** A small generator: the same numbers for the same seed. */
+/** A small random generator: the same seed gives the same numbers. */
 function randomFrom(seed: number): () => number {
   let state = seed;
   return () => {
@@ -19,12 +19,12 @@ function randomFrom(seed: number): () => number {
 
 const CALLS = 300;
 
-test("three hundred calls over three replicas with every fault of the bus, the store and the links run at most once", async () => {
+test("three hundred calls over three replicas run at most once under faults of the bus, the store and the connections", async () => {
   const seed = Number(process.env.PATCHBAY_FAULT_SEED ?? Math.floor(Math.random() * 2 ** 31));
   console.log(`gateway random walk: seed ${seed} (PATCHBAY_FAULT_SEED repeats it)`);
   const random = randomFrom(seed);
   const pick = <Item>(items: readonly Item[]): Item => items[Math.floor(random() * items.length)]!;
-  // Time enough for a runtime that is cut off again and again to answer on some link.
+  // Long enough for a runtime that is cut off repeatedly to answer over one of its connections.
   cluster = await startCluster(["x", "y", "z"], { reconnectMs: 5_000 });
   const replicas = cluster.replicas;
   const runtimes: TestRuntime[] = [];
@@ -47,7 +47,7 @@ test("three hundred calls over three replicas with every fault of the bus, the s
     return draw < 0.14 ? { delayMs: random() * 250 } : "pass";
   };
 
-  // Runtimes are seldom where most runs are.
+  // Most runs are at the first replica and most runtimes at the others, so that most calls are remote.
   const places = [...replicas, ...replicas.slice(1), ...replicas.slice(1)];
   const faults: Record<string, () => Promise<void> | void> = {
     move: () => pick(runtimes).move(pick(places)),
@@ -64,9 +64,9 @@ test("three hundred calls over three replicas with every fault of the bus, the s
     change(replica, false);
   }
   let injected = 0;
-  const over = new AbortController();
+  const ended = new AbortController();
   async function nemesis(): Promise<void> {
-    while (!over.signal.aborted) {
+    while (!ended.signal.aborted) {
       await pick(Object.values(faults))();
       injected++;
       await wait(random() * 60);
@@ -79,14 +79,14 @@ test("three hundred calls over three replicas with every fault of the bus, the s
     while (done.length < CALLS) done.push(await cluster.callToEnd(replicas[at]!, runs[at]!));
   }
   await Promise.all(Array.from({ length: 15 }, (_, at) => work([0, 0, 1, 0, 2][at % 5]!)));
-  over.abort();
+  ended.abort();
   await attacking;
 
   const counts = timesRun(runtimes);
-  const ended = (kind: (ending: (typeof done)[0]["ending"]) => boolean): number =>
+  const count = (kind: (ending: (typeof done)[0]["ending"]) => boolean): number =>
     done.filter(({ ending }) => kind(ending)).length;
-  const ok = ended((ending) => typeof ending === "object" && ending.ok);
-  const unknown = ended((ending) => ending === "unknown");
+  const ok = count((ending) => typeof ending === "object" && ending.ok);
+  const unknown = count((ending) => ending === "unknown");
   const twice = [...counts.values()].filter((times) => times > 1).length;
   console.log(
     `gateway random walk: calls ${done.length}, ok ${ok}, unknown ${unknown}, faults ${injected}, messages ${cluster.hub.carried.length}, ran twice ${twice}`,
@@ -96,7 +96,7 @@ test("three hundred calls over three replicas with every fault of the bus, the s
     if (typeof ending === "object") expect(ending).toEqual({ ok: true, value: callId });
     if (ending === "not taken") expect(counts.has(callId)).toBe(false);
   }
-  // The runtimes themselves live: what they ran is found out.
+  // The runtimes stay alive, so every outcome can be recovered.
   expect(unknown).toBe(0);
   expect(ok).toBe(done.length);
 }, 120_000);

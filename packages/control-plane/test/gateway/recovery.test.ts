@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
+import type { CallOrder } from "../../src/ports/function-gateway.ts";
 import { orderFor, startGateway, type GatewayServer } from "../../../../test/support/gateway-server.ts";
-import { greetGateway, helloFrom, type HandRuntime } from "../../../../test/support/hand-runtime.ts";
+import { joinGateway, helloFrom, type FakeRuntime } from "../../../../test/support/fake-runtime.ts";
+import { answer, done } from "./hand-calls.ts";
 
 let server: GatewayServer;
 const never = new AbortController().signal;
@@ -14,49 +16,44 @@ afterEach(() => server[Symbol.asyncDispose]());
 const deliver = (order = orderFor("instance-1")) => server.gateway.deliver(order, { signal: never });
 const recover = (order = orderFor("instance-1")) => server.gateway.recover(order, { signal: never });
 
-function answer(runtime: HandRuntime, callId: string, value: unknown = "done"): void {
-  runtime.send({ type: "result", callId, attempt: 1, outcome: { ok: true, value } });
+/** A call that its runtime has received and not answered. */
+async function startCall(change: Partial<CallOrder> = {}) {
+  const runtime = await joinGateway(server.port);
+  const order = orderFor("instance-1", change);
+  const delivery = deliver(order);
+  await runtime.next("call");
+  return { runtime, order, delivery };
 }
 
-async function reconnect(runtime: HandRuntime): Promise<HandRuntime> {
+async function reconnect(runtime: FakeRuntime): Promise<FakeRuntime> {
   runtime.socket.terminate();
   await runtime.closed;
-  return greetGateway(server.port);
+  return joinGateway(server.port);
 }
 
-const done = { kind: "outcome", outcome: { ok: true, value: "done" } };
-
-test("a link lost in mid-call and not found again leaves the outcome unknown", async () => {
-  const runtime = await greetGateway(server.port);
-  const delivery = deliver();
-  await runtime.next("call");
+test("a call whose runtime does not reconnect ends as unknown", async () => {
+  const { runtime, delivery } = await startCall();
 
   runtime.socket.terminate();
 
   expect(await delivery).toEqual({ kind: "unknown" });
 });
 
-test("another instance does not answer for a lost one", async () => {
-  const runtime = await greetGateway(server.port);
-  const order = orderFor("instance-1");
-  const delivery = deliver(order);
-  await runtime.next("call");
+test("another instance cannot answer the call of a disconnected one", async () => {
+  const { runtime, order, delivery } = await startCall();
   runtime.socket.terminate();
 
-  const other = await greetGateway(server.port, helloFrom("instance-2"));
+  const other = await joinGateway(server.port, helloFrom("instance-2"));
   answer(other, order.callId, "forged");
 
   expect(await delivery).toEqual({ kind: "unknown" });
-  // Told to forget an answer that nobody takes.
+  // The answer is acknowledged, so that the other runtime does not keep it.
   expect(other.inbox.rest).toEqual([{ type: "resultAck", callId: order.callId }]);
 });
 
 test("a runtime of another agent with the same instance id cannot answer", async () => {
-  const runtime = await greetGateway(server.port);
-  const order = orderFor("instance-1");
-  const delivery = deliver(order);
-  await runtime.next("call");
-  const other = await greetGateway(server.port, helloFrom("instance-1"), { Authorization: "Bearer key-of-b" });
+  const { runtime, order, delivery } = await startCall();
+  const other = await joinGateway(server.port, helloFrom("instance-1"), { Authorization: "Bearer key-of-b" });
 
   answer(other, order.callId, "forged");
   other.send({ type: "callState", callId: order.callId, state: "unseen" });
@@ -66,11 +63,8 @@ test("a runtime of another agent with the same instance id cannot answer", async
   expect(await delivery).toEqual(done);
 });
 
-test("a runtime that is back is asked, and a call it never saw is undelivered", async () => {
-  const runtime = await greetGateway(server.port);
-  const order = orderFor("instance-1");
-  const delivery = deliver(order);
-  await runtime.next("call");
+test("a reconnected runtime is queried, and a call that it never saw is undelivered", async () => {
+  const { runtime, order, delivery } = await startCall();
 
   const back = await reconnect(runtime);
 
@@ -79,11 +73,8 @@ test("a runtime that is back is asked, and a call it never saw is undelivered", 
   expect(await delivery).toEqual({ kind: "undelivered" });
 });
 
-test("a call that still runs after a reconnect is waited for, and told to stop when its time is over", async () => {
-  const runtime = await greetGateway(server.port);
-  const order = orderFor("instance-1", { timeoutMs: 100 });
-  const delivery = deliver(order);
-  await runtime.next("call");
+test("a call that still runs after a reconnect is waited for, and asked to stop after its time", async () => {
+  const { runtime, order, delivery } = await startCall({ timeoutMs: 100 });
 
   const back = await reconnect(runtime);
   await back.next("callQuery");
@@ -94,10 +85,8 @@ test("a call that still runs after a reconnect is waited for, and told to stop w
   expect(await delivery).toEqual(done);
 });
 
-test("a runtime that is back but does not answer leaves the outcome unknown", async () => {
-  const runtime = await greetGateway(server.port);
-  const delivery = deliver();
-  await runtime.next("call");
+test("a call whose reconnected runtime does not answer the query ends as unknown", async () => {
+  const { runtime, delivery } = await startCall();
 
   const back = await reconnect(runtime);
   await back.next("callQuery");
@@ -105,30 +94,24 @@ test("a runtime that is back but does not answer leaves the outcome unknown", as
   expect(await delivery).toEqual({ kind: "unknown" });
 });
 
-test("a newer link of a runtime takes over; the old one's end changes nothing", async () => {
-  const old = await greetGateway(server.port);
-  const order = orderFor("instance-1");
-  const delivery = deliver(order);
-  await old.next("call");
+test("a newer connection of a runtime takes over, and the close of the old one changes nothing", async () => {
+  const { runtime: old, order, delivery } = await startCall();
 
-  const newer = await greetGateway(server.port);
+  const newer = await joinGateway(server.port);
   await old.closed;
 
   expect(server.gateway.connectionCount()).toBe(1);
-  expect(await server.store.links("agent-a")).toHaveLength(1);
+  expect(await server.store.connections("agent-a")).toHaveLength(1);
   await newer.next("callQuery");
   newer.send({ type: "callState", callId: order.callId, state: "done" });
   answer(newer, order.callId);
   expect(await delivery).toEqual(done);
 });
 
-test("an old link cannot disown a call that the new one runs", async () => {
-  const old = await greetGateway(server.port);
-  const order = orderFor("instance-1");
-  const delivery = deliver(order);
-  await old.next("call");
+test("an old connection cannot report a call as unseen that runs on the new one", async () => {
+  const { runtime: old, order, delivery } = await startCall();
   old.socket.pause();
-  const newer = await greetGateway(server.port);
+  const newer = await joinGateway(server.port);
   await newer.next("callQuery");
 
   old.send({ type: "callState", callId: order.callId, state: "unseen" });
@@ -141,7 +124,7 @@ test("an old link cannot disown a call that the new one runs", async () => {
 });
 
 test("a call of an earlier process is recovered from its runtime", async () => {
-  const runtime = await greetGateway(server.port);
+  const runtime = await joinGateway(server.port);
   const order = orderFor("instance-1");
   const delivery = recover(order);
 
@@ -152,11 +135,11 @@ test("a call of an earlier process is recovered from its runtime", async () => {
   expect(await delivery).toEqual(done);
 });
 
-test("recovery waits for a runtime that is not back yet", async () => {
+test("recovery waits for a runtime that has not reconnected", async () => {
   const order = orderFor("instance-1");
   const delivery = recover(order);
 
-  const runtime = await greetGateway(server.port);
+  const runtime = await joinGateway(server.port);
   await runtime.next("callQuery");
   runtime.send({ type: "callState", callId: order.callId, state: "unseen" });
 
@@ -165,10 +148,7 @@ test("recovery waits for a runtime that is not back yet", async () => {
 });
 
 test("a result is acknowledged when it is stored, not before", async () => {
-  const runtime = await greetGateway(server.port);
-  const order = orderFor("instance-1");
-  const delivery = deliver(order);
-  await runtime.next("call");
+  const { runtime, order, delivery } = await startCall();
   answer(runtime, order.callId);
   await delivery;
   expect(runtime.inbox.rest).toEqual([]);
@@ -178,10 +158,10 @@ test("a result is acknowledged when it is stored, not before", async () => {
   expect(await runtime.next("resultAck")).toMatchObject({ callId: order.callId });
 });
 
-test("a run claimed anew takes over the wait for its call", async () => {
-  const runtime = await greetGateway(server.port);
+test("a second claim of a run takes over the wait for its call", async () => {
+  const runtime = await joinGateway(server.port);
   const order = orderFor("instance-1");
-  const before = expect(deliver(order)).rejects.toThrow("waited for anew");
+  const before = expect(deliver(order)).rejects.toThrow("a newer delivery");
   await runtime.next("call");
 
   const after = recover(order);

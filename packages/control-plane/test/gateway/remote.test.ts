@@ -1,39 +1,32 @@
 import { afterEach, expect, test } from "vitest";
-import { gated, untilAborted } from "../../../../test/support/hand-service.ts";
+import { gated, untilAborted } from "../../../../test/support/fake-service.ts";
 import { until } from "../../../../test/support/inbox.ts";
 import { RunMoved } from "../../src/ports/function-gateway.ts";
-import { startCluster, timesRun, type Cluster } from "./cluster.ts";
+import { echoed, startCluster, timesRun, type Cluster, type Replica, type RuntimeChange } from "./cluster.ts";
 
 let cluster: Cluster;
 const signal = new AbortController().signal;
 
 afterEach(() => cluster[Symbol.asyncDispose]());
 
-const echoed = { kind: "outcome", outcome: { ok: true, value: { text: "hello" } } };
-
-/** Two replicas; the runtime is at the second, the run at the first. */
-async function startPair(
-  ...runtime: Parameters<Cluster["connectRuntime"]> extends [unknown, ...infer Rest] ? Rest : never
-) {
+/** Two replicas: x has the run, y has the runtime. */
+async function startPair(change?: RuntimeChange) {
   cluster = await startCluster(["x", "y"]);
-  const [x, y] = cluster.replicas as [Cluster["replicas"][0], Cluster["replicas"][0]];
-  const desk = await cluster.connectRuntime(y, ...runtime);
-  const run = await cluster.startRun(x);
-  return { x, y, desk, run };
+  return cluster.place(change);
 }
 
-test("a call goes to a runtime at another replica as it was ordered, and its outcome comes back", async () => {
+test("a call reaches a runtime at another replica with the fields of its order, and its outcome returns", async () => {
   const { x, desk, run } = await startPair();
   const order = await cluster.intend(run, desk.instanceId);
 
   expect(await x.gateway.deliver(order, { signal })).toEqual(echoed);
 
-  const { timeoutMs, instanceId: _i, agentId: _a, fence: _f, ...told } = order;
-  expect(desk.service.invoked).toEqual([{ ...told, timeoutMs: expect.any(Number) as number }]);
+  const { timeoutMs, instanceId: _i, agentId: _a, fence: _f, ...sent } = order;
+  expect(desk.service.invoked).toEqual([{ ...sent, timeoutMs: expect.any(Number) as number }]);
   expect(desk.service.invoked[0]!.timeoutMs).toBeLessThanOrEqual(timeoutMs);
 });
 
-test("a run is assigned a runtime at another replica, and its session is that one's function set", async () => {
+test("a run gets the session and the runtime of another replica", async () => {
   const { x, desk } = await startPair();
 
   const session = await x.gateway.session("agent-a", { signal });
@@ -61,15 +54,15 @@ test("a hook is run by a runtime at another replica", async () => {
   });
 });
 
-test("a result is acknowledged as soon as it is stored, whoever waits for it", async () => {
-  const { x, desk, run } = await startPair();
-  await x.gateway.deliver(await cluster.intend(run, desk.instanceId), { signal });
+test("a result is acknowledged once it is stored, also when another replica waits for it", async () => {
+  const { desk, deliver } = await startPair();
+  await deliver();
 
   await desk.connection.stop(); // waits for the acknowledgement
 });
 
-test("progress of a call at another replica comes back", async () => {
-  const { x, desk, run } = await startPair({
+test("progress of a call at another replica reaches the run", async () => {
+  const { deliver } = await startPair({
     async answer(_, { onProgress }) {
       onProgress?.({ done: 1 });
       onProgress?.({ done: 2 });
@@ -77,9 +70,8 @@ test("progress of a call at another replica comes back", async () => {
     },
   });
   const seen: unknown[] = [];
-  const order = await cluster.intend(run, desk.instanceId);
 
-  await x.gateway.deliver(order, { signal, onProgress: (data) => seen.push(data) });
+  await deliver({ onProgress: (data) => seen.push(data) });
 
   expect(seen).toEqual([{ done: 1 }, { done: 2 }]);
 });
@@ -87,14 +79,14 @@ test("progress of a call at another replica comes back", async () => {
 test("a cancelled run stops its handler at another replica", async () => {
   const { answer, started } = untilAborted();
   const reasons: string[] = [];
-  const { x, desk, run } = await startPair({
+  const { deliver } = await startPair({
     answer(call, options) {
       options.signal.addEventListener("abort", () => reasons.push((options.signal.reason as Error).name));
       return answer(call, options);
     },
   });
   const abort = new AbortController();
-  const delivery = x.gateway.deliver(await cluster.intend(run, desk.instanceId), { signal: abort.signal });
+  const delivery = deliver({ signal: abort.signal });
   await started;
 
   abort.abort(new Error("cancelled"));
@@ -104,35 +96,35 @@ test("a cancelled run stops its handler at another replica", async () => {
   expect(reasons).toEqual(["AbortError"]);
 });
 
-test("a call out of time stops its handler at another replica", async () => {
+test("a call that exceeds its time stops its handler at another replica", async () => {
   const { answer } = untilAborted();
-  const { x, desk, run } = await startPair({ answer });
+  const { deliver } = await startPair({ answer });
 
-  const delivery = await x.gateway.deliver(await cluster.intend(run, desk.instanceId, { timeoutMs: 50 }), { signal });
+  const delivery = await deliver({}, { timeoutMs: 50 });
 
   expect(delivery).toMatchObject({ kind: "outcome", outcome: { ok: false, code: "timed_out" } });
 });
 
-test("a call that waits at another replica is taken back when its run is cancelled", async () => {
+test("a call that is queued at another replica is taken back when its run is cancelled", async () => {
   const gate = gated();
-  const { x, desk, run } = await startPair({ answer: gate.answer, concurrency: 1 });
-  const first = x.gateway.deliver(await cluster.intend(run, desk.instanceId), { signal });
+  const { desk, deliver } = await startPair({ answer: gate.answer, concurrency: 1 });
+  const first = deliver();
   await until(() => gate.started(1), "the first call");
   const abort = new AbortController();
-  const second = x.gateway.deliver(await cluster.intend(run, desk.instanceId), { signal: abort.signal });
-  const third = x.gateway.deliver(await cluster.intend(run, desk.instanceId), { signal });
+  const second = deliver({ signal: abort.signal });
+  const third = deliver();
   await until(() => cluster.hub.carried.includes("reply call 3"), "three calls taken");
 
   abort.abort(new Error("cancelled"));
   await expect(second).rejects.toThrow("cancelled");
-  await until(() => cluster.hub.carried.includes("reply cancel 1"), "the word of it");
+  await until(() => cluster.hub.carried.includes("reply cancel 1"), "the cancellation");
   gate.open();
 
   expect([await first, await third]).toEqual([echoed, echoed]);
   expect(desk.service.invoked).toHaveLength(2);
 });
 
-test("a run that moves to another owner leaves its call running, and the new owner has the outcome", async () => {
+test("a run that moves to another replica leaves its call running, and the new replica gets the outcome", async () => {
   const gate = gated();
   const { x, y, desk, run } = await startPair({ answer: gate.answer });
   const order = await cluster.intend(run, desk.instanceId);
@@ -150,10 +142,10 @@ test("a run that moves to another owner leaves its call running, and the new own
   expect(desk.service.invoked).toHaveLength(1);
 });
 
-test("a call that waited at its replica when its run moved is never run for the old owner", async () => {
+test("a call that was queued when its run moved is never executed for the old replica", async () => {
   const gate = gated();
-  const { x, y, desk, run } = await startPair({ answer: gate.answer, concurrency: 1 });
-  const first = x.gateway.deliver(await cluster.intend(run, desk.instanceId), { signal });
+  const { x, y, desk, run, deliver } = await startPair({ answer: gate.answer, concurrency: 1 });
+  const first = deliver();
   await until(() => gate.started(1), "the first call");
   const order = await cluster.intend(run, desk.instanceId);
   const moved = new AbortController();
@@ -170,7 +162,7 @@ test("a call that waited at its replica when its run moved is never run for the 
   expect(desk.service.invoked).toHaveLength(1);
 });
 
-test("the order of a run that was lost is not taken", async () => {
+test("the order of a replica that lost the run is not taken", async () => {
   const { x, y, desk, run } = await startPair();
   const order = await cluster.intend(run, desk.instanceId);
   await cluster.takeOver(run, y);
@@ -179,7 +171,7 @@ test("the order of a run that was lost is not taken", async () => {
   expect(desk.service.invoked).toEqual([]);
 });
 
-test("a runtime with a free place at this replica is chosen before one elsewhere, and the least loaded of all when none is free", async () => {
+test("a runtime with a free slot at this replica is picked first, then the least loaded of all", async () => {
   const gate = gated();
   const { x, y, desk: far, run } = await startPair({ answer: gate.answer, concurrency: 2 });
   const near = await cluster.connectRuntime(x, { answer: gate.answer, concurrency: 1 });
@@ -197,7 +189,7 @@ test("a runtime with a free place at this replica is chosen before one elsewhere
   expect(y.gateway.connectionCount()).toBe(1);
 });
 
-test("load that other replicas put on a runtime is heard of", async () => {
+test("a replica learns the load that others put on a runtime", async () => {
   const gate = gated();
   const { x, y, desk } = await startPair({ answer: gate.answer, concurrency: 10 });
   const other = await cluster.connectRuntime(y, { answer: gate.answer, concurrency: 10 });
@@ -205,13 +197,8 @@ test("load that other replicas put on a runtime is heard of", async () => {
   const orders = await Promise.all(Array.from({ length: 9 }, () => cluster.intend(run, desk.instanceId)));
   const busy = Promise.all(orders.map((order) => y.gateway.deliver(order, { signal })));
   await until(() => gate.started(9), "the calls");
-  const published = cluster.hub.carried.length;
-  await until(
-    () => cluster.hub.carried.slice(published).some((message) => message.startsWith("publish runtimes")),
-    "the load",
-  );
 
-  // Not heard of yet, the two would take turns.
+  // While x does not know the load, the two take turns.
   const assign = () => x.gateway.assign("agent-a", cluster.hash, "echo", { signal });
   await until(async () => (await assign()) === other.instanceId && (await assign()) === other.instanceId, "the load");
   expect([await assign(), await assign()]).toEqual([other.instanceId, other.instanceId]);
@@ -219,7 +206,7 @@ test("load that other replicas put on a runtime is heard of", async () => {
   await busy;
 });
 
-test("a run keeps its function set when runtimes of two are connected to two replicas", async () => {
+test("a run keeps its function set when runtimes with two sets are connected to two replicas", async () => {
   const { x, desk: old } = await startPair();
   const newer = await cluster.connectRuntime(x, { functions: ["echo", "second"] });
 
@@ -232,7 +219,7 @@ test("a run keeps its function set when runtimes of two are connected to two rep
 
 test("a wait for a runtime ends when it connects to another replica", async () => {
   cluster = await startCluster(["x", "y"], { arrivalMs: 60_000 });
-  const [x, y] = cluster.replicas as [Cluster["replicas"][0], Cluster["replicas"][0]];
+  const [x, y] = cluster.replicas as [Replica, Replica];
   const gone = await cluster.connectRuntime(x);
   gone.die();
   await until(() => x.gateway.connectionCount() === 0, "the loss");
@@ -245,7 +232,7 @@ test("a wait for a runtime ends when it connects to another replica", async () =
   expect(await assigned).toBe(desk.instanceId);
 });
 
-test("a draining runtime at another replica gets nothing new, and what waited for it goes elsewhere", async () => {
+test("a draining runtime at another replica gets no further calls, and its queued calls go to another runtime", async () => {
   const gate = gated();
   const { x, y, desk, run } = await startPair({ answer: gate.answer, concurrency: 1 });
   const first = cluster.callToEnd(x, run);
@@ -263,20 +250,17 @@ test("a draining runtime at another replica gets nothing new, and what waited fo
   expect(other.service.invoked).toHaveLength(1);
 });
 
-test("a queue at another replica has an end: what does not fit is undelivered", async () => {
+test("a call that exceeds the queue of another replica is undelivered", async () => {
   const gate = gated();
-  const { x, y, desk } = await startPair({ answer: gate.answer, concurrency: 1 });
+  const { y, desk, deliver } = await startPair({ answer: gate.answer, concurrency: 1 });
   const own = await cluster.startRun(y);
   const orders = await Promise.all(Array.from({ length: 1_001 }, () => cluster.intend(own, desk.instanceId)));
   const waiting = orders.map((order) => y.gateway.deliver(order, { signal }));
-  const run = await cluster.startRun(x);
 
   expect(await y.gateway.deliver(await cluster.intend(own, desk.instanceId), { signal })).toEqual({
     kind: "undelivered",
   });
-  expect(await x.gateway.deliver(await cluster.intend(run, desk.instanceId), { signal })).toEqual({
-    kind: "undelivered",
-  });
+  expect(await deliver()).toEqual({ kind: "undelivered" });
   gate.open();
 
   await Promise.all(waiting);

@@ -1,16 +1,17 @@
 import { once } from "node:events";
 import { request, type IncomingMessage } from "node:http";
-import { ErrorBody, LIMITS, LINK_CLOSE, LINK_VERSION } from "@patchbay/protocol";
+import { ErrorBody, LIMITS, CLOSE_CODES, FRAMES_VERSION } from "@patchbay/protocol";
 import { afterEach, expect, test } from "vitest";
 import { startGateway, type GatewayServer } from "../../../../test/support/gateway-server.ts";
-import { dialGateway, greetGateway, helloFrom } from "../../../../test/support/hand-runtime.ts";
+import { dialGateway, joinGateway, helloFrom } from "../../../../test/support/fake-runtime.ts";
 import { until } from "../../../../test/support/inbox.ts";
+import { refusedHello } from "./hand-calls.ts";
 
 let server: GatewayServer;
 
 afterEach(() => server[Symbol.asyncDispose]());
 
-/** Asks for an upgrade by plain HTTP and reads the refusal. */
+/** Sends an upgrade request over plain HTTP and reads the refusal. */
 async function refusalOf(headers: Record<string, string>, path = "/functions/connect") {
   const asked = request({
     port: server.port,
@@ -33,7 +34,7 @@ async function refusalOf(headers: Record<string, string>, path = "/functions/con
 test.each([
   ["no key", {}],
   ["an unknown key", { Authorization: "Bearer nonsense" }],
-  ["a key that is no bearer token", { Authorization: "Basic key-of-a" }],
+  ["a key that is not a bearer token", { Authorization: "Basic key-of-a" }],
 ])("%s is refused with 401", async (_, headers) => {
   server = await startGateway();
 
@@ -43,7 +44,7 @@ test.each([
   expect(body).toMatchObject({ success: false, code: "authentication_failed", errorMessage: "Authentication failed" });
 });
 
-test("any Origin header is refused with 403, whatever the key", async () => {
+test("any Origin header is refused with 403, also with a valid key", async () => {
   server = await startGateway();
 
   const { status, body } = await refusalOf({ Authorization: "Bearer key-of-a", Origin: "http://127.0.0.1" });
@@ -52,7 +53,7 @@ test("any Origin header is refused with 403, whatever the key", async () => {
   expect(body.errorMessage).toContain("Origin");
 });
 
-test("a key of another agent than the named one is refused with 403", async () => {
+test("a key of another agent than X-Agent-Id is refused with 403", async () => {
   server = await startGateway();
 
   const refused = await refusalOf({ Authorization: "Bearer key-of-a", "X-Agent-Id": "agent-b", "X-Request-Id": "r-1" });
@@ -67,7 +68,7 @@ test("another path is refused with 404", async () => {
   expect(await refusalOf({ Authorization: "Bearer key-of-a" }, "/elsewhere")).toMatchObject({ status: 404 });
 });
 
-test("keys that cannot be looked up are answered with 503 and a time to retry", async () => {
+test("a failed key lookup is answered with 503 and Retry-After", async () => {
   server = await startGateway({ authenticate: () => Promise.reject(new Error("store is down")) });
 
   const { status, headers, body } = await refusalOf({ Authorization: "Bearer key-of-a" });
@@ -77,9 +78,9 @@ test("keys that cannot be looked up are answered with 503 and a time to retry", 
   expect(JSON.stringify(body)).not.toContain("store is down");
 });
 
-test("a control plane that goes away refuses new links and keeps those it has", async () => {
+test("a control plane that is going away refuses new connections and keeps the open ones", async () => {
   server = await startGateway();
-  const runtime = await greetGateway(server.port);
+  const runtime = await joinGateway(server.port);
 
   server.gateway.goingAway();
 
@@ -88,12 +89,12 @@ test("a control plane that goes away refuses new links and keeps those it has", 
   expect(await server.gateway.connected("agent-a")).toBe(true);
 });
 
-test("a hello is answered with a welcome, and the function set is stored under one hash whatever its order", async () => {
+test("a hello is answered with a welcome, and its function set gets the same hash in any order of properties", async () => {
   server = await startGateway({ heartbeatMs: 1_234 });
   const hello = helloFrom("instance-1");
   const reversed = Object.fromEntries(Object.entries(hello.manifest).reverse());
 
-  await greetGateway(server.port, hello);
+  await joinGateway(server.port, hello);
   const second = dialGateway(server.port);
   second.socket.once("open", () => second.send({ ...hello, instanceId: "instance-2", manifest: reversed }));
 
@@ -105,12 +106,12 @@ test("a hello is answered with a welcome, and the function set is stored under o
   expect(server.gateway.connectionCount()).toBe(2);
 });
 
-test("a link without a hello is closed", async () => {
+test("a connection without a hello is closed", async () => {
   server = await startGateway({ helloMs: 30 });
 
   const { closed } = dialGateway(server.port);
 
-  expect(await closed).toMatchObject({ code: LINK_CLOSE.helloTimeout });
+  expect(await closed).toMatchObject({ code: CLOSE_CODES.helloTimeout });
 });
 
 const manifest = helloFrom("x").manifest;
@@ -118,82 +119,80 @@ const [echo] = manifest.functions;
 const large = { ...echo, inputSchema: { description: "x".repeat(LIMITS.schemaBytes) } };
 
 test.each([
-  ["another version", "wrongVersion", { version: LINK_VERSION + 1, manifest: "of the future" }],
-  ["a manifest of no shape", "manifestRefused", { manifest: { name: 1 } }],
-  ["two functions of one name", "manifestRefused", { manifest: { ...manifest, functions: [echo, echo] } }],
+  ["another version", "wrongVersion", { version: FRAMES_VERSION + 1, manifest: "of the future" }],
+  ["a manifest of the wrong shape", "manifestRefused", { manifest: { name: 1 } }],
+  ["two functions with one name", "manifestRefused", { manifest: { ...manifest, functions: [echo, echo] } }],
   ["a schema over its limit", "manifestRefused", { manifest: { ...manifest, functions: [large] } }],
   ["no concurrency", "badFrame", { concurrency: 0 }],
   ["another frame first", "badFrame", { type: "draining" }],
 ] as const)("a hello with %s is refused with a reason", async (_, reason, change) => {
   server = await startGateway();
-  const runtime = dialGateway(server.port);
 
-  runtime.socket.once("open", () => runtime.send({ ...helloFrom("instance-1"), ...change }));
+  const { code, reason: text } = await refusedHello(server.port, { ...helloFrom("instance-1"), ...change });
 
-  const { code, reason: words } = await runtime.closed;
-  expect(code).toBe(LINK_CLOSE[reason]);
-  expect(words).not.toBe("");
+  expect(code).toBe(CLOSE_CODES[reason]);
+  expect(text).not.toBe("");
   expect(await server.gateway.connected("agent-a")).toBe(false);
 });
 
-test("a frame above the limit closes the link", async () => {
+test("a frame above the limit closes the connection", async () => {
   server = await startGateway();
-  const runtime = await greetGateway(server.port);
+  const runtime = await joinGateway(server.port);
 
   runtime.send(`"${"x".repeat(LIMITS.frameBytes)}"`);
 
   expect(await runtime.closed).toMatchObject({ code: 1009 });
 });
 
-test("ten malformed frames close the link, nine do not", async () => {
+test("ten malformed frames close the connection, nine do not", async () => {
   server = await startGateway();
-  const runtime = await greetGateway(server.port);
+  const runtime = await joinGateway(server.port);
   for (let i = 0; i < 9; i++) runtime.send("{");
   await runtime.read();
   expect(await server.gateway.connected("agent-a")).toBe(true);
 
   runtime.send(helloFrom("instance-1"));
 
-  expect(await runtime.closed).toMatchObject({ code: LINK_CLOSE.badFrame });
+  expect(await runtime.closed).toMatchObject({ code: CLOSE_CODES.badFrame });
 });
 
-test("a silent runtime is dropped and noted as gone", async () => {
+test("a silent runtime is disconnected, and its connection is stored as closed", async () => {
   server = await startGateway({ heartbeatMs: 20 });
-  const runtime = await greetGateway(server.port);
+  const runtime = await joinGateway(server.port);
 
   runtime.socket.pause();
 
-  await until(async () => !(await server.gateway.connected("agent-a")), "the drop");
-  await until(() => server.store.closed.length === 1, "the note");
-  expect(await server.store.links("agent-a")).toEqual([]);
+  await until(async () => !(await server.gateway.connected("agent-a")), "the close");
+  await until(() => server.store.closed.length === 1, "the write");
+  expect(await server.store.connections("agent-a")).toEqual([]);
 });
 
-test("signs of life of all links are stored together", async () => {
+test("the connections of a replica are renewed with one write per heartbeat", async () => {
   server = await startGateway({ heartbeatMs: 30 });
-  const told: string[][] = [];
-  server.store.linksAlive = async (ids) => void told.push([...ids].toSorted());
-  for (const instance of ["one", "two", "three"]) await greetGateway(server.port, helloFrom(instance));
-  told.length = 0;
+  const renewed: string[][] = [];
+  server.store.renewConnections = async (ids) => void renewed.push([...ids].toSorted());
+  for (const instance of ["one", "two", "three"]) await joinGateway(server.port, helloFrom(instance));
+  renewed.length = 0;
 
-  await until(() => told.length > 1, "two heartbeats");
+  await until(() => renewed.length > 1, "two heartbeats");
 
   const ids = server.store.opened.map(({ connectionId }) => connectionId).toSorted();
-  expect(told.slice(0, 2)).toEqual([ids, ids]);
+  expect(renewed.slice(0, 2)).toEqual([ids, ids]);
 });
 
-test("a key revoked in the database closes its links, not those of other keys", async () => {
+test("a key that is revoked in the database closes its connections, not those of other keys", async () => {
   server = await startGateway({ keyCheckMs: 20 });
-  const revoked = await greetGateway(server.port, helloFrom("instance-1"));
-  const kept = await greetGateway(server.port, helloFrom("instance-2"), { Authorization: "Bearer other-key-of-a" });
+  const revoked = await joinGateway(server.port, helloFrom("instance-1"));
+  const kept = await joinGateway(server.port, helloFrom("instance-2"), { Authorization: "Bearer other-key-of-a" });
 
   server.keys.delete("key-of-a");
 
-  expect(await revoked.closed).toMatchObject({ code: LINK_CLOSE.keyRevoked });
-  await until(() => server.gateway.connectionCount() === 1, "the drop");
+  expect(await revoked.closed).toMatchObject({ code: CLOSE_CODES.keyRevoked });
+  await until(() => server.gateway.connectionCount() === 1, "the close");
   await kept.read();
 });
 
-test("a store that is out of reach revokes nothing", async () => {
+test("an unavailable store revokes no key", async () => {
   let checks = 0;
   server = await startGateway({
     keyCheckMs: 10,
@@ -202,14 +201,14 @@ test("a store that is out of reach revokes nothing", async () => {
       throw new Error("store is down");
     },
   });
-  await greetGateway(server.port);
+  await joinGateway(server.port);
 
   await until(() => checks > 3, "some checks");
 
   expect(server.gateway.connectionCount()).toBe(1);
 });
 
-test("the keys of all links are looked up in one go", async () => {
+test("the keys of all connections are checked with one query", async () => {
   const asked: string[][] = [];
   server = await startGateway({
     keyCheckMs: 10,
@@ -218,8 +217,8 @@ test("the keys of all links are looked up in one go", async () => {
       return new Set(ids);
     },
   });
-  for (const instance of ["one", "two", "three"]) await greetGateway(server.port, helloFrom(instance));
-  await greetGateway(server.port, helloFrom("four"), { Authorization: "Bearer other-key-of-a" });
+  for (const instance of ["one", "two", "three"]) await joinGateway(server.port, helloFrom(instance));
+  await joinGateway(server.port, helloFrom("four"), { Authorization: "Bearer other-key-of-a" });
   asked.length = 0;
 
   await until(() => asked.length > 0, "a check");
@@ -227,23 +226,14 @@ test("the keys of all links are looked up in one go", async () => {
   expect(asked[0]).toEqual(["k1", "k2"]);
 });
 
-test("revoke closes the links of that key at once", async () => {
+test("close ends every connection, also those without a hello", async () => {
   server = await startGateway();
-  const runtime = await greetGateway(server.port);
-
-  server.gateway.revoke("k1");
-
-  expect(await runtime.closed).toMatchObject({ code: LINK_CLOSE.keyRevoked });
-});
-
-test("closing ends every link, also those that have not said hello", async () => {
-  server = await startGateway();
-  const greeted = await greetGateway(server.port);
+  const greeted = await joinGateway(server.port);
   const silent = dialGateway(server.port);
   await once(silent.socket, "open");
 
   await server.gateway.close();
 
-  expect(await greeted.closed).toMatchObject({ code: LINK_CLOSE.goingAway });
+  expect(await greeted.closed).toMatchObject({ code: CLOSE_CODES.goingAway });
   await silent.closed;
 });

@@ -12,7 +12,7 @@ const preflight = (url: string, origin = ORIGIN) =>
   });
 
 describe("without a named origin", () => {
-  test("no response carries CORS headers, and a preflight is a wrong method", async () => {
+  test("no response has CORS headers, and a preflight is a wrong method", async () => {
     await using http = await startHttp();
     for (const path of [QUERY, STREAM, "/healthz", "/nowhere"]) {
       const response = await http.post(path, { query: "hi" }, { Origin: ORIGIN });
@@ -25,7 +25,7 @@ describe("without a named origin", () => {
 });
 
 describe("with a named origin", () => {
-  test("its pages may read every response and the headers that matter", async () => {
+  test("its pages may read every response and its exposed headers", async () => {
     await using http = await startHttp({ corsOrigins: [ORIGIN] });
     for (const path of [QUERY, STREAM, "/nowhere"]) {
       const response = await http.post(path, { query: "hi" }, { Origin: ORIGIN });
@@ -37,7 +37,7 @@ describe("with a named origin", () => {
     }
   });
 
-  test("its preflight is answered before any key", async () => {
+  test("its preflight needs no key", async () => {
     await using http = await startHttp({ corsOrigins: [ORIGIN] });
     const response = await preflight(http.url + QUERY);
     expect(response.status).toBe(204);
@@ -45,7 +45,7 @@ describe("with a named origin", () => {
     expect(response.headers.get("Access-Control-Allow-Headers")).toMatch(/X-API-Key.*Idempotency-Key.*Last-Event-ID/);
   });
 
-  test("pages of other origins get nothing", async () => {
+  test("pages of other origins get no CORS headers", async () => {
     await using http = await startHttp({ corsOrigins: [ORIGIN] });
     for (const origin of ["https://evil.example", "null", `${ORIGIN}.evil.example`]) {
       expect(corsHeaders(await http.post(QUERY, { query: "hi" }, { Origin: origin }))).toEqual([]);
@@ -59,7 +59,7 @@ describe("with a named origin", () => {
   });
 });
 
-test("the origin * lets any page in, by its own name", async () => {
+test("the origin * allows every page, by its own origin", async () => {
   await using http = await startHttp({ corsOrigins: ["*"] });
   const response = await http.post(QUERY, { query: "hi" }, { Origin: ORIGIN });
   expect(response.headers.get("Access-Control-Allow-Origin")).toBe(ORIGIN);

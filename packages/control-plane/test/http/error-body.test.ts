@@ -1,7 +1,7 @@
-import { ErrorBody } from "@patchbay/protocol";
+import { ErrorBody, HTTP_ERROR_CODES } from "@patchbay/protocol";
 import { describe, expect, test } from "vitest";
-import { STATUS_OF } from "../../src/http/reply.ts";
-import { ROUTES } from "../../src/http/routes.ts";
+import { STATUS_OF } from "../../src/http/kernel/errors.ts";
+import { ROUTES } from "../../src/http/query/routes.ts";
 import { StoreUnavailable } from "../../src/ports/run-store.ts";
 import { ServiceError } from "../../src/ports/service-error.ts";
 import { openSocket, requestText } from "./support/raw-socket.ts";
@@ -10,22 +10,22 @@ import { ACCESS_TOKEN, API_KEY, QUERY, RUNTIME_KEY, startHttp, STREAM } from "./
 const pathOf = (path: string): string => path.replace(":agent_id", "agent-1").replace(/:\w+/g, "unknown");
 
 describe("the error body", () => {
-  test.each(Object.entries(STATUS_OF))("of %s has status %i and the documented shape", async (code, status) => {
+  test.each(HTTP_ERROR_CODES)("of %s has its status and the documented shape", async (code) => {
     await using http = await startHttp();
     http.runs.onStart = () => {
-      throw new ServiceError(code as keyof typeof STATUS_OF, "the reason");
+      throw new ServiceError(code, "the reason");
     };
 
     const response = await http.post(QUERY, { query: "hi" });
 
-    expect(response.status).toBe(status);
+    expect(response.status).toBe(STATUS_OF[code]);
     expect(response.headers.get("Content-Type")).toBe("application/json");
     const body: unknown = await response.json();
     expect(ErrorBody.parse(body)).toEqual(body);
     expect(body).toMatchObject({ success: false, code, requestId: response.headers.get("X-Request-Id") });
   });
 
-  test("of a 500 carries neither a stack nor an internal message, which stand in the log with the request's id", async () => {
+  test("of a 500 contains neither a stack nor an internal message; the log has both with the request id", async () => {
     await using http = await startHttp();
     http.runs.onStart = () => {
       throw new TypeError("secret detail of table runs");
@@ -44,7 +44,7 @@ describe("the error body", () => {
     }
   });
 
-  test("is 503 with Retry-After when the store is out of reach, wherever that is noticed", async () => {
+  test("is 503 with Retry-After when any part of the store is unavailable", async () => {
     const down = async () => Promise.reject(new StoreUnavailable("disk full"));
     await using noKeys = await startHttp({ authenticate: down });
     await using noRuns = await startHttp();
@@ -90,7 +90,7 @@ describe("X-Request-Id", () => {
   });
 
   test.each(["a", "A-z_0.9", "x".repeat(128)])(
-    "is the caller's own when that is 1..128 of A-Za-z0-9._- (%s)",
+    "is the client's when it has 1 to 128 characters of A-Za-z0-9._- (%s)",
     async (own) => {
       await using http = await startHttp();
       for (const path of [QUERY, STREAM, "/nowhere"]) {
@@ -102,7 +102,7 @@ describe("X-Request-Id", () => {
   );
 
   test.each(["", "x".repeat(129), "a b", "ä", "a/b", "a,b"])(
-    "is made anew when the caller's is not (%s)",
+    "is generated when the client's is invalid (%s)",
     async (bad) => {
       await using http = await startHttp();
       const response = await http.get("/healthz", { "X-Request-Id": bad });
@@ -141,14 +141,14 @@ describe("unknown routes and methods", () => {
     }
   });
 
-  test("the local variant's routes are 404 where they are not served", async () => {
+  test("the routes of the local variant are 404 outside development", async () => {
     await using http = await startHttp({ local: false });
     const headers = { Authorization: `Bearer ${ACCESS_TOKEN}` };
     expect((await http.post("/agent/query-stream", { query: "hi" }, headers)).status).toBe(404);
     expect((await http.get("/agent/runs/run_1/events", headers)).status).toBe(404);
   });
 
-  test("HEAD is answered like GET without a body, but opens no stream", async () => {
+  test("HEAD is answered like GET without a body, but does not open streams", async () => {
     await using http = await startHttp();
     const alive = await fetch(`${http.url}/healthz`, { method: "HEAD" });
     const stream = await fetch(`${http.url}/agents/agent-1/runs/run_1/events`, {
@@ -167,7 +167,7 @@ describe("what is hardly HTTP", () => {
     "HELLO\r\n\r\n",
     "GET /healthz HTTP/9.9\r\n\r\n",
     "GET /healthz HTTP/1.1\r\nBad Header\r\n\r\n",
-  ])("requests that are not HTTP at all get a bare 400 and a closed connection", async (bytes) => {
+  ])("bytes that are not HTTP get a bare 400 and a closed connection", async (bytes) => {
     await using http = await startHttp();
     using socket = await openSocket(http.port);
     socket.write(bytes);
@@ -175,27 +175,24 @@ describe("what is hardly HTTP", () => {
     expect(received).toBe("HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
   });
 
-  test("headers above 16 KiB are refused and the connection closed", async () => {
+  test("headers above 16 KiB are rejected and the connection is closed", async () => {
     await using http = await startHttp();
     using socket = await openSocket(http.port);
     socket.write(requestText("GET", "/healthz", { "X-Long": "x".repeat(20_000) }));
     expect(await socket.closed()).toMatch(/^HTTP\/1\.1 431 /);
   });
 
-  test.each(["a b", "<x>", "a@b:c"])(
-    "a Host header that names no host (%s) is a 400 with the error body",
-    async (host) => {
-      await using http = await startHttp();
-      using socket = await openSocket(http.port);
-      socket.write(requestText("GET", "/healthz", { Host: host, Connection: "close" }));
-      const received = await socket.closed();
-      expect(received).toMatch(/^HTTP\/1\.1 400 /);
-      expect(received).toMatch(/x-request-id: req_/i);
-      expect(received).toContain('"code":"invalid_request"');
-    },
-  );
+  test.each(["a b", "<x>", "a@b:c"])("an invalid Host header (%s) is a 400 with the error body", async (host) => {
+    await using http = await startHttp();
+    using socket = await openSocket(http.port);
+    socket.write(requestText("GET", "/healthz", { Host: host, Connection: "close" }));
+    const received = await socket.closed();
+    expect(received).toMatch(/^HTTP\/1\.1 400 /);
+    expect(received).toMatch(/x-request-id: req_/i);
+    expect(received).toContain('"code":"invalid_request"');
+  });
 
-  test("bytes that are no HTTP after a request was begun to be answered do not get into its answer", async () => {
+  test("invalid bytes after a request do not corrupt its response", async () => {
     await using http = await startHttp();
     http.runs.onBegin = () => undefined;
     using socket = await openSocket(http.port);

@@ -1,6 +1,6 @@
 import { setImmediate as nextImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { eventStream, type EventStreamOptions } from "../../src/http/event-stream.ts";
+import { eventStream, type EventStreamOptions } from "../../src/http/kernel/event-stream.ts";
 import type { Followed } from "../../src/run/api.ts";
 
 /** A followed run that a test drives: `push` hands out an event at once, `end` ends the log. */
@@ -47,7 +47,7 @@ function open(run: ReturnType<typeof drivenRun>, more: Partial<EventStreamOption
   return { reader, read, ended };
 }
 
-test("events of one tick come as one chunk", async () => {
+test("events of one tick are one chunk", async () => {
   const run = drivenRun();
   const { read } = open(run);
   const chunk = read();
@@ -57,7 +57,7 @@ test("events of one tick come as one chunk", async () => {
   expect(await chunk).toBe("id: 1\ndata: 1\n\nid: 2\ndata: 2\n\ndata: 3\n\n");
 });
 
-test("nothing is asked of the run before somebody reads", async () => {
+test("no event is requested before the client reads", async () => {
   const run = drivenRun();
   open(run);
   await nextImmediate();
@@ -73,7 +73,7 @@ test("no more than 64 KiB and one event are read ahead", async () => {
   expect(run.asked()).toBeLessThanOrEqual(9);
 });
 
-test("a client that leaves while an event is on its way harms nothing", async () => {
+test("a client may disconnect while an event is being read", async () => {
   const run = drivenRun();
   const { read, reader, ended } = open(run);
   const chunk = read();
@@ -101,7 +101,7 @@ test("a failing translation ends the stream like a failing store", async () => {
   expect(ended).toEqual(["failed", "ended"]);
 });
 
-test("the end is told once, after the last event", async () => {
+test("onEnd is called once, after the last event", async () => {
   const run = drivenRun();
   const { read, ended } = open(run);
   const chunk = read();

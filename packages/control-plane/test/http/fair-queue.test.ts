@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { createFairQueue } from "../../src/http/fair-queue.ts";
+import { createFairQueue } from "../../src/http/kernel/fair-queue.ts";
 
 const client = (key: string, known = false) => ({ key, known });
 
 /** A queue for one piece of work at a time, of which the first one holds all others up. */
 function openQueue(waiting: number) {
-  const queue = createFairQueue({ atOnce: 1, waiting, busy: () => new Error("busy") });
+  const queue = createFairQueue({ concurrent: 1, waiting, busy: () => new Error("busy") });
   const first = Promise.withResolvers<void>();
   const done: string[] = [];
   const held = queue.run(client("first"), () => first.promise);
@@ -28,7 +28,7 @@ test("clients take turns, and known ones go first", async () => {
   expect(done).toEqual(["c1", "a1", "b1", "a2", "a3"]);
 });
 
-test("in a full queue the client with the most pieces is refused one", async () => {
+test("in a full queue the client with the most jobs loses one", async () => {
   const { add, done, release } = openQueue(3);
   const all = ["a1", "a2", "a3", "a4"].map((name) => add(name, client("a")));
   all.push(add("b1", client("b")), add("b2", client("b")));
@@ -40,7 +40,7 @@ test("in a full queue the client with the most pieces is refused one", async () 
   expect(done.filter((one) => !one.endsWith("busy"))).toEqual(["a1", "b1", "a2"]);
 });
 
-test("in a queue full of single pieces the newest one is refused", async () => {
+test("in a queue full of single jobs the newest one is rejected", async () => {
   const { add, done, release } = openQueue(2);
   const all = ["a", "b", "c"].map((name) => add(name, client(name)));
 
@@ -50,7 +50,7 @@ test("in a queue full of single pieces the newest one is refused", async () => {
   expect(done).toEqual(["c busy", "a", "b"]);
 });
 
-test("a known client is not refused while a stranger waits", async () => {
+test("a known client loses no job while a stranger waits", async () => {
   const { add, done, release } = openQueue(2);
   const all = ["a", "b"].map((name) => add(name, client(name)));
   all.push(add("c1", client("c", true)), add("c2", client("c", true)), add("c3", client("c", true)));
@@ -61,8 +61,8 @@ test("a known client is not refused while a stranger waits", async () => {
   expect(done.toSorted()).toEqual(["a busy", "b busy", "c1", "c2", "c3 busy"]);
 });
 
-test("work that fails does not hold the queue up", async () => {
-  const queue = createFairQueue({ atOnce: 1, waiting: 1, busy: () => new Error("busy") });
+test("a job that fails does not block the queue", async () => {
+  const queue = createFairQueue({ concurrent: 1, waiting: 1, busy: () => new Error("busy") });
   const failed = queue.run(client("a"), async () => {
     throw new Error("broken");
   });

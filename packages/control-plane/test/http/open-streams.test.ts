@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createOpenStreams, type StreamOwner } from "../../src/http/open-streams.ts";
+import { createOpenStreams, type StreamOwner } from "../../src/http/query/open-streams.ts";
 import { silentMetrics } from "../../src/ports/metrics.ts";
 
 const limits = { streamsPerKey: 1, streamsPerRun: 100, streamsPerOrganisation: 100 };
@@ -23,7 +23,7 @@ function openStreams() {
   };
 }
 
-test("those who wait get their places in the order they came, each key by itself", async () => {
+test("waiting streams get places in their order of arrival, separately for each key", async () => {
   const { enter, wait, admitted } = openStreams();
   const [a, b] = [await enter("a"), await enter("b")];
   const waiting = [wait("a1", "a"), wait("b1", "b"), wait("a2", "a")];
@@ -37,7 +37,7 @@ test("those who wait get their places in the order they came, each key by itself
   expect(admitted).toEqual(["b1", "a1", "a2"]);
 });
 
-test("a client that leaves while it waits takes no place", async () => {
+test("a client that disconnects while it waits takes no place", async () => {
   const { enter, wait, admitted } = openStreams();
   const first = await enter("a");
   const leaving = new AbortController();
@@ -51,7 +51,7 @@ test("a client that leaves while it waits takes no place", async () => {
   expect(admitted).toEqual(["stays"]);
 });
 
-test("a place is given back once, however often it is disposed", async () => {
+test("a place is freed once, even when it is disposed twice", async () => {
   const { enter } = openStreams();
   const first = await enter("a");
   first[Symbol.dispose]();

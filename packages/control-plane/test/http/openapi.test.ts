@@ -1,6 +1,6 @@
 import { DEFAULT_LIMITS } from "@patchbay/protocol";
 import { describe, expect, test } from "vitest";
-import { ROUTES } from "../../src/http/routes.ts";
+import { ROUTES } from "../../src/http/query/routes.ts";
 import { startHttp } from "./support/start-http.ts";
 
 interface Json {
@@ -36,12 +36,12 @@ describe("GET /openapi.json", () => {
     );
   });
 
-  test("leaves the local variant out where it is not served", async () => {
+  test("omits the local variant outside development", async () => {
     const { paths } = await read({ local: false });
     expect(Object.keys(paths).filter((path) => path.startsWith("/agent/"))).toEqual([]);
   });
 
-  test("names the refusals of a runtime's connection, that for a limit too", async () => {
+  test("lists the errors of a runtime's connection, rate limits included", async () => {
     const { paths } = await read();
     expect(Object.keys(paths["/functions/connect"]!["get"]!["responses"]!)).toEqual(
       expect.arrayContaining(["401", "403", "429", "503"]),
@@ -66,7 +66,7 @@ describe("GET /openapi.json", () => {
     expect(schemas["QueryRequest"]!["properties"]!["contextJson"]).toMatchObject({ type: "string" });
   });
 
-  test("states every limit of the operator with its default, its value and what it limits", async () => {
+  test("lists every operator limit with its description, default and value", async () => {
     const limits = (await read({ limits: { ...DEFAULT_LIMITS, streamsPerKey: 7 } }))["x-limits"];
     expect(Object.keys(limits)).toEqual(Object.keys(DEFAULT_LIMITS));
     expect(limits["streamsPerKey"]).toMatchObject({ default: 1_000, value: 7 });
@@ -74,7 +74,7 @@ describe("GET /openapi.json", () => {
       expect(limit, name).toMatchObject({ default: expect.any(Number), description: expect.stringMatching(/\w{4}/) });
   });
 
-  test("names the members and parameters of threads and runs", async () => {
+  test("lists the properties and parameters of threads and runs", async () => {
     const { paths, components } = await read();
     const parametersOf = (path: string) =>
       (paths[path]!["get"]!["parameters"] as unknown as { name: string }[]).map(({ name }) => name);
@@ -92,7 +92,7 @@ describe("GET /openapi.json", () => {
     expect(paths["/agents/{agent_id}/runs/{run_id}/events"]!["get"]!["responses"]).toHaveProperty("429");
   });
 
-  test("gives streams as text/event-stream with the events' schema", async () => {
+  test("describes streams as text/event-stream with the schema of the events", async () => {
     const { paths } = await read();
     const content = paths["/agents/{agent_id}/query-stream"]!["post"]!["responses"]!["200"]!["content"];
     expect(content).toMatchObject({
@@ -100,7 +100,7 @@ describe("GET /openapi.json", () => {
     });
   });
 
-  test("refers only to what it contains", async () => {
+  test("has no dangling reference", async () => {
     const document = await read();
     const text = JSON.stringify(document);
     const refs = [...text.matchAll(/"\$ref":"#\/components\/schemas\/(\w+)"/g)].map((match) => match[1]!);
@@ -118,7 +118,7 @@ describe("GET /openapi.json", () => {
       }
   });
 
-  test("names the public address, and believes a proxy only when it is trusted", async () => {
+  test("contains the public address, and uses proxy headers only of a trusted proxy", async () => {
     const forwarded = { "X-Forwarded-Proto": "https", "X-Forwarded-Host": "api.example" };
     expect((await read({ publicUrl: "https://p.example" })).servers[0]?.url).toBe("https://p.example");
     expect((await read({ trustProxy: true }, forwarded)).servers[0]?.url).toBe("https://api.example");

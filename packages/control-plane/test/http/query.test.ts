@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
+import { USAGE } from "./support/fake-runs.ts";
 import { openSocket, requestText } from "./support/raw-socket.ts";
 import { API_KEY, QUERY, startHttp } from "./support/start-http.ts";
-import { USAGE } from "./support/fake-runs.ts";
 
 describe("endpoint 1", () => {
-  test("answers 200 with the QueryResponse as one JSON object and names the run and its thread", async () => {
+  test("answers 200 with the QueryResponse, and headers that name the run and its thread", async () => {
     await using http = await startHttp();
 
     const response = await http.post(QUERY, { query: "hi" });
@@ -17,7 +17,7 @@ describe("endpoint 1", () => {
     expect(await response.json()).toEqual(run?.result);
   });
 
-  test("answers 200 with success false for what goes wrong in the run", async () => {
+  test("answers 200 with success false for errors of the run", async () => {
     await using http = await startHttp();
     http.runs.onBegin = (run) => {
       const { runId, threadId } = run.handle;
@@ -64,7 +64,7 @@ describe("endpoint 1", () => {
     ["cancel", true],
     ["continue", false],
   ])(
-    "stops waiting when the client goes away, and asks for a cancel only with X-On-Disconnect: cancel (%s)",
+    "stops waiting when the client disconnects, and cancels only with X-On-Disconnect: cancel (%s)",
     async (wish, cancelWhenGone) => {
       await using http = await startHttp();
       http.runs.onBegin = () => undefined;
@@ -96,7 +96,7 @@ describe("endpoint 1", () => {
     },
   );
 
-  test("takes headers in any order and case, and bodies in any pieces", async () => {
+  test("accepts headers in any order and case, and bodies in any chunks", async () => {
     await using http = await startHttp();
     const body = '{"query":"hällo"}';
     const bytes = Buffer.from(body);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { QUERY, startHttp } from "./support/start-http.ts";
 
-test("lists and details are read in turn over the organisations, and queries are not held up by them", async () => {
+test("organisations take turns with lists and details, which do not delay queries", async () => {
   const turns: string[] = [];
   await using http = await startHttp({
     reads: {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { answerOf, USAGE } from "./support/fake-runs.ts";
 import { StoreUnavailable } from "../../src/ports/run-store.ts";
+import { answerOf, USAGE } from "./support/fake-runs.ts";
 import {
   API_KEY,
   OTHER_AGENTS_KEY,
@@ -35,7 +35,7 @@ describe("POST /agents/{agent_id}/runs/{run_id}/cancel", () => {
   });
 
   test.each(["succeeded", "failed", "cancelled"] as const)(
-    "answers 200 with its status when the run had ended as %s",
+    "answers 200 with its status when the run has ended as %s",
     async (status) => {
       await using http = await startHttp();
       const run = await openRun(http);
@@ -52,7 +52,7 @@ describe("POST /agents/{agent_id}/runs/{run_id}/cancel", () => {
 });
 
 describe("GET /agents/{agent_id}/runs/{run_id}", () => {
-  test("answers with the run and its result once it ended", async () => {
+  test("returns the run and its result once it has ended", async () => {
     await using http = await startHttp();
     const run = await openRun(http);
     const { runId, threadId } = run.handle;
@@ -82,13 +82,13 @@ describe("threads", () => {
     ["", { agentId: "agent-1", limit: 50 }],
     ["?limit=1", { agentId: "agent-1", limit: 1 }],
     ["?limit=100&cursor=abc", { agentId: "agent-1", limit: 100, cursor: "abc" }],
-  ])("are asked for with %s", async (query, asked) => {
+  ])("are requested with %s", async (query, asked) => {
     await using http = await startHttp();
     await http.get(THREADS + query);
     expect(http.listed).toEqual([asked]);
   });
 
-  test("are narrowed to the roles of a pinned key", async () => {
+  test("are filtered by the roles of a pinned key", async () => {
     await using http = await startHttp();
     await http.get(THREADS, { "X-API-Key": "service_live_pinned" });
     expect(http.listed).toEqual([{ agentId: "agent-1", limit: 50, roles: ["support"] }]);
@@ -101,7 +101,7 @@ describe("threads", () => {
     expect(await response.json()).toMatchObject({ details: [{ path: "limit" }] });
   });
 
-  test("are read one by one, and are 404 when foreign or unknown", async () => {
+  test("are returned by id, and are 404 when unknown or of another agent", async () => {
     await using http = await startHttp();
     expect(await (await http.get(`${THREADS}/thr_known`)).json()).toEqual(THREAD);
     expect((await http.get(`${THREADS}/thr_other`)).status).toBe(404);
@@ -109,7 +109,7 @@ describe("threads", () => {
     expect(foreign.status).toBe(404);
   });
 
-  test("are erased with 204, once", async () => {
+  test("are erased with 204, and are 404 afterwards", async () => {
     await using http = await startHttp();
     const erase = async (id: string) =>
       fetch(`${http.url}${THREADS}/${id}`, { method: "DELETE", headers: { "X-API-Key": API_KEY } });
@@ -121,7 +121,7 @@ describe("threads", () => {
 });
 
 describe("the service's own routes", () => {
-  test("healthz says that the process is alive", async () => {
+  test("healthz reports that the process is alive", async () => {
     await using http = await startHttp({ ready: async () => false });
     expect((await fetch(`${http.url}/healthz`)).status).toBe(200);
   });
@@ -136,24 +136,24 @@ describe("the service's own routes", () => {
     expect(response.headers.has("Retry-After")).toBe(true);
   });
 
-  test("readyz is 503 when asking fails", async () => {
+  test("readyz is 503 when the check fails", async () => {
     await using http = await startHttp({ ready: async () => Promise.reject(new StoreUnavailable("gone")) });
     expect((await fetch(`${http.url}/readyz`)).status).toBe(503);
   });
 
-  test("readyz is 503 when nothing answers whoever asks", async () => {
+  test("readyz is 503 when the check does not end", async () => {
     await using http = await startHttp({ ready: () => new Promise<boolean>(() => {}) });
     expect((await fetch(`${http.url}/readyz`)).status).toBe(503);
   });
 
-  test("metrics are text in Prometheus's form", async () => {
+  test("metrics are text in the Prometheus format", async () => {
     await using http = await startHttp();
     const response = await fetch(`${http.url}/metrics`);
     expect(response.headers.get("Content-Type")).toMatch(/^text\/plain; version=0\.0\.4/);
     expect(await response.text()).toBe("patchbay_up 1\n");
   });
 
-  test("a plain GET of /functions/connect is 401 without a runtime key, and told of WebSockets with one", async () => {
+  test("a plain GET of /functions/connect is 401 without a runtime key and 400 with one", async () => {
     await using http = await startHttp();
     const path = `${http.url}/functions/connect`;
     expect((await fetch(path)).status).toBe(401);

@@ -11,7 +11,7 @@ const UPGRADE = {
 };
 
 describe("connections to upgrade", () => {
-  test("of /functions/connect are handed on untouched", async () => {
+  test("of /functions/connect reach the gateway unchanged", async () => {
     const seen: (string | undefined)[] = [];
     await using http = await startHttp(
       {},
@@ -28,7 +28,7 @@ describe("connections to upgrade", () => {
     expect(seen).toEqual(["/functions/connect?v=1", "Bearer x"]);
   });
 
-  test("elsewhere are answered as if they had asked for none", async () => {
+  test("of other paths are answered as normal requests", async () => {
     await using http = await startHttp();
     for (const [path, status] of [
       ["/nowhere", 404],
@@ -43,7 +43,7 @@ describe("connections to upgrade", () => {
     }
   });
 
-  test("to HTTP/2, as some clients offer with every request, do not keep a query from its answer", async () => {
+  test("to HTTP/2, which some clients offer with every request, do not disturb a query", async () => {
     await using http = await startHttp();
     using socket = await openSocket(http.port);
     const body = '{"query":"hi"}';
@@ -55,7 +55,7 @@ describe("connections to upgrade", () => {
 });
 
 describe("listening", () => {
-  test("on a taken port fails with what to do", async () => {
+  test("on a port in use fails with advice", async () => {
     await using http = await startHttp();
     await using other = await startHttp();
     await other.server.close();
@@ -64,7 +64,7 @@ describe("listening", () => {
     );
   });
 
-  test("on an address of another machine fails with what to do", async () => {
+  test("on an address of another machine fails with advice", async () => {
     await using http = await startHttp();
     await http.server.close();
     await expect(http.server.listen({ port: 0, host: "203.0.113.7" })).rejects.toThrow("Choose another with --host");
@@ -72,7 +72,7 @@ describe("listening", () => {
 });
 
 describe("closing", () => {
-  test("closes idle connections and takes no new ones", async () => {
+  test("closes idle connections and accepts no new ones", async () => {
     const http = await startHttp();
     using idle = await openSocket(http.port);
     idle.write(requestText("GET", "/healthz", {}));
@@ -82,7 +82,7 @@ describe("closing", () => {
     await expect(http.get("/healthz")).rejects.toThrow();
   });
 
-  test("lets what is under way end first, and then waits for no keep-alive", async () => {
+  test("waits for open requests, and not for keep-alive connections", async () => {
     const http = await startHttp();
     http.runs.onBegin = () => undefined;
     const stream = await http.post(STREAM, { query: "hi" });
@@ -96,7 +96,7 @@ describe("closing", () => {
     expect(Date.now() - began).toBeLessThan(5000);
   });
 
-  test("cuts what has not ended in time", async () => {
+  test("cuts requests that do not end in time", async () => {
     const http = await startHttp();
     http.runs.onBegin = () => undefined;
     const stream = await http.post(STREAM, { query: "hi" });
@@ -106,14 +106,14 @@ describe("closing", () => {
     await run.until(({ readers }) => readers.length === 0);
   });
 
-  test("twice is closing once", async () => {
+  test("twice has the effect of one call", async () => {
     const http = await startHttp();
     await http.server.close();
     await http.server.close();
   });
 });
 
-test("no response names the server's software", async () => {
+test("no response names the server software", async () => {
   await using http = await startHttp();
   const response = await http.get("/healthz");
   expect(response.headers.has("Server")).toBe(false);

@@ -35,7 +35,7 @@ describe("endpoint 2", () => {
     await stream.leave();
   });
 
-  test("writes each stored event as an id line, one data line and a blank line, byte for byte as it is stored", async () => {
+  test("writes each stored event as an id line, one data line and a blank line, byte for byte", async () => {
     await using http = await startHttp();
     http.runs.onBegin = (run) => {
       run.store({ type: "thought", content: "wörds\nand lines" });
@@ -50,7 +50,7 @@ describe("endpoint 2", () => {
     expect(text).toBe(run!.log.map(({ id, body }) => `id: ${id}\ndata: ${body}\n\n`).join(""));
   });
 
-  test("shows events while they happen", async () => {
+  test("sends events as they happen", async () => {
     await using http = await startHttp();
     const { run, stream } = await openRun(http);
 
@@ -63,7 +63,7 @@ describe("endpoint 2", () => {
     expect(parseSse(await stream.rest())).toHaveLength(3);
   });
 
-  test("ends after finalResponse or error, with nothing behind it", async () => {
+  test("ends directly after finalResponse or error", async () => {
     await using http = await startHttp();
     for (const type of ["finalResponse", "error"]) {
       http.runs.onBegin = (run) => {
@@ -86,7 +86,7 @@ describe("endpoint 2", () => {
     expect(await stream.rest()).toBe('id: 1\ndata: {"type":"thought","content":"one"}\n\nretry: 1000\n\n');
   });
 
-  test("ends in the same way, and says so in the log, when the store fails in its midst", async () => {
+  test("ends in the same way, and logs it, when the store fails", async () => {
     await using http = await startHttp();
     const { run, stream } = await openRun(http);
     http.runs.followFailure = new Error("disk gone");
@@ -119,7 +119,7 @@ describe("endpoint 2", () => {
     expect(events.map(({ id }) => id).filter((id) => id !== undefined)).toEqual(["1"]);
   });
 
-  test("writes a comment line in silence, which clients that read data lines never see", async () => {
+  test("sends comment lines while no event occurs", async () => {
     await using http = await startHttp({ keepaliveMs: 20 });
     const { run, stream } = await openRun(http);
     await stream.until((text) => text === ": keepalive\n\n: keepalive\n\n: keepalive\n\n");
@@ -127,7 +127,7 @@ describe("endpoint 2", () => {
     expect(parseSse(await stream.rest())).toHaveLength(1);
   });
 
-  test("puts the events of one tick into one chunk", async () => {
+  test("sends the events of one tick in one chunk", async () => {
     await using http = await startHttp();
     http.runs.onBegin = (run) => {
       for (let i = 0; i < 50; i++) run.store({ type: "thought", content: `thought ${i}` });
@@ -144,7 +144,7 @@ describe("a client of a stream that goes away", () => {
   test.each([
     [undefined, false],
     ["cancel", true],
-  ])("leaves its run running and frees all it held (X-On-Disconnect: %s)", async (wish, cancelWhenGone) => {
+  ])("leaves the run running and frees its resources (X-On-Disconnect: %s)", async (wish, cancelWhenGone) => {
     await using http = await startHttp();
     const { run, stream } = await openRun(http, { query: "hi" }, wish ? { "X-On-Disconnect": wish } : {});
     await run.until(({ followers }) => followers === 1);
@@ -175,7 +175,7 @@ describe("a client of a stream that goes away", () => {
 describe("a client that reads slowly", () => {
   const thought = "x".repeat(16_384);
 
-  /** Fills a stream that nobody reads until nothing more is taken from the run. */
+  /** Fills an unread stream until no further event is read from the run. */
   async function fill(http: TestHttp) {
     http.runs.onBegin = () => undefined;
     const socket = await openSocket(http.port);
@@ -198,7 +198,7 @@ describe("a client that reads slowly", () => {
     return { socket, run };
   }
 
-  test("has the run's events read only as fast as it reads, and misses none", async () => {
+  test("receives every event although the run's events are read only as fast as it reads", async () => {
     await using http = await startHttp();
     const { socket, run } = await fill(http);
     expect(run.handedOut).toBeLessThan(1500);
@@ -211,7 +211,7 @@ describe("a client that reads slowly", () => {
     expect(ids).toEqual(Array.from({ length: 2001 }, (_, i) => i + 1));
   });
 
-  test("is cut off when its stream is over its age", async () => {
+  test("is disconnected when its stream reaches the maximum age", async () => {
     await using http = await startHttp({ maxStreamAgeMs: 400, keepaliveMs: 50 });
     const { socket, run } = await fill(http);
     await run.until(({ followers, readers }) => followers === 0 && readers.length === 0);
@@ -221,7 +221,7 @@ describe("a client that reads slowly", () => {
   });
 });
 
-test("a stream over its age ends with retry: 1000 although its run goes on", async () => {
+test("a stream at its maximum age ends with retry: 1000 while its run continues", async () => {
   await using http = await startHttp({ maxStreamAgeMs: 60, keepaliveMs: 10 });
   const { run, stream } = await openRun(http);
   expect(await stream.rest()).toMatch(/^(: keepalive\n\n)*retry: 1000\n\n$/);
@@ -234,7 +234,7 @@ test("errors before a stream begins are JSON with a status", async () => {
   expect([response.status, response.headers.get("Content-Type")]).toEqual([400, "application/json"]);
 });
 
-test("a stream and a query use one connection after another", async () => {
+test("a stream and a query can share one connection", async () => {
   await using http = await startHttp();
   using socket = await openSocket(http.port);
   socket.write(requestText("POST", STREAM, headers, body));

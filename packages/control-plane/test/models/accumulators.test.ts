@@ -25,7 +25,7 @@ const part = (part: object): GeminiChunk => ({ candidates: [{ content: { parts: 
 const call = (index: number, name: string, id = "") => ({ index, id, function: { name, arguments: '{"id":"1"}' } });
 const finish = (finish_reason: string): ChatChunk => ({ choices: [{ delta: {}, finish_reason }] });
 
-test("a compatible server may give calls no ids: each gets its own", () => {
+test("a compatible server may send calls without ids: each gets its own", () => {
   const turn = chat({ choices: [{ delta: { tool_calls: [call(0, "ping"), call(1, "ping")] } }] }, finish("tool_calls"));
 
   expect(new Set(turn?.calls.map(({ id }) => id)).size).toBe(2);
@@ -45,7 +45,7 @@ test("a compatible server may number every call 0", () => {
   ]);
 });
 
-test("a compatible server may end a turn that calls with stop, send no usage and begin with an empty chunk", () => {
+test("a compatible server may end a turn with calls with stop, send no usage and start with an empty chunk", () => {
   const turn = chat(
     { choices: [] },
     { choices: [{ delta: { tool_calls: [call(0, "ping", "a")] } }], usage: null },
@@ -55,7 +55,7 @@ test("a compatible server may end a turn that calls with stop, send no usage and
   expect(turn).toMatchObject({ stop: "calls", usage: { input: 0, cachedInput: 0, cacheWriteInput: 0, output: 0 } });
 });
 
-test("what a gateway says beside a call goes back with it", () => {
+test("extra fields of a gateway on a call are sent back with it", () => {
   const extra_content = { google: { thought_signature: "sig" } };
   const turn = chat(
     { choices: [{ delta: { tool_calls: [{ ...call(0, "ping", "a"), extra_content }] } }] },
@@ -80,7 +80,7 @@ test("Claude's explanation of a refusal is its reason", () => {
   expect(turn).toMatchObject({ stop: "refused", refusal: "I cannot help with that." });
 });
 
-test("odd counts of tokens become whole numbers, and a warning says so", () => {
+test("invalid token counts become whole numbers, with a warning", () => {
   const counts = { prompt_tokens: "12", completion_tokens: -5, prompt_tokens_details: { cached_tokens: 1.4 } };
   const turn = chat({ ...finish("stop"), usage: counts as unknown as NonNullable<ChatChunk["usage"]> });
 
@@ -123,14 +123,14 @@ const CLAUDE_RECORDING: AnthropicEvent[] = [
   { type: "message_stop" },
 ];
 
-test("Claude's writes to its cache are counted and charged apart from what it reads", () => {
+test("Claude's cache writes are counted and charged separately from its reads", () => {
   const usage = claude(...CLAUDE_RECORDING)!.usage;
 
   expect(usage).toEqual({ input: 9599, cachedInput: 6267, cacheWriteInput: 3326, output: 198 });
   expect(createPrices().cost("claude-sonnet-5", usage)).toBe(Math.ceil(6 * 2 + 6267 * 0.2 + 3326 * 2.5 + 198 * 10));
 });
 
-test("what Claude writes to its cache for an hour is counted apart", () => {
+test("Claude's cache writes for one hour are counted separately", () => {
   const writes = { cache_creation_input_tokens: 1200, cache_creation: { ephemeral_1h_input_tokens: 1000 } };
   const turn = claude(
     { type: "message_start", message: { usage: { input_tokens: 100, ...writes } } },
@@ -148,7 +148,7 @@ test("what Claude writes to its cache for an hour is counted apart", () => {
 });
 
 /** Counts of gpt-5.6-sol, first call of a prompt of 3,210 tokens, recorded in July 2026. */
-test("OpenAI's writes to its cache are counted and charged", () => {
+test("OpenAI's cache writes are counted and charged", () => {
   const recorded = { input_tokens: 3210, input_tokens_details: { cached_tokens: 0, cache_write_tokens: 3207 } };
   const { turn } = responses({ type: "response.completed", response: { usage: { ...recorded, output_tokens: 40 } } });
 
@@ -156,7 +156,7 @@ test("OpenAI's writes to its cache are counted and charged", () => {
   expect(createPrices().cost("gpt-5.6-sol", turn!.usage)).toBe(Math.ceil(3 * 4 + 3207 * 5 + 40 * 20));
 });
 
-test("a chunk with an error ends the turn, also where the server puts a status into it", () => {
+test("a chunk with an error ends the turn, also if the server puts a status into it", () => {
   expect(() => chat({ error: { code: 429, message: "slow down" } })).toThrow(
     expect.objectContaining({ kind: "rate_limited" }),
   );
@@ -178,13 +178,13 @@ test("a prompt that Gemini blocks is a refusal", () => {
   expect(gemini({ promptFeedback: { blockReason: "SAFETY" } })).toMatchObject({ stop: "refused" });
 });
 
-test("an end of Gemini's that is not known is an error, not an answer", () => {
+test("an unknown finish reason of Gemini is an error, not an answer", () => {
   expect(() => gemini(part({ text: "Hm" }), { candidates: [{ finishReason: "OTHER" }] })).toThrow(
     expect.objectContaining({ kind: "server" }),
   );
 });
 
-test("Gemini's parts are kept unmerged, with an id made up only for ourselves", () => {
+test("Gemini's parts are kept unmerged, with an id for internal use only", () => {
   const parts = [
     { text: "Loo" },
     { text: "king" },
@@ -200,7 +200,7 @@ test("Gemini's parts are kept unmerged, with an id made up only for ourselves", 
   expect(turn?.echo?.blocks).toEqual(parts);
 });
 
-test("Claude's unknown blocks go back as they came, its empty text blocks do not", () => {
+test("Claude's unknown blocks are sent back unchanged, its empty text blocks are not", () => {
   const future = { type: "future_block", secret: { nested: [1] } };
   const turn = claude(
     { type: "message_start", message: {} },
@@ -223,7 +223,7 @@ test.each([
   expect(claude({ type: "message_delta", delta: { stop_reason } }, { type: "message_stop" })).toMatchObject({ stop });
 });
 
-test("Claude's end without a reason to stop is no end", () => {
+test("Claude's message_delta without a stop reason does not end the turn", () => {
   expect(claude({ type: "message_start", message: {} }, { type: "message_stop" })).toBeUndefined();
 });
 
@@ -254,7 +254,7 @@ test("OpenAI's own filter is a refusal", () => {
   expect(turn?.stop).toBe("refused");
 });
 
-test("a response that fails says why", () => {
+test("a failed response reports the reason", () => {
   expect(() =>
     responses({ type: "response.failed", response: { error: { code: "context_length_exceeded" } } }),
   ).toThrow(expect.objectContaining({ kind: "context_window" }));

@@ -25,7 +25,7 @@ test("the first provider with a key is the default, Anthropic before OpenAI befo
   expect(chosen(createModelCatalog({ gemini: { apiKey } }).choose())).toEqual(["gemini", "gemini-3.8-flash"]);
 });
 
-test("a configured default wins, and its model is its alone", () => {
+test("a configured default is chosen, and its model applies only to that provider", () => {
   const catalog = createModelCatalog({
     anthropic: { apiKey },
     gemini: { apiKey },
@@ -36,13 +36,13 @@ test("a configured default wins, and its model is its alone", () => {
   expect(chosen(catalog.choose({ provider: "anthropic" }))).toEqual(["anthropic", "claude-sonnet-5-5"]);
 });
 
-test("a caller's model is taken as it is named", () => {
+test("the model of a query is used under its name", () => {
   const catalog = createModelCatalog({ anthropic: { apiKey } });
 
   expect(chosen(catalog.choose({ provider: "anthropic", model: "claude-next" }))).toEqual(["anthropic", "claude-next"]);
 });
 
-test("Gemini's full model names lose the part that its address has already", () => {
+test("the prefix of Gemini's full model names is removed, since the URL contains it", () => {
   const catalog = createModelCatalog({ gemini: { apiKey }, openai: { apiKey, api: "chat" } });
 
   expect(chosen(catalog.choose({ provider: "gemini", model: "models/gemini-4-argon" }))).toEqual([
@@ -55,7 +55,7 @@ test("Gemini's full model names lose the part that its address has already", () 
   ]);
 });
 
-test("a provider without a key is missing by its name", () => {
+test("a provider without a key is reported as missing by name", () => {
   const catalog = createModelCatalog({ anthropic: { apiKey } });
 
   expect(chosen(catalog.choose({ provider: "openai" }))).toBe("missing openai");
@@ -63,14 +63,14 @@ test("a provider without a key is missing by its name", () => {
   expect(chosen(createModelCatalog({}).choose())).toBe("missing none");
 });
 
-test("an address of a compatible server is enough without a key", () => {
+test("the URL of a compatible server is enough without a key", () => {
   const catalog = createModelCatalog({ openai: { baseUrl: "http://127.0.0.1:11434/v1", api: "chat" } });
 
   expect(chosen(catalog.choose({ model: "qwen3" }))).toEqual(["openai", "qwen3"]);
   expect(chosen(createModelCatalog({ openai: { api: "chat" } }).choose())).toBe("missing none");
 });
 
-test("offline serves only where it is the default, and costs nothing", () => {
+test("the offline provider is used only as the default, and is free", () => {
   const alone = createModelCatalog({ offline }).choose();
   const told = createModelCatalog({ anthropic: { apiKey }, offline, default: { provider: "offline" } });
   const beside = createModelCatalog({ anthropic: { apiKey }, offline });
@@ -81,7 +81,7 @@ test("offline serves only where it is the default, and costs nothing", () => {
   expect(chosen(beside.choose({ provider: "offline" }))).toBe("missing offline");
 });
 
-test("a run that began offline goes on offline", () => {
+test("a run that started offline continues offline", () => {
   expect(chosen(createModelCatalog({ offline }).choose({ provider: "offline", model: "offline" }))).toEqual([
     "offline",
     "offline",

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { scriptFor, STAND_IN_KEY, startStandIn, type ScriptedError } from "../../../../test/support/providers/index.ts";
 import { createModelCatalog, type ProviderConfig } from "../../src/models/catalog.ts";
 import { ModelError, type ModelErrorKind, type ModelEvent } from "../../src/ports/model-provider.ts";
-import type { WireTraits } from "./contract.ts";
+import type { WireTraits } from "./drive.ts";
 import { asking, providerOf, turnOf } from "./drive.ts";
 
 const BY_STATUS: [number, ModelErrorKind, boolean][] = [
@@ -15,7 +15,7 @@ const BY_STATUS: [number, ModelErrorKind, boolean][] = [
   [503, "overloaded", true],
 ];
 
-/** Requests that the provider answers with an error, or not at all. */
+/** Requests that the provider rejects or does not answer. */
 export function failureContract({ wire, model, quota, tooLong, retryAfter }: WireTraits): void {
   const { signal } = new AbortController();
   async function failure(error: ScriptedError): Promise<ModelError> {
@@ -24,7 +24,7 @@ export function failureContract({ wire, model, quota, tooLong, retryAfter }: Wir
     const outcome = await (async () => {
       for await (const event of providerOf(standIn).stream(asking(model), { signal })) events.push(event);
     })().catch((error: unknown) => error);
-    // No provider bills such a request.
+    // No provider charges for such a request.
     expect(events).toEqual([]);
     // Retries belong to the loop, which counts them.
     expect(standIn.requests).toHaveLength(1);
@@ -36,19 +36,19 @@ export function failureContract({ wire, model, quota, tooLong, retryAfter }: Wir
     expect(await failure({ status })).toMatchObject({ kind, retryable });
   });
 
-  test("a used up quota is no reason to try again", async () => {
+  test("an exhausted quota is not retried", async () => {
     expect(await failure(quota)).toMatchObject({ kind: "quota", retryable: false });
   });
 
-  test("a conversation that is too long is told from other bad requests", async () => {
+  test("a conversation that is too long has its own code", async () => {
     expect(await failure(tooLong)).toMatchObject({ kind: "context_window", retryable: false });
   });
 
-  test("the provider's own wait is kept", async () => {
+  test("the wait that the provider asks for is kept", async () => {
     expect(await failure(retryAfter)).toMatchObject({ kind: "rate_limited", retryAfterMs: 2500 });
   });
 
-  test("a refused key is named, never shown", async () => {
+  test("a rejected key is reported, but its value is not shown", async () => {
     await using standIn = await startStandIn(wire, scriptFor({ text: "ok" }));
     const wrong = JSON.parse(JSON.stringify(standIn.config).replaceAll(STAND_IN_KEY, "secret-key-1")) as ProviderConfig;
     const catalog = createModelCatalog(wrong);

@@ -8,7 +8,7 @@ import {
   type ModelTurn,
   type TokenUsage,
 } from "../../src/ports/model-provider.ts";
-import type { WireTraits } from "./contract.ts";
+import type { WireTraits } from "./drive.ts";
 import { asking, essence, eventsOf, providerOf, turnOf } from "./drive.ts";
 
 const TURN: ScriptedTurn = {
@@ -18,7 +18,7 @@ const TURN: ScriptedTurn = {
 };
 const CUTS = 30;
 const TEXT = "Zürich → 東京. ".repeat(50);
-/** What a wire counts before its terminal event. */
+/** Usage that a wire reports before its terminal event. */
 const COUNTED_AHEAD: Partial<Record<Wire, Partial<TokenUsage>>> = {
   anthropic: { input: 120, cachedInput: 40, output: 1 },
   // Its thoughts.
@@ -26,7 +26,7 @@ const COUNTED_AHEAD: Partial<Record<Wire, Partial<TokenUsage>>> = {
 };
 const NOTHING: TokenUsage = { input: 0, cachedInput: 0, cacheWriteInput: 0, output: 0 };
 
-/** Streams that are split, cut, broken or left. */
+/** Streams that are split, cut, broken or abandoned. */
 export function streamContract({ wire, model }: WireTraits): void {
   test("the bytes may be split anywhere", async () => {
     const sizes = [Number.MAX_SAFE_INTEGER, 1, 2, 3, 5, 16, 61];
@@ -75,7 +75,7 @@ export function streamContract({ wire, model }: WireTraits): void {
     await expect(turnOf(providerOf(standIn), asking(model))).rejects.toMatchObject({ kind: "truncated" });
   });
 
-  test("an error in mid-stream is an error, whatever came before it", async () => {
+  test("an error during a stream fails the turn, whatever preceded it", async () => {
     await using standIn = await startStandIn(wire, scriptFor({ ...TURN, midStreamError: {} }));
 
     const outcome = await eventsOf(providerOf(standIn), asking(model)).catch((error: unknown) => error);
@@ -88,7 +88,7 @@ export function streamContract({ wire, model }: WireTraits): void {
     ["ended by an error", { midStreamError: {} }],
     ["broken off", { cutAfterBytes: 4_000 }],
     ["ended early", { cutAfterBytes: 4_000, cutCleanly: true }],
-  ])("an answer that is %s says what it used", async (_name, ending) => {
+  ])("an answer that is %s reports its usage", async (_name, ending) => {
     await using standIn = await startStandIn(wire, scriptFor({ text: TEXT, ...ending }));
 
     const { events, error } = await attempt(providerOf(standIn), asking(model));
@@ -102,7 +102,7 @@ export function streamContract({ wire, model }: WireTraits): void {
     expect(shownBytes(events)).toBeGreaterThan(0);
   });
 
-  test("an answer that is aborted says what it used", async () => {
+  test("an aborted answer reports its usage", async () => {
     await using standIn = await startStandIn(wire, scriptFor({ text: TEXT, stallAfterBytes: 4_000 }));
     const caller = new AbortController();
     const reason = new Error("cancelled");
@@ -120,7 +120,7 @@ export function streamContract({ wire, model }: WireTraits): void {
     expect(shownBytes(events)).toBeGreaterThan(0);
   });
 
-  test("an abort before the request makes none", async () => {
+  test("an abort before the request sends none", async () => {
     await using standIn = await startStandIn(wire, scriptFor({ text: "ok" }));
     const reason = new Error("cancelled");
 
@@ -130,7 +130,7 @@ export function streamContract({ wire, model }: WireTraits): void {
     expect(standIn.requests).toHaveLength(0);
   });
 
-  test("an abort while the answer is awaited ends the request", async () => {
+  test("an abort before the first byte ends the request", async () => {
     const { promise: never, resolve } = Promise.withResolvers<ScriptedTurn>();
     await using standIn = await startStandIn(wire, () => never);
     const caller = new AbortController();
@@ -146,7 +146,7 @@ export function streamContract({ wire, model }: WireTraits): void {
     await standIn.requests[0]?.closed;
   });
 
-  test("an abort in mid-stream ends the turn with its reason, and the connection", async () => {
+  test("an abort during a stream ends the turn with its reason, and closes the connection", async () => {
     await using standIn = await startStandIn(
       wire,
       scriptFor({ text: "A long answer. ".repeat(50), stallAfterBytes: 2500 }),
@@ -163,7 +163,7 @@ export function streamContract({ wire, model }: WireTraits): void {
     await standIn.requests[0]?.closed;
   });
 
-  test("who leaves in mid-stream ends the connection", async () => {
+  test("a consumer that stops during a stream closes the connection", async () => {
     await using standIn = await startStandIn(
       wire,
       scriptFor({ text: "A long answer. ".repeat(50), stallAfterBytes: 2500 }),

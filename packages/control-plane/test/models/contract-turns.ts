@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { scriptFor, startStandIn } from "../../../../test/support/providers/index.ts";
 import type { ModelTurn } from "../../src/ports/model-provider.ts";
-import type { WireTraits } from "./contract.ts";
+import type { WireTraits } from "./drive.ts";
 import { asking, continued, eventsOf, FUNCTIONS, providerOf, turnOf } from "./drive.ts";
 
-/** Turns that arrive as they should. */
+/** Complete turns. */
 export function turnContract({ wire, model, takesTemperature, takesNoTemperature, seesCutCalls }: WireTraits): void {
-  test("an answer arrives in pieces and whole", async () => {
+  test("an answer arrives in pieces, then complete", async () => {
     await using standIn = await startStandIn(wire, scriptFor({ text: "It left **today** — à bientôt 👋" }));
 
     const events = await eventsOf(providerOf(standIn), asking(model));
@@ -20,7 +20,7 @@ export function turnContract({ wire, model, takesTemperature, takesNoTemperature
     });
   });
 
-  test("the model is told the system prompt, the preface before the query, the functions and the limit", async () => {
+  test("the request has the system prompt, the preface before the query, the functions and the limit", async () => {
     await using standIn = await startStandIn(wire, scriptFor({ text: "ok" }));
 
     await turnOf(providerOf(standIn), asking(model));
@@ -35,7 +35,7 @@ export function turnContract({ wire, model, takesTemperature, takesNoTemperature
     });
   });
 
-  test("thoughts are shown and kept apart from the answer", async () => {
+  test("thoughts are streamed and kept separate from the answer", async () => {
     await using standIn = await startStandIn(wire, scriptFor({ thoughts: ["First look it up."], text: "Done." }));
 
     const events = await eventsOf(providerOf(standIn), asking(model));
@@ -57,7 +57,7 @@ export function turnContract({ wire, model, takesTemperature, takesNoTemperature
     ]);
   });
 
-  test("calls of one turn keep their order and have ids of their own", async () => {
+  test("calls of one turn keep their order and have distinct ids", async () => {
     const calls = [{ name: "ping" }, { name: "orders.find", arguments: { id: "1" } }, { name: "ping" }];
     await using standIn = await startStandIn(wire, scriptFor({ text: "Looking.", calls }));
 
@@ -67,19 +67,19 @@ export function turnContract({ wire, model, takesTemperature, takesNoTemperature
     expect(new Set(turn.calls.map(({ id }) => id)).size).toBe(3);
   });
 
-  test("a call without arguments has empty text for them", async () => {
+  test("the arguments of a call without any are empty text", async () => {
     await using standIn = await startStandIn(wire, scriptFor({ calls: [{ name: "ping" }] }));
 
     expect((await turnOf(providerOf(standIn), asking(model))).calls[0]?.arguments).toBe("");
   });
 
-  test("a name that the model made up passes through", async () => {
+  test("an unknown function name is passed through", async () => {
     await using standIn = await startStandIn(wire, scriptFor({ calls: [{ name: "drop_tables" }] }));
 
     expect((await turnOf(providerOf(standIn), asking(model))).calls[0]?.name).toBe("drop_tables");
   });
 
-  test("results go back to their calls, and a failed one says so", async () => {
+  test("results are sent with the ids of their calls, and failed ones are marked", async () => {
     await using standIn = await startStandIn(
       wire,
       scriptFor({ calls: [{ name: "orders.find", arguments: { id: "7" } }, { name: "ping" }] }, { text: "ok" }),
@@ -101,7 +101,7 @@ export function turnContract({ wire, model, takesTemperature, takesNoTemperature
     expect(raw).toMatch(/"is_error":true|\{\\?"error\\?":\\?"closed on Sundays/);
   });
 
-  test("within a run the provider gets its turns back as it gave them", async () => {
+  test("within a run the provider receives its own turns unchanged", async () => {
     await using standIn = await startStandIn(
       wire,
       scriptFor(
@@ -127,7 +127,7 @@ export function turnContract({ wire, model, takesTemperature, takesNoTemperature
     }
   });
 
-  test("a turn of another model goes back as plain text and calls", async () => {
+  test("a turn of another model is sent as plain text and calls", async () => {
     await using standIn = await startStandIn(wire, scriptFor({ text: "ok" }));
     const calls = [{ id: "call_other", name: "orders.find", arguments: '{"id":"7"}' }];
     const echo = { provider: "elsewhere", model: "other", blocks: [{ type: "secret", signature: "abc" }] };
@@ -163,7 +163,7 @@ export function turnContract({ wire, model, takesTemperature, takesNoTemperature
     expect((await turnOf(providerOf(standIn), asking(model))).usage).toEqual(usage);
   });
 
-  test("an answer cut by maxTokens says so", async () => {
+  test("an answer cut by maxTokens is marked", async () => {
     await using standIn = await startStandIn(wire, scriptFor({ text: "It lef", stop: "length" }));
 
     const turn = await turnOf(providerOf(standIn), asking(model));
@@ -172,7 +172,7 @@ export function turnContract({ wire, model, takesTemperature, takesNoTemperature
     expect(turn.cutCall).toBeUndefined();
   });
 
-  test("of a turn cut inside a call nothing can be run", async () => {
+  test("a turn cut inside a call has no call to run", async () => {
     const calls = [{ name: "ping" }, { name: "orders.find", arguments: { id: "a long id", limit: 3 } }];
     await using standIn = await startStandIn(wire, scriptFor({ calls, stop: "length" }));
 
@@ -182,7 +182,7 @@ export function turnContract({ wire, model, takesTemperature, takesNoTemperature
   });
 
   if (seesCutCalls) {
-    test("a turn whose only call was cut says that it was inside a call", async () => {
+    test("a turn whose only call was cut is marked as cut inside a call", async () => {
       const calls = [{ name: "orders.find", arguments: { id: "a long id", limit: 3 } }];
       await using standIn = await startStandIn(wire, scriptFor({ calls, stop: "length" }));
 
@@ -192,7 +192,7 @@ export function turnContract({ wire, model, takesTemperature, takesNoTemperature
     });
   }
 
-  test("a refusal is told from an answer, and none of its calls can be run", async () => {
+  test("a refusal differs from an answer, and has no call to run", async () => {
     await using standIn = await startStandIn(
       wire,
       scriptFor({ text: "I cannot do that.", calls: [{ name: "ping" }], stop: "refused" }),
@@ -201,7 +201,7 @@ export function turnContract({ wire, model, takesTemperature, takesNoTemperature
     expect(await turnOf(providerOf(standIn), asking(model))).toMatchObject({ stop: "refused", calls: [] });
   });
 
-  test("a temperature is sent to a model that takes one", async () => {
+  test("a temperature is sent to a model that supports it", async () => {
     await using standIn = await startStandIn(wire, scriptFor({ text: "ok" }));
 
     const turn = await turnOf(providerOf(standIn), asking(takesTemperature, { temperature: 0.5 }));
@@ -210,7 +210,7 @@ export function turnContract({ wire, model, takesTemperature, takesNoTemperature
     expect(turn.warnings).toBeUndefined();
   });
 
-  test("a temperature is left out, with a warning, where the model takes none", async () => {
+  test("a temperature is omitted, with a warning, if the model does not support it", async () => {
     await using standIn = await startStandIn(wire, scriptFor({ text: "ok" }));
 
     const turn = await turnOf(providerOf(standIn), asking(takesNoTemperature, { temperature: 0.5 }));
@@ -219,7 +219,7 @@ export function turnContract({ wire, model, takesTemperature, takesNoTemperature
     expect(turn.warnings).toEqual([expect.stringContaining("takes no temperature")]);
   });
 
-  test("an answer without calls is asked for with the functions still declared", async () => {
+  test("a request for an answer without calls still declares the functions", async () => {
     await using standIn = await startStandIn(wire, scriptFor({ text: "ok" }));
 
     await turnOf(providerOf(standIn), asking(model, { toolChoice: "none" }));
@@ -227,7 +227,7 @@ export function turnContract({ wire, model, takesTemperature, takesNoTemperature
     expect(standIn.requests[0]?.summary).toMatchObject({ toolChoice: "none", functions: ["orders_find", "ping"] });
   });
 
-  test("a query without functions and without a system prompt is fine", async () => {
+  test("a query needs neither functions nor a system prompt", async () => {
     await using standIn = await startStandIn(wire, scriptFor({ text: "ok" }));
 
     const turn = await turnOf(providerOf(standIn), asking(model, { functions: [], system: "" }));
@@ -236,7 +236,7 @@ export function turnContract({ wire, model, takesTemperature, takesNoTemperature
     expect(standIn.requests[0]?.summary).toMatchObject({ functions: [], system: "" });
   });
 
-  test("the same function set is put into the wire's form once", async () => {
+  test("a function set is converted to the wire's form once", async () => {
     await using standIn = await startStandIn(wire, scriptFor({ text: "ok" }));
     const provider = providerOf(standIn);
 

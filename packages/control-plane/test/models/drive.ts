@@ -7,7 +7,7 @@ import type {
   ModelTurn,
 } from "../../src/ports/model-provider.ts";
 import { createModelCatalog } from "../../src/models/catalog.ts";
-import type { StandIn } from "../../../../test/support/providers/index.ts";
+import type { ScriptedError, StandIn, Wire } from "../../../../test/support/providers/index.ts";
 
 export const ORDER_LOOKUP: ModelFunction = {
   name: "orders.find",
@@ -73,7 +73,20 @@ export function continued(turn: ModelTurn, result: { content: string; isError: b
   ];
 }
 
-/** What must be equal between a turn and the same turn delivered another way: ids are made anew for each. */
+/** The parts of a turn that do not depend on its delivery: not the ids, which are new each time. */
 export function essence({ text, thoughts, calls, stop, usage }: ModelTurn) {
   return { text, thoughts, calls: calls.map(({ name, arguments: args }) => [name, args]), stop, usage };
+}
+
+/** Differences between the wires. */
+export interface WireTraits {
+  wire: Wire;
+  model: string;
+  takesTemperature: string;
+  takesNoTemperature: string;
+  /** False for Gemini, whose calls arrive complete or not at all. */
+  seesCutCalls: boolean;
+  quota: ScriptedError;
+  tooLong: ScriptedError;
+  retryAfter: ScriptedError;
 }

@@ -3,27 +3,9 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createGemini } from "../../src/models/gemini.ts";
-import { modelContract } from "./contract.ts";
 import { asking, continued, turnOf } from "./drive.ts";
 
-modelContract({
-  wire: "gemini",
-  model: "gemini-3.8-flash",
-  takesTemperature: "gemini-2.5-flash",
-  takesNoTemperature: "gemini-4-argon",
-  seesCutCalls: false,
-  quota: {
-    status: 429,
-    details: [{ violations: [{ quotaId: "GenerateRequestsPerDayPerProjectPerModel-FreeTier" }] }],
-  },
-  tooLong: { status: 400, message: "The input token count (1200000) exceeds the maximum number of tokens allowed." },
-  retryAfter: {
-    status: 429,
-    details: [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "2.5s" }],
-  },
-});
-
-/** A server in front of Gemini that answers each request with the next of these bodies. */
+/** A server in place of Gemini that answers each request with the next of these bodies. */
 async function serve(...answers: { status?: number; headers?: Record<string, string>; body: string }[]) {
   const asked: { url: string; body: string }[] = [];
   const server = createServer((request, response) => {
@@ -55,7 +37,7 @@ test.each([
   expect(await turnOf(provider, asking("gemini-3.8-flash"))).toMatchObject({ text: "Ah\u2028so.", stop: "stop" });
 });
 
-test("the wait of a Retry-After header is honoured, and the body's own is preferred", async () => {
+test("the wait in the body takes precedence over the Retry-After header", async () => {
   const error = { code: 429, message: "slow down", status: "RESOURCE_EXHAUSTED" };
   const details = [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "7s" }];
   const headers = { "Retry-After": "2" };
@@ -83,7 +65,7 @@ test.each([
   expect(asked.map((one) => one.url)).toEqual([url]);
 });
 
-test("a made-up function name goes back as it came, in the call and in its result", async () => {
+test("an unknown function name is sent back unchanged, in the call and in its result", async () => {
   const events = `data: ${said({ functionCall: { name: "default_api.ping", args: {} } })}\n\n`;
   const { provider, asked } = await serve({ body: events }, { body: `data: ${said({ text: "Hi." })}\n\n` });
   const request = asking("gemini-3.8-flash");
@@ -134,7 +116,7 @@ describe("arguments that arrive in parts", () => {
 
   test.each([
     ["no end", [{ name: "orders_find", willContinue: true }, piece("$.id", { stringValue: "1" })]],
-    ["a place that is no place", [{ name: "orders_find", willContinue: true }, piece("id", { stringValue: "1" }), {}]],
+    ["an invalid place", [{ name: "orders_find", willContinue: true }, piece("id", { stringValue: "1" }), {}]],
     ["a gap", [{ name: "orders_find", willContinue: true }, piece("$.tags[5]", { stringValue: "1" }), {}]],
     ["a prototype", [{ name: "orders_find", willContinue: true }, piece("$.__proto__.x", { stringValue: "1" }), {}]],
   ])("run nothing when they have %s", async (_, calls) => {

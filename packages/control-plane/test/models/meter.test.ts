@@ -18,7 +18,7 @@ function used<Event>(accumulator: Accumulator<Event>, ...events: Event[]) {
 }
 const NOTHING = { input: 0, cachedInput: 0, cacheWriteInput: 0, output: 0 };
 
-test("a cut answer of Claude has used what it counted first, until it counts its output", () => {
+test("the usage of a cut answer of Claude is its first count, until it counts its output", () => {
   const accumulator = anthropicAccumulator({ ...options(), parameters: wireParameters(FUNCTIONS) });
   const first = { input_tokens: 2, cache_creation_input_tokens: 3_057, output_tokens: 71 };
   const counted = { input: 3_059, cachedInput: 0, cacheWriteInput: 3_057, output: 71 };
@@ -48,7 +48,7 @@ test("a cut answer of Claude has used what it counted first, until it counts its
   });
 });
 
-test("a cut answer of Chat Completions is measured by what it wrote, unless the server counts in each chunk", () => {
+test("the usage of a cut answer of Chat Completions is estimated from its text, unless the server counts in each chunk", () => {
   const delta = (change: object): ChatChunk => ({ choices: [{ delta: change }] });
   const accumulator = chatAccumulator(options());
 
@@ -63,13 +63,13 @@ test("a cut answer of Chat Completions is measured by what it wrote, unless the 
   expect(used(accumulator, delta({ content: "ij" }))).toMatchObject({ uncountedBytes: 2 });
 });
 
-test("counts of 0 that a server sends in advance do not hide what it wrote", () => {
+test("early counts of 0 do not replace the estimate", () => {
   const chunk = { choices: [{ delta: { content: "abcd" } }], usage: { prompt_tokens: 0, completion_tokens: 0 } };
 
   expect(used(chatAccumulator(options()), chunk, chunk)).toEqual({ counted: NOTHING, uncountedBytes: 8 });
 });
 
-test("a cut answer of Responses is measured by what it wrote: text, reasoning, arguments", () => {
+test("the usage of a cut answer of Responses is estimated from its text, reasoning and arguments", () => {
   const accumulator = responsesAccumulator(options());
 
   expect(used(accumulator, { type: "response.created", response: {} })).toBeUndefined();
@@ -80,7 +80,7 @@ test("a cut answer of Responses is measured by what it wrote: text, reasoning, a
   expect(used(accumulator, ...deltas)).toEqual({ counted: NOTHING, uncountedBytes: 16 });
 });
 
-test("a response that fails has used what it counts", () => {
+test("the usage of a failed response is its count", () => {
   const accumulator = responsesAccumulator(options());
   const failed = { error: { code: "server_error" }, usage: { input_tokens: 70, output_tokens: 8 } };
 
@@ -88,7 +88,7 @@ test("a response that fails has used what it counts", () => {
   expect(accumulator.soFar()).toEqual({ counted: { ...NOTHING, input: 70, output: 8 }, uncountedBytes: 0 });
 });
 
-test("a cut answer of Gemini has used what its last chunk counts, and what it wrote since", () => {
+test("the usage of a cut answer of Gemini is its last count plus an estimate of the rest", () => {
   const counts = { promptTokenCount: 60, thoughtsTokenCount: 20 };
   const accumulator = geminiAccumulator(options());
 

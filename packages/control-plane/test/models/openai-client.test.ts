@@ -10,7 +10,7 @@ interface Seen {
   body: unknown;
 }
 
-/** A provider that notes what it is asked; requests whose model is `silent` are never answered. */
+/** A provider that records its requests; it never answers requests with the model `silent`. */
 async function provider(apiKey = "key") {
   const seen: Seen[] = [];
   const server = createServer((request, response) => {
@@ -51,7 +51,7 @@ test("every request carries the SDK's headers and its own body", async () => {
   }
 });
 
-test("two addresses of one client are kept apart", async () => {
+test("one client keeps two URLs separate", async () => {
   const { seen, ask, connect } = await provider();
 
   await ask("chat");
@@ -61,7 +61,7 @@ test("two addresses of one client are kept apart", async () => {
   expect(seen.map(({ url }) => url)).toEqual(["/v1/chat/completions", "/v1/responses"]);
 });
 
-test("an abort ends its own request alone", async () => {
+test("an abort ends only its own request", async () => {
   const { seen, ask } = await provider();
   const stop = new AbortController();
   const silent = ask("silent", stop.signal);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parsePrices } from "../../src/models/price-file.ts";
+import { parsePrices } from "../../src/models/prices.ts";
 import shipped from "../../src/models/prices.json" with { type: "json" };
 
 const FORM =
@@ -23,22 +23,22 @@ test.each([
     "Model llama-4, cachedInput: must not be negative.",
   ],
   [
-    "a misspelt member",
+    "a misspelt property",
     ofModel({ input: 1, output: 1, cachedinput: 1 }),
     "Model llama-4 has unknown members: cachedinput.",
   ],
   [
-    "a misspelt member of a later price",
+    "a misspelt property of a later price",
     ofModel({ input: 1, output: 1, from: { date: "2026-12-01", input: 1, output: 1, cached: 1 } }),
     "Model llama-4 has unknown members: from.cached.",
   ],
   [
-    "a date that is none",
+    "an invalid date",
     ofModel({ input: 1, output: 1, from: { date: "soon", input: 1, output: 1 } }),
     "Model llama-4, from.date: must be a date such as 2026-12-01.",
   ],
   [
-    "a later price that says nothing about long inputs",
+    "a later price without long inputs",
     ofModel({
       input: 1,
       output: 1,
@@ -55,7 +55,7 @@ test.each([
   expect(() => parsePrices(text)).toThrow(`${FORM} ${fault}`);
 });
 
-test("every fault is named at once", () => {
+test("one error lists all faults", () => {
   const text = JSON.stringify({ models: { a: { input: 1 }, b: { output: 1 } } });
 
   expect(() => parsePrices(text)).toThrow(/Model a, output: .*; Model b, input: /);
@@ -63,7 +63,7 @@ test("every fault is named at once", () => {
 
 const perToken = (input: number) => ({ input_cost_per_token: input, output_cost_per_token: 2e-6, mode: "chat" });
 
-test("a file in litellm's form is taken too", () => {
+test("a file in litellm's form is accepted", () => {
   const cached = { cache_read_input_token_cost: 5e-7, cache_creation_input_token_cost: 3e-6 };
   const text = JSON.stringify({
     sample_spec: { mode: "chat" },

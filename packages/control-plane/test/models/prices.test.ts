@@ -8,7 +8,7 @@ test("a turn costs its fresh input, cached input and output, in whole micro-doll
   expect(createPrices().cost("gpt-6-luna", { input: 1, cachedInput: 0, output: 0 })).toBe(1);
 });
 
-test("cached input costs as much as fresh where no price is known for it", () => {
+test("cached input without a price of its own costs as much as fresh input", () => {
   expect(createPrices().cost("claude-haiku-5-5", usage)).toBe(150);
 });
 
@@ -27,13 +27,13 @@ test.each([
   expect(createPrices().cost(model, written)).toBe((dollars * 1_000_000) / 8);
 });
 
-test("what Claude keeps for an hour costs twice the input, and the rest of the writes a quarter more", () => {
+test("Claude's cache writes for one hour cost twice the input price, other writes a quarter more", () => {
   const written = { input: 1000, cachedInput: 0, cacheWriteInput: 1000, hourCacheWriteInput: 400, output: 0 };
 
   expect(createPrices().cost("claude-opus-5-5", written)).toBe(600 * 5 + 400 * 8);
 });
 
-test("a write to the cache of a long input has the price of long input", () => {
+test("a cache write of a long input has the price of long input", () => {
   const written = { input: 300_000, cachedInput: 0, cacheWriteInput: 300_000, output: 0 };
 
   expect(createPrices().cost("gpt-6.1-terra", written)).toBe(300_000 * 2 * 1.25);
@@ -45,13 +45,13 @@ test("parts that exceed the input are cut to it", () => {
   expect(createPrices().cost("claude-opus-5-5", odd)).toBe(Math.ceil(80 * 0.2 + 20 * 8));
 });
 
-test("a long input has its own price for the whole turn", () => {
+test("a long input changes the price of the whole turn", () => {
   const long = { input: 300_000, cachedInput: 0, output: 100 };
 
   expect(createPrices().cost("gpt-6.1-terra", long)).toBe(300_000 * 2 + 100 * 7.5);
 });
 
-test("a price that changes does so on its day", () => {
+test("a price change takes effect on its day", () => {
   const november = createPrices(undefined, { now: () => Date.parse("2026-11-30T23:59:59Z") });
   const december = createPrices(undefined, { now: () => Date.parse("2026-12-01T00:00:00Z") });
 
@@ -59,7 +59,7 @@ test("a price that changes does so on its day", () => {
   expect(december.cost("gemini-4-argon", { input: 100, cachedInput: 0, output: 0 })).toBe(400);
 });
 
-test("the price of a long input changes on the day of the others", () => {
+test("the price of long input changes on the same day", () => {
   const above = { inputTokens: 100, input: 2, output: 0 };
   const from = { date: "2026-01-01", input: 10, output: 0, above: { inputTokens: 150, input: 20, output: 0 } };
   const costs = (day: string) => {
@@ -95,7 +95,7 @@ test("a model without a known price has no cost", () => {
   expect(createPrices().cost("llama-4", usage)).toBeUndefined();
 });
 
-test("an operator's prices change what they name and nothing else", () => {
+test("an operator's prices change only the models that they name", () => {
   const prices = createPrices({ "llama-4": { input: 1, output: 2 }, "gpt-6-luna": { input: 5, output: 5 } });
 
   expect(prices.cost("llama-4", usage)).toBe(1200);
@@ -104,6 +104,6 @@ test("an operator's prices change what they name and nothing else", () => {
   expect(prices.cost("claude-sonnet-5-5", usage)).toBe(2280);
 });
 
-test("prices of a program are checked too", () => {
+test("prices passed in code are validated", () => {
   expect(() => createPrices({ x: { input: "cheap", output: 1 } } as never)).toThrow("Model x, input");
 });

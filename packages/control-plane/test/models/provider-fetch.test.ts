@@ -30,7 +30,7 @@ test("requests of one client share a connection once it is free", async () => {
   expect(ports.size).toBe(1);
 });
 
-test("an error is a whole response with its headers", async () => {
+test("an error is a complete response with its headers", async () => {
   const url = await serve((_, response) => response.writeHead(429, { "Retry-After": "2" }).end("slow down"));
 
   const response = await createProviderFetch()(url, post("one"));
@@ -39,7 +39,7 @@ test("an error is a whole response with its headers", async () => {
   expect(await response.text()).toBe("slow down");
 });
 
-test("an error whose body is cut keeps its status", async () => {
+test("an error with a cut body keeps its status", async () => {
   const url = await serve((_, response) => {
     response.writeHead(500, { "Content-Length": "100" }).write("half");
     setImmediate(() => response.destroy());
@@ -48,7 +48,7 @@ test("an error whose body is cut keeps its status", async () => {
   expect((await createProviderFetch()(url, post("one"))).status).toBe(500);
 });
 
-test("a redirect is an error that names its target, and the request is sent nowhere else", async () => {
+test("a redirect is an error that names its target, and the request is not repeated", async () => {
   const asked: string[] = [];
   const url = await serve((request, response) => {
     asked.push(request.url ?? "");
@@ -78,7 +78,7 @@ test("an abort rejects before the answer and ends a body after it", async () => 
   await expect(read(begun)).rejects.toThrow();
 });
 
-test("an address that nobody serves rejects", async () => {
+test("a URL without a server rejects", async () => {
   const server = createServer().listen(0, "127.0.0.1");
   await new Promise((resolve) => server.once("listening", resolve));
   const { port } = server.address() as AddressInfo;

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { anthropicRequest } from "../../src/models/anthropic-request.ts";
-import { geminiRequest } from "../../src/models/gemini-request.ts";
-import { chatRequest } from "../../src/models/openai-chat-request.ts";
-import { responsesRequest } from "../../src/models/openai-responses-request.ts";
+import { anthropicRequest } from "../../src/models/anthropic.ts";
+import { geminiRequest } from "../../src/models/gemini.ts";
+import { chatRequest } from "../../src/models/openai-chat.ts";
+import { responsesRequest } from "../../src/models/openai-responses.ts";
 import type { Message, ModelFunction } from "../../src/ports/model-provider.ts";
 import { asking, ORDER_LOOKUP, PING } from "./drive.ts";
 
@@ -18,11 +18,11 @@ test.each([
   expect(anthropicRequest(asking(model)).body["thinking"]).toEqual(thinking);
 });
 
-test("a small limit of tokens leaves no budget for thinking", () => {
+test("a small token limit leaves no budget for thinking", () => {
   expect(anthropicRequest(asking("claude-haiku-4-5", { maxTokens: 2000 })).body["thinking"]).toBeUndefined();
 });
 
-test("a temperature for Claude is sent by the last version that has one, without thinking", () => {
+test("a temperature is sent to the last Claude version that supports it, without thinking", () => {
   const { body, headers } = anthropicRequest(asking("claude-haiku-4-5", { temperature: 0.3 }));
 
   expect(body).toMatchObject({ temperature: 0.3 });
@@ -30,14 +30,14 @@ test("a temperature for Claude is sent by the last version that has one, without
   expect(headers).toEqual({ "anthropic-version": "2023-06-01" });
 });
 
-test("a temperature above what Claude takes is lowered, with a warning", () => {
+test("a temperature above Claude's maximum is lowered, with a warning", () => {
   const { body, warnings } = anthropicRequest(asking("claude-haiku-4-5", { temperature: 1.5 }));
 
   expect(body["temperature"]).toBe(1);
   expect(warnings).toEqual([expect.stringContaining("at most 1")]);
 });
 
-test("results and the text after them are one message for Claude", () => {
+test("results and the following text are one message for Claude", () => {
   const { body } = anthropicRequest(
     asking("claude-sonnet-5-5", {
       messages: [
@@ -62,7 +62,7 @@ test("results and the text after them are one message for Claude", () => {
   ]);
 });
 
-test("reasoning and its encrypted content are asked for only of models that have them", () => {
+test("reasoning and its encrypted content are requested only from models that support them", () => {
   const reasoning = { reasoning: { summary: "auto" }, include: ["reasoning.encrypted_content"], store: false };
 
   expect(responsesRequest(asking("gpt-9-next")).body).toMatchObject(reasoning);
@@ -70,11 +70,11 @@ test("reasoning and its encrypted content are asked for only of models that have
   expect(responsesRequest(asking("gpt-4.1-mini")).body).not.toHaveProperty("include");
 });
 
-test("the Responses API is never asked for fewer tokens than it allows", () => {
+test("a request to the Responses API never has fewer tokens than its minimum", () => {
   expect(responsesRequest(asking("gpt-4.1", { maxTokens: 1 })).body["max_output_tokens"]).toBe(16);
 });
 
-test("every turn of a thread carries the same cache key", () => {
+test("every turn of a thread has the same cache key", () => {
   expect(responsesRequest(asking("gpt-6.1-terra")).body["prompt_cache_key"]).toBe("key-1");
   expect(chatRequest(asking("gpt-4.1")).body["prompt_cache_key"]).toBe("key-1");
   expect(chatRequest(asking("qwen3")).body).not.toHaveProperty("prompt_cache_key");
@@ -124,18 +124,18 @@ test.each([
     const blocks = (body["messages"] as { content: Record<string, unknown>[] }[]).flatMap(({ content }) => content);
     const marked = blocks.filter((block) => "cache_control" in block);
     expect(marked.map(({ text, content }) => text ?? content)).toEqual(cached);
-    // Opaque blocks go back as they came.
+    // Opaque blocks are sent back unchanged.
     expect(JSON.stringify(messages.flatMap((one) => (one.role === "assistant" ? (one.echo ?? []) : [])))).toBe(echoes);
   },
 );
 
-test("Chat Completions limits tokens by the name that the model takes", () => {
+test("Chat Completions sends the token limit under the name that the model supports", () => {
   expect(chatRequest(asking("openai/o4-mini")).body).toMatchObject({ max_completion_tokens: 8192 });
   expect(chatRequest(asking("llama-4")).body).toMatchObject({ max_tokens: 8192, messages: [{ role: "system" }, {}] });
   expect(chatRequest(asking("gpt-5")).body["messages"]).toMatchObject([{ role: "developer" }, {}]);
 });
 
-test("a model that calls in Chat Completions only without reasoning is told not to reason, and takes a temperature then", () => {
+test("a model that calls functions in Chat Completions only without reasoning gets reasoning off and a temperature", () => {
   const { body, warnings } = chatRequest(asking("gpt-6-luna", { temperature: 1.2 }));
 
   expect(body).toMatchObject({ reasoning_effort: "none", temperature: 1.2 });
@@ -159,7 +159,7 @@ test("a function without arguments is declared to Gemini without a schema", () =
   ]);
 });
 
-test("an open object is declared to Gemini as one that takes any member", () => {
+test("an open object is declared to Gemini as one with any property", () => {
   const inputSchema = { type: "object", patternProperties: { "^[a-z]+$": { type: "integer" } }, minProperties: 1 };
   const respond: ModelFunction = { name: "respond", description: "Answers.", effect: "read", inputSchema };
 
@@ -178,7 +178,7 @@ test("an open object is declared to Gemini as one that takes any member", () => 
   ]);
 });
 
-test("only Gemini models that think are asked for thoughts", () => {
+test("thoughts are requested only from Gemini models that think", () => {
   expect(geminiRequest(asking("gemini-2.0-flash")).body.generationConfig).toEqual({ maxOutputTokens: 8192 });
   expect(geminiRequest(asking("gemini-9-new")).body.generationConfig).toEqual({
     maxOutputTokens: 8192,
@@ -186,7 +186,7 @@ test("only Gemini models that think are asked for thoughts", () => {
   });
 });
 
-test("a call that Gemini did not make stands with the documented signature on the first of its step", () => {
+test("calls that Gemini did not make have the documented signature on the first of each step", () => {
   const calls = ["a", "b"].map((id) => ({ id, name: "ping", arguments: "" }));
   const { body } = geminiRequest(asking("gemini-3.8-flash", { messages: [{ role: "assistant", text: "", calls }] }));
 
@@ -196,7 +196,7 @@ test("a call that Gemini did not make stands with the documented signature on th
   ]);
 });
 
-test("a call of respond is forced where the wire takes that, else left to the model", () => {
+test("a call of respond is forced if the wire supports that, otherwise the model decides", () => {
   const forced = { respond: ORDER_LOOKUP, toolChoice: "respond" } as const;
   const choices = [
     anthropicRequest(asking("claude-opus-5-5", forced)).body["tool_choice"],

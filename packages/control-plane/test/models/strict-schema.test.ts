@@ -1,9 +1,9 @@
 import type { JsonObject } from "@patchbay/protocol";
 import { expect, test } from "vitest";
-import { anthropicRequest } from "../../src/models/anthropic-request.ts";
-import { chatRequest } from "../../src/models/openai-chat-request.ts";
-import { responsesRequest } from "../../src/models/openai-responses-request.ts";
-import { takesStrict } from "../../src/models/strict-schema.ts";
+import { anthropicRequest } from "../../src/models/anthropic.ts";
+import { chatRequest } from "../../src/models/openai-chat.ts";
+import { responsesRequest } from "../../src/models/openai-responses.ts";
+import { takesStrict } from "../../src/models/wire-schema.ts";
 import type { ModelFunction } from "../../src/ports/model-provider.ts";
 import { asking, PING } from "./drive.ts";
 
@@ -24,7 +24,7 @@ const closed = (properties: JsonObject): JsonObject => ({
 });
 
 test.each<[string, JsonObject]>([
-  ["closed objects with required members", closed({ a: text, b: closed({ c: { type: "integer" } }) })],
+  ["closed objects with required properties", closed({ a: text, b: closed({ c: { type: "integer" } }) })],
   ["lists, choices and fixed values", closed({ a: { type: "array", items: { anyOf: [text, closed({ b: text })] } } })],
   [
     "what can be null",
@@ -40,17 +40,17 @@ test.each<[string, JsonObject]>([
 
 test.each<[string, JsonObject]>([
   ["an open object", { type: "object", properties: { a: text }, required: ["a"] }],
-  ["an optional member", { ...closed({ a: text }), required: [] }],
+  ["an optional property", { ...closed({ a: text }), required: [] }],
   ["an open object inside", closed({ a: { type: "array", items: { type: "object", properties: {} } } })],
   ["a keyword that one of the providers lacks", closed({ a: { type: "number", minimum: 1 } })],
   ["a pattern", closed({ a: { type: "string", pattern: "^a" } })],
   ["a reference", { ...closed({ a: { $ref: "#/$defs/a" } }), $defs: { a: text } }],
-  ["a member of any type", closed({ a: {} })],
+  ["a property of any type", closed({ a: {} })],
   ["fixed values without a type", closed({ a: { enum: ["a", 1] } })],
-  ["a member that is anything", closed({ a: true })],
-  ["a required member that is not described", { ...closed({ a: text }), required: ["a", "b"] }],
+  ["a property with any value", closed({ a: true })],
+  ["a required property without a schema", { ...closed({ a: text }), required: ["a", "b"] }],
   [
-    "an object that does not say what is required",
+    "an object without required properties",
     closed({ a: { type: "object", properties: {}, additionalProperties: false } }),
   ],
   ["no value at all", closed({ a: { type: "string", enum: [] } })],
@@ -60,13 +60,13 @@ test.each<[string, JsonObject]>([
   ["fixed objects", closed({ a: { ...closed({}), enum: ["a"] } })],
   ["a fixed list", closed({ a: { type: "array", items: text, enum: ["a"] } })],
   ["a choice with values of its own", closed({ a: { anyOf: [text, { type: "null" }], enum: ["a"] } })],
-  ["more depth than they take", closed({ a: closed({ b: closed({ c: closed({ d: closed({ e: text }) }) }) }) })],
-  ["more values than they take", closed({ a: { type: "integer", enum: Array.from({ length: 251 }, (_, i) => i) } })],
+  ["more depth than they accept", closed({ a: closed({ b: closed({ c: closed({ d: closed({ e: text }) }) }) }) })],
+  ["more values than they accept", closed({ a: { type: "integer", enum: Array.from({ length: 251 }, (_, i) => i) } })],
 ])("does not ask for strict arguments of %s", (_, schema) => {
   expect(takesStrict(respond(schema))).toBe(false);
 });
 
-test("only the function that answers is strict, on the models that take it", () => {
+test("only the answer function is strict, on the models that support it", () => {
   const one = respond(closed({ a: text }));
   const open = respond({ type: "object", properties: { a: text } });
   const strictOf = (body: JsonObject) => JSON.stringify(body["tools"]).match(/"strict":(true|false)/g) ?? [];
@@ -83,7 +83,7 @@ test("only the function that answers is strict, on the models that take it", () 
   expect(strictOf(chatRequest(asked("llama-4", one)).body)).toEqual([]);
 });
 
-test("a list of functions that two models are sent is strict for one of them", () => {
+test("a list of functions sent to two models is strict only for one of them", () => {
   const answers = respond(closed({ a: text }));
   const functions = [PING, answers];
   const toolsFor = (model: string) => anthropicRequest(asking(model, { functions, respond: answers })).body["tools"];

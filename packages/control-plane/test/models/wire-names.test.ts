@@ -5,18 +5,18 @@ function names(...list: string[]) {
   return wireNames(list.map((name) => ({ name, description: "", inputSchema: {}, effect: "read" as const })));
 }
 
-test("a name that every wire takes stays as it is", () => {
+test("a name that every wire accepts is not changed", () => {
   expect(names("find_order-2").toWire("find_order-2")).toBe("find_order-2");
 });
 
-test("dots and leading digits and dashes are mapped, and back", () => {
+test("dots, leading digits and dashes are mapped, and mapped back", () => {
   const mapped = names("orders.find", "2fa", "-x");
 
   expect(["orders.find", "2fa", "-x"].map(mapped.toWire)).toEqual(["orders_find", "_2fa", "_-x"]);
   expect(["orders_find", "_2fa", "_-x"].map(mapped.fromWire)).toEqual(["orders.find", "2fa", "-x"]);
 });
 
-test("names that would become the same stay apart, and none takes another's own name", () => {
+test("names that map to the same name stay distinct, also from names that need no mapping", () => {
   const mapped = names("a.b", "a_b", "a..b", "a._b");
   const wire = ["a.b", "a_b", "a..b", "a._b"].map(mapped.toWire);
 
@@ -37,10 +37,10 @@ test("no name is longer than 64 characters", () => {
   }
 });
 
-test("a name from an earlier function set is still one that wires take", () => {
+test("a name of an earlier function set is mapped to one that wires accept", () => {
   expect(names("ping").toWire("old.function")).toBe("old_function");
 });
 
-test("a name that stands for no function passes through", () => {
+test("the name of an unknown function is passed through", () => {
   expect(names("orders.find").fromWire("multi_tool_use.parallel")).toBe("multi_tool_use.parallel");
 });

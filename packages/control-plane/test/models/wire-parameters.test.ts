@@ -28,7 +28,7 @@ function keysIn(value: unknown): string[] {
   return Object.entries(value).flatMap(([key, inner]) => [key, ...keysIn(inner)]);
 }
 
-test("every property has a name that the wire takes, and the model reads the owner's name", () => {
+test("every property has a name that the wire accepts, and the description has the owner's name", () => {
   const schema = wireParameters([search]).schemaOf(search);
   const properties = schema["properties"] as Record<string, { description?: string }>;
   const [year, top, , , plain] = Object.keys(properties);
@@ -41,7 +41,7 @@ test("every property has a name that the wire takes, and the model reads the own
   expect(properties["plain"]).toEqual({ ...text, enum: ["año"] });
 });
 
-test("arguments go there and back, at every depth", () => {
+test("arguments are mapped both ways, at every depth", () => {
   const parameters = wireParameters([search]);
   const args = { año: 2026, $top: 3, filter: [{ "filter[x]": "a" }], tags: { año: "x" }, plain: "año" };
 
@@ -51,7 +51,7 @@ test("arguments go there and back, at every depth", () => {
   expect(JSON.parse(parameters.fromWire("search", JSON.stringify(wire)))).toEqual(args);
 });
 
-test("text that is not JSON, and functions whose names are fine, stay as they are", () => {
+test("text that is not JSON and valid names are not changed", () => {
   const fine: ModelFunction = { ...search, name: "fine", inputSchema: { type: "object", properties: { id: text } } };
   const parameters = wireParameters([search, fine]);
 
@@ -96,7 +96,7 @@ test.each([
   expect(followRef(schema, ref)).toMatchObject(year);
 });
 
-test("what is defined under the name of a keyword has its parameters named as the rest", () => {
+test("parameters of a definition named like a keyword are mapped as well", () => {
   const inner = { type: "object", properties: { año: text }, required: ["año"] };
   const inputSchema: JsonObject = {
     type: "object",

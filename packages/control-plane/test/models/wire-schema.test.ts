@@ -5,7 +5,7 @@ import { takesNothing, wireSchema } from "../../src/models/wire-schema.ts";
 
 const text = { type: "string" };
 
-test("a plain schema loses nothing but $schema", () => {
+test("a plain schema keeps everything except $schema", () => {
   const schema = {
     type: "object",
     properties: { id: { ...text, pattern: "^#W" } },
@@ -16,13 +16,13 @@ test("a plain schema loses nothing but $schema", () => {
   expect(wireSchema({ $schema: "https://json-schema.org/draft/2020-12/schema", ...schema })).toEqual(schema);
 });
 
-test("a schema is worked out once", () => {
+test("a schema is converted once", () => {
   const schema = { type: "object", properties: { id: text } };
 
   expect(wireSchema(schema)).toBe(wireSchema(schema));
 });
 
-test("a union at the root becomes one object with the members of all and a list of the discriminator's values", () => {
+test("a union at the root becomes one object with the properties of all branches and the discriminator's values", () => {
   const union = z.discriminatedUnion("kind", [
     z.object({ kind: z.literal("card"), last4: z.string() }),
     z.object({ kind: z.literal("gift"), code: z.string() }),
@@ -35,7 +35,7 @@ test("a union at the root becomes one object with the members of all and a list 
   });
 });
 
-test("a member that the branches describe differently may be either", () => {
+test("a property that branches describe differently allows either", () => {
   const schema = {
     anyOf: [
       { type: "object", properties: { id: text } },
@@ -59,7 +59,7 @@ test("allOf at the root is merged, references included", () => {
   });
 });
 
-test("a root that is a reference is written out", () => {
+test("a reference at the root is replaced by its target", () => {
   const schema = {
     $ref: "#/$defs/node",
     $defs: { node: { type: "object", properties: { id: text }, required: ["id"] } },
@@ -68,7 +68,7 @@ test("a root that is a reference is written out", () => {
   expect(wireSchema(schema)).toMatchObject({ type: "object", properties: { id: text }, required: ["id"] });
 });
 
-test("a schema that refers to itself ends", () => {
+test("the conversion of a schema that refers to itself ends", () => {
   const tree: JsonObject = {
     type: "object",
     anyOf: [{ $ref: "#" }],
@@ -78,7 +78,7 @@ test("a schema that refers to itself ends", () => {
   expect(wireSchema(tree)["properties"]).toEqual({ children: { type: "array", items: { $ref: "#" } } });
 });
 
-test("members named like keywords are members, and data is left alone", () => {
+test("properties named like keywords are properties, and data is not changed", () => {
   const schema = {
     type: "object",
     properties: { const: text, pattern: text, propertyNames: text, format: { type: "string", default: { const: 1 } } },
@@ -87,7 +87,7 @@ test("members named like keywords are members, and data is left alone", () => {
   expect(wireSchema(schema)).toEqual(schema);
 });
 
-test("what some wires do not know is put in words that all of them know", () => {
+test("keywords that only some wires support are replaced by ones that all support", () => {
   const schema = {
     type: "object",
     properties: {
@@ -104,7 +104,7 @@ test("what some wires do not know is put in words that all of them know", () => 
   });
 });
 
-test("only a function that can be given nothing takes nothing", () => {
+test("only a schema without possible properties takes no arguments", () => {
   expect(takesNothing({ type: "object", properties: {}, additionalProperties: false })).toBe(true);
   expect(takesNothing({ type: "object" })).toBe(true);
   expect(takesNothing({ type: "object", additionalProperties: text })).toBe(false);
@@ -113,23 +113,23 @@ test("only a function that can be given nothing takes nothing", () => {
 
 test.each<[string, JsonObject]>([
   ["patterns of names", { patternProperties: { "^a": text } }],
-  ["a least number of members", { minProperties: 1 }],
+  ["a minimum number of properties", { minProperties: 1 }],
   ["required members", { required: ["a"] }],
-  ["names of its members", { propertyNames: { pattern: "^a" } }],
+  ["names of its properties", { propertyNames: { pattern: "^a" } }],
   ["a reference", { $ref: "#/$defs/a", $defs: { a: { type: "object", patternProperties: { "^a": text } } } }],
   ["choices", { anyOf: [{ patternProperties: { "^a": text } }, { patternProperties: { "^b": text } }] }],
-])("an object that lists no members but has %s takes something", (_, more) => {
+])("an object without properties but with %s takes arguments", (_, more) => {
   expect(takesNothing({ type: "object", ...more })).toBe(false);
   expect(takesNothing({ type: "object", additionalProperties: false, ...more })).toBe(false);
 });
 
-test("what no provider takes at the root is left to the check of the arguments", () => {
+test("keywords that no provider accepts at the root are left to the validation of arguments", () => {
   const schema = { type: "object", properties: { id: text }, not: { required: ["name"] }, enum: [{ id: "1" }] };
 
   expect(wireSchema(schema)).toEqual({ type: "object", properties: { id: text } });
 });
 
-test("members named like those of every object keep their schemas in a choice at the root", () => {
+test("properties with names inherited by every object keep their schemas in a choice at the root", () => {
   const schema = {
     type: "object",
     $defs: { toString: { type: "object", properties: { constructor: { type: "string" } }, required: ["constructor"] } },
@@ -138,4 +138,22 @@ test("members named like those of every object keep their schemas in a choice at
 
   expect(wireSchema(schema)["properties"]).toEqual({ constructor: { type: "string" }, valueOf: { type: "integer" } });
   expect(wireSchema({ type: "object", anyOf: [{ $ref: "#/constructor" }] })["properties"]).toEqual({});
+});
+
+test("nested choices take bounded effort", () => {
+  const $defs: JsonObject = { leaf: { type: "object", properties: { id: { type: "string" } } } };
+  for (let level = 0; level < 60; level++) {
+    const next = { $ref: `#/$defs/${level === 0 ? "leaf" : `level${level - 1}`}` };
+    $defs[`level${level}`] = { type: "object", anyOf: [next, next] };
+  }
+
+  const wire = wireSchema({ type: "object", $defs, anyOf: [{ $ref: "#/$defs/level59" }] });
+
+  expect(wire["type"]).toBe("object");
+});
+
+test("the conversion of choices that refer to one another ends", () => {
+  const $defs = { a: { anyOf: [{ $ref: "#/$defs/b" }] }, b: { anyOf: [{ $ref: "#/$defs/a" }] } };
+
+  expect(wireSchema({ type: "object", $defs, anyOf: [{ $ref: "#/$defs/a" }] })).toMatchObject({ type: "object" });
 });

@@ -1,8 +1,8 @@
 import type { HookCall } from "@patchbay/protocol";
 import { describe, expect, test } from "vitest";
 import { ModelError } from "../../src/ports/model-provider.ts";
-import { openStore } from "../../src/store/open.ts";
-import { desk, echo, hooksOf, masks, passed, refusal, replacedBy, SECRET } from "./hooks-desk.ts";
+import { startHooked, echo, hooksOf, masks, passed, refusal, replacedBy, SECRET } from "./start-hooks.ts";
+import { memoryStore } from "./core.ts";
 
 describe("beforeAnswer", () => {
   const everywhere = [
@@ -16,7 +16,7 @@ describe("beforeAnswer", () => {
   ].map(({ calls, ...turn }) => ({ ...turn, ...(calls && { calls: [...calls] }) }));
 
   test("sees every text of the model, with its role and context", async () => {
-    await using system = await desk(everywhere, () => passed);
+    await using system = await startHooked(everywhere, () => passed);
 
     await system.query("What is it?", { role: "agent", context: { shop: 7 } });
 
@@ -29,8 +29,8 @@ describe("beforeAnswer", () => {
     ]);
   });
 
-  test("what it passes is shown and kept as the model wrote it, echoes included", async () => {
-    await using system = await desk(everywhere, () => passed);
+  test("a passed text is shown and stored as the model wrote it, echoes included", async () => {
+    await using system = await startHooked(everywhere, () => passed);
 
     const { answer, left } = await system.ask("What is it?");
 
@@ -39,8 +39,8 @@ describe("beforeAnswer", () => {
     expect(await system.events(answer.runId)).toContainEqual({ type: "thought", content: `The user wants ${SECRET}.` });
   });
 
-  test("what it replaces is nowhere: not in events, deltas, the store or what the model is sent next", async () => {
-    await using system = await desk([...everywhere, { text: "Nothing more." }], masks);
+  test("a replaced text is not in events, deltas, the store or the next model request", async () => {
+    await using system = await startHooked([...everywhere, { text: "Nothing more." }], masks);
 
     const { answer, left } = await system.ask("What is it?");
 
@@ -60,10 +60,10 @@ describe("beforeAnswer", () => {
     expect(JSON.stringify(system.model.requests.at(-1))).toContain("It is ***.");
   });
 
-  test("a plan and a thought that it empties are left out", async () => {
+  test("a plan and a thought that a hook replaces with an empty text are left out", async () => {
     const empties = (call: HookCall) =>
       call.hook === "beforeAnswer" && call.part === "thought" ? replacedBy("") : passed;
-    await using system = await desk(
+    await using system = await startHooked(
       [{ text: `Plan: ${SECRET}`, echo: echo(SECRET) }, ...everywhere.slice(0, 1), { text: "Three." }],
       empties,
     );
@@ -84,10 +84,10 @@ describe("beforeAnswer", () => {
     ["an answer", [{ text: `It is ${SECRET}.`, thoughts: [`So ${SECRET}.`], echo: echo(SECRET) }]],
     ["a text next to calls", everywhere],
     ["a thought", [{ text: "Three.", thoughts: [`So ${SECRET}.`], echo: echo(SECRET) }]],
-  ])("that refuses %s ends the run with its text, and nothing else is kept", async (_, turns) => {
+  ])("that refuses %s ends the run with its text, and no other text is stored", async (_, turns) => {
     const refuses = (call: HookCall) =>
       call.hook === "beforeAnswer" && call.answer.includes(SECRET) ? refusal : passed;
-    await using system = await desk([...turns], refuses);
+    await using system = await startHooked([...turns], refuses);
 
     const { answer, left } = await system.ask("What is it?");
 
@@ -116,7 +116,7 @@ describe("beforeAnswer", () => {
     ["cannot be asked", undefined],
     ["empties the answer", replacedBy(" ")],
   ] as const)("that %s ends the run with internal and shows nothing", async (_, verdict) => {
-    await using system = await desk([{ text: `It is ${SECRET}.` }], ({ hook }) =>
+    await using system = await startHooked([{ text: `It is ${SECRET}.` }], ({ hook }) =>
       hook === "beforeQuery" ? passed : verdict,
     );
 
@@ -126,8 +126,8 @@ describe("beforeAnswer", () => {
     expect(left).not.toContain(SECRET);
   });
 
-  test("is not given a text that is too long for it", async () => {
-    await using system = await desk([{ text: "x".repeat(163_840) }], () => passed);
+  test("does not get a text that exceeds its limit", async () => {
+    await using system = await startHooked([{ text: "x".repeat(163_840) }], () => passed);
 
     expect(await system.query("What is it?")).toMatchObject({
       code: "internal",
@@ -135,8 +135,8 @@ describe("beforeAnswer", () => {
     });
   });
 
-  test("texts of a turn that cannot be used are not kept, and a refusal of the model has no reason", async () => {
-    await using refused = await desk(
+  test("texts of an unusable turn are not stored, and a refusal of the model has no reason", async () => {
+    await using refused = await startHooked(
       [{ text: SECRET, refusal: SECRET, thoughts: [SECRET], stop: "refused", echo: echo(SECRET) }],
       masks,
     );
@@ -148,7 +148,7 @@ describe("beforeAnswer", () => {
   });
 
   test("deltas of failed attempts are not shown", async () => {
-    await using system = await desk(
+    await using system = await startHooked(
       [{ text: SECRET, fail: new ModelError("overloaded", "busy") }, { text: "Three." }],
       masks,
     );
@@ -157,8 +157,8 @@ describe("beforeAnswer", () => {
     expect(system.live).toEqual([]);
   });
 
-  test("a service without it shows the texts while they are written", async () => {
-    await using system = await desk([{ text: "Three." }], () => passed, { manifest: { beforeAnswer: false } });
+  test("texts are shown while they are written when the service has no hook", async () => {
+    await using system = await startHooked([{ text: "Three." }], () => passed, { manifest: { beforeAnswer: false } });
 
     await system.ask("What is it?");
 
@@ -166,20 +166,20 @@ describe("beforeAnswer", () => {
     expect(system.calls).toHaveLength(1);
   });
 
-  test("of several services run one after the other, each on what the one before returned", async () => {
+  test("of several services run one after another, each on the text of the one before", async () => {
     const hooks = ["a", "b", "c"].map((service) => hooksOf(service));
     const adds = (call: HookCall, _: AbortSignal, hash: string) =>
       call.hook === "beforeAnswer" ? replacedBy(`${call.answer}${hash.at(-1)}`) : passed;
-    await using system = await desk([{ text: "-" }], adds, { manifest: { hooks } });
+    await using system = await startHooked([{ text: "-" }], adds, { manifest: { hooks } });
 
     expect(await system.query("What is it?")).toMatchObject({ response: "-abc" });
   });
 
-  test("of several services one refusal refuses", async () => {
+  test("of one service is enough to refuse", async () => {
     const hooks = [hooksOf("a"), { ...hooksOf("b"), beforeAnswer: false }, hooksOf("c")];
     const refuses = (call: HookCall, _: AbortSignal, hash: string) =>
       call.hook === "beforeAnswer" && hash === "hash of c" ? refusal : passed;
-    await using system = await desk([{ text: SECRET }], refuses, { manifest: { hooks } });
+    await using system = await startHooked([{ text: SECRET }], refuses, { manifest: { hooks } });
 
     const { answer, left } = await system.ask("What is it?");
 
@@ -188,45 +188,45 @@ describe("beforeAnswer", () => {
     expect(system.calls.filter(({ hook }) => hook === "beforeAnswer")).toHaveLength(2);
   });
 
-  test("a run that is cancelled while a hook runs keeps what its turn cost and none of its text", async () => {
+  test("a run that is cancelled while a hook runs stores the cost of its turn and none of its text", async () => {
     const running = Promise.withResolvers<void>();
-    await using system = await desk([{ text: `It is ${SECRET}.` }], async (call, signal) => {
+    await using system = await startHooked([{ text: `It is ${SECRET}.` }], async (call, signal) => {
       if (call.hook === "beforeQuery") return passed;
       running.resolve();
       await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error)));
       return passed;
     });
-    const run = await system.runs.start(system.caller, { query: "What is it?", analysisMode: false, maxTokens: 100 });
+    const run = await system.start("What is it?");
     await running.promise;
 
     await system.runs.cancel(system.caller, run.runId);
 
-    expect(await system.runs.result(run, { signal: AbortSignal.timeout(5_000) })).toMatchObject({
+    expect(await system.result(run)).toMatchObject({
       code: "cancelled",
       usage: { inputTokens: 10, outputTokens: 5 },
     });
     expect(JSON.stringify(await system.store.runs.checkpoint(run.runId))).not.toContain(SECRET);
   });
 
-  test("a run that is resumed between the answer and its hook runs the hook again before anything is shown", async () => {
-    const store = await openStore("sqlite::memory:");
+  test("a run that resumes between the answer and its hook runs the hook again before it shows a text", async () => {
+    await using store = await memoryStore();
     const running = Promise.withResolvers<void>();
     const hangs = async (call: HookCall) => {
       if (call.hook === "beforeQuery") return passed;
       running.resolve();
       return await new Promise<never>(() => {});
     };
-    const first = await desk([{ text: `It is ${SECRET}.` }], hangs, { store });
-    const run = await first.runs.start(first.caller, { query: "What is it?", analysisMode: false, maxTokens: 100 });
+    const first = await startHooked([{ text: `It is ${SECRET}.` }], hangs, { store });
+    const run = await first.start("What is it?");
     await running.promise;
     expect(JSON.stringify([await store.runs.checkpoint(run.runId), await first.events(run.runId)])).not.toContain(
       SECRET,
     );
-    // As a crash leaves it: the owner is gone, its lease with it.
+    // The state after a crash: the owner and its lease have ended.
     await store.runs.release("replica-1", [run.runId], { crashed: true });
 
-    await using second = await desk([{ text: `It is ${SECRET}.` }], masks, { store, owner: "replica-2" });
-    const result = await second.runs.result(run, { signal: AbortSignal.timeout(5_000) });
+    await using second = await startHooked([{ text: `It is ${SECRET}.` }], masks, { store, owner: "replica-2" });
+    const result = await second.result(run);
 
     expect(result).toMatchObject({ success: true, response: "It is ***." });
     expect(second.calls).toMatchObject([{ hook: "beforeAnswer", answer: `It is ${SECRET}.` }]);
@@ -234,6 +234,5 @@ describe("beforeAnswer", () => {
       SECRET,
     );
     await first[Symbol.asyncDispose]();
-    await store.close();
   });
 });

@@ -1,9 +1,8 @@
 import type { CallOutcome } from "@patchbay/protocol";
 import { expect, test } from "vitest";
-import { createMetrics } from "../../src/metrics.ts";
+import { createMetrics } from "../../src/start/metrics.ts";
 import { silentLog, type Log } from "../../src/ports/log.ts";
-import { openStore } from "../../src/store/open.ts";
-import { startCore, type CoreOptions } from "./core.ts";
+import { type CoreOptions, memoryStore, startCore, startScripted } from "./core.ts";
 import { fakeGateway, manifestOf } from "./fake-gateway.ts";
 import { scriptedModel, type ScriptedTurn } from "./scripted-model.ts";
 
@@ -13,15 +12,15 @@ const never = new Promise<never>(() => {});
 
 type System = Awaited<ReturnType<typeof startCore>>;
 
-/** A desk whose runtime answers every call with `outcome`, and whose model makes these calls and then answers. */
-async function desk(calls: ScriptedTurn["calls"], outcome: CallOutcome, options: Partial<CoreOptions> = {}) {
-  const model = scriptedModel([{ ...(calls && { calls }) }, { text: "Done." }]);
-  const runtime = fakeGateway(MANIFEST, () => ({ kind: "outcome", outcome }));
-  const core = await startCore({ models: model.catalog, gateway: runtime.gateway, ...options });
-  return { ...core, runtime, [Symbol.asyncDispose]: () => core[Symbol.asyncDispose]() };
-}
+/** A run whose model makes these calls and then answers, and whose runtime ends each call with `outcome`. */
+const startCalls = (calls: ScriptedTurn["calls"], outcome: CallOutcome, options: Partial<CoreOptions> = {}) =>
+  startScripted([{ ...(calls && { calls }) }, { text: "Done." }], {
+    manifest: MANIFEST,
+    answer: () => ({ kind: "outcome", outcome }),
+    ...options,
+  });
 
-/** The audit log from its first entry on. */
+/** The audit log, oldest entry first. */
 async function audited({ store }: Pick<System, "store">) {
   const { items } = await store.audit.list({ agentId: "agt_1", limit: 100 });
   return items.toReversed();
@@ -30,8 +29,8 @@ async function audited({ store }: Pick<System, "store">) {
 const briefly = (entries: Awaited<ReturnType<typeof audited>>) =>
   entries.map(({ action, functionName, rule }) => [action, functionName, rule].filter(Boolean).join(" "));
 
-test("a run has one row that names its role, key and function set, and each of its calls has one", async () => {
-  await using system = await desk([["look_up", {}]], { ok: true, value: 1 });
+test("a run has one entry with its role, key and function set, and each of its calls has one", async () => {
+  await using system = await startCalls([["look_up", {}]], { ok: true, value: 1 });
 
   const { runId } = await system.query("Hi", { role: "clerk" });
 
@@ -51,17 +50,17 @@ test.for([
   ["look_up", "{}", { ok: false, code: "timed_out", message: "Late." }, "call.failed look_up timed_out"],
   ["look_up", "{}", { ok: false, code: "denied", message: "No.", rule: CANARY }, "call.denied look_up authorize"],
   [`tell ${CANARY}`, "{}", undefined, "call.denied (not a name) unknown"],
-] as const)("a call of %s with %s that ends as %o is kept as %s", async ([name, args, outcome, expected]) => {
-  await using system = await desk([[name, args]], outcome ?? { ok: true, value: 1 });
+] as const)("a call of %s with %s that ends as %o is stored as %s", async ([name, args, outcome, expected]) => {
+  await using system = await startCalls([[name, args]], outcome ?? { ok: true, value: 1 });
 
   await system.query("Hi");
 
   expect(briefly(await audited(system))[1]).toBe(expected);
 });
 
-test("what was withheld of a result is kept by path, and no value of a query is kept at all", async () => {
+test("redacted fields are stored by path, and no value of a query is stored", async () => {
   const outcome: CallOutcome = { ok: true, value: { name: CANARY }, redacted: ["card.number", "orders[].cost"] };
-  await using system = await desk([["look_up", { id: CANARY }]], outcome);
+  await using system = await startCalls([["look_up", { id: CANARY }]], outcome);
 
   await system.query(`Who is ${CANARY}?`, { context: { user: CANARY } });
 
@@ -73,8 +72,8 @@ test("what was withheld of a result is kept by path, and no value of a query is 
   expect(JSON.stringify(entries)).not.toContain(CANARY);
 });
 
-test("a run that was refused before it began has its one row", async () => {
-  await using system = await desk([], { ok: true, value: 1 });
+test("a run that was refused before it began has one entry", async () => {
+  await using system = await startCalls([], { ok: true, value: 1 });
   system.runtime.connected = false;
 
   await system.query("Hi", { role: "clerk" });
@@ -84,8 +83,8 @@ test("a run that was refused before it began has its one row", async () => {
   expect(entries[0]).toMatchObject({ role: "clerk", keyId: "key_1" });
 });
 
-test("a query under a role that its key may not state has a row, though no run came of it", async () => {
-  await using system = await desk([], { ok: true, value: 1 });
+test("a query with a role that its key may not state has an entry, although it did not become a run", async () => {
+  await using system = await startCalls([], { ok: true, value: 1 });
 
   await expect(system.query("Hi", { role: "clerk", as: { roles: ["customer"] } })).rejects.toThrow();
 
@@ -94,7 +93,7 @@ test("a query under a role that its key may not state has a row, though no run c
   ]);
 });
 
-test("a query whose context its service refuses has a row", async () => {
+test("a query whose context its service rejects has an entry", async () => {
   const runtime = fakeGateway({ ...MANIFEST, preparesContext: true }, () => never);
   runtime.prepared = { ok: false, faults: [{ path: "contextJson.user", message: "is missing" }] };
   await using system = await startCore({ models: scriptedModel([]).catalog, gateway: runtime.gateway });
@@ -106,7 +105,7 @@ test("a query whose context its service refuses has a row", async () => {
   expect(JSON.stringify(entries)).not.toContain(CANARY);
 });
 
-test("a call that was still under way when its run was cancelled has a row", async () => {
+test("a call that was in progress when its run was cancelled has an entry", async () => {
   const asked = Promise.withResolvers<void>();
   const runtime = fakeGateway(MANIFEST, () => {
     asked.resolve();
@@ -128,8 +127,8 @@ test("a call that was still under way when its run was cancelled has a row", asy
   ]);
 });
 
-test("a run that another owner takes up has a row for it, and none of its calls has a second", async () => {
-  await using store = await openShared();
+test("a resumed run has an entry for it, and each of its calls still has one", async () => {
+  await using store = await memoryStore();
   const asked = Promise.withResolvers<void>();
   const model = scriptedModel((_, index) => {
     if (index === 0) return { calls: [["look_up", {}]] };
@@ -138,15 +137,15 @@ test("a run that another owner takes up has a row for it, and none of its calls 
     return { until: never };
   });
   const { gateway } = fakeGateway(MANIFEST, () => ({ kind: "outcome", outcome: { ok: true, value: 1 } }));
-  const first = await startCore({ models: model.catalog, gateway, store: store.store });
-  const run = await first.runs.start(first.caller, { query: "Hi", analysisMode: false, maxTokens: 100 });
+  const first = await startCore({ models: model.catalog, gateway, store });
+  const run = await first.start("Hi");
   await asked.promise;
   await first.runs.drain(0);
 
-  await using second = await startCore({ models: model.catalog, gateway, store: store.store, owner: "replica-2" });
-  await second.runs.result(run, { signal: AbortSignal.timeout(5_000) });
+  await using second = await startCore({ models: model.catalog, gateway, store, owner: "replica-2" });
+  await second.result(run);
 
-  expect(briefly(await audited(store))).toEqual([
+  expect(briefly(await audited({ store }))).toEqual([
     "run.started",
     "call.succeeded look_up",
     "run.resumed",
@@ -154,32 +153,24 @@ test("a run that another owner takes up has a row for it, and none of its calls 
   ]);
 });
 
-test.for(["roles", "unknown"])(
-  "a runtime that refuses by rule %s what was let through sets off an alarm",
-  async (rule) => {
-    const lines: unknown[] = [];
-    const log: Log = { ...silentLog, error: (...line) => void lines.push(line), child: () => log };
-    const metrics = createMetrics();
-    const message = "Not permitted: there is no function look_up for this role.";
-    const outcome: CallOutcome = { ok: false, code: "unknown_function", message, rule };
-    await using system = await desk([["look_up", { id: CANARY }]], outcome, { log, metrics });
+test.for(["roles", "unknown"])("a runtime that denies an allowed call by rule %s raises an alarm", async (rule) => {
+  const lines: unknown[] = [];
+  const log: Log = { ...silentLog, error: (...line) => void lines.push(line), child: () => log };
+  const metrics = createMetrics();
+  const message = "Not permitted: there is no function look_up for this role.";
+  const outcome: CallOutcome = { ok: false, code: "unknown_function", message, rule };
+  await using system = await startCalls([["look_up", { id: CANARY }]], outcome, { log, metrics });
 
-    const { runId, toolInteractions } = await system.query("Hi");
+  const { runId, toolInteractions } = await system.query("Hi");
 
-    expect(toolInteractions).toMatchObject([{ success: false, code: "unknown_function", errorMessage: message }]);
-    expect(briefly(await audited(system))).toEqual([
-      "run.started",
-      `call.denied look_up ${rule}`,
-      `access.disagreement look_up ${rule}`,
-      "run.succeeded",
-    ]);
-    expect(lines).toEqual([["access disagreement", expect.objectContaining({ functionName: "look_up", rule })]]);
-    expect(await metrics.read()).toMatch(/^patchbay_access_disagreements_total 1$/m);
-    expect(runId).toBeDefined();
-  },
-);
-
-async function openShared() {
-  const store = await openStore("sqlite::memory:");
-  return { store, [Symbol.asyncDispose]: () => store.close() };
-}
+  expect(toolInteractions).toMatchObject([{ success: false, code: "unknown_function", errorMessage: message }]);
+  expect(briefly(await audited(system))).toEqual([
+    "run.started",
+    `call.denied look_up ${rule}`,
+    `access.disagreement look_up ${rule}`,
+    "run.succeeded",
+  ]);
+  expect(lines).toEqual([["access disagreement", expect.objectContaining({ functionName: "look_up", rule })]]);
+  expect(await metrics.read()).toMatch(/^patchbay_access_disagreements_total 1$/m);
+  expect(runId).toBeDefined();
+});

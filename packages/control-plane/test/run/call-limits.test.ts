@@ -1,8 +1,7 @@
 import type { CallOutcome, Manifest, QueryResponse } from "@patchbay/protocol";
 import { expect, test } from "vitest";
 import type { CallOrder, Delivery } from "../../src/ports/function-gateway.ts";
-import { openStore } from "../../src/store/open.ts";
-import { startCore, type CoreOptions } from "./core.ts";
+import { memoryStore, startCore, startScripted } from "./core.ts";
 import { fakeGateway, manifestOf, ok } from "./fake-gateway.ts";
 import { scriptedModel, type ScriptedTurn } from "./scripted-model.ts";
 
@@ -25,21 +24,15 @@ const numbered = (name: string, from: number, to: number): Calls =>
 const times = (count: number, name: string, args: unknown = {}): Calls =>
   Array.from({ length: count }, () => [name, args]);
 
-async function desk(
-  turns: Calls[],
-  { answer = () => ok(1), ...options }: Partial<CoreOptions> & { answer?: (order: CallOrder) => Delivery } = {},
-) {
-  const model = scriptedModel([...turns.map((calls) => ({ calls })), { text: "Done." }]);
-  const runtime = fakeGateway(MANIFEST, answer);
-  const core = await startCore({ models: model.catalog, gateway: runtime.gateway, ...options });
-  return { ...core, model, runtime, [Symbol.asyncDispose]: () => core[Symbol.asyncDispose]() };
-}
+/** A run whose turns make these calls. */
+const startCalls = (turns: Calls[], options: Parameters<typeof startScripted>[1] = {}) =>
+  startScripted([...turns.map((calls) => ({ calls })), { text: "Done." }], { manifest: MANIFEST, ...options });
 
 const codesOf = ({ toolInteractions }: QueryResponse): string[] => toolInteractions.map(({ code }) => code ?? "ok");
 const many = (count: number, code: string): string[] => Array.from({ length: count }, () => code);
 
-test("calls beyond the limit of a turn are refused, and the next turn may call again", async () => {
-  await using system = await desk([numbered("pay", 0, 40), numbered("pay", 40, 41)]);
+test("calls above the limit of a turn are refused, and the next turn may call again", async () => {
+  await using system = await startCalls([numbered("pay", 0, 40), numbered("pay", 40, 41)]);
 
   const answer = await system.query("Pay them all");
 
@@ -51,8 +44,8 @@ test("calls beyond the limit of a turn are refused, and the next turn may call a
   expect(system.runtime.orders).toHaveLength(33);
 });
 
-test("a refused call is in the events and in the audit log, with the limit's number", async () => {
-  await using system = await desk([numbered("pay", 0, 3)], { limits: { callsPerTurn: 2 } });
+test("a refused call is in the events and in the audit log, with the limit", async () => {
+  await using system = await startCalls([numbered("pay", 0, 3)], { limits: { callsPerTurn: 2 } });
 
   const { runId } = await system.query("Pay them all");
 
@@ -65,9 +58,11 @@ test("a refused call is in the events and in the audit log, with the limit's num
   ]);
 });
 
-test("the calls of all turns count against the limit of a run; refused ones do not", async () => {
+test("the calls of all turns count towards the limit of a run, except refused ones", async () => {
   const limits = { callsPerTurn: 3, callsPerRun: 5 };
-  await using system = await desk([numbered("pay", 0, 4), numbered("pay", 4, 7), numbered("pay", 7, 8)], { limits });
+  await using system = await startCalls([numbered("pay", 0, 4), numbered("pay", 4, 7), numbered("pay", 7, 8)], {
+    limits,
+  });
 
   const answer = await system.query("Pay them all");
 
@@ -75,10 +70,14 @@ test("the calls of all turns count against the limit of a run; refused ones do n
   expect(answer.toolInteractions[6]?.errorMessage).toMatch(/^The limit of 5 calls in one run is used up\./);
 });
 
-test("equal arguments are equal in whatever order they are written: the fourth such call is refused", async () => {
+test("the fourth call with equal arguments is refused, in whatever order their properties are written", async () => {
   const written = ['{"a":1,"b":{"c":[1,2],"d":2}}', '{"b":{"d":2.0,"c":[1,2]},"a":1}'];
   const calls = [0, 1, 0, 1, 0].map((i) => ["pay", written[i]] as const);
-  await using system = await desk([calls.slice(0, 2), calls.slice(2), [["pay", { a: 1, b: { c: [2, 1], d: 2 } }]]]);
+  await using system = await startCalls([
+    calls.slice(0, 2),
+    calls.slice(2),
+    [["pay", { a: 1, b: { c: [2, 1], d: 2 } }]],
+  ]);
 
   const answer = await system.query("Pay");
 
@@ -87,15 +86,15 @@ test("equal arguments are equal in whatever order they are written: the fourth s
 });
 
 test("a function that reads may be called with equal arguments ten times", async () => {
-  await using system = await desk([times(6, "find"), times(6, "find")]);
+  await using system = await startCalls([times(6, "find"), times(6, "find")]);
 
   expect(codesOf(await system.query("Find"))).toEqual([...many(10, "ok"), ...many(2, "repeated_call")]);
 });
 
-test("a hidden and an unknown function look the same up to and beyond the limits", async () => {
+test("a hidden and an unknown function look the same below and above the limits", async () => {
   const limits = { callsPerTurn: 6, callsPerRun: 8 };
   const refusals = async (name: string) => {
-    await using system = await desk([times(5, name), times(2, name), numbered(name, 0, 9), times(1, "pay")], {
+    await using system = await startCalls([times(5, name), times(2, name), numbered(name, 0, 9), times(1, "pay")], {
       limits,
     });
     const { toolInteractions } = await system.query("Try");
@@ -117,14 +116,14 @@ test.for([
   ["denied by authorize", {}, failure("denied", "No."), "denied"],
   ["refused by the schema", {}, failure("invalid_arguments", "id is missing"), "invalid_arguments"],
 ] as const)("calls that are %s do not count as repeated", async ([, args, delivery, code]) => {
-  await using system = await desk([times(3, "pay", args), times(3, "pay", args)], { answer: () => delivery });
+  await using system = await startCalls([times(3, "pay", args), times(3, "pay", args)], { answer: () => delivery });
 
   expect(codesOf(await system.query("Pay"))).toEqual(many(6, code));
 });
 
 test("calls without readable arguments do not count as repeated", async () => {
   const unreadable = times(2, "pay", '{"id":');
-  await using system = await desk([[...unreadable, ...numbered("pay", 0, 1), ...unreadable]]);
+  await using system = await startCalls([[...unreadable, ...numbered("pay", 0, 1), ...unreadable]]);
 
   const invalid = many(2, "invalid_arguments");
   expect(codesOf(await system.query("Pay"))).toEqual([...invalid, "ok", ...invalid]);
@@ -136,25 +135,25 @@ test("redeliveries of a call do not count", async () => {
     seen.set(callId, (seen.get(callId) ?? 0) + 1);
     return seen.get(callId) === 1 ? { kind: "unknown" } : ok(1);
   };
-  await using system = await desk([times(3, "idempotent_pay")], { answer });
+  await using system = await startCalls([times(3, "idempotent_pay")], { answer });
 
   expect(codesOf(await system.query("Pay"))).toEqual(many(3, "ok"));
   expect(system.runtime.orders).toHaveLength(6);
 });
 
-test("a runtime cannot give the codes of the control plane's limits", async () => {
-  await using system = await desk([times(1, "pay")], { answer: () => failure("call_limit", "Not now.") });
+test("a runtime cannot use the codes of the control plane's limits", async () => {
+  await using system = await startCalls([times(1, "pay")], { answer: () => failure("call_limit", "Not now.") });
 
   expect(codesOf(await system.query("Pay"))).toEqual(["function_failed"]);
 });
 
-test("from the first result beyond the run's limit on no result is kept, and failures keep their code", async () => {
+test("after the first result above the run's limit no result is stored, and failures keep their code", async () => {
   const answer = ({ arguments: args }: CallOrder): Delivery => {
     const { n } = args as { n: number };
     return n === 4 ? failure("denied", "x".repeat(5_000)) : ok("y".repeat(n === 3 ? 1 : 398));
   };
   const turns = [0, 1, 2, 3, 4].map((n) => numbered("pay", n, n + 1));
-  await using system = await desk(turns, { answer, limits: { runResultBytes: 800 } });
+  await using system = await startCalls(turns, { answer, limits: { runResultBytes: 800 } });
 
   const done = await system.query("Pay");
 
@@ -168,11 +167,8 @@ test("from the first result beyond the run's limit on no result is kept, and fai
   });
 });
 
-test("the limits go on counting where another replica takes the run over", async () => {
-  await using store = await openStore("sqlite::memory:").then((opened) => ({
-    ...opened,
-    [Symbol.asyncDispose]: () => opened.close(),
-  }));
+test("calls of an earlier owner count towards the limits", async () => {
+  await using store = await memoryStore();
   const asked = Promise.withResolvers<void>();
   const first = await (async () => {
     const model = scriptedModel((_, index) => {
@@ -184,16 +180,16 @@ test("the limits go on counting where another replica takes the run over", async
     const { gateway } = fakeGateway(MANIFEST, answer);
     return startCore({ models: model.catalog, gateway, store, limits: { runResultBytes: 100 } });
   })();
-  const run = await first.runs.start(first.caller, { query: "Pay", analysisMode: false, maxTokens: 100 });
+  const run = await first.start("Pay");
   await asked.promise;
   await first[Symbol.asyncDispose]();
 
-  await using second = await desk([[...times(2, "pay"), ...times(1, "find")]], {
+  await using second = await startCalls([[...times(2, "pay"), ...times(1, "find")]], {
     store,
     owner: "replica-2",
     limits: { runResultBytes: 100 },
   });
-  const result = await second.runs.result(run, { signal: AbortSignal.timeout(5_000) });
+  const result = await second.result(run);
 
   expect(result && codesOf(result)).toEqual([
     "ok",
@@ -205,9 +201,11 @@ test("the limits go on counting where another replica takes the run over", async
   ]);
 });
 
-test("an answer stays within its bytes, whatever arguments its calls have", async () => {
+test("an answer stays within its limit of bytes when its calls have large arguments", async () => {
   const large = (n: number) => ["pay", { text: `${n}`.repeat(200_000) }] as const;
-  await using system = await desk([[large(1), large(2), large(3), large(4)]], { limits: { runResultBytes: 1_000 } });
+  await using system = await startCalls([[large(1), large(2), large(3), large(4)]], {
+    limits: { runResultBytes: 1_000 },
+  });
 
   const answer = await system.query("Pay");
 
@@ -216,8 +214,8 @@ test("an answer stays within its bytes, whatever arguments its calls have", asyn
   expect((await system.events(answer.runId)).filter(({ type }) => type === "toolCall")).toHaveLength(4);
 });
 
-test("a run that could never fit into a conversation leaves its question and answer to later runs", async () => {
-  await using system = await desk(
+test("later runs see only the question and answer of a very long run", async () => {
+  await using system = await startCalls(
     Array.from({ length: 14 }, (_, n) => numbered("pay", n, n + 1)),
     { answer: () => ok("y".repeat(40_000)) },
   );
@@ -232,7 +230,7 @@ test("a run that could never fit into a conversation leaves its question and ans
   ]);
 });
 
-test("the calls of a turn wait for a runtime together", async () => {
+test("the calls of a turn wait for a runtime at the same time", async () => {
   const waiting: (() => void)[] = [];
   const { gateway } = fakeGateway(MANIFEST, () => ok(1));
   const assign = () =>
@@ -240,16 +238,13 @@ test("the calls of a turn wait for a runtime together", async () => {
       waiting.push(() => resolve("runtime-1"));
       if (waiting.length === 5) for (const arrive of waiting) arrive();
     });
-  await using system = await desk([numbered("pay", 0, 5)], { gateway: { ...gateway, assign } });
+  await using system = await startCalls([numbered("pay", 0, 5)], { gateway: { ...gateway, assign } });
 
   expect(codesOf(await system.query("Pay"))).toEqual(many(5, "ok"));
 });
 
-test("a run that found no runtime ends so where another replica takes it over", async () => {
-  await using store = await openStore("sqlite::memory:").then((opened) => ({
-    ...opened,
-    [Symbol.asyncDispose]: () => opened.close(),
-  }));
+test("a run that found no runtime ends the same way when another replica resumes it", async () => {
+  await using store = await memoryStore();
   const stored = Promise.withResolvers<void>();
   const never = new Promise<never>(() => {});
   const stopping: typeof store.runs.commit = async (lease, change) => {
@@ -265,23 +260,23 @@ test("a run that found no runtime ends so where another replica takes it over", 
     gateway: lost,
     store: { ...store, runs: { ...store.runs, commit: stopping } },
   });
-  const run = await first.runs.start(first.caller, { query: "Pay", analysisMode: false, maxTokens: 100 });
+  const run = await first.start("Pay");
   await stored.promise;
   await first[Symbol.asyncDispose]();
 
-  await using second = await desk([], { store, owner: "replica-2" });
+  await using second = await startCalls([], { store, owner: "replica-2" });
 
-  expect(await second.runs.result(run, { signal: AbortSignal.timeout(5_000) })).toMatchObject({
+  expect(await second.result(run)).toMatchObject({
     code: "agent_session_not_found",
   });
   expect(second.model.requests).toEqual([]);
 });
 
-test("arguments as the handler got them count as bytes of results, and beyond a result's limit are not kept", async () => {
+test("the input that a handler got counts as bytes of results, and is not stored above a result's limit", async () => {
   const input = (bytes: number) =>
     ({ kind: "outcome", outcome: { ok: true, value: 1, input: "x".repeat(bytes) } }) as const;
   const sizes = [300_000, 200_000, 200_000];
-  await using system = await desk([numbered("pay", 0, 1), numbered("pay", 1, 2), numbered("pay", 2, 3)], {
+  await using system = await startCalls([numbered("pay", 0, 1), numbered("pay", 1, 2), numbered("pay", 2, 3)], {
     answer: (order) => input(sizes[(order.arguments as { n: number }).n]!),
     limits: { runResultBytes: 300_000 },
   });

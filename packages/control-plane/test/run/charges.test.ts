@@ -1,31 +1,32 @@
 import { describe, expect, test } from "vitest";
 import type { ChosenModel, ModelCatalog } from "../../src/ports/model-provider.ts";
-import { startCore } from "./core.ts";
+import { startCore, startScripted } from "./core.ts";
 import { fakeGateway, manifestOf, ok } from "./fake-gateway.ts";
 import { scriptedModel } from "./scripted-model.ts";
 
 const MANIFEST = manifestOf({ open: "everyone", staff: ["agent"] });
 
-test("what a turn may cost is held by the step before it, at its start for the first, and what is left goes back", async () => {
-  const model = scriptedModel([
-    {
-      calls: [
-        ["open", {}],
-        ["open", {}],
-      ],
-    },
-    { text: "Done." },
-  ]);
-  const runtime = fakeGateway(MANIFEST, () => ok("done"));
-  await using core = await startCore({ models: model.catalog, gateway: runtime.gateway, tier: "starter" });
+test("the cost of a turn is reserved with the step before it, for the first turn with the run, and the rest is returned", async () => {
+  await using core = await startScripted(
+    [
+      {
+        calls: [
+          ["open", {}],
+          ["open", {}],
+        ],
+      },
+      { text: "Done." },
+    ],
+    { tier: "starter" },
+  );
   await core.store.accounts.grant("org_1", 1_000_000);
-  const { hold, commit } = core.store.runs;
+  const { reserve, commit } = core.store.runs;
   const ahead: (number | undefined)[] = [];
-  core.store.runs.hold = (...args) => {
-    throw new Error(`held by itself: ${args.join(" ")}`);
+  core.store.runs.reserve = (...args) => {
+    throw new Error(`reserved separately: ${args.join(" ")}`);
   };
   core.store.runs.commit = async (lease, change) => {
-    ahead.push(change.hold?.step);
+    ahead.push(change.reserve?.step);
     return await commit(lease, change);
   };
 
@@ -33,13 +34,11 @@ test("what a turn may cost is held by the step before it, at its start for the f
 
   expect(ahead).toEqual([undefined, undefined, 1, undefined]);
   expect(await core.store.accounts.balance("org_1")).toBe(1_000_000 - 40);
-  core.store.runs.hold = hold;
+  core.store.runs.reserve = reserve;
 });
 
-test("an organisation without credits is refused, and one with too few for a turn is too", async () => {
-  const model = scriptedModel(() => ({ text: "ok" }));
-  const runtime = fakeGateway(MANIFEST, () => ok(1));
-  await using core = await startCore({ models: model.catalog, gateway: runtime.gateway, tier: "starter" });
+test("a query fails when its organisation has no credit, or too little for a turn", async () => {
+  await using core = await startScripted(() => ({ text: "ok" }), { tier: "starter" });
 
   expect(await core.query("Hi")).toMatchObject({ errorMessage: "Insufficient credits" });
   await core.store.accounts.grant("org_1", 100);
@@ -49,7 +48,7 @@ test("an organisation without credits is refused, and one with too few for a tur
   await core.store.accounts.grant("org_1", 1_000_000);
   expect(await core.query("Hi")).toMatchObject({ success: true });
   expect(await core.store.accounts.balance("org_1")).toBe(1_000_100 - 20);
-  expect(model.requests).toHaveLength(1);
+  expect(core.model.requests).toHaveLength(1);
 });
 
 describe("a model without a known price", () => {
@@ -59,7 +58,7 @@ describe("a model without a known price", () => {
   };
   const { gateway } = fakeGateway(MANIFEST, () => ok(1));
 
-  test("is refused with 400 where a query of a paying organisation names it", async () => {
+  test("is rejected with 400 when a query of a charged organisation names it", async () => {
     await using core = await startCore({ models, gateway, tier: "starter" });
     await core.store.accounts.grant("org_1", 1_000);
 
@@ -71,7 +70,7 @@ describe("a model without a known price", () => {
     expect(await core.store.runs.list("agt_1", { limit: 9 })).toEqual([]);
   });
 
-  test("ends the run inside the response where it is the default of a paying organisation", async () => {
+  test("fails the run when it is the default of a charged organisation", async () => {
     await using core = await startCore({ models, gateway, tier: "starter" });
     await core.store.accounts.grant("org_1", 1_000);
 
@@ -83,7 +82,7 @@ describe("a model without a known price", () => {
     expect(await core.store.accounts.balance("org_1")).toBe(1_000);
   });
 
-  test("answers in an organisation that does not pay, and says that its cost counts as 0", async () => {
+  test("answers for an organisation that is not charged, with a warning that its cost counts as 0", async () => {
     await using core = await startCore({ models, gateway });
 
     expect(await core.query("Hi")).toMatchObject({
@@ -94,14 +93,12 @@ describe("a model without a known price", () => {
   });
 });
 
-test("text without Latin letters reserves a token for each character", async () => {
-  const model = scriptedModel(() => ({ text: "ok" }));
-  const { gateway } = fakeGateway(MANIFEST, () => ok(1));
-  await using core = await startCore({ models: model.catalog, gateway, tier: "starter" });
+test("a text without Latin letters reserves a token for each character", async () => {
+  await using core = await startScripted(() => ({ text: "ok" }), { tier: "starter" });
   const { start } = core.store.runs;
   const reserved: (number | undefined)[] = [];
   core.store.runs.start = async (run) => {
-    reserved.push(run.holdMicros);
+    reserved.push(run.reserveMicros);
     return await start(run);
   };
   await core.store.accounts.grant("org_1", 1_000_000);
@@ -113,23 +110,24 @@ test("text without Latin letters reserves a token for each character", async () 
   expect(reserved[1]! - reserved[0]!).toBe(2_000);
 });
 
-test("what is held for a turn rises by what the turn before took beyond its estimate, and falls again with it", async () => {
+test("the reservation of a turn follows the ratio by which the turn before exceeded its estimate", async () => {
   const inputs = [30_000, 10_000, 10_000];
-  const model = scriptedModel((_, index) => ({
-    ...(index < 2 ? { calls: [["open", {}]] } : { text: "Done." }),
-    usage: { input: inputs[index]!, cachedInput: 0, output: 10 },
-  }));
-  const { gateway } = fakeGateway(MANIFEST, () => ok("done"));
-  await using core = await startCore({ models: model.catalog, gateway, tier: "starter" });
+  await using core = await startScripted(
+    (_, index) => ({
+      ...(index < 2 ? { calls: [["open", {}]] } : { text: "Done." }),
+      usage: { input: inputs[index]!, cachedInput: 0, output: 10 },
+    }),
+    { tier: "starter" },
+  );
   await core.store.accounts.grant("org_1", 1_000_000);
   const held: number[] = [];
   const { start, commit } = core.store.runs;
   core.store.runs.start = async (run) => {
-    held.push(run.holdMicros ?? 0);
+    held.push(run.reserveMicros ?? 0);
     return await start(run);
   };
   core.store.runs.commit = async (lease, change) => {
-    if (change.hold) held.push(change.hold.micros);
+    if (change.reserve) held.push(change.reserve.micros);
     return await commit(lease, change);
   };
 

@@ -1,23 +1,22 @@
-import { DEFAULT_LIMITS, type OperatorLimits, type RunEvent } from "@patchbay/protocol";
+import { DEFAULT_LIMITS, type Manifest, type OperatorLimits, type RunEvent } from "@patchbay/protocol";
 import { createMemoryBus } from "../../src/bus/memory-bus.ts";
 import type { Clock } from "../../src/ports/clock.ts";
-import { silentLog, type Log } from "../../src/ports/log.ts";
+import { type Log, type LogFields, silentLog } from "../../src/ports/log.ts";
 import { silentMetrics, type Metrics } from "../../src/ports/metrics.ts";
 import type { ModelCatalog } from "../../src/ports/model-provider.ts";
 import type { FunctionGateway } from "../../src/ports/function-gateway.ts";
-import type { Store } from "../../src/ports/stores.ts";
-import type { Caller, Query } from "../../src/run/api.ts";
-import { createFeed } from "../../src/run/feed.ts";
-import type { QueryLine } from "../../src/run/observer.ts";
+import type { Principal, Query, QueryLine, RunHandle } from "../../src/run/api.ts";
 import { createRuns } from "../../src/run/runs.ts";
-import { openStore } from "../../src/store/open.ts";
-import { systemClock } from "../../src/system-clock.ts";
+import { type OpenStore, openStore } from "../../src/store/open.ts";
+import { systemClock } from "../../src/start/clocks.ts";
+import { fakeGateway, manifestOf, ok } from "./fake-gateway.ts";
+import { scriptedModel } from "./scripted-model.ts";
 
 export interface CoreOptions {
   models: ModelCatalog;
   gateway: FunctionGateway;
   /** Default: a new one in memory. A given one is left open. */
-  store?: Store;
+  store?: OpenStore;
   owner?: string;
   tier?: string;
   runTimeoutMs?: number;
@@ -27,7 +26,7 @@ export interface CoreOptions {
   metrics?: Metrics;
 }
 
-/** The core on a real store, with a played model and a played runtime. */
+/** Starts the run layer on a real store, with a fake model and a fake runtime. */
 export async function startCore(options: CoreOptions) {
   const { models, gateway, owner = "replica-1", tier = "sandbox", runTimeoutMs = 10_000, log = silentLog } = options;
   const store = options.store ?? (await openStore("sqlite::memory:"));
@@ -45,7 +44,6 @@ export async function startCore(options: CoreOptions) {
       ...store,
       gateway,
       models,
-      feed: createFeed(bus),
       clock: options.clock ?? systemClock,
       log,
       metrics: options.metrics ?? silentMetrics,
@@ -56,14 +54,17 @@ export async function startCore(options: CoreOptions) {
     },
   );
   await runs.open();
-  const caller: Caller = { keyId: "key_1", agentId: "agt_1", orgId: "org_1", tier };
+  const caller: Principal = { keyId: "key_1", agentId: "agt_1", orgId: "org_1", tier };
 
-  async function query(text: string, more: Partial<Query> & { as?: Partial<Caller> } = {}) {
-    const { as, ...rest } = more;
-    const run = await runs.start({ ...caller, ...as }, { query: text, analysisMode: false, maxTokens: 8192, ...rest });
-    const result = await runs.result(run, { signal: AbortSignal.timeout(15_000) });
-    if (!result) throw new Error("the run did not end");
-    return result;
+  /** Starts a run without waiting for its end. */
+  const start = (text: string, { as, ...more }: Partial<Query> & { as?: Partial<Principal> } = {}) =>
+    runs.start({ ...caller, ...as }, { query: text, analysisMode: false, maxTokens: 100, ...more });
+  const result = (run: RunHandle) => runs.result(run, { signal: AbortSignal.timeout(15_000) });
+  const follow = (run: RunHandle) => runs.follow(run, { after: 0, deltas: true, signal: AbortSignal.timeout(10_000) });
+  async function query(text: string, more: Parameters<typeof start>[1] = {}) {
+    const ended = await result(await start(text, { maxTokens: 8192, ...more }));
+    if (!ended) throw new Error("the run did not end");
+    return ended;
   }
   async function events(runId: string): Promise<RunEvent[]> {
     return (await store.runs.events(runId, 0, 1_000)).map((event) => JSON.parse(event.body) as RunEvent);
@@ -74,6 +75,9 @@ export async function startCore(options: CoreOptions) {
     bus,
     lines,
     caller,
+    start,
+    result,
+    follow,
     query,
     events,
     async [Symbol.asyncDispose]() {
@@ -81,4 +85,33 @@ export async function startCore(options: CoreOptions) {
       if (!options.store) await store.close();
     },
   };
+}
+
+/** Starts the run layer with a model that answers from a script and a runtime that answers every call. */
+export async function startScripted(
+  turns: Parameters<typeof scriptedModel>[0],
+  {
+    manifest = manifestOf({ open: "everyone", staff: ["agent"] }),
+    answer = () => ok("done"),
+    ...options
+  }: Partial<CoreOptions> & { manifest?: Manifest; answer?: Parameters<typeof fakeGateway>[1] } = {},
+) {
+  const model = scriptedModel(turns);
+  const runtime = fakeGateway(manifest, answer);
+  const core = await startCore({ models: model.catalog, gateway: runtime.gateway, ...options });
+  return { ...core, model, runtime };
+}
+
+/** An empty store in memory, which closes when it is disposed. */
+export async function memoryStore(options: Parameters<typeof openStore>[1] = {}) {
+  const store = await openStore("sqlite::memory:", options);
+  return { ...store, [Symbol.asyncDispose]: () => store.close() };
+}
+
+/** A log that keeps its lines. */
+export function recordingLog(
+  lines: { message: string; fields: LogFields | undefined }[] = [],
+): Log & { lines: typeof lines } {
+  const record = (message: string, fields?: LogFields) => void lines.push({ message, fields });
+  return { debug: record, info: record, warn: record, error: record, child: () => recordingLog(lines), lines };
 }

@@ -1,10 +1,9 @@
 import { expect, test } from "vitest";
 import type { Clock } from "../../src/ports/clock.ts";
-import type { Store } from "../../src/ports/stores.ts";
+import type { OpenStore } from "../../src/store/open.ts";
 import type { RunHandle } from "../../src/run/api.ts";
-import { openStore } from "../../src/store/open.ts";
-import { systemClock } from "../../src/system-clock.ts";
-import { startCore, type CoreOptions } from "./core.ts";
+import { systemClock } from "../../src/start/clocks.ts";
+import { type CoreOptions, memoryStore, startCore } from "./core.ts";
 import { fakeGateway, manifestOf, ok } from "./fake-gateway.ts";
 import { scriptedModel } from "./scripted-model.ts";
 
@@ -12,13 +11,8 @@ const { gateway } = fakeGateway(manifestOf({ pay: "everyone" }), () => ok("paid"
 const never = new Promise<never>(() => {});
 const claim = { owner: "replica-gone", leaseMs: 15_000 };
 
-async function memoryStore() {
-  const store = await openStore("sqlite::memory:");
-  return { ...store, [Symbol.asyncDispose]: () => store.close() };
-}
-
-/** Runs that each paid once, asked their model again, and then lost their process twice. */
-async function suspects(store: Store, queries: string[], options: Partial<CoreOptions> = {}): Promise<RunHandle[]> {
+/** Runs that each paid once and asked their model again, and whose process then crashed twice. */
+async function suspects(store: OpenStore, queries: string[], options: Partial<CoreOptions> = {}): Promise<RunHandle[]> {
   const asked = Promise.withResolvers<void>();
   let waiting = 0;
   const model = scriptedModel(({ messages }) => {
@@ -28,8 +22,7 @@ async function suspects(store: Store, queries: string[], options: Partial<CoreOp
   });
   const core = await startCore({ models: model.catalog, gateway, store, ...options });
   const runs: RunHandle[] = [];
-  for (const query of queries)
-    runs.push(await core.runs.start(core.caller, { query, analysisMode: false, maxTokens: 100 }));
+  for (const query of queries) runs.push(await core.start(query));
   await asked.promise;
   await core[Symbol.asyncDispose]();
   for (const { runId } of runs)
@@ -40,7 +33,7 @@ async function suspects(store: Store, queries: string[], options: Partial<CoreOp
   return runs;
 }
 
-/** A model that answers each query when it is let. */
+/** A model that answers each query only after `answer` was called for it. */
 function heldModel() {
   const asked: string[] = [];
   const holds = new Map<string, PromiseWithResolvers<void>>();
@@ -58,10 +51,9 @@ function heldModel() {
   return { catalog, asked, answer: (query: string) => hold(query).resolve() };
 }
 
-const resultOf = (core: Awaited<ReturnType<typeof startCore>>, run: RunHandle) =>
-  core.runs.result(run, { signal: AbortSignal.timeout(10_000) });
+const resultOf = (core: Awaited<ReturnType<typeof startCore>>, run: RunHandle) => core.result(run);
 
-test("suspects are resumed one at a time, while other runs go on", async () => {
+test("suspects are resumed one at a time, while other runs continue", async () => {
   await using store = await memoryStore();
   const [first, second] = await suspects(store, ["first", "second"]);
   const model = heldModel();
@@ -79,7 +71,7 @@ test("suspects are resumed one at a time, while other runs go on", async () => {
   expect(model.asked).toEqual(["first", "other", "second"]);
 });
 
-test("a suspect that its process survives for a while makes room for the next one", async () => {
+test("the next suspect is resumed once the process has survived the one before for a while", async () => {
   await using store = await memoryStore();
   await suspects(store, ["first", "second"]);
   const model = heldModel();
@@ -106,7 +98,7 @@ test("a suspect that its process survives for a while makes room for the next on
   ]);
 });
 
-test("a run whose processes ended in quarantine too ends from counts, without being loaded", async () => {
+test("a run that crashed its processes in quarantine too is ended without being loaded", async () => {
   await using store = await memoryStore();
   const [run] = await suspects(store, ["poison"]);
   for (let claims = 0; claims < 2; claims++) {
@@ -120,7 +112,7 @@ test("a run whose processes ended in quarantine too ends from counts, without be
   expect(await resultOf(core, run!)).toMatchObject({
     success: false,
     code: "crash_loop",
-    errorMessage: expect.stringContaining("in progress 4 times when its process ended"),
+    errorMessage: expect.stringContaining("in progress at 4 crashes of its process"),
     toolInteractions: [],
     warnings: ["The answer leaves out 1 calls of the run. Its events list them."],
     usage: { inputTokens: 10, outputTokens: 5 },
@@ -130,7 +122,7 @@ test("a run whose processes ended in quarantine too ends from counts, without be
   expect(model.requests).toEqual([]);
 });
 
-test("the deadline ends a suspect that no process could load", async () => {
+test("a suspect that no process could load ends at its deadline", async () => {
   await using store = await memoryStore();
   const [run] = await suspects(store, ["poison"], { runTimeoutMs: 500 });
   const unreadable = { ...store, runs: { ...store.runs, checkpoint: () => never } };
@@ -145,11 +137,10 @@ test("the deadline ends a suspect that no process could load", async () => {
   expect(await resultOf(core, run!)).toMatchObject({ code: "deadline_exceeded", errorMessage: "Run timed out" });
 });
 
-test("a process neither claims nor ends its own run when the clock of its store jumps", async () => {
+test("a process neither claims nor ends its own run when the clock of its store jumps forward", async () => {
   let ahead = 0;
   const clock: Clock = { ...systemClock, now: () => Date.now() + ahead };
-  const store = await openStore("sqlite::memory:", { clock });
-  await using _ = { [Symbol.asyncDispose]: () => store.close() };
+  await using store = await memoryStore({ clock });
   let polls = 0;
   const waiting = (): Promise<string[]> => {
     polls++;

@@ -1,19 +1,15 @@
 import { expect, test } from "vitest";
-import { startCore } from "./core.ts";
+import { startScripted } from "./core.ts";
 import { fakeGateway, manifestOf, ok } from "./fake-gateway.ts";
-import { scriptedModel } from "./scripted-model.ts";
 
 const MANIFEST = manifestOf({ pay: "everyone", idempotent_read: "everyone" });
 
-async function desk(call: string, answer: Parameters<typeof fakeGateway>[1]) {
-  const model = scriptedModel([{ calls: [[call, {}]] }, { text: "Told." }]);
-  const runtime = fakeGateway(MANIFEST, answer);
-  const core = await startCore({ models: model.catalog, gateway: runtime.gateway });
-  return { ...core, runtime, model, [Symbol.asyncDispose]: () => core[Symbol.asyncDispose]() };
-}
+/** A run that makes one call, whose deliveries end as `answer` returns. */
+const startCall = (functionName: string, answer: Parameters<typeof fakeGateway>[1]) =>
+  startScripted([{ calls: [[functionName, {}]] }, { text: "Done." }], { manifest: MANIFEST, answer });
 
-test("a call that surely did not start is given to another runtime under the same call id", async () => {
-  await using system = await desk("pay", (order) => (order.attempt === 1 ? { kind: "undelivered" } : ok("paid")));
+test("a call that did not start is delivered to another runtime with the same call id", async () => {
+  await using system = await startCall("pay", (order) => (order.attempt === 1 ? { kind: "undelivered" } : ok("paid")));
 
   const answer = await system.query("Pay");
 
@@ -22,18 +18,18 @@ test("a call that surely did not start is given to another runtime under the sam
   expect(second).toMatchObject({ callId: first?.callId, attempt: 2 });
 });
 
-test("a call that may have run is not sent again: its outcome is told as unknown", async () => {
-  await using system = await desk("pay", () => ({ kind: "unknown" }));
+test("a call that may have run is not sent again, and its outcome is unknown", async () => {
+  await using system = await startCall("pay", () => ({ kind: "unknown" }));
 
   const answer = await system.query("Pay");
 
-  expect(answer).toMatchObject({ success: true, response: "Told." });
+  expect(answer).toMatchObject({ success: true, response: "Done." });
   expect(answer.toolInteractions).toMatchObject([{ success: false, code: "outcome_unknown" }]);
   expect(system.runtime.orders).toHaveLength(1);
 });
 
-test("an idempotent call that may have run is sent again, three times at most", async () => {
-  await using system = await desk("idempotent_read", () => ({ kind: "unknown" }));
+test("an idempotent call that may have run is sent again, up to three times", async () => {
+  await using system = await startCall("idempotent_read", () => ({ kind: "unknown" }));
 
   const answer = await system.query("Read");
 
@@ -41,8 +37,8 @@ test("an idempotent call that may have run is sent again, three times at most", 
   expect(answer.toolInteractions).toMatchObject([{ code: "outcome_unknown" }]);
 });
 
-test("a runtime that is gone for good in mid-run ends the run, with the call in its record", async () => {
-  await using system = await desk("pay", () => {
+test("a run ends when its runtime disconnects during a call, and the call is in its result", async () => {
+  await using system = await startCall("pay", () => {
     system.runtime.connected = false;
     return { kind: "unknown" };
   });
@@ -54,8 +50,8 @@ test("a runtime that is gone for good in mid-run ends the run, with the call in 
   });
 });
 
-test("a runtime that is gone before a call could be placed ends the run", async () => {
-  await using system = await desk("pay", () => {
+test("a run ends when no runtime is left for a call", async () => {
+  await using system = await startCall("pay", () => {
     system.runtime.connected = false;
     return { kind: "undelivered" };
   });
@@ -67,9 +63,9 @@ test("a runtime that is gone before a call could be placed ends the run", async 
   });
 });
 
-test("the intent to call is stored before anything is sent", async () => {
+test("a call is stored before it is sent", async () => {
   let stored: unknown;
-  await using system = await desk("pay", async (order) => {
+  await using system = await startCall("pay", async (order) => {
     stored = (await system.store.runs.checkpoint(order.runId)).calls;
     return ok("paid");
   });
@@ -79,9 +75,9 @@ test("the intent to call is stored before anything is sent", async () => {
   expect(stored).toMatchObject([{ functionName: "pay", instanceId: "runtime-0" }]);
 });
 
-test("a result is stored before the runtime is told to forget it", async () => {
+test("a result is stored before it is acknowledged", async () => {
   let outcome: unknown;
-  await using system = await desk("pay", () => ok("paid"));
+  await using system = await startCall("pay", () => ok("paid"));
   system.runtime.gateway.acknowledge = ({ callId }) => {
     outcome = callId;
   };
@@ -92,8 +88,8 @@ test("a result is stored before the runtime is told to forget it", async () => {
   expect(calls).toMatchObject([{ callId: outcome, outcome: { ok: true, value: "paid" } }]);
 });
 
-test("a call that no runtime takes fails instead of being offered for ever", async () => {
-  await using system = await desk("pay", () => ({ kind: "undelivered" }));
+test("a call that no runtime accepts fails after ten offers", async () => {
+  await using system = await startCall("pay", () => ({ kind: "undelivered" }));
 
   const answer = await system.query("Pay");
 
@@ -101,14 +97,14 @@ test("a call that no runtime takes fails instead of being offered for ever", asy
   expect(system.runtime.orders).toHaveLength(10);
 });
 
-test("a result is measured in bytes, whatever its runtime said", async () => {
-  await using system = await desk("pay", () => ok("€".repeat(100_000)));
+test("the control plane measures the bytes of a result itself", async () => {
+  await using system = await startCall("pay", () => ok("€".repeat(100_000)));
 
   expect((await system.query("Pay")).toolInteractions).toMatchObject([{ code: "result_too_large" }]);
 });
 
-test("a long reason of a failed call is cut for the model", async () => {
-  await using system = await desk("pay", () => ({
+test("a long message of a failed call is cut for the model", async () => {
+  await using system = await startCall("pay", () => ({
     kind: "outcome",
     outcome: { ok: false, code: "function_failed", message: "x".repeat(100_000) },
   }));

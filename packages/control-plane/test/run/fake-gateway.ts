@@ -10,7 +10,7 @@ export const ok = (
   outcome: { ok: true, value },
 });
 
-/** A manifest of functions that take anything; `roles` by name. */
+/** A manifest of functions that accept any arguments, with their roles by name. */
 export function manifestOf(roles: Record<string, string[] | "everyone">, extra: Partial<Manifest> = {}): Manifest {
   return {
     name: "test",
@@ -29,7 +29,7 @@ export function manifestOf(roles: Record<string, string[] | "everyone">, extra: 
   };
 }
 
-/** One runtime, played by a function. Set `connected` to false to make it vanish. */
+/** A gateway with one runtime, which `answer` plays. Set `connected` to false to disconnect it. */
 export function fakeGateway(manifest: Manifest, answer: Answer, recovered: Answer = answer) {
   const set = { manifest, manifestHash: "hash" };
   const orders: CallOrder[] = [];
@@ -39,7 +39,7 @@ export function fakeGateway(manifest: Manifest, answer: Answer, recovered: Answe
     orders,
     acknowledged,
     prepared: { ok: true } as PreparedContext,
-    /** When an order counts as sent; undefined where it is not known. */
+    /** When an order was sent; undefined when unknown. */
     sentAt: async (): Promise<number | undefined> => Date.now(),
   };
   const send = async (order: CallOrder, reply: Answer, { signal, onSent }: DeliveryOptions): Promise<Delivery> => {

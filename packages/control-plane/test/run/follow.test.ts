@@ -1,65 +1,73 @@
-import { expect, test } from "vitest";
+import { AsyncLocalStorage } from "node:async_hooks";
+import { describe, expect, test } from "vitest";
 import { createMemoryBus } from "../../src/bus/memory-bus.ts";
-import { StoreUnavailable, type RunStore, type StoredEvent } from "../../src/ports/run-store.ts";
 import { silentLog } from "../../src/ports/log.ts";
-import { joining } from "../../src/run/either-signal.ts";
-import { type Beat, createFeed } from "../../src/run/feed.ts";
-import { follow } from "../../src/run/follow.ts";
-import { createWatch } from "../../src/run/watch.ts";
-import { systemClock } from "../../src/system-clock.ts";
+import { type RunStore, type StoredEvent, StoreUnavailable } from "../../src/ports/run-store.ts";
+import type { Followed } from "../../src/run/api.ts";
+import { createFeed, type FeedMessage } from "../../src/run/follow/feed.ts";
+import { createLogPoller, follow, type FollowContext, joining } from "../../src/run/follow/follow.ts";
+import { systemClock } from "../../src/start/clocks.ts";
 
-const RUN = { runId: "r" };
-/** For readers who need no watching over. */
-const watch = { on: () => ({ [Symbol.dispose]() {} }) };
+const noPoller = { add: () => ({ [Symbol.dispose]() {} }) };
 const orDraining = joining(new AbortController().signal);
+const DONE = { type: "finalResponse", response: "done" };
 
-/** A log that grows, and the feed that tells of it. */
+/** A log that grows, and the feed that publishes its events. */
 function growingLog() {
   const log: StoredEvent[] = [];
   const feed = createFeed(createMemoryBus());
   let reads = 0;
-  const runs = {
-    async events(_: string, after: number, limit: number) {
+  const runs: Pick<RunStore, "events"> = {
+    async events(_, after, limit) {
       reads++;
       return log.filter((event) => event.seq > after).slice(0, limit);
     },
-  } as Pick<RunStore, "events"> as RunStore;
-  function append(body: object): void {
-    const event = { seq: log.length + 1, body: JSON.stringify(body) };
-    log.push(event);
-    feed.stored("r", [event]);
+  };
+  function append(...bodies: object[]): void {
+    for (const body of bodies) {
+      const event = { seq: log.length + 1, body: JSON.stringify(body) };
+      log.push(event);
+      feed.publishStored("r", [event]);
+    }
   }
-  return { runs, feed, append, log, reads: () => reads };
+  const reader = (
+    { after = 0, deltas = false, signal = AbortSignal.timeout(10_000) } = {},
+    context: Partial<FollowContext> = {},
+  ) => follow({ runId: "r" }, { after, deltas, signal }, { runs, feed, poller: noPoller, orDraining, ...context });
+  return { runs, feed, append, log, reads: () => reads, reader, seqs: () => log.map(({ seq }) => seq) };
 }
 
-test("a reader that lags behind megabytes of events still gets each of them once, in order", async () => {
-  const { runs, feed, append, log } = growingLog();
-  const stream = follow(
-    RUN,
-    { after: 0, deltas: true, signal: AbortSignal.timeout(10_000) },
-    { runs, feed, watch, orDraining },
-  );
-  append({ type: "thought", content: "first" });
+const thought = (content: string) => ({ type: "thought", content });
+
+async function collect(events: AsyncIterable<Followed>): Promise<Followed[]> {
+  const collected: Followed[] = [];
+  for await (const event of events) collected.push(event);
+  return collected;
+}
+
+const idsOf = async (events: AsyncIterable<Followed>) => (await collect(events)).map(({ id }) => id);
+
+test("a reader that lags behind megabytes of events gets each of them once, in order", async () => {
+  const { feed, append, reader, seqs } = growingLog();
+  const stream = reader({ deltas: true });
+  append(thought("first"));
   expect((await stream.next()).value).toMatchObject({ id: 1 });
 
-  // Nobody reads while these come in: far more than a reader's inbox holds.
+  // Far more than the reader's inbox holds.
   for (let i = 0; i < 500; i++) {
-    append({ type: "thought", content: "x".repeat(5_000) });
-    feed.live("r", { type: "responseDelta", content: "lost when behind" });
+    append(thought("x".repeat(5_000)));
+    feed.publishLive("r", { type: "responseDelta", content: "lost when behind" });
   }
   append({ type: "error", errorMessage: "end" });
 
-  const seen: number[] = [1];
-  for await (const event of stream) if (event.id !== undefined) seen.push(event.id);
-  expect(seen).toEqual(log.map((event) => event.seq));
+  const ids = (await idsOf(stream)).filter((id) => id !== undefined);
+  expect([1, ...ids]).toEqual(seqs());
 });
 
-test("an event that is larger than an inbox reaches a reader without being read from the log", async () => {
-  const { runs, feed, append, log, reads } = growingLog();
-  using _working = feed.works("r", 0);
-  const options = { after: 0, deltas: true, signal: AbortSignal.timeout(10_000) };
-  const stream = follow(RUN, options, { runs, feed, watch, orDraining });
-  const first = stream.next();
+test("an event that is larger than an inbox reaches a reader without a read of the log", async () => {
+  const { feed, append, log, reads, reader } = growingLog();
+  using _owned = feed.own("r", 0);
+  const first = reader({ deltas: true }).next();
 
   append({ type: "finalResponse", response: "x".repeat(3_000_000) });
 
@@ -68,178 +76,205 @@ test("an event that is larger than an inbox reaches a reader without being read 
 });
 
 test("resuming after any event gives exactly the rest", async () => {
-  const { runs, feed, append, log } = growingLog();
-  for (const content of ["a", "b", "c"]) append({ type: "thought", content });
-  append({ type: "finalResponse", response: "done" });
+  const { append, log, reader } = growingLog();
+  append(thought("a"), thought("b"), thought("c"), DONE);
 
   for (let after = 0; after <= 3; after++) {
-    const seen: string[] = [];
-    const options = { after, deltas: false, signal: AbortSignal.timeout(10_000) };
-    for await (const event of follow(RUN, options, { runs, feed, watch, orDraining })) seen.push(event.body);
-    expect(seen).toEqual(log.slice(after).map((event) => event.body));
+    const bodies = (await collect(reader({ after }))).map(({ body }) => body);
+    expect(bodies).toEqual(log.slice(after).map((event) => event.body));
   }
 });
 
-test("live events are shown only to those who asked for them", async () => {
-  const { runs, feed, append } = growingLog();
-  const shown = async (deltas: boolean): Promise<string[]> => {
-    const types: string[] = [];
-    const options = { after: 0, deltas, signal: AbortSignal.timeout(10_000) };
-    for await (const event of follow(RUN, options, { runs, feed, watch, orDraining }))
-      types.push((JSON.parse(event.body) as { type: string }).type);
-    return types;
-  };
+test("live events are shown only to readers that asked for them", async () => {
+  const { feed, append, reader } = growingLog();
+  const shown = async (deltas: boolean) =>
+    (await collect(reader({ deltas }))).map(({ body }) => (JSON.parse(body) as { type: string }).type);
   const both = Promise.all([shown(true), shown(false)]);
   await Promise.resolve().then(() => Promise.resolve());
-  feed.live("r", { type: "responseDelta", content: "x" });
-  append({ type: "finalResponse", response: "x" });
+  feed.publishLive("r", { type: "responseDelta", content: "x" });
+  append(DONE);
 
   expect(await both).toEqual([["responseDelta", "finalResponse"], ["finalResponse"]]);
 });
 
-test("a live event is made only while somebody wants it", () => {
+test("a live event is encoded only while it has a subscriber", () => {
   const feed = createFeed(createMemoryBus());
-  let made = 0;
-  const event = { type: "responseDelta" as const, content: "x", toJSON: () => made++ };
-  const beats: Beat[] = [];
+  let encoded = 0;
+  const event = { type: "responseDelta" as const, content: "x", toJSON: () => encoded++ };
+  const messages: FeedMessage[] = [];
+  const receive = (message: FeedMessage) => void messages.push(message);
 
-  using _stored = feed.listen("r", (beat) => void beats.push(beat), { live: false });
-  feed.live("r", event);
-  expect(made).toBe(0);
+  using _stored = feed.subscribe("r", receive, { live: false });
+  feed.publishLive("r", event);
+  expect(encoded).toBe(0);
   {
-    using _live = feed.listen("r", (beat) => void beats.push(beat), { live: true });
-    feed.live("r", event);
+    using _live = feed.subscribe("r", receive, { live: true });
+    feed.publishLive("r", event);
   }
-  feed.live("r", event);
+  feed.publishLive("r", event);
 
-  expect(made).toBe(1);
-  expect(beats).toHaveLength(1);
+  expect(encoded).toBe(1);
+  expect(messages).toHaveLength(1);
 });
 
-test("the log of a run that was begun here just now is not read, unless something was told of it before", async () => {
-  const { runs, feed, append, log, reads } = growingLog();
-  using _working = feed.works("r", 0);
-  const read = async (): Promise<(number | undefined)[]> => {
-    const ids: (number | undefined)[] = [];
-    const options = { after: 0, deltas: false, signal: AbortSignal.timeout(5_000) };
-    for await (const { id } of follow(RUN, options, { runs, feed, watch, orDraining })) ids.push(id);
-    return ids;
-  };
-  const first = read();
-  append({ type: "thought", content: "a" });
+test("the log of a run that has just begun here is read only after its first event", async () => {
+  const { feed, append, reads, reader, seqs } = growingLog();
+  using _owned = feed.own("r", 0);
+  const first = idsOf(reader());
+  append(thought("a"));
   expect(reads()).toBe(0);
 
-  const second = read();
-  append({ type: "finalResponse", response: "done" });
+  const second = idsOf(reader());
+  append(DONE);
 
-  expect(await first).toEqual(log.map(({ seq }) => seq));
+  expect(await first).toEqual(seqs());
   expect(reads()).toBe(1);
-  expect(await second).toEqual(log.map(({ seq }) => seq));
+  expect(await second).toEqual(seqs());
 });
 
-test("a run that has moved on is read from its log again", async () => {
+test("the end of an earlier claim leaves the entry of a newer one", () => {
   const { feed } = growingLog();
-  const before = feed.works("r", 0);
-  const again = feed.works("r", 3);
+  const before = feed.own("r", 0);
+  const again = feed.own("r", 3);
   before[Symbol.dispose]();
-  expect(feed.lastTold("r")).toBe(3);
+  expect(feed.lastPublished("r")).toBe(3);
 
   again[Symbol.dispose]();
-  expect(feed.lastTold("r")).toBe(undefined);
+  expect(feed.lastPublished("r")).toBe(undefined);
 });
 
-test("a reader that stops waiting ends at once and leaves nothing behind", async () => {
-  const { runs, feed } = growingLog();
+test("a reader that stops waiting ends immediately", async () => {
   const stop = new AbortController();
-  const stream = follow(RUN, { after: 0, deltas: false, signal: stop.signal }, { runs, feed, watch, orDraining });
-  const next = stream.next();
+  const next = growingLog().reader({ signal: stop.signal }).next();
   stop.abort();
 
   expect(await next).toEqual({ value: undefined, done: true });
 });
 
-test("a reader waits while the store is out of reach, and then misses nothing", async () => {
-  const { runs, feed, append, log } = growingLog();
+test("a reader waits while the store is unavailable, and then misses nothing", async () => {
+  const { runs, append, reader, seqs } = growingLog();
   let failures = 2;
-  const failing = {
-    ...runs,
-    events: (...of: Parameters<RunStore["events"]>) =>
-      failures-- > 0 ? Promise.reject(new StoreUnavailable("out of reach")) : runs.events(...of),
+  const failing: Pick<RunStore, "events"> = {
+    events: (...args) => (failures-- > 0 ? Promise.reject(new StoreUnavailable("unavailable")) : runs.events(...args)),
   };
-  append({ type: "thought", content: "a" });
-  append({ type: "finalResponse", response: "done" });
+  append(thought("a"), DONE);
 
-  const seen: number[] = [];
-  const options = { after: 0, deltas: false, signal: AbortSignal.timeout(5_000) };
-  for await (const event of follow(RUN, options, { runs: failing, feed, watch, orDraining })) seen.push(event.id!);
-
-  expect(seen).toEqual(log.map(({ seq }) => seq));
+  expect(await idsOf(reader({}, { runs: failing }))).toEqual(seqs());
 });
 
-/** A reader of a log whose state is told by `heads`, over a feed that may lose everything. */
-function watched(log: ReturnType<typeof growingLog>, heads: RunStore["heads"]) {
-  const feed = createFeed({ ...createMemoryBus(), healthy: false });
-  const stop = new AbortController();
-  const watch = createWatch({ runs: { heads }, feed, clock: systemClock, log: silentLog });
-  const watching = watch.run(stop.signal);
-  const options = { after: 1, deltas: false, signal: AbortSignal.timeout(5_000) };
-  return {
-    stream: follow(RUN, options, { runs: log.runs, feed, watch, orDraining }),
-    signal: options.signal,
-    async [Symbol.asyncDispose]() {
-      stop.abort();
-      await watching;
+test("a stream reads its log in the async context in which it was opened", async () => {
+  const { runs, append, reader } = growingLog();
+  append(thought("a"), thought("b"), thought("c"), thought("d"), DONE);
+  const scope = new AsyncLocalStorage<string>();
+  const scopes: (string | undefined)[] = [];
+  const recording: Pick<RunStore, "events"> = {
+    events(...args) {
+      scopes.push(scope.getStore());
+      return runs.events(...args);
     },
   };
-}
 
-test.each([
-  ["was erased", []],
-  ["ended before the event it asks to go on from", [{ runId: "r", lastSeq: 1, ended: true }]],
-])("a reader of a run that %s is not left waiting", async (_, heads) => {
-  const log = growingLog();
-  log.append({ type: "thought", content: "a" });
-  await using reader = watched(log, async () => heads);
+  const stream = scope.run("org_1", () => reader({}, { runs: recording }));
+  await scope.run("org_2", () => idsOf(stream));
 
-  expect(await reader.stream.next()).toEqual({ value: undefined, done: true });
-  expect(reader.signal.aborted).toBe(false);
+  expect(scopes).toEqual(["org_1", "org_1"]);
 });
 
-test("a reader whom nothing wakes reads the log when it has grown, and not while the store is out of reach", async () => {
-  const log = growingLog();
-  log.append({ type: "thought", content: "a" });
-  let asked = 0;
-  await using reader = watched(log, async () => {
-    asked++;
-    if (asked === 1) throw new StoreUnavailable("out of reach");
-    if (asked === 2) log.append({ type: "finalResponse", response: "done" });
-    return [{ runId: "r", lastSeq: log.log.length, ended: log.log.length === 2 }];
-  });
-
-  expect((await reader.stream.next()).value).toMatchObject({ id: 2 });
-  expect(asked).toBe(2);
-});
-
-test("readers of many runs are looked after by few statements", async () => {
-  const feed = createFeed({ ...createMemoryBus(), healthy: false });
-  const asked: number[] = [];
-  const stop = new AbortController();
-  const watch = createWatch({
-    runs: {
-      async heads(runIds) {
-        asked.push(runIds.length);
-        if (asked.length === 3) stop.abort();
-        return [];
+describe("the poller", () => {
+  /** A reader over a feed that may lose every message. The poller gets the state of the log from `heads`. */
+  function polled({ reader }: ReturnType<typeof growingLog>, heads: RunStore["heads"]) {
+    const feed = createFeed({ ...createMemoryBus(), healthy: false });
+    const stop = new AbortController();
+    const poller = createLogPoller({ runs: { heads }, feed, clock: systemClock, log: silentLog });
+    const polling = poller.run(stop.signal);
+    const signal = AbortSignal.timeout(5_000);
+    return {
+      stream: reader({ after: 1, signal }, { feed, poller }),
+      signal,
+      async [Symbol.asyncDispose]() {
+        stop.abort();
+        await polling;
       },
-    },
-    feed,
-    clock: systemClock,
-    log: silentLog,
+    };
+  }
+
+  test.each([
+    ["was erased", []],
+    ["ended before the event after which it resumes", [{ runId: "r", lastSeq: 1, ended: true }]],
+  ])("ends a reader of a run that %s", async (_, heads) => {
+    const log = growingLog();
+    log.append(thought("a"));
+    await using reader = polled(log, async () => heads);
+
+    expect(await reader.stream.next()).toEqual({ value: undefined, done: true });
+    expect(reader.signal.aborted).toBe(false);
   });
-  for (let i = 0; i < 1_200; i++) watch.on(`r${i}`, () => {});
-  watch.on("gone", () => {})[Symbol.dispose]();
 
-  await watch.run(stop.signal);
+  test("makes a reader read a log that has grown, and continues after a failure of the store", async () => {
+    const log = growingLog();
+    log.append(thought("a"));
+    let polls = 0;
+    await using reader = polled(log, async () => {
+      polls++;
+      if (polls === 1) throw new StoreUnavailable("unavailable");
+      if (polls === 2) log.append(DONE);
+      return [{ runId: "r", lastSeq: log.log.length, ended: log.log.length === 2 }];
+    });
 
-  expect(asked).toEqual([500, 500, 200]);
+    expect((await reader.stream.next()).value).toMatchObject({ id: 2 });
+    expect(polls).toBe(2);
+  });
+
+  test("checks many runs with few statements", async () => {
+    const feed = createFeed({ ...createMemoryBus(), healthy: false });
+    const counts: number[] = [];
+    const stop = new AbortController();
+    const heads: RunStore["heads"] = async (runIds) => {
+      counts.push(runIds.length);
+      if (counts.length === 3) stop.abort();
+      return [];
+    };
+    const poller = createLogPoller({ runs: { heads }, feed, clock: systemClock, log: silentLog });
+    for (let i = 0; i < 1_200; i++) poller.add(`r${i}`, () => {});
+    poller.add("gone", () => {})[Symbol.dispose]();
+
+    await poller.run(stop.signal);
+
+    expect(counts).toEqual([500, 500, 200]);
+  });
+});
+
+describe("a joined signal", () => {
+  test("aborts with the reason of the signal that aborts first", () => {
+    const [lasting, request, other] = [new AbortController(), new AbortController(), new AbortController()];
+    const join = joining(lasting.signal);
+    using one = join(request.signal);
+    using two = join(other.signal);
+
+    request.abort("left");
+    expect([one.signal.reason, two.signal.aborted]).toEqual(["left", false]);
+    lasting.abort("stopping");
+    expect([one.signal.reason, two.signal.reason]).toEqual(["left", "stopping"]);
+  });
+
+  test("is aborted from the start when one of the two is", () => {
+    const lasting = new AbortController();
+    const join = joining(lasting.signal);
+    using early = join(AbortSignal.abort("left"));
+    lasting.abort("stopping");
+    using late = join(new AbortController().signal);
+
+    expect([early.signal.reason, late.signal.reason]).toEqual(["left", "stopping"]);
+  });
+
+  test("does not abort after it was disposed", () => {
+    const [lasting, request] = [new AbortController(), new AbortController()];
+    const one = joining(lasting.signal)(request.signal);
+    one[Symbol.dispose]();
+
+    request.abort();
+    lasting.abort();
+
+    expect(one.signal.aborted).toBe(false);
+  });
 });

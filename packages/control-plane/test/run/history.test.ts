@@ -1,18 +1,18 @@
 import { expect, test } from "vitest";
 import { type ChosenModel, type ModelCatalog, ModelError, type ModelRequest } from "../../src/ports/model-provider.ts";
-import { sizeOf } from "../../src/run/estimate.ts";
-import { askingOf, nextRequest } from "../../src/run/request.ts";
+import { sizeOf } from "../../src/run/loop/compact.ts";
+import { nextRequest } from "../../src/run/loop/request.ts";
 import { createProgress, createState } from "../../src/run/state.ts";
 import { startCore } from "./core.ts";
 import { fakeGateway, manifestOf, ok } from "./fake-gateway.ts";
-import { type ScriptedTurn, scriptedModel, severalModels } from "./scripted-model.ts";
+import { scriptedModel, type ScriptedTurn, severalModels } from "./scripted-model.ts";
 
-/** A budget of 1,000 tokens, 3,000 bytes, for earlier queries: the least that a run has. */
+/** A window that leaves 1,000 tokens, 3,000 bytes, for earlier queries. */
 const WINDOW = 2_000;
 const MARKER = "[Earlier turns of this conversation were left out to save room.]";
 
-/** A desk whose model has a context window of this size. */
-async function desk(play: (request: ModelRequest) => ScriptedTurn, result = "done", contextTokens = WINDOW) {
+/** Starts the run layer with a model that has a context window of this size. */
+async function start(play: (request: ModelRequest) => ScriptedTurn, result = "done", contextTokens = WINDOW) {
   const model = scriptedModel((request) => play(request));
   const chosen = model.catalog.choose() as ChosenModel;
   const models: ModelCatalog = { choose: () => ({ ...chosen, contextTokens }) };
@@ -23,7 +23,6 @@ async function desk(play: (request: ModelRequest) => ScriptedTurn, result = "don
     ...core,
     models: ofRuns,
     requests: model.requests,
-    [Symbol.asyncDispose]: () => core[Symbol.asyncDispose](),
   };
 }
 
@@ -36,8 +35,8 @@ function queriesIn({ messages }: ModelRequest): string[] {
 const prefaceOf = ({ messages }: Pick<ModelRequest, "messages">): string =>
   messages.flatMap((message) => (message.role === "user" ? (message.preface ?? "") : [])).join("");
 
-test("a thread is sent whole while it fits, and then from the same query on for half a budget", async () => {
-  await using system = await desk(answering);
+test("a thread is sent whole while it fits, and then begins with the same query for half a budget", async () => {
+  await using system = await start(answering);
   let threadId: string | undefined;
   const seen: { first: string; marked: boolean; warnings: string[] }[] = [];
   for (let i = 0; i < 24; i++) {
@@ -67,10 +66,10 @@ test("a thread is sent whole while it fits, and then from the same query on for 
 });
 
 test.each([1_000_000, undefined])(
-  "with %s historyTokens a thread stays within the model's window, and begins with the same query for long",
+  "with %s historyTokens a thread stays within the model's window and keeps its beginning for several queries",
   async (historyTokens) => {
     const tokensOf = ({ system, messages }: ModelRequest) => (Buffer.byteLength(system) + sizeOf(messages)) / 3;
-    await using system = await desk(
+    await using system = await start(
       (request) =>
         tokensOf(request) + request.maxTokens > 24_000
           ? { fail: new ModelError("context_window", "too long") }
@@ -91,7 +90,7 @@ test.each([1_000_000, undefined])(
       starts.push(first!);
     }
 
-    // None was refused, and each query asked twice.
+    // No request was rejected, and each query made two.
     expect(system.requests).toHaveLength(80);
     const distinct = new Set(starts);
     expect(distinct.size).toBeGreaterThan(2);
@@ -99,8 +98,8 @@ test.each([1_000_000, undefined])(
   },
 );
 
-test("the warning says how many queries the model was sent, and the limits", async () => {
-  await using system = await desk(answering);
+test("the warning has the number of queries that were sent, and the limits", async () => {
+  await using system = await start(answering);
   const { threadId } = await system.query("Query 0");
   for (let i = 1; i < 8; i++) await system.query(`Query ${i}`, { threadId });
 
@@ -114,15 +113,15 @@ test("the warning says how many queries the model was sent, and the limits", asy
   expect((await system.events(runId)).at(-1)).toMatchObject({ type: "finalResponse", warnings });
 });
 
-test("a model with a larger window is sent more", async () => {
-  await using system = await desk(answering, "done", 20 * WINDOW);
+test("a model with a larger window gets more of the thread", async () => {
+  await using system = await start(answering, "done", 20 * WINDOW);
   const { threadId } = await system.query("Query 0");
   for (let i = 1; i < 24; i++) await system.query(`Query ${i}`, { threadId });
 
   expect(queriesIn(system.requests.at(-1)!)).toHaveLength(24);
 });
 
-test("a model that takes over with a smaller window is sent less of the thread", async () => {
+test("a fallback model with a smaller window gets less of the thread", async () => {
   const quota = { fail: new ModelError("quota", "") };
   const models = severalModels({
     anthropic: ({ messages }) => (messages.length > 30 ? quota : answering()),
@@ -163,7 +162,7 @@ const echoesIn = ({ messages }: Pick<ModelRequest, "messages">): unknown[] =>
   messages.flatMap((message) => (message.role === "assistant" && message.echo ? [message.echo.blocks] : []));
 
 test("echoes of a run are sent back in a thread whose older queries are left out", async () => {
-  await using system = await desk((request) => {
+  await using system = await start((request) => {
     const { query, step } = positionOf(request);
     return query === "Call" && step < 2 ? echoed(String(step)) : answering();
   });
@@ -176,8 +175,8 @@ test("echoes of a run are sent back in a thread whose older queries are left out
   expect(echoesIn(system.requests.at(-1)!)).toEqual([["0"], ["1"]]);
 });
 
-test("a run that goes on after a crash sends its echoes back", async () => {
-  await using system = await desk((request) => {
+test("a run that resumes after a crash sends its echoes back", async () => {
+  await using system = await start((request) => {
     const { query, step } = positionOf(request);
     return query === "Call" && step < 2 ? echoed(String(step)) : answering();
   });
@@ -192,15 +191,15 @@ test("a run that goes on after a crash sends its echoes back", async () => {
 
   const resumed = createState(createProgress(run, turns.slice(0, 2), calls), { ...system.models, manifest, history });
 
-  const { messages } = nextRequest(resumed, askingOf(resumed));
+  const { messages } = nextRequest(resumed).request;
   expect(prefaceOf({ messages })).toContain(MARKER);
   expect(echoesIn({ messages })).toEqual([["0"], ["1"]]);
   expect(messages).toEqual(system.requests.at(-1)!.messages);
 });
 
-test("once turns of the run itself are left out, only echoes of later turns are sent back", async () => {
+test("after turns of the run were left out, only echoes of later turns are sent back", async () => {
   let turn = 0;
-  await using system = await desk(() => (turn < 8 ? echoed(String(turn++)) : answering()), "x".repeat(1_400));
+  await using system = await start(() => (turn < 8 ? echoed(String(turn++)) : answering()), "x".repeat(1_400));
 
   const { warnings } = await system.query("Call");
 
@@ -220,7 +219,7 @@ test("once turns of the run itself are left out, only echoes of later turns are 
 });
 
 test("threads of one role, with the same functions and model, share a cache key", async () => {
-  await using system = await desk(answering);
+  await using system = await start(answering);
   const keyOf = async (query: string, more: { role?: string; threadId?: string } = {}) => {
     const { threadId } = await system.query(query, more);
     const { cacheKey, threadId: own } = system.requests.at(-1)!;

@@ -1,17 +1,17 @@
 import { describe, expect, test } from "vitest";
-import { desk, hooksOf, passed, refusal, SECRET } from "./hooks-desk.ts";
+import { startHooked, hooksOf, passed, refusal, SECRET } from "./start-hooks.ts";
 
 describe("beforeQuery", () => {
   test("sees the query with its role and context, before the model", async () => {
-    await using system = await desk([{ text: "Three." }], () => passed);
+    await using system = await startHooked([{ text: "Three." }], () => passed);
 
     await system.query("How many?", { role: "agent", context: { shop: 7 } });
 
     expect(system.calls[0]).toEqual({ hook: "beforeQuery", query: "How many?", role: "agent", context: { shop: 7 } });
   });
 
-  test("refuses a query before it reaches a model, and neither its text nor its context is kept", async () => {
-    await using system = await desk([], () => refusal);
+  test("refuses a query before it reaches a model, and neither its text nor its context is stored", async () => {
+    await using system = await startHooked([], () => refusal);
 
     const { answer, left } = await system.ask(`My card is ${SECRET}.`, { role: "agent", context: { card: SECRET } });
 
@@ -39,7 +39,7 @@ describe("beforeQuery", () => {
     ["fails", { verdict: "failed", reference: "abc" }, "abc"],
     ["cannot be asked", undefined, "not connected or did not answer in time"],
   ] as const)("that %s ends the query with internal", async (_, verdict, reason) => {
-    await using system = await desk([], () => verdict);
+    await using system = await startHooked([], () => verdict);
 
     expect(await system.query("How many?")).toMatchObject({
       code: "internal",
@@ -48,20 +48,20 @@ describe("beforeQuery", () => {
     expect(system.model.requests).toEqual([]);
   });
 
-  test("is not asked about a query that is not allowed anyway, nor about a function that is tried", async () => {
-    await using system = await desk([], () => refusal);
+  test("is not asked about a query that is rejected anyway, or about a test call", async () => {
+    await using system = await startHooked([], () => refusal);
 
     expect(await system.query("How many?", { llm: { provider: "openai" } })).toMatchObject({
       code: "provider_not_configured",
     });
-    const trial = { functionName: "open", arguments: { n: 1 } };
-    expect(await system.query("open", { trial })).toMatchObject({ success: true });
+    const testCall = { functionName: "open", arguments: { n: 1 } };
+    expect(await system.query("open", { testCall })).toMatchObject({ success: true });
     expect(system.calls).toEqual([]);
   });
 
-  test("of every service is run, and one refusal refuses", async () => {
+  test("of every service is asked, and one refusal is enough", async () => {
     const hooks = ["a", "b", "c"].map((service) => hooksOf(service));
-    await using system = await desk([], (_, __, hash) => (hash === "hash of b" ? refusal : undefined), {
+    await using system = await startHooked([], (_, __, hash) => (hash === "hash of b" ? refusal : undefined), {
       manifest: { hooks },
     });
 
@@ -72,8 +72,8 @@ describe("beforeQuery", () => {
     );
   });
 
-  test("of a service that is missing lets no query through", async () => {
-    await using system = await desk([], () => passed);
+  test("of a service that is not connected fails every query", async () => {
+    await using system = await startHooked([], () => passed);
     const { session } = system.runtime.gateway;
     system.runtime.gateway.session = async (...args) => {
       const found = await session(...args);

@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
-import { newId } from "../../src/run/ids.ts";
+import { newId } from "../../src/run/start/new-run.ts";
 
-test("ids of one process come in the order in which they were made, also in one millisecond and after the clock is set back", () => {
+test("ids of one process sort in the order in which they were made, within a millisecond and after the clock was set back too", () => {
   vi.useFakeTimers({ now: Date.now() + 60_000 });
   try {
     const ids = Array.from({ length: 70_000 }, () => newId("run"));

@@ -1,23 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { ModelError, PLAN_GO_AHEAD, PLAN_REQUEST } from "../../src/ports/model-provider.ts";
-import { startCore } from "./core.ts";
-import { fakeGateway, manifestOf, ok } from "./fake-gateway.ts";
-import { scriptedModel, type ScriptedTurn } from "./scripted-model.ts";
+import { startScripted } from "./core.ts";
+import { manifestOf, ok } from "./fake-gateway.ts";
+import type { ScriptedTurn } from "./scripted-model.ts";
 
 const MANIFEST = manifestOf({ open: "everyone", staff: ["agent"] });
 
-async function desk(
-  turns: Parameters<typeof scriptedModel>[0],
-  answer: Parameters<typeof fakeGateway>[1] = () => ok("done"),
-) {
-  const model = scriptedModel(turns);
-  const runtime = fakeGateway(MANIFEST, answer);
-  const core = await startCore({ models: model.catalog, gateway: runtime.gateway });
-  return { ...core, model, runtime, [Symbol.asyncDispose]: () => core[Symbol.asyncDispose]() };
-}
-
-test("an answer without calls comes back with its thread, its usage and its cost", async () => {
-  await using system = await desk([{ text: "Hello there." }]);
+test("an answer without calls has its thread, its usage and its cost", async () => {
+  await using system = await startScripted([{ text: "Hello there." }]);
 
   const answer = await system.query("Hello?");
 
@@ -26,8 +16,10 @@ test("an answer without calls comes back with its thread, its usage and its cost
   expect(answer.usage).toMatchObject({ inputTokens: 10, outputTokens: 5, cachedInputTokens: 0, costUsd: 0.00002 });
 });
 
-test("a call's result goes back to the model and into toolInteractions", async () => {
-  await using system = await desk([{ calls: [["open", { id: 7 }]] }, { text: "It is 7." }], () => ok({ id: 7 }));
+test("the result of a call is sent to the model and is in toolInteractions", async () => {
+  await using system = await startScripted([{ calls: [["open", { id: 7 }]] }, { text: "It is 7." }], {
+    answer: () => ok({ id: 7 }),
+  });
 
   const answer = await system.query("Which?");
 
@@ -41,9 +33,9 @@ test("a call's result goes back to the model and into toolInteractions", async (
   expect(system.runtime.acknowledged).toEqual(system.runtime.orders.map((order) => order.callId));
 });
 
-test("parallel calls run side by side and stand in the order asked", async () => {
+test("calls of one turn run concurrently and are reported in the order asked", async () => {
   const late = Promise.withResolvers<void>();
-  await using system = await desk(
+  await using system = await startScripted(
     [
       {
         calls: [
@@ -53,11 +45,13 @@ test("parallel calls run side by side and stand in the order asked", async () =>
       },
       { text: "Both." },
     ],
-    async (order) => {
-      const { n } = order.arguments as { n: number };
-      if (n === 1) await late.promise;
-      else late.resolve();
-      return ok(n);
+    {
+      answer: async (order) => {
+        const { n } = order.arguments as { n: number };
+        if (n === 1) await late.promise;
+        else late.resolve();
+        return ok(n);
+      },
     },
   );
 
@@ -68,7 +62,7 @@ test("parallel calls run side by side and stand in the order asked", async () =>
   expect(types).toEqual(["toolCall", "toolCall", "toolResult", "toolResult", "finalResponse"]);
 });
 
-test("a function the role may not call is neither shown nor run, and looks like one that does not exist", async () => {
+test("a function that the role may not call is neither shown nor run, and looks like an unknown function", async () => {
   const turns = (): ScriptedTurn[] => [
     {
       calls: [
@@ -78,7 +72,7 @@ test("a function the role may not call is neither shown nor run, and looks like 
     },
     { text: "No." },
   ];
-  await using system = await desk(turns());
+  await using system = await startScripted(turns());
 
   const answer = await system.query("Try it", { role: "customer" });
 
@@ -99,8 +93,8 @@ test("a function the role may not call is neither shown nor run, and looks like 
   );
 });
 
-test("arguments that are no JSON stand as the raw text and are not sent", async () => {
-  await using system = await desk([{ calls: [["open", '{"id":']] }, { text: "Sorry." }]);
+test("arguments that are not JSON are stored as text and not sent", async () => {
+  await using system = await startScripted([{ calls: [["open", '{"id":']] }, { text: "Sorry." }]);
 
   const answer = await system.query("Go");
 
@@ -108,8 +102,8 @@ test("arguments that are no JSON stand as the raw text and are not sent", async 
   expect(system.runtime.orders).toEqual([]);
 });
 
-test("in analysisMode the model plans without functions first, and the plan is shown as a thought", async () => {
-  await using system = await desk([{ text: "1. Look." }, { calls: [["open", {}]] }, { text: "Found." }]);
+test("in analysisMode the model first plans without functions, and the plan is shown as a thought", async () => {
+  await using system = await startScripted([{ text: "1. Look." }, { calls: [["open", {}]] }, { text: "Found." }]);
 
   const answer = await system.query("Find it", { analysisMode: true });
 
@@ -125,9 +119,9 @@ test("in analysisMode the model plans without functions first, and the plan is s
 test.each([
   ["with words", "1. Look."],
   ["without a word", ""],
-])("calls of a plan %s are dropped, together with the echo that repeats them", async (_, text) => {
+])("calls of a plan %s are dropped with the echo that repeats them", async (_, text) => {
   const echo = { provider: "scripted", model: "scripted-1", blocks: [{ type: "tool_use", id: "m0-0" }] };
-  await using system = await desk([{ text, calls: [["open", {}]], echo }, { text: "Found." }]);
+  await using system = await startScripted([{ text, calls: [["open", {}]], echo }, { text: "Found." }]);
 
   const answer = await system.query("Find it", { analysisMode: true });
 
@@ -137,8 +131,10 @@ test.each([
   expect(answer).toMatchObject({ success: true, response: "Found.", toolInteractions: [] });
 });
 
-test("after 25 steps an answer is asked for without functions", async () => {
-  await using system = await desk((_, index) => (index < 25 ? { calls: [["open", {}]] } : { text: "Enough." }));
+test("after 25 steps the model must answer without functions", async () => {
+  await using system = await startScripted((_, index) =>
+    index < 25 ? { calls: [["open", {}]] } : { text: "Enough." },
+  );
 
   const answer = await system.query("Again and again");
 
@@ -147,14 +143,14 @@ test("after 25 steps an answer is asked for without functions", async () => {
   expect(system.model.requests.map((request) => request.toolChoice).slice(-2)).toEqual(["auto", "none"]);
 });
 
-test("a model that calls even then ends the run with step_limit", async () => {
-  await using system = await desk(() => ({ calls: [["open", {}]] }));
+test("a model that calls a function after the last step ends the run with step_limit", async () => {
+  await using system = await startScripted(() => ({ calls: [["open", {}]] }));
 
   expect(await system.query("Again and again")).toMatchObject({ success: false, code: "step_limit" });
 });
 
-test("a turn cut inside a call runs nothing and ends with output_limit", async () => {
-  await using system = await desk([{ text: "I will", stop: "length", cutCall: true }]);
+test("a turn that was cut inside a call runs no call and ends with output_limit", async () => {
+  await using system = await startScripted([{ text: "I will", stop: "length", cutCall: true }]);
 
   const answer = await system.query("Do it");
 
@@ -163,7 +159,7 @@ test("a turn cut inside a call runs nothing and ends with output_limit", async (
 });
 
 test("an answer cut by maxTokens is returned with a warning", async () => {
-  await using system = await desk([{ text: "Half an", stop: "length" }]);
+  await using system = await startScripted([{ text: "Half an", stop: "length" }]);
 
   expect(await system.query("Tell")).toMatchObject({
     success: true,
@@ -173,21 +169,21 @@ test("an answer cut by maxTokens is returned with a warning", async () => {
 });
 
 test("a refusal of the model ends with model_refused", async () => {
-  await using system = await desk([{ stop: "refused", text: "no" }]);
+  await using system = await startScripted([{ stop: "refused", text: "no" }]);
 
   expect(await system.query("Do it")).toMatchObject({ success: false, code: "model_refused" });
 });
 
-test("an overloaded provider is asked again, and nothing of the failed attempt is kept", async () => {
+test("an overloaded provider is asked again, and nothing of the failed attempts is stored", async () => {
   const fail = new ModelError("overloaded", "busy", { retryAfterMs: 1 });
-  await using system = await desk([{ fail }, { fail }, { text: "At last." }]);
+  await using system = await startScripted([{ fail }, { fail }, { text: "At last." }]);
 
   expect(await system.query("Now?")).toMatchObject({ success: true, response: "At last.", usage: { inputTokens: 10 } });
 });
 
-test("a provider that keeps failing is named without its own words", async () => {
+test("the error of a provider that keeps failing does not contain the provider's text", async () => {
   const fail = new ModelError("server", "stack trace with sk-secret");
-  await using system = await desk([{ fail }, { fail }, { fail }, { text: "never" }]);
+  await using system = await startScripted([{ fail }, { fail }, { fail }, { text: "never" }]);
 
   const answer = await system.query("Now?");
 
@@ -196,15 +192,15 @@ test("a provider that keeps failing is named without its own words", async () =>
   expect(system.model.requests).toHaveLength(3);
 });
 
-test("a refused key is not tried again", async () => {
-  await using system = await desk([{ fail: new ModelError("authentication", "401") }, { text: "never" }]);
+test("a provider that rejects the API key is not asked again", async () => {
+  await using system = await startScripted([{ fail: new ModelError("authentication", "401") }, { text: "never" }]);
 
   expect(await system.query("Now?")).toMatchObject({ code: "provider_error" });
   expect(system.model.requests).toHaveLength(1);
 });
 
-test("the model is told the role and the context as data, never in the system text", async () => {
-  await using system = await desk([{ text: "ok" }]);
+test("role and context are in the first message, not in the system text", async () => {
+  await using system = await startScripted([{ text: "ok" }]);
 
   await system.query("Hi", { role: "agent", context: { customerId: "customer-one" } });
 
@@ -217,7 +213,7 @@ test("the model is told the role and the context as data, never in the system te
 
 test("a result above 32 KiB is cut for the model with a marker and stored whole", async () => {
   const long = "é".repeat(30_000);
-  await using system = await desk([{ calls: [["open", {}]] }, { text: "Long." }], () => ok(long));
+  await using system = await startScripted([{ calls: [["open", {}]] }, { text: "Long." }], { answer: () => ok(long) });
 
   const answer = await system.query("Long?");
 
@@ -227,38 +223,38 @@ test("a result above 32 KiB is cut for the model with a marker and stored whole"
   expect(content).toMatch(/é\n\[cut: 32768 of 60000 bytes shown\]$/);
 });
 
-test("a service that tells the model nothing of the context keeps all of it from the model", async () => {
-  const model = scriptedModel([{ text: "ok" }, { text: "ok" }]);
-  const runtime = fakeGateway({ ...MANIFEST, preparesContext: true }, () => ok(1));
-  await using core = await startCore({ models: model.catalog, gateway: runtime.gateway });
+test("the model sees only the modelContext of a service", async () => {
+  await using core = await startScripted([{ text: "ok" }, { text: "ok" }], {
+    manifest: { ...MANIFEST, preparesContext: true },
+  });
 
-  runtime.prepared = { ok: true, told: null };
+  core.runtime.prepared = { ok: true, modelContext: null };
   await core.query("Hi", { context: { secret: "customer-one" } });
-  runtime.prepared = { ok: true, told: { plan: "gold" } };
+  core.runtime.prepared = { ok: true, modelContext: { plan: "gold" } };
   await core.query("Hi", { context: { secret: "customer-one" } });
 
-  expect(JSON.stringify(model.requests)).not.toContain("customer-one");
-  expect(JSON.stringify(model.requests[1])).toContain("gold");
+  expect(JSON.stringify(core.model.requests)).not.toContain("customer-one");
+  expect(JSON.stringify(core.model.requests[1])).toContain("gold");
 });
 
-test("a model that pauses without end is asked for its answer after 25 steps", async () => {
-  await using system = await desk(() => ({ text: "still thinking", stop: "pause" }));
+test("a model that only pauses must answer after 25 steps", async () => {
+  await using system = await startScripted(() => ({ text: "still thinking", stop: "pause" }));
 
   expect(await system.query("Think")).toMatchObject({ success: true, response: "still thinking" });
   expect(system.model.requests).toHaveLength(26);
   expect(system.model.requests.at(-1)?.toolChoice).toBe("none");
 });
 
-test("nothing of a turn that maxTokens cut is run, also where its calls look whole", async () => {
-  await using system = await desk([{ text: "Let me look.", calls: [["open", {}]], stop: "length" }]);
+test("no call of a turn that maxTokens cut is run, although its calls look complete", async () => {
+  await using system = await startScripted([{ text: "Let me look.", calls: [["open", {}]], stop: "length" }]);
 
   expect(await system.query("Look")).toMatchObject({ success: false, code: "output_limit", toolInteractions: [] });
   expect(system.runtime.orders).toEqual([]);
 });
 
-test("each of the thousands of calls of a turn is answered", async () => {
+test("a turn may have thousands of calls", async () => {
   const calls = Array.from({ length: 3_000 }, (_, n) => ["open", { n }] as const);
-  await using system = await desk([{ calls }, { text: "All done." }]);
+  await using system = await startScripted([{ calls }, { text: "All done." }]);
 
   const answer = await system.query("Do them all");
 
@@ -278,7 +274,7 @@ describe("calls with arguments that are not JSON", () => {
     ["of one turn", [thrice(broken)]],
     ["after others", [thrice(fine), thrice(broken)]],
   ])("end the run when three come in a row, %s", async (_, turns) => {
-    await using system = await desk([...turns.map((calls) => ({ calls })), { text: "Never asked for." }]);
+    await using system = await startScripted([...turns.map((calls) => ({ calls })), { text: "Never asked for." }]);
 
     const answer = await system.query("Open it");
 
@@ -293,7 +289,7 @@ describe("calls with arguments that are not JSON", () => {
     ["a call between them can be read", [twice, [fine, ...twice]]],
     ["they have none", [thrice(bare)]],
   ])("do not end the run when %s", async (_, turns) => {
-    await using system = await desk([...turns.map((calls) => ({ calls })), { text: "Done." }]);
+    await using system = await startScripted([...turns.map((calls) => ({ calls })), { text: "Done." }]);
 
     expect(await system.query("Open it")).toMatchObject({ success: true, response: "Done." });
   });

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { Clock } from "../../src/ports/clock.ts";
 import { silentLog } from "../../src/ports/log.ts";
 import {
   type ChosenModel,
@@ -7,7 +8,7 @@ import {
   type ModelRequest,
   type ModelTurn,
 } from "../../src/ports/model-provider.ts";
-import { IDLE_MS, providerFailure, takeTurn, type TurnDeps } from "../../src/run/model-turn.ts";
+import { type AttemptObserver, IDLE_MS, providerFailure, takeTurn } from "../../src/run/loop/model-turn.ts";
 
 const request: ModelRequest = {
   model: "m",
@@ -33,7 +34,7 @@ const end = (change: Partial<ModelTurn> = {}): ModelEvent => ({ type: "end", tur
 
 type Attempt = (signal: AbortSignal) => AsyncIterable<ModelEvent>;
 
-/** A provider that makes each attempt as the next of these does, and what `takeTurn` reports of them. */
+/** A provider that plays one of `attempts` after another, and what `takeTurn` reports about them. */
 function provided(...attempts: Attempt[]) {
   const reports: string[] = [];
   const model: ChosenModel = {
@@ -41,20 +42,19 @@ function provided(...attempts: Attempt[]) {
     cost: () => 0,
     provider: { name: "played", stream: (_, { signal }) => attempts.shift()!(signal) },
   };
-  const deps: TurnDeps = {
-    clock: { now: Date.now, sleep: async (ms) => void reports.push(`waits ${ms}`) },
-    log: silentLog,
-    remainingMs: () => 240_000,
-    onText: (text) => reports.push(`shows ${text}`),
-    onThought: (text) => reports.push(`thinks ${text}`),
-    onReset: () => reports.push("reset"),
-    onDiscard: ({ input }) => void reports.push(`discards ${input}`),
-    onCut: ({ uncountedBytes }) => void reports.push(`is cut after ${uncountedBytes}`),
-    onAttempt: (outcome) => reports.push(outcome),
-    onRetry: async (code) => void reports.push(`retries after ${code}`),
+  const observer: AttemptObserver = {
+    text: (text) => reports.push(`shows ${text}`),
+    thought: (text) => reports.push(`thinks ${text}`),
+    reset: () => reports.push("reset"),
+    discarded: ({ input }) => void reports.push(`discards ${input}`),
+    cut: ({ uncountedBytes }) => void reports.push(`is cut after ${uncountedBytes}`),
+    ended: (outcome) => reports.push(outcome),
+    retry: async (code) => void reports.push(`retries after ${code}`),
   };
-  const take = (change: Partial<TurnDeps> = {}) =>
-    takeTurn(model, request, { ...deps, ...change }, new AbortController().signal);
+  const clock: Clock = { now: Date.now, sleep: async (ms) => void reports.push(`waits ${ms}`) };
+  const { signal } = new AbortController();
+  const take = (leftMs = 240_000) =>
+    takeTurn(model, request, { clock, log: silentLog, remainingMs: () => leftMs, signal }, observer);
   return { take, reports, model };
 }
 
@@ -71,13 +71,13 @@ describe("a silent provider", () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  /** Gives nothing until it is aborted. */
+  /** Yields nothing until it is aborted. */
   async function* silent(signal: AbortSignal): AsyncGenerator<ModelEvent> {
     await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error)));
     yield end();
   }
 
-  test("is given up after the idle limit and asked again", async () => {
+  test("is aborted after the idle limit and asked again", async () => {
     const { take, reports } = provided(silent, () => giving(end()));
 
     const taken = take();
@@ -89,7 +89,7 @@ describe("a silent provider", () => {
     expect(reports).toEqual(["truncated", "retries after truncated", expect.stringMatching(/^waits/), "succeeded"]);
   });
 
-  test("is billed for what it had begun", async () => {
+  test("is charged for the part that it had sent", async () => {
     const { take, reports } = provided(
       async function* (signal) {
         await new Promise((resolve) => signal.addEventListener("abort", resolve));
@@ -106,7 +106,7 @@ describe("a silent provider", () => {
     expect(reports.slice(0, 2)).toEqual(["is cut after 9", "truncated"]);
   });
 
-  test("is not silent while bytes arrive that show nothing", async () => {
+  test("is not silent while it sends bytes that are not shown", async () => {
     const { take, reports } = provided(async function* () {
       for (let piece = 0; piece < 5; piece++) {
         await new Promise((resolve) => setTimeout(resolve, IDLE_MS - 1_000));
@@ -126,7 +126,7 @@ describe("a silent provider", () => {
 describe("the wait that a provider asks for", () => {
   const limited = (seconds: number) => new ModelError("rate_limited", "slow down", { retryAfterMs: seconds * 1_000 });
 
-  test("is kept when the run can give it", async () => {
+  test("is kept when the run has enough time", async () => {
     const { take, reports } = provided(
       () => failing(limited(30)),
       () => giving(end()),
@@ -140,10 +140,10 @@ describe("the wait that a provider asks for", () => {
     [31, 240_000],
     [4_000_000, 240_000],
     [11, 20_000],
-  ])("of %i s ends the attempts at once when %i ms are left", async (seconds, leftMs) => {
+  ])("of %i s ends the attempts when %i ms are left", async (seconds, leftMs) => {
     const { take, reports } = provided(() => failing(limited(seconds)));
 
-    await expect(take({ remainingMs: () => leftMs })).rejects.toMatchObject({
+    await expect(take(leftMs)).rejects.toMatchObject({
       kind: "rate_limited",
       retryAfterMs: seconds * 1_000,
     });
@@ -151,7 +151,7 @@ describe("the wait that a provider asks for", () => {
   });
 });
 
-test("text that was shown of a failed attempt is taken back before the next attempt", async () => {
+test("text of a failed attempt that was shown is withdrawn before the next attempt", async () => {
   const { take, reports } = provided(
     () => failing(new ModelError("network", "cut"), { type: "textDelta", text: "half" }),
     () => failing(new ModelError("network", "cut")),
@@ -177,7 +177,7 @@ describe("an answer without text", () => {
     ["nothing", { text: "" }],
     ["blanks", { text: " \n" }],
     ["a call that its wire could not read", { text: "", stop: "malformed" as const }],
-  ])("is asked for once more, and the first attempt is given up as billed: %s", async (_, empty) => {
+  ])("is requested a second time, and the first attempt is charged: %s", async (_, empty) => {
     const { take, reports } = provided(
       () => giving(end({ ...empty, usage: { ...usage, input: 90 } })),
       () => giving(end()),
@@ -187,7 +187,7 @@ describe("an answer without text", () => {
     expect(reports).toContain("discards 90");
   });
 
-  test("is asked for once more also after a failed attempt", async () => {
+  test("is requested a second time after a failed attempt too", async () => {
     const { take, reports } = provided(
       () => failing(new ModelError("rate_limited", "slow down")),
       () => giving(end({ text: "" })),
@@ -208,6 +208,6 @@ test.each([
     new ModelError("rate_limited", "slow down", { retryAfterMs: 30_500 }),
     "Provider played failed: it is limiting requests; try again later (it asks for 31 s)",
   ],
-])("a run that ends with $0.kind says why", (error, message) => {
+])("the error of a run that ends with $0.kind has the reason", (error, message) => {
   expect(providerFailure(provided().model, error)).toMatchObject({ code: "provider_error", message });
 });

@@ -1,21 +1,21 @@
 import type { Manifest, PreparedContext } from "@patchbay/protocol";
 import { expect, test } from "vitest";
 import type { FunctionSession, ServiceSet } from "../../src/ports/function-gateway.ts";
-import { prepareServices } from "../../src/run/prepare.ts";
+import { prepareServices } from "../../src/run/start/prepare.ts";
 import { manifestOf } from "./fake-gateway.ts";
 
 const signal = new AbortController().signal;
 const context = { customerId: "c1", token: "t1" };
 
 interface Played {
-  /** What the service makes of the context; undefined where no runtime answers. */
+  /** The context as the service prepares it; undefined when no runtime answers. */
   prepared?: PreparedContext | undefined;
   manifest?: Partial<Manifest>;
 }
 
 const READS: Partial<Manifest> = { preparesContext: true, checksContext: true };
 
-/** Prepares a query for services that answer as they are told, by name. */
+/** Prepares a query for fake services, by name. */
 async function prepare(services: Record<string, Played>, missing: FunctionSession["missing"] = []) {
   const sets = Object.entries(services).map(([service, { manifest = READS }]): ServiceSet => ({
     service,
@@ -31,43 +31,43 @@ async function prepare(services: Record<string, Played>, missing: FunctionSessio
       manifestHash: some.map(({ service }) => service).join("+"),
     }),
   };
-  return prepareServices("agt_1", session, { role: undefined, context }, gateway, signal);
+  return prepareServices("agt_1", session, { context }, gateway, signal);
 }
 
 const faults = { ok: false as const, faults: [{ path: "contextJson.accountId", message: "is missing" }] };
 
-test("one service keeps its own set and its own words on the context", async () => {
-  expect(await prepare({ desk: { prepared: { ok: true, subject: "c1", told: { plan: "gold" } } } })).toEqual({
+test("a single service keeps its function set and its modelContext", async () => {
+  expect(await prepare({ desk: { prepared: { ok: true, subject: "c1", modelContext: { plan: "gold" } } } })).toEqual({
     set: expect.objectContaining({ manifestHash: "hash of all" }) as unknown,
-    told: { plan: "gold" },
+    modelContext: { plan: "gold" },
     subject: '[["desk","c1"]]',
     silentHooks: [],
     warnings: [],
   });
 });
 
-test("the faults of one service have the paths that it gave them", async () => {
+test("faults of a single service keep their paths", async () => {
   expect(await prepare({ desk: { prepared: faults } })).toEqual({ faults: faults.faults });
 });
 
-test("each service's words on the context are under its name; one that does not read it has none", async () => {
+test("the modelContext of several services is by name, without services that do not read the context", async () => {
   const prepared = await prepare({
-    desk: { prepared: { ok: true, told: { customerId: "c1" } } },
+    desk: { prepared: { ok: true, modelContext: { customerId: "c1" } } },
     mail: { prepared: { ok: true } },
     maps: { manifest: { preparesContext: false } },
   });
 
-  expect(prepared).toMatchObject({ told: { desk: { customerId: "c1" }, mail: context } });
-  expect(prepared).not.toHaveProperty("told.maps");
+  expect(prepared).toMatchObject({ modelContext: { desk: { customerId: "c1" }, mail: context } });
+  expect(prepared).not.toHaveProperty("modelContext.maps");
 });
 
-test("where no service reads the context the model is told it once", async () => {
+test("the model sees the context once when no service reads it", async () => {
   const plain = { manifest: { preparesContext: false } };
 
-  expect(await prepare({ desk: plain, mail: plain })).toMatchObject({ told: context, warnings: [] });
+  expect(await prepare({ desk: plain, mail: plain })).toMatchObject({ modelContext: context, warnings: [] });
 });
 
-test("a context that meets one of two schemas leaves the other service out, with a warning that names it", async () => {
+test("a context that meets one of two schemas leaves the other service out, with a warning", async () => {
   const prepared = await prepare({ desk: { prepared: { ok: true } }, mail: { prepared: faults } });
 
   expect(prepared).toMatchObject({
@@ -76,11 +76,11 @@ test("a context that meets one of two schemas leaves the other service out, with
   });
 });
 
-test("a context that meets no schema is at fault, with the service before each path", async () => {
+test("a context that meets no schema has faults with the service in each path", async () => {
   const prepared = await prepare({
     desk: { prepared: faults },
     mail: { prepared: faults },
-    // It declares no schema, so that it says nothing for the context.
+    // It declares no schema, so that it does not make the context valid.
     maps: { prepared: { ok: true }, manifest: { preparesContext: true, checksContext: false } },
   });
 
@@ -89,7 +89,7 @@ test("a context that meets no schema is at fault, with the service before each p
   });
 });
 
-test("subjects are equal only where that of every service is", async () => {
+test("subjects are equal only when the subjects of all services are equal", async () => {
   const subjectFor = async (desk: string, mail: string) => {
     const of = (subject: string): Played => ({ prepared: { ok: true, subject } });
     const prepared = await prepare({ desk: of(desk), mail: of(mail) });
@@ -106,7 +106,7 @@ test("subjects are equal only where that of every service is", async () => {
     expect(await subjectFor(desk, mail)).not.toBe(first);
 });
 
-test("a service that names no subject does not change that of the others, whether it is connected or not", async () => {
+test("a service without a subject does not change the subject, whether it is connected or not", async () => {
   const desk: Played = { prepared: { ok: true, subject: "c1" } };
   const mail: Played = { prepared: { ok: true } };
 
@@ -120,13 +120,13 @@ test("equal subjects of two services are different subjects", async () => {
   expect(await prepare({ mail: one })).toMatchObject({ subject: '[["mail","c1"]]' });
 });
 
-test("services without a subject have none together", async () => {
+test("services without a subject have no subject together", async () => {
   const prepared = await prepare({ desk: { prepared: { ok: true } }, mail: { prepared: { ok: true } } });
 
   expect(prepared).not.toHaveProperty("subject");
 });
 
-test("a service that does not answer is left out, with a warning; where none answers there is no session", async () => {
+test("a service that does not answer is left out with a warning, and without any answer there is no session", async () => {
   expect(await prepare({ desk: { prepared: { ok: true } }, mail: { prepared: undefined } })).toMatchObject({
     set: { manifestHash: "desk" },
     warnings: ["Service mail did not answer: its functions are left out of this query."],
@@ -134,7 +134,7 @@ test("a service that does not answer is left out, with a warning; where none ans
   expect(await prepare({ desk: { prepared: undefined }, mail: { prepared: undefined } })).toBeUndefined();
 });
 
-test("a service with hooks is not left out of a query whose context does not fit it", async () => {
+test("a service with hooks is not left out when the context does not fit it", async () => {
   const guard = { manifest: { ...READS, beforeAnswer: true }, prepared: faults };
 
   expect(await prepare({ desk: { prepared: { ok: true } }, guard })).toEqual({
@@ -142,7 +142,7 @@ test("a service with hooks is not left out of a query whose context does not fit
   });
 });
 
-test("services whose hooks cannot be asked are named", async () => {
+test("services whose hooks cannot be asked are listed", async () => {
   const guard = { manifest: { ...READS, beforeQuery: true }, prepared: undefined };
   const missing = [
     { service: "mail", hasHooks: false },

@@ -11,19 +11,19 @@ import type {
 /** One turn as a test writes it; calls are `[name, arguments]`. */
 export interface ScriptedTurn extends Partial<Omit<ModelTurn, "calls">> {
   calls?: (readonly [name: string, args: unknown])[];
-  /** Thrown once the text is shown. */
+  /** Thrown after the text was streamed. */
   fail?: ModelError;
-  /** Called once the text is shown; nothing follows until the abort. */
+  /** Called after the text was streamed; the attempt then waits for its abort. */
   stall?: () => void;
-  /** What an attempt that fails or stalls used. */
+  /** Usage of an attempt that fails or stalls. */
   cut?: PartialUsage;
-  /** Waits for this before it answers. */
+  /** The attempt waits for this before it answers. */
   until?: Promise<unknown>;
 }
 
 type Script = ScriptedTurn[] | ((request: ModelRequest, index: number) => ScriptedTurn);
 
-/** A model that answers from a script and keeps what it was asked. */
+/** A model that answers from a script and keeps its requests. */
 export function scriptedModel(turns: Script) {
   const requests: ModelRequest[] = [];
   const chosen: ChosenModel = {
@@ -52,7 +52,7 @@ export function scriptedModel(turns: Script) {
   return { catalog, requests };
 }
 
-/** Models by provider, the first of which is the default. Each has the name it is asked for; a token costs `rate` micro-USD. */
+/** Models by provider; the first one is the default. Each has the name under which it is chosen; a token costs `rate` micro-USD. */
 export function severalModels(scripts: Record<string, Script>, rates: Record<string, number> = {}) {
   const models = new Map(Object.entries(scripts).map(([name, turns]) => [name, scriptedModel(turns)]));
   const catalog: ModelCatalog = {

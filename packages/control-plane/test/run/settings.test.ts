@@ -2,14 +2,14 @@ import type { AgentSettings, LlmConfig } from "@patchbay/protocol";
 import { describe, expect, test } from "vitest";
 import type { ChosenModel, ModelCatalog } from "../../src/ports/model-provider.ts";
 import type { Query } from "../../src/run/api.ts";
-import { startCore, type CoreOptions } from "./core.ts";
+import { type CoreOptions, startCore } from "./core.ts";
 import { fakeGateway, manifestOf, ok } from "./fake-gateway.ts";
 import { scriptedModel, type ScriptedTurn } from "./scripted-model.ts";
 
 const DEFAULTS: Record<string, string> = { anthropic: "claude-1", openai: "gpt-1" };
 const SCHEMA = { type: "object", properties: { total: { type: "number" } } };
 
-/** Two configured providers of three; only names with `free` have no price. */
+/** Two configured providers of three. Only models with `free` in their name have no price. */
 function catalog({ turns = [], byDefault = "anthropic" }: { turns?: ScriptedTurn[]; byDefault?: string } = {}): {
   requests: ReturnType<typeof scriptedModel>["requests"];
 } & ModelCatalog {
@@ -33,10 +33,10 @@ async function start(settings: AgentSettings, { models = catalog(), ...options }
   await core.store.accounts.updateAgent("agt_1", { settings });
   return {
     ...core,
-    /** What the run of such a query was asked with. */
+    /** The request of the run of such a query. */
     async asked(query: Partial<Query> = {}) {
       const run = await core.runs.start(core.caller, { query: "Hi", analysisMode: false, ...query });
-      await core.runs.result(run, { signal: AbortSignal.timeout(15_000) });
+      await core.result(run);
       return (await core.store.runs.get("agt_1", run.runId))!.request;
     },
   };
@@ -55,7 +55,7 @@ const ALL: AgentSettings = {
 };
 
 describe("a run", () => {
-  test("has the service's defaults where its agent has no settings", async () => {
+  test("has the defaults when its agent has no settings", async () => {
     await using core = await start({});
 
     const request = await core.asked();
@@ -84,7 +84,7 @@ describe("a run", () => {
     expect(models.requests[0]).toMatchObject({ model: "gpt-9", temperature: 0.3, maxTokens: 77 });
   });
 
-  test("has what its query says instead", async () => {
+  test("has the values of its query instead", async () => {
     await using core = await start(ALL);
     const llm: LlmConfig = { provider: "openai", model: "gpt-2", temperature: 0, maxTokens: 5, fallback: false };
     const responseSchema = { type: "object" };
@@ -110,7 +110,7 @@ describe("a run", () => {
   });
 
   test.each([["anthropic"], ["openai"]] as const)(
-    "has the agent's model with the default provider %s where the agent names none",
+    "has the agent's model with the default provider %s when the agent names no provider",
     async (provider) => {
       await using core = await start({ model: "model-9" }, { models: catalog({ byDefault: provider }) });
       const other = provider === "openai" ? "anthropic" : "openai";
@@ -126,7 +126,7 @@ describe("a run", () => {
     const run = await core.runs.start(core.caller, { query: "Hi", analysisMode: false });
 
     await core.store.accounts.updateAgent("agt_1", { settings: { temperature: 1 } });
-    await core.runs.result(run, { signal: AbortSignal.timeout(15_000) });
+    await core.result(run);
 
     expect((await core.store.runs.get("agt_1", run.runId))!.request.temperature).toBe(0.3);
     expect(await core.asked()).toMatchObject({ temperature: 1 });
@@ -144,12 +144,12 @@ describe("a run", () => {
     expect(models.requests.map(({ toolChoice }) => toolChoice)).toEqual(["auto", "auto", "none"]);
   });
 
-  test("that tries a function by hand has no settings", async () => {
+  test("of a test call has no settings", async () => {
     await using core = await start({ ...ALL, locked: ["maxTokens"] });
 
-    const request = await core.asked({ trial: { functionName: "look", arguments: {} } });
+    const request = await core.asked({ testCall: { functionName: "look", arguments: {} } });
 
-    expect(request).toMatchObject({ provider: "trial", maxTokens: 8192, warnings: [] });
+    expect(request).toMatchObject({ provider: "test_call", maxTokens: 8192, warnings: [] });
     expect(request).not.toHaveProperty("responseSchema");
     expect(request).not.toHaveProperty("fallback");
   });
@@ -175,7 +175,7 @@ describe("fallback models", () => {
     ]);
   });
 
-  test("without a price are left out with a warning where the organisation pays or the run has a cost cap", async () => {
+  test("without a price are left out with a warning when the organisation is charged or the run has a cost cap", async () => {
     const settings: AgentSettings = { fallback: [{ provider: "openai", model: "gpt-free" }, { provider: "openai" }] };
     await using paying = await start(settings, { tier: "starter" });
     await using capped = await start({ ...settings, maxCostUsd: 1 });
@@ -190,7 +190,7 @@ describe("fallback models", () => {
   });
 });
 
-test("an agent's model without a price ends the run of a paying organisation inside the response", async () => {
+test("a run of a charged organisation fails when the agent's model has no price", async () => {
   await using core = await start({ model: "claude-free" }, { tier: "starter" });
 
   expect(await core.query("Hi")).toMatchObject({
@@ -204,7 +204,7 @@ test("an agent's model without a price ends the run of a paying organisation ins
   });
 });
 
-test("a provider of the agent that is not configured ends the run", async () => {
+test("a run fails when the agent's provider is not configured", async () => {
   await using core = await start({ provider: "gemini", model: "gemini-1", locked: ["model"] });
   const failure = { code: "provider_not_configured", errorMessage: "Provider gemini is not configured" };
 
@@ -225,7 +225,7 @@ describe("a locked setting", () => {
     ["max_tokens", "invalid_request", { llm: { ...openai, maxTokens: 77 }, maxTokens: 78 }],
     ["llmConfig.fallback", "invalid_request", { llm: { ...openai, fallback: false } }],
     ["responseSchema", "invalid_request", { responseSchema: { type: "object" } }],
-  ])("refuses another %s with %s, and no run begins", async (path, code, query) => {
+  ])("rejects another %s with %s, and no run begins", async (path, code, query) => {
     await using core = await start(LOCKED);
 
     const refused = core.runs.start(core.caller, { query: "Hi", analysisMode: false, ...query });
@@ -238,7 +238,7 @@ describe("a locked setting", () => {
     expect(await core.store.runs.list("agt_1", { limit: 9 })).toEqual([]);
   });
 
-  test("refuses several members at once, as an invalid request", async () => {
+  test("rejects several properties in one error", async () => {
     await using core = await start(LOCKED);
     const llm: LlmConfig = { provider: "anthropic", temperature: 1 };
 
@@ -248,14 +248,14 @@ describe("a locked setting", () => {
     });
   });
 
-  test("takes a query that names the values of the agent", async () => {
+  test("accepts a query that repeats the agent's values", async () => {
     await using core = await start(LOCKED);
     const llm: LlmConfig = { ...openai, model: "gpt-9", temperature: 0.3, maxTokens: 77, fallback: true };
 
     expect(await core.asked({ llm, maxTokens: 77, responseSchema: { ...SCHEMA } })).toMatchObject({ model: "gpt-9" });
   });
 
-  test("of a model without a provider keeps that model, and refuses others of each provider", async () => {
+  test("of a model without a provider rejects other models of each provider", async () => {
     await using core = await start({ model: "claude-9", locked: ["model"] });
     const anthropic = { provider: "anthropic" } as const;
 
@@ -269,7 +269,7 @@ describe("a locked setting", () => {
       await expect(core.asked({ llm })).rejects.toMatchObject({ code: "model_not_allowed", details: [{ path }] });
   });
 
-  test("that the agent leaves to the service refuses other values than the default", async () => {
+  test("that the agent does not set rejects other values than the default", async () => {
     await using core = await start({ locked: ["model", "temperature", "maxTokens"] });
 
     expect(

@@ -1,3 +1,4 @@
+import { consoleOf } from "../store/contract/world.ts";
 import { expect, test } from "vitest";
 import type { Clock } from "../../src/ports/clock.ts";
 import {
@@ -7,19 +8,18 @@ import {
   type PartialUsage,
   type TokenUsage,
 } from "../../src/ports/model-provider.ts";
-import { estimatedInput } from "../../src/run/hold.ts";
-import { billed } from "../../src/run/spent.ts";
-import { systemClock } from "../../src/system-clock.ts";
+import { billed, estimatedInput } from "../../src/run/loop/cost.ts";
+import { systemClock } from "../../src/start/clocks.ts";
 import { startCore } from "./core.ts";
 import { fakeGateway, manifestOf, ok } from "./fake-gateway.ts";
-import { type ScriptedTurn, scriptedModel } from "./scripted-model.ts";
+import { scriptedModel, type ScriptedTurn } from "./scripted-model.ts";
 
 const used: TokenUsage = { input: 100, cachedInput: 40, cacheWriteInput: 50, output: 10 };
 const empty: ScriptedTurn = { text: "", usage: used };
 /** A price that doubles for a long input. */
 const cost = ({ input, output }: TokenUsage): number => (input > 150 ? 2 : 1) * input + output;
 
-/** Shortens the pauses between attempts. */
+/** Makes the pauses between attempts short. */
 const clock: Clock = { ...systemClock, sleep: (ms, options) => systemClock.sleep(ms / 50, options) };
 
 async function paying(turns: ScriptedTurn[], { runTimeoutMs = 10_000, balance = 1_000_000 } = {}) {
@@ -30,15 +30,15 @@ async function paying(turns: ScriptedTurn[], { runTimeoutMs = 10_000, balance = 
   await core.store.accounts.grant("org_1", balance);
   const left = () => core.store.accounts.balance("org_1");
   async function cancelled(when: Promise<void>) {
-    const run = await core.runs.start(core.caller, { query: "Hi", analysisMode: false, maxTokens: 800 });
+    const run = await core.start("Hi", { maxTokens: 800 });
     await when;
     await core.runs.cancel(core.caller, run.runId);
-    return await core.runs.result(run, { signal: AbortSignal.timeout(5_000) });
+    return await core.result(run);
   }
-  return { ...core, gateway, requests, left, cancelled, [Symbol.asyncDispose]: () => core[Symbol.asyncDispose]() };
+  return { ...core, gateway, requests, left, cancelled };
 }
 
-test("an attempt that does not count is charged, at its own price", async () => {
+test("a discarded attempt is charged at its own price", async () => {
   await using core = await paying([empty, { text: "Done.", usage: used }]);
 
   const { usage } = await core.query("Hi");
@@ -53,8 +53,8 @@ test("an attempt that does not count is charged, at its own price", async () => 
   expect(await core.store.accounts.balance("org_1")).toBe(1_000_000 - 220);
 });
 
-test("a turn that was too long for the model is charged, although a shorter one is asked for", async () => {
-  const long = { text: "Go on. ".repeat(100) };
+test("a turn that was too long for the model is charged in addition to the shorter one", async () => {
+  const long = { text: "Hello. ".repeat(100) };
   await using core = await paying([long, { stop: "context_window", usage: used }, { text: "Done.", usage: used }]);
 
   const { threadId } = await core.query("Begin");
@@ -64,7 +64,7 @@ test("a turn that was too long for the model is charged, although a shorter one 
   expect(usage).toMatchObject({ inputTokens: 200, costUsd: 0.00022 });
 });
 
-test("what was paid before a provider failed is in the usage of the failed run and in the ledger", async () => {
+test("attempts before a provider failed are in the usage of the failed run and in the ledger", async () => {
   const down = { fail: new ModelError("authentication", "refused") };
   await using core = await paying([empty, down]);
 
@@ -72,18 +72,18 @@ test("what was paid before a provider failed is in the usage of the failed run a
 
   expect(answer).toMatchObject({ code: "provider_error", usage: { inputTokens: 100, costUsd: 0.00011 } });
   expect(await core.store.accounts.balance("org_1")).toBe(1_000_000 - 110);
-  const parts = await core.store.console.runs.parts("org_1", "agt_1", answer.runId);
+  const parts = await consoleOf(core.store).runs.parts("org_1", "agt_1", answer.runId);
   expect(parts?.turns).toMatchObject([{ step: 0, costMicros: 110, timing: { retries: [{ code: "empty" }] } }]);
   expect(parts?.unanswered).toBeUndefined();
 });
 
-test("what was paid before the deadline is in the usage of the run", async () => {
+test("attempts before the deadline are in the usage of the run", async () => {
   await using core = await paying([empty, { until: new Promise(() => {}) }], { runTimeoutMs: 1_000 });
 
   expect(await core.query("Hi")).toMatchObject({ code: "deadline_exceeded", usage: { inputTokens: 100 } });
 });
 
-test("an attempt is not repeated where the balance no longer covers the next one", async () => {
+test("an attempt is not repeated when the balance does not cover another one", async () => {
   await using core = await paying([{ ...empty, usage: { ...used, output: 500 } }, { text: "Done." }], {
     balance: 3_100,
   });
@@ -126,7 +126,7 @@ test("an answer that was shown is charged when the deadline passes", async () =>
   expect(await core.left()).toBe(1_000_000 - 115);
 });
 
-test("each answer that a provider cut is charged, also when the run then fails", async () => {
+test("each answer that a provider cut off is charged, although the run then fails", async () => {
   await using core = await paying([broken(), broken(), broken()]);
 
   const answer = await core.query("Hi");
@@ -136,7 +136,7 @@ test("each answer that a provider cut is charged, also when the run then fails",
   expect(await core.left()).toBe(1_000_000 - 345);
 });
 
-test("an answer that a provider cut is charged with the one that follows", async () => {
+test("an answer that a provider cut off is charged together with the next one", async () => {
   await using core = await paying([broken(), { text: "Done.", usage: used }]);
 
   const answer = await core.query("Hi");
@@ -145,7 +145,7 @@ test("an answer that a provider cut is charged with the one that follows", async
   expect(await core.left()).toBe(1_000_000 - 225);
 });
 
-test("attempts to which the provider answered nothing cost nothing", async () => {
+test("attempts without any answer of the provider cost nothing", async () => {
   const down: ScriptedTurn = { fail: new ModelError("overloaded", "answered 503") };
   await using core = await paying([down, down, down]);
 
@@ -153,7 +153,7 @@ test("attempts to which the provider answered nothing cost nothing", async () =>
   expect(await core.left()).toBe(1_000_000);
 });
 
-test("an attempt is not repeated where the balance does not cover it next to one that was cut", async () => {
+test("an attempt is not repeated when the balance does not cover it in addition to a cut one", async () => {
   const long = broken({ cut: { counted: { ...used, output: 500 }, uncountedBytes: 0 } });
   await using core = await paying([long, { text: "Done." }], { balance: 3_100 });
 
@@ -165,7 +165,7 @@ test("an attempt is not repeated where the balance does not cover it next to one
   expect(await core.left()).toBe(3_100 - 600);
 });
 
-test("a cut attempt that cost more than was held takes the balance to 0 at most", async () => {
+test("a cut attempt that cost more than its reservation does not make the balance negative", async () => {
   const long = broken({ cut: { counted: { ...used, input: 1_000_000 }, uncountedBytes: 0 } });
   await using core = await paying([long, { text: "Done." }], { balance: 5_000 });
 
@@ -173,7 +173,7 @@ test("a cut attempt that cost more than was held takes the balance to 0 at most"
   expect(await core.left()).toBe(0);
 });
 
-test("a turn is charged whose run is cancelled while its calls wait for a runtime", async () => {
+test("a turn is charged when its run is cancelled while its calls wait for a runtime", async () => {
   const waits = Promise.withResolvers<void>();
   await using core = await paying([{ text: "Opening.", calls: [["open", {}]], usage: used }]);
   core.gateway.assign = (_agent, _hash, _name, { signal }) =>
@@ -209,7 +209,7 @@ test.each([
   ["only the beginning is counted", { input: 70, output: 3 }, 10, { input: 70, output: 6 }],
   ["all is counted", { input: 70, output: 300 }, 0, { input: 70, output: 300 }],
   ["more is written than maxTokens can be", { input: 70, output: 3 }, 10_000, { input: 70, output: 50 }],
-])("where %s, the rest of a cut attempt is estimated", (_name, counted, uncountedBytes, expected) => {
+])("the rest of a cut attempt is estimated when %s", (_name, counted, uncountedBytes, expected) => {
   expect(asksFor).toBeGreaterThan(2_000);
   const usage = billed({ inputRatio: 2 }, asked, { counted: { ...counted, cachedInput: 0 }, uncountedBytes });
   expect(usage).toEqual({ ...expected, cachedInput: 0 });

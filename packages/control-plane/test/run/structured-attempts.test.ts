@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
 import { ModelError } from "../../src/ports/model-provider.ts";
 import { openStore } from "../../src/store/open.ts";
-import { startCore } from "./core.ts";
+import { memoryStore, startCore } from "./core.ts";
 import { fakeGateway, manifestOf, ok } from "./fake-gateway.ts";
 import { scriptedModel, type ScriptedTurn, severalModels } from "./scripted-model.ts";
-import { responds, SCHEMA, structuredDesk as desk } from "./structured-desk.ts";
+import { responds, SCHEMA, startStructured as desk } from "./start-structured.ts";
 
 const typesOf = (events: readonly { type: string }[]) => events.map(({ type }) => type);
 
-test("an invalid value is corrected with its faults, twice at most", async () => {
+test("an invalid value is corrected up to twice, with its faults", async () => {
   await using system = await desk([responds({ total: "7" }), responds('{"total": '), responds({ total: 7 })]);
 
   const answer = await system.ask();
@@ -36,7 +36,7 @@ test("an invalid value is corrected with its faults, twice at most", async () =>
   });
 });
 
-test("a third invalid value ends the run with what the model wrote", async () => {
+test("a third invalid value ends the run with the text of the model", async () => {
   await using system = await desk(() => responds({ total: "many" }));
 
   const answer = await system.ask();
@@ -68,7 +68,7 @@ test("three malformed values end as an invalid answer", async () => {
   expect(await system.ask()).toMatchObject({ code: "output_invalid", response: '{"total": ' });
 });
 
-test.each(["1e400", "9007199254740993"])("a value with %s, which no reader keeps, is corrected", async (number) => {
+test.each(["1e400", "9007199254740993"])("a value with %s, which parsers change, is corrected", async (number) => {
   await using system = await desk([responds(`{"total": ${number}}`), responds({ total: 7 })]);
 
   expect(await system.ask()).toMatchObject({ success: true, structured: { total: 7 } });
@@ -77,14 +77,14 @@ test.each(["1e400", "9007199254740993"])("a value with %s, which no reader keeps
   });
 });
 
-test("malformed values of one turn are corrected like any other", async () => {
+test("malformed values of one turn are corrected like invalid ones", async () => {
   const malformed = ["respond", '{"total": '] as const;
   await using system = await desk([{ calls: [malformed, malformed, malformed] }, responds({ total: 7 })]);
 
   expect(await system.ask()).toMatchObject({ success: true, structured: { total: 7 } });
 });
 
-test("a turn whose value cannot be checked is paid for", async () => {
+test("a turn whose value cannot be checked is charged", async () => {
   await using system = await desk([responds({ total: 7, note: "a" })]);
   const unreadable = { ...SCHEMA, properties: { total: {}, note: { type: "string", pattern: "(" } } };
 
@@ -95,7 +95,7 @@ test("a turn whose value cannot be checked is paid for", async () => {
   expect(turns).toMatchObject([{ usage: { input: 10, output: 5 }, costMicros: 20 }]);
 });
 
-test("a text instead of the call brings one reminder, then the end", async () => {
+test("a text instead of the call gets one reminder, and a second text ends the run", async () => {
   await using reminded = await desk([{ text: "Seven." }, responds({ total: 7 })]);
   await using stubborn = await desk([{ text: "Seven." }, { calls: [["open", {}]] }, { text: "Still seven." }]);
 
@@ -112,7 +112,7 @@ test("a text instead of the call brings one reminder, then the end", async () =>
   expect(answer.toolInteractions).toHaveLength(1);
 });
 
-test("calls next to an invalid answer are not run either, and each has its result in the order asked", async () => {
+test("calls next to an invalid answer are not run, and each has its result in the order asked", async () => {
   await using system = await desk([
     {
       calls: [
@@ -140,7 +140,7 @@ test("calls next to an invalid answer are not run either, and each has its resul
   });
 });
 
-test("of two answers in one turn the valid one counts", async () => {
+test("the valid one of two answers in one turn counts", async () => {
   await using system = await desk([
     {
       calls: [
@@ -173,7 +173,7 @@ test("after the last step only respond may be called, and may still be corrected
   expect(await tireless.ask()).toMatchObject({ success: false, code: "step_limit" });
 });
 
-/** A run that an owner left after `stored` turns, taken up by another whose model plays `then`. */
+/** A run that stopped after `stored` turns, resumed by another owner whose model plays `then`. */
 async function takenOver(stored: ScriptedTurn[], then: Parameters<typeof scriptedModel>[0]) {
   const store = await openStore("sqlite::memory:");
   const left = Promise.withResolvers<void>();
@@ -183,14 +183,13 @@ async function takenOver(stored: ScriptedTurn[], then: Parameters<typeof scripte
   });
   const { gateway } = fakeGateway(manifestOf({ open: "everyone" }), () => ok("done"));
   const owner = await startCore({ models: first.catalog, gateway, store });
-  const asked = { query: "How much?", analysisMode: false, maxTokens: 100, responseSchema: SCHEMA };
-  const run = await owner.runs.start(owner.caller, asked);
+  const run = await owner.start("How much?", { responseSchema: SCHEMA });
   await left.promise;
   await owner.runs.drain(0);
 
   const second = scriptedModel(then);
   const next = await startCore({ models: second.catalog, gateway, store, owner: "replica-2" });
-  const result = await next.runs.result(run, { signal: AbortSignal.timeout(10_000) });
+  const result = await next.result(run);
   return {
     result,
     before: first.requests.at(-1)!,
@@ -202,7 +201,7 @@ async function takenOver(stored: ScriptedTurn[], then: Parameters<typeof scripte
   };
 }
 
-test("a run that changes its owner between two corrections goes on with the same conversation", async () => {
+test("a run that resumes between two corrections continues with the same conversation", async () => {
   const beside: ScriptedTurn = {
     calls: [
       ["open", {}],
@@ -240,8 +239,8 @@ const ends: [how: string, turns: ScriptedTurn[], more: { code: string; response:
   ],
 ];
 
-test.each(ends)("%s and the end that it brings are stored together", async (_, turns, end, asked) => {
-  const store = await openStore("sqlite::memory:");
+test.each(ends)("%s and the end of its run are stored together", async (_, turns, end, asked) => {
+  await using store = await memoryStore();
   const lost = Promise.withResolvers<void>();
   const commit: typeof store.runs.commit = async (lease, change) => {
     if (!change.finish) return await store.runs.commit(lease, change);
@@ -251,26 +250,23 @@ test.each(ends)("%s and the end that it brings are stored together", async (_, t
   const { gateway } = fakeGateway(manifestOf({ open: "everyone" }), () => ok("done"));
   const broken = { ...store, runs: { ...store.runs, commit } };
   const first = await startCore({ models: scriptedModel(turns).catalog, gateway, store: broken });
-  const query = { query: "How much?", analysisMode: false, maxTokens: 100, responseSchema: SCHEMA };
-  const run = await first.runs.start(first.caller, query);
+  const run = await first.start("How much?", { responseSchema: SCHEMA });
   await lost.promise;
   await first.runs.drain(0);
   await store.runs.release("replica-1", [run.runId], { crashed: true });
 
   const second = scriptedModel(turns.slice(-1));
-  const next = await startCore({ models: second.catalog, gateway, store, owner: "replica-2" });
-  const result = await next.runs.result(run, { signal: AbortSignal.timeout(10_000) });
+  await using next = await startCore({ models: second.catalog, gateway, store, owner: "replica-2" });
+  const result = await next.result(run);
 
   expect(result).toMatchObject({ success: false, ...end, usage: { inputTokens: 10 * turns.length } });
   expect(second.requests.map(({ messages }) => messages.at(-1)?.role)).toEqual([asked]);
   const stored = (await store.runs.checkpoint(run.runId)).turns;
   expect(stored).toHaveLength(turns.length);
   expect(JSON.stringify(stored)).not.toContain("echo");
-  await next[Symbol.asyncDispose]();
-  await store.close();
 });
 
-test("a model that fails while its value is corrected is replaced by the next one, which has the attempts that are left", async () => {
+test("a model that fails during a correction is replaced by the next one, which gets the remaining corrections", async () => {
   const fails: ScriptedTurn = { fail: new ModelError("quota", "used up") };
   const both = (then: ScriptedTurn) => severalModels({ anthropic: [responds({}), fails], openai: () => then });
   const { gateway } = fakeGateway(manifestOf({ open: "everyone" }), () => ok("done"));

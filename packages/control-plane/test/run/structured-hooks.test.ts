@@ -1,6 +1,6 @@
 import type { HookCall } from "@patchbay/protocol";
 import { describe, expect, test } from "vitest";
-import { desk, echo, masks, passed, replacedBy, SECRET } from "./hooks-desk.ts";
+import { startHooked, echo, masks, passed, replacedBy, SECRET } from "./start-hooks.ts";
 
 describe("beforeAnswer with structured answers", () => {
   const responseSchema = {
@@ -15,8 +15,8 @@ describe("beforeAnswer with structured answers", () => {
   });
   const VALUE = { word: SECRET, count: 3 };
 
-  test("sees the value as fenced JSON, and what it passes is the answer", async () => {
-    await using system = await desk([{ ...respond(VALUE), text: "Here." }], () => passed);
+  test("sees the value as fenced JSON, and a passed value is the answer", async () => {
+    await using system = await startHooked([{ ...respond(VALUE), text: "Here." }], () => passed);
 
     const { answer } = await system.ask("What is it?", { responseSchema });
 
@@ -31,8 +31,8 @@ describe("beforeAnswer with structured answers", () => {
   test.each([
     ["fenced", masks],
     ["bare", (call: HookCall) => (call.hook === "beforeAnswer" ? replacedBy('{"word":"***","count":3}') : passed)],
-  ] as const)("a %s value that it puts in its place is the answer, and the other is nowhere", async (_, hook) => {
-    await using system = await desk([respond(VALUE, { word: SECRET })], hook);
+  ] as const)("a %s value that it returns is the answer, and the replaced one is stored nowhere", async (_, hook) => {
+    await using system = await startHooked([respond(VALUE, { word: SECRET })], hook);
 
     const { answer, left } = await system.ask("What is it?", { responseSchema });
 
@@ -45,7 +45,7 @@ describe("beforeAnswer with structured answers", () => {
     ["lacks a member", '{"word":"***"}'],
     ["holds a number that no reader keeps", '{"word":"***","count":9007199254740993}'],
   ])("a replacement that %s ends the run with output_invalid", async (_, text) => {
-    await using system = await desk([respond(VALUE)], ({ hook }) =>
+    await using system = await startHooked([respond(VALUE)], ({ hook }) =>
       hook === "beforeQuery" ? passed : replacedBy(text),
     );
 
@@ -53,14 +53,14 @@ describe("beforeAnswer with structured answers", () => {
 
     expect(answer).toMatchObject({ success: false, code: "output_invalid", response: text });
     expect(answer).not.toHaveProperty("structured");
-    // The model is not asked to correct what the hook wrote.
+    // The model is not asked to correct the hook's text.
     expect(system.model.requests).toHaveLength(1);
     expect(left).not.toContain(SECRET);
   });
 
-  test("sees invalid values before they are stored, and the one that the run ends with before it is shown", async () => {
+  test("sees invalid values before they are stored, and the last one before the caller gets it", async () => {
     const wrong = { word: SECRET, [SECRET]: 1 };
-    await using system = await desk([respond(wrong), respond(wrong, wrong), respond(wrong)], masks);
+    await using system = await startHooked([respond(wrong), respond(wrong, wrong), respond(wrong)], masks);
 
     const { answer, left } = await system.ask("What is it?", { responseSchema });
 
@@ -70,8 +70,8 @@ describe("beforeAnswer with structured answers", () => {
     expect(system.calls.slice(1)).toMatchObject(["thought", "thought", "thought", "answer"].map((part) => ({ part })));
   });
 
-  test("sees a text that stands in the place of a value", async () => {
-    await using system = await desk([{ text: `It is ${SECRET}.` }, { text: `Still ${SECRET}.` }], masks);
+  test("sees a text that the model wrote instead of a value", async () => {
+    await using system = await startHooked([{ text: `It is ${SECRET}.` }, { text: `Still ${SECRET}.` }], masks);
 
     const { answer, left } = await system.ask("What is it?", { responseSchema });
 
@@ -80,11 +80,11 @@ describe("beforeAnswer with structured answers", () => {
     expect(system.calls.slice(1)).toMatchObject([{ part: "thought" }, { part: "answer" }]);
   });
 
-  test("an invalid value that it empties is no answer", async () => {
+  test("an invalid value that it replaces with an empty text does not become an answer", async () => {
     const empties = (call: HookCall) =>
       call.hook === "beforeAnswer" && call.part === "thought" ? replacedBy("") : passed;
     const optional = { ...responseSchema, required: [] };
-    await using system = await desk([respond({ count: "x" }), respond({ count: 3 })], empties);
+    await using system = await startHooked([respond({ count: "x" }), respond({ count: 3 })], empties);
 
     const { answer } = await system.ask("What is it?", { responseSchema: optional });
 
@@ -94,8 +94,8 @@ describe("beforeAnswer with structured answers", () => {
   test.each([
     ["a member that is written twice", `{"word":"${SECRET}","word":"ok","count":3}`],
     ["a member that reading leaves out", `{"word":"ok","count":3,"__proto__":{"word":"${SECRET}"}}`],
-  ])("what it does not see is not kept: %s", async (_, text) => {
-    await using system = await desk([respond(text)], masks);
+  ])("parts of a value that it does not see are not stored: %s", async (_, text) => {
+    await using system = await startHooked([respond(text)], masks);
 
     const { answer, left } = await system.ask("What is it?", { responseSchema });
 
@@ -104,9 +104,9 @@ describe("beforeAnswer with structured answers", () => {
     expect(left).not.toContain("echo");
   });
 
-  test("sees an invalid value as it is read, and neither its escapes nor its doubles are kept or sent", async () => {
+  test("sees an invalid value as it is read, and escapes and duplicate properties are neither stored nor sent", async () => {
     const written = [`{"word":"\\u0078${SECRET.slice(1)}"}`, `{"count":"${SECRET}","count":3}`];
-    await using system = await desk([respond(...written), respond({ word: "ok", count: 3 })], masks);
+    await using system = await startHooked([respond(...written), respond({ word: "ok", count: 3 })], masks);
 
     const { answer, left } = await system.ask("What is it?", { responseSchema });
 
@@ -118,9 +118,9 @@ describe("beforeAnswer with structured answers", () => {
     expect(left).not.toMatch(new RegExp(`${SECRET}|u0078`));
   });
 
-  test("a number that reading changes stays a fault where the rest of the value is read otherwise than written", async () => {
+  test("a number that parsers change stays a fault when the rest of the value is rewritten", async () => {
     const written = '{"word":"a","word":"b","count":9007199254740993}';
-    await using system = await desk([respond(written), respond({ word: "ok", count: 3 })], masks);
+    await using system = await startHooked([respond(written), respond({ word: "ok", count: 3 })], masks);
 
     const { answer } = await system.ask("What is it?", { responseSchema });
 
@@ -128,9 +128,9 @@ describe("beforeAnswer with structured answers", () => {
     expect(system.calls[1]).toMatchObject({ part: "thought", answer: '{"word":"b","count":9007199254740993}' });
   });
 
-  test("a value that differs from its text in white space only is kept as the model wrote it", async () => {
+  test("a value that differs from its text only in white space is stored as the model wrote it", async () => {
     const spaced = '{ "word": "a \\"b\\" c" }';
-    await using system = await desk([respond(spaced), respond({ word: "ok", count: 3 })], () => passed);
+    await using system = await startHooked([respond(spaced), respond({ word: "ok", count: 3 })], () => passed);
 
     await system.ask("What is it?", { responseSchema });
 
@@ -140,11 +140,11 @@ describe("beforeAnswer with structured answers", () => {
     });
   });
 
-  test("an invalid value that it makes a valid one is shown to it as the answer", async () => {
+  test("sees a value that it made valid again, as the answer", async () => {
     const word = { type: "object", properties: { word: { enum: ["***"] } }, required: ["word"] };
     const replacesTwice = (call: HookCall) =>
       call.hook === "beforeAnswer" && call.part === "answer" ? replacedBy('{"word":"***","seen":true}') : masks(call);
-    await using system = await desk([respond({ word: SECRET })], replacesTwice);
+    await using system = await startHooked([respond({ word: SECRET })], replacesTwice);
 
     const { answer, left } = await system.ask("What is it?", { responseSchema: word });
 
@@ -156,11 +156,11 @@ describe("beforeAnswer with structured answers", () => {
     expect(left).not.toContain(SECRET);
   });
 
-  test("values whose replacements are not JSON are corrected like any other", async () => {
+  test("values whose replacements are not JSON are corrected like invalid ones", async () => {
     const withholds = (call: HookCall) =>
       call.hook === "beforeAnswer" && call.part === "thought" ? replacedBy("[withheld]") : passed;
     const twice = respond({ word: SECRET }, { word: SECRET });
-    await using system = await desk([twice, twice, respond({ word: "ok", count: 3 })], withholds);
+    await using system = await startHooked([twice, twice, respond({ word: "ok", count: 3 })], withholds);
 
     const { answer, left } = await system.ask("What is it?", { responseSchema });
 

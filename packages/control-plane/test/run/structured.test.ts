@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { PLAN_GO_AHEAD, PLAN_REQUEST } from "../../src/ports/model-provider.ts";
-import { responds, SCHEMA, structuredDesk as desk } from "./structured-desk.ts";
+import { responds, SCHEMA, startStructured as desk } from "./start-structured.ts";
 
 const typesOf = (events: readonly { type: string }[]) => events.map(({ type }) => type);
 
-test("the arguments of respond are the answer, which is in no event and no call", async () => {
+test("the arguments of respond are the answer, which is not among the calls and their events", async () => {
   await using system = await desk([{ ...responds({ total: 7 }), text: "Adding up." }]);
 
   const answer = await system.ask();
@@ -18,7 +18,7 @@ test("the arguments of respond are the answer, which is in no event and no call"
   ]);
 });
 
-test("respond is declared last and unchanged from the first turn on, and named in the system text", async () => {
+test("respond is declared last in every turn, and the system text names it", async () => {
   await using system = await desk([{ calls: [["open", {}]] }, responds({ total: 1 })]);
 
   await system.ask();
@@ -31,7 +31,7 @@ test("respond is declared last and unchanged from the first turn on, and named i
   expect(second).toMatchObject({ functions: first?.functions, system: first?.system, toolChoice: "auto" });
 });
 
-test("without a schema no function is added, and the system text asks for Markdown", async () => {
+test("without a schema respond is not declared, and the system text asks for Markdown", async () => {
   await using system = await desk([{ text: "Seven." }]);
 
   const answer = await system.query("How much?");
@@ -41,7 +41,7 @@ test("without a schema no function is added, and the system text asks for Markdo
   expect(system.model.requests[0]?.system).toContain("in Markdown");
 });
 
-test("the name of respond avoids the functions that the role sees, and says nothing of the hidden ones", async () => {
+test("the name of respond differs from visible functions and does not reveal hidden ones", async () => {
   await using open = await desk([{ calls: [["respond_2", { total: 1 }]] }], { respond: "everyone" });
   await using hidden = await desk([responds({ total: 1 })], { respond: ["agent"], open: "everyone" });
 
@@ -50,7 +50,7 @@ test("the name of respond avoids the functions that the role sees, and says noth
   expect(hidden.model.requests[0]?.functions.map(({ name }) => name)).toEqual(["open", "respond"]);
 });
 
-test("a role without functions is made to answer at once", async () => {
+test("a role without functions must answer in its first turn", async () => {
   await using system = await desk([responds({ total: 1 })], { staff: ["agent"] });
 
   expect(await system.ask()).toMatchObject({ success: true, structured: { total: 1 } });
@@ -95,7 +95,7 @@ test("calls next to a valid answer are recorded and not run, and the caller is w
   ]);
 });
 
-test("the first three values of a turn are checked, and each has its result", async () => {
+test("the first three values of a turn are checked, and each value has its result", async () => {
   const many = { calls: [{}, {}, {}, { total: 1 }].map((value) => ["respond", value] as const) };
   await using system = await desk([many, responds({ total: 7 })]);
 
@@ -106,7 +106,7 @@ test("the first three values of a turn are checked, and each has its result", as
   });
 });
 
-test("the next query of the thread sees the answer as text and no open call", async () => {
+test("the next query of the thread sees the answer as text and without an open call", async () => {
   await using system = await desk((request) => {
     if (request.messages.at(-1)?.role === "results") return responds({ total: 3 });
     return request.respond
@@ -131,7 +131,7 @@ test("the next query of the thread sees the answer as text and no open call", as
   ]);
 });
 
-test("an answer cut by maxTokens is no answer", async () => {
+test("an answer that maxTokens cut fails the run", async () => {
   await using inside = await desk([{ ...responds('{"total": 1'), stop: "length", cutCall: true }]);
   await using inText = await desk([{ text: "The total is", stop: "length" }]);
 
@@ -142,7 +142,7 @@ test("an answer cut by maxTokens is no answer", async () => {
   }
 });
 
-test("a plan comes first where one is asked for", async () => {
+test("a plan comes first in analysisMode", async () => {
   await using system = await desk([{ text: "1. Look." }, responds({ total: 1 })]);
 
   const answer = await system.ask("How much?", { analysisMode: true });
@@ -156,18 +156,16 @@ test("a plan comes first where one is asked for", async () => {
   ]);
 });
 
-test("no text of such a run is shown as a part of the response", async () => {
+test("texts are shown as thoughts, not as parts of the response", async () => {
   const following = Promise.withResolvers<void>();
   await using system = await desk((_, index) => {
     if (index === 0) return { calls: [["open", {}]] };
     if (index === 1) return { until: following.promise, text: "Well, seven." };
     return { ...responds({ total: 7 }), text: "So be it." };
   });
-  const asked = { query: "How much?", analysisMode: false, maxTokens: 100, responseSchema: SCHEMA };
-  const run = await system.runs.start(system.caller, asked);
+  const run = await system.start("How much?", { responseSchema: SCHEMA });
   const seen: string[] = [];
-  const signal = AbortSignal.timeout(10_000);
-  for await (const { id, body } of system.runs.follow(run, { after: 0, deltas: true, signal })) {
+  for await (const { id, body } of system.follow(run)) {
     const { type, content = "" } = JSON.parse(body) as { type: string; content?: string };
     seen.push([id === undefined ? "live" : "", type, content].join(" ").trim());
     if (seen.length === 2) following.resolve();

@@ -7,7 +7,7 @@ import { scriptedModel, type ScriptedTurn } from "./scripted-model.ts";
 const ROOM = 1_000;
 const MARKER = "Earlier turns of this conversation were left out";
 
-/** A provider that finds more than `ROOM` characters too long, in one of the two ways that providers have. */
+/** A provider that rejects more than `ROOM` characters, in one of the two ways of real providers. */
 function narrow(refusal: ScriptedTurn) {
   return scriptedModel((request) => (textOf(request).length > ROOM ? refusal : { text: "word ".repeat(60) }));
 }
@@ -20,7 +20,7 @@ const refusals: [how: string, refusal: ScriptedTurn][] = [
 ];
 
 test.each(refusals)(
-  "history that the provider finds too long, by %s, is left out with a marker",
+  "history that the provider rejects as too long by %s is left out, with a marker",
   async (_, refusal) => {
     const model = narrow(refusal);
     const { gateway } = fakeGateway(manifestOf({ open: "everyone" }), () => ok("done"));
@@ -40,7 +40,7 @@ test.each(refusals)(
   },
 );
 
-test("a query that is too long by itself ends with provider_error", async () => {
+test("a query that is too long without history ends with provider_error", async () => {
   const model = narrow({ fail: new ModelError("context_window", "too long") });
   const { gateway } = fakeGateway(manifestOf({ open: "everyone" }), () => ok("done"));
   await using core = await startCore({ models: model.catalog, gateway });
@@ -52,7 +52,7 @@ test("a query that is too long by itself ends with provider_error", async () => 
   expect(model.requests).toHaveLength(1);
 });
 
-test("what was shown of a turn that the provider finds too long is taken back, whether or not it is asked for again", async () => {
+test("the shown text of a turn that was too long is withdrawn, whether or not the turn is requested again", async () => {
   const model = narrow({ text: "Well,", stop: "context_window" });
   const { gateway } = fakeGateway(manifestOf({ open: "everyone" }), () => ok("done"));
   await using core = await startCore({ models: model.catalog, gateway });
@@ -60,11 +60,7 @@ test("what was shown of a turn that the provider finds too long is taken back, w
     const asked = { query, analysisMode: false, maxTokens: 100, ...(threadId !== undefined && { threadId }) };
     const run = await core.runs.start(core.caller, asked);
     const shown: string[] = [];
-    for await (const { body } of core.runs.follow(run, {
-      after: 0,
-      deltas: true,
-      signal: AbortSignal.timeout(5_000),
-    })) {
+    for await (const { body } of core.follow(run)) {
       const event = JSON.parse(body) as { type: string; content?: string };
       if (event.type !== "responseDelta") shown.push(event.type);
       else if (event.content === "Well,") shown.push(event.content);

@@ -12,7 +12,7 @@ export interface Child {
   exit: Promise<number | null>;
 }
 
-/** Compiled code is kept beside the database, or in `code`: it halves the time that a child needs to start. */
+/** Caches compiled code next to the database, or in `code`: it halves the start of a child process. */
 export function spawnChild(
   mode: "write" | "lock" | "open",
   url: string,

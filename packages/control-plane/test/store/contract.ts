@@ -9,6 +9,7 @@ import { consoleFunctionContract } from "./contract/console-functions.ts";
 import { consoleAuditContract } from "./contract/console-audit.ts";
 import { consoleCreditContract } from "./contract/console-credits.ts";
 import { figureContract } from "./contract/console-figures.ts";
+import { consoleLiveContract } from "./contract/console-live.ts";
 import { consoleRunPartsContract } from "./contract/console-run.ts";
 import { consoleRunContract } from "./contract/console-runs.ts";
 import { consoleThreadContract } from "./contract/console-threads.ts";
@@ -32,7 +33,7 @@ import { upkeepContract } from "./contract/upkeep.ts";
 import { widenedSetContract } from "./contract/widened-sets.ts";
 import type { MakePlace } from "./contract/world.ts";
 
-/** What every store must do, whatever database it stands on. */
+/** The contract suite that every store must pass, on SQLite and on Postgres. */
 export function storeContract(makePlace: MakePlace): void {
   describe("runs", () => runContract(makePlace));
   describe("Idempotency-Keys", () => idempotencyContract(makePlace));
@@ -56,6 +57,7 @@ export function storeContract(makePlace: MakePlace): void {
   describe("the audit log", () => auditContract(makePlace));
   describe("agents in the console", () => consoleAgentContract(makePlace));
   describe("functions in the console", () => consoleFunctionContract(makePlace));
+  describe("versions of the console's lists", () => consoleLiveContract(makePlace));
   describe("runs in the console", () => consoleRunContract(makePlace));
   describe("one run in the console", () => consoleRunPartsContract(makePlace));
   describe("threads and sessions in the console", () => consoleThreadContract(makePlace));

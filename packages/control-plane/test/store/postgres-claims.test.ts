@@ -43,7 +43,7 @@ test("three connections claim 1,000 runs once each, never more than asked for", 
   expect(new Set(batches.flat()).size).toBe(RUNS);
 });
 
-test("candidates are chosen once, also where the planner asks for them again for every row", async () => {
+test("claim candidates are evaluated once, whatever the planner chooses", async () => {
   await using place = await postgresPlace();
   await using store = await openStore(place.database.url).then((open) => ({
     ...open,

@@ -82,7 +82,7 @@ test("connections that died in the pool are replaced, for reads, writes and tran
   expect(await store.accounts.listOrgs()).toHaveLength(3);
 });
 
-test("a write is never sent twice: where its connection dies under it, it is unavailable", async () => {
+test("a write is never sent twice: it fails as unavailable when its connection dies", async () => {
   await using database = await testDatabase(server.url);
   await using opened = await openBoth(database.url);
   await opened.store.ping();
@@ -96,7 +96,7 @@ test("a write is never sent twice: where its connection dies under it, it is una
   expect(await opened.store.accounts.listOrgs()).toHaveLength(1);
 });
 
-test("a server that falls silent is unavailable, and its connection serves nobody after it", async () => {
+test("a silent server is unavailable, and its connection is not used again", async () => {
   await using database = await testDatabase(server.url);
   await (await openBoth(database.url))[Symbol.asyncDispose]();
   await using opened = await openBoth(`${database.url}?query_timeout=300&pool_size=1`);
@@ -113,7 +113,7 @@ test("a server that falls silent is unavailable, and its connection serves nobod
   expect(next).not.toBe(silent);
 });
 
-test("time-outs, a read-only database and too many connections are unavailability", async () => {
+test("timeouts, a read-only database and too many connections count as unavailable", async () => {
   await using database = await testDatabase(server.url);
   await (await openStore(database.url)).close();
   await using opened = await openBoth(`${database.url}?statement_timeout=50&lock_timeout=30`);
@@ -130,10 +130,10 @@ test("time-outs, a read-only database and too many connections are unavailabilit
   await store.ping();
   await expect(store.accounts.createOrg({ ...ORG, orgId: "org_2" })).rejects.toThrow(/the database is read-only/);
   await database.query(`alter database ${new URL(database.url).pathname.slice(1)} connection limit 0`);
-  await expect(openStore(database.url)).rejects.toThrow(/takes no more connections/);
+  await expect(openStore(database.url)).rejects.toThrow(/has reached its limit of connections/);
 });
 
-test("a deadlock is told as worth another try, and a number beyond the safe ones is no number", async () => {
+test("a deadlock is retryable, and a number beyond the safe integers is an error", async () => {
   await using database = await testDatabase(server.url);
   await using opened = await openBoth(database.url);
   const { db, dialect, store } = opened;
@@ -152,11 +152,11 @@ test("a deadlock is told as worth another try, and a number beyond the safe ones
   const failed = outcomes.filter((outcome) => outcome.status === "rejected");
 
   expect(failed.map(({ reason }) => dialect.retryable(reason))).toEqual([true]);
-  await expect(sql`select 9007199254740993::bigint`.execute(db)).rejects.toThrow("no safe integer");
+  await expect(sql`select 9007199254740993::bigint`.execute(db)).rejects.toThrow("not a safe integer");
   expect((await sql<object>`select 9007199254740991::bigint as n`.execute(db)).rows).toEqual([{ n: 9007199254740991 }]);
 });
 
-test("a run goes on where it was after the server came back", async () => {
+test("a run continues after the server has restarted", async () => {
   await using database = await testDatabase(server.url);
   await using opened = await openBoth(database.url);
   const { runs } = opened.store;
@@ -206,7 +206,7 @@ function sleepers(database: { query(text: string): Promise<object[]> }): Promise
   return database.query("select 1 from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'");
 }
 
-/** Ends the database's other sessions while this process looks away: it has not heard of it when this returns. */
+/** Ends the database's other sessions while this process is blocked, so that it has not noticed when this returns. */
 function terminateAll(adminUrl: string): void {
   const script = `
     import { Client } from "pg";

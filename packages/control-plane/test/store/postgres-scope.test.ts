@@ -2,56 +2,60 @@ import { Kysely, sql } from "kysely";
 import { expect, test } from "vitest";
 import { silentLog } from "../../src/ports/log.ts";
 import { EVERY_ORG } from "../../src/store/dialect/postgres-connection.ts";
-import { ScopedPostgresDialect } from "../../src/store/dialect/postgres-driver.ts";
+import { ScopedPostgresDialect } from "../../src/store/dialect/postgres.ts";
 import { openPool } from "../../src/store/dialect/postgres-pool.ts";
 import { openTenants } from "./postgres-tenants.ts";
 import { postgresPlace } from "./postgres-place.ts";
 
 const SETTING = sql<{ org: string }>`select current_setting('patchbay.org') as org`;
 
-test("2,000 interleaved statements of three scopes never see another's rows", { timeout: 60_000 }, async () => {
-  await using place = await openTenants();
-  const seed = Number(process.env["SEED"] ?? Date.now() % 1_000_000);
-  console.log(`seed ${seed}`);
-  const random = mulberry32(seed);
-  const scopes = ["org_a", "org_b", EVERY_ORG];
-  const expected: Record<string, string[]> = { org_a: ["org_a"], org_b: ["org_b"], [EVERY_ORG]: ["org_a", "org_b"] };
-  const inScope = <T>(scope: string, work: () => T) => (scope === EVERY_ORG ? work() : place.within(scope, work));
-  const look = async (db: Kysely<never>) => {
-    const found = await sql<{ org: string; orgs: string[] }>`
+test(
+  "2,000 interleaved statements of three organisations never see each other's rows",
+  { timeout: 60_000 },
+  async () => {
+    await using place = await openTenants();
+    const seed = Number(process.env["SEED"] ?? Date.now() % 1_000_000);
+    console.log(`seed ${seed}`);
+    const random = mulberry32(seed);
+    const scopes = ["org_a", "org_b", EVERY_ORG];
+    const expected: Record<string, string[]> = { org_a: ["org_a"], org_b: ["org_b"], [EVERY_ORG]: ["org_a", "org_b"] };
+    const inScope = <T>(scope: string, work: () => T) => (scope === EVERY_ORG ? work() : place.within(scope, work));
+    const look = async (db: Kysely<never>) => {
+      const found = await sql<{ org: string; orgs: string[] }>`
       select current_setting('patchbay.org') as org, array(select id from orgs order by id) as orgs`.execute(db);
-    return found.rows[0];
-  };
-  class Undone extends Error {}
+      return found.rows[0];
+    };
+    class Undone extends Error {}
 
-  const wrong: unknown[] = [];
-  const statement = async (): Promise<void> => {
-    const scope = scopes[Math.floor(random() * scopes.length)] ?? EVERY_ORG;
-    const kind = random();
-    const db = place.db as unknown as Kysely<never>;
-    const seen = await inScope(scope, async () => {
-      if (kind < 0.5) return look(db);
-      if (kind < 0.75) return db.transaction().execute(look);
-      // What a transaction that is taken back had set goes with it.
-      let last: Awaited<ReturnType<typeof look>>;
-      const undone = db.transaction().execute(async (trx) => {
-        last = await look(trx);
-        throw new Undone();
+    const wrong: unknown[] = [];
+    const statement = async (): Promise<void> => {
+      const scope = scopes[Math.floor(random() * scopes.length)] ?? EVERY_ORG;
+      const kind = random();
+      const db = place.db as unknown as Kysely<never>;
+      const seen = await inScope(scope, async () => {
+        if (kind < 0.5) return look(db);
+        if (kind < 0.75) return db.transaction().execute(look);
+        // What a transaction that is taken back had set goes with it.
+        let last: Awaited<ReturnType<typeof look>>;
+        const undone = db.transaction().execute(async (trx) => {
+          last = await look(trx);
+          throw new Undone();
+        });
+        await undone.catch((error: unknown) => {
+          if (!(error instanceof Undone)) throw error;
+        });
+        return last;
       });
-      await undone.catch((error: unknown) => {
-        if (!(error instanceof Undone)) throw error;
-      });
-      return last;
-    });
-    if (seen?.org !== scope || seen.orgs.join() !== expected[scope]?.join()) wrong.push({ scope, seen });
-  };
-  // More at once would wait for a connection longer than they may.
-  for (let round = 0; round < 10; round++) await Promise.all(Array.from({ length: 200 }, statement));
+      if (seen?.org !== scope || seen.orgs.join() !== expected[scope]?.join()) wrong.push({ scope, seen });
+    };
+    // More at once would wait for a connection longer than they may.
+    for (let round = 0; round < 10; round++) await Promise.all(Array.from({ length: 200 }, statement));
 
-  expect(wrong).toEqual([]);
-});
+    expect(wrong).toEqual([]);
+  },
+);
 
-test("another organisation costs a transaction no message, and a statement one", async () => {
+test("changing the organisation costs a transaction no message and a statement one message", async () => {
   await using place = await postgresPlace();
   await (await place.open({ now: () => 0, sleep: async () => {} })).close();
   const sent: string[] = [];
@@ -101,24 +105,24 @@ test("an organisation's id is never read as SQL", async () => {
   }
 });
 
-test("all organisations cannot be asked for by name", async () => {
+test("an organisation's id cannot select all organisations", async () => {
   await using place = await openTenants();
 
   expect(() => place.store.within("*", () => "seen")).toThrow(TypeError);
   expect(() => place.store.within("", () => "seen")).toThrow(TypeError);
 });
 
-test("a transaction is of one organisation to its end", async () => {
+test("a transaction cannot change its organisation", async () => {
   await using place = await openTenants();
 
   const mixed = place.within("org_a", () =>
     place.db.transaction().execute((trx) => place.within("org_b", () => SETTING.execute(trx))),
   );
 
-  await expect(mixed).rejects.toThrow("serves the organisation it began for");
+  await expect(mixed).rejects.toThrow("cannot change its organisation");
 });
 
-test("work that was started inside goes on as its organisation, after others have come and gone", async () => {
+test("work started as an organisation continues as that organisation", async () => {
   await using place = await openTenants();
   const gate = Promise.withResolvers<void>();
 

@@ -1,9 +1,8 @@
 import type { Manifest } from "@patchbay/protocol";
 import { Kysely } from "kysely";
 import { silentLog } from "../../src/ports/log.ts";
-import type { Store } from "../../src/ports/stores.ts";
+import { type OpenStore, openStore } from "../../src/store/open.ts";
 import { postgresDialect } from "../../src/store/dialect/postgres.ts";
-import { openStore } from "../../src/store/open.ts";
 import { event, sampleCall, sampleLink, sampleRun, sampleTurn } from "./contract/world.ts";
 import { postgresPlace } from "./postgres-place.ts";
 
@@ -47,7 +46,7 @@ export async function openTenants() {
   };
 }
 
-async function fill(store: Store, name: string): Promise<Tenant> {
+async function fill(store: OpenStore, name: string): Promise<Tenant> {
   const tenant = {
     orgId: `org_${name}`,
     agentId: `agt_${name}`,
@@ -58,7 +57,7 @@ async function fill(store: Store, name: string): Promise<Tenant> {
     memberId: `mem_${name}`,
   };
   const { orgId, agentId, callId, keyId, hash, connectionId } = tenant;
-  const { accounts, runs, runtimes, console } = store;
+  const { accounts, runs, runtimes, members, signIn } = store;
   await accounts.createOrg({ orgId, name, tier: "starter" });
   await accounts.createAgent({ agentId, orgId, name, instructions: "" });
   await accounts.createCredential({ credentialId: keyId, kind: "api", agentId, hash, hint: name });
@@ -68,7 +67,7 @@ async function fill(store: Store, name: string): Promise<Tenant> {
   const set = { service: "desk", deployment: "v1", named: true, manifestHash: hash };
   await runtimes.noteSet(agentId, set, { functions: [] } as unknown as Manifest, { keyId });
   const link = sampleLink({ agentId, instanceId: "rt_1", connectionId, manifestHash: hash });
-  await runtimes.linkOpened(link);
+  await runtimes.connectionOpened(link);
   const audit = [{ action: "run.started", agentId }];
   const order = { orgId, agentId, keyId, sessionId: "s1", idempotency: { key: "k1", bodyHash: "b" }, audit };
   const run = sampleRun(order);
@@ -79,8 +78,8 @@ async function fill(store: Store, name: string): Promise<Tenant> {
   );
   const { memberId } = tenant;
   const member = { memberId, orgId, email: `${name}@example.com`, name, role: "owner" as const, passwordHash: "x" };
-  await console.members.create(member);
-  await console.signIn.openSession({ hash, memberId });
-  await console.signIn.createLink({ hash, kind: "invitation", memberId, lifeMs: 60_000, by: memberId });
+  await members.create(member);
+  await signIn.openSession({ hash, memberId });
+  await signIn.createLink({ hash, kind: "invitation", memberId, lifeMs: 60_000, by: memberId });
   return { ...tenant, link, runId: run.runId, threadId: run.threadId };
 }

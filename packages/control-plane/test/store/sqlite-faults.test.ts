@@ -6,15 +6,14 @@ import { expect, test } from "vitest";
 import { StoreUnavailable } from "../../src/ports/run-store.ts";
 import { BackupFailed } from "../../src/store/backup.ts";
 import { sqliteDialect } from "../../src/store/dialect/sqlite.ts";
-import { ping } from "../../src/store/health.ts";
+import { NO_FILES, ping, transact } from "../../src/store/engine.ts";
 import { openStore } from "../../src/store/open.ts";
-import { NO_FILES } from "../../src/store/database-files.ts";
 import type { Schema } from "../../src/store/schema.ts";
-import { transact } from "../../src/store/transact.ts";
+
 import { event, HandClock, openWorld } from "./contract/world.ts";
 import { sqlitePlace } from "./sqlite-place.ts";
 
-test("a database locked by another process is waited for, without stopping this one", async () => {
+test("the store waits for a database locked by another process without blocking this one", async () => {
   await using place = await sqlitePlace();
   const store = await place.open(new HandClock());
   const other = new DatabaseSync(place.file);
@@ -48,7 +47,7 @@ test("a database locked for too long is unavailable, and works again afterwards"
   await db.destroy();
 });
 
-test("a full disk makes the write unavailable, keeps what was there, and heals", async () => {
+test("a write to a full disk fails as unavailable, loses nothing, and works again later", async () => {
   await using place = await sqlitePlace();
   const db = new Kysely<{ notes: { text: string } }>({ dialect: sqliteDialect(place.file).kysely });
   await db.schema.createTable("notes").addColumn("text", "text").execute();
@@ -72,23 +71,13 @@ test("a database that cannot be opened is unavailable", async () => {
   await expect(openStore(`sqlite:${join(place.folder, "a-folder")}`)).rejects.toThrow(StoreUnavailable);
 });
 
-test("a database of a newer version is left alone, with a word on what to do", async () => {
-  await using place = await sqlitePlace();
-  await (await place.open(new HandClock())).close();
-  const newer = new DatabaseSync(place.file);
-  newer.exec("insert into kysely_migration (name, timestamp) values ('9999-later', '2040-01-01T00:00:00.000Z')");
-  newer.close();
-
-  await expect(openStore(place.url)).rejects.toThrow(/A newer version of Patchbay has used this database/);
-});
-
-test("an address of another kind is refused with what to write instead", async () => {
+test("an unsupported address is refused with an example", async () => {
   await expect(openStore("mysql://localhost/x")).rejects.toThrow(/sqlite:PATH or postgres:/);
   await expect(openStore("patchbay.db")).rejects.toThrow("for example sqlite:./data/patchbay.db");
   await expect(openStore("sqlite:")).rejects.toThrow("must be sqlite:PATH");
 });
 
-test("a store in memory works, and its folder is made where there is none", async () => {
+test("a store in memory works, and the folder of a file is created if necessary", async () => {
   await using place = await sqlitePlace();
   const memory = await openStore("sqlite::memory:");
   const nested = await openStore(`sqlite:${join(place.folder, "a", "b", "patchbay.db")}`);
@@ -114,7 +103,7 @@ test("times come from the database's own clock when none is given", async () => 
   await store.close();
 });
 
-test("every commit waits for the disk, and tables hold each other together", async () => {
+test("every commit waits for the disk, and foreign keys are enforced", async () => {
   const db = new Kysely<object>({ dialect: sqliteDialect(":memory:").kysely });
   const read = async (name: string) =>
     Object.values((await sql.raw<object>(`pragma ${name}`).execute(db)).rows[0] ?? {});
@@ -123,7 +112,7 @@ test("every commit waits for the disk, and tables hold each other together", asy
   await db.destroy();
 });
 
-test("a backup made while runs are written is whole and opens as a store", async () => {
+test("a backup made during writes is consistent and opens as a store", async () => {
   const place = await sqlitePlace();
   await using world = await openWorld(async () => place);
   const runs = await Promise.all(Array.from({ length: 20 }, () => world.start()));
@@ -139,7 +128,7 @@ test("a backup made while runs are written is whole and opens as a store", async
   expect((await stat(file)).mode & 0o777).toBe(0o600);
 });
 
-test("a backup overwrites nothing and leaves nothing half-made", async () => {
+test("a backup overwrites no file and leaves no partial one", async () => {
   await using place = await sqlitePlace();
   const store = await place.open(new HandClock());
   const file = join(place.folder, "precious");
@@ -152,7 +141,7 @@ test("a backup overwrites nothing and leaves nothing half-made", async () => {
   await store.close();
 });
 
-test("a store that could not write fails its ping until it has written again", async () => {
+test("a store that failed to write fails its ping until the next write succeeds", async () => {
   await using place = await sqlitePlace();
   const store = await place.open(new HandClock());
   await store.accounts.createOrg({ orgId: "org_1", name: "Desk", tier: "sandbox" });

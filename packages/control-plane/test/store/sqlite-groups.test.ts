@@ -26,7 +26,7 @@ async function openNotes() {
   };
 }
 
-test("a transaction has ended only when its work is committed, also beside others", async () => {
+test("a transaction ends only after its shared commit", async () => {
   await using notes = await openNotes();
   const seen: unknown[] = [];
 
@@ -35,7 +35,7 @@ test("a transaction has ended only when its work is committed, also beside other
   expect(seen).toEqual(["a", "b", "c", "a", "b", "c", "a", "b", "c"]);
 });
 
-test("a transaction that fails takes back its own work alone", async () => {
+test("a failing transaction rolls back its own work only", async () => {
   await using notes = await openNotes();
   const failing = notes.db.transaction().execute(async (trx) => {
     await trx.insertInto("notes").values({ text: "lost" }).execute();
@@ -48,7 +48,7 @@ test("a transaction that fails takes back its own work alone", async () => {
   expect(await notes.read()).toEqual(["before", "after"]);
 });
 
-test("a read sees nothing that another process could not see", async () => {
+test("a read sees committed rows only", async () => {
   await using notes = await openNotes();
   const writing = Array.from({ length: 20 }, (_, i) => notes.write(`${i}`));
 
@@ -71,7 +71,7 @@ test("when a commit fails, every transaction in it fails, and later ones work", 
   expect(await notes.read()).toEqual(["c"]);
 });
 
-test("what was written just before the end is there at the next start", async () => {
+test("rows written just before the close exist at the next start", async () => {
   await using notes = await openNotes();
   const writing = notes.write("last");
   await notes.db.destroy();
@@ -93,7 +93,7 @@ test("a read outside of transactions waits for none of them", async () => {
   expect(read).toEqual(["before"]);
 });
 
-test("a group is committed once it holds half a megabyte of text", async () => {
+test("a group of half a megabyte of text is committed immediately", async () => {
   await using notes = await openNotes();
   // A slow disk must not end a group by its time.
   vi.useFakeTimers({ toFake: ["performance"] });
@@ -106,7 +106,7 @@ test("a group is committed once it holds half a megabyte of text", async () => {
   expect(seen).toEqual([2, 2, 4, 4]);
 });
 
-test("a transaction that took itself back because of what it saw has ended only when that is committed", async () => {
+test("a rollback based on uncommitted rows ends only after their commit", async () => {
   await using notes = await openNotes();
   let seen: string[] = [];
   const writing = notes.write("first");

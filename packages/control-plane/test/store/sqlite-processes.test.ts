@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
-import { printFigure } from "../../../../test/support/figure.ts";
+import { printFigure } from "../../../../test/support/figures.ts";
 import { lockStore, openStore } from "../../src/store/open.ts";
-import { StoreInUse } from "../../src/store/dialect/sqlite-lock.ts";
+import { StoreInUse } from "../../src/store/dialect/sqlite-files.ts";
 import { spawnChild } from "./children.ts";
 import { sqlitePlace } from "./sqlite-place.ts";
 
 const KILLS = 25;
 const TOGETHER = 5;
 
-test("kill -9 of writers in mid-commit loses no stored event, 25 times", { timeout: 60_000 }, async () => {
+test("kill -9 of writers during commits loses no stored event, 25 times", { timeout: 60_000 }, async () => {
   await using place = await sqlitePlace();
   expect(await spawnChild("open", place.url).exit).toBe(0);
   const store = await openStore(place.url);
@@ -34,7 +34,7 @@ test("kill -9 of writers in mid-commit loses no stored event, 25 times", { timeo
   await store.close();
 });
 
-test("processes that open a new database at once all succeed", async () => {
+test("several processes can open a new database at the same time", async () => {
   await using place = await sqlitePlace();
 
   const children = Array.from({ length: 3 }, () => spawnChild("open", place.url));
@@ -42,13 +42,13 @@ test("processes that open a new database at once all succeed", async () => {
   expect(await Promise.all(children.map(({ exit }) => exit))).toEqual([0, 0, 0]);
 });
 
-test("a second server on the same data fails and says what to do, until the first is gone, even by kill -9", async () => {
+test("a second server on the same data fails with a remedy until the first ends, even by kill -9", async () => {
   await using place = await sqlitePlace();
   const child = spawnChild("lock", place.url);
   for await (const line of child.lines) if (line === "locked") break;
 
   await expect(lockStore(place.url)).rejects.toThrow(StoreInUse);
-  await expect(lockStore(place.url)).rejects.toThrow(/Stop that one first, or give this one data of its own/);
+  await expect(lockStore(place.url)).rejects.toThrow(/Stop it first, or give this server its own data/);
   await child.kill();
 
   await using _lock = await lockStore(place.url);

@@ -1,8 +1,8 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { TITLED_CHARS, titleIn, titleOf } from "../../src/store/thread-title.ts";
+import { TITLED_CHARS, titleIn, titleOf } from "../../src/store/thread-roles.ts";
 
-test("the beginning of a stored request holds the whole title of its thread", () => {
+test("the beginning of a stored request contains the whole title of its thread", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary", maxLength: 200 }), (query) => {
       const stored = JSON.stringify({ query, context: { query: "another" } }).slice(1);

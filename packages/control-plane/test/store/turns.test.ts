@@ -6,7 +6,7 @@ import { createTurns } from "../../src/store/dialect/turns.ts";
 beforeEach(() => void vi.useFakeTimers({ toFake: ["performance"] }));
 afterEach(() => void vi.useRealTimers());
 
-test("clients take turns, and the callers of one come in order", async () => {
+test("clients take turns, and the callers of one client are served in order", async () => {
   const turns = createTurns();
   const order: string[] = [];
   const end = await turns.take("a");
@@ -22,7 +22,7 @@ test("clients take turns, and the callers of one come in order", async () => {
   expect(order).toEqual(["a1", "b1", "c1", "a2", "b2", "a3"]);
 });
 
-test("a client that used its slice waits for the next iteration of the event loop, and others do not", async () => {
+test("a client that has used its slice waits for the next iteration of the event loop; others do not", async () => {
   const turns = createTurns();
   const order: string[] = [];
   const end = await turns.take("a");
@@ -41,7 +41,7 @@ test("a client that used its slice waits for the next iteration of the event loo
   expect(order).toEqual(["b", "a"]);
 });
 
-test("an urgent caller comes before every client", async () => {
+test("an urgent caller is served before all clients", async () => {
   const turns = createTurns();
   const order: string[] = [];
   const end = await turns.take("a");

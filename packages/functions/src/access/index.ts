@@ -1,5 +1,5 @@
-/** Access as the code of a service states it: the matrix, its lock file, what changed, and why one call would pass or not. */
-export { compareAccess, type AccessChange } from "./compare.ts";
+/** The access that the code of a service gives: the matrix, its lock file, changes, and the reason for a decision on one call. */
+export { compareAccess, type AccessChange } from "./lock.ts";
 export { explainAccess, type AccessExplanation, type AccessQuestion } from "./explain.ts";
 export { lockOf, parseLock, writeLock, type AccessLock, type LockedCell } from "./lock.ts";
 export {

@@ -1,22 +1,22 @@
 import { rolesAllow, type Effect } from "@patchbay/protocol";
 import type { Rule } from "../admission.ts";
-import type { CheckedCase } from "../cases.ts";
+import type { CheckedCase } from "../definition-checks.ts";
 import { DefinitionError } from "../errors.ts";
 import type { Service } from "../service.ts";
 
-/** The column of queries that send no role, and of every role that the service does not know. */
+/** The column of queries without a role, and of roles that the service does not know. */
 export const NO_ROLE = "none";
 
-/** Who may call what, and who sees which members of the results: computed from a service's code, without a model. */
+/** The access of each role to each function and its restricted fields, computed from the code of a service without a model. */
 export interface AccessMatrix {
   service: string;
-  /** The role that a query without one has; the column `none` shows what is open without any. */
+  /** The role of queries without one. The column `none` shows the access without any role. */
   defaultRole?: string;
-  /** `none`, then the roles of the service in its order, then those that only functions name. */
+  /** `none`, then the roles of the service in its order, then roles that only functions name. */
   roles: string[];
-  /** Hooks of the service: what they decide is not in the matrix. */
+  /** The hooks of the service. The matrix does not show their decisions. */
   hooks: HookName[];
-  /** By name. */
+  /** Sorted by name. */
   functions: FunctionRow[];
 }
 
@@ -24,7 +24,7 @@ const HOOKS = ["beforeQuery", "beforeAnswer"] as const;
 /** A hook that a service may have. */
 export type HookName = (typeof HOOKS)[number];
 
-/** Who gets what of one function. */
+/** The access to one function. */
 export interface FunctionRow {
   name: string;
   effect: Effect;
@@ -33,43 +33,43 @@ export interface FunctionRow {
 }
 
 /**
- * `hidden`: the role list refuses, and the function is as good as not there. `allowed`: nothing else decides. `conditional`: an
- * `authorize` decides call by call, as the owner's cases show.
+ * The access of one role to one function. `hidden`: the role list refuses. `allowed`: the role list decides. `conditional`: an
+ * `authorize` decides each call, as the owner's cases show.
  */
 export type Cell = HiddenCell | AllowedCell | ConditionalCell;
 
-/** The role list refuses: to this role the function does not exist. */
+/** The role list refuses the role, so the function does not exist for it. */
 export interface HiddenCell {
   access: "hidden";
 }
 
-/** The role list allows, and nothing decides call by call. */
+/** The role list allows the role, and the function has no `authorize`. */
 export interface AllowedCell {
   access: "allowed";
-  /** Marked members that the role does not get, as paths such as `orders[].cost`. */
+  /** Restricted fields that the role does not receive, as paths such as `orders[].cost`. */
   hides: string[];
 }
 
-/** The role list allows and an `authorize` decides call by call; the declared cases show how. */
+/** The role list allows the role, and `authorize` decides each call. The declared cases show how. */
 export interface ConditionalCell {
   access: "conditional";
   hides: string[];
-  /** By the case's name. */
+  /** By the name of the case. */
   cases: Record<string, CaseVerdict>;
 }
 
-/** What became of a declared call. */
+/** The decision on a declared case. */
 export interface CaseVerdict {
   allowed: boolean;
-  /** What decided. */
+  /** The rule that decided. */
   rule: Rule | "allowed";
-  /** What the caller would be told. */
+  /** The message for the caller. */
   message?: string;
-  /** What the owner's own code threw: such a call is denied. */
+  /** The error that the owner's own code threw, which denies the call. */
   note?: string;
 }
 
-/** Asks the gate of a service about every function, role and declared case. Runs no handler. Throws DefinitionError when a case does not fit its function. */
+/** Runs the gate's checks for every function, role and declared case, without handlers. Throws `DefinitionError` for a case that its function does not accept. */
 export async function accessMatrix(service: Service): Promise<AccessMatrix> {
   const { name, defaultRole, functions } = service.manifest;
   const roles = rolesOf(service);
@@ -86,7 +86,7 @@ export async function accessMatrix(service: Service): Promise<AccessMatrix> {
   };
 }
 
-/** The order of code units: the same on every machine. */
+/** Compares by code units, which does not depend on the locale. */
 export function compareTexts(a: string, b: string): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;
@@ -103,7 +103,7 @@ function rolesOf({ manifest }: Service): string[] {
   const all = new Set([...declared, ...named.sort(compareTexts)]);
   if (all.has(NO_ROLE))
     throw new DefinitionError(
-      `A role named "${NO_ROLE}" cannot be told from no role in an access matrix. Name it otherwise.`,
+      `A role named "${NO_ROLE}" has the name of the column without a role in the access matrix. Rename it.`,
     );
   return [NO_ROLE, ...all];
 }
@@ -133,7 +133,7 @@ async function judge(
   if (verdict.ok) return { allowed: true, rule: "allowed" };
   const { rule, outcome, error } = verdict;
   if (rule === "input" && error === undefined)
-    throw new DefinitionError(`Case "${name}" of function "${functionName}" is not accepted by it: ${outcome.message}`);
+    throw new DefinitionError(`Function "${functionName}" does not accept its case "${name}": ${outcome.message}`);
   return { allowed: false, rule, message: outcome.message, ...(error !== undefined && { note: noteOf(rule, error) }) };
 }
 

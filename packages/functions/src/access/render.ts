@@ -1,13 +1,13 @@
 import { NO_ROLE, type AccessMatrix, type Cell, type FunctionRow } from "./matrix.ts";
 
-/** A row of the printed matrix: a function, or below it a case or a protected member. */
+/** A row of the printed matrix: a function, or below it a case or a restricted field. */
 interface Line {
   kind: "function" | "case" | "member";
   label: string;
   cells: string[];
 }
 
-/** The matrix as a table, for a terminal (default) or as Markdown. Below it stands what an owner should know beside it. */
+/** The matrix as a table for a terminal (default) or as Markdown, with remarks below. */
 export function renderMatrix(matrix: AccessMatrix, { format = "text" }: { format?: "text" | "markdown" } = {}): string {
   const lines = matrix.functions.flatMap((row) => linesOf(row, matrix.roles));
   const remarks = remarksOn(matrix);
@@ -79,9 +79,9 @@ function remarksOn({ functions, defaultRole, hooks }: AccessMatrix): string[] {
   return [
     ...(defaultRole === undefined
       ? []
-      : [`A query without a role counts as ${defaultRole}; ${NO_ROLE} is for roles that are unknown.`]),
+      : [`A query without a role has the role ${defaultRole}. The column ${NO_ROLE} is for unknown roles.`]),
     ...(hooks.length === 0 ? [] : [`Hooks of the service: ${hooks.join(", ")}.`]),
-    ...(unwatched.length === 0 ? [] : [`Conditional, and without cases that show how: ${unwatched.join(", ")}.`]),
+    ...(unwatched.length === 0 ? [] : [`Conditional, without cases: ${unwatched.join(", ")}.`]),
     ...notes,
   ];
 }

@@ -1,10 +1,10 @@
 import { followRef, isJsonObject, mapSchema, memberPath, type JsonObject, type JsonValue } from "@patchbay/protocol";
 import { DefinitionError } from "../errors.ts";
-import type { Dialect, Part } from "./builder.ts";
-import { emptyShape, type Kind, type Shape } from "./shape.ts";
-import { MARK } from "./mark.ts";
+import { type Dialect, emptyShape, type Kind, type Part, type Shape } from "./shape.ts";
 
-/** How redaction reads raw JSON Schema. Throws DefinitionError for references that cannot be followed. */
+import { MARK } from "./visible-to.ts";
+
+/** Reads raw JSON Schema for redaction. Throws `DefinitionError` for references without a target. */
 export function jsonSchemaDialect(root: JsonObject, where: string): Dialect {
   mapSchema(root, (schema, path) => {
     const fault = faultOf(schema, root);
@@ -14,7 +14,7 @@ export function jsonSchemaDialect(root: JsonObject, where: string): Dialect {
   const referred = (schema: JsonObject) =>
     [schema["$ref"], schema["$dynamicRef"]].filter((ref) => typeof ref === "string").map((ref) => followRef(root, ref));
   return {
-    // A member that is named like the keyword has a schema there, and no list.
+    // A property with the name of the keyword has a schema there, not a list.
     markOf: (part) => (Array.isArray((part as JsonObject)[MARK]) ? (part as JsonObject)[MARK] : undefined),
     describe: (part, shape, shapeOf) => describe(part as JsonObject, shape, shapeOf, referred(part as JsonObject)),
     within: (part) => Object.values(part as JsonObject).flatMap((value) => [...objectsIn(value)]),
@@ -25,13 +25,13 @@ function faultOf(schema: JsonObject, root: JsonObject): string | undefined {
   for (const keyword of ["$ref", "$dynamicRef"]) {
     const ref = schema[keyword];
     if (typeof ref === "string" && followRef(root, ref) === undefined)
-      return `${keyword} "${ref}" leads nowhere (only places of the same schema can be referred to, such as "#/$defs/Address")`;
+      return `${keyword} "${ref}" has no target (a reference must point to a schema within this one, such as "#/$defs/Address")`;
   }
   if (schema[MARK] !== undefined && !Array.isArray(schema[MARK])) return `"${MARK}" must be a list of roles`;
   return undefined;
 }
 
-/** `not` describes no value, and neither does a name's schema: a mark there is found to lead nowhere. */
+/** Skips `not` and `propertyNames`, which describe no value of a result, so that a mark in them is refused. */
 function describe(
   schema: JsonObject,
   shape: Shape,
@@ -57,7 +57,7 @@ function describe(
   const values = schema["const"] === undefined ? schema["enum"] : [schema["const"]];
   if (Array.isArray(values) && values.every((value) => typeof value !== "object" || value === null))
     shape.values = values;
-  // A definition nothing refers to is no part of the result, and no mistake.
+  // Visits definitions without a reference, so that a mark in one is not refused.
   all(...[...named("$defs"), ...named("definitions")].map(([, definition]) => definition));
 }
 

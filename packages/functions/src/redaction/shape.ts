@@ -1,25 +1,27 @@
 import type { JsonValue } from "@patchbay/protocol";
+import { DefinitionError } from "../errors.ts";
+import { checkMark } from "./visible-to.ts";
 
-/** What an output schema says of one place of a result, whatever library it was written with: enough to find marked members. */
+/** The description of one place of a result by an output schema of any library: enough to find restricted fields. */
 export interface Shape {
-  /** The roles that see what stands here; undefined = all. */
+  /** The roles that may see the value. Undefined: all. */
   mark?: readonly string[];
   members: Map<string, Shape>;
-  /** Members by a pattern of their name. */
+  /** Properties by a pattern of their name. */
   patterns: { pattern: RegExp; shape: Shape }[];
-  /** Members that neither of the two names. */
+  /** Properties that match neither of the two. */
   others: Shape[];
-  /** Items by their place. */
+  /** Items by index. */
   tuple: Shape[];
-  /** All further items. */
+  /** All items after those of `tuple`. */
   items: Shape[];
-  /** Says more of the same place: what a wrapper wraps, the parts of an intersection, what a reference leads to. */
+  /** Further shapes of the same place: the inner part of a wrapper, the parts of an intersection, the target of a reference. */
   also: Shape[];
-  /** Branches, of which those count that the value can belong to. */
+  /** Branches. Those that the value can match apply. */
   branches: Shape[];
-  /** JSON's kinds of values that can stand here; undefined = any. */
+  /** The JSON types that the value can have. Undefined: any. */
   kinds?: readonly Kind[];
-  /** The texts, numbers and so on that can stand here; undefined = any. */
+  /** The scalars that the value can be. Undefined: any. */
   values?: readonly unknown[];
 }
 
@@ -29,7 +31,7 @@ export function emptyShape(): Shape {
   return { members: new Map(), patterns: [], others: [], tuple: [], items: [], also: [], branches: [] };
 }
 
-/** All that is said of the place where `value` stands: a branch is left out only when the value surely is none of it. */
+/** All shapes that apply to a value. Skips a branch only if the value cannot match it, so that no mark is missed. */
 export function shapesOf(shapes: readonly Shape[], value: JsonValue): Shape[] {
   const all = new Set<Shape>();
   const enter = (shape: Shape) => {
@@ -42,7 +44,7 @@ export function shapesOf(shapes: readonly Shape[], value: JsonValue): Shape[] {
   return [...all];
 }
 
-/** What a shape itself says of a member: by name or pattern, else what it says of all others. */
+/** The shapes of a property: by name and pattern, else those of unlisted properties. */
 export function memberShapes(shape: Shape, name: string): Shape[] {
   const named = shape.members.get(name);
   const matched = shape.patterns.filter(({ pattern }) => pattern.test(name)).map(({ shape: own }) => own);
@@ -56,13 +58,13 @@ export function itemShapes(shape: Shape, index: number): Shape[] {
 }
 
 function canBe(shape: Shape, value: JsonValue): boolean {
-  // That a protected member is empty tells something too: null is of every branch.
+  // Null matches every branch: that a restricted field is empty is information, too.
   if (value === null) return true;
   if (shape.kinds !== undefined && !shape.kinds.includes(kindOf(value))) return false;
   if (shape.values !== undefined && kindOf(value) !== "object" && kindOf(value) !== "array")
     return shape.values.includes(value);
   if (kindOf(value) !== "object") return true;
-  // A member such as `type: "internal"` tells branches apart.
+  // A property such as `type: "internal"` distinguishes branches.
   return [...shape.members].every(([name, { values }]) => {
     const member = Object.hasOwn(value as object, name) ? (value as Record<string, JsonValue>)[name] : undefined;
     return values === undefined || member === undefined || values.includes(member);
@@ -72,4 +74,110 @@ function canBe(shape: Shape, value: JsonValue): boolean {
 function kindOf(value: JsonValue): Kind {
   if (value === null) return "null";
   return Array.isArray(value) ? "array" : (typeof value as Exclude<Kind, "null" | "array">);
+}
+
+/** Steps of a path such as `orders[].cost`. The keys of a record are data, so they appear as `*`. */
+export const ROOT = "$";
+const ANY_ITEM = "[]";
+
+export function memberStep(path: string, name: string): string {
+  if (!/^[\p{L}_$][\p{L}\p{N}_$-]*$/u.test(name)) return `${path === ROOT ? "" : path}[${JSON.stringify(name)}]`;
+  return path === ROOT ? name : `${path}.${name}`;
+}
+
+export function anyMemberStep(path: string): string {
+  return path === ROOT ? "*" : `${path}.*`;
+}
+
+export function itemStep(path: string, index: number | undefined): string {
+  return `${path === ROOT ? "" : path}${index === undefined ? ANY_ITEM : `[${index}]`}`;
+}
+
+/** A schema, or a part of one, of any library. */
+export type Part = object;
+
+/** Adds the description of one part to its shape. `shapeOf` returns the shape of an inner part, also for recursive schemas. */
+type Describe = (part: Part, shape: Shape, shapeOf: (part: Part) => Shape) => void;
+
+/** Reads the schemas of one library for redaction. */
+export interface Dialect {
+  /** The mark of a part as the owner wrote it. Undefined without a mark. */
+  markOf(part: Part): unknown;
+  describe: Describe;
+  /** All direct inner parts, including those that describe no value of a result, where a mark would have no effect. */
+  within(part: Part): Iterable<Part>;
+}
+
+/** More parts than any written schema has. A schema with more creates new parts without end. */
+const PARTS = 10_000;
+
+/**
+ * The shape of a schema with marks. Undefined without marks. Throws `DefinitionError` for a mark that does not describe the result,
+ * such as one before a transform, because it would have no effect.
+ */
+export function buildShape(root: Part, dialect: Dialect, where: string): Shape | undefined {
+  const { marked, endless } = markedParts(root, dialect);
+  if (marked.size === 0) return undefined;
+  if (endless) throw new DefinitionError(`${where}: the schema is infinite, so its marks cannot be applied.`);
+
+  const shapes = new Map<Part, Shape>();
+  const shapeOf = (part: Part): Shape => {
+    const known = shapes.get(part);
+    if (known !== undefined) return known;
+    const shape = emptyShape();
+    shapes.set(part, shape);
+    const mark = dialect.markOf(part);
+    if (mark !== undefined) shape.mark = checkMark(mark, `${where}: a mark`);
+    const followed = new Set<Part>();
+    dialect.describe(part, shape, (inner) => {
+      followed.add(inner);
+      return shapeOf(inner);
+    });
+    refuseLost(part, followed);
+    return shape;
+  };
+  /** A part may be at several places, of which only some describe the result. */
+  const refuseLost = (part: Part, followed: ReadonlySet<Part>) => {
+    const lost = new Set(unfollowed(part));
+    for (const inner of lost) {
+      const mark = marked.get(inner);
+      if (mark !== undefined) throw lostMark(mark);
+      for (const deeper of unfollowed(inner)) lost.add(deeper);
+    }
+    function* unfollowed(outer: Part) {
+      for (const inner of dialect.within(outer)) if (!followed.has(inner)) yield inner;
+    }
+  };
+  const lostMark = (mark: unknown) =>
+    new DefinitionError(
+      `${where}: the mark for ${JSON.stringify(mark)} is at a place that cannot be followed to the result: before a transform or a pipe, in a map or a set, or on the key of a record. Mark the output: visibleTo(schema.transform(...), roles), or .transform(...).pipe(schema with marks).`,
+    );
+  return shapeOf(root);
+}
+
+/** All roles in the marks of a shape. */
+export function rolesNamed(root: Shape): string[] {
+  const roles = new Set<string>();
+  const seen = new Set<Shape>();
+  const waiting = [root];
+  for (let shape = waiting.pop(); shape !== undefined; shape = waiting.pop()) {
+    if (seen.has(shape)) continue;
+    seen.add(shape);
+    for (const role of shape.mark ?? []) roles.add(role);
+    const { members, patterns, others, tuple, items, also, branches } = shape;
+    waiting.push(...members.values(), ...patterns.map((one) => one.shape), ...others, ...tuple, ...items);
+    waiting.push(...also, ...branches);
+  }
+  return [...roles];
+}
+
+function markedParts(root: Part, dialect: Dialect): { marked: Map<Part, unknown>; endless: boolean } {
+  const marked = new Map<Part, unknown>();
+  const seen = new Set<Part>([root]);
+  for (const part of seen) {
+    const mark = dialect.markOf(part);
+    if (mark !== undefined) marked.set(part, mark);
+    if (seen.size <= PARTS) for (const inner of dialect.within(part)) seen.add(inner);
+  }
+  return { marked, endless: seen.size > PARTS };
 }

@@ -1,6 +1,6 @@
-import type { Dialect, Part } from "./builder.ts";
-import type { Kind, Shape } from "./shape.ts";
-import { MARK } from "./mark.ts";
+import type { Dialect, Kind, Part, Shape } from "./shape.ts";
+
+import { MARK } from "./visible-to.ts";
 
 interface Definition {
   typeName: string;
@@ -23,7 +23,7 @@ interface Definition {
   [MARK]?: unknown;
 }
 
-/** How redaction reads schemas of zod 3. */
+/** Reads schemas of zod 3 for redaction. */
 export const zod3Dialect: Dialect = {
   markOf: (part) => definitionOf(part)[MARK],
   describe,
@@ -80,7 +80,7 @@ function describe(part: Part, shape: Shape, shapeOf: (part: Part) => Shape): voi
     if (typeName === "ZodPipeline") yield out;
     if (typeName === "ZodEffects" && effect?.type !== "transform") yield schema;
     if (typeName === "ZodLazy") yield innerOfLazy(definition);
-    // Optional, nullable, default, catch, readonly.
+    // For optional, nullable, default, catch and readonly.
     yield innerType;
   }
 }
@@ -91,7 +91,7 @@ function definitionOf(part: Part): Definition {
 
 const innersOfLazy = new WeakMap<Definition, Part>();
 
-/** A getter may make its schema anew each time: it is asked once, so that a part stays the same part. */
+/** Calls the getter once, because it may return a new schema each time. */
 function innerOfLazy(definition: Definition): Part | undefined {
   const known = innersOfLazy.get(definition) ?? definition.getter?.();
   if (known !== undefined) innersOfLazy.set(definition, known);

@@ -1,8 +1,7 @@
 import { z } from "zod";
-import type { Dialect, Part } from "./builder.ts";
-import type { Kind, Shape } from "./shape.ts";
-import { MARK } from "./mark.ts";
-import { both, refuseMisspelt } from "./visible-to.ts";
+import type { Dialect, Kind, Part, Shape } from "./shape.ts";
+
+import { both, MARK, refuseMisspelt } from "./visible-to.ts";
 
 interface Definition {
   type: string;
@@ -22,13 +21,13 @@ interface Definition {
   [MARK]?: unknown;
 }
 
-/** How redaction reads schemas of zod 4 and zod mini. */
+/** Reads schemas of zod 4 and zod mini for redaction. */
 export const zod4Dialect = (where: string): Dialect => ({
   markOf(part) {
     const metadata = metadataOf(part);
     refuseMisspelt(Object.keys(metadata), where);
     const [own, meta] = [definitionOf(part)[MARK], metadata[MARK]];
-    // A mark in the metadata that is no list is left to fail where marks are checked.
+    // A mark in the metadata that is not a list fails later, in checkMark().
     return Array.isArray(own) && Array.isArray(meta) ? both(own as string[], meta) : (meta ?? own);
   },
   describe,
@@ -39,7 +38,7 @@ export const zod4Dialect = (where: string): Dialect => ({
   },
 });
 
-/** Kinds of which nothing but themselves can come out. Every other kind may hold any value. */
+/** Types whose output has only this JSON type. Other types may output any value. */
 const KINDS: Record<string, Kind> = { string: "string", number: "number", boolean: "boolean", null: "null" };
 
 function describe(part: Part, shape: Shape, shapeOf: (part: Part) => Shape): void {
@@ -96,12 +95,12 @@ function describe(part: Part, shape: Shape, shapeOf: (part: Part) => Shape): voi
   }
 }
 
-/** An undefined that a literal allows is null or absent in JSON; a bigint never gets that far. */
+/** A literal `undefined` is null or absent in JSON. A bigint is refused before. */
 function setValues(shape: Shape, values: unknown[]): void {
   shape.values = values.map((value) => value ?? null);
 }
 
-/** An early zod 4 of the owner's keeps a registry of its own, which its schemas know. */
+/** An early version of zod 4 has a registry of its own, which its schemas use. */
 function metadataOf(part: Partial<z.ZodType>): Record<string, unknown> {
   return part.meta?.() ?? z.globalRegistry.get(part as z.core.$ZodType) ?? {};
 }
@@ -114,7 +113,7 @@ function innerOfLazy(part: Part): Part {
   return (part as unknown as { _zod: { innerType: Part } })._zod.innerType;
 }
 
-/** Where a definition keeps data of the owner's and no schemas; a default may be made anew, at a cost, by each look. */
+/** Properties of a definition with data instead of schemas. Reading a default may compute it. */
 const DATA = new Set(["defaultValue", "values", "entries"]);
 
 function* schemasIn(value: unknown): Iterable<Part> {

@@ -1,214 +1,218 @@
-import type { CallFrame, CallOutcome, JsonValue, PlaneFrame, RuntimeFrame } from "@patchbay/protocol";
+import type { CallFrame, CallOutcome, ControlPlaneFrame, JsonValue, RuntimeFrame } from "@patchbay/protocol";
 import type { Invocation } from "../invocation.ts";
 import type { Log } from "../log.ts";
 import type { Service } from "../service.ts";
+import type { ControlPlaneConnection } from "./connection.ts";
 import { encodeFrame, encodeResult } from "./frames.ts";
 import { createLedger } from "./ledger.ts";
-import type { Link } from "./link.ts";
 
 const RESEND_EVERY_MS = 1_000;
-/** A handler that returns within this time of its abort is not worth a line of the log. */
+/** How long a handler may run after its abort before the log mentions it. */
 const OVERRUN_MS = 1_000;
 
-/** A call this runtime holds: waiting for a free place, or running. */
-interface HeldCall {
+/** A call that waits for a free slot or runs. */
+interface OpenCall {
   readonly frame: CallFrame;
   readonly receivedAt: number;
   readonly abort: AbortController;
-  /** Whoever asked for the call last: progress and result go there. */
-  link: Link;
+  /** The connection that asked for the call last: progress and the result go there. */
+  connection: ControlPlaneConnection;
 }
 
-/** An attempt that a control plane speaks of. */
-type Asked = Pick<CallFrame, "callId" | "attempt">;
+/** The attempt of a call that a frame of the control plane is about. */
+type AttemptId = Pick<CallFrame, "callId" | "attempt">;
 
-/** Runs calls, at most `concurrency` side by side, and answers for each of them until its result is acknowledged. */
-export interface Calls {
-  receive(frame: CallFrame, link: Link): void;
-  query(frame: Extract<PlaneFrame, { type: "callQuery" }>, link: Link): void;
-  cancel(callId: string, reason: string): void;
-  acknowledge(callId: string): void;
-  /** Gives results whose link is gone to `link`, at a quarter of the frames that it takes unasked. */
-  resend(link: Link): void;
-  /** Takes no further calls; resolves when none is held and every result is acknowledged. */
-  drain(): Promise<void>;
-  abortAll(): void;
-}
-
-export function createCalls(options: {
+interface CallsOptions {
   service: () => Service;
   concurrency: number;
   log: Log;
-  /** The link for a result whose own link is gone. */
-  currentLink: () => Link | undefined;
-}): Calls {
-  const { service, concurrency, log, currentLink } = options;
-  const ledger = createLedger<Link>();
-  const held = new Map<string, HeldCall>();
-  const waiting: HeldCall[] = [];
-  let running = 0;
-  let draining = false;
-  let drained: PromiseWithResolvers<void> | undefined;
+  /** The connection for a result whose own connection has ended. */
+  currentConnection: () => ControlPlaneConnection | undefined;
+}
 
-  function receive(frame: CallFrame, link: Link): void {
-    if (isForged(frame)) {
-      log.error("refused a call whose id belongs to another one", { callId: frame.callId });
-      link.send(encodeResult(frame.callId, frame.attempt, FORGED));
-      return;
-    }
-    if (answerKnown(frame, link)) return;
-    if (draining || ledger.refuses(frame.callId, frame.attempt)) {
-      sayUnseen(frame, link);
-      return;
-    }
-    const call = { frame, receivedAt: performance.now(), abort: new AbortController(), link };
-    held.set(frame.callId, call);
-    if (running < concurrency) void run(call);
-    else waiting.push(call);
+/**
+ * Runs calls, at most `concurrency` at the same time, and answers questions about each until its result is acknowledged. Runs a
+ * call at most once: an id that was seen before is answered with its state or its result, never with a second run.
+ */
+export class Calls {
+  readonly #options: CallsOptions;
+  readonly #ledger = createLedger<ControlPlaneConnection>();
+  readonly #open = new Map<string, OpenCall>();
+  readonly #waiting: OpenCall[] = [];
+  #running = 0;
+  #drained: PromiseWithResolvers<void> | undefined;
+
+  constructor(options: CallsOptions) {
+    this.#options = options;
   }
 
-  /** True when the id was seen with another function or role: what one role was given is no answer to another. */
-  function isForged(frame: CallFrame): boolean {
-    const known = held.get(frame.callId);
-    const claim = known ? claimOf(known.frame) : ledger.finished(frame.callId);
+  receive(frame: CallFrame, connection: ControlPlaneConnection): void {
+    if (this.#isForged(frame)) {
+      this.#options.log.error("refused a call with the id of another call", { callId: frame.callId });
+      connection.send(encodeResult(frame.callId, frame.attempt, FORGED));
+      return;
+    }
+    if (this.#answerKnown(frame, connection)) return;
+    if (this.#drained || this.#ledger.refuses(frame.callId, frame.attempt)) {
+      this.#refuse(frame, connection);
+      return;
+    }
+    const call = { frame, receivedAt: performance.now(), abort: new AbortController(), connection };
+    this.#open.set(frame.callId, call);
+    if (this.#running < this.#options.concurrency) void this.#run(call);
+    else this.#waiting.push(call);
+  }
+
+  query(frame: Extract<ControlPlaneFrame, { type: "callQuery" }>, connection: ControlPlaneConnection): void {
+    const { callId, attempt } = frame;
+    if (this.#answerKnown(frame, connection)) return;
+    if (this.#ledger.mayHaveForgotten(callId)) connection.send(encodeResult(callId, attempt, MAY_HAVE_RUN));
+    else this.#refuse(frame, connection);
+  }
+
+  cancel(callId: string, reason: string): void {
+    const call = this.#open.get(callId);
+    if (!call) return;
+    call.abort.abort(abortReason(reason));
+    const place = this.#waiting.indexOf(call);
+    if (place === -1) return;
+    this.#waiting.splice(place, 1);
+    this.#finish(call, reason === "timed_out" ? TIMED_OUT : CANCELLED);
+  }
+
+  acknowledge(callId: string): void {
+    this.#ledger.acknowledge(callId);
+    this.#settleDrain();
+  }
+
+  /**
+   * Sends results whose connection has ended on `connection`, at a quarter of the frames per second that it accepts unasked: the
+   * control plane did not ask for them, and drops or closes what exceeds its rate.
+   */
+  resend(connection: ControlPlaneConnection): void {
+    if (!connection.open) return;
+    let left = Math.ceil(connection.framesPerSecond / 4);
+    for (const result of this.#ledger.unacknowledged()) {
+      if (result.sender?.open) continue;
+      if (left-- === 0) {
+        setTimeout(() => this.resend(connection), RESEND_EVERY_MS).unref();
+        return;
+      }
+      result.sender = connection;
+      connection.send(result.frame);
+    }
+  }
+
+  /** Accepts no further calls. Resolves when no call is open and every result is acknowledged. */
+  drain(): Promise<void> {
+    this.#drained ??= Promise.withResolvers();
+    this.#settleDrain();
+    return this.#drained.promise;
+  }
+
+  abortAll(): void {
+    this.#waiting.length = 0;
+    for (const call of this.#open.values()) call.abort.abort(abortReason("the runtime stops"));
+  }
+
+  #settleDrain(): void {
+    if (this.#open.size === 0 && this.#ledger.unacknowledgedCount === 0) this.#drained?.resolve();
+  }
+
+  /** True if the id was seen with another function or role. Its result is for the role it was made for only. */
+  #isForged(frame: CallFrame): boolean {
+    const known = this.#open.get(frame.callId);
+    const claim = known ? claimOf(known.frame) : this.#ledger.finished(frame.callId);
     return claim !== undefined && claim !== claimOf(frame);
   }
 
-  /** Says what became of a call that was seen before; false for a new one. */
-  function answerKnown({ callId, attempt }: Asked, link: Link): boolean {
-    const call = held.get(callId);
+  /** Answers for a call that was seen before. Returns false for a new one. */
+  #answerKnown({ callId, attempt }: AttemptId, connection: ControlPlaneConnection): boolean {
+    const call = this.#open.get(callId);
     if (call) {
-      call.link = link;
-      say({ type: "callState", callId, attempt, state: "running" }, link);
+      call.connection = connection;
+      sendFrame({ type: "callState", callId, attempt, state: "running" }, connection);
       return true;
     }
-    if (ledger.finished(callId) === undefined) return false;
-    say({ type: "callState", callId, attempt, state: "done" }, link);
-    const result = ledger.kept(callId);
-    if (result) result.sender = link;
-    link.send(result?.frame ?? encodeResult(callId, 1, FORGOTTEN));
+    if (this.#ledger.finished(callId) === undefined) return false;
+    sendFrame({ type: "callState", callId, attempt, state: "done" }, connection);
+    const result = this.#ledger.kept(callId);
+    if (result) result.sender = connection;
+    connection.send(result?.frame ?? encodeResult(callId, 1, FORGOTTEN));
     return true;
   }
 
-  /** Both the answer and the promise: this attempt will not run here. */
-  function sayUnseen({ callId, attempt }: Asked, link: Link): void {
-    ledger.refuse(callId, attempt);
-    say({ type: "callState", callId, attempt, state: "unseen" }, link);
+  /** Answers `unseen`, which promises that this attempt will not run here: the control plane may deliver the call elsewhere. */
+  #refuse({ callId, attempt }: AttemptId, connection: ControlPlaneConnection): void {
+    this.#ledger.refuse(callId, attempt);
+    sendFrame({ type: "callState", callId, attempt, state: "unseen" }, connection);
   }
 
-  /** The call's place is free again when its handler has returned: one that ignores its abort still costs its owner's process. */
-  async function run(call: HeldCall): Promise<void> {
-    running++;
+  /** Frees the slot when the handler returns and not when the call ends: a handler that ignores its abort still uses the process. */
+  async #run(call: OpenCall): Promise<void> {
+    this.#running++;
     let overrun: Promise<void> | undefined;
-    const outcome = await invoke(call, (handler) => (overrun = handler));
-    finish(call, outcome);
-    if (overrun) await outlast(call, overrun);
-    running--;
-    const next = waiting.shift();
-    if (next) void run(next);
+    const outcome = await this.#invoke(call, (handler) => (overrun = handler));
+    this.#finish(call, outcome);
+    if (overrun) await this.#waitForOverrun(call, overrun);
+    this.#running--;
+    const next = this.#waiting.shift();
+    if (next) void this.#run(next);
   }
 
-  /** Waits for a handler that runs on after its call has ended. */
-  async function outlast({ frame }: HeldCall, handler: Promise<void>): Promise<void> {
+  async #waitForOverrun({ frame }: OpenCall, handler: Promise<void>): Promise<void> {
+    const { log, concurrency } = this.#options;
     const fields = { function: frame.function, runId: frame.runId, callId: frame.callId, concurrency };
     let warned = false;
     const timer = setTimeout(() => {
       warned = true;
-      log.warn("a handler runs on after its call ended and takes a place; end it when its signal aborts", fields);
+      log.warn(
+        "a handler is still running after its call ended, and uses a slot; return when its signal aborts",
+        fields,
+      );
     }, OVERRUN_MS).unref();
     await handler;
     clearTimeout(timer);
-    if (warned) log.info("a handler that ran on has returned; its place is free", fields);
+    if (warned) log.info("a handler returned after its call had ended; its slot is free", fields);
   }
 
-  async function invoke(call: HeldCall, onOverrun: (handler: Promise<void>) => void): Promise<CallOutcome> {
+  async #invoke(call: OpenCall, onOverrun: (handler: Promise<void>) => void): Promise<CallOutcome> {
+    const { service, log } = this.#options;
     const invocation = toInvocation(call);
     if (invocation.timeoutMs === 0) return TIMED_OUT;
-    const fields = { function: invocation.functionName, runId: invocation.runId, callId: invocation.callId };
+    const { functionName, runId, callId } = invocation;
     let input: JsonValue | undefined;
     try {
       const outcome = await service().invoke(invocation, {
         signal: call.abort.signal,
-        onProgress: (data) => progress(call, data),
+        onProgress: (data) => this.#sendProgress(call, data),
         onReached: (reached) => void (input = reached),
         onOverrun,
         log,
       });
       return { ...outcome, ...(input !== undefined && { input }) };
     } catch (error) {
-      log.error("a call broke outside its function", { ...fields, error });
+      log.error("internal error while handling a call", { function: functionName, runId, callId, error });
       return { ok: false, code: "function_failed", message: "The function failed." };
     }
   }
 
-  function finish(call: HeldCall, outcome: CallOutcome): void {
+  #finish(call: OpenCall, outcome: CallOutcome): void {
     const { callId, attempt } = call.frame;
-    const claim = claimOf(call.frame);
-    const sender = call.link.open ? call.link : currentLink();
+    const sender = call.connection.open ? call.connection : this.#options.currentConnection();
     const result = { frame: encodeResult(callId, attempt, outcome), sender };
-    held.delete(callId);
-    ledger.keep(callId, result, claim);
+    this.#open.delete(callId);
+    this.#ledger.keep(callId, result, claimOf(call.frame));
     sender?.send(result.frame);
   }
 
-  function progress(call: HeldCall, data: JsonValue): void {
-    if (!held.has(call.frame.callId)) return;
-    const frame = encodeFrame({ type: "progress", callId: call.frame.callId, data });
-    if (frame === undefined) log.warn("progress dropped: larger than a frame", { callId: call.frame.callId });
-    else call.link.sendIfIdle(frame);
+  #sendProgress(call: OpenCall, data: JsonValue): void {
+    const { callId } = call.frame;
+    if (!this.#open.has(callId)) return;
+    const frame = encodeFrame({ type: "progress", callId, data });
+    if (frame === undefined) this.#options.log.warn("progress dropped: larger than a frame", { callId });
+    else call.connection.sendIfIdle(frame);
   }
-
-  function resend(link: Link): void {
-    if (!link.open) return;
-    let left = Math.ceil(link.framesPerSecond / 4);
-    for (const result of ledger.unacknowledged()) {
-      if (result.sender?.open) continue;
-      if (left-- === 0) {
-        // Of a call that it asks about, the control plane gets the result at once.
-        setTimeout(() => resend(link), RESEND_EVERY_MS).unref();
-        return;
-      }
-      result.sender = link;
-      link.send(result.frame);
-    }
-  }
-
-  function settleDrain(): void {
-    if (held.size === 0 && ledger.unacknowledgedCount === 0) drained?.resolve();
-  }
-
-  return {
-    receive,
-    query(asked, link) {
-      if (answerKnown(asked, link)) return;
-      if (ledger.mayHaveForgotten(asked.callId)) link.send(encodeResult(asked.callId, asked.attempt, MAY_HAVE_RUN));
-      else sayUnseen(asked, link);
-    },
-    cancel(callId, reason) {
-      const call = held.get(callId);
-      if (!call) return;
-      call.abort.abort(abortReason(reason));
-      const place = waiting.indexOf(call);
-      if (place === -1) return;
-      waiting.splice(place, 1);
-      finish(call, reason === "timed_out" ? TIMED_OUT : CANCELLED);
-    },
-    acknowledge(callId) {
-      ledger.acknowledge(callId);
-      settleDrain();
-    },
-    resend,
-    drain() {
-      draining = true;
-      drained ??= Promise.withResolvers();
-      settleDrain();
-      return drained.promise;
-    },
-    abortAll() {
-      waiting.length = 0;
-      for (const call of held.values()) call.abort.abort(abortReason("the runtime stops"));
-    },
-  };
 }
 
 const TIMED_OUT: CallOutcome = { ok: false, code: "timed_out", message: "The function was not started in time." };
@@ -216,10 +220,10 @@ const CANCELLED: CallOutcome = { ok: false, code: "cancelled", message: "The cal
 const FORGOTTEN: CallOutcome = {
   ok: false,
   code: "outcome_unknown",
-  message: "The function ran and its result was acknowledged; the runtime keeps it no longer.",
+  message: "The function ran and its result was acknowledged. The runtime no longer has the result.",
 };
 
-/** "Unseen" would have the call delivered again. */
+/** For an id that may have been forgotten. The answer "unseen" would make the control plane deliver the call again. */
 const MAY_HAVE_RUN: CallOutcome = {
   ok: false,
   code: "outcome_unknown",
@@ -235,12 +239,12 @@ const FORGED: CallOutcome = {
 
 const claimOf = (frame: CallFrame): string => JSON.stringify([frame.function, frame.role]);
 
-/** The service reads the name: `TimeoutError` ends a call as timed out, any other as cancelled. */
+/** The service reads the name: `TimeoutError` ends a call as timed out, any other name as cancelled. */
 function abortReason(reason: string): DOMException {
   return new DOMException(reason, reason === "timed_out" ? "TimeoutError" : "AbortError");
 }
 
-function toInvocation({ frame, receivedAt }: HeldCall): Invocation {
+function toInvocation({ frame, receivedAt }: OpenCall): Invocation {
   const { callId, attempt, context, threadId, runId, role, sessionId } = frame;
   return {
     functionName: frame.function,
@@ -256,6 +260,6 @@ function toInvocation({ frame, receivedAt }: HeldCall): Invocation {
   };
 }
 
-function say(frame: RuntimeFrame, link: Link): void {
-  link.send(JSON.stringify(frame));
+function sendFrame(frame: RuntimeFrame, connection: ControlPlaneConnection): void {
+  connection.send(JSON.stringify(frame));
 }

@@ -1,191 +1,213 @@
 import { randomUUID } from "node:crypto";
-import { isClearText, LIMITS, LINK_VERSION, type PlaneFrame, type RuntimeFrame } from "@patchbay/protocol";
+import { type ControlPlaneFrame, FRAMES_VERSION, isClearText, LIMITS, type RuntimeFrame } from "@patchbay/protocol";
 import { createLog, createReference, type Log } from "../log.ts";
 import type { Service } from "../service.ts";
-import { createBackoff, type BackoffOptions } from "./backoff.ts";
-import { createCalls } from "./calls.ts";
+import { Calls } from "./calls.ts";
+import { type ControlPlaneConnection, parseTarget } from "./connection.ts";
 import { encodeFrame } from "./frames.ts";
-import { keepLinked } from "./keep-linked.ts";
-import type { Link } from "./link.ts";
-import { parseTarget } from "./target.ts";
+import { createBackoff, Reconnector, type BackoffOptions } from "./reconnect.ts";
 
-/** Where a runtime connects, as which agent, and how much it takes on. */
+/** Where a runtime connects, as which agent, and how many calls it accepts. */
 export interface ConnectOptions {
   /** Base address of the control plane: `https://host`, or `ws://127.0.0.1:8787`. */
   url: string;
-  /** The agent's runtime key. It alone decides the agent. */
+  /** A runtime key of the agent. The key decides the agent. */
   key: string;
-  /** When given, a key of another agent is refused instead of serving the wrong one. */
+  /** If given, the control plane refuses a key of another agent, so that the functions never serve a wrong one. */
   agentId?: string;
   /**
-   * Names what this process runs: a release id or a git commit, 1 to 100 characters. Of a service's function sets that of the
-   * newest deployment serves, and a deployment is as old as its first connection, so that a restarted process of an older one
-   * stays old. Without a name each process is a deployment of its own.
+   * Names what this process runs: a release id or a git commit, 1 to 100 characters. The function set of the newest deployment
+   * serves a service, and a deployment is as old as its first connection, so a restarted process of an older one stays old.
+   * Without a name, each process is a deployment of its own.
    */
   deployment?: string;
-  /** Calls that run side by side; more wait their turn. Default 16. */
+  /** Calls that run at the same time; more of them wait. Default 16. */
   concurrency?: number;
   /** Default: JSON lines on standard error. */
   log?: Log;
-  /** Stops the runtime at once when aborted, without draining. */
+  /** Stops the runtime when aborted, without draining. */
   signal?: AbortSignal;
-  /** Waits between attempts to connect: by default up to 0.1 s first, then random ones up to 2.5 s for five minutes, then up to 30 s. */
+  /** Waits between attempts to connect. Default: up to 0.1 s first, then random ones up to 2.5 s for five minutes, then up to 30 s. */
   backoff?: BackoffOptions;
 }
 
-/** A connected (or connecting) runtime. */
+/** A connected or connecting runtime. */
 export interface Connection {
-  /** Names this process to control planes; new for each `connect`. */
+  /** Identifies this process to control planes; new for each `connect`. */
   readonly instanceId: string;
   readonly state: "connecting" | "connected" | "draining" | "stopped";
-  /** Resolves when a control plane first welcomed the functions; rejects only when stopped before that. */
+  /** Resolves when a control plane first accepts the functions. Rejects only if the runtime is stopped before. */
   readonly ready: Promise<void>;
   /**
-   * Takes no further calls, finishes those it holds, waits until their results are stored, and disconnects; what is not done
-   * after `drainMs` (default 25 s) is aborted. Called again, the shortest time counts.
+   * Accepts no further calls, finishes the open ones, waits until their results are stored, and disconnects. Aborts the rest after
+   * `drainMs` (default 25 s). If called again, the shortest time applies.
    */
   stop(options?: { drainMs?: number }): Promise<void>;
-  /** Serves `service` from now on. Calls in progress end with the code they began with. */
+  /** Serves `service` from now on. Calls in progress end with the code that they began with. */
   update(service: Service): void;
 }
 
 /**
- * Connects a service to a control plane by an outbound WebSocket and keeps it connected for ever. A refused key is logged and
- * tried again. Throws a `TypeError` for options that can never work. A call is run at most once, whatever happens to the link;
- * results are kept until the control plane has stored them.
+ * Connects a service to a control plane by an outbound WebSocket and reconnects without limit. A refused key is logged and tried
+ * again. Throws a `TypeError` for options that can never work. A call runs at most once, whatever happens to the connection, and
+ * its result is kept until the control plane has stored it.
  */
 export function connect(service: Service, options: ConnectOptions): Connection {
-  const { concurrency = 16, log = createLog(), signal } = options;
-  const deployment = checkDeployment(options.deployment);
-  const target = parseTarget(options);
-  if (isClearText(target.address))
-    log.warn("connecting without TLS: the runtime key, calls and results travel in clear text", {
-      url: options.url,
-      fix: "use https://",
+  return new Runtime(service, options);
+}
+
+class Runtime implements Connection {
+  readonly instanceId = randomUUID();
+  readonly ready: Promise<void>;
+  readonly #ready = Promise.withResolvers<void>();
+  readonly #options: ConnectOptions;
+  readonly #concurrency: number;
+  readonly #log: Log;
+  readonly #calls: Calls;
+  readonly #reconnector: Reconnector;
+  readonly #stopped = new AbortController();
+  readonly #drainTimeout = Promise.withResolvers<void>();
+  #service: Service;
+  #hello: string;
+  #phase: "serving" | "draining" | "stopped" = "serving";
+  #stopping: Promise<void> | undefined;
+
+  constructor(service: Service, options: ConnectOptions) {
+    const { concurrency = 16, log = createLog(), signal, url, deployment } = options;
+    requireValidDeployment(deployment);
+    const target = parseTarget(options);
+    if (isClearText(target.address))
+      log.warn("connecting without TLS: the runtime key, calls and results travel in clear text", {
+        url,
+        fix: "use https://",
+      });
+    this.#options = options;
+    this.#concurrency = concurrency;
+    this.#log = log;
+    this.#service = service;
+    this.#hello = this.#helloOf(service);
+    this.ready = this.#ready.promise;
+    this.ready.catch(() => {}); // An owner who does not await `ready` must not get an unhandled rejection.
+
+    const currentConnection = () => this.#reconnector.current;
+    this.#calls = new Calls({ service: () => this.#service, concurrency, log, currentConnection });
+    this.#reconnector = new Reconnector({
+      target,
+      hello: () => this.#hello,
+      backoff: createBackoff(options.backoff),
+      log,
+      events: {
+        welcomed: (connection) => this.#welcomed(connection),
+        frame: (connection, frame) => this.#receive(connection, frame),
+        ended: () => this.#resend(),
+      },
     });
-  const instanceId = randomUUID();
-  let hello = helloFrame(service, { instanceId, concurrency, deployment });
-  let phase: "serving" | "draining" | "stopped" = "serving";
-  let stopping: Promise<void> | undefined;
-  const stopped = new AbortController();
-  const timeIsUp = Promise.withResolvers<void>();
-  const ready = Promise.withResolvers<void>();
-  ready.promise.catch(() => {}); // whoever does not wait for it must not crash by it
-
-  const calls = createCalls({ service: () => service, concurrency, log, currentLink: () => keeper.current });
-  const keeper = keepLinked({
-    target,
-    hello: () => hello,
-    backoff: createBackoff(options.backoff),
-    log,
-    events: { welcomed, frame: receive, ended },
-  });
-
-  function welcomed(link: Link): void {
-    if (phase === "draining") link.send(DRAINING);
-    calls.resend(link);
-    ready.resolve();
+    if (signal?.aborted) this.#abort();
+    else signal?.addEventListener("abort", this.#abort, { once: true });
   }
 
-  function ended(): void {
-    if (keeper.current) calls.resend(keeper.current);
+  get state(): Connection["state"] {
+    if (this.#phase !== "serving") return this.#phase;
+    return this.#reconnector.current ? "connected" : "connecting";
   }
 
-  function receive(link: Link, frame: PlaneFrame): void {
-    if (frame.type === "call") calls.receive(frame, link);
-    else if (frame.type === "resultAck") calls.acknowledge(frame.callId);
-    else if (frame.type === "cancel") calls.cancel(frame.callId, frame.reason);
-    else if (frame.type === "callQuery") calls.query(frame, link);
-    else if (frame.type === "prepare") void prepare(frame, link);
-    else if (frame.type === "hook") void runHook(frame, link);
-    else if (frame.type === "goingAway" && link === keeper.current) keeper.replace();
+  // Owners pass these on without the object: process.once("SIGTERM", connection.stop).
+  readonly stop = ({ drainMs = 25_000 }: { drainMs?: number } = {}): Promise<void> => {
+    const timer = setTimeout(this.#drainTimeout.resolve, drainMs);
+    this.#stopping ??= this.#drainAndEnd();
+    return this.#stopping.finally(() => clearTimeout(timer));
+  };
+
+  readonly update = (service: Service): void => {
+    this.#hello = this.#helloOf(service);
+    this.#service = service;
+    if (this.#phase === "serving") this.#reconnector.replace();
+  };
+
+  readonly #abort = (): void => void this.stop({ drainMs: 0 });
+
+  async #drainAndEnd(): Promise<void> {
+    this.#phase = "draining";
+    for (const connection of this.#reconnector.open) connection.send(DRAINING);
+    await Promise.race([this.#calls.drain(), this.#drainTimeout.promise]);
+    this.#phase = "stopped";
+    this.#calls.abortAll();
+    this.#stopped.abort(new DOMException("the runtime stops", "AbortError"));
+    this.#ready.reject(new Error("The runtime was stopped before it was connected."));
+    await this.#reconnector.end();
+    this.#options.signal?.removeEventListener("abort", this.#abort);
   }
 
-  async function prepare({ id, role, context }: Extract<PlaneFrame, { type: "prepare" }>, link: Link): Promise<void> {
+  #welcomed(connection: ControlPlaneConnection): void {
+    if (this.#phase === "draining") connection.send(DRAINING);
+    this.#calls.resend(connection);
+    this.#ready.resolve();
+  }
+
+  #resend(): void {
+    const { current } = this.#reconnector;
+    if (current) this.#calls.resend(current);
+  }
+
+  #receive(connection: ControlPlaneConnection, frame: ControlPlaneFrame): void {
+    if (frame.type === "call") this.#calls.receive(frame, connection);
+    else if (frame.type === "resultAck") this.#calls.acknowledge(frame.callId);
+    else if (frame.type === "cancel") this.#calls.cancel(frame.callId, frame.reason);
+    else if (frame.type === "callQuery") this.#calls.query(frame, connection);
+    else if (frame.type === "prepare") void this.#prepare(frame, connection);
+    else if (frame.type === "hook") void this.#runHook(frame, connection);
+    else if (frame.type === "goingAway" && connection === this.#reconnector.current) this.#reconnector.replace();
+  }
+
+  async #prepare({ id, role, context }: FrameOf<"prepare">, connection: ControlPlaneConnection): Promise<void> {
+    const log = this.#log;
     const query = role === undefined ? { context } : { role, context };
-    const prepared = await service.prepare(query, { log }).catch((error: unknown) => {
+    const prepared = await this.#service.prepare(query, { log }).catch((error: unknown) => {
       log.error("the context could not be prepared", { error });
       return { ok: false as const, faults: [{ path: "contextJson", message: "could not be checked" }] };
     });
     const text = encodeFrame({ type: "prepared", id, prepared });
-    if (text === undefined) log.error("what the service tells of the context does not fit a frame");
-    else link.send(text);
+    if (text === undefined)
+      log.error("the prepared context exceeds the limit of a frame", { frameBytes: LIMITS.frameBytes });
+    else connection.send(text);
   }
 
-  async function runHook({ id, call, timeoutMs }: Extract<PlaneFrame, { type: "hook" }>, link: Link): Promise<void> {
-    const result = await service.runHook(call, { signal: stopped.signal, timeoutMs, log }).catch((error: unknown) => {
+  async #runHook({ id, call, timeoutMs }: FrameOf<"hook">, connection: ControlPlaneConnection): Promise<void> {
+    const log = this.#log;
+    const options = { signal: this.#stopped.signal, timeoutMs, log };
+    const result = await this.#service.runHook(call, options).catch((error: unknown) => {
       const reference = createReference();
-      log.error("a hook broke outside its function", { hook: call.hook, reference, error });
+      log.error("internal error while running a hook", { hook: call.hook, reference, error });
       return { verdict: "failed" as const, reference };
     });
-    link.send(JSON.stringify({ type: "hookResult", id, result } satisfies RuntimeFrame));
+    connection.send(JSON.stringify({ type: "hookResult", id, result } satisfies RuntimeFrame));
   }
 
-  async function drainAndEnd(): Promise<void> {
-    phase = "draining";
-    for (const link of keeper.open) link.send(DRAINING);
-    await Promise.race([calls.drain(), timeIsUp.promise]);
-    phase = "stopped";
-    calls.abortAll();
-    stopped.abort(new DOMException("the runtime stops", "AbortError"));
-    ready.reject(new Error("The runtime was stopped before it was connected."));
-    await keeper.end();
-    signal?.removeEventListener("abort", stopAtOnce);
+  #helloOf({ manifest }: Service): string {
+    const { deployment } = this.#options;
+    const text = encodeFrame({
+      type: "hello",
+      version: FRAMES_VERSION,
+      instanceId: this.instanceId,
+      manifest,
+      ...(deployment !== undefined && { deployment }),
+      concurrency: this.#concurrency,
+      sdk: "patchbay-functions/0.1.0",
+    });
+    if (text !== undefined) return text;
+    throw new TypeError(
+      `connect: the function set exceeds the limit of ${LIMITS.frameBytes} bytes. Shorten schemas or descriptions.`,
+    );
   }
-
-  function stop({ drainMs = 25_000 }: { drainMs?: number } = {}): Promise<void> {
-    const timer = setTimeout(timeIsUp.resolve, drainMs);
-    stopping ??= drainAndEnd();
-    return stopping.finally(() => clearTimeout(timer));
-  }
-
-  function stopAtOnce(): void {
-    void stop({ drainMs: 0 });
-  }
-
-  if (signal?.aborted) stopAtOnce();
-  else signal?.addEventListener("abort", stopAtOnce, { once: true });
-
-  return {
-    instanceId,
-    ready: ready.promise,
-    get state() {
-      if (phase !== "serving") return phase;
-      return keeper.current ? "connected" : "connecting";
-    },
-    stop,
-    update(next) {
-      hello = helloFrame(next, { instanceId, concurrency, deployment });
-      service = next;
-      if (phase === "serving") keeper.replace();
-    },
-  };
 }
+
+type FrameOf<Type extends ControlPlaneFrame["type"]> = Extract<ControlPlaneFrame, { type: Type }>;
 
 const DRAINING = JSON.stringify({ type: "draining" } satisfies RuntimeFrame);
 
-function checkDeployment(name: string | undefined): string | undefined {
-  if (name === undefined || (name.length > 0 && name.length <= LIMITS.deploymentUnits)) return name;
+function requireValidDeployment(name: string | undefined): void {
+  if (name === undefined || (name.length > 0 && name.length <= LIMITS.deploymentUnits)) return;
   throw new TypeError(
-    `connect: the deployment has ${name.length} characters; give a name of 1 to ${LIMITS.deploymentUnits}, such as a release id or a git commit`,
-  );
-}
-
-function helloFrame(
-  { manifest }: Service,
-  { instanceId, concurrency, deployment }: { instanceId: string; concurrency: number; deployment: string | undefined },
-): string {
-  const text = encodeFrame({
-    type: "hello",
-    version: LINK_VERSION,
-    instanceId,
-    manifest,
-    ...(deployment !== undefined && { deployment }),
-    concurrency,
-    sdk: "patchbay-functions/0.1.0",
-  });
-  if (text !== undefined) return text;
-  throw new TypeError(
-    `connect: the function set is larger than ${LIMITS.frameBytes} bytes; shorten schemas or descriptions`,
+    `connect: the deployment has ${name.length} characters. Give a name of 1 to ${LIMITS.deploymentUnits}, such as a release id or a git commit.`,
   );
 }

@@ -1,25 +1,26 @@
 import {
   type CallOutcome,
+  ControlPlaneFrame,
   FRAME_DEPTH,
   LIMITS,
   nestsDeeper,
   parseJson,
-  PlaneFrame,
   type RuntimeFrame,
 } from "@patchbay/protocol";
 
-export type ParsedFrame = { ok: true; frame: PlaneFrame } | { ok: false; message: string };
+/** A frame of the control plane, or why the text is not one. */
+export type ParsedFrame = { ok: true; frame: ControlPlaneFrame } | { ok: false; message: string };
 
-export function parsePlaneFrame(text: string): ParsedFrame {
+export function parseControlPlaneFrame(text: string): ParsedFrame {
   const json = parseJson(text, FRAME_DEPTH);
   if (!json.ok) return { ok: false, message: json.message };
-  const parsed = PlaneFrame.safeParse(json.value);
+  const parsed = ControlPlaneFrame.safeParse(json.value);
   if (parsed.success) return { ok: true, frame: parsed.data };
   const issue = parsed.error.issues[0];
   return { ok: false, message: `${issue?.path.join(".") ?? ""}: ${issue?.message ?? "is not a frame"}` };
 }
 
-/** A frame as text; undefined when it may not leave: too large, too deep, or no JSON at all. */
+/** A frame as text. Undefined if it must not be sent: too large, nested too deeply, or not JSON. */
 export function encodeFrame(frame: RuntimeFrame): string | undefined {
   try {
     const text = JSON.stringify(frame);
@@ -29,7 +30,7 @@ export function encodeFrame(frame: RuntimeFrame): string | undefined {
   }
 }
 
-/** A result always has a frame: what cannot be sent becomes a failure that says so. Its input only belongs to the record. */
+/** A result as text. First drops the input, which only the record of the call needs; then a result that cannot be sent becomes a failure. */
 export function encodeResult(callId: string, attempt: number, outcome: CallOutcome): string {
   const { input: _, ...result } = outcome;
   const refusal: CallOutcome = {

@@ -1,31 +1,32 @@
-/** How long ids of acknowledged and of refused calls are remembered, and how many of each. */
+/** How long the ids of acknowledged and of refused calls are remembered, and how many of each. */
 const KEEP_MS = 600_000;
 const KEEP_COUNT = 10_000;
-/** How often old ids are looked for, and how many go at once when there are too many. */
+/** How often old ids are removed, and how many more than necessary when there are too many. */
 const SWEEP_MS = 1_000;
 const SWEEP_COUNT = 500;
 
-/** What a runtime remembers of calls that ended here, and of calls it said it never saw. */
+/** Remembers the calls that ended in this runtime, and the attempts that it promised not to run. */
 export interface Ledger<Sender> {
-  /** Keeps the frame of a result until it is acknowledged, however many follow. `claim` says what was called by whom. */
+  /** Keeps the frame of a result until it is acknowledged, with no limit. `claim` identifies the function and the role of the call. */
   keep(callId: string, result: KeptResult<Sender>, claim: string): void;
   kept(callId: string): KeptResult<Sender> | undefined;
-  /** Results nobody has acknowledged, oldest first. */
+  /** Results without an acknowledgement, oldest first. */
   unacknowledged(): Iterable<KeptResult<Sender>>;
   readonly unacknowledgedCount: number;
   acknowledge(callId: string): void;
-  /** The claim of a call that ran here, also after its result was acknowledged; undefined for any other. */
+  /** The claim of a call that ended here, acknowledged or not. Undefined for any other call. */
   finished(callId: string): string | undefined;
-  /** True when the call may have run here: an id that is as new, or newer, was forgotten. Ids begin with their time. */
+  /** True if the call may have run here: this id, or a newer one, was forgotten. Ids begin with their time. */
   mayHaveForgotten(callId: string): boolean;
   /** Promises that this attempt, and older ones, will never run here. */
   refuse(callId: string, attempt: number): void;
   refuses(callId: string, attempt: number): boolean;
 }
 
+/** A result that the control plane has not acknowledged. */
 export interface KeptResult<Sender> {
   readonly frame: string;
-  /** The link it was last given to. */
+  /** The connection that sent it last. */
   sender: Sender | undefined;
 }
 
@@ -34,12 +35,12 @@ export function createLedger<Sender>(now: () => number = () => performance.now()
   const acknowledged = new Map<string, { claim: string; at: number }>();
   const refused = new Map<string, { attempt: number; at: number }>();
   let nextSweepAt = 0;
-  /** No forgotten id is greater. */
+  /** The greatest id that was forgotten. */
   let forgotten = "";
 
   /**
-   * Maps keep their order of insertion, so the oldest entries stand first. They go seldom and many at a time: each search from
-   * the start of a map passes over what was deleted there before.
+   * Maps keep their insertion order, so the oldest entries come first. Removes many entries at a time, and seldom: iterating from
+   * the start of a map has to pass the entries that were deleted there before, which made each removal linear.
    */
   function forgetOld(): void {
     const time = now();
@@ -82,7 +83,7 @@ export function createLedger<Sender>(now: () => number = () => performance.now()
   };
 }
 
-/** The ids that are to be forgotten, oldest first. They may be deleted while they are given out. */
+/** The ids to forget, oldest first. The caller may delete each one as it is yielded. */
 function* oldOf(seen: ReadonlyMap<string, { at: number }>, now: number): Generator<string> {
   let excess = seen.size > KEEP_COUNT ? seen.size - KEEP_COUNT + SWEEP_COUNT : 0;
   for (const [callId, { at }] of seen) {

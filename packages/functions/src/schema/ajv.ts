@@ -13,13 +13,12 @@ import { placeOf } from "./raw.ts";
 const require = createRequire(import.meta.url);
 
 /**
- * Compiles raw JSON Schema 2020-12; throws when it is none.
- * Ajv is loaded on first use: owners who write zod never pay for it.
+ * Compiles raw JSON Schema 2020-12. Throws if it is invalid. Loads Ajv on first use, because owners who use zod do not need it.
  */
 export function compileRawSchema(schema: JsonObject): (value: JsonValue) => readonly ErrorObject[] {
   compiler ??= loadCompiler();
   refuseInvalid(schema, compiler);
-  const validate = compileAlone(compiler, schema);
+  const validate = compileAndRemove(compiler, schema);
   return (value) => (validate(value) ? [] : (validate.errors ?? []));
 }
 
@@ -27,7 +26,7 @@ type Compiler = ReturnType<typeof loadCompiler>;
 
 let compiler: Compiler | undefined;
 
-/** Throws one sentence. Ajv repeats a fault for each vocabulary that has the keyword. */
+/** Throws one fault as a sentence. Ajv would repeat it for each vocabulary with the keyword. */
 function refuseInvalid(schema: JsonObject, compiler: Compiler): void {
   mapSchema(schema, (one, path) => {
     const { pattern, patternProperties } = one;
@@ -42,13 +41,13 @@ function refuseInvalid(schema: JsonObject, compiler: Compiler): void {
   const steps = stepsOf(error!);
   const { message } = toFault({ ...error!, instancePath: "" });
   const keyword = steps.at(-1);
-  // What stands in the place of a member's schema is no keyword.
+  // Below `properties`, a step is the name of a property and not a keyword.
   const isKeyword = keyword !== undefined && steps.at(-2) !== "properties";
   const at = isKeyword ? `${placeOf(steps.slice(0, -1))}: "${keyword}"` : placeOf(steps);
-  throw new TypeError(`this is not JSON Schema of draft 2020-12: ${at} ${message}`);
+  throw new TypeError(`invalid JSON Schema (draft 2020-12): ${at} ${message}`);
 }
 
-/** Patterns are run with the flag `u`, which refuses escapes that other dialects allow, such as `\\-`. */
+/** Patterns run with the flag `u`, which refuses escapes that other dialects allow, such as `\\-`. */
 function patternFault(pattern: string): string | undefined {
   try {
     void new RegExp(pattern, "u");
@@ -59,8 +58,8 @@ function patternFault(pattern: string): string | undefined {
   }
 }
 
-/** Forgets the schema once it is compiled, so equal `$id`s do not meet. A compiler that never keeps any cannot follow `"#"`. */
-function compileAlone(compiler: Compiler, schema: JsonObject) {
+/** Removes the schema after compiling it, so that equal `$id`s do not collide. A compiler that keeps no schema could not resolve `"#"`. */
+function compileAndRemove(compiler: Compiler, schema: JsonObject) {
   try {
     return compiler.compile(schema);
   } finally {
@@ -68,20 +67,20 @@ function compileAlone(compiler: Compiler, schema: JsonObject) {
   }
 }
 
-/** One compiler for all: each compiles the meta-schema, which takes long. */
+/** Creates the compiler that all schemas share, because each one compiles the meta-schema, which is slow. */
 function loadCompiler() {
   const { Ajv2020 } = require("ajv/dist/2020.js") as typeof import("ajv/dist/2020.js");
   const ajv = new Ajv2020({
     allErrors: true,
     strict: false,
     validateFormats: false,
-    // Every schema is validated before, for a message of one sentence.
+    // refuseInvalid() validates every schema before, with a better message.
     validateSchema: false,
     logger: false,
-    // Without this a value has the members `constructor` and `toString`, which it inherits.
+    // Otherwise inherited properties such as `constructor` and `toString` would count.
     ownProperties: true,
   });
-  // Ajv compares each item with every other.
+  // Ajv's own version compares each pair of items.
   ajv.removeKeyword("uniqueItems");
   return ajv.addKeyword({ keyword: "uniqueItems", type: "array", schemaType: "boolean", validate: haveNoEqual });
 }
@@ -116,7 +115,7 @@ export function toFault(error: ErrorObject): Fault {
   const at = (member: unknown, message: string) => ({ path: [...path, String(member)].join("."), message });
   if (missingProperty !== undefined) return at(missingProperty, "is required");
   const unlisted = additionalProperty ?? unevaluatedProperty;
-  if (unlisted !== undefined) return at(unlisted, "is not a member of the schema");
+  if (unlisted !== undefined) return at(unlisted, "is not a property of the schema");
   const allowed = allowedValues ?? allowedValue;
   const suffix = allowed === undefined ? "" : `: ${JSON.stringify(allowed)}`;
   return { path: path.join("."), message: `${error.message ?? "is not valid"}${suffix}` };

@@ -1,17 +1,17 @@
 import { followRef, isJsonObject, type JsonObject, type JsonValue } from "@patchbay/protocol";
 
-/** A member that a value leaves out and its schema has a default for. */
+/** A property that a value does not have and its schema has a default for. */
 export interface LeftOut {
-  /** Steps from the root of the value to `object`, which leaves the member out. */
+  /** Steps from the root of the value to `object`, which does not have the property. */
   path: readonly (string | number)[];
   object: JsonObject;
   name: string;
   default: JsonValue;
-  /** The schema of the member: one for every row of a list. */
+  /** The schema of the property, the same for every item of a list. */
   schema: JsonValue;
 }
 
-/** A copy of a value with the defaults that `accepts` takes, at every depth, for members that the value leaves out. */
+/** A copy of a value with the defaults of absent properties, at every depth, that `accepts` returns true for. */
 export function withDefaults(root: JsonObject, value: JsonValue, accepts: (one: LeftOut) => boolean): JsonValue {
   const filled = structuredClone(value);
   for (const one of leftOut(root, filled)) if (accepts(one)) add(one);
@@ -19,9 +19,9 @@ export function withDefaults(root: JsonObject, value: JsonValue, accepts: (one: 
 }
 
 /**
- * A copy of a valid value with the defaults of the members that it leaves out. A default is added as it is written, and only where
- * the value stays valid: null for a text is common in schemas that people write. `faultsOf` gives the JSON Pointers of the faults of
- * a value. It is called at most a few times for each default in the schema, however many rows of the value leave the member out.
+ * A copy of a valid value with the defaults of its absent properties. Adds a default only if the value stays valid, because schemas
+ * often have invalid ones, such as null for a string. `faultsOf` returns the JSON Pointers of the faults of a value. It is called at
+ * most a few times for each default in the schema, independent of the number of items without the property.
  */
 export function withFittingDefaults(
   root: JsonObject,
@@ -35,7 +35,7 @@ export function withFittingDefaults(
   all.forEach(add);
   const faults = check();
   if (faults.at.size === 0) return filled;
-  // Mostly a default is at fault by itself, and the rest fits without it.
+  // Usually a default is invalid by itself, and the value is valid without it.
   all.filter((one) => faults.above.has(pointerTo([...one.path, one.name]))).forEach(remove);
   if (check().at.size === 0) return filled;
 
@@ -51,7 +51,7 @@ export function withFittingDefaults(
   return filled;
 }
 
-/** Faults of a value: `at` are their pointers, `above` those and the pointers of all that is around them. */
+/** The faults of a value: `at` has their pointers, `above` has these and the pointers of everything around them. */
 interface Faults {
   at: ReadonlySet<string>;
   above: ReadonlySet<string>;
@@ -61,18 +61,18 @@ function placesOf(pointers: readonly string[]): Faults {
   return { at: new Set(pointers), above: new Set(pointers.flatMap(around)) };
 }
 
-/** True when the fault is in the object, such as one member too many, or in the added member. */
+/** True if the fault is in the object, such as one property too many, or in the added property. */
 function atFault({ path, name }: LeftOut, { at, above }: Faults): boolean {
   return at.has(pointerTo(path)) || above.has(pointerTo([...path, name]));
 }
 
-/** True when the fault is in the object or around it: a choice, a condition or `not` may look at members deep in its value. */
+/** True if the fault is in the object or around it: a choice, a condition or `not` may depend on properties deep in its value. */
 function nearFault({ path }: LeftOut, { at, above }: Faults): boolean {
   const pointer = pointerTo(path);
   return above.has(pointer) || around(pointer).some((one) => at.has(one));
 }
 
-/** A pointer and those of all that is around its place: `/a/0` is within `/a` and the root. */
+/** A pointer and all outer ones: `/a/0`, `/a` and the root. */
 function around(pointer: string): string[] {
   const all = [pointer];
   for (let end = pointer.indexOf("/"); end >= 0; end = pointer.indexOf("/", end + 1)) all.push(pointer.slice(0, end));
@@ -95,14 +95,14 @@ function remove({ object, name }: LeftOut): void {
 }
 
 /**
- * The members of a value that are left out and have a default, outer ones first. Branches of a choice have none, because a default
- * is no sign that its branch is meant.
+ * The absent properties of a value with a default, outer ones first. Ignores defaults in the branches of a choice, because they do
+ * not show which branch is meant.
  */
 function leftOut(root: JsonObject, value: JsonValue): LeftOut[] {
   const found: LeftOut[] = [];
   const visit = (schemas: readonly JsonValue[], value: JsonValue, path: LeftOut["path"]): void => {
     if (typeof value !== "object" || value === null) return;
-    // One set for all: parts that lead to one schema would double the work at each level.
+    // Shared by all parts, because parts with a common target would double the work at each level.
     const seen = new Set<JsonValue>();
     const parts = schemas.flatMap((schema) => partsOf(root, schema, seen));
     if (Array.isArray(value)) {
@@ -138,7 +138,7 @@ function defaultOf(root: JsonObject, member: JsonValue): JsonValue | undefined {
   return partsOf(root, member).find((part) => part["default"] !== undefined)?.["default"];
 }
 
-/** A schema with all that holds together with it. A reference that leads back to itself is entered once. */
+/** A schema with the schemas of `$ref` and `allOf` that apply to the same value. Enters circular references once. */
 function partsOf(root: JsonObject, schema: JsonValue, seen = new Set<JsonValue>()): JsonObject[] {
   if (!isJsonObject(schema) || seen.has(schema)) return [];
   seen.add(schema);

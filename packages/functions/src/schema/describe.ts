@@ -8,18 +8,24 @@ import {
   type JsonObject,
 } from "@patchbay/protocol";
 import { DefinitionError } from "../errors.ts";
-import { MARK } from "../redaction/mark.ts";
+import { MARK } from "../redaction/visible-to.ts";
 import { readRawSchema } from "./raw.ts";
 import { isStandardSchema, isZod3, isZod4, type Schema } from "./schema.ts";
-import { describesItself, standardToJsonSchema } from "./standard.ts";
-import { tidy } from "./tidy.ts";
-import { explainUnwritable, type Unwritable } from "./unwritable.ts";
-import { zod3Members, zod3ToJsonSchema } from "./zod3.ts";
-import { zod4Members, zod4ToJsonSchema } from "./zod4.ts";
+import {
+  describesItself,
+  explainUnwritable,
+  standardToJsonSchema,
+  tidy,
+  type Unwritable,
+  zod3Members,
+  zod3ToJsonSchema,
+  zod4Members,
+  zod4ToJsonSchema,
+} from "./to-json-schema.ts";
 
 /**
- * The JSON Schema 2020-12 of what `schema` accepts, as models are shown it. Throws a DefinitionError for what cannot be
- * written as one; `where` opens its message.
+ * The JSON Schema 2020-12 of the input of `schema`, as models receive it. Throws `DefinitionError` if it cannot be written as JSON
+ * Schema, with a message that begins with `where`.
  */
 export function describeInput(schema: Schema, where: string): JsonObject {
   const { jsonSchema: written, members } = convert(schema, where);
@@ -35,12 +41,12 @@ export function describeInput(schema: Schema, where: string): JsonObject {
   const sizeBytes = Buffer.byteLength(JSON.stringify(jsonSchema));
   if (sizeBytes > LIMITS.schemaBytes)
     throw new DefinitionError(
-      `${where}: the JSON Schema has ${sizeBytes} bytes, at most ${LIMITS.schemaBytes} are taken. Describe less, or split the function in two.`,
+      `${where}: the JSON Schema has ${sizeBytes} bytes, which exceed the limit of ${LIMITS.schemaBytes}. Describe less, or split the function in two.`,
     );
   return jsonSchema;
 }
 
-/** The JSON Schema 2020-12 of what a function with this output schema may return; undefined where it cannot be written as one. */
+/** The JSON Schema 2020-12 of the values that a handler with this output schema may return. Undefined if it cannot be written. */
 export function describeOutput(schema: Schema): JsonObject | undefined {
   try {
     return convert(schema, "output").jsonSchema;
@@ -50,9 +56,9 @@ export function describeOutput(schema: Schema): JsonObject | undefined {
 }
 
 /**
- * The JSON Schema 2020-12 of the results that a function with this output schema sends, without descriptions: enough to compare it
- * with an earlier one. Parts that JSON Schema cannot express, such as a transform, are open. Undefined for a library that writes
- * no JSON Schema, and above `LIMITS.schemaBytes`.
+ * The JSON Schema 2020-12 of the results that a function with this output schema sends, without descriptions, to compare it with an
+ * earlier one. Parts that JSON Schema cannot express, such as a transform, accept anything. Undefined for a library that cannot
+ * write JSON Schema, and above `LIMITS.schemaBytes`.
  */
 export function describeResult(schema: Schema): JsonObject | undefined {
   try {
@@ -69,7 +75,7 @@ function writeResult(schema: Schema): JsonObject {
   return isStandardSchema(schema) ? tidy(standardToJsonSchema(schema, "output")) : readRawSchema(schema, "output");
 }
 
-/** A schema as plain JSON Schema, and the members that its own library says it has. */
+/** A schema as plain JSON Schema, and the properties that its library lists. */
 function convert(schema: Schema, where: string): { jsonSchema: JsonObject; members: string[] } {
   const unwritable: Unwritable[] = [];
   const note = (part: Unwritable) => void unwritable.push(part);
@@ -109,10 +115,10 @@ function adviceFor(vendor: string): string {
     vendor === "valibot"
       ? "wrap it with toStandardJsonSchema() of @valibot/to-json-schema"
       : "use a release of the library that has it";
-  return `${vendor} gives none by itself (no ~standard.jsonSchema); ${remedy}, or pass raw JSON Schema.`;
+  return `${vendor} does not provide one (~standard.jsonSchema is missing). To fix it, ${remedy}, or pass raw JSON Schema.`;
 }
 
-/** A schema may serve an output too, and who may see a member there is nothing to tell a model. */
+/** Removes marks, because the schema may also be used as an output schema, and models do not need the marks. */
 function withoutMark(schema: JsonObject): JsonObject {
   const { [MARK]: _, ...rest } = schema;
   return rest;
@@ -124,22 +130,22 @@ function checkRefs(root: JsonObject, where: string): void {
       const ref = schema[keyword];
       if (typeof ref === "string" && followRef(root, ref) === undefined)
         throw new DefinitionError(
-          `${where}: ${keyword} "${ref}" at "${memberPath(path)}" leads nowhere. Only places of the same schema can be referred to, such as "#/$defs/Address".`,
+          `${where}: ${keyword} "${ref}" at "${memberPath(path)}" has no target. A reference must point to a schema within this one, such as "#/$defs/Address".`,
         );
     }
     return schema;
   });
 }
 
-/** No provider takes a choice at the root; the arguments of a call are always one object. */
+/** The arguments of a call are always one object, and model providers do not accept a choice at the root. */
 function checkRoot(root: JsonObject, where: string): void {
   const choice = ["anyOf", "oneOf", "allOf", "not", "enum"].find((keyword) => keyword in root);
   if (choice !== undefined)
     throw new DefinitionError(
-      `${where}: the schema has ${choice} at its root, which models do not take. Put it inside a member: z.object({ request: z.union([...]) }).`,
+      `${where}: the schema has ${choice} at its root, which models do not accept. Put it inside a property: z.object({ request: z.union([...]) }).`,
     );
   if (root["type"] !== "object")
     throw new DefinitionError(
-      `${where}: the schema must describe an object (type: "object"), whose members are the arguments; it is ${JSON.stringify(root["type"] ?? "of no type")}. A function without arguments takes z.object({}).`,
+      `${where}: the schema must describe an object (type: "object") with the arguments as properties, got ${JSON.stringify(root["type"] ?? "no type")}. Use z.object({}) for a function without arguments.`,
     );
 }

@@ -1,4 +1,4 @@
-import { isJsonObject, mapSchema, type Fault, type JsonObject, type JsonValue } from "@patchbay/protocol";
+import { isJsonObject, mapSchema, type JsonObject, type JsonValue } from "@patchbay/protocol";
 import { DefinitionError } from "../errors.ts";
 import { toJson, withoutPrototypes } from "../json.ts";
 import { compileRawSchema, toFault } from "./ajv.ts";
@@ -8,25 +8,20 @@ import {
   isStandardSchema,
   isZod3,
   isZod4,
+  type Parse,
+  type Parsed,
   type Schema,
   type StandardIssue,
   type StandardSchema,
   type Zod3Schema,
 } from "./schema.ts";
-import { describesItself, standardToJsonSchema } from "./standard.ts";
+import { describesItself, standardToJsonSchema, zod3ToJsonSchema, zod4ToJsonSchema } from "./to-json-schema.ts";
 import { dropUnlisted } from "./unlisted.ts";
-import { zod3ToJsonSchema } from "./zod3.ts";
-import { zod4ToJsonSchema } from "./zod4.ts";
-
-export type Parsed = { ok: true; value: unknown } | { ok: false; faults: Fault[] };
-
-/** Checks a value and makes of it what the schema makes. May throw what a refinement of the owner's throws. */
-export type Parse = (value: unknown) => Parsed | Promise<Parsed>;
 
 /**
- * The one way to run a schema, whatever its library. Members that the schema does not list are left out: by zod itself, and by
- * its JSON Schema for libraries that would let them pass (where such a library has no JSON Schema, its own rule stands). Raw JSON
- * Schema allows such members in the objects that it does not close: in an input they stay, in an output they are left out.
+ * Creates the parser of a schema of any library. Drops properties that the schema does not list: zod does so itself; for libraries
+ * that keep them, the parser uses their JSON Schema (without one, the library's own rule applies). Raw JSON Schema allows unlisted
+ * properties in open objects: the parser keeps them in an input and drops them from an output.
  */
 export function createParser(schema: Schema, side: "input" | "output", where: string): Parse {
   if (isZod4(schema) || isZod3(schema)) return zodParser(schema as ZodSchema, side);
@@ -54,7 +49,7 @@ function zodParser(schema: ZodSchema, side: "input" | "output"): Parse {
   return ofOwnMembers(parse, described);
 }
 
-/** Hides what objects inherit from a schema that has a member of such a name, for example `constructor`. */
+/** Hides inherited properties from a schema that has a property of such a name, for example `constructor`. */
 function ofOwnMembers(parse: Parse, described: JsonObject | undefined): Parse {
   const isInherited = (name: string) => name in Object.prototype;
   const listsInherited = ({ properties }: JsonObject) =>
@@ -62,7 +57,7 @@ function ofOwnMembers(parse: Parse, described: JsonObject | undefined): Parse {
   return described && holds(described, listsInherited) ? (value) => parse(withoutPrototypes(value)) : parse;
 }
 
-/** True when the schema or one within it passes the test. */
+/** True if the schema or an inner one passes the test. */
 function holds(schema: JsonObject, test: (one: JsonObject) => boolean): boolean {
   let found = false;
   mapSchema(schema, (one) => {
@@ -116,7 +111,7 @@ function toName(step: PropertyKey | { readonly key: PropertyKey }): string {
   return String(typeof step === "object" ? step.key : step);
 }
 
-/** The JSON Schema that a library writes; undefined for what it cannot write. What of an output cannot be described is not cut either. */
+/** The JSON Schema that a library writes. Undefined if it cannot write one, so that no properties are dropped. */
 function writtenBy(write: () => JsonObject): JsonObject | undefined {
   try {
     const written: unknown = JSON.parse(JSON.stringify(write()));

@@ -1,9 +1,9 @@
 import { isJsonObject, mapSchema, memberPath, type JsonObject, type JsonValue } from "@patchbay/protocol";
 import { DefinitionError } from "../errors.ts";
 import { refuseMisspelt } from "../redaction/visible-to.ts";
-import { toCurrentItems } from "./tidy.ts";
+import { toCurrentItems } from "./to-json-schema.ts";
 
-/** https://json-schema.org/draft/2020-12/schema and the vocabularies that it names; `definitions`, which `$defs` replaced, is still valid. */
+/** The keywords of https://json-schema.org/draft/2020-12/schema and its vocabularies. `definitions`, the old name of `$defs`, is still valid. */
 const KEYWORDS = `
   $anchor $comment $defs $dynamicAnchor $dynamicRef $id $ref $schema $vocabulary additionalProperties allOf
   anyOf contains dependentSchemas else if items not oneOf patternProperties prefixItems properties propertyNames
@@ -15,7 +15,7 @@ const KEYWORDS = `
   .trim()
   .split(/\s+/);
 
-/** Words of OpenAPI and of editors that only describe. */
+/** Keywords of OpenAPI and of editors that do not affect validation. */
 const ANNOTATIONS = `
   discriminator example externalDocs xml defaultSnippets deprecationMessage enumDescriptions enumNames
   errorMessage markdownDescription markdownEnumDescriptions propertyOrdering tsEnumNames tsType
@@ -25,21 +25,21 @@ const ANNOTATIONS = `
 
 const KNOWN: ReadonlySet<string> = new Set([...KEYWORDS, ...ANNOTATIONS]);
 
-/** What to write for keywords of other drafts and dialects that have no equal in this one. */
+/** Advice for keywords of other drafts and dialects without an equivalent in this one. */
 const INSTEAD: Readonly<Record<string, string>> = {
-  $async: "its validation would end after the call began, so leave it out",
+  $async: "its validation would end after the call began, so remove it",
   $recursiveAnchor: 'write "$ref": "#" where the schema refers to itself',
   $recursiveRef: 'write "$ref": "#" where the schema refers to itself',
-  additionalItems: 'write "items", which is for the items after "prefixItems"',
+  additionalItems: 'write "items", which describes the items after "prefixItems"',
   disallow: 'write "not"',
   divisibleBy: 'write "multipleOf"',
   extends: 'write "allOf"',
-  optional: 'members are optional unless the list "required" of their object names them',
+  optional: 'properties are optional unless the list "required" of their object contains them',
 };
 
 /**
- * A copy of raw JSON Schema, without `$schema`, in draft 2020-12: forms of older drafts and OpenAPI's `nullable` are rewritten where
- * that changes nothing of what the schema accepts. Throws DefinitionError for other keywords: one that is misspelt would check nothing.
+ * A copy of raw JSON Schema in draft 2020-12, without `$schema`. Rewrites forms of older drafts and OpenAPI's `nullable` if the schema
+ * still accepts the same values. Throws `DefinitionError` for unknown keywords, because a misspelt one would have no effect.
  */
 export function readRawSchema(schema: object, where: string): JsonObject {
   const { $schema: _, ...copy } = JSON.parse(JSON.stringify(schema)) as JsonObject;
@@ -55,13 +55,13 @@ export function readRawSchema(schema: object, where: string): JsonObject {
   });
 }
 
-/** How messages name a place in a schema. */
+/** The name of a place in a schema for messages. */
 export function placeOf(path: readonly string[]): string {
   const members = memberPath(path);
   return members === "" ? "at the root" : `at "${members}"`;
 }
 
-/** Libraries such as TypeBox keep their own notes under names with a tilde. */
+/** Libraries such as TypeBox use names with a tilde for their own data. */
 function isKnown(keyword: string): boolean {
   return KNOWN.has(keyword) || keyword.startsWith("x-") || keyword.startsWith("~");
 }
@@ -70,12 +70,12 @@ type ToFault = (text: string) => DefinitionError;
 
 function toCurrentDraft(schema: JsonObject, fault: ToFault): JsonObject {
   const { id, ...current } = toCurrentItems(schema);
-  // Draft 4 named schemas so; references by name are refused anyway.
+  // The `id` of draft 4 names a schema. References by name are refused anyway.
   if (id !== undefined && typeof id !== "string") current["id"] = id;
-  // Drafts 4 to 7 ignore it without a list of items.
+  // Drafts 4 to 7 ignore `additionalItems` without a list of items.
   if (!("prefixItems" in current)) delete current["additionalItems"];
   if (typeof current["required"] === "boolean")
-    throw fault('"required" must be a list of names, and belongs to the object whose members it names.');
+    throw fault('"required" must be a list of names, on the object with these properties.');
   upgradeBound(current, "minimum", "exclusiveMinimum", fault);
   upgradeBound(current, "maximum", "exclusiveMaximum", fault);
   upgradeDependencies(current, fault);
@@ -114,7 +114,7 @@ function upgradeDependencies(schema: JsonObject, fault: ToFault): void {
   if (schemas.length > 0) schema["dependentSchemas"] = Object.fromEntries(schemas);
 }
 
-/** OpenAPI 3.0. Null must stand in `enum` too where there is one, which owners who write `nullable` forget. */
+/** OpenAPI 3.0. Also adds null to `enum`, which owners who write `nullable` forget. */
 function upgradeNullable(schema: JsonObject, fault: ToFault): void {
   const { nullable, type, enum: values } = schema;
   if (nullable === undefined) return;
@@ -133,13 +133,13 @@ function adviceFor(keyword: string): string {
     edits: editsBetween(keyword.toLowerCase(), known.toLowerCase()),
   })).sort((a, b) => a.edits - b.edits)[0]!;
   if (nearest.edits <= MOST_EDITS && nearest.edits < keyword.length / 2) return `write "${nearest.known}"`;
-  return `leave it out, or name it "x-${keyword}" if it only describes`;
+  return `remove it, or name it "x-${keyword}" if it is only a description`;
 }
 
-/** More than two slips in one word make another word. */
+/** A word with more edits is another word. */
 const MOST_EDITS = 2;
 
-/** Levenshtein's distance. */
+/** The Levenshtein distance. */
 function editsBetween(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i);
   for (let i = 1; i <= a.length; i++) {

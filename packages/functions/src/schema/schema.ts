@@ -1,6 +1,6 @@
-import type { JsonObject } from "@patchbay/protocol";
+import type { Fault, JsonObject } from "@patchbay/protocol";
 
-/** A schema of any library that follows Standard Schema v1 (https://standardschema.dev): zod 4, zod mini, arktype, valibot and more. */
+/** A schema of a library with Standard Schema v1 (https://standardschema.dev): zod 4, zod mini, arktype, valibot and more. */
 export interface StandardSchema<Input = unknown, Output = Input> {
   readonly "~standard": {
     readonly version: 1;
@@ -19,7 +19,7 @@ export interface StandardIssue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
-/** A schema of zod 3, old releases without Standard Schema included. */
+/** A schema of zod 3, including old releases without Standard Schema. */
 export interface Zod3Schema {
   readonly _def: object;
   readonly _input: unknown;
@@ -31,15 +31,15 @@ type Zod3Result =
   | { success: true; data: unknown }
   | { success: false; error: { issues: readonly { message: string; path: readonly PropertyKey[] }[] } };
 
-/** JSON Schema, draft 2020-12. `format` is a hint to the model and not checked. */
+/** JSON Schema, draft 2020-12. `format` is a hint for the model and is not validated. */
 export interface RawSchema {
   readonly [keyword: string]: unknown;
 }
 
-/** What describes the input and output of functions and the context of a service. */
+/** A schema for the input and output of functions and for the context of a service. */
 export type Schema = StandardSchema | Zod3Schema | RawSchema;
 
-/** The type a schema makes of what it accepts: what handlers are given. */
+/** The output type of a schema, which handlers receive. */
 export type OutputOf<S> = S extends { readonly "~standard": { readonly types?: infer Types } }
   ? NonNullable<Types> extends { readonly output: infer Output }
     ? Output
@@ -48,7 +48,7 @@ export type OutputOf<S> = S extends { readonly "~standard": { readonly types?: i
     ? Output
     : JsonObject;
 
-/** The type a schema accepts: what a handler with an output schema returns. A raw JSON Schema accepts anything until it is run. */
+/** The input type of a schema, which a handler with an output schema returns. Unknown for raw JSON Schema. */
 export type InputOf<S> = S extends { readonly "~standard": { readonly types?: infer Types } }
   ? NonNullable<Types> extends { readonly input: infer Input }
     ? Input
@@ -61,11 +61,12 @@ export function isStandardSchema(schema: Schema): schema is StandardSchema {
   return "~standard" in schema;
 }
 
-/** Zod 4 says it is zod by a member of its own; zod 3 by the kind in its definition. */
+/** True for schemas of zod 4 and zod mini, which have a property `_zod`. */
 export function isZod4(schema: Schema): boolean {
   return "_zod" in schema;
 }
 
+/** True for schemas of zod 3, which have a `typeName` in their definition. */
 export function isZod3(schema: Schema): schema is Zod3Schema {
   const definition = (schema as Partial<Zod3Schema>)._def;
   return typeof definition === "object" && "typeName" in definition;
@@ -76,8 +77,14 @@ export function isRaw(schema: Schema): schema is RawSchema {
   return !isStandardSchema(schema) && !isZod4(schema) && !isZod3(schema);
 }
 
-/** True for what can be a schema at all: an object, or a function that carries one (arktype). */
+/** True for a value that can be a schema: an object, or a function with one (arktype). */
 export function isSchema(value: unknown): value is Schema {
   if (typeof value === "function") return "~standard" in value;
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
+
+/** A value as the schema returns it, or its faults. */
+export type Parsed = { ok: true; value: unknown } | { ok: false; faults: Fault[] };
+
+/** Validates and converts a value. May throw the error of an owner's refinement. */
+export type Parse = (value: unknown) => Parsed | Promise<Parsed>;

@@ -1,8 +1,8 @@
 import { followRef, isJsonObject, type JsonObject, type JsonValue } from "@patchbay/protocol";
 
 /**
- * Drops the members that no part of a JSON Schema lists, at every depth, as zod does by itself.
- * Where a schema speaks of additional members (`additionalProperties`, `unevaluatedProperties`), or lists none at all, all stay.
+ * Drops the properties that no part of a JSON Schema lists, at every depth, as zod does. Keeps all of them if the schema mentions
+ * unlisted properties (`additionalProperties`, `unevaluatedProperties`) or lists none.
  */
 export function dropUnlisted(schema: JsonObject, value: JsonValue): JsonValue {
   return prune([schema], value, schema);
@@ -10,7 +10,7 @@ export function dropUnlisted(schema: JsonObject, value: JsonValue): JsonValue {
 
 function prune(schemas: readonly JsonObject[], value: JsonValue, root: JsonObject): JsonValue {
   if (typeof value !== "object" || value === null) return value;
-  // One set for all: parts that lead to one schema would double the work at each level.
+  // Shared by all parts, because parts with a common target would double the work at each level.
   const seen = new Set<JsonObject>();
   const parts = schemas.flatMap((schema) => partsOf(schema, value, root, seen));
   if (Array.isArray(value))
@@ -22,7 +22,7 @@ function prune(schemas: readonly JsonObject[], value: JsonValue, root: JsonObjec
       ),
     );
 
-  const open = parts.every((part) => part["properties"] === undefined) || parts.some(speaksOfOthers);
+  const open = parts.every((part) => part["properties"] === undefined) || parts.some(mentionsUnlisted);
   const kept = Object.entries(value).flatMap(([name, member]): [string, JsonValue][] => {
     const found = parts.flatMap((part) => schemasOfMember(part, name));
     return found.length === 0 && !open ? [] : [[name, prune(found.filter(isJsonObject), member, root)]];
@@ -31,8 +31,8 @@ function prune(schemas: readonly JsonObject[], value: JsonValue, root: JsonObjec
 }
 
 /**
- * A schema together with all it is composed of, without branches that the value cannot be of: what only they list is not listed
- * for it. A reference that leads back to itself is entered once.
+ * A schema with all schemas that it is composed of, without branches that the value cannot match, because their properties are not
+ * listed for it. Enters circular references once.
  */
 function partsOf(schema: JsonObject, value: JsonValue, root: JsonObject, seen: Set<JsonObject>): JsonObject[] {
   if (seen.has(schema)) return [];
@@ -50,7 +50,7 @@ function partsOf(schema: JsonObject, value: JsonValue, root: JsonObject, seen: S
   ];
 }
 
-/** False when the value surely is none of a branch: it is of another type, or a member such as `kind` has another value. */
+/** False if the value cannot match a branch: it has another type, or a property such as `kind` has another value. */
 function canBe(branch: JsonValue, value: JsonValue): boolean {
   if (!isJsonObject(branch)) return true;
   const { type, properties } = branch;
@@ -64,7 +64,7 @@ function canBe(branch: JsonValue, value: JsonValue): boolean {
   });
 }
 
-function speaksOfOthers(part: JsonObject): boolean {
+function mentionsUnlisted(part: JsonObject): boolean {
   return part["additionalProperties"] !== undefined || part["unevaluatedProperties"] !== undefined;
 }
 

@@ -1,27 +1,34 @@
 import { randomUUID } from "node:crypto";
-import { LIMITS, type CallOutcome, type JsonObject, type JsonValue } from "@patchbay/protocol";
+import {
+  LIMITS,
+  type CallOutcome,
+  type HookCall,
+  type HookVerdict,
+  type JsonObject,
+  type JsonValue,
+} from "@patchbay/protocol";
 import { toJson } from "../json.ts";
 import { createLog, type Log } from "../log.ts";
 import type { Service } from "../service.ts";
 
-/** Who calls what. */
+/** One call of a function, and its caller. */
 export interface TestCall {
   functionName: string;
   /** The arguments, as a model would give them. Default `{}`. */
   input?: unknown;
-  /** Without one the service's default role applies, as in a query. */
+  /** Default: the service's default role, as in a query. */
   role?: string;
-  /** What a query's contextJson would hold. Default `{}`. */
+  /** The object that a query's `contextJson` would contain. Default `{}`. */
   context?: JsonObject;
   signal?: AbortSignal;
   onProgress?: (data: JsonValue) => void;
-  /** Default: errors alone, as JSON lines on standard error. */
+  /** Default: errors only, as JSON lines on standard error. */
   log?: Log;
 }
 
 /**
- * Runs one call through every check a connected runtime makes, without network and without a model. Refusals and failures are
- * outcomes: `code` says which, `rule` which rule refused.
+ * Runs one call through every check of a connected runtime, without a network and without a model. Refusals and failures are
+ * outcomes: `code` names the kind, `rule` the rule that refused.
  *
  * ```ts
  * const outcome = await callAs(service, { role: "customer", functionName: "cancel_order", input: { orderId: "42" } });
@@ -44,4 +51,33 @@ export async function callAs(service: Service, call: TestCall): Promise<CallOutc
     },
     { signal, log: call.log ?? createLog({ level: "error" }), ...(onProgress && { onProgress }) },
   );
+}
+
+/** The input of a hook: a query, or a text of a model, and its caller. */
+export type TestHook = ({ query: string } | { answer: string; part?: "answer" | "thought" }) & {
+  /** Default: the service's default role, as in a query. */
+  role?: string;
+  /** The object that a query's `contextJson` would contain. Default `{}`. */
+  context?: JsonObject;
+  /** Default: errors only, as JSON lines on standard error. */
+  log?: Log;
+};
+
+/**
+ * Runs `beforeQuery` on a query, or `beforeAnswer` on a text of a model, without a network and without a model. The verdict is
+ * `failed` if the hook threw, timed out or returned something else, or if the service has no such hook.
+ *
+ * ```ts
+ * const { verdict } = await runHookAs(service, { role: "customer", answer: "Your card is 4111 1111 1111 1111." });
+ * ```
+ */
+export async function runHookAs(service: Service, hook: TestHook): Promise<HookVerdict> {
+  const { context = {}, log = createLog({ level: "error" }) } = hook;
+  const role = hook.role || service.manifest.defaultRole;
+  const caller = { context, ...(role !== undefined && { role }) };
+  const call: HookCall =
+    "query" in hook
+      ? { hook: "beforeQuery", query: hook.query, ...caller }
+      : { hook: "beforeAnswer", answer: hook.answer, part: hook.part ?? "answer", ...caller };
+  return service.runHook(call, { signal: new AbortController().signal, log });
 }

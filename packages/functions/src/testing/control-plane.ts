@@ -1,17 +1,18 @@
-// The kit runs queries through the real control plane, so that what a test sees is what a user gets. That is a package of its
-// own, which a program that only serves functions never needs: it is loaded here alone, when a test first runs a query.
+// Queries in tests run on the real control plane, so that a test sees what a user gets. The control plane is an optional peer
+// dependency that a program which only serves functions does not need, so only this file imports it, on the first query.
 import type * as ControlPlanePackage from "@patchbay/control-plane";
+import type * as AdminEntry from "@patchbay/control-plane/admin";
 
-/** Throws an error that says what to install where the control plane is missing. */
-export async function loadControlPlane(): Promise<typeof ControlPlanePackage> {
+/** Imports the control plane. Throws an error with the install command if the package is missing. */
+export async function loadControlPlane(): Promise<typeof ControlPlanePackage & typeof AdminEntry> {
   try {
-    return await import("@patchbay/control-plane");
+    return { ...(await import("@patchbay/control-plane")), ...(await import("@patchbay/control-plane/admin")) };
   } catch (error) {
     const { code, message } = error as { code?: unknown; message: string };
-    // A package that the control plane itself misses has the same code.
+    // The code is the same if the control plane is installed and one of its own dependencies is missing.
     if (code !== "ERR_MODULE_NOT_FOUND" || !message.includes("'@patchbay/control-plane'")) throw error;
     throw new Error(
-      "To run a whole query in a test, the control plane must be installed: npm install --save-dev @patchbay/control-plane",
+      "To run a whole query in a test, install the control plane: npm install --save-dev @patchbay/control-plane",
       { cause: error },
     );
   }

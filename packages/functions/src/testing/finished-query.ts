@@ -10,55 +10,55 @@ import type {
   RunEvent,
   ThreadDetail,
 } from "@patchbay/protocol";
-import type { LogLine } from "./log-lines.ts";
+import type { Log, LogFields, LogLevel } from "../log.ts";
 
-/** A query as a test asks it: the members of the HTTP body, and what its agent is set to before it. */
+/** A query of a test: the properties of the HTTP body, and settings of its agent. */
 export interface TestQuery {
   query: string;
   role?: string;
   context?: JsonObject;
-  /** Goes on with an earlier conversation. Queries of one thread run one after another. */
+  /** Continues an earlier thread. Queries of one thread run one after another. */
   threadId?: string;
   sessionId?: string;
   analysisMode?: boolean;
   /** JSON Schema of the answer, which then has `structured`. */
   responseSchema?: JsonObject;
-  /** Settings of the model; whatever provider it names, the test's model answers. */
+  /** Settings of the model. Whatever provider it names, the test's model answers. */
   llmConfig?: LlmConfig;
-  /** Changes settings of the agent, which then hold for later queries too; `null` clears one. */
+  /** Changes settings of the agent before the query. They also apply to later queries; `null` clears one. */
   settings?: AgentSettingsChange;
 }
 
 /** One call that the model asked for, run or refused. */
 export interface FinishedCall {
   functionName: string;
-  /** The arguments as the handler got them, or as the model wrote them where none ran; the raw text where that is not JSON. */
+  /** The arguments that the handler received; if none ran, those that the model wrote, as raw text if that is not JSON. */
   input: JsonValue;
   outcome: CallOutcome;
-  /** Which rule refused it: `roles`, `unknown`, `context`, `input` or `authorize`. */
+  /** The rule that refused the call: `roles`, `unknown`, `context`, `input` or `authorize`. */
   rule?: string;
 }
 
-/** Everything that a query left behind, wherever somebody could read it. */
+/** A query after its end: its answer, and every other place that contains data of it. */
 export interface FinishedQuery {
   answer: QueryResponse;
-  /** The stream's events, the last one included. */
+  /** The events of the stream, including the last one. */
   events: RunEvent[];
-  /** What the model was sent, turn by turn. */
+  /** The requests to the model, turn by turn. */
   requests: ModelRequest[];
-  /** Names of the functions the model was shown. */
+  /** Names of the functions that the model was offered. */
   visibleFunctions: string[];
-  /** In the order in which the model asked. */
+  /** In the order in which the model asked for them. */
   calls: FinishedCall[];
-  /** The conversation as its client lists it. */
+  /** The thread as its client reads it. */
   history: ThreadDetail;
-  /** What the control plane and the runtime wrote while the query ran, but for lines about other queries. */
+  /** Log lines that the control plane and the runtime wrote while the query ran, without those about other queries. */
   log: LogLine[];
-  /** The control plane's metrics page after the query. */
+  /** The control plane's metrics after the query. */
   metrics: string;
 }
 
-/** The service refused to begin a query: the answer's status and code, and every fault of the request. */
+/** Thrown when the control plane rejects a query: status and code of the response, and every fault of the request. */
 export class QueryRefused extends Error {
   override readonly name = "QueryRefused";
   readonly status: number;
@@ -72,4 +72,25 @@ export class QueryRefused extends Error {
     this.code = code;
     this.details = details;
   }
+}
+
+/** One log line of the control plane or the runtime. */
+export interface LogLine {
+  from: "control-plane" | "runtime";
+  level: LogLevel;
+  message: string;
+  fields: LogFields;
+}
+
+/** A log that appends its lines to a list. */
+export function keepLines(lines: LogLine[], from: LogLine["from"], common: LogFields = {}): Log {
+  const write = (level: LogLevel) => (message: string, fields?: LogFields) =>
+    void lines.push({ from, level, message, fields: { ...common, ...fields } });
+  return {
+    debug: write("debug"),
+    info: write("info"),
+    warn: write("warn"),
+    error: write("error"),
+    child: (fields) => keepLines(lines, from, { ...common, ...fields }),
+  };
 }

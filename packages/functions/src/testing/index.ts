@@ -1,7 +1,7 @@
-/** Tests of a service: one call, or a whole query with a played model, as any role. */
+/** Tests of a service as any role: one call, or a whole query with a scripted model. */
 export { callAs, type TestCall } from "./call-as.ts";
 export { QueryRefused, type FinishedCall, type FinishedQuery, type TestQuery } from "./finished-query.ts";
-export type { LogLine } from "./log-lines.ts";
+export type { LogLine } from "./finished-query.ts";
 export type { ModelChoice } from "./model-choice.ts";
 export {
   scriptedModel,
@@ -11,10 +11,10 @@ export {
   type ScriptedModel,
   type ScriptedTurn,
 } from "./scripted-model.ts";
-export { runHookAs, type TestHook } from "./run-hook-as.ts";
-export { runQuery, startTestDesk, type TestDesk, type TestDeskOptions } from "./test-desk.ts";
+export { runHookAs, type TestHook } from "./call-as.ts";
+export { runQuery, startTestServer, type TestServer, type TestServerOptions } from "./test-server.ts";
 export { accessMatchers, type AccessCase, type MatcherResult } from "./matchers.ts";
-export type { AccessAssertions } from "./vitest-matchers.ts";
+export type { AccessAssertions } from "./matchers.ts";
 export {
   renderEscalationReport,
   type AttackResult,

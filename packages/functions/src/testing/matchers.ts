@@ -1,37 +1,38 @@
+/// <reference types="vitest" />
 import type { JsonObject } from "@patchbay/protocol";
 import type { Rule } from "../admission.ts";
 import { toJson } from "../json.ts";
 import { isService } from "../service.ts";
-import { findLeaks } from "./leaks.ts";
+import { findLeaks } from "./canaries.ts";
 
-/** Who calls, and with what. */
+/** A caller and the arguments of a call. */
 export interface AccessCase {
   role?: string;
-  /** The arguments. May be left out where the role list alone decides. */
+  /** The arguments. Optional if the role list decides without them. */
   input?: unknown;
   context?: JsonObject;
 }
 
-/** What `expect.extend` asks of a matcher; `message` is shown when the assertion, negated or not, fails. */
+/** The result that `expect.extend` expects of a matcher. `message` is the text of a failed assertion, negated or not. */
 export interface MatcherResult {
   pass: boolean;
   message(): string;
 }
 
 /**
- * Matchers for `expect.extend` of vitest, jest or any runner of their form. No handler runs: the call goes through every check
- * and stops where the handler would begin. A call that proves nothing (no such function, arguments or a context that do not fit) is
- * an error for `toAllow` and `toDeny` alike, so that a misspelt test cannot pass.
+ * Matchers for `expect.extend` of vitest, jest and compatible runners. The call goes through every check and stops before the
+ * handler. A call that proves nothing (an unknown function, invalid arguments or context) throws for `toAllow` and `toDeny`, so
+ * that a test with a typing error cannot pass.
  */
 export const accessMatchers = {
-  /** The role list and `authorize` let the call through. */
+  /** Passes if the role list and `authorize` allow the call. */
   async toAllow(service: unknown, functionName: string, access: AccessCase = {}): Promise<MatcherResult> {
     const { allowed, how } = await decided(service, functionName, access);
     const wanted = allowed ? "not to be allowed" : "to be allowed";
     return { pass: allowed, message: () => `expected ${describe(functionName, access)} ${wanted}, but ${how}` };
   },
 
-  /** The role list or `authorize` refuses the call; `rule` says which of both it must be. */
+  /** Passes if the role list or `authorize` denies the call. `rule` requires one of the two. */
   async toDeny(
     service: unknown,
     functionName: string,
@@ -44,19 +45,17 @@ export const accessMatchers = {
     return { pass, message: () => `expected ${describe(functionName, access)} ${wanted}, but ${how}` };
   },
 
-  /** None of the canaries (marked values that nobody may see) stands anywhere in a finished query, or in any other value. */
+  /** Passes if no canary (a value that must not leak) is anywhere in a finished query, or in any other value. */
   toLeakNothing(received: unknown, canaries: string | readonly string[]): MatcherResult {
-    const marks = typeof canaries === "string" ? [canaries] : canaries;
-    if (marks.length === 0 || marks.includes(""))
-      throw new TypeError("toLeakNothing: give the marked values to look for, none of them empty.");
-    const leaks = findLeaks(received, marks);
+    const wanted = typeof canaries === "string" ? [canaries] : canaries;
+    if (wanted.length === 0 || wanted.includes(""))
+      throw new TypeError("toLeakNothing: give at least one canary, and no empty one.");
+    const leaks = findLeaks(received, wanted);
     const places = leaks.map(({ canary, path }) => `  ${JSON.stringify(canary)} in ${path}`).join("\n");
     return {
       pass: leaks.length === 0,
       message: () =>
-        leaks.length === 0
-          ? "expected a marked value to be found, but there is none"
-          : `marked values leaked:\n${places}`,
+        leaks.length === 0 ? "expected a canary to leak, but none was found" : `canaries leaked:\n${places}`,
     };
   },
 };
@@ -68,12 +67,12 @@ interface Decision {
 }
 
 async function decided(service: unknown, functionName: string, access: AccessCase): Promise<Decision> {
-  if (!isService(service)) throw new TypeError("expect() was given something that defineService() did not return.");
+  if (!isService(service)) throw new TypeError("expect() takes a service that defineService() returned.");
   const definition = service.manifest.functions.find(({ name }) => name === functionName);
   if (!definition) throw new TypeError(`${service.manifest.name} has no function ${JSON.stringify(functionName)}.`);
   const { input = {}, role = service.manifest.defaultRole, context = {} } = access;
   const decision = await service.check({ functionName, arguments: toJson(input), role, context });
-  if (decision.ok) return { allowed: true, how: "every rule let it through" };
+  if (decision.ok) return { allowed: true, how: "every rule allowed it" };
   const { rule, outcome } = decision;
   if (rule !== "roles" && rule !== "authorize")
     throw new TypeError(`${describe(functionName, access)} proves nothing: ${outcome.message}`);
@@ -88,4 +87,19 @@ async function decided(service: unknown, functionName: string, access: AccessCas
 
 function describe(functionName: string, { role }: AccessCase): string {
   return `${functionName} ${role === undefined ? "without a role" : `as ${role}`}`;
+}
+
+type Given<Name extends keyof typeof accessMatchers> =
+  Parameters<(typeof accessMatchers)[Name]> extends [unknown, ...infer Rest] ? Rest : never;
+
+/** The matchers as methods of what `expect` returns. `R` is the result of a matcher that is not async. */
+export interface AccessAssertions<R = void> {
+  toAllow(...given: Given<"toAllow">): Promise<void>;
+  toDeny(...given: Given<"toDeny">): Promise<void>;
+  toLeakNothing(...given: Given<"toLeakNothing">): R;
+}
+
+// Types only, so that this package does not need vitest. The type parameters must equal those of vitest's own declaration.
+declare module "vitest" {
+  interface Matchers<R extends void | Promise<void> = void | Promise<void>, T = unknown> extends AccessAssertions<R> {}
 }

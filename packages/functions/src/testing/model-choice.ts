@@ -1,26 +1,28 @@
-import type { ModelProvider } from "@patchbay/control-plane";
+import type { ModelProvider, ModelRequest } from "@patchbay/control-plane";
 import { loadControlPlane } from "./control-plane.ts";
-import { scriptedModel, type Script } from "./scripted-model.ts";
+import { scriptedModel, type Script, unlessAborted } from "./scripted-model.ts";
 
-/** Which model answers. */
+/** The model that answers the queries of a test. */
 export interface ModelChoice {
-  /** A model, or the script of a played one. Default: the offline model, which needs no key and no network. */
+  /** A model, or a script for one. Default: the offline model, which needs no key and no network. */
   model?: ModelProvider | Script;
   /**
-   * Keeps what the model answers: in one file when the path ends in `.json`, else in a folder with a file for each conversation.
-   * Ids and secrets are left out; what the model was sent is written as it was, so record with data that may be read.
+   * Records the answers of the model: in one file if the path ends in `.json`, else in a folder with a file for each thread.
+   * A recording has no ids and no secrets. It contains the requests as they were sent, so record with data that may be read.
    */
   record?: string;
-  /** Answers from what was recorded in a file or folder, or exported by `patchbay runs export`. A request that is not in it fails the test and says what changed. */
+  /** Answers from a recording, or from an export of `patchbay runs export`. A request that is not in it fails the test with what changed. */
   replay?: string;
 }
 
-/** Gives the model of a query that brings one of its own, or the common one. */
+/** Returns the model of one query: its own if it has one, else the common one. */
 export type ChooseModel = (own: ModelChoice["model"]) => ModelProvider;
 
 export async function modelChooser({ model, record, replay }: ModelChoice): Promise<ChooseModel> {
   if (replay !== undefined && (model !== undefined || record !== undefined))
-    throw new TypeError("Give a replay alone: it takes the place of the model, and there is nothing to record.");
+    throw new TypeError(
+      "`replay` cannot be combined with `model` or `record`: the recording answers in place of a model.",
+    );
   const { createOfflineProvider, recordTo, replayFrom } = await loadControlPlane();
   const wrap = record === undefined ? (provider: ModelProvider) => provider : recordTo(record);
   const common = wrap(replay === undefined ? providerOf(model ?? createOfflineProvider()) : replayFrom(replay));
@@ -29,4 +31,49 @@ export async function modelChooser({ model, record, replay }: ModelChoice): Prom
 
 function providerOf(model: ModelProvider | Script): ModelProvider {
   return "stream" in model ? model : scriptedModel(model);
+}
+
+/** The model of one query, the requests that it received and the errors that it threw. */
+export interface QueryModel {
+  readonly model: ModelProvider;
+  readonly requests: ModelRequest[];
+  readonly errors: unknown[];
+}
+
+/**
+ * One provider for a control plane that forwards each request to the model of its query, by the thread. A request may come before
+ * `assign` (the id of a new thread is known from the response headers only), and then waits for it.
+ */
+export function createModelSwitch() {
+  const models = new Map<string, PromiseWithResolvers<QueryModel>>();
+
+  function entry(threadId: string): PromiseWithResolvers<QueryModel> {
+    let found = models.get(threadId);
+    if (!found) models.set(threadId, (found = Promise.withResolvers()));
+    return found;
+  }
+
+  const provider: ModelProvider = {
+    name: "test",
+    async *stream(request, { signal }) {
+      const { model, requests, errors } = await unlessAborted(entry(request.threadId).promise, signal);
+      requests.push({ ...request, messages: [...request.messages] });
+      try {
+        yield* model.stream(request, { signal });
+      } catch (error) {
+        if (!signal.aborted) errors.push(error);
+        throw error;
+      }
+    },
+  };
+
+  return {
+    provider,
+    assign(threadId: string, model: QueryModel): void {
+      entry(threadId).resolve(model);
+    },
+    release(threadId: string): void {
+      models.delete(threadId);
+    },
+  };
 }

@@ -7,44 +7,43 @@ import type {
   ModelTurn,
 } from "@patchbay/control-plane";
 import { loadControlPlane } from "./control-plane.ts";
-import { unlessAborted } from "./unless-aborted.ts";
 
-/** A call as a script writes it: name and arguments; the long form can also name the provider's id of the call. */
+/** A call in a script: name and arguments. The long form can also set the id that the provider gives the call. */
 export type ScriptedCall =
   | readonly [name: string, input?: unknown]
   | { readonly name: string; readonly input?: unknown; readonly id?: string };
 
-/** One turn of a played model. Calls of one turn run side by side. A plain text is a turn that answers with it. */
+/** One turn of a scripted model. Calls of one turn run at the same time. A string is a turn that answers with it. */
 export interface ScriptedTurn {
   text?: string;
-  /** Reasoning that the model shows. */
+  /** The reasoning of the model. */
   thoughts?: readonly string[];
-  /** Input that is a text is sent as it stands, so that a model which writes no JSON can be played. */
+  /** Input that is a string is sent unchanged, so that a script can play a model that writes invalid JSON. */
   calls?: readonly ScriptedCall[];
-  /** The provider fails instead of answering. Kinds that a moment may mend are asked again, up to twice. */
+  /** The provider fails with this error. The control plane retries kinds of errors that may pass, up to twice. */
   error?: ModelErrorKind;
   /** Default `calls` with calls, else `stop`. */
   stop?: ModelTurn["stop"];
   usage?: ModelTurn["usage"];
 }
 
-/** Decides a turn by what the model was sent; `turn` counts from 0. */
+/** Decides a turn by the request to the model. `turn` counts from 0. */
 export type DecideTurn = (
   request: ModelRequest,
   turn: number,
 ) => ScriptedTurn | string | Promise<ScriptedTurn | string>;
 
-/** Turns in order, each of them written or decided, or one function that decides them all. */
+/** A list of turns, written or decided by a function, or one function that decides all of them. */
 export type Script = readonly (ScriptedTurn | string | DecideTurn)[] | DecideTurn;
 
-/** A model that says what a test wants it to say. */
+/** A model that follows a script. */
 export interface ScriptedModel extends ModelProvider {
-  /** What the model was sent, in order. */
+  /** The requests to the model, in order. */
   readonly requests: readonly ModelRequest[];
 }
 
 /**
- * Plays a model. Asked for more turns than a list holds, it throws an error that says so.
+ * Creates a model that follows a script. It throws an error if it is asked for more turns than the list has.
  *
  * ```ts
  * const model = scriptedModel([{ calls: [["get_order", { orderId: "42" }]] }, "It was sent yesterday."]);
@@ -66,13 +65,13 @@ export function scriptedModel(script: Script): ScriptedModel {
 }
 
 function missingTurn(length: number, index: number): string {
-  return `The script has ${length} turns, and the model was asked for turn ${index + 1}: end the script with a text, or add a turn.`;
+  return `The script has ${length} turns, and the model was asked for turn ${index + 1}. End the script with a text, or add a turn.`;
 }
 
 async function* play(turn: ScriptedTurn, index: number): AsyncGenerator<ModelEvent> {
   if (turn.error !== undefined) {
     const { ModelError } = await loadControlPlane();
-    throw new ModelError(turn.error, "the script says so");
+    throw new ModelError(turn.error, "an error from the script");
   }
   const { text = "", thoughts = [], calls = [], usage = { input: 10, cachedInput: 0, output: 5 } } = turn;
   for (const thought of thoughts) yield { type: "thoughtDelta", text: thought };
@@ -93,4 +92,17 @@ async function* play(turn: ScriptedTurn, index: number): AsyncGenerator<ModelEve
 function modelCall(call: ScriptedCall, id: string): ModelCall {
   const { name, input, ...named } = "name" in call ? call : { name: call[0], input: call[1] };
   return { id, ...named, name, arguments: typeof input === "string" ? input : JSON.stringify(input ?? {}) };
+}
+
+/** Waits for `promise`, or throws the signal's reason if it is aborted first. */
+export async function unlessAborted<T>(promise: T | Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted();
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const onAbort = () => reject(signal.reason);
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
 }

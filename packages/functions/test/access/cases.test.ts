@@ -5,7 +5,7 @@ import { defineFunction, defineService, DefinitionError, type FunctionCase } fro
 const probe = { name: "probe", description: "x", roles: ["agent"], handler: () => null };
 const input = z.object({ id: z.string(), at: z.string().transform((text) => new Date(text)) });
 
-test("cases take what the schema takes, not what it makes, and types say so", () => {
+test("cases have the input type of the schema", () => {
   const { cases } = defineFunction({
     ...probe,
     input,
@@ -18,24 +18,20 @@ test("cases take what the schema takes, not what it makes, and types say so", ()
     roles: ["agent"],
   });
   const misfit = () =>
-    // @ts-expect-error the schema takes a text, and makes a date of it
+    // @ts-expect-error the schema accepts a string, and makes a date of it
     defineFunction({ ...probe, input, cases: { own: { input: { id: "1", at: 7 } } } });
   expect(misfit).toThrow(DefinitionError);
 });
 
 test.each<[string, unknown, RegExp]>([
-  [
-    "arguments that do not fit",
-    { input: { id: 7, at: "x" } },
-    /case "one": the function does not accept its input: id: /,
-  ],
-  ["no arguments", { context: {} }, /a case is an object with input/],
-  ["a list", [], /a case is an object with input/],
-  ["an unknown member", { input: { id: "1", at: "x" }, rolls: [] }, /there is no member rolls/],
-  ["a context that is no object", { input: { id: "1", at: "x" }, context: "ada" }, /context must be an object/],
-  ["roles that are no list", { input: { id: "1", at: "x" }, roles: "agent" }, /roles must be a list/],
-  ["a role that is no text", { input: { id: "1", at: "x" }, roles: [1] }, /a role is a text/],
-  ["arguments that are no JSON", { input: { id: 1n } }, /input is no JSON: id is a bigint/],
+  ["invalid arguments", { input: { id: 7, at: "x" } }, /case "one": the function does not accept its input: id: /],
+  ["no arguments", { context: {} }, /a case must be an object with input/],
+  ["a list", [], /a case must be an object with input/],
+  ["an unknown property", { input: { id: "1", at: "x" }, rolls: [] }, /unknown property rolls/],
+  ["a context that is a string", { input: { id: "1", at: "x" }, context: "ada" }, /context must be an object/],
+  ["roles that are a string", { input: { id: "1", at: "x" }, roles: "agent" }, /roles must be a list/],
+  ["a role that is a number", { input: { id: "1", at: "x" }, roles: [1] }, /a role must be a string/],
+  ["arguments that are not JSON", { input: { id: 1n } }, /input is not JSON: id is a bigint/],
 ])("a case with %s is a mistake of the definition", (_, one, message) => {
   const define = () => defineFunction({ ...probe, input, cases: { one: one as FunctionCase<z.input<typeof input>> } });
 
@@ -43,12 +39,12 @@ test.each<[string, unknown, RegExp]>([
   expect(define).toThrow(message);
 });
 
-test("cases that are no object, or have no name, are mistakes", () => {
+test("a list of cases and a case without a name are mistakes", () => {
   expect(() => defineFunction({ ...probe, input: z.object({}), cases: [] as never })).toThrow(
     /cases must be an object/,
   );
   expect(() => defineFunction({ ...probe, input: z.object({}), cases: { "": { input: {} } } })).toThrow(
-    /named by 1 to 64/,
+    /name of a case must have 1 to 64/,
   );
 });
 
@@ -60,7 +56,7 @@ test("a case for a role that the service does not know is a mistake", () => {
   );
 });
 
-test("cases are sent to nobody", () => {
+test("cases are not in the manifest", () => {
   const one = defineFunction({ ...probe, input: z.object({}), cases: { secretCase: { input: {} } } });
   const { manifest } = defineService({ name: "desk", functions: [one] });
 

@@ -2,11 +2,11 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { accessMatrix, compareAccess, lockOf, parseLock, renderMatrix, writeLock } from "../../src/access/index.ts";
 import { defineFunction, defineService, visibleTo, type FunctionOptions, type JsonObject } from "../../src/index.ts";
-import { deskService, type DeskChanges } from "./desk.ts";
+import { orderService, type ServiceChanges } from "./order-service.ts";
 
-async function changesTo(after: DeskChanges, before: DeskChanges = {}): Promise<string[]> {
-  const locked = parseLock(writeLock(lockOf(await accessMatrix(deskService(before)))));
-  const changes = compareAccess(locked, await accessMatrix(deskService(after)));
+async function changesTo(after: ServiceChanges, before: ServiceChanges = {}): Promise<string[]> {
+  const locked = parseLock(writeLock(lockOf(await accessMatrix(orderService(before)))));
+  const changes = compareAccess(locked, await accessMatrix(orderService(after)));
   return changes.map(({ kind, sentence }) => `${kind}: ${sentence}`);
 }
 
@@ -20,40 +20,40 @@ const probe = (more: Probe) =>
     handler: () => 1,
     ...more,
   });
-const withProbe = (more: Probe): DeskChanges => ({ more: [probe(more)] });
+const withProbe = (more: Probe): ServiceChanges => ({ more: [probe(more)] });
 const one = { input: { id: "1" } };
 
-test("nothing changed: nothing is said", async () => {
+test("without changes there are no differences", async () => {
   expect(await changesTo({})).toEqual([]);
 });
 
-test("a role that was added to a role list gained the function", async () => {
+test("a role that is added to a role list gains the function", async () => {
   const changes = await changesTo({ cancelRoles: ["agent", "customer"] });
 
   expect(changes).toEqual(["widening: customer gained cancel_order"]);
 });
 
-test("a role that was taken from a role list lost the function", async () => {
+test("a role that is removed from a role list loses the function", async () => {
   expect(await changesTo({ cancelRoles: ["agent"] }, { cancelRoles: ["agent", "customer"] })).toEqual([
     "narrowing: customer lost cancel_order",
   ]);
 });
 
-test("an authorize that lets more through, or less, shows in the cases", async () => {
+test("a wider or narrower authorize changes the verdicts of cases", async () => {
   const loose = { readsAll: ["agent", "customer"] };
 
   expect(await changesTo(loose)).toEqual(["widening: customer gained case foreignOrder of get_order_details"]);
   expect(await changesTo({}, loose)).toEqual(["narrowing: customer lost case foreignOrder of get_order_details"]);
 });
 
-test("a mark that lets more roles see shows the member", async () => {
+test("a mark with more roles shows them the field", async () => {
   const loose = { noteFor: ["agent", "customer"] };
 
   expect(await changesTo(loose)).toEqual(["widening: customer now sees note of get_order_details"]);
   expect(await changesTo({}, loose)).toEqual(["narrowing: customer does not see note of get_order_details"]);
 });
 
-test("marks on a function that nothing decides call by call are compared too", async () => {
+test("marks of a function without authorize are compared", async () => {
   const service = (roles: string[]) => {
     const output = z.object({ email: visibleTo(z.string(), roles) });
     const users = { name: "users", description: "x", input: z.object({}), roles: ["agent", "boss"], output };
@@ -66,7 +66,7 @@ test("marks on a function that nothing decides call by call are compared too", a
   ]);
 });
 
-test("a hook that is gone widens access, a new one narrows it", async () => {
+test("a removed hook widens access, a new one narrows it", async () => {
   const service = (hooks: object) => defineService({ name: "desk", functions: [probe({})], ...hooks });
   const [without, checked] = [service({}), service({ beforeAnswer: () => undefined })];
   const lock = async (one: typeof without) => parseLock(writeLock(lockOf(await accessMatrix(one))));
@@ -81,7 +81,7 @@ test("a hook that is gone widens access, a new one narrows it", async () => {
   expect(renderMatrix(await accessMatrix(checked))).toContain("- Hooks of the service: beforeAnswer.");
 });
 
-test("functions that came and went are named with whom they are open to", async () => {
+test("new and removed functions are listed with their roles", async () => {
   expect(await changesTo(withProbe({}))).toEqual(["widening: function probe is new: open to agent"]);
   expect(await changesTo(withProbe({ roles: "everyone" }))).toEqual([
     "widening: function probe is new: open to everyone",
@@ -92,7 +92,7 @@ test("functions that came and went are named with whom they are open to", async 
   expect(await changesTo({ without: ["cancel_order"] })).toEqual(["narrowing: function cancel_order is gone"]);
 });
 
-test("an authorize that came or went is said", async () => {
+test("an added or removed authorize is listed", async () => {
   const [always, judged] = [withProbe({}), withProbe({ authorize: () => true, cases: { one } })];
 
   expect(await changesTo(judged, always)).toEqual([
@@ -103,22 +103,22 @@ test("an authorize that came or went is said", async () => {
   ]);
 });
 
-test("a function that is opened to everyone is gained by queries without a role as well", async () => {
+test("queries without a role gain a function that is opened to everyone", async () => {
   expect(await changesTo(withProbe({ roles: "everyone" }), withProbe({}))).toEqual([
     "widening: a query without a role gained probe",
     "widening: customer gained probe",
   ]);
 });
 
-test("a role that gained a conditional function is said to be judged call by call", async () => {
+test("a role that gains a conditional function is decided call by call", async () => {
   const before = withProbe({ authorize: () => true });
   const after = withProbe({ roles: ["agent", "customer"], authorize: () => true });
 
   expect(await changesTo(after, before)).toEqual(["widening: customer gained probe, decided call by call"]);
 });
 
-test("cases that came and went are said, with what is known of them", async () => {
-  const judged = (cases: Probe["cases"], allows = true): DeskChanges =>
+test("new and removed cases are listed with their verdicts", async () => {
+  const judged = (cases: Probe["cases"], allows = true): ServiceChanges =>
     withProbe({ authorize: () => allows, ...(cases && { cases }) });
 
   expect(await changesTo(judged({ one, two: one }), judged({ one }))).toEqual([
@@ -135,7 +135,7 @@ test("cases that came and went are said, with what is known of them", async () =
   ]);
 });
 
-test("a new role is compared with what is open without one", async () => {
+test("a new role is compared with the access without a role", async () => {
   const before = { roles: ["customer", "agent"] };
   const roles = ["customer", "agent", "auditor"];
 
@@ -150,7 +150,7 @@ test("a new role is compared with what is open without one", async () => {
   ]);
 });
 
-test("a default role is a part of access", async () => {
+test("the default role is compared", async () => {
   expect(await changesTo({ defaultRole: "customer" })).toEqual([
     "widening: a query without a role now counts as customer",
   ]);
@@ -159,7 +159,7 @@ test("a default role is a part of access", async () => {
   ]);
 });
 
-test("functions and roles named like members of every object are compared as any other", async () => {
+test("functions and roles with inherited names are compared", async () => {
   expect(await changesTo({ more: [probe({ name: "constructor" })] })).toEqual([
     "widening: function constructor is new: open to agent",
   ]);
@@ -169,9 +169,9 @@ test("functions and roles named like members of every object are compared as any
   ]);
 });
 
-test("the lock is the same text whatever the order in the code, and holds no argument and no message", async () => {
+test("the lock does not depend on the order in the code, and has no arguments and messages", async () => {
   const two = [probe({ name: "a" }), probe({ name: "b" })];
-  const text = async (more: DeskChanges) => writeLock(lockOf(await accessMatrix(deskService(more))));
+  const text = async (more: ServiceChanges) => writeLock(lockOf(await accessMatrix(orderService(more))));
 
   expect(await text({ more: two, cancelRoles: ["agent", "customer"] })).toBe(
     await text({ more: two.toReversed(), cancelRoles: ["customer", "agent"] }),
@@ -180,11 +180,11 @@ test("the lock is the same text whatever the order in the code, and holds no arg
 });
 
 test.each([
-  ["{", /it is no JSON/],
+  ["{", /it is not JSON/],
   ["[]", /expected object/],
   ['{"version":2,"functions":{}}', /version/],
   ['{"version":1,"functions":{"f":{"agent":"maybe"}}}', /functions\.f\.agent/],
   ['{"version":1,"functions":{},"more":1}', /more/],
-])("the text %s is no lock, and the reason is said", (text, reason) => {
+])("the text %s is not a lock, for a reason", (text, reason) => {
   expect(() => parseLock(text)).toThrow(reason);
 });

@@ -24,10 +24,10 @@ const row = z.object({ note: secret });
 const secret3 = visibleTo(zod3.string(), SUPPORT);
 
 const lost: Record<string, Schema> = {
-  "that also stands before a transform": z.object({ row, copy: row.transform(({ note }) => ({ copied: note })) }),
-  "that also stands in a set": z.object({ secret, all: z.set(secret).transform((all) => [...all]) }),
+  "that is also before a transform": z.object({ row, copy: row.transform(({ note }) => ({ copied: note })) }),
+  "that is also in a set": z.object({ secret, all: z.set(secret).transform((all) => [...all]) }),
   "that is also the key of a record": z.record(secret, row),
-  "of zod 3 that also stands before a transform": zod3.object({ secret3, copy: secret3.transform((text) => text) }),
+  "of zod 3 that is also before a transform": zod3.object({ secret3, copy: secret3.transform((text) => text) }),
   "before a transform": z.object({ a: secret }).transform(({ a }) => ({ b: a })),
   "before a pipe": z.object({ a: secret }).pipe(z.object({ a: z.string() })),
   "before a codec's output": z.codec(z.object({ a: secret }), z.string(), {
@@ -44,12 +44,12 @@ const lost: Record<string, Schema> = {
   "as the schema of a name": { type: "object", propertyNames: mark },
 };
 
-test.each(Object.entries(lost))("a mark %s protects nothing, and is a mistake", (_, output) => {
+test.each(Object.entries(lost))("a mark %s has no effect, and is a mistake", (_, output) => {
   expect(() => define(output)).toThrow(DefinitionError);
-  expect(() => define(output)).toThrow(/marked for \["support"\] stands where it cannot be followed to the result/);
+  expect(() => define(output)).toThrow(/mark for \["support"\] is at a place that cannot be followed to the result/);
 });
 
-test("a branch that another value rules out lists nothing for it", async () => {
+test("a branch that does not match the value does not list its properties", async () => {
   const branch = (kind: string, more: object) => ({ type: "object", properties: { kind: { const: kind }, ...more } });
   const output = { anyOf: [branch("public", {}), branch("internal", { note: { type: "string", ...mark } })] };
 
@@ -58,24 +58,24 @@ test("a branch that another value rules out lists nothing for it", async () => {
   expect(await seen("internal")).toEqual({ ok: true, value: { kind: "internal" }, redacted: ["note"] });
 });
 
-test("a mark in a schema of which marks are not read is a mistake", () => {
+test("a mark in a schema of another library is a mistake", () => {
   const marked = z.object({ a: z.string().meta(mark) });
 
   for (const output of [
     z.toJSONSchema(marked),
     valibot.object({ a: valibot.pipe(valibot.string(), valibot.metadata(mark)) }),
   ])
-    expect(() => define(output)).toThrow(/"x-visible-to" is read in schemas of zod and in raw JSON Schema/);
+    expect(() => define(output)).toThrow(/"x-visible-to" works in schemas of zod and in raw JSON Schema/);
   expect(() => define(valibot.object({ a: valibot.string() }))).not.toThrow();
 });
 
-test("a getter of zod 3 that makes its schema anew can hold marks", async () => {
+test("a getter of zod 3 that returns a new schema each time can have marks", async () => {
   const output = zod3.lazy(() => zod3.object({ note: visibleTo(zod3.string(), SUPPORT) }));
 
   expect(await resultFor("staff", output, { note: "x" })).toEqual({ ok: true, value: {}, redacted: ["note"] });
 });
 
-test("a mark that names a role the service does not know is a mistake", () => {
+test("a mark with a role that the service does not know is a mistake", () => {
   const output = z.object({ a: visibleTo(z.string(), ["suport"]) });
 
   expect(() => define(output, ["support"])).toThrow(
@@ -89,10 +89,10 @@ test("a mark that names a role the service does not know is a mistake", () => {
 test.each<[unknown, RegExp]>([
   [[], /roles is empty/],
   ["support", /roles is missing/],
-  ["everyone", /name the roles that may see it/],
-  [["everyone"], /would be a role of that name/],
-  [[7], /a role is a text/],
-])("marks for %j are refused, wherever they are written", (roles, message) => {
+  ["everyone", /give a list of roles, or remove the mark/],
+  [["everyone"], /is a role of that name/],
+  [[7], /a role must be a string/],
+])("marks for %j are refused in each library", (roles, message) => {
   expect(() => visibleTo(z.string(), roles as string[])).toThrow(message);
   expect(() => define(z.object({ a: z.string().meta({ "x-visible-to": roles }) }))).toThrow(DefinitionError);
   expect(() => define({ type: "object", properties: { a: { "x-visible-to": roles } } })).toThrow(DefinitionError);
@@ -102,17 +102,17 @@ test.each(["x-visible", "x-visibleTo", "x_visible_to", "X-Visible-To", "visible-
   "the misspelt keyword %s is a mistake",
   (keyword) => {
     expect(() => define({ type: "object", properties: { a: { [keyword]: SUPPORT } } })).toThrow(
-      `at "a": there is no keyword "${keyword}"; a mark is "x-visible-to".`,
+      `at "a": unknown keyword "${keyword}". The keyword of a mark is "x-visible-to".`,
     );
-    expect(() => define(z.object({ a: z.string().meta({ [keyword]: SUPPORT }) }))).toThrow(/there is no keyword/);
+    expect(() => define(z.object({ a: z.string().meta({ [keyword]: SUPPORT }) }))).toThrow(/unknown keyword/);
   },
 );
 
-test("a reference of an output that cannot be followed is a mistake", () => {
+test("a reference without a target in an output is a mistake", () => {
   const secret = { $anchor: "secret", ...mark };
 
   expect(() => define({ type: "object", properties: { a: { $ref: "#secret" } }, $defs: { secret } })).toThrow(
-    /\$ref "#secret" leads nowhere .* at "a"/,
+    /\$ref "#secret" has no target .* at "a"/,
   );
 });
 
@@ -120,7 +120,7 @@ test("schemas of other libraries cannot be marked", () => {
   expect(() => visibleTo(type({ a: "string" }), SUPPORT)).toThrow(/zod 4, zod 3 and raw JSON Schema/);
 });
 
-test("marking a schema leaves the schema itself as it was", async () => {
+test("visibleTo does not change its argument", async () => {
   const text = z.string().describe("a text");
   const marked = visibleTo(text, SUPPORT);
 
@@ -133,7 +133,7 @@ test("marking a schema leaves the schema itself as it was", async () => {
   });
 });
 
-test("a mark on an argument changes nothing, and the model is not told of it", () => {
+test("a mark on an argument has no effect and is not in the manifest", () => {
   const ticket = z.object({ title: z.string(), note: secret.meta(mark) });
   const { manifest } = defineFunction({
     name: "probe",
@@ -147,9 +147,9 @@ test("a mark on an argument changes nothing, and the model is not told of it", (
   expect(manifest.inputSchema).toMatchObject({ properties: { note: { type: "string" } } });
 });
 
-test("a schema that makes new parts for ever is refused only when it marks something", () => {
+test("an infinite schema is refused only if it has marks", () => {
   const endless = (member: z.ZodType): z.ZodType => z.object({ member, next: z.lazy(() => endless(member)) });
 
   expect(() => define(endless(z.string()))).not.toThrow();
-  expect(() => define(endless(secret))).toThrow(/has no end/);
+  expect(() => define(endless(secret))).toThrow(/is infinite/);
 });

@@ -2,27 +2,27 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { accessMatrix, renderMatrix, type FunctionRow } from "../../src/access/index.ts";
 import { defineFunction, defineService } from "../../src/index.ts";
-import { deskService, ran } from "./desk.ts";
+import { orderService, ran } from "./order-service.ts";
 
-async function rowOf(name: string, service = deskService()): Promise<FunctionRow> {
+async function rowOf(name: string, service = orderService()): Promise<FunctionRow> {
   const { functions } = await accessMatrix(service);
   return functions.find((row) => row.name === name)!;
 }
 
 const probe = { name: "probe", description: "x", input: z.object({ id: z.string() }), handler: () => null };
 
-test("the matrix has each function, by name, and a column for no role and for every role", async () => {
-  const matrix = await accessMatrix(deskService({ roles: ["customer", "agent", "auditor"] }));
+test("the matrix has each function by name, and a column for each role and for none", async () => {
+  const matrix = await accessMatrix(orderService({ roles: ["customer", "agent", "auditor"] }));
 
   expect(matrix).toMatchObject({ service: "desk", roles: ["none", "customer", "agent", "auditor"] });
   expect(matrix.functions.map(({ name }) => name)).toEqual(["cancel_order", "get_order_details", "list_products"]);
 });
 
-test("without a list of roles, the columns are those that functions name", async () => {
-  expect((await accessMatrix(deskService())).roles).toEqual(["none", "agent", "customer"]);
+test("without a list of roles, the columns are the roles of functions", async () => {
+  expect((await accessMatrix(orderService())).roles).toEqual(["none", "agent", "customer"]);
 });
 
-test("a role list alone allows or hides", async () => {
+test("a role list allows or hides", async () => {
   expect((await rowOf("cancel_order")).cells).toEqual({
     none: { access: "hidden" },
     customer: { access: "hidden" },
@@ -31,7 +31,7 @@ test("a role list alone allows or hides", async () => {
   expect((await rowOf("list_products")).cells).toMatchObject({ none: { access: "allowed" } });
 });
 
-test("an authorize makes a cell conditional, with every case judged for the role", async () => {
+test("an authorize makes a cell conditional, with a verdict for every case", async () => {
   const { none, customer, agent } = (await rowOf("get_order_details")).cells;
 
   expect(none).toEqual({ access: "hidden" });
@@ -48,19 +48,19 @@ test("an authorize makes a cell conditional, with every case judged for the role
 
 test("computing the matrix runs no handler", async () => {
   ran.length = 0;
-  await accessMatrix(deskService());
+  await accessMatrix(orderService());
 
   expect(ran).toEqual([]);
 });
 
-test("an authorize that throws denies, and the matrix notes it", async () => {
+test("an authorize that throws denies the call, and the matrix has a note", async () => {
   const breaks = defineFunction({
     ...probe,
     roles: ["agent"],
     authorize: () => Promise.reject(new Error("the database is away")),
     cases: { any: { input: { id: "1" } } },
   });
-  const service = deskService({ more: [breaks] });
+  const service = orderService({ more: [breaks] });
 
   expect((await rowOf("probe", service)).cells["agent"]).toMatchObject({
     cases: { any: { allowed: false, rule: "authorize", note: "authorize threw Error: the database is away" } },
@@ -70,7 +70,7 @@ test("an authorize that throws denies, and the matrix notes it", async () => {
   );
 });
 
-test("only true allows, as in a query", async () => {
+test("only true allows a case", async () => {
   const verdictOf = async (decision: unknown) => {
     const judged = defineFunction({
       ...probe,
@@ -78,7 +78,7 @@ test("only true allows, as in a query", async () => {
       authorize: () => decision as boolean,
       cases: { any: { input: { id: "1" } } },
     });
-    return (await rowOf("probe", deskService({ more: [judged] }))).cells["agent"];
+    return (await rowOf("probe", orderService({ more: [judged] }))).cells["agent"];
   };
 
   for (const decision of [1, "yes", {}, undefined, null, false])
@@ -86,7 +86,7 @@ test("only true allows, as in a query", async () => {
   expect(await verdictOf(true)).toMatchObject({ cases: { any: { allowed: true } } });
 });
 
-test("a case is judged with its context, which must fit the service's schema", async () => {
+test("a case is evaluated with its context, which must match the service's schema", async () => {
   const context = z.object({ tenant: z.string() });
   const judged = defineFunction({
     ...probe,
@@ -101,14 +101,14 @@ test("a case is judged with its context, which must fit the service's schema", a
   });
 });
 
-test("a case that names roles stands in their columns alone", async () => {
+test("a case with roles is only in their columns", async () => {
   const judged = defineFunction({
     ...probe,
     roles: "everyone",
     authorize: () => true,
     cases: { any: { input: { id: "1" } }, staff: { input: { id: "1" }, roles: ["agent"] } },
   });
-  const { cells } = await rowOf("probe", deskService({ more: [judged] }));
+  const { cells } = await rowOf("probe", orderService({ more: [judged] }));
 
   expect(Object.keys(cells).map((role) => [role, Object.keys((cells[role] as { cases: object }).cases)])).toEqual([
     ["none", ["any"]],
@@ -117,7 +117,7 @@ test("a case that names roles stands in their columns alone", async () => {
   ]);
 });
 
-test("arguments that only an asynchronous schema refuses are found when the matrix is computed", async () => {
+test("arguments that an async schema refuses make the matrix fail", async () => {
   const input = z.object({ id: z.string().refine(async (id) => id !== "1", "is taken") });
   const judged = defineFunction({
     ...probe,
@@ -127,17 +127,19 @@ test("arguments that only an asynchronous schema refuses are found when the matr
     cases: { any: { input: { id: "1" } } },
   });
 
-  await expect(accessMatrix(deskService({ more: [judged] }))).rejects.toThrow(
-    'Case "any" of function "probe" is not accepted by it: Invalid arguments: id: is taken',
+  await expect(accessMatrix(orderService({ more: [judged] }))).rejects.toThrow(
+    'Function "probe" does not accept its case "any": Invalid arguments: id: is taken',
   );
 });
 
-test("a role that is named like the column of no role is refused", async () => {
-  await expect(accessMatrix(deskService({ cancelRoles: ["none"] }))).rejects.toThrow(/cannot be told from no role/);
+test("a role with the name of the column without a role is refused", async () => {
+  await expect(accessMatrix(orderService({ cancelRoles: ["none"] }))).rejects.toThrow(
+    /the name of the column without a role/,
+  );
 });
 
-test("roles named like members of every object are roles as any other", async () => {
-  const matrix = await accessMatrix(deskService({ cancelRoles: ["constructor", "agent"] }));
+test("roles with inherited names have columns", async () => {
+  const matrix = await accessMatrix(orderService({ cancelRoles: ["constructor", "agent"] }));
 
   expect(matrix.functions[0]!.cells["constructor"]).toEqual({ access: "allowed", hides: [] });
 });
@@ -145,7 +147,7 @@ test("roles named like members of every object are roles as any other", async ()
 test("the table for a terminal", async () => {
   const unwatched = defineFunction({ ...probe, roles: ["agent"], authorize: () => true });
 
-  expect(renderMatrix(await accessMatrix(deskService({ defaultRole: "customer", more: [unwatched] })))).toBe(
+  expect(renderMatrix(await accessMatrix(orderService({ defaultRole: "customer", more: [unwatched] })))).toBe(
     `
 function             none     customer     agent
 cancel_order         hidden   hidden       allowed
@@ -156,13 +158,13 @@ get_order_details    hidden   conditional  conditional
 list_products        allowed  allowed      allowed
 probe                hidden   hidden       conditional
 
-- A query without a role counts as customer; none is for roles that are unknown.
-- Conditional, and without cases that show how: probe.`.trimStart(),
+- A query without a role has the role customer. The column none is for unknown roles.
+- Conditional, without cases: probe.`.trimStart(),
   );
 });
 
 test("the table in Markdown", async () => {
-  expect(renderMatrix(await accessMatrix(deskService({ cancelRoles: ["a|b"] })), { format: "markdown" })).toBe(
+  expect(renderMatrix(await accessMatrix(orderService({ cancelRoles: ["a|b"] })), { format: "markdown" })).toBe(
     `
 | function | none | agent | a\\|b | customer |
 | --- | --- | --- | --- | --- |
@@ -175,7 +177,7 @@ test("the table in Markdown", async () => {
   );
 });
 
-test("fifty functions for six roles take no time", async () => {
+test("a matrix of 50 functions and six roles is computed quickly", async () => {
   const roles = ["a", "b", "c", "d", "e", "f"];
   const functions = Array.from({ length: 50 }, (_, i) =>
     defineFunction({

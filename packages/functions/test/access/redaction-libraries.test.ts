@@ -13,7 +13,7 @@ const Node3: zod3.ZodType = zod3.object({
 });
 
 const zod3Shapes: Record<string, Shape> = {
-  "zod 3: members, items, records and wrappers": {
+  "zod 3: properties, items, records and wrappers": {
     output: zod3.object({
       a: zod3.string(),
       b: secret3.min(1).optional(),
@@ -31,7 +31,7 @@ const zod3Shapes: Record<string, Shape> = {
     seen: { a: "1", c: {}, d: [{ x: 1 }], e: ["1", null], f: {} },
     redacted: ["b", "c.*", "d[].y", "e[1]", "f.x", "g", "h"],
   },
-  "zod 3: a branch that tells itself apart": {
+  "zod 3: a branch with a distinguishing tag": {
     output: zod3.array(
       zod3.discriminatedUnion("kind", [
         zod3.object({ kind: zod3.literal("open"), text: zod3.string() }),
@@ -46,7 +46,7 @@ const zod3Shapes: Record<string, Shape> = {
 };
 
 const raw: Record<string, Shape> = {
-  "JSON Schema: members, items, tuples and patterns": {
+  "JSON Schema: properties, items, tuples and patterns": {
     output: {
       type: "object",
       properties: {
@@ -84,7 +84,7 @@ const raw: Record<string, Shape> = {
     seen: seenTree,
     redacted: treePaths,
   },
-  "JSON Schema: what is not evaluated elsewhere, and what is contained": {
+  "JSON Schema: unevaluated properties and items, and contains": {
     output: {
       type: "object",
       properties: {

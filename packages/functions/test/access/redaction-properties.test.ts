@@ -6,15 +6,15 @@ import { z as zod3 } from "zod3";
 import { visibleTo, type Schema } from "../../src/index.ts";
 import { resultFor, SUPPORT } from "./result-of.ts";
 
-/** A schema of no library, with marks anywhere in it. */
+/** A plan of a schema with marks, which the writers below write for each library. */
 type Plan =
   | { kind: "text" | "number" }
   | { kind: "object"; members: Member[] }
   | { kind: "array" | "record" | "nullable" | "marked"; inner: Plan }
   | { kind: "tuple"; items: Plan[] }
-  /** Objects that are told apart by their tag. */
+  /** Objects with a distinguishing tag. */
   | { kind: "either"; options: Member[][] }
-  /** Branches that may all take the same values. */
+  /** Branches that may accept the same values. */
   | { kind: "any"; options: Plan[] }
   | { kind: "both"; left: Member[]; right: Member[] };
 interface Member {
@@ -54,13 +54,13 @@ const planOf = (withOverlaps: boolean) =>
     };
   }).plan;
 
-/** A result, and what of it is left for a role that no mark names; undefined = nothing. */
+/** A result, and its redacted form for a role without marks. Undefined: removed. */
 interface Sample {
   full: JsonValue;
   seen: JsonValue | undefined;
 }
 
-/** Texts and keys below a mark hold the canary. */
+/** Texts and keys below a mark contain the canary. */
 function sampleOf(plan: Plan, hidden = false): fc.Arbitrary<Sample> {
   const show = (full: JsonValue, seen: JsonValue | undefined = full): Sample => ({
     full,
@@ -115,7 +115,7 @@ function sampleOf(plan: Plan, hidden = false): fc.Arbitrary<Sample> {
   }
 }
 
-/** True where a mark stands at the place itself, through wrappers. */
+/** True if the place itself has a mark, also through wrappers. */
 function isMarked(plan: Plan): boolean {
   return plan.kind === "marked" || (plan.kind === "nullable" && isMarked(plan.inner));
 }
@@ -232,7 +232,7 @@ function toJsonSchema(plan: Plan): JsonObject {
   }
 }
 
-/** Compiling JSON Schema takes its time. */
+/** Compiling JSON Schema is slow. */
 const writers: [string, (plan: Plan) => Schema, numRuns: number][] = [
   ["zod 4", toZod4, 200],
   ["zod 3", toZod3, 200],
@@ -241,7 +241,7 @@ const writers: [string, (plan: Plan) => Schema, numRuns: number][] = [
 const withSample = (withOverlaps: boolean) =>
   planOf(withOverlaps).chain((plan) => fc.tuple(fc.constant(plan), sampleOf(plan)));
 
-test.each(writers)("%s: what is marked goes, and nothing else does", async (_, write, numRuns) => {
+test.each(writers)("%s: marked values are removed, and nothing else", async (_, write, numRuns) => {
   await fc.assert(
     fc.asyncProperty(withSample(false), async ([plan, { full, seen }]) => {
       const outcome = await resultFor("staff", write(plan), full);
@@ -253,7 +253,7 @@ test.each(writers)("%s: what is marked goes, and nothing else does", async (_, w
   );
 });
 
-test.each(writers)("%s: where branches overlap, nothing marked gets out", async (_, write, numRuns) => {
+test.each(writers)("%s: with overlapping branches, no marked value remains", async (_, write, numRuns) => {
   await fc.assert(
     fc.asyncProperty(withSample(true), async ([plan, { full }]) => {
       for (const role of [undefined, "staff"]) {

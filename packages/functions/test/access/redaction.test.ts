@@ -18,13 +18,13 @@ const Node: z.ZodType = z.object({
 const open = z.object({ kind: z.literal("open"), text: z.string() });
 const closed = z.object({ kind: z.literal("closed"), text: secret });
 const shapes: Record<string, Shape> = {
-  "a member": {
+  "a property": {
     output: z.object({ a: z.string(), b: secret }),
     result: { a: "1", b: S },
     seen: { a: "1" },
     redacted: ["b"],
   },
-  "a nested member": {
+  "a nested property": {
     output: z.object({ a: z.object({ b: z.object({ c: secret, d: z.int() }) }) }),
     result: { a: { b: { c: S, d: 1 } } },
     seen: { a: { b: { d: 1 } } },
@@ -36,7 +36,7 @@ const shapes: Record<string, Shape> = {
     seen: {},
     redacted: ["a"],
   },
-  "a member of each item": {
+  "a property of each item": {
     output: z.array(z.object({ a: z.int(), b: secret })),
     result: [
       { a: 1, b: S },
@@ -46,31 +46,31 @@ const shapes: Record<string, Shape> = {
     redacted: ["[].b"],
   },
   "every item": { output: z.object({ a: z.array(secret) }), result: { a: [S, S] }, seen: { a: [] }, redacted: ["a[]"] },
-  "a place of a tuple": {
+  "an item of a tuple": {
     output: z.tuple([z.string(), secret, z.string()], secret),
     result: ["1", S, "3", S],
     seen: ["1", null, "3"],
     redacted: ["[1]", "[]"],
   },
-  "the values of a record, and its keys with them": {
+  "the entries of a record": {
     output: z.object({ byName: z.record(z.string(), secret) }),
     result: { byName: { [S]: S } },
     seen: { byName: {} },
     redacted: ["byName.*"],
   },
-  "a member of a record's values": {
+  "a property of a record's values": {
     output: z.record(z.string(), z.object({ a: z.int(), b: secret })),
     result: { x: { a: 1, b: S } },
     seen: { x: { a: 1 } },
     redacted: ["*.b"],
   },
-  "what a catchall takes": {
+  "the properties of a catchall": {
     output: z.object({ a: z.string() }).catchall(secret),
     result: { a: "1", more: S },
     seen: { a: "1" },
     redacted: ["*"],
   },
-  "an optional, nullable or defaulted member": {
+  "an optional, nullable or defaulted property": {
     output: z.object({
       a: secret.optional(),
       b: secret.nullable(),
@@ -83,7 +83,7 @@ const shapes: Record<string, Shape> = {
     seen: {},
     redacted: ["a", "b", "c", "d", "e", "f"],
   },
-  "a member of one branch that tells itself apart": {
+  "a property of one branch with a distinguishing tag": {
     output: z.array(z.discriminatedUnion("kind", [open, closed])),
     result: events,
     seen: [{ kind: "open", text: "hello" }, { kind: "closed" }],
@@ -95,13 +95,13 @@ const shapes: Record<string, Shape> = {
     seen: [{ kind: "open", text: "hello" }],
     redacted: ["[]"],
   },
-  "a member that is marked in any branch": {
+  "a property that is marked in any branch": {
     output: z.union([z.object({ a: z.string() }), z.object({ a: secret, b: z.string().optional() })]),
     result: { a: S },
     seen: {},
     redacted: ["a"],
   },
-  "a branch of another kind of value is no matter": {
+  "a branch of another type of value is ignored": {
     output: z.array(z.union([secret, z.int()])),
     result: [S, 5],
     seen: [5],
@@ -113,7 +113,7 @@ const shapes: Record<string, Shape> = {
     seen: { a: "1" },
     redacted: ["b"],
   },
-  "a member that one side of an intersection leaves open": {
+  "a property that one side of an intersection does not mark": {
     output: z.intersection(z.object({ a: z.string() }), z.object({ a: secret })),
     result: { a: S },
     seen: {},
@@ -132,7 +132,7 @@ const shapes: Record<string, Shape> = {
     seen: {},
     redacted: ["a"],
   },
-  "what a pipe gives out": {
+  "the output of a pipe": {
     output: z.object({
       a: z
         .string()
@@ -149,7 +149,7 @@ const shapes: Record<string, Shape> = {
     seen: {},
     redacted: ["a", "b"],
   },
-  "a mark to which more was chained": {
+  "a mark before chained methods": {
     output: z.object({
       a: visibleTo(z.string(), SUPPORT).min(1).max(99).describe("a text").trim(),
       b: visibleTo(z.object({ x: z.string() }), SUPPORT)
@@ -161,7 +161,7 @@ const shapes: Record<string, Shape> = {
     seen: {},
     redacted: ["a", "b", "c"],
   },
-  "a name that is no word": {
+  "a name with special characters": {
     output: z.object({ "a.b": secret, "": z.object({ constructor: secret }) }),
     result: { "a.b": S, "": { constructor: S } },
     seen: { "": {} },
@@ -181,7 +181,7 @@ const shapes: Record<string, Shape> = {
 
 testShapes(shapes);
 
-test("a part that is marked twice is for the roles of both marks", async () => {
+test("a part with two marks is visible to the roles in both", async () => {
   const both = visibleTo(visibleTo(z.string(), ["support", "admin"]), ["staff", "admin"]);
   const inside = z.object({ a: visibleTo(z.object({ b: visibleTo(z.string(), ["admin"]) }), SUPPORT) });
 
@@ -195,7 +195,7 @@ test("a part that is marked twice is for the roles of both marks", async () => {
   expect(await resultFor("admin", inside, { a: { b: S } })).toMatchObject({ value: {}, redacted: ["a"] });
 });
 
-test("that a protected member is empty is not told either", async () => {
+test("a restricted field is removed even if it is null", async () => {
   const zod = z.object({ a: z.union([secret, z.null()]) });
   const raw = { type: "object", properties: { a: { anyOf: [{ type: "string", ...mark }, { type: "null" }] } } };
 
@@ -203,7 +203,7 @@ test("that a protected member is empty is not told either", async () => {
     expect(await resultFor("staff", output, { a: null })).toEqual({ ok: true, value: {}, redacted: ["a"] });
 });
 
-test("what is too large for anybody else may be small enough for the role", async () => {
+test("the size limit applies to the redacted result", async () => {
   const output = z.object({ a: z.string(), log: secret });
   const result = { a: "1", log: "x".repeat(300 * 1024) };
 
@@ -211,7 +211,7 @@ test("what is too large for anybody else may be small enough for the role", asyn
   expect(await resultFor("support", output, result)).toMatchObject({ code: "result_too_large" });
 });
 
-test("places are named a hundred times at most", async () => {
+test("at most 100 removed paths are reported", async () => {
   const members = Object.fromEntries(Array.from({ length: 150 }, (_, i) => [`m${i}`, secret]));
   const outcome = await resultFor(
     "staff",

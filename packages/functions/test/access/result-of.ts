@@ -5,7 +5,7 @@ import { call } from "../calls.ts";
 
 export const SUPPORT = ["support"];
 
-/** What a role gets of a result: a function whose handler returns it, called through a service. */
+/** The outcome for a role of a function whose handler returns the result. */
 export async function resultFor(role: string | undefined, output: Schema, result: unknown): Promise<CallOutcome> {
   const probe = defineFunction({
     name: "probe",

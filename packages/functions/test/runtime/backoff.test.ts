@@ -1,26 +1,26 @@
 import { LIMITS } from "@patchbay/protocol";
 import { expect, test } from "vitest";
-import { createBackoff } from "../../src/runtime/backoff.ts";
+import { createBackoff } from "../../src/runtime/reconnect.ts";
 
 const MINUTE = 60_000;
 
-/** A back-off whose time and chance the test decides. */
+/** A back-off with the test's clock and random numbers. */
 function backoffAt(random = 1) {
   const time = { now: 0 };
   const chance = { random };
   return { time, chance, backoff: createBackoff({}, { random: () => chance.random, now: () => time.now }) };
 }
 
-test("the pauses double from a tenth of a second to 2.5 s while the control plane was there a moment ago", () => {
+test("waits double from 0.1 s to 2.5 s in the first five minutes without a connection", () => {
   const { backoff } = backoffAt();
 
-  const pauses = Array.from({ length: 10 }, () => backoff.nextMs());
+  const waits = Array.from({ length: 10 }, () => backoff.nextMs());
 
-  expect(pauses).toEqual([100, 200, 400, 800, 1_600, 2_500, 2_500, 2_500, 2_500, 2_500]);
+  expect(waits).toEqual([100, 200, 400, 800, 1_600, 2_500, 2_500, 2_500, 2_500, 2_500]);
   expect(LIMITS.runtimeReturnMs).toBe(2_500);
 });
 
-test("each pause is drawn from the whole span above its floor", () => {
+test("each wait is random between its floor and its upper end", () => {
   const { backoff, chance } = backoffAt();
   for (let i = 0; i < 10; i++) backoff.nextMs();
 
@@ -32,7 +32,7 @@ test("each pause is drawn from the whole span above its floor", () => {
   expect(drawn).toEqual([40, 1_270, 2_500]);
 });
 
-test("the pauses grow to 30 s when the control plane has been away for five minutes", () => {
+test("waits grow to 30 s after five minutes without a connection", () => {
   const { backoff, time } = backoffAt();
   for (let i = 0; i < 10; i++) backoff.nextMs();
   time.now = 5 * MINUTE;
@@ -43,7 +43,7 @@ test("the pauses grow to 30 s when the control plane has been away for five minu
   expect(backoff.nextMs()).toBe(30_000);
 });
 
-test("a welcome begins the quick pauses again, and the five minutes", () => {
+test("a reset restarts the series and the five minutes", () => {
   const { backoff, time } = backoffAt();
   time.now = 60 * MINUTE;
   for (let i = 0; i < 10; i++) backoff.nextMs();
@@ -53,15 +53,15 @@ test("a welcome begins the quick pauses again, and the five minutes", () => {
   expect(Array.from({ length: 6 }, () => backoff.nextMs())).toEqual([100, 200, 400, 800, 1_600, 2_500]);
 });
 
-test("after a refusal that only the owner can resolve the pauses grow to 30 s at once", () => {
+test("after a refusal that only the owner can resolve, waits grow to 30 s within the first five minutes", () => {
   const { backoff } = backoffAt();
 
-  const pauses = Array.from({ length: 10 }, () => backoff.nextMs({ lasting: true }));
+  const waits = Array.from({ length: 10 }, () => backoff.nextMs({ lasting: true }));
 
-  expect(pauses).toEqual([100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000]);
+  expect(waits).toEqual([100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000]);
 });
 
-test("a longest pause that the owner sets holds from the beginning", () => {
+test("an upper end that the owner sets applies from the first wait", () => {
   const backoff = createBackoff({ firstMs: 10, baseMs: 10, maxMs: 50 }, { random: () => 1 });
 
   expect(Array.from({ length: 5 }, () => backoff.nextMs())).toEqual([10, 10, 20, 40, 50]);

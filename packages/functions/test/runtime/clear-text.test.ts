@@ -11,7 +11,7 @@ test.each([
   ["http://127.0.0.1:9", 0],
   ["ws://localhost:9", 0],
   ["http://[::1]:9", 0],
-])("a runtime that connects to %s warns of clear text %i times", async (url, times) => {
+])("connecting to %s logs %i warnings about clear text", async (url, times) => {
   const warnings: string[] = [];
   const log = { ...silentLog, warn: (message: string) => void warnings.push(message) };
 

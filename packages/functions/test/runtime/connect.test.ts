@@ -1,19 +1,19 @@
 import { connect, silentLog } from "@patchbay/functions";
-import { LIMITS, LINK_CLOSE, LINK_VERSION } from "@patchbay/protocol";
+import { LIMITS, CLOSE_CODES, FRAMES_VERSION } from "@patchbay/protocol";
 import { expect, test } from "vitest";
-import { callFrame, startHandPlane } from "../../../../test/support/hand-plane.ts";
-import { gated, handService } from "../../../../test/support/hand-service.ts";
+import { callFrame, startFakeControlPlane } from "../../../../test/support/fake-control-plane.ts";
+import { gated, fakeService } from "../../../../test/support/fake-service.ts";
 import { until } from "../../../../test/support/inbox.ts";
 import { plane, runtimeOf } from "./hand-plane.ts";
 
-test("the runtime says hello with its manifest, its instance and its concurrency, and sends its key and agent", async () => {
+test("the hello carries manifest, instance and concurrency; the upgrade carries key and agent", async () => {
   const { url, link } = await plane();
-  const service = handService();
+  const service = fakeService();
   const runtime = runtimeOf(`${url}/`, service, { agentId: "agent-a", concurrency: 3 });
 
   const { request, next } = await link();
   expect(await next("hello")).toMatchObject({
-    version: LINK_VERSION,
+    version: FRAMES_VERSION,
     instanceId: runtime.instanceId,
     manifest: service.manifest,
     concurrency: 3,
@@ -24,23 +24,23 @@ test("the runtime says hello with its manifest, its instance and its concurrency
   expect(request.headers.origin).toBeUndefined();
 });
 
-test("a deployment is named in the hello; without a name there is none", async () => {
+test("the hello carries the name of the deployment, if there is one", async () => {
   const { url, link } = await plane();
-  runtimeOf(url, handService(), { deployment: "release-7" });
+  runtimeOf(url, fakeService(), { deployment: "release-7" });
   expect(await (await link()).next("hello")).toMatchObject({ deployment: "release-7" });
 
-  runtimeOf(url, handService());
+  runtimeOf(url, fakeService());
   expect(await (await link()).next("hello")).not.toHaveProperty("deployment");
 });
 
-test("a deployment without characters, or with over 100, is refused", () => {
-  const to = (deployment: string) => () => connect(handService(), { url: "ws://127.0.0.1:9", key: "k", deployment });
+test("a deployment name that is empty or longer than 100 characters is refused", () => {
+  const to = (deployment: string) => () => connect(fakeService(), { url: "ws://127.0.0.1:9", key: "k", deployment });
 
   expect(to("")).toThrow("1 to 100");
   expect(to("x".repeat(101))).toThrow("101 characters");
 });
 
-test("it is ready when it was welcomed", async () => {
+test("the runtime is ready when the control plane welcomes it", async () => {
   const { url, welcome } = await plane();
   const runtime = runtimeOf(url);
   expect(runtime.state).toBe("connecting");
@@ -51,8 +51,8 @@ test("it is ready when it was welcomed", async () => {
   expect(runtime.state).toBe("connected");
 });
 
-test("it connects to a control plane that is started later", async () => {
-  const first = await startHandPlane();
+test("the runtime connects to a control plane that starts later", async () => {
+  const first = await startFakeControlPlane();
   await first[Symbol.asyncDispose]();
   const runtime = runtimeOf(first.url);
 
@@ -62,7 +62,7 @@ test("it connects to a control plane that is started later", async () => {
   await runtime.ready;
 });
 
-test("it connects again whenever its link is lost", async () => {
+test("the runtime reconnects each time its connection is lost", async () => {
   const { url, welcome } = await plane();
   runtimeOf(url);
 
@@ -71,9 +71,9 @@ test("it connects again whenever its link is lost", async () => {
   await welcome();
 });
 
-test("results that were not acknowledged are sent again after a reconnect, others are not", async () => {
+test("only results without an acknowledgement are sent again after a reconnect", async () => {
   const { url, welcome } = await plane();
-  const service = handService();
+  const service = fakeService();
   runtimeOf(url, service);
   const first = await welcome();
   first.send(callFrame("kept"));
@@ -93,10 +93,10 @@ test("results that were not acknowledged are sent again after a reconnect, other
   expect(service.invoked).toHaveLength(2);
 });
 
-test("a call goes on while its link is lost, and its result comes by the next one", async () => {
+test("a call continues while its connection is lost, and the next connection carries its result", async () => {
   const { url, welcome } = await plane();
   const gate = gated();
-  const service = handService({ answer: gate.answer });
+  const service = fakeService({ answer: gate.answer });
   runtimeOf(url, service);
   const first = await welcome();
   first.send(callFrame("c1"));
@@ -110,7 +110,7 @@ test("a call goes on while its link is lost, and its result comes by the next on
   expect(service.invoked).toHaveLength(1);
 });
 
-test("a silent control plane is noticed, and the link is dialled anew", async () => {
+test("the runtime reconnects when the control plane stops responding", async () => {
   const { url, welcome } = await plane({ heartbeatMs: 30 });
   runtimeOf(url);
   const first = await welcome();
@@ -119,10 +119,10 @@ test("a silent control plane is noticed, and the link is dialled anew", async ()
   await welcome();
 });
 
-test("a control plane that goes away is replaced before its link is given up", async () => {
+test("the connection to a control plane that is going away serves until its replacement is open", async () => {
   const { url, welcome } = await plane();
   const gate = gated();
-  const service = handService({ answer: gate.answer });
+  const service = fakeService({ answer: gate.answer });
   runtimeOf(url, service);
   const first = await welcome();
   first.send(callFrame("held"));
@@ -139,7 +139,7 @@ test("a control plane that goes away is replaced before its link is given up", a
   expect(await second.next("result")).toMatchObject({ callId: "new" });
 });
 
-test("results that an old link did not get acknowledged before it closed are sent by the new one", async () => {
+test("the new connection sends the results that were not acknowledged when the old one closed", async () => {
   const { url, welcome } = await plane();
   runtimeOf(url);
   const first = await welcome();
@@ -148,25 +148,25 @@ test("results that an old link did not get acknowledged before it closed are sen
   first.send({ type: "goingAway" });
   const second = await welcome();
 
-  first.socket.close(LINK_CLOSE.goingAway);
+  first.socket.close(CLOSE_CODES.goingAway);
 
   expect(await second.next("result")).toEqual(result);
 });
 
-test("an updated service serves new calls while old ones end with the old code", async () => {
+test("an updated service runs new calls while open calls end with the old code", async () => {
   const { url, welcome } = await plane();
   const gate = gated();
-  const old = handService({ answer: gate.answer });
+  const old = fakeService({ answer: gate.answer });
   const runtime = runtimeOf(url, old);
   const first = await welcome();
   first.send(callFrame("old"));
   await until(() => gate.started(1), "the call");
 
-  runtime.update(handService({ functions: ["echo", "second"], answer: async () => ({ ok: true, value: "new code" }) }));
+  runtime.update(fakeService({ functions: ["echo", "second"], answer: async () => ({ ok: true, value: "new code" }) }));
   const second = await (async () => {
-    const link = await welcome();
-    link.send(callFrame("new"));
-    return link;
+    const connection = await welcome();
+    connection.send(callFrame("new"));
+    return connection;
   })();
 
   expect(await second.next("result")).toMatchObject({ callId: "new", outcome: { value: "new code" } });
@@ -174,16 +174,18 @@ test("an updated service serves new calls while old ones end with the old code",
   expect(await first.next("result")).toMatchObject({ callId: "old", outcome: { value: { callId: "old" } } });
 });
 
-test.each(["", "localhost:8787", "ftp://host", "not an address"])("the address %j is refused at once", (url) => {
-  expect(() => connect(handService(), { url, key: "k", log: silentLog })).toThrow("no address of a control plane");
+test.each(["", "localhost:8787", "ftp://host", "not an address"])("the address %j is refused", (url) => {
+  expect(() => connect(fakeService(), { url, key: "k", log: silentLog })).toThrow(
+    "is not the address of a control plane",
+  );
 });
 
-test("a key with characters no key has is refused at once", () => {
-  expect(() => connect(handService(), { url: "http://h", key: "a b\n", log: silentLog })).toThrow("the key is empty");
+test("a key with invalid characters is refused", () => {
+  expect(() => connect(fakeService(), { url: "http://h", key: "a b\n", log: silentLog })).toThrow("the key is empty");
 });
 
-test("a function set too large for a frame is refused at once", () => {
-  const service = handService();
+test("a function set too large for a frame is refused", () => {
+  const service = fakeService();
   const instructions = "x".repeat(LIMITS.frameBytes);
   const large = { ...service, manifest: { ...service.manifest, instructions } };
 

@@ -1,7 +1,7 @@
 import { connect, silentLog, type ConnectOptions, type Service } from "@patchbay/functions";
 import { afterEach } from "vitest";
-import { startHandPlane } from "../../../../test/support/hand-plane.ts";
-import { handService } from "../../../../test/support/hand-service.ts";
+import { startFakeControlPlane } from "../../../../test/support/fake-control-plane.ts";
+import { fakeService } from "../../../../test/support/fake-service.ts";
 
 const opened: (() => PromiseLike<unknown>)[] = [];
 
@@ -9,15 +9,15 @@ afterEach(async () => {
   for (const close of opened.splice(0).reverse()) await close();
 });
 
-/** A control plane driven by hand, until the test ends. */
+/** A control plane that the test drives; closed when the test ends. */
 export async function plane(options: { heartbeatMs?: number; port?: number } = {}) {
-  const started = await startHandPlane(options);
+  const started = await startFakeControlPlane(options);
   opened.push(() => started[Symbol.asyncDispose]());
   return started;
 }
 
-/** A runtime that retries quickly, until the test ends. */
-export function runtimeOf(url: string, service: Service = handService(), change: Partial<ConnectOptions> = {}) {
+/** A runtime that retries quickly; stopped when the test ends. */
+export function runtimeOf(url: string, service: Service = fakeService(), change: Partial<ConnectOptions> = {}) {
   const runtime = connect(service, {
     url,
     key: "key-of-a",

@@ -1,9 +1,9 @@
 import { silentLog } from "@patchbay/functions";
 import { expect, test } from "vitest";
-import { callFrame } from "../../../../test/support/hand-plane.ts";
-import { handService } from "../../../../test/support/hand-service.ts";
+import { callFrame } from "../../../../test/support/fake-control-plane.ts";
+import { fakeService } from "../../../../test/support/fake-service.ts";
 import { until } from "../../../../test/support/inbox.ts";
-import { createCalls } from "../../src/runtime/calls.ts";
+import { Calls } from "../../src/runtime/calls.ts";
 import { createLedger, type Ledger } from "../../src/runtime/ledger.ts";
 
 const MINUTE = 60_000;
@@ -13,9 +13,9 @@ function ledgerAt() {
   return { time, ledger: createLedger<string>(() => time.now) };
 }
 
-test("a result is kept until it is acknowledged, and its id longer", () => {
+test("a result is kept until its acknowledgement, and its id after that", () => {
   const { ledger } = ledgerAt();
-  ledger.keep("c1", { frame: "result", sender: "link" }, "claim");
+  ledger.keep("c1", { frame: "result", sender: "connection" }, "claim");
 
   ledger.acknowledge("c1");
 
@@ -23,7 +23,7 @@ test("a result is kept until it is acknowledged, and its id longer", () => {
   expect(ledger.finished("c1")).toBe("claim");
 });
 
-/** A call of this runtime that ended and was acknowledged. */
+/** Adds a call that ended and was acknowledged. */
 function acknowledged(ledger: Ledger<string>, callId: string): void {
   ledger.keep(callId, { frame: "", sender: undefined }, "claim");
   ledger.acknowledge(callId);
@@ -42,7 +42,7 @@ test("ids of acknowledged and refused calls are forgotten after ten minutes", ()
   expect(ledger.finished("later")).toBe("claim");
 });
 
-test("at most ten thousand acknowledged ids are remembered, the oldest are forgotten first", () => {
+test("at most 10,000 acknowledged ids are remembered, and the oldest are forgotten first", () => {
   const { ledger } = ledgerAt();
 
   for (let i = 0; i < 25_000; i++) {
@@ -58,9 +58,9 @@ test("at most ten thousand acknowledged ids are remembered, the oldest are forgo
   expect(refused).toEqual(remembered);
 });
 
-test("a result without an acknowledgement is never forgotten, whatever time passes and however many calls follow", () => {
+test("a result without an acknowledgement is never forgotten", () => {
   const { time, ledger } = ledgerAt();
-  const result = { frame: "result", sender: "link" };
+  const result = { frame: "result", sender: "connection" };
   ledger.keep("c0", result, "claim");
   time.now = 60 * MINUTE;
 
@@ -71,7 +71,7 @@ test("a result without an acknowledgement is never forgotten, whatever time pass
   expect(ledger.unacknowledgedCount).toBe(1);
 });
 
-test("an id that is not newer than a forgotten one may have been forgotten too", () => {
+test("an id may have been forgotten if a newer one was", () => {
   const { time, ledger } = ledgerAt();
   acknowledged(ledger, "call_05");
   ledger.refuse("call_03", 1);
@@ -85,7 +85,7 @@ test("an id that is not newer than a forgotten one may have been forgotten too",
   expect(doubtful).toEqual(["call_03", "call_05"]);
 });
 
-test("a refusal covers its attempt and older ones, and never shrinks", () => {
+test("a refusal covers its attempt and older ones, also after a refusal of an older one", () => {
   const { ledger } = ledgerAt();
   ledger.refuse("c1", 3);
   ledger.refuse("c1", 2);
@@ -93,24 +93,29 @@ test("a refusal covers its attempt and older ones, and never shrinks", () => {
   expect([2, 3, 4].map((attempt) => ledger.refuses("c1", attempt))).toEqual([true, true, false]);
 });
 
-test("a call that may have been forgotten is answered as unknown, so that it is not delivered again", async () => {
+test("a query for a call that may have been forgotten is answered with outcome_unknown", async () => {
   const sent: string[] = [];
-  const link = {
+  const connection = {
     open: true,
     send: (text: string) => void sent.push(text),
     sendIfIdle() {},
     close() {},
     framesPerSecond: 200,
   };
-  const service = handService();
-  const calls = createCalls({ service: () => service, concurrency: 16, log: silentLog, currentLink: () => link });
+  const service = fakeService();
+  const calls = new Calls({
+    service: () => service,
+    concurrency: 16,
+    log: silentLog,
+    currentConnection: () => connection,
+  });
   const idAt = (time: number) => `call_${String(time).padStart(12, "0")}`;
-  for (let time = 0; time < 10_001; time++) calls.receive(callFrame(idAt(time)), link);
+  for (let time = 0; time < 10_001; time++) calls.receive(callFrame(idAt(time)), connection);
   await until(() => sent.length === 10_001, "the results");
   for (let time = 0; time < 10_001; time++) calls.acknowledge(idAt(time));
   const ask = (time: number) => {
     sent.length = 0;
-    calls.query({ type: "callQuery", callId: idAt(time), attempt: 1 }, link);
+    calls.query({ type: "callQuery", callId: idAt(time), attempt: 1 }, connection);
     return sent.map((text) => JSON.parse(text) as object);
   };
 

@@ -1,12 +1,12 @@
 import { defineFunction, defineService } from "@patchbay/functions";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { callFrame } from "../../../../test/support/hand-plane.ts";
+import { callFrame } from "../../../../test/support/fake-control-plane.ts";
 import { until } from "../../../../test/support/inbox.ts";
 import { memoryLog } from "../calls.ts";
 import { plane, runtimeOf } from "./hand-plane.ts";
 
-/** A service whose one handler ignores its signal until it is let go. */
+/** A service whose one handler ignores its signal until it is released. */
 function stubborn() {
   const released = Promise.withResolvers<void>();
   const begun: string[] = [];
@@ -21,47 +21,47 @@ function stubborn() {
       return callId;
     },
   });
-  return { service: defineService({ name: "stubborn", functions: [echo] }), begun, letGo: released.resolve };
+  return { service: defineService({ name: "stubborn", functions: [echo] }), begun, release: released.resolve };
 }
 
 test.each(["cancelled", "timed_out"])(
-  "a handler that ignores that its call was %s keeps its place until it returns",
+  "a handler that ignores that its call was %s uses its slot until it returns",
   async (reason) => {
-    const { service, begun, letGo } = stubborn();
+    const { service, begun, release } = stubborn();
     const { url, welcome } = await plane();
     runtimeOf(url, service, { concurrency: 1 });
-    const link = await welcome();
-    link.send(callFrame("stuck"));
+    const connection = await welcome();
+    connection.send(callFrame("stuck"));
     await until(() => begun.length === 1, "the handler");
-    link.send({ type: "cancel", callId: "stuck", reason });
-    expect(await link.next("result")).toMatchObject({ callId: "stuck", outcome: { ok: false, code: reason } });
+    connection.send({ type: "cancel", callId: "stuck", reason });
+    expect(await connection.next("result")).toMatchObject({ callId: "stuck", outcome: { ok: false, code: reason } });
 
-    link.send(callFrame("next"));
-    link.send({ type: "callQuery", callId: "next", attempt: 1 });
-    await link.next("callState");
+    connection.send(callFrame("next"));
+    connection.send({ type: "callQuery", callId: "next", attempt: 1 });
+    await connection.next("callState");
     expect(begun).toEqual(["stuck"]);
-    letGo();
+    release();
 
-    expect(await link.next("result")).toMatchObject({ callId: "next", outcome: { ok: true, value: "next" } });
+    expect(await connection.next("result")).toMatchObject({ callId: "next", outcome: { ok: true, value: "next" } });
   },
 );
 
-test("a handler that keeps its place after its call is logged, and again when it returns", async () => {
-  const { service, begun, letGo } = stubborn();
+test("the log mentions a handler that runs on after its call, and mentions its return", async () => {
+  const { service, begun, release } = stubborn();
   const log = memoryLog();
   const { url, welcome } = await plane();
   runtimeOf(url, service, { concurrency: 1, log });
-  const link = await welcome();
-  link.send(callFrame("stuck"));
+  const connection = await welcome();
+  connection.send(callFrame("stuck"));
   await until(() => begun.length === 1, "the handler");
-  link.send({ type: "cancel", callId: "stuck", reason: "cancelled" });
+  connection.send({ type: "cancel", callId: "stuck", reason: "cancelled" });
 
   const logged = (text: string) => log.lines.find(({ message }) => message.includes(text));
-  await until(() => logged("takes a place") !== undefined, "the warning");
-  letGo();
-  await until(() => logged("has returned") !== undefined, "the end");
+  await until(() => logged("is still running after its call ended") !== undefined, "the warning");
+  release();
+  await until(() => logged("returned after its call had ended") !== undefined, "the end");
 
   const fields = { function: "echo", callId: "stuck", concurrency: 1 };
-  expect(logged("takes a place")).toMatchObject({ level: "warn", fields });
-  expect(logged("has returned")).toMatchObject({ level: "info", fields });
+  expect(logged("is still running after its call ended")).toMatchObject({ level: "warn", fields });
+  expect(logged("returned after its call had ended")).toMatchObject({ level: "info", fields });
 });

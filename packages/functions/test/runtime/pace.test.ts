@@ -1,18 +1,18 @@
 import { DEFAULT_LIMITS } from "@patchbay/protocol";
 import { silentLog } from "@patchbay/functions";
 import { afterEach, expect, test, vi } from "vitest";
-import { callFrame } from "../../../../test/support/hand-plane.ts";
-import { handService } from "../../../../test/support/hand-service.ts";
+import { callFrame } from "../../../../test/support/fake-control-plane.ts";
+import { fakeService } from "../../../../test/support/fake-service.ts";
 import { until } from "../../../../test/support/inbox.ts";
-import { createCalls } from "../../src/runtime/calls.ts";
+import { Calls } from "../../src/runtime/calls.ts";
 import { plane, runtimeOf } from "./hand-plane.ts";
 
 afterEach(() => void vi.restoreAllMocks());
 
-/** A service whose function reports progress so many times, at one moment. */
+/** A service whose function reports progress `count` times in the same second. */
 function reporting(count: number) {
   vi.spyOn(performance, "now").mockReturnValue(1_000);
-  return handService({
+  return fakeService({
     async answer(_, { onProgress }) {
       for (let i = 0; i < count; i++) onProgress?.(i);
       return { ok: true, value: "done" };
@@ -23,25 +23,27 @@ function reporting(count: number) {
 test.each([
   [{ framesPerSecond: 20 }, 10],
   [{}, DEFAULT_LIMITS.framesPerSecond / 2],
-])(
-  "of progress only half of the frames are sent that the control plane takes in a second (%j)",
-  async (welcome, sent) => {
-    const started = await plane();
-    runtimeOf(started.url, reporting(300));
-    const link = await started.welcome(welcome);
+])("progress uses at most half of the accepted frames per second (%j)", async (welcome, sent) => {
+  const started = await plane();
+  runtimeOf(started.url, reporting(300));
+  const connection = await started.welcome(welcome);
 
-    link.send(callFrame("c1"));
-    await link.next("result");
+  connection.send(callFrame("c1"));
+  await connection.next("result");
 
-    expect(link.inbox.rest).toHaveLength(sent);
-  },
-);
+  expect(connection.inbox.rest).toHaveLength(sent);
+});
 
-test("results whose connection was lost are sent again at a quarter of those frames, and at once when asked for", async () => {
+test("results of a lost connection are resent at a quarter of the accepted rate, and immediately when queried", async () => {
   const lost = { open: true, framesPerSecond: 200, send() {}, sendIfIdle() {}, close() {} };
   const sent: string[] = [];
   const next = { ...lost, send: (text: string) => void sent.push(text), framesPerSecond: 8 };
-  const calls = createCalls({ service: () => handService(), concurrency: 16, log: silentLog, currentLink: () => lost });
+  const calls = new Calls({
+    service: () => fakeService(),
+    concurrency: 16,
+    log: silentLog,
+    currentConnection: () => lost,
+  });
   const ended = vi.spyOn(lost, "send");
   for (let i = 0; i < 5; i++) calls.receive(callFrame(`c${i}`), lost);
   await until(() => ended.mock.calls.length === 5, "the results");

@@ -1,9 +1,9 @@
 import { silentLog, type Log } from "@patchbay/functions";
-import { LINK_CLOSE } from "@patchbay/protocol";
+import { CLOSE_CODES } from "@patchbay/protocol";
 import { expect, test } from "vitest";
-import { handService } from "../../../../test/support/hand-service.ts";
+import { fakeService } from "../../../../test/support/fake-service.ts";
 import { until } from "../../../../test/support/inbox.ts";
-import { explainEnd } from "../../src/runtime/explain-end.ts";
+import { explainEnd } from "../../src/runtime/reconnect.ts";
 import { plane, runtimeOf } from "./hand-plane.ts";
 
 /** A log that keeps its errors. */
@@ -13,11 +13,11 @@ function errorLog(): { log: Log; errors: string[] } {
   return { log, errors };
 }
 
-test("a refused key is logged with what to do, and tried again for ever", async () => {
+test("a refused key is logged with what to do, and retried without limit", async () => {
   const { log, errors } = errorLog();
   const started = await plane();
   started.refuseWith = 401;
-  const runtime = runtimeOf(started.url, handService(), { log });
+  const runtime = runtimeOf(started.url, fakeService(), { log });
   await until(() => started.refused >= 3, "three refusals");
   expect(errors[0]).toContain("patchbay runtime-keys create");
 
@@ -26,11 +26,11 @@ test("a refused key is logged with what to do, and tried again for ever", async 
   await runtime.ready;
 });
 
-test("a key of another agent is logged as such", async () => {
+test("the log says when the key belongs to another agent", async () => {
   const { log, errors } = errorLog();
   const started = await plane();
   started.refuseWith = 403;
-  runtimeOf(started.url, handService(), { log, agentId: "agent-b" });
+  runtimeOf(started.url, fakeService(), { log, agentId: "agent-b" });
 
   await until(() => errors.length > 0, "an error in the log");
 
@@ -42,12 +42,12 @@ test.each([
   ["wrongVersion", "another version"],
   ["manifestRefused", "function set"],
   ["serviceConflict", "next to another one of the agent"],
-] as const)("a link closed as %s is logged with its cause and dialled again", async (reason, words) => {
+] as const)("a connection closed as %s is logged with its cause and retried", async (reason, words) => {
   const { log, errors } = errorLog();
   const { url, link } = await plane();
-  runtimeOf(url, handService(), { log });
+  runtimeOf(url, fakeService(), { log });
 
-  (await link()).socket.close(LINK_CLOSE[reason], "because");
+  (await link()).socket.close(CLOSE_CODES[reason], "because");
 
   await link();
   expect(errors[0]).toContain(words);
@@ -58,47 +58,47 @@ test.each([
   ["serviceConflict", false],
   ["tooManyFrames", false],
   ["goingAway", false],
-] as const)("whether a connection closed as %s may be refused for long is known: %s", (reason, lasting) => {
-  expect(explainEnd({ code: LINK_CLOSE[reason], reason: "", openMs: 0 })).toMatchObject({ lasting });
+] as const)("a connection closed as %s counts as lasting: %s", (reason, lasting) => {
+  expect(explainEnd({ code: CLOSE_CODES[reason] })).toMatchObject({ lasting });
 });
 
-test("a connection closed over too many frames blames every frame that was not asked for", () => {
-  const { message } = explainEnd({ code: LINK_CLOSE.tooManyFrames, reason: "", openMs: 0 });
+test("the message about too many frames names every unasked frame", () => {
+  const { message } = explainEnd({ code: CLOSE_CODES.tooManyFrames });
   expect(message).toContain("frames that the control plane did not ask for");
 });
 
-/** Pauses of this back-off are over at once as long as the runtime begins its series again; later ones outlast a test. */
+/** The first wait of a series is short, and every later one longer than a test. */
 const SLOW_AFTER_FIRST = { firstMs: 10, baseMs: 600_000, recentMaxMs: 600_000, maxMs: 600_000 };
 
-test("a connection that is lost right after its welcome is tried again after the first pause, each time", async () => {
+test("a connection lost right after its welcome restarts the series of waits each time", async () => {
   const { url, welcome } = await plane();
-  runtimeOf(url, handService(), { backoff: SLOW_AFTER_FIRST });
+  runtimeOf(url, fakeService(), { backoff: SLOW_AFTER_FIRST });
 
   for (let i = 0; i < 5; i++) (await welcome()).socket.terminate();
 
   await welcome();
 });
 
-test("a control plane that went away is tried again after the first pause, however often it refused before", async () => {
+test("a closed connection restarts the series of waits after failed replacements", async () => {
   const started = await plane();
-  runtimeOf(started.url, handService(), { backoff: SLOW_AFTER_FIRST });
+  runtimeOf(started.url, fakeService(), { backoff: SLOW_AFTER_FIRST });
   const first = await started.welcome();
   started.refuseWith = 503;
   first.send({ type: "goingAway" });
   await until(() => started.refused === 2, "two refusals");
   started.refuseWith = undefined;
 
-  first.socket.close(LINK_CLOSE.goingAway);
+  first.socket.close(CLOSE_CODES.goingAway);
 
   await started.welcome();
 });
 
-test("a control plane that says that it goes away is tried again at once and after the first pause", async () => {
+test("a goingAway frame restarts the series of waits", async () => {
   const started = await plane();
-  const runtime = runtimeOf(started.url, handService(), { backoff: SLOW_AFTER_FIRST });
+  const runtime = runtimeOf(started.url, fakeService(), { backoff: SLOW_AFTER_FIRST });
   const first = await started.welcome();
   started.refuseWith = 503;
-  runtime.update(handService());
+  runtime.update(fakeService());
   await until(() => started.refused === 2, "two refusals");
 
   first.send({ type: "goingAway" });
@@ -106,14 +106,14 @@ test("a control plane that says that it goes away is tried again at once and aft
   await until(() => started.refused === 4, "two further refusals");
 });
 
-test("a refusal for a limit is logged with the control plane's sentence, and tried again after the time it asks for", async () => {
+test("a refusal because of a limit is logged with its reason and retried after Retry-After", async () => {
   const lines: { message: string; fields: Record<string, unknown> }[] = [];
   const log: Log = { ...silentLog, warn: (message, fields = {}) => lines.push({ message, fields }), child: () => log };
   const started = await plane();
   started.refuseWith = 429;
   const errorMessage = "65 connections exceed the limit of 64.";
   started.refuseMore = { headers: { "Retry-After": "1" }, body: JSON.stringify({ errorMessage }) };
-  const runtime = runtimeOf(started.url, handService(), { log });
+  const runtime = runtimeOf(started.url, fakeService(), { log });
   await until(() => lines.length > 0, "the refusal");
   started.refuseWith = undefined;
 

@@ -2,19 +2,19 @@ import { z } from "zod";
 import { expect, test } from "vitest";
 import { defineFunction, defineService } from "../../src/index.ts";
 import { callAs } from "../../src/testing/index.ts";
-import { deskService } from "./desk-service.ts";
+import { orderService } from "./order-service.ts";
 
-test("a call as a role that may make it gives what the handler returned", async () => {
-  const outcome = await callAs(deskService(), { functionName: "get_order", input: { order: "1" }, role: "manager" });
+test("a permitted call returns the value of its handler", async () => {
+  const outcome = await callAs(orderService(), { functionName: "get_order", input: { order: "1" }, role: "manager" });
 
   expect(outcome).toEqual({ ok: true, value: { owner: "ann", note: "gift" } });
 });
 
-test("a call is decided by the context as a query's would be", async () => {
+test("the context decides a call as in a query", async () => {
   const call = { functionName: "get_order", input: { order: "1" }, role: "customer" };
 
-  expect(await callAs(deskService(), { ...call, context: { customerId: "ann" } })).toMatchObject({ ok: true });
-  expect(await callAs(deskService(), { ...call, context: { customerId: "bob" } })).toMatchObject({
+  expect(await callAs(orderService(), { ...call, context: { customerId: "ann" } })).toMatchObject({ ok: true });
+  expect(await callAs(orderService(), { ...call, context: { customerId: "bob" } })).toMatchObject({
     ok: false,
     code: "denied",
     rule: "authorize",
@@ -22,21 +22,21 @@ test("a call is decided by the context as a query's would be", async () => {
   });
 });
 
-test("a call without a role runs no handler that is not open to everyone", async () => {
+test("a call without a role runs only handlers that are open to everyone", async () => {
   const ran: string[] = [];
 
-  expect(await callAs(deskService(ran), { functionName: "erase_orders" })).toMatchObject({ ok: false, rule: "roles" });
+  expect(await callAs(orderService(ran), { functionName: "erase_orders" })).toMatchObject({ ok: false, rule: "roles" });
   expect(ran).toEqual([]);
 });
 
-test("a call without a role has the service's default role, as a query has", async () => {
+test("a call without a role has the service's default role", async () => {
   const service = defineService({
     name: "guests",
     defaultRole: "guest",
     functions: [
       defineFunction({
         name: "who",
-        description: "Says who calls.",
+        description: "Returns the role of the caller.",
         input: z.object({}),
         roles: ["guest"],
         handler: (_, { role }) => role,

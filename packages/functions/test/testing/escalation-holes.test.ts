@@ -5,7 +5,7 @@ import type { Invocation, InvokeOptions, Service } from "../../src/index.ts";
 import { runEscalationSuite, type EscalationOptions, type Finding } from "../../src/testing/index.ts";
 import { protectedService } from "./protected-service.ts";
 
-/** A service with one thing wrong: `invoke` is what stands in the place of the gate. */
+/** Replaces the gate of a service with `invoke`, which has one fault. */
 function withInvoke(
   invoke: (service: Service, invocation: Invocation, options: InvokeOptions) => Promise<CallOutcome>,
 ): EscalationOptions {
@@ -19,24 +19,24 @@ async function findingsOf(options: EscalationOptions): Promise<Finding[]> {
   return findings;
 }
 
-/** A role that the list of a function names: what a gate that forgets roles lets everybody be. */
+/** The role that a gate without a role check has: one that the function's list contains. */
 function anyRoleOf(service: Service, functionName: string, role: string | undefined): string | undefined {
   const definition = service.manifest.functions.find(({ name }) => name === functionName);
   if (!definition || rolesAllow(definition.roles, role)) return role;
   return definition.roles === "everyone" ? role : definition.roles.at(-1);
 }
 
-/** The manifest of a service that lists nobody, so that the control plane keeps nothing from anyone. */
-function listless({ manifest }: Service): Pick<Service, "manifest"> {
+/** The manifest with every function open to everyone, so that the control plane refuses no call. */
+function openToEveryone({ manifest }: Service): Pick<Service, "manifest"> {
   const functions = manifest.functions.map((one) => ({ ...one, roles: "everyone" as const }));
   return { manifest: { ...manifest, functions } };
 }
 
-test("the service that the holes are made in has none", async () => {
+test("the unchanged service has no findings", async () => {
   expect(await findingsOf({})).toEqual([]);
 });
 
-test("a gate that lowercases names is found, although the control plane takes them as they stand", async () => {
+test("a gate that lowercases names is found although the control plane does not", async () => {
   const findings = await findingsOf(
     withInvoke((service, call, options) =>
       service.invoke({ ...call, functionName: call.functionName.toLowerCase() }, options),
@@ -63,14 +63,14 @@ test("a gate that trims names is found", async () => {
   );
 });
 
-test("a control plane that shows and sends every function is found, although the runtime refuses", async () => {
-  const findings = await findingsOf({ serve: (service) => ({ ...service, ...listless(service) }) });
+test("a control plane that offers and sends every function is found although the runtime refuses the calls", async () => {
+  const findings = await findingsOf({ serve: (service) => ({ ...service, ...openToEveryone(service) }) });
 
   expect(findings).toContainEqual({
     role: "customer",
-    attack: "forbidden by name",
+    attack: "forbidden calls",
     kind: "dispatched",
-    detail: 'the control plane let a call of "erase_orders" through to the runtime',
+    detail: 'the control plane sent a call of "erase_orders" to the runtime',
   });
   expect(findings).toContainEqual(
     expect.objectContaining({ role: null, kind: "shown", detail: "the model was shown erase_orders" }),
@@ -78,7 +78,7 @@ test("a control plane that shows and sends every function is found, although the
   expect(findings.filter(({ kind }) => kind === "ran")).toEqual([]);
 });
 
-test("a runtime that checks no roles is found, although the control plane does", async () => {
+test("a runtime without a role check is found although the control plane has one", async () => {
   const findings = await findingsOf(
     withInvoke((service, call, options) => {
       const role = anyRoleOf(service, call.functionName, call.role);
@@ -90,16 +90,16 @@ test("a runtime that checks no roles is found, although the control plane does",
     role: "customer",
     attack: "frames at the runtime",
     kind: "ran",
-    detail: "erase_orders ran, whose roles do not include customer",
+    detail: "erase_orders ran although its roles do not include customer",
   });
   expect(new Set(findings.map(({ attack }) => attack))).toEqual(new Set(["frames at the runtime"]));
 });
 
-test("neither side checking roles is found by every attack that names a function", async () => {
+test("a missing role check on both sides is found by every attack that calls functions", async () => {
   const findings = await findingsOf({
     serve: (service) => ({
       ...service,
-      ...listless(service),
+      ...openToEveryone(service),
       invoke(call, options) {
         const role = anyRoleOf(service, call.functionName, call.role);
         return service.invoke({ ...call, ...(role !== undefined && { role }) }, options);
@@ -109,12 +109,12 @@ test("neither side checking roles is found by every attack that names a function
 
   const ran = findings.filter(({ kind, role }) => kind === "ran" && role === "customer").map(({ attack }) => attack);
   for (const attack of [
-    "forbidden by name",
+    "forbidden calls",
     "role in arguments",
     "role in contextJson",
     "role in the query",
-    "orders in results",
-    "orders in earlier turns",
+    "instructions in results",
+    "instructions in earlier turns",
     "thread of another role",
     "forged call ids",
     "frames at the runtime",
@@ -125,7 +125,7 @@ test("neither side checking roles is found by every attack that names a function
 test.each([
   ["contextJson", (call: Invocation) => call.context],
   ["arguments", (call: Invocation) => call.arguments as JsonObject],
-])("a role that is taken from the %s is found", async (_, claimsIn) => {
+])("a gate that believes a role in the %s is found", async (_, claimsIn) => {
   const findings = await findingsOf(
     withInvoke((service, call, options) => {
       const claimed = claimsIn(call)["role"];
@@ -138,20 +138,20 @@ test.each([
   );
 });
 
-test("an authorize that nobody asks is found", async () => {
+test("a gate that evades authorize is found", async () => {
   const findings = await findingsOf(
     withInvoke((service, call, options) => service.invoke({ ...call, context: { customerId: "bob" } }, options)),
   );
 
   expect(findings).toContainEqual({
     role: "customer",
-    attack: "forbidden by name",
+    attack: "forbidden calls",
     kind: "ran",
     detail: "get_order ran although authorize refuses the call",
   });
 });
 
-test("results with protected members are found where they get to", async () => {
+test("restricted fields in results are found in model requests", async () => {
   const whole = new Map<string, CallOutcome>();
   const findings = await findingsOf(
     withInvoke(async (service, call, options) => {
@@ -171,7 +171,7 @@ test("results with protected members are found where they get to", async () => {
   );
 });
 
-test("a cache that forgets whose result it holds is found", async () => {
+test("a cache that ignores the role is found", async () => {
   const cache = new Map<string, Promise<CallOutcome>>();
   const findings = await findingsOf(
     withInvoke((service, call, options) => {
@@ -190,7 +190,7 @@ test("a cache that forgets whose result it holds is found", async () => {
   );
 });
 
-test("a conversation that keeps the turns of other roles is found", async () => {
+test("a thread that keeps the turns of other roles is found", async () => {
   const said = new Map<string, Message[]>();
   const wrapModel = (model: ModelProvider): ModelProvider => ({
     name: model.name,
@@ -227,7 +227,7 @@ test("results in a log are found", async () => {
   );
 });
 
-test("the words of a handler's error are found where they get to", async () => {
+test("the message of a handler's error is found outside the log", async () => {
   const findings = await findingsOf(
     withInvoke(async (service, call, options) => {
       let words = "";
@@ -243,7 +243,7 @@ test("the words of a handler's error are found where they get to", async () => {
 
   expect(findings).toContainEqual(
     expect.objectContaining({
-      attack: "errors of handlers",
+      attack: "handler errors",
       kind: "leaked",
       detail: expect.stringMatching(/^the text of an error of \w+ is in (requests|answer|events)/),
     }),

@@ -20,7 +20,7 @@ const hooked = (): Service =>
     beforeAnswer: () => undefined,
   });
 
-test("texts that hooks withhold are tried, and get nowhere", async () => {
+test("texts that hooks withhold are tried and do not leak", async () => {
   const { findings, results, notes } = await runEscalationSuite(hooked());
 
   expect(findings).toEqual([]);
@@ -29,7 +29,7 @@ test("texts that hooks withhold are tried, and get nowhere", async () => {
   expect(tried.map(({ attempts }) => attempts)).toEqual([5, 3]);
 });
 
-test("an owner's wrapper that does not pass the hooks on is found", async () => {
+test("a wrapper of the service that skips the hooks is found", async () => {
   const serve = (service: Service): Service => ({ ...service, runHook: async () => ({ verdict: "passed" }) });
 
   const { findings } = await runEscalationSuite(hooked(), { serve });

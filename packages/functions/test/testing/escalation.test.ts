@@ -2,10 +2,10 @@ import { z } from "zod";
 import { expect, test } from "vitest";
 import { defineFunction, defineService } from "../../src/index.ts";
 import { renderEscalationReport, runEscalationSuite } from "../../src/testing/index.ts";
-import { deskService } from "./desk-service.ts";
+import { orderService } from "./order-service.ts";
 import { largeService } from "./large-service.ts";
 
-test("fifty functions and six roles are tried, and nothing is found", async () => {
+test("a service of 50 functions and six roles has no findings", async () => {
   const report = await runEscalationSuite(largeService());
 
   expect(report.findings).toEqual([]);
@@ -14,13 +14,13 @@ test("fifty functions and six roles are tried, and nothing is found", async () =
   expect(report.attempts).toBeGreaterThan(10_000);
 }, 180_000);
 
-test("every role is tried by every attack that can be made under it, and no real handler runs", async () => {
+test("every attack runs as every role that it applies to, and no real handler runs", async () => {
   const ran: string[] = [];
 
-  const report = await runEscalationSuite(deskService(ran));
+  const report = await runEscalationSuite(orderService(ran));
 
   expect(report).toMatchObject({
-    service: "small-desk",
+    service: "orders",
     functions: 3,
     roles: ["customer", "manager", null],
     findings: [],
@@ -30,45 +30,45 @@ test("every role is tried by every attack that can be made under it, and no real
     .map(({ role, attack }) => `${role}: ${attack}`);
   expect(untried.toSorted()).toEqual(
     [
-      // A manager may call everything, and who has no role can neither misspell one nor be pinned to it.
+      // A manager may call everything. A query without a role has no role to misspell or to pin a key to.
       ...[
-        "forbidden by name",
-        "orders in earlier turns",
+        "forbidden calls",
+        "instructions in earlier turns",
         "role in arguments",
         "role in contextJson",
         "role in the query",
       ].map((attack) => `manager: ${attack}`),
-      ...["key pinned to the role", "role spelled otherwise"].map((attack) => `null: ${attack}`),
+      ...["key pinned to the role", "similar role names"].map((attack) => `null: ${attack}`),
     ].toSorted(),
   );
   expect(ran).toEqual([]);
 });
 
-test("the report is a table of attacks and roles that says what was found", async () => {
-  const clean = await runEscalationSuite(deskService());
-  const finding = { role: "customer", attack: "forbidden by name", kind: "ran" as const, detail: "x ran" };
-  const found = { ...clean, findings: [finding], notes: ["y: no call could be made up."] };
+test("the report shows attacks by role, findings and notes", async () => {
+  const clean = await runEscalationSuite(orderService());
+  const finding = { role: "customer", attack: "forbidden calls", kind: "ran" as const, detail: "x ran" };
+  const found = { ...clean, findings: [finding], notes: ["y: no call could be generated."] };
 
-  expect(renderEscalationReport(clean)).toMatch(/^small-desk: 3 functions, \d+ attempts in \d+ ms, nothing found\.\n/);
+  expect(renderEscalationReport(clean)).toMatch(/^orders: 3 functions, \d+ attempts in \d+ ms, nothing found\.\n/);
   expect(renderEscalationReport(clean)).toMatch(/^ +customer +manager +no role$/m);
-  expect(renderEscalationReport(found)).toContain("Found:\n  customer, forbidden by name: x ran");
-  expect(renderEscalationReport(found)).toContain("Not tried:\n  y: no call could be made up.");
+  expect(renderEscalationReport(found)).toContain("Found:\n  customer, forbidden calls: x ran");
+  expect(renderEscalationReport(found)).toContain("Not tried:\n  y: no call could be generated.");
 });
 
-test("what cannot be made up is said instead of being passed over", async () => {
+test("the notes name functions for which no call or result can be generated", async () => {
   const service = defineService({
     name: "odd",
     functions: [
       defineFunction({
         name: "strict_input",
-        description: "Takes a prime.",
+        description: "Accepts one prime number.",
         input: z.object({ n: z.number().refine((n) => n === 7919) }),
         roles: ["a"],
         handler: () => 1,
       }),
       defineFunction({
         name: "strict_output",
-        description: "Gives a word.",
+        description: "Returns a word.",
         input: z.object({}),
         output: z.string().refine((word) => word === "abracadabra"),
         roles: ["a"],
@@ -81,12 +81,14 @@ test("what cannot be made up is said instead of being passed over", async () => 
 
   expect(findings).toEqual([]);
   expect(notes.toSorted()).toEqual([
-    expect.stringMatching(/^strict_input: no call could be made up that its schemas accept. Declare a case for it\.$/),
-    "strict_output: no result could be made up that its output schema accepts.",
+    expect.stringMatching(
+      /^strict_input: its schemas accept no call that the suite can generate. Declare a case for it\.$/,
+    ),
+    "strict_output: its output schema accepts no result that the suite can generate.",
   ]);
 });
 
-test("a function whose authorize lets no tried call of a role through is in the notes, unless a case of that role says so", async () => {
+test("the notes name a function whose authorize refuses every tried call of a role without a case", async () => {
   const conditional = (name: string, cases?: Record<string, { input: { id: string }; roles: string[] }>) =>
     defineFunction({
       name,
@@ -111,11 +113,11 @@ test("a function whose authorize lets no tried call of a role through is in the 
 
   expect(findings).toEqual([]);
   const untried = (name: string) =>
-    `${name}: authorize refused each call under customer, so no attack reached its handler and its results. Declare a case that this role may make.`;
+    `${name}: authorize refused each call as customer, so no attack reached its handler and its results. Declare a case that this role may call.`;
   expect(notes.toSorted()).toEqual([untried("other_role"), untried("without_cases")]);
 });
 
-test("a service that takes no empty context needs one that queries may have", async () => {
+test("a service that rejects an empty context needs a context", async () => {
   const service = defineService({
     name: "tenants",
     context: z.object({ tenant: z.string() }),

@@ -27,7 +27,7 @@ const record = z.object({
   tags: z.record(z.string(), visibleTo(z.string(), ["auditor", "admin"])),
 });
 
-/** Fifty functions behind six roles: every kind of role list, result and rule. No handler may ever run. */
+/** 50 functions and six roles with every kind of role list, result and rule. Its handlers must never run. */
 export function largeService(): Service {
   const functions = Array.from({ length: 50 }, (_, i) => {
     const listed = ROLES.filter((_, place) => ((i * 7 + 3) >> (place % 4)) % 2 === 1 || place === i % 6);

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 const kit = new URL("../../src/testing/index.ts", import.meta.url).href;
 const functions = new URL("../../src/index.ts", import.meta.url).href;
 
-/** Runs `source` in a fresh process in which a package cannot be found; `asked` lists what was asked for by name. */
+/** Runs `source` in a new process that cannot resolve one package. `asked` lists the packages that were imported. */
 async function runWithout(missing: string, source: string): Promise<unknown> {
   const program = `
     import { registerHooks } from "node:module";
@@ -43,7 +43,7 @@ test("calls and matchers need neither the control plane nor vitest", async () =>
   });
 });
 
-test("a whole query without the control plane says what to install", async () => {
+test("a query without the control plane installed fails with the install command", async () => {
   const source = `return runQuery(service, { query: "Hi", model: ["Hi."] }).catch((error) => error.message);`;
 
   expect(await runWithout("@patchbay/control-plane", source)).toContain(
@@ -51,7 +51,7 @@ test("a whole query without the control plane says what to install", async () =>
   );
 });
 
-test("a control plane that is there and misses something itself says what", async () => {
+test("an error of the control plane's own imports is not replaced", async () => {
   const source = `return runQuery(service, { query: "Hi", model: ["Hi."] }).catch((error) => error.message);`;
 
   expect(await runWithout("hono", source)).toContain("'hono'");

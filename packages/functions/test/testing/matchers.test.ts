@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
 import { accessMatchers, runQuery } from "../../src/testing/index.ts";
-import { deskService } from "./desk-service.ts";
+import { orderService } from "./order-service.ts";
 
 expect.extend(accessMatchers);
 
 const own = { role: "customer", input: { order: "1" }, context: { customerId: "ann" } };
 const foreign = { ...own, context: { customerId: "bob" } };
 
-test("toAllow passes where every rule lets a call through, and runs nothing", async () => {
+test("toAllow passes if every rule allows the call, and runs no handler", async () => {
   const ran: string[] = [];
-  const service = deskService(ran);
+  const service = orderService(ran);
 
   await expect(service).toAllow("get_order", own);
   await expect(service).toAllow("opening_hours");
@@ -19,26 +19,26 @@ test("toAllow passes where every rule lets a call through, and runs nothing", as
 });
 
 test("toAllow names the rule that refused", async () => {
-  const byRoles = expect(deskService()).toAllow("erase_orders", { role: "customer" });
-  const byAuthorize = expect(deskService()).toAllow("get_order", foreign);
+  const byRoles = expect(orderService()).toAllow("erase_orders", { role: "customer" });
+  const byAuthorize = expect(orderService()).toAllow("get_order", foreign);
 
   await expect(byRoles).rejects.toThrow("erase_orders as customer to be allowed, but its roles are manager");
   await expect(byAuthorize).rejects.toThrow("to be allowed, but authorize said: Not permitted: not your order.");
 });
 
-test("toDeny passes where a rule refuses, and only by the rule that was named", async () => {
-  await expect(deskService()).toDeny("erase_orders", { role: "customer", rule: "roles" });
-  await expect(deskService()).toDeny("get_order", { ...foreign, rule: "authorize" });
-  await expect(deskService()).toDeny("get_order");
+test("toDeny passes if a rule refuses the call, and only for the named rule", async () => {
+  await expect(orderService()).toDeny("erase_orders", { role: "customer", rule: "roles" });
+  await expect(orderService()).toDeny("get_order", { ...foreign, rule: "authorize" });
+  await expect(orderService()).toDeny("get_order");
 
-  await expect(expect(deskService()).toDeny("get_order", own)).rejects.toThrow("but every rule let it through");
-  await expect(expect(deskService()).toDeny("get_order", { ...foreign, rule: "roles" })).rejects.toThrow(
+  await expect(expect(orderService()).toDeny("get_order", own)).rejects.toThrow("but every rule allowed it");
+  await expect(expect(orderService()).toDeny("get_order", { ...foreign, rule: "roles" })).rejects.toThrow(
     "to be denied by roles, but authorize said",
   );
 });
 
-test("a test that proves nothing fails, denied or not", async () => {
-  const service = deskService();
+test("toAllow and toDeny fail for a call that proves nothing", async () => {
+  const service = orderService();
 
   await expect(async () => expect(service).toDeny("erase_order")).rejects.toThrow('no function "erase_order"');
   await expect(async () => expect(service).toDeny("get_order", { role: "manager" })).rejects.toThrow(/proves nothing/);
@@ -46,8 +46,8 @@ test("a test that proves nothing fails, denied or not", async () => {
   await expect(async () => expect({}).toAllow("get_order", own)).rejects.toThrow(/defineService/);
 });
 
-test("toLeakNothing finds a marked value wherever a query left it", async () => {
-  const done = await runQuery(deskService(), {
+test("toLeakNothing finds a canary in the answer and in model requests", async () => {
+  const done = await runQuery(orderService(), {
     query: "What is order 1?",
     role: "manager",
     model: [{ calls: [["get_order", { order: "1" }]] }, "It is a gift."],
@@ -60,7 +60,7 @@ test("toLeakNothing finds a marked value wherever a query left it", async () => 
   );
 });
 
-test("toLeakNothing looks into errors, maps, bytes, names of members and JSON in texts", () => {
+test("toLeakNothing searches errors, maps, bytes, property names and JSON in texts", () => {
   const quoted = 'can"ary';
 
   for (const value of [
@@ -75,6 +75,6 @@ test("toLeakNothing looks into errors, maps, bytes, names of members and JSON in
   expect(() => expect({ amount: 4711.5 }).toLeakNothing("4711")).toThrow(/leaked/);
 });
 
-test("toLeakNothing without anything to look for fails", () => {
-  expect(() => expect("x").toLeakNothing([])).toThrow(/give the marked values/);
+test("toLeakNothing fails without a canary", () => {
+  expect(() => expect("x").toLeakNothing([])).toThrow(/give at least one canary/);
 });

@@ -4,10 +4,10 @@ import { defineService, everyone, functionsFor, visibleTo, type Service } from "
 const context = z.object({ customerId: z.string().optional() });
 const { defineFunction } = functionsFor(context);
 
-/** A function of each kind: open, for a list, decided call by call, with a member that not everybody sees. */
+/** A function of each kind: open to everyone, with a role list, with `authorize`, with a restricted field. */
 export function protectedService(): Service {
   return defineService({
-    name: "protected-desk",
+    name: "restricted-fields",
     roles: ["customer", "agent", "manager"],
     context,
     functions: [
@@ -35,7 +35,7 @@ export function protectedService(): Service {
       }),
       defineFunction({
         name: "opening_hours",
-        description: "Says when the desk is open.",
+        description: "Returns the opening hours.",
         input: z.object({}),
         roles: everyone,
         effect: "read",

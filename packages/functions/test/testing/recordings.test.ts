@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { z } from "zod";
 import { expect, test } from "vitest";
 import { defineFunction, defineService, visibleTo, type Service } from "../../src/index.ts";
-import { runQuery, startTestDesk, type ScriptedTurn } from "../../src/testing/index.ts";
-import { deskService } from "./desk-service.ts";
+import { runQuery, startTestServer, type ScriptedTurn } from "../../src/testing/index.ts";
+import { orderService } from "./order-service.ts";
 
 const place = () => mkdtempDisposableSync(join(tmpdir(), "patchbay-recordings-"));
 const ask = { query: "What is order 1?", role: "customer", context: { customerId: "ann" } };
@@ -14,7 +14,7 @@ const turns: (ScriptedTurn | string)[] = [
   "It is a gift.",
 ];
 
-/** A service whose function answers `text`. */
+/** A service whose function returns `text`. */
 function answering(
   text: string | (() => unknown),
   more: { instructions?: string; description?: string } = {},
@@ -37,32 +37,32 @@ function answering(
 
 const looking = { query: "Look", model: [{ calls: [["look"] as const] }, "Seen."] };
 
-test("a recorded query is answered again from its file, turn by turn", async () => {
+test("a recorded query is replayed turn by turn", async () => {
   using folder = place();
   const file = join(folder.path, "gift.json");
-  const recorded = await runQuery(deskService(), { ...ask, model: turns, record: file });
+  const recorded = await runQuery(orderService(), { ...ask, model: turns, record: file });
 
-  const replayed = await runQuery(deskService(), { ...ask, replay: file });
+  const replayed = await runQuery(orderService(), { ...ask, replay: file });
 
   expect(replayed.answer.response).toBe("It is a gift.");
   expect(replayed.calls).toEqual(recorded.calls);
   expect(replayed.events.map(({ type }) => type)).toEqual(recorded.events.map(({ type }) => type));
 });
 
-test("a folder keeps a file for each conversation, named after its first query", async () => {
+test("a folder of recordings has a file for each thread, named after its first query", async () => {
   using folder = place();
   {
-    await using desk = await startTestDesk(deskService(), { record: folder.path });
-    const { answer } = await desk.query({ query: "When are you open?", model: ["At nine."] });
-    await desk.query({ query: "And on Sunday?", threadId: answer.threadId, model: ["Not at all."] });
-    await desk.query({ query: "When are you open?", role: "customer", model: ["At ten."] });
+    await using server = await startTestServer(orderService(), { record: folder.path });
+    const { answer } = await server.query({ query: "When are you open?", model: ["At nine."] });
+    await server.query({ query: "And on Sunday?", threadId: answer.threadId, model: ["Not at all."] });
+    await server.query({ query: "When are you open?", role: "customer", model: ["At ten."] });
   }
 
   expect(readdirSync(folder.path).toSorted()).toEqual(["when-are-you-open-2.json", "when-are-you-open.json"]);
-  await using desk = await startTestDesk(deskService(), { replay: folder.path });
-  const { answer } = await desk.query({ query: "When are you open?" });
-  const next = await desk.query({ query: "And on Sunday?", threadId: answer.threadId });
-  const other = await desk.query({ query: "When are you open?", role: "customer" });
+  await using server = await startTestServer(orderService(), { replay: folder.path });
+  const { answer } = await server.query({ query: "When are you open?" });
+  const next = await server.query({ query: "And on Sunday?", threadId: answer.threadId });
+  const other = await server.query({ query: "When are you open?", role: "customer" });
   expect([answer, next.answer, other.answer].map(({ response }) => response)).toEqual([
     "At nine.",
     "Not at all.",
@@ -70,7 +70,7 @@ test("a folder keeps a file for each conversation, named after its first query",
   ]);
 });
 
-test("ids and references that change from run to run do not matter", async () => {
+test("a replay ignores ids and references that differ between runs", async () => {
   using folder = place();
   const file = join(folder.path, "ids.json");
   const service = answering(() => 1);
@@ -85,7 +85,7 @@ test("ids and references that change from run to run do not matter", async () =>
   expect((await runQuery(failing, { ...again, replay: file })).answer.response).toBe("Seen.");
 });
 
-test("no key stands in a recording, nor an id of a run, a thread or a call", async () => {
+test("a recording has no keys and no ids of runs, threads and calls", async () => {
   using folder = place();
   const file = join(folder.path, "keys.json");
   const apiKey = `service_live_${"a".repeat(36)}`;
@@ -100,33 +100,35 @@ test("no key stands in a recording, nor an id of a run, a thread or a call", asy
   expect(texts).not.toMatch(/service_live_a|sk-ant-|\b(run|thr|call)_[0-9a-f]{32}/);
 });
 
-test("a changed instruction fails the test and names the line", async () => {
+test("a replay with changed instructions fails and names the line", async () => {
   using folder = place();
   const file = join(folder.path, "look.json");
   await runQuery(answering("x"), { ...looking, record: file });
 
   const changed = runQuery(answering("x", { instructions: "Be brief." }), { query: "Look", replay: file });
 
-  await expect(changed).rejects.toThrow(/\(look\.json, turn 1\): the system text changed at line \d+\. Record anew/);
+  await expect(changed).rejects.toThrow(
+    /\(look\.json, turn 1\): the system text changed at line \d+\. Record it again/,
+  );
   await expect(changed).rejects.toThrow(/was "Be kind\.", is "Be brief\."/);
 });
 
-test("a changed, added or removed function fails the test by its name", async () => {
+test("a replay with changed, added or removed functions fails and names them", async () => {
   using folder = place();
   const file = join(folder.path, "look.json");
   await runQuery(answering("x"), { ...looking, record: file });
 
   const described = runQuery(answering("x", { description: "Peeks." }), { query: "Look", replay: file });
-  const others = runQuery(deskService(), { query: "Look", replay: file });
+  const others = runQuery(orderService(), { query: "Look", replay: file });
 
-  // Both are waited for from the beginning: either may fail first.
+  // Awaited together, because either may reject first.
   await Promise.all([
     expect(described).rejects.toThrow("function look has another description, schema or effect"),
     expect(others).rejects.toThrow("function look was removed; function opening_hours was added"),
   ]);
 });
 
-test("a changed result fails the test at the message that carries it", async () => {
+test("a replay with a changed result fails and names the message", async () => {
   using folder = place();
   const file = join(folder.path, "look.json");
   await runQuery(answering("a red door"), { ...looking, record: file });
@@ -137,49 +139,53 @@ test("a changed result fails the test at the message that carries it", async () 
   await expect(changed).rejects.toThrow('was "a red door", is "a blue door"');
 });
 
-test("a change is told in the log without words of the conversation", async () => {
+test("the log of a failed replay has no text of the conversation", async () => {
   using folder = place();
   const file = join(folder.path, "look.json");
   await runQuery(answering("a red door"), { ...looking, record: file });
-  await using desk = await startTestDesk(answering("a blue door"), { replay: file });
+  await using server = await startTestServer(answering("a blue door"), { replay: file });
 
-  await desk.query({ query: "Look" }).catch(() => {});
+  await server.query({ query: "Look" }).catch(() => {});
 
-  expect(JSON.stringify(desk.log)).toContain("results of look");
-  expect(JSON.stringify(desk.log)).not.toContain("door");
+  expect(JSON.stringify(server.log)).toContain("results of look");
+  expect(JSON.stringify(server.log)).not.toContain("door");
 });
 
-test("the same request recorded with several answers is answered in that order, then with the last", async () => {
+test("equal requests get their recorded answers in order, then the last one", async () => {
   using folder = place();
   const file = join(folder.path, "hi.json");
   {
-    await using desk = await startTestDesk(deskService(), { record: file });
-    for (const model of [["One"], ["Two"]]) await desk.query({ query: "Hi", model });
+    await using server = await startTestServer(orderService(), { record: file });
+    for (const model of [["One"], ["Two"]]) await server.query({ query: "Hi", model });
   }
 
-  await using desk = await startTestDesk(deskService(), { replay: file });
+  await using server = await startTestServer(orderService(), { replay: file });
   const said: string[] = [];
-  for (let i = 0; i < 3; i++) said.push((await desk.query({ query: "Hi" })).answer.response);
+  for (let i = 0; i < 3; i++) said.push((await server.query({ query: "Hi" })).answer.response);
 
   expect(said).toEqual(["One", "Two", "Two"]);
 });
 
-test("a replay without a recording says so before any query", async () => {
+test("startTestServer rejects a replay without a recording", async () => {
   using folder = place();
 
-  await expect(startTestDesk(deskService(), { replay: join(folder.path, "no.json") })).rejects.toThrow(
+  await expect(startTestServer(orderService(), { replay: join(folder.path, "no.json") })).rejects.toThrow(
     /no recording at/,
   );
-  await expect(startTestDesk(deskService(), { replay: folder.path })).rejects.toThrow(/holds no recording/);
-  await expect(startTestDesk(deskService(), { replay: import.meta.filename })).rejects.toThrow(/it is not JSON/);
-  await expect(startTestDesk(deskService(), { replay: "x", model: ["Hi"] })).rejects.toThrow(/a replay alone/);
+  await expect(startTestServer(orderService(), { replay: folder.path })).rejects.toThrow(/holds no recording/);
+  await expect(startTestServer(orderService(), { replay: import.meta.filename })).rejects.toThrow(
+    /it is not valid JSON/,
+  );
+  await expect(startTestServer(orderService(), { replay: "x", model: ["Hi"] })).rejects.toThrow(
+    /`replay` cannot be combined/,
+  );
 });
 
-test("a protected value stands nowhere in a recording, and the recording is answered from all the same", async () => {
+test("a recording has no restricted values and can still be replayed", async () => {
   using folder = place();
   const file = join(folder.path, "protected.json");
-  const desk = defineService({
-    name: "desk",
+  const service = defineService({
+    name: "orders",
     functions: [
       defineFunction({
         name: "get_order",
@@ -198,8 +204,8 @@ test("a protected value stands nowhere in a recording, and the recording is answ
   const ask = { query: "What do we earn?", role: "manager" };
   const model: (ScriptedTurn | string)[] = [{ calls: [["get_order", { order: "W1" }]] }, "It is canary-4711."];
 
-  const recorded = await runQuery(desk, { ...ask, model, record: file });
-  const replayed = await runQuery(desk, { ...ask, replay: file });
+  const recorded = await runQuery(service, { ...ask, model, record: file });
+  const replayed = await runQuery(service, { ...ask, replay: file });
 
   expect(JSON.stringify(recorded.answer)).toContain("canary-4711");
   expect(readFileSync(file, "utf8")).not.toContain("canary-4711");

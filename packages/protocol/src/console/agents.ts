@@ -1,9 +1,10 @@
 import { z } from "zod";
-import { AgentSettings, AgentSettingsChange } from "../agent-settings.ts";
+import { AgentSettings, AgentSettingsChange } from "../query.ts";
 import { FunctionManifest } from "../manifest.ts";
-import { ACCESS_CHANGES } from "../names.ts";
-import { label, pageOf, time } from "./paging.ts";
+import { ACCESS_CHANGES } from "../limits.ts";
+import { label, pageOf, time } from "./route.ts";
 
+/** An agent in a list, with figures of the last 24 hours. */
 export const Agent = z.object({
   agentId: z.string(),
   name: z.string(),
@@ -12,36 +13,41 @@ export const Agent = z.object({
   createdAt: time,
   /** Runtimes connected now. */
   runtimes: z.number(),
-  /** Functions of the newest set that was connected; null before the first. */
+  /** Number of functions in the newest connected set; null before the first connection. */
   functions: z.number().nullable(),
-  /** Of the last 24 hours. */
+  /** Queries of the last 24 hours, and how many of them failed. */
   queries: z.number(),
   failed: z.number(),
   lastQueryAt: time.nullable(),
 });
 export type Agent = z.infer<typeof Agent>;
+/** One page of agents. */
 export const AgentPage = pageOf(Agent);
 
+/** An agent with its settings. */
 export const AgentDetail = Agent.extend({
-  /** How its runs ask their model. What is left out has the service's default. */
+  /** Model settings of its runs. Missing settings have the service's defaults. */
   settings: AgentSettings,
 });
 export type AgentDetail = z.infer<typeof AgentDetail>;
 
+/** An agent to create. */
 export const NewAgent = z.object({ name: label, instructions: z.string().max(20_000).optional() });
+/** A change of an agent. Missing properties stay as they are. */
 export const AgentChange = z.object({
   name: label.optional(),
   instructions: z.string().max(20_000).optional(),
-  /** What happens when a function set widens access: it is used (`follow`), or it waits for a confirmation (`confirm`). */
+  /** Whether a function set that widens access is used (`follow`) or waits for a confirmation (`confirm`). */
   accessChanges: z.enum(ACCESS_CHANGES).optional(),
-  /** Members that are left out stay; `null` clears one. */
+  /** Missing settings stay as they are; `null` clears one. */
   settings: AgentSettingsChange.optional(),
 });
 
-/** `api` asks queries, `runtime` connects functions, `access` opens the local variant. */
+/** `api` keys send queries, `runtime` keys connect functions, `access` tokens open the local variant. */
 export const CredentialKind = z.enum(["api", "runtime", "access"]);
 export type CredentialKind = z.infer<typeof CredentialKind>;
 
+/** A key or token, without its secret. */
 export const Credential = z.object({
   credentialId: z.string(),
   kind: CredentialKind,
@@ -49,7 +55,7 @@ export const Credential = z.object({
   /** First and last characters of the secret. */
   hint: z.string(),
   label: z.string().nullable(),
-  /** Roles that it is pinned to; null means any. */
+  /** Roles that the key is pinned to; null for any role. */
   roles: z.array(z.string()).nullable(),
   createdAt: time,
   lastUsedAt: time.nullable(),
@@ -58,25 +64,28 @@ export const Credential = z.object({
   state: z.enum(["active", "expired", "revoked"]),
 });
 export type Credential = z.infer<typeof Credential>;
+/** One page of keys and tokens. */
 export const CredentialPage = pageOf(Credential);
 
+/** A key or token to create. */
 export const NewCredential = z.object({
   kind: CredentialKind,
   label: label.optional(),
-  /** For API keys alone. */
+  /** For API keys only. */
   roles: z.array(label).min(1).max(50).optional(),
-  /** API and runtime keys live until revoked without it; an access token always lives 12 hours. */
+  /** Default: API and runtime keys do not expire. Access tokens always expire after 12 hours. */
   expiresInDays: z.number().int().min(1).max(3_650).optional(),
 });
 
-/** A credential just made; the secret is shown this once. */
+/** A new credential. Its secret is never shown again. */
 export const CreatedCredential = z.object({ credential: Credential, secret: z.string() });
 export type CreatedCredential = z.infer<typeof CreatedCredential>;
 
+/** A new agent with its first API key. */
 export const CreatedAgent = z.object({ agent: Agent, key: CreatedCredential });
 export type CreatedAgent = z.infer<typeof CreatedAgent>;
 
-/** A new secret of the same kind, label and roles; the old one goes on working for `overlapSeconds`. */
+/** Replaces a credential by one with the same kind, label and roles. The old one stays valid for `overlapSeconds`. */
 export const Rotation = z.object({
   overlapSeconds: z
     .number()
@@ -85,28 +94,29 @@ export const Rotation = z.object({
     .max(7 * 86_400),
 });
 
+/** A runtime of an agent. */
 export const Runtime = z.object({
   instanceId: z.string(),
   connected: z.boolean(),
   draining: z.boolean(),
-  /** The replica that holds its link; null when it is not connected. */
+  /** The replica that it is connected to; null when it is not connected. */
   replicaId: z.string().nullable(),
-  /** Version of the functions package it runs; null where it is not known. */
+  /** Version of its functions package; null when unknown. */
   sdk: z.string().nullable(),
   manifestHash: z.string(),
-  /** Calls that it runs side by side, and those it has now. */
+  /** Maximum number of concurrent calls; null when unknown. */
   concurrency: z.number().nullable(),
   inFlight: z.number(),
   connectedAt: time.nullable(),
   lastSeenAt: time,
-  /** Since it was last heard of. */
+  /** Time since its last heartbeat. */
   silentMs: z.number(),
 });
 export type Runtime = z.infer<typeof Runtime>;
 /** Connected runtimes first, then those seen in the last 7 days. */
 export const RuntimePage = pageOf(Runtime);
 
-/** How a function was called within the range. Milliseconds are from the intent to the stored result. */
+/** Calls of a function in a range. Durations are from the stored call to the stored result. */
 export const FunctionFigures = z.object({
   calls: z.number(),
   failed: z.number(),
@@ -118,16 +128,17 @@ export const FunctionFigures = z.object({
 
 export type FunctionFigures = z.infer<typeof FunctionFigures>;
 
+/** A function with figures of its calls. */
 export const ConsoleFunction = FunctionManifest.extend({ figures: FunctionFigures });
 export type ConsoleFunction = z.infer<typeof ConsoleFunction>;
 
-/** The functions of one set: the one connected last, unless another is asked for. */
+/** A function set. Default: the set that new runs get. */
 export const FunctionSet = z.object({
   manifestHash: z.string(),
   service: z.string(),
   instructions: z.string().nullable(),
   defaultRole: z.string().nullable(),
-  /** Every role that the service or a function of it names. */
+  /** Every role that the service or one of its functions names. */
   roles: z.array(z.string()),
   connected: z.boolean(),
   firstSeenAt: time,
@@ -135,7 +146,7 @@ export const FunctionSet = z.object({
 });
 export type FunctionSet = z.infer<typeof FunctionSet>;
 
-/** How one function was called over a range, of calls that ended; buckets have the same width and none is left out. */
+/** Ended calls of one function over a range. Buckets have the same width; empty ones are included. */
 export const FunctionHistory = z.object({
   from: time,
   to: time,
@@ -153,7 +164,7 @@ export const FunctionHistory = z.object({
 });
 export type FunctionHistory = z.infer<typeof FunctionHistory>;
 
-/** Sets that were connected, newest first, to tell what changed. */
+/** A function set that was connected, with the names of its functions. */
 export const FunctionSetVersion = z.object({
   manifestHash: z.string(),
   firstSeenAt: time,
@@ -161,25 +172,27 @@ export const FunctionSetVersion = z.object({
   functions: z.array(z.string()),
 });
 export type FunctionSetVersion = z.infer<typeof FunctionSetVersion>;
+/** One page of function sets, newest first. */
 export const FunctionSetPage = pageOf(FunctionSetVersion);
 
-/** One call without a model, through the same gate as any. */
-export const Trial = z.object({
+/** One function call without a model, with the same access checks as any call. */
+export const TestCall = z.object({
   role: z.string().max(200).optional(),
   arguments: z.record(z.string(), z.unknown()),
   context: z.record(z.string(), z.unknown()).optional(),
 });
 
-export const TrialResult = z.object({
+/** The outcome of a test call, or the error of a run that ended before its call. */
+export const TestCallResult = z.object({
   runId: z.string(),
   ok: z.boolean(),
   value: z.unknown().optional(),
-  /** Members of the result that the role may not see. */
+  /** Fields of the result that were removed for the role. */
   redacted: z.array(z.string()),
   code: z.string().nullable(),
   errorMessage: z.string().nullable(),
-  /** What refused it. */
+  /** The check that denied the call. */
   rule: z.string().nullable(),
   durationMs: z.number(),
 });
-export type TrialResult = z.infer<typeof TrialResult>;
+export type TestCallResult = z.infer<typeof TestCallResult>;

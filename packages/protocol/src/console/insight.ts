@@ -1,12 +1,12 @@
 import { z } from "zod";
 import { Effect } from "../manifest.ts";
-import { pageOf, time } from "./paging.ts";
+import { pageOf, time } from "./route.ts";
 
 const figures = {
   succeeded: z.number(),
   failed: z.number(),
   cancelled: z.number(),
-  /** Of queries that ended; null where none did. Within 5 % of the exact value. */
+  /** Durations of ended queries, within 5 %; null without any. */
   p50Ms: z.number().nullable(),
   p95Ms: z.number().nullable(),
   p99Ms: z.number().nullable(),
@@ -15,7 +15,7 @@ const figures = {
   costUsd: z.number(),
 };
 
-/** Queries of an agent, or of all agents, over a range; buckets have the same width and none is left out. */
+/** Queries of one agent or all agents over a range. Buckets have the same width; empty ones are included. */
 export const Analytics = z.object({
   from: time,
   to: time,
@@ -36,7 +36,7 @@ export const Analytics = z.object({
       costs: z.array(z.number()),
     }),
   ),
-  /** Most called first, at most 50. */
+  /** Up to 50, by number of calls. */
   functions: z.array(
     z.object({
       name: z.string(),
@@ -55,33 +55,33 @@ export const Analytics = z.object({
 export type Analytics = z.infer<typeof Analytics>;
 
 /**
- * Who may call what. Each function has its role list once, and figures only where it was called: a verdict and a sentence for each
- * of 200 functions and 200 roles would be tens of megabytes.
+ * Who may call what. Each function has its role list once, and figures only for roles that called it: a cell for each of 200
+ * functions and 200 roles would make a response of tens of megabytes.
  */
 export const AccessMatrix = z.object({
   manifestHash: z.string(),
   connected: z.boolean(),
-  /** The first is null and stands for queries without a role. */
+  /** The first is null, for queries without a role. */
   roles: z.array(z.string().nullable()),
-  /** How many roles the function set names beyond these, in a set from before the present limit on roles. */
+  /** Number of further roles, in a set that is older than the limit on roles. */
   rolesOmitted: z.number(),
   defaultRole: z.string().nullable(),
   functions: z.array(
     z.object({
       name: z.string(),
       effect: Effect,
-      /** Result members that only some roles receive. */
-      protectedMembers: z.array(z.string()),
+      /** Result fields that only some roles receive. */
+      restrictedFields: z.array(z.string()),
       /** The roles that may call it, as indexes of `roles`. */
       roles: z.union([z.literal("everyone"), z.array(z.number())]),
-      /** True where the owner's `authorize` also decides, call by call. */
+      /** True when the owner's `authorize` also decides each call. */
       conditional: z.boolean(),
-      /** Calls of the last 30 days. Roles that did not call it are left out. */
+      /** Calls of the last 30 days, by the roles that made any. */
       calls: z.array(
         z.object({
           /** Index of `roles`. */
           role: z.number(),
-          /** Calls that the checks let through, and calls that they refused. */
+          /** Calls that the checks allowed, and calls that they denied. */
           calls: z.number(),
           denied: z.number(),
           lastAt: time,
@@ -89,7 +89,7 @@ export const AccessMatrix = z.object({
       ),
     }),
   ),
-  /** True where only the pairs of a function and a role with the most calls have figures. */
+  /** True when only the pairs of function and role with the most calls have figures. */
   callsOmitted: z.boolean(),
 });
 export type AccessMatrix = z.infer<typeof AccessMatrix>;
@@ -101,41 +101,43 @@ export const ServingService = z.discriminatedUnion("serves", [
     serves: z.literal(true),
     deployment: z.string(),
     manifestHash: z.string(),
-    /** True for an older set that serves because no runtime of the newest one is connected. */
-    standsIn: z.boolean(),
+    /** True for an older set that serves because no runtime with the newest one is connected. */
+    isFallback: z.boolean(),
   }),
   z.object({ service: z.string(), serves: z.literal(false), reason: z.string() }),
 ]);
 export type ServingService = z.infer<typeof ServingService>;
 
-/** A function set that allows what the set before it did not, as a deployment brought it. */
+/** A function set that widens access, as a deployment connected it. */
 export const WidenedSet = z.object({
   service: z.string(),
   /** The deployment's name, or without one (`named`) the instance id of its runtime. */
   deployment: z.string(),
   named: z.boolean(),
   manifestHash: z.string(),
-  /** The set that was in use before; null where the service was new. */
+  /** Hash of the set that was in use before; null for a new service. */
   replaces: z.string().nullable(),
   firstSeenAt: time,
   /** One sentence each, at most 50. */
   widenings: z.array(z.object({ functionName: z.string().nullable(), text: z.string() })),
   /** Widenings that are not listed. */
   omitted: z.number(),
-  /** `none`: it was used without one. `pending`: the set before it serves until somebody confirms this one. */
+  /** `none`: the set was used without a confirmation. `pending`: the set before it serves until a member confirms this one. */
   confirmation: z.enum(["none", "pending", "confirmed"]),
-  /** Name or address of the member; null where a command confirmed it. */
+  /** Name or address of the member; null for a command. */
   confirmedBy: z.string().nullable(),
   confirmedAt: time.nullable(),
 });
 export type WidenedSet = z.infer<typeof WidenedSet>;
+/** One page of sets that widen access. */
 export const WidenedSetPage = pageOf(WidenedSet);
 
+/** One entry of the audit log. */
 export const AuditItem = z.object({
   id: z.string(),
   at: time,
   action: z.string(),
-  /** What happened, in a sentence. */
+  /** The entry in one sentence. */
   sentence: z.string(),
   agentId: z.string().nullable(),
   runId: z.string().nullable(),
@@ -143,16 +145,17 @@ export const AuditItem = z.object({
   role: z.string().nullable(),
   /** The key, token or member that did it. */
   keyId: z.string().nullable(),
-  /** Name or address of the member, where one did it. */
+  /** Name or address of the member who did it; null for others. */
   member: z.string().nullable(),
   functionName: z.string().nullable(),
   rule: z.string().nullable(),
   detail: z.record(z.string(), z.unknown()).nullable(),
 });
 export type AuditItem = z.infer<typeof AuditItem>;
+/** One page of the audit log. */
 export const AuditPage = pageOf(AuditItem);
 
-/** What changed since the last event: which lists to fetch anew. */
+/** Lists that changed since the last event and must be fetched again. */
 export const Change = z.object({
   topics: z.array(z.enum(["agents", "runtimes", "runs", "credentials", "credits", "members"])),
 });

@@ -1,53 +1,52 @@
 import { z } from "zod";
 import * as organisation from "./organisation.ts";
-import { paging } from "./paging.ts";
+import { paging } from "./route.ts";
 import type { ConsoleRoute } from "./route.ts";
-import * as session from "./session.ts";
 
 const nothing = "nothing";
 
-/** Routes of the organisation and of who may sign in to it. */
+/** Routes of the organisation, its members and their sessions. */
 export const MEMBER_ROUTES = {
   "POST /session": {
-    needs: "nobody",
+    needs: "public",
     summary: "Sign in with a password",
-    body: session.SignIn,
-    answer: session.Session,
+    body: organisation.SignIn,
+    answer: organisation.Session,
   },
-  "GET /session": { needs: "viewer", summary: "Who is signed in", answer: session.Session },
+  "GET /session": { needs: "viewer", summary: "Read the session", answer: organisation.Session },
   "DELETE /session": { needs: "viewer", summary: "Sign out", answer: nothing },
   "POST /session/confirm": {
     needs: "viewer",
-    summary: "Give the password again",
-    body: session.Confirmation,
-    answer: session.Session,
+    summary: "Confirm the password",
+    body: organisation.Confirmation,
+    answer: organisation.Session,
   },
   "POST /links": {
-    needs: "nobody",
-    summary: "What a one-time link is for",
-    body: session.LinkSecret,
-    answer: session.LinkOffer,
+    needs: "public",
+    summary: "Read a one-time link",
+    body: organisation.LinkSecret,
+    answer: organisation.LinkOffer,
   },
   "POST /links/open": {
-    needs: "nobody",
+    needs: "public",
     summary: "Sign in by a one-time link",
-    body: session.LinkSecret,
-    answer: session.Session,
+    body: organisation.LinkSecret,
+    answer: organisation.Session,
   },
   "POST /links/accept": {
-    needs: "nobody",
+    needs: "public",
     summary: "Set up the service, or accept an invitation",
-    body: session.AcceptLink,
-    answer: session.Session,
+    body: organisation.AcceptLink,
+    answer: organisation.Session,
   },
   "PATCH /account": {
     needs: "viewer",
-    summary: "Change one's own account",
-    body: session.OwnAccount,
-    answer: session.Session,
+    summary: "Change the own account",
+    body: organisation.OwnAccount,
+    answer: organisation.Session,
   },
 
-  "GET /organisation": { needs: "viewer", summary: "The organisation", answer: organisation.Organisation },
+  "GET /organisation": { needs: "viewer", summary: "Read the organisation", answer: organisation.Organisation },
   "PATCH /organisation": {
     needs: "owner",
     summary: "Rename the organisation",
@@ -56,30 +55,30 @@ export const MEMBER_ROUTES = {
   },
   "GET /members": {
     needs: "viewer",
-    summary: "Its members",
+    summary: "List members",
     query: z.object(paging),
-    answer: z.object({ items: z.array(session.Member), nextCursor: z.string().nullable() }),
+    answer: z.object({ items: z.array(organisation.Member), nextCursor: z.string().nullable() }),
   },
   "POST /members": {
     needs: "owner",
     confirmed: true,
     status: 201,
     summary: "Invite a member",
-    body: session.NewMember,
-    answer: session.Invitation,
+    body: organisation.NewMember,
+    answer: organisation.Invitation,
   },
   "PATCH /members/:member_id": {
     needs: "owner",
     confirmed: true,
     summary: "Change a member's role",
-    body: session.MemberChange,
-    answer: session.Member,
+    body: organisation.MemberChange,
+    answer: organisation.Member,
   },
   "POST /members/:member_id/link": {
     needs: "owner",
     confirmed: true,
-    summary: "A new link for a member, to join or to set another password",
-    answer: session.Invitation,
+    summary: "Create a link for a member, to join or to set a new password",
+    answer: organisation.Invitation,
   },
   "DELETE /members/:member_id/link": {
     needs: "owner",
@@ -89,9 +88,9 @@ export const MEMBER_ROUTES = {
   },
   "GET /links": {
     needs: "viewer",
-    summary: "Links that can still be used, newest first",
+    summary: "List unused links, newest first",
     query: z.object(paging),
-    answer: session.PendingLinkPage,
+    answer: organisation.PendingLinkPage,
   },
   "DELETE /members/:member_id": { needs: "owner", confirmed: true, summary: "Remove a member", answer: nothing },
 } as const satisfies Record<string, ConsoleRoute>;

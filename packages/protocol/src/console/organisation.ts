@@ -1,11 +1,12 @@
 import { z } from "zod";
-import { label, pageOf, time } from "./paging.ts";
+import { ConsoleRole, label, pageOf, time } from "./route.ts";
 
+/** The organisation, with its limits and retention. */
 export const Organisation = z.object({
   orgId: z.string(),
   name: z.string(),
   tier: z.string(),
-  /** Null where the tier has no limit. */
+  /** Null for tiers without a limit. */
   queriesPerMinute: z.number().nullable(),
   /** False for tiers whose queries cost no credits. */
   charged: z.boolean(),
@@ -20,22 +21,25 @@ export const Organisation = z.object({
 });
 export type Organisation = z.infer<typeof Organisation>;
 
+/** A new name of the organisation. */
 export const OrganisationChange = z.object({ name: label });
 
-/** Credits now, what was spent on each day of the range, and how long they last at the pace of the last 7 days. */
+/** The balance, the spending per day of the range, and how long the balance lasts at the pace of the last 7 days. */
 export const Credits = z.object({
   balanceUsd: z.number(),
   charged: z.boolean(),
-  /** Held for turns under way. */
-  heldUsd: z.number(),
+  /** Reserved for turns in progress. */
+  reservedUsd: z.number(),
   days: z.array(z.object({ day: z.iso.date(), spentUsd: z.number(), grantedUsd: z.number(), balanceUsd: z.number() })),
-  /** Null where nothing was spent, or nothing is charged. */
+  /** Null without spending, and for tiers that are not charged. */
   daysLeft: z.number().nullable(),
 });
 export type Credits = z.infer<typeof Credits>;
 
-export const LedgerKind = z.enum(["grant", "hold", "settle", "release"]);
+/** `grant` adds credit, `reserve` holds it back for a turn, `settle` returns what the turn did not cost, `release` returns all. */
+export const LedgerKind = z.enum(["grant", "reserve", "settle", "release"]);
 
+/** One movement of credit. */
 export const LedgerEntry = z.object({
   id: z.string(),
   at: time,
@@ -46,5 +50,97 @@ export const LedgerEntry = z.object({
   agentId: z.string().nullable(),
   step: z.number().nullable(),
 });
+/** One page of the ledger. */
 export const LedgerPage = pageOf(LedgerEntry);
 export type LedgerEntry = z.infer<typeof LedgerEntry>;
+
+const email = z.email().max(254).toLowerCase();
+const password = z.string().min(12, "must have 12 characters at least").max(200);
+
+/** The signed-in member. */
+export const Session = z.object({
+  member: z.object({
+    memberId: z.string(),
+    name: z.string(),
+    email: z.string().nullable(),
+    role: ConsoleRole,
+    /** False for members who sign in by link only. */
+    hasPassword: z.boolean(),
+  }),
+  organisation: z.object({ orgId: z.string(), name: z.string(), tier: z.string() }),
+  /** End of the session. It also ends after 12 hours without a request. */
+  expiresAt: time,
+  /** Until then, routes that need a confirmation do not require the password again. */
+  confirmedUntil: time,
+  version: z.string(),
+  /** Base address that snippets show. */
+  baseUrl: z.string(),
+  /** True where the local development variant is served. */
+  local: z.boolean(),
+});
+export type Session = z.infer<typeof Session>;
+
+/** E-mail address and password. */
+export const SignIn = z.object({ email, password: z.string().min(1).max(200) });
+/** The password, entered again. */
+export const Confirmation = z.object({ password: z.string().min(1).max(200) });
+/** The secret of a link: the part after `#`. */
+export const LinkSecret = z.object({ link: z.string().min(1).max(200) });
+
+/** The purpose of a link. `sign_in` opens a session directly; the others need an `AcceptLink`. */
+export const LinkOffer = z.object({
+  kind: z.enum(["sign_in", "setup", "invitation"]),
+  /** Address of the invited member. */
+  email: z.string().nullable(),
+  /** Name of the organisation; null when set-up creates one. */
+  organisation: z.string().nullable(),
+  expiresAt: time,
+});
+export type LinkOffer = z.infer<typeof LinkOffer>;
+
+/** The account of a person who follows a set-up link or an invitation. `email` and `organisation` are for set-up only. */
+export const AcceptLink = LinkSecret.extend({
+  name: label,
+  password,
+  email: email.optional(),
+  organisation: label.optional(),
+});
+
+/** A change of the member's own account. A new password requires the current one. */
+export const OwnAccount = z.object({
+  name: label.optional(),
+  password: z.object({ current: z.string().min(1).max(200), next: password }).optional(),
+});
+
+/** A person who may sign in. */
+export const Member = z.object({
+  memberId: z.string(),
+  name: z.string(),
+  email: z.string().nullable(),
+  role: ConsoleRole,
+  /** False until an invitation is accepted. */
+  active: z.boolean(),
+  createdAt: time,
+  lastSeenAt: time.nullable(),
+});
+export type Member = z.infer<typeof Member>;
+
+/** A member to invite. */
+export const NewMember = z.object({ email, name: label.optional(), role: ConsoleRole });
+/** A new role of a member. */
+export const MemberChange = z.object({ role: ConsoleRole });
+/** A member with a one-time link, to join or to set a new password. The link is never shown again. */
+export const Invitation = z.object({ member: Member, link: z.string(), expiresAt: time });
+export type Invitation = z.infer<typeof Invitation>;
+
+/** An unused one-time link of a member. A member has at most one. Its secret is never shown again. */
+export const PendingLink = z.object({
+  member: Member,
+  /** The owner who created it; null for a command on the server. */
+  createdBy: z.object({ memberId: z.string(), name: z.string(), email: z.string().nullable() }).nullable(),
+  createdAt: time,
+  expiresAt: time,
+});
+export type PendingLink = z.infer<typeof PendingLink>;
+/** One page of unused links. */
+export const PendingLinkPage = pageOf(PendingLink);

@@ -1,19 +1,63 @@
-import type { z } from "zod";
-import type { ConsoleRole } from "./session.ts";
+import { z } from "zod";
+import { HTTP_ERROR_CODES } from "../codes.ts";
 
-/** Who may use a route: anybody at all, or a member of that role or a higher one. */
-export type Needs = "nobody" | ConsoleRole;
+/** What a member may do. A viewer reads, a developer also manages agents and keys and sends queries, an owner also manages members. */
+export const CONSOLE_ROLES = ["viewer", "developer", "owner"] as const;
+/** One of `CONSOLE_ROLES`. */
+export const ConsoleRole = z.enum(CONSOLE_ROLES);
+export type ConsoleRole = z.infer<typeof ConsoleRole>;
 
-/** One route of the console's interface. Handlers, the OpenAPI document, the client's types and tests are made from these. */
+/** Who may use a route: everyone, or members of this role or a higher one. */
+export type Needs = "public" | ConsoleRole;
+
+/** One route of the console's API. Handlers, the OpenAPI document, the client's types and tests are derived from it. */
 export interface ConsoleRoute {
   needs: Needs;
   summary: string;
   query?: z.ZodObject;
   body?: z.ZodType;
-  /** What it answers with: JSON of a shape, server-sent events, or nothing (204). */
+  /** The response: JSON of a shape, server-sent events, or nothing (204). */
   answer: z.ZodType | "events" | "nothing";
-  /** 201 where something is made. Default 200. */
+  /** Default 200. */
   status?: 201;
-  /** True where the member's password must have been given in the last 15 minutes. */
+  /** True for routes that need the member's password of the last 15 minutes. */
   confirmed?: true;
 }
+
+/** Error codes that only the console's API has. `confirmation_required`: send the password (POST /session/confirm), then repeat the request. */
+export const CONSOLE_ERROR_CODES = [
+  "csrf_refused",
+  "confirmation_required",
+  "console_role_required",
+  "conflict",
+] as const;
+
+/** Body of every 4xx and 5xx response, with the same properties as an error of the query API. */
+export const ConsoleProblem = z.object({
+  success: z.literal(false),
+  errorMessage: z.string(),
+  code: z.enum([...HTTP_ERROR_CODES, ...CONSOLE_ERROR_CODES]),
+  requestId: z.string(),
+  details: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
+});
+export type ConsoleProblem = z.infer<typeof ConsoleProblem>;
+
+/** Times are ISO 8601 in UTC, money is US dollars, durations are milliseconds. */
+export const time = z.iso.datetime();
+
+/** One page of a list. `nextCursor` requests the next page; it is null on the last one. */
+export const pageOf = <T extends z.ZodType>(item: T) =>
+  z.object({ items: z.array(item), nextCursor: z.string().nullable() });
+
+/** Query parameters of every list. `limit` defaults to 50. */
+export const paging = {
+  // Digits only: Number also reads 0x10 and 1e1.
+  limit: z.preprocess((text) => (/^\d+$/.test(String(text)) ? Number(text) : text), z.int().min(1).max(100)).optional(),
+  cursor: z.string().max(1_000).optional(),
+};
+
+/** A time range: `from` is included, `to` is not. Default: the last 24 hours. */
+export const range = { from: time.optional(), to: time.optional() };
+
+/** A name that people give. */
+export const label = z.string().trim().min(1).max(200);

@@ -5,14 +5,14 @@ import * as agents from "./agents.ts";
 import * as insight from "./insight.ts";
 import * as organisation from "./organisation.ts";
 import { MEMBER_ROUTES } from "./member-routes.ts";
-import { paging, range, time } from "./paging.ts";
+import { paging, range, time } from "./route.ts";
 import type { ConsoleRoute } from "./route.ts";
 import * as runs from "./runs.ts";
 
 const nothing = "nothing";
 const events = "events";
 
-/** Every route, by method and path. Paths stand under `/api`; `:names` are ids of the organisation signed in to. */
+/** Every route, by method and path. Paths are under `/api`; `:names` are ids in the member's organisation. */
 export const CONSOLE_ROUTES = {
   ...MEMBER_ROUTES,
 
@@ -54,7 +54,7 @@ export const CONSOLE_ROUTES = {
     needs: "developer",
     confirmed: true,
     status: 201,
-    summary: "Make a key or token",
+    summary: "Create a key or token",
     body: agents.NewCredential,
     answer: agents.CreatedCredential,
   },
@@ -62,7 +62,7 @@ export const CONSOLE_ROUTES = {
     needs: "developer",
     confirmed: true,
     status: 201,
-    summary: "Replace a key or token by a new one, the old one going on for a while",
+    summary: "Replace a key or token; the old one stays valid for a while",
     body: agents.Rotation,
     answer: agents.CreatedCredential,
   },
@@ -80,7 +80,7 @@ export const CONSOLE_ROUTES = {
   },
   "GET /agents/:agent_id/functions": {
     needs: "viewer",
-    summary: "Functions of an agent with how they were called",
+    summary: "Functions of an agent with figures of their calls",
     query: z.object({ ...range, manifestHash: z.string().max(64).optional() }),
     answer: agents.FunctionSet,
   },
@@ -92,15 +92,15 @@ export const CONSOLE_ROUTES = {
   },
   "GET /agents/:agent_id/functions/:function_name/history": {
     needs: "viewer",
-    summary: "How a function was called over a range",
+    summary: "Calls of a function over a range",
     query: z.object(range),
     answer: agents.FunctionHistory,
   },
-  "POST /agents/:agent_id/functions/:function_name/try": {
+  "POST /agents/:agent_id/functions/:function_name/test-calls": {
     needs: "developer",
     summary: "Call a function as a role, without a model",
-    body: agents.Trial,
-    answer: agents.TrialResult,
+    body: agents.TestCall,
+    answer: agents.TestCallResult,
   },
 
   "POST /agents/:agent_id/playground": {
@@ -186,7 +186,7 @@ export const CONSOLE_ROUTES = {
   "POST /agents/:agent_id/access/confirmations": {
     needs: "developer",
     confirmed: true,
-    summary: "Let the newest deployment that waits with a function set serve",
+    summary: "Confirm a function set that widens access",
     body: z.object({ manifestHash: z.string().min(8).max(64) }),
     answer: nothing,
   },
@@ -207,7 +207,7 @@ export const CONSOLE_ROUTES = {
   },
   "GET /credits": {
     needs: "viewer",
-    summary: "Credits and what was spent",
+    summary: "Balance and spending",
     query: z.object(range),
     answer: organisation.Credits,
   },
@@ -219,7 +219,7 @@ export const CONSOLE_ROUTES = {
   },
   "GET /live": {
     needs: "viewer",
-    summary: "Told when lists changed",
+    summary: "Follow which lists change",
     query: z.object({ agentId: z.string().max(128).optional() }),
     answer: events,
   },

@@ -1,18 +1,19 @@
 import { z } from "zod";
 import { RunStatus, ThreadDetail } from "../response.ts";
-import { pageOf, time } from "./paging.ts";
+import { pageOf, time } from "./route.ts";
 
-/** Where a query came from: an API key, an access token, the console's playground, or a function tried by hand. */
-export const RunSource = z.enum(["api", "local", "playground", "trial"]);
+/** The origin of a run: an API key, an access token, the playground, or a test call. */
+export const RunSource = z.enum(["api", "local", "playground", "test_call"]);
 export type RunSource = z.infer<typeof RunSource>;
 
+/** A run in a list. */
 export const RunSummary = z.object({
   runId: z.string(),
   agentId: z.string(),
   threadId: z.string(),
   sessionId: z.string().nullable(),
   source: RunSource,
-  /** The key, token or member that asked. */
+  /** The key, token or member that sent the query. */
   keyId: z.string(),
   status: RunStatus,
   /** Why it failed. */
@@ -25,7 +26,7 @@ export const RunSummary = z.object({
   createdAt: time,
   startedAt: time.nullable(),
   finishedAt: time.nullable(),
-  /** From its acceptance to its end, or to now. */
+  /** From its start to its end, or to now. */
   durationMs: z.number(),
   calls: z.number(),
   failedCalls: z.number(),
@@ -35,9 +36,10 @@ export const RunSummary = z.object({
   costUsd: z.number(),
 });
 export type RunSummary = z.infer<typeof RunSummary>;
+/** One page of runs. */
 export const RunPage = pageOf(RunSummary);
 
-/** What is narrowed by in a list of runs. `q` is searched for in the query's text, or is an id's beginning. */
+/** Filters of a list of runs. `q` is part of the query's text, or the beginning of an id. */
 export const runFilter = {
   status: RunStatus.optional(),
   role: z.string().max(200).optional(),
@@ -55,8 +57,8 @@ export const runFilter = {
 };
 
 /**
- * One bar of the waterfall. `queue` waits for its thread or to be taken up, `turn` is a model's answer, `call` a function call;
- * where either took several, each `attempt` stands under it. Times count from the run's acceptance.
+ * One bar of the waterfall. `queue` is the wait for the thread or for a replica, `turn` a model request with its answer, `call` a
+ * function call. A turn or call of several attempts has one `attempt` child for each. Times are relative to the start of the run.
  */
 export const Span = z.object({
   id: z.string(),
@@ -64,33 +66,33 @@ export const Span = z.object({
   kind: z.enum(["query", "queue", "turn", "call", "attempt"]),
   name: z.string(),
   startMs: z.number(),
-  /** Null while it goes on. */
+  /** Null while it is open. */
   endMs: z.number().nullable(),
   /**
-   * How much of its beginning was waiting: of a call until it was first sent to a runtime, of an attempt until it was sent or
-   * the pause before it was over. Null where that is not known, or not known yet.
+   * Waiting time at its start: for a call until it was first sent to a runtime, for an attempt until it was sent or its back-off
+   * ended. Null when unknown.
    */
   waitMs: z.number().nullable(),
   state: z.enum(["running", "ok", "failed", "denied", "cancelled", "unknown"]),
-  /** What refused it, in words as well. */
+  /** The check that denied it, and the reason as a sentence. */
   rule: z.string().nullable(),
   why: z.string().nullable(),
   code: z.string().nullable(),
   errorMessage: z.string().nullable(),
   input: z.unknown().optional(),
   output: z.unknown().optional(),
-  /** What else is known: tokens, cost, model, runtime, attempt, members withheld. */
+  /** Further values: tokens, cost, model, runtime, attempt, removed fields. */
   attributes: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.array(z.string())])),
 });
 export type Span = z.infer<typeof Span>;
 
-/** How a run asks its model, beside `provider` and `model`: as its query, its agent and the service's defaults said when it began. */
+/** Model settings of a run besides `provider` and `model`, from its query, its agent and the service's defaults at its start. */
 export const RunSettings = z.object({
-  /** Null: that of the provider. */
+  /** Null: the provider's default. */
   temperature: z.number().nullable(),
   maxTokens: z.number(),
   steps: z.number(),
-  /** In the order in which they are tried, as `provider/model`. */
+  /** `provider/model`, in the order of use. */
   fallback: z.array(z.string()),
   /** Null: half of the model's context window. */
   historyTokens: z.number().nullable(),
@@ -100,6 +102,7 @@ export const RunSettings = z.object({
 });
 export type RunSettings = z.infer<typeof RunSettings>;
 
+/** A run with its waterfall. */
 export const RunTrace = RunSummary.extend({
   /** The whole text. */
   fullQuery: z.string(),
@@ -113,17 +116,19 @@ export const RunTrace = RunSummary.extend({
   deadlineAt: time,
   /** Parents before children. */
   spans: z.array(Span),
-  /** Functions that its role was shown, and those kept from it. */
+  /** Functions that the role may see, and the others. */
   visible: z.array(z.string()),
   hidden: z.array(z.string()),
 });
 export type RunTrace = z.infer<typeof RunTrace>;
 
-/** Stored events of a run, each as it was sent. */
+/** A stored event of a run, as it was sent. */
 export const LogEvent = z.object({ seq: z.number(), at: time, body: z.string() });
+/** One page of a run's events. */
 export const LogPage = pageOf(LogEvent);
 export type LogEvent = z.infer<typeof LogEvent>;
 
+/** A thread in a list. */
 export const ConsoleThread = z.object({
   threadId: z.string(),
   sessionId: z.string().nullable(),
@@ -134,12 +139,13 @@ export const ConsoleThread = z.object({
   updatedAt: time,
 });
 export type ConsoleThread = z.infer<typeof ConsoleThread>;
+/** One page of threads. */
 export const ConsoleThreadPage = pageOf(ConsoleThread);
 
-/** Part of a thread, its newest queries first: messages and runs are in the thread's order, and `nextCursor` leads to earlier ones. */
+/** A page of a thread, the newest queries first. Messages and runs are in the thread's order; `nextCursor` continues with earlier ones. */
 export const ConsoleThreadDetail = ThreadDetail.extend({
   runs: z.array(RunSummary),
-  /** Of all its queries. */
+  /** Sums over all queries of the thread. */
   figures: z.object({
     queries: z.number(),
     inputTokens: z.number(),
@@ -149,6 +155,7 @@ export const ConsoleThreadDetail = ThreadDetail.extend({
 });
 export type ConsoleThreadDetail = z.infer<typeof ConsoleThreadDetail>;
 
+/** A session in a list. */
 export const ConsoleSession = z.object({
   sessionId: z.string(),
   firstQuery: z.string(),
@@ -159,4 +166,5 @@ export const ConsoleSession = z.object({
   lastSeenAt: time,
 });
 export type ConsoleSession = z.infer<typeof ConsoleSession>;
+/** One page of sessions. */
 export const ConsoleSessionPage = pageOf(ConsoleSession);

@@ -4,13 +4,13 @@ import { compilePattern, MOST_PARTS } from "./pattern.ts";
 
 const MOST_BYTES = 65_536;
 const MOST_DEPTH = 10;
-const MOST_MEMBERS = 200;
+const MOST_PROPERTIES = 200;
 const MOST_NAME_CHARS = 64;
-/** Levels of JSON, which are more than those of the values: `properties`, `anyOf` and others add their own. */
+/** Levels of JSON, which are more than the levels of values, because keywords such as `properties` and `anyOf` add their own. */
 const MOST_NESTING = 64;
 const MOST_FAULTS = 20;
 
-/** What a keyword's value must be, and how a fault says so. */
+/** The condition for a keyword's value, and the message of its fault. */
 type Form = readonly [takes: (value: JsonValue) => boolean, message: string];
 
 const TYPES = ["array", "boolean", "integer", "null", "number", "object", "string"];
@@ -27,10 +27,10 @@ const LIST: Form = [Array.isArray, "must be an array"];
 const NAMES: Form = [isTexts, "must be an array of different strings"];
 const LISTS_OF_NAMES: Form = [
   (value) => isJsonObject(value) && Object.values(value).every(isTexts),
-  "must be an object whose members are arrays of different strings",
+  "must be an object with arrays of different strings as values",
 ];
 
-/** Keywords of 2020-12 that hold no schema. */
+/** Keywords of 2020-12 without schemas. */
 const FORMS = new Map<string, Form>([
   [
     "type",
@@ -55,7 +55,7 @@ const FORMS = new Map<string, Form>([
   ["dependentRequired", LISTS_OF_NAMES],
 ]);
 
-/** Keywords that hold one schema, a list of schemas, or schemas by name; true where they are about the same value. */
+/** Keywords with one schema, a list of schemas, or schemas by name. True if the schemas apply to the same value. */
 const ONE = new Map([
   ...["not", "if", "then", "else"].map((name) => [name, true] as const),
   ...["additionalProperties", "contains", "items", "propertyNames", "unevaluatedItems", "unevaluatedProperties"].map(
@@ -70,108 +70,138 @@ const NAMED = new Map([
 
 type Path = readonly string[];
 
+/** One fault of a schema: the path of the keyword, and what is wrong there. */
+export interface SchemaFault {
+  path: Path;
+  message: string;
+}
+
 /**
- * What is wrong with the JSON Schema of an answer; empty where nothing is. Beyond JSON Schema 2020-12 it has the limits of model
- * providers, and those that keep a check of any value bounded. Unknown keywords are ignored.
+ * The faults of a JSON Schema for an answer. Beyond JSON Schema 2020-12 it must respect the limits of model providers, and limits
+ * that bound the time to validate any value. Ignores unknown keywords.
  */
-export function checkResponseSchema(root: unknown): { path: Path; message: string }[] {
+export function checkResponseSchema(root: unknown): SchemaFault[] {
   if (!isJsonObject(root)) return [{ path: [], message: "must be a JSON object" }];
   const sizeBytes = new TextEncoder().encode(JSON.stringify(root)).byteLength;
   if (sizeBytes > MOST_BYTES)
     return [{ path: [], message: `has ${sizeBytes} bytes, which exceed the limit of ${MOST_BYTES}. Describe less.` }];
-  const faults: { path: Path; message: string }[] = [];
-  const fault = (path: Path, message: string): void =>
-    void (faults.length < MOST_FAULTS && faults.push({ path, message }));
+  return new SchemaChecker(root).check();
+}
 
-  for (const keyword of ["anyOf", "oneOf", "allOf"])
-    if (keyword in root)
-      fault([keyword], "is not taken at the root, because models do not take it there. Put it inside a member.");
-  if (root["type"] !== "object") fault(["type"], `must be "object": an answer is one object with members`);
+class SchemaChecker {
+  readonly #root: JsonObject;
+  readonly #faults: SchemaFault[] = [];
+  readonly #schemas = new Map<JsonObject, Path>();
+  readonly #refs: { path: Path; ref: JsonValue }[] = [];
+  /** Shared by all patterns: together they are kept in memory while a value is validated. */
+  readonly #room = { parts: MOST_PARTS };
+  #properties = 0;
 
-  const schemas = new Map<JsonObject, Path>();
-  const refs: { path: Path; ref: JsonValue }[] = [];
-  // One pattern may take all of it: together they are kept while a value is checked.
-  const room = { parts: MOST_PARTS };
-  let members = 0;
-  const tooMany = (path: Path): void => {
-    if (members <= MOST_MEMBERS) return;
-    fault(path, `brings the schema to ${members} members, which exceed the limit of ${MOST_MEMBERS}`);
-  };
+  constructor(root: JsonObject) {
+    this.#root = root;
+  }
 
-  function checkSchema(schema: JsonValue, path: Path, outerDepth: number): void {
+  check(): SchemaFault[] {
+    for (const keyword of ["anyOf", "oneOf", "allOf"])
+      if (keyword in this.#root)
+        this.#fault(
+          [keyword],
+          "is not supported at the root, because models do not accept it. Put it inside a property.",
+        );
+    if (this.#root["type"] !== "object")
+      this.#fault(["type"], `must be "object": an answer is one object with properties`);
+    this.#checkSchema(this.#root, [], 0);
+    for (const { path, ref } of this.#refs) this.#checkRef(ref, path);
+    if (this.#faults.length === 0)
+      for (const path of endless(this.#root, this.#schemas)) this.#fault(path, "refers to itself without an end");
+    return this.#faults;
+  }
+
+  #fault(path: Path, message: string): void {
+    if (this.#faults.length < MOST_FAULTS) this.#faults.push({ path, message });
+  }
+
+  #checkSchema(schema: JsonValue, path: Path, outerDepth: number): void {
     if (typeof schema === "boolean") return;
-    if (!isJsonObject(schema)) return fault(path, "must be a JSON Schema: an object or a boolean");
-    if (path.length > MOST_NESTING) return fault(path, `nests deeper than ${MOST_NESTING}`);
-    schemas.set(schema, path);
-    const depth = outerDepth + (holdsOthers(schema) ? 1 : 0);
+    if (!isJsonObject(schema)) return this.#fault(path, "must be a JSON Schema: an object or a boolean");
+    if (path.length > MOST_NESTING) return this.#fault(path, `nests deeper than ${MOST_NESTING}`);
+    this.#schemas.set(schema, path);
+    const depth = outerDepth + (describesContainer(schema) ? 1 : 0);
     if (depth > MOST_DEPTH)
-      return fault(path, `is at depth ${depth}, which exceeds the limit of ${MOST_DEPTH} nested objects and arrays`);
-    for (const [keyword, value] of Object.entries(schema)) checkKeyword(keyword, value, [...path, keyword], depth);
+      return this.#fault(
+        path,
+        `is at depth ${depth}, which exceeds the limit of ${MOST_DEPTH} nested objects and arrays`,
+      );
+    for (const [keyword, value] of Object.entries(schema))
+      this.#checkKeyword(keyword, value, [...path, keyword], depth);
   }
 
-  function checkKeyword(keyword: string, value: JsonValue, path: Path, depth: number): void {
-    if (keyword === "$async") return fault(path, "is not taken: a schema is checked at once");
-    if (keyword === "$ref") return void refs.push({ path, ref: value });
-    if (keyword === "$dynamicRef") return fault(path, "is not taken. Use $ref with a place of the schema.");
-    if (keyword === "$id" && path.length > 1) return fault(path, "is only taken at the root");
-    if (keyword === "type" && path.length === 1) return; // checked above
+  #checkKeyword(keyword: string, value: JsonValue, path: Path, depth: number): void {
+    if (keyword === "$async") return this.#fault(path, "is not supported: validation is synchronous");
+    if (keyword === "$ref") return void this.#refs.push({ path, ref: value });
+    if (keyword === "$dynamicRef") return this.#fault(path, "is not supported. Use $ref with a path in the schema.");
+    if (keyword === "$id" && path.length > 1) return this.#fault(path, "is supported at the root only");
+    if (keyword === "type" && path.length === 1) return; // Checked in check().
     const form = FORMS.get(keyword);
-    if (form && !form[0](value)) return fault(path, form[1]);
-    if (keyword === "pattern") checkPattern(value as string, path);
-    if (keyword === "required") checkNames(value as string[], path);
-    if (ONE.has(keyword)) checkSchema(value, path, depth);
-    else if (SEVERAL.has(keyword)) checkList(value, path, depth);
-    else if (NAMED.has(keyword)) checkNamed(keyword, value, path, depth);
+    if (form && !form[0](value)) return this.#fault(path, form[1]);
+    if (keyword === "pattern") this.#checkPattern(value as string, path);
+    if (keyword === "required") this.#checkNames(value as string[], path);
+    if (ONE.has(keyword)) this.#checkSchema(value, path, depth);
+    else if (SEVERAL.has(keyword)) this.#checkList(value, path, depth);
+    else if (NAMED.has(keyword)) this.#checkNamed(keyword, value, path, depth);
   }
 
-  function checkList(value: JsonValue, path: Path, depth: number): void {
-    if (!Array.isArray(value) || value.length === 0) return fault(path, "must be an array with at least one schema");
-    for (const [i, schema] of value.entries()) checkSchema(schema, [...path, String(i)], depth);
+  #checkList(value: JsonValue, path: Path, depth: number): void {
+    if (!Array.isArray(value) || value.length === 0)
+      return this.#fault(path, "must be an array with at least one schema");
+    for (const [i, schema] of value.entries()) this.#checkSchema(schema, [...path, String(i)], depth);
   }
 
-  function checkNamed(keyword: string, value: JsonValue, path: Path, depth: number): void {
-    if (!isJsonObject(value)) return fault(path, "must be an object whose members are schemas");
-    if (keyword === "properties") {
-      members += Object.keys(value).length;
-      tooMany(path);
-      checkNames(Object.keys(value), path);
-    }
+  #checkNamed(keyword: string, value: JsonValue, path: Path, depth: number): void {
+    if (!isJsonObject(value)) return this.#fault(path, "must be an object with schemas as values");
+    if (keyword === "properties") this.#countProperties(Object.keys(value), path);
     for (const [name, schema] of Object.entries(value)) {
-      if (keyword === "patternProperties") checkPattern(name, [...path, name]);
-      // What a reference leads to counts from there.
-      checkSchema(schema, [...path, name], keyword === "$defs" || keyword === "definitions" ? 0 : depth);
+      if (keyword === "patternProperties") this.#checkPattern(name, [...path, name]);
+      // The depth of a definition counts from the definition.
+      this.#checkSchema(schema, [...path, name], keyword === "$defs" || keyword === "definitions" ? 0 : depth);
     }
   }
 
-  function checkNames(names: readonly string[], path: Path): void {
+  #countProperties(names: readonly string[], path: Path): void {
+    this.#properties += names.length;
+    if (this.#properties > MOST_PROPERTIES)
+      this.#fault(
+        path,
+        `brings the schema to ${this.#properties} properties, which exceed the limit of ${MOST_PROPERTIES}`,
+      );
+    this.#checkNames(names, path);
+  }
+
+  #checkNames(names: readonly string[], path: Path): void {
     for (const name of names)
       if (Array.from(name).length > MOST_NAME_CHARS)
-        fault(
+        this.#fault(
           path,
           `has the name ${JSON.stringify(name.slice(0, 20))}…, which is longer than ${MOST_NAME_CHARS} characters`,
         );
   }
 
-  function checkPattern(source: string, path: Path): void {
+  #checkPattern(source: string, path: Path): void {
     try {
-      compilePattern(source, room);
+      compilePattern(source, this.#room);
     } catch (error) {
-      fault(path, `The pattern ${(error as Error).message}`);
+      this.#fault(path, `The pattern ${(error as Error).message}`);
     }
   }
 
-  checkSchema(root, [], 0);
-  for (const { path, ref } of refs) {
-    const target = typeof ref === "string" && ref.startsWith("#/") ? followRef(root, ref) : undefined;
-    if (typeof target !== "boolean" && !(isJsonObject(target) && schemas.has(target)))
-      fault(path, `${JSON.stringify(ref)} must lead to a schema within this one, such as "#/$defs/Address"`);
+  #checkRef(ref: JsonValue, path: Path): void {
+    const target = typeof ref === "string" && ref.startsWith("#/") ? followRef(this.#root, ref) : undefined;
+    if (typeof target !== "boolean" && !(isJsonObject(target) && this.#schemas.has(target)))
+      this.#fault(path, `${JSON.stringify(ref)} must point to a schema within this one, such as "#/$defs/Address"`);
   }
-  if (faults.length === 0)
-    for (const path of endless(root, schemas)) fault(path, "leads back to itself without an end");
-  return faults;
 }
 
-function holdsOthers({ type, properties, items, prefixItems, additionalProperties }: JsonObject): boolean {
+function describesContainer({ type, properties, items, prefixItems, additionalProperties }: JsonObject): boolean {
   const named = [type].flat();
   return (
     named.includes("object") ||
@@ -180,7 +210,7 @@ function holdsOthers({ type, properties, items, prefixItems, additionalPropertie
   );
 }
 
-/** Schemas whose check comes back to themselves with the same value: it would never end. */
+/** Schemas whose validation returns to themselves with the same value, and so would never end. */
 function endless(root: JsonObject, schemas: ReadonlyMap<JsonObject, Path>): Path[] {
   const state = new Map<JsonObject, "open" | "done">();
   const found: Path[] = [];
@@ -195,7 +225,7 @@ function endless(root: JsonObject, schemas: ReadonlyMap<JsonObject, Path>): Path
   return found;
 }
 
-/** The schemas that a schema has checked with its own value. */
+/** The schemas that a schema applies to its own value. */
 function sameValue(root: JsonObject, schema: JsonObject): (JsonValue | undefined)[] {
   return Object.entries(schema).flatMap(([keyword, value]) => {
     if (keyword === "$ref") return [followRef(root, value as string)];

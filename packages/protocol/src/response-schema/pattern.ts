@@ -1,29 +1,29 @@
-/** A budget of steps that everything checked for one answer shares. */
+/** The steps that the whole validation of one answer may take. */
 export interface Steps {
   left: number;
 }
 
-/** Thrown when a check needs more steps than it is given. */
+/** Thrown when a validation needs more steps than its budget has. */
 export class TooManySteps extends Error {
   override readonly name = "TooManySteps";
 }
 
-/** A regular expression that takes time in proportion to its size times the length of the text. */
+/** A regular expression that takes time proportional to its size times the length of the text. */
 export interface Pattern {
   test(text: string, steps: Steps): boolean;
 }
 
 export function takeSteps(steps: Steps, count = 1): void {
   steps.left -= count;
-  if (steps.left < 0) throw new TooManySteps("the check needs too many steps");
+  if (steps.left < 0) throw new TooManySteps("the validation needs too many steps");
 }
 
-/** Parts of the patterns of one schema, with the copies that counts such as `{1,2000}` make. */
+/** Parts of all patterns of one schema, with the copies for counts such as `{1,2000}`. */
 export const MOST_PARTS = 20_000;
 const MOST_NESTED_GROUPS = 50;
-/** The built-in engine takes near a millisecond to compile one `\p{…}`, and patterns of 64 KB hold thousands of them. */
+/** The built-in engine takes nearly a millisecond to compile one `\p{…}`, and a pattern of 64 KB can have thousands of them. */
 const PARTS_OF_PROPERTY = 100;
-/** A run begins with memory for each node. */
+/** Each run allocates memory for each node. */
 const STEPS_OF_RUN = 20;
 
 type Node =
@@ -35,8 +35,8 @@ type Node =
 
 /**
  * Compiles a pattern of JSON Schema (ECMAScript with the flag `u`) for an engine that never backtracks: patterns come from callers,
- * and one such as `(a+)+$` keeps the built-in engine busy for years. Throws with a reason for what is no pattern, and for what
- * such an engine cannot match: back references, look-behind, modifiers. What it builds is taken from `room`.
+ * and one such as `(a+)+$` would block the built-in engine for years. Throws an error with a reason for an invalid pattern, and for
+ * features that such an engine cannot match: back references, look-behind, modifiers. Takes its size from `room`.
  */
 export function compilePattern(source: string, room: Room = { parts: MOST_PARTS }): Pattern {
   takeParts(room, PARTS_OF_PROPERTY * (source.match(/\\p/gi)?.length ?? 0));
@@ -64,7 +64,7 @@ const ATOM =
 const QUANTIFIER = /([*+?]|\{(\d+)(,(\d*))?\})\??/uy;
 const GROUP = /\((?:\?(?:(:)|(=)|(!)|<[^=!][^>]*>))?/uy;
 
-/** Reads a pattern that is known to be valid. */
+/** Parses a valid pattern. */
 function parse(source: string): Tree {
   let at = 0;
   const characters = new Map<string, Extract<Tree, { kind: "character" }>>();
@@ -115,7 +115,7 @@ function parse(source: string): Tree {
     }
     if (sign === "(") return group(depth);
     const atom = take(ATOM)?.[0];
-    if (atom === undefined) throw new Error("holds a back reference, which cannot be matched in bounded time");
+    if (atom === undefined) throw new Error("contains a back reference, which cannot be matched in bounded time");
     let character = characters.get(atom);
     if (!character) characters.set(atom, (character = { kind: "character", takes: characterTest(atom) }));
     return character;
@@ -124,7 +124,7 @@ function parse(source: string): Tree {
   function group(depth: number): Tree {
     const found = take(GROUP);
     if (!found || source[at] === "?")
-      throw new Error("holds a look-behind or a modifier, which cannot be matched in bounded time");
+      throw new Error("contains a look-behind or a modifier, which cannot be matched in bounded time");
     const inner = choice(depth + 1);
     at++;
     const negated = found[3] !== undefined;
@@ -134,7 +134,7 @@ function parse(source: string): Tree {
   return choice(0);
 }
 
-/** The built-in engine judges single characters: it knows every class, and cannot backtrack on them. */
+/** Tests single characters with the built-in engine, which knows every class and cannot backtrack on one character. */
 function characterTest(atom: string): (codePoint: number) => boolean {
   const expression = new RegExp(`^${atom}$`, "u");
   const ascii: (boolean | undefined)[] = [];
@@ -144,7 +144,7 @@ function characterTest(atom: string): (codePoint: number) => boolean {
   };
 }
 
-/** Parts that may still be built. An empty group makes no node, and can be repeated as often as any other. */
+/** The number of parts that may still be built. Counts parts and not nodes, because an empty group has no node and can be repeated. */
 export interface Room {
   parts: number;
 }
@@ -161,7 +161,7 @@ interface Program {
 
 const add = ({ nodes }: Program, node: Node): number => nodes.push(node) - 1;
 
-/** Adds the nodes of `tree`, which go on at `next`, and gives the first of them. */
+/** Adds the nodes of `tree`, which continue at `next`. Returns the first of them. */
 function build(tree: Tree, program: Program, next: number): number {
   takeParts(program.room, 1);
   switch (tree.kind) {
@@ -198,11 +198,11 @@ function repeat({ inner, min, max }: Extract<Tree, { kind: "repeat" }>, program:
 const isWord = (codePoint: number | undefined): boolean =>
   codePoint !== undefined && /^\w$/u.test(String.fromCodePoint(codePoint));
 
-/** Whether a match begins anywhere in `text`. */
+/** True if the pattern matches anywhere in `text`. */
 function search(nodes: readonly Node[], start: number, text: string, steps: Steps): boolean {
   const lookaheads = new Map<number, boolean>();
 
-  /** Follows all ways at once; each node is entered once for each place of the text. */
+  /** Follows all alternatives in parallel. Enters each node at most once per position of the text, which bounds the time. */
   function run(first: number, from: number, anchored: boolean): boolean {
     let current: number[] = [];
     takeSteps(steps, STEPS_OF_RUN + nodes.length / 16);

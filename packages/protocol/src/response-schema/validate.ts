@@ -1,31 +1,41 @@
-import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../json.ts";
 import type { Fault } from "../response.ts";
-import { type Allowed, allowedBy, type Check, createCheck, entriesOf, fits, MOST_TOLD, targetOf } from "./lookups.ts";
+import {
+  type Allowed,
+  allowedBy,
+  canonicalText,
+  type Check,
+  createCheck,
+  entriesOf,
+  matches,
+  MOST_QUOTED,
+  targetOf,
+} from "./lookups.ts";
 import { takeSteps, TooManySteps } from "./pattern.ts";
 
-/** References and choices can multiply a few kilobytes of schema into any number of checks. The most take a second. */
+/** References and choices can turn a few kilobytes of schema into any number of checks. The limit takes about a second. */
 const STEPS = 500_000;
 const STEPS_OF_CHARACTER = 50;
 const MOST_STEPS = 5_000_000;
-/** Steps are measured in those of a pattern, which are cheap. */
+/** The unit is a step of a pattern, which is cheap. */
 const STEPS_OF_SCHEMA = 20;
-const STEPS_OF_MEMBER = 5;
+const STEPS_OF_PROPERTY = 5;
 const STEPS_OF_SEEN = 3;
 const MOST_NESTED_CHECKS = 1_000;
 const MOST_FAULTS = 20;
 
-/** What of a value its schemas have looked at, for `unevaluatedProperties` and `unevaluatedItems`. */
+/** The parts of a value that schemas have evaluated, for `unevaluatedProperties` and `unevaluatedItems`. */
 interface Seen {
-  members: Set<string>;
-  /** Items of the array, counted from its beginning. */
+  properties: Set<string>;
+  /** Number of items from the start of the array. */
   items: number;
-  /** Further items, which `contains` took. */
+  /** Indexes of further items, which `contains` evaluated. */
   places: Set<number>;
 }
 
 /**
- * Where `value` breaks a schema that `checkResponseSchema` takes; empty where it meets it. Nothing is generated or compiled from
- * the schema, which comes from a caller: it is walked, with a budget of steps. A value that needs more of them breaks the schema.
+ * The faults of `value` against a schema that `checkResponseSchema` accepts. Interprets the schema with a budget of steps and
+ * compiles nothing, because the schema comes from a caller. A value that needs more steps is a fault.
  */
 export function validateAnswer(schema: JsonObject, value: JsonValue): Fault[] {
   const most = Math.min(MOST_STEPS, STEPS + STEPS_OF_CHARACTER * JSON.stringify(value).length);
@@ -41,15 +51,32 @@ export function validateAnswer(schema: JsonObject, value: JsonValue): Fault[] {
   return faults;
 }
 
-/** Thrown when further faults change nothing. Made once, because a stack for each takes longer than most checks. */
+/**
+ * Returns a function that checks whether values match schemas within `root`, for schemas that `checkResponseSchema` has not checked.
+ * It returns undefined if the check needs more than `steps`, or if a pattern is not supported. Caches long keywords for all values.
+ */
+export function createMatcher(
+  root: JsonObject,
+): (schema: JsonValue, value: JsonValue, steps: { left: number }) => boolean | undefined {
+  const lookups = createCheck(root, 0);
+  return (schema, value, steps) => {
+    try {
+      return apply(schema, value, [], undefined, { ...lookups, steps }) !== undefined;
+    } catch (error) {
+      return error === ENOUGH ? false : undefined;
+    }
+  };
+}
+
+/** Thrown to stop when further faults would not change the result. Created once, because its stack would take longer than most checks. */
 const ENOUGH = new Error("enough faults are found");
 
 type At = readonly (string | number)[];
 type Faults = Fault[] | undefined;
 
 /**
- * Adds the faults of `value` at `at`, and gives what was looked at; undefined where the value breaks the schema. Without `faults`
- * the first one ends it: paths are built from names of any length, and only for the faults that are kept.
+ * Adds the faults of `value` at `at`. Returns the evaluated parts, or undefined if the value does not match. Without `faults` it
+ * stops at the first fault and builds no path, because names in paths may be long.
  */
 function apply(schema: JsonValue, value: JsonValue, at: At, faults: Faults, check: Check): Seen | undefined {
   takeSteps(check.steps, STEPS_OF_SCHEMA);
@@ -59,24 +86,24 @@ function apply(schema: JsonValue, value: JsonValue, at: At, faults: Faults, chec
     faults?.push({ path: (member === undefined ? at : [...at, member]).join("."), message });
     if (!faults || faults.length >= MOST_FAULTS) throw ENOUGH;
   };
-  const seen: Seen = { members: new Set(), items: 0, places: new Set() };
+  const seen: Seen = { properties: new Set(), items: 0, places: new Set() };
   if (schema === false) fault("is not allowed");
   if (!isJsonObject(schema)) return faults?.length === before ? seen : undefined;
 
   check.depth++;
-  const one: One = { schema, value, at, faults, check, fault, seen };
-  checkType(one);
-  checkValues(one);
-  if (typeof value === "number") checkNumber(one, value);
-  else if (typeof value === "string") checkText(one, value);
-  checkCombined(one);
-  if (Array.isArray(value)) checkItems(one, value);
-  else if (isJsonObject(value)) checkMembers(one, value);
+  const visit: Visit = { schema, value, at, faults, check, fault, seen };
+  checkType(visit);
+  checkValues(visit);
+  if (typeof value === "number") checkNumber(visit, value);
+  else if (typeof value === "string") checkText(visit, value);
+  checkCombined(visit);
+  if (Array.isArray(value)) checkItems(visit, value);
+  else if (isJsonObject(value)) checkProperties(visit, value);
   check.depth--;
   return faults?.length === before ? seen : undefined;
 }
 
-interface One {
+interface Visit {
   schema: JsonObject;
   value: JsonValue;
   at: At;
@@ -86,8 +113,8 @@ interface One {
   seen: Seen;
 }
 
-/** What was looked at where `value` meets a schema whose faults are not kept. */
-function meets(schema: JsonValue, value: JsonValue, check: Check): Seen | undefined {
+/** The evaluated parts if `value` matches, without collecting faults. */
+function tryApply(schema: JsonValue, value: JsonValue, check: Check): Seen | undefined {
   const { depth } = check;
   try {
     return apply(schema, value, [], undefined, check);
@@ -98,10 +125,10 @@ function meets(schema: JsonValue, value: JsonValue, check: Check): Seen | undefi
   }
 }
 
-function absorb({ seen, check }: One, other: Seen | undefined): void {
+function absorb({ seen, check }: Visit, other: Seen | undefined): void {
   if (!other) return;
-  takeSteps(check.steps, STEPS_OF_SEEN * (other.members.size + other.places.size));
-  for (const name of other.members) seen.members.add(name);
+  takeSteps(check.steps, STEPS_OF_SEEN * (other.properties.size + other.places.size));
+  for (const name of other.properties) seen.properties.add(name);
   for (const place of other.places) seen.places.add(place);
   seen.items = Math.max(seen.items, other.items);
 }
@@ -111,7 +138,7 @@ function typeOf(value: JsonValue): string {
   return Array.isArray(value) ? "array" : typeof value;
 }
 
-function checkType({ schema, value, fault }: One): void {
+function checkType({ schema, value, fault }: Visit): void {
   const { type } = schema;
   if (type === undefined) return;
   const types = [type].flat() as string[];
@@ -119,22 +146,16 @@ function checkType({ schema, value, fault }: One): void {
   fault(`must be ${types.join(" or ")}, but is ${typeOf(value)}`);
 }
 
-function checkValues({ schema, value, fault, check }: One): void {
+function checkValues({ schema, value, fault, check }: Visit): void {
   const { enum: values, const: only } = schema;
   if (values === undefined && only === undefined) return;
-  const text = sized(canonicalJson(value), check);
+  const text = canonicalText(value, check);
   const requireOne = ({ texts, message }: Allowed): void => void (texts.has(text) || fault(message));
   if (Array.isArray(values)) requireOne(allowedBy(values, values, check));
   if (only !== undefined) requireOne(allowedBy(schema, [only], check));
 }
 
-/** Counts what it took to write a text. */
-function sized(text: string, { steps }: Check): string {
-  takeSteps(steps, 1 + text.length);
-  return text;
-}
-
-function checkNumber({ schema, fault }: One, value: number): void {
+function checkNumber({ schema, fault }: Visit, value: number): void {
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = schema;
   if (typeof minimum === "number" && value < minimum) fault(`must be at least ${minimum}`);
   if (typeof maximum === "number" && value > maximum) fault(`must be at most ${maximum}`);
@@ -143,14 +164,14 @@ function checkNumber({ schema, fault }: One, value: number): void {
   if (typeof multipleOf === "number" && !isMultiple(value, multipleOf)) fault(`must be a multiple of ${multipleOf}`);
 }
 
-/** 0.3 is a multiple of 0.1, though their quotient as stored is not whole. */
+/** Allows for rounding: 0.3 is a multiple of 0.1, although their quotient is not a whole number. */
 function isMultiple(value: number, of: number): boolean {
   const quotient = value / of;
   const whole = Math.round(quotient);
   return Number.isFinite(quotient) ? Math.abs(quotient - whole) <= Math.abs(quotient) * 1e-12 : value % of === 0;
 }
 
-function checkText({ schema, fault, check }: One, value: string): void {
+function checkText({ schema, fault, check }: Visit, value: string): void {
   const { minLength, maxLength, pattern } = schema;
   if (typeof minLength === "number" || typeof maxLength === "number") {
     let length = 0;
@@ -158,12 +179,12 @@ function checkText({ schema, fault, check }: One, value: string): void {
     takeSteps(check.steps, length / 4);
     requireSize(fault, length, [minLength, maxLength], "characters");
   }
-  if (typeof pattern === "string" && !fits(pattern, value, check))
-    fault(`must match the pattern ${pattern.slice(0, MOST_TOLD)}`);
+  if (typeof pattern === "string" && !matches(pattern, value, check))
+    fault(`must match the pattern ${pattern.slice(0, MOST_QUOTED)}`);
 }
 
 function requireSize(
-  fault: One["fault"],
+  fault: Visit["fault"],
   size: number,
   [least, most]: readonly [JsonValue | undefined, JsonValue | undefined],
   what: string,
@@ -172,49 +193,54 @@ function requireSize(
   if (typeof most === "number" && size > most) fault(`must have at most ${most} ${what}, but has ${size}`);
 }
 
-/** Keywords whose schemas are about the value itself. */
-function checkCombined(one: One): void {
-  const { schema, value, at, faults, check, fault } = one;
+/** Keywords with schemas for the value itself. */
+function checkCombined(visit: Visit): void {
+  const { schema, value, at, faults, check, fault } = visit;
   const { $ref, allOf, anyOf, oneOf, not, if: condition, then, else: otherwise, dependentSchemas } = schema;
   const must = (other: JsonValue | undefined): void => {
-    if (other !== undefined) absorb(one, apply(other, value, at, faults, check));
+    if (other !== undefined) absorb(visit, apply(other, value, at, faults, check));
   };
   if (typeof $ref === "string") must(targetOf($ref, check));
   if (Array.isArray(allOf)) for (const part of allOf) must(part);
-  if (Array.isArray(anyOf)) checkAny(one, anyOf);
-  if (Array.isArray(oneOf)) {
-    const met = oneOf.map((option) => meets(option, value, check)).filter((option) => option !== undefined);
-    if (met.length === 1) absorb(one, met[0]);
-    else if (met.length > 1) fault(`must meet exactly one schema of oneOf, but meets ${met.length}`);
-    else explainNone(one, oneOf);
-  }
-  if (not !== undefined && meets(not, value, check)) fault("must not meet the schema of not");
+  if (Array.isArray(anyOf)) checkAny(visit, anyOf);
+  if (Array.isArray(oneOf)) checkExactlyOne(visit, oneOf);
+  if (not !== undefined && tryApply(not, value, check)) fault("must not match the schema of not");
   if (condition !== undefined) {
-    const held = meets(condition, value, check);
-    absorb(one, held);
+    const held = tryApply(condition, value, check);
+    absorb(visit, held);
     must(held ? then : otherwise);
   }
   if (isJsonObject(value))
     for (const [name, dependent] of entriesOf(dependentSchemas, check)) if (Object.hasOwn(value, name)) must(dependent);
 }
 
-function checkAny(one: One, options: readonly JsonValue[]): void {
-  const met = options.map((option) => meets(option, one.value, one.check)).filter((option) => option !== undefined);
-  for (const option of met) absorb(one, option);
-  if (met.length === 0) explainNone(one, options);
+function checkAny(visit: Visit, options: readonly JsonValue[]): void {
+  const met = matching(visit, options);
+  for (const option of met) absorb(visit, option);
+  if (met.length === 0) explainNone(visit, options);
 }
 
-/** A value that meets no option is told the faults of the one option of its type. */
-function explainNone({ value, at, faults, check, fault }: One, options: readonly JsonValue[]): void {
+function checkExactlyOne(visit: Visit, options: readonly JsonValue[]): void {
+  const met = matching(visit, options);
+  if (met.length === 1) absorb(visit, met[0]);
+  else if (met.length > 1) visit.fault(`must match exactly one schema of oneOf, but matches ${met.length}`);
+  else explainNone(visit, options);
+}
+
+const matching = ({ value, check }: Visit, options: readonly JsonValue[]): Seen[] =>
+  options.map((option) => tryApply(option, value, check)).filter((option) => option !== undefined);
+
+/** Reports the faults of the only option of the value's type, else that no option matches. */
+function explainNone({ value, at, faults, check, fault }: Visit, options: readonly JsonValue[]): void {
   const alike = options.filter((option) => {
     const { type } = isJsonObject(option) ? option : {};
     return type === undefined || [type].flat().includes(typeOf(value));
   });
   if (faults && alike.length === 1) apply(alike[0]!, value, at, faults, check);
-  else fault(`meets none of the ${options.length} schemas that are allowed here`);
+  else fault(`matches none of the ${options.length} allowed schemas`);
 }
 
-function checkItems({ schema, at, faults, check, fault, seen }: One, value: readonly JsonValue[]): void {
+function checkItems({ schema, at, faults, check, fault, seen }: Visit, value: readonly JsonValue[]): void {
   const { prefixItems, items, contains, minContains = 1, maxContains, uniqueItems, minItems, maxItems } = schema;
   requireSize(fault, value.length, [minItems, maxItems], "items");
   const first = Array.isArray(prefixItems) ? prefixItems : [];
@@ -226,11 +252,11 @@ function checkItems({ schema, at, faults, check, fault, seen }: One, value: read
     seen.items = value.length;
   }
   if (contains !== undefined) {
-    const places = value.flatMap((item, i) => (meets(contains, item, check) ? [i] : []));
+    const places = value.flatMap((item, i) => (tryApply(contains, item, check) ? [i] : []));
     for (const place of places) seen.places.add(place);
-    requireSize(fault, places.length, [minContains, maxContains], "items that meet the schema of contains");
+    requireSize(fault, places.length, [minContains, maxContains], "items that match the schema of contains");
   }
-  if (uniqueItems === true && new Set(value.map((item) => sized(canonicalJson(item), check))).size < value.length)
+  if (uniqueItems === true && new Set(value.map((item) => canonicalText(item, check))).size < value.length)
     fault("must not repeat an item");
   const { unevaluatedItems } = schema;
   if (unevaluatedItems === undefined) return;
@@ -238,10 +264,10 @@ function checkItems({ schema, at, faults, check, fault, seen }: One, value: read
   seen.items = value.length;
 }
 
-function checkMembers({ schema, at, faults, check, fault, seen }: One, value: JsonObject): void {
+function checkProperties({ schema, at, faults, check, fault, seen }: Visit, value: JsonObject): void {
   const { required, dependentRequired, properties, patternProperties, additionalProperties, propertyNames } = schema;
   const names = Object.keys(value);
-  requireSize(fault, names.length, [schema["minProperties"], schema["maxProperties"]], "members");
+  requireSize(fault, names.length, [schema["minProperties"], schema["maxProperties"]], "properties");
   const missing = (list: JsonValue | undefined): void => {
     if (!Array.isArray(list)) return;
     takeSteps(check.steps, list.length);
@@ -252,22 +278,22 @@ function checkMembers({ schema, at, faults, check, fault, seen }: One, value: Js
 
   const patterns = entriesOf(patternProperties, check);
   for (const name of names) {
-    takeSteps(check.steps, STEPS_OF_MEMBER + patterns.length);
+    takeSteps(check.steps, STEPS_OF_PROPERTY + patterns.length);
     const into = (other: JsonValue, only = false): void => {
-      if (other === false && only) fault("is not a member of the schema", name);
+      if (other === false && only) fault("is not a property of the schema", name);
       else apply(other, value[name]!, [...at, name], faults, check);
     };
     const listed = isJsonObject(properties) && Object.hasOwn(properties, name) ? [properties[name]!] : [];
-    const matched = patterns.filter(([pattern]) => fits(pattern, name, check)).map(([, other]) => other);
+    const matched = patterns.filter(([pattern]) => matches(pattern, name, check)).map(([, other]) => other);
     const own = [...listed, ...matched];
     for (const other of own) into(other);
     if (own.length === 0 && additionalProperties !== undefined) into(additionalProperties, true);
-    if (own.length > 0 || additionalProperties !== undefined) seen.members.add(name);
-    if (propertyNames !== undefined && !meets(propertyNames, name, check))
-      fault("is a name that the schema does not allow", name);
+    if (own.length > 0 || additionalProperties !== undefined) seen.properties.add(name);
+    if (propertyNames !== undefined && !tryApply(propertyNames, name, check))
+      fault("has a name that the schema does not allow", name);
     const { unevaluatedProperties } = schema;
-    if (unevaluatedProperties === undefined || seen.members.has(name)) continue;
+    if (unevaluatedProperties === undefined || seen.properties.has(name)) continue;
     into(unevaluatedProperties, true);
-    seen.members.add(name);
+    seen.properties.add(name);
   }
 }

@@ -3,36 +3,35 @@ import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-qu
 import { getRouteApi } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { ApiError } from "../../api/api-error.ts";
-import { list, resource } from "../../api/queries.ts";
+import { list, resource } from "../../api/api.ts";
 import { formatCount } from "../../format/numbers.ts";
 import { formatRelative } from "../../format/times.ts";
+import { zone } from "../../state/preferences.ts";
 import { useSignal } from "../../state/signal.ts";
-import { zone } from "../../state/zone.ts";
 import { Button } from "../../ui/button.tsx";
 import { Card } from "../../ui/card.tsx";
+import { download } from "../../ui/download.ts";
 import { FilterBar } from "../../ui/filter-bar.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { PageHeader } from "../../ui/page-header.tsx";
 import { Menu, MenuItem } from "../../ui/popover.tsx";
 import { EmptyState, ErrorState, Loading, Skeleton } from "../../ui/states.tsx";
-import { NeverConnected } from "../functions/never-connected.tsx";
-import { download } from "../runs/download.ts";
+import { NeverConnected } from "../runtimes/how-to-connect.tsx";
 import { CellPanel } from "./cell-panel.tsx";
-import { matrixToCsv } from "./export-matrix.ts";
-import { Matrix } from "./matrix.tsx";
 import { VERDICT_LOOKS } from "./matrix-cell.tsx";
 import {
   countVerdicts,
   findCell,
   findRows,
   type MatrixRow,
+  matrixToCsv,
   roleKey,
   roleLabel,
   rowsOf,
   VERDICTS,
 } from "./matrix-model.ts";
-import { WidenedSets } from "./widened-sets.tsx";
-import { WithheldServices } from "./withheld-services.tsx";
+import { Matrix } from "./matrix.tsx";
+import { WidenedSets, ServiceWarnings } from "./widened-sets.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/access");
 
@@ -51,13 +50,13 @@ export function AccessPage() {
         description="Which role may call which function, and why"
         actions={access.data && <Export matrix={access.data} />}
       />
-      <WithheldServices agentId={agentId} />
+      <ServiceWarnings agentId={agentId} />
       {access.data ? (
         <LoadedMatrix matrix={access.data} />
       ) : access.error instanceof ApiError && access.error.code === "not_found" ? (
         <Card>
           <NeverConnected agentId={agentId}>
-            Roles stand in the functions' own code. Once a runtime has connected them, this shows who may call what.
+            Functions list their roles in code. Connect a runtime to see which role may call what.
           </NeverConnected>
         </Card>
       ) : access.error ? (
@@ -113,12 +112,12 @@ function LoadedMatrix({ matrix }: { matrix: AccessMatrix }) {
             onOpen={(opened) => change({ cell: opened })}
           />
         ) : matrix.functions.length === 0 ? (
-          <EmptyState icon="function" title="This set has no functions">
-            The runtime connected without any. Define some, and start it anew.
+          <EmptyState icon="function" title="This function set is empty">
+            Add functions to the service, then restart its runtime.
           </EmptyState>
         ) : (
-          <EmptyState icon="search" title="No function like that">
-            Names are searched for all words that are typed.
+          <EmptyState icon="search" title="No matching functions">
+            Names must contain every word of the search.
           </EmptyState>
         )}
       </Card>
@@ -135,7 +134,7 @@ interface SummaryProps {
   highlighted: number | undefined;
 }
 
-/** Says what the highlighted role may do, also to those who do not see the column. */
+/** Counts the verdicts of the highlighted role, also for screen readers. */
 function Summary({ rows, roles, highlighted }: SummaryProps) {
   const counts = highlighted === undefined ? undefined : countVerdicts(rows, highlighted);
   return (
@@ -150,34 +149,34 @@ function Summary({ rows, roles, highlighted }: SummaryProps) {
   );
 }
 
-const NEWEST = "";
+const LATEST = "";
 
-/** Sets that were connected before, to see what changed. Nothing while there is but one. */
+/** Selects the function set whose matrix is shown. Hidden while the agent has only one. */
 function Versions({ shown, onChange }: { shown: AccessMatrix; onChange: (hash: string | undefined) => void }) {
   const { agentId } = route.useParams();
-  const { manifestHash = NEWEST } = route.useSearch();
+  const { manifestHash = LATEST } = route.useSearch();
   const shownZone = useSignal(zone);
   const { data: sets = [] } = useInfiniteQuery(
     list("/agents/:agent_id/function-sets", { params: { agent_id: agentId }, query: { limit: 20 } }),
   );
-  if (sets.length < 2 && manifestHash === NEWEST) return null;
+  if (sets.length < 2 && manifestHash === LATEST) return null;
   const ago = (iso: string) => formatRelative(iso, Date.now(), shownZone);
   const older = sets.slice(1).map((set) => ({
     value: set.manifestHash,
     label: `${set.manifestHash.slice(0, 8)}, first seen ${ago(set.firstSeenAt)}`,
   }));
-  const known = manifestHash === NEWEST || older.some(({ value }) => value === manifestHash);
+  const known = manifestHash === LATEST || older.some(({ value }) => value === manifestHash);
   return (
     <Menu
       align="start"
       trigger={
         <Button icon="clock">
-          {manifestHash === NEWEST ? "Newest functions" : `Functions ${shown.manifestHash.slice(0, 8)}`}
+          {manifestHash === LATEST ? "Latest functions" : `Functions ${shown.manifestHash.slice(0, 8)}`}
         </Button>
       }
     >
-      <MenuItem icon={manifestHash === NEWEST ? "check" : "plug"} onSelect={() => onChange(undefined)}>
-        Newest functions
+      <MenuItem icon={manifestHash === LATEST ? "check" : "plug"} onSelect={() => onChange(undefined)}>
+        Latest functions
       </MenuItem>
       {!known && <MenuItem icon="check">{manifestHash.slice(0, 8)}</MenuItem>}
       {older.map(({ value, label }) => (
@@ -191,7 +190,7 @@ function Versions({ shown, onChange }: { shown: AccessMatrix; onChange: (hash: s
 
 function Legend({ matrix: { defaultRole, rolesOmitted, callsOmitted } }: { matrix: AccessMatrix }) {
   return (
-    <section aria-label="How to read this" className="text-muted grid gap-x-8 gap-y-3 text-sm lg:grid-cols-2">
+    <section aria-label="Legend" className="text-muted grid gap-x-8 gap-y-3 text-sm lg:grid-cols-2">
       <dl className="grid content-start gap-1.5">
         {VERDICTS.map((verdict) => {
           const { icon, className, meaning } = VERDICT_LOOKS[verdict];
@@ -212,18 +211,18 @@ function Legend({ matrix: { defaultRole, rolesOmitted, callsOmitted } }: { matri
       </dl>
       <div className="grid max-w-prose content-start gap-1.5 text-pretty">
         <p>
-          Two checks enforce it: the control plane hides from the model what the role may not call, and the runtime,
-          next to the data, checks every call again. Nothing that a model writes gets around either.
+          Enforced twice: the control plane hides denied functions from the model, and your runtime checks every call
+          again.
         </p>
-        {rolesOmitted > 0 && <p>{formatCount(rolesOmitted)} more roles of this function set are not shown.</p>}
+        {rolesOmitted > 0 && <p>{formatCount(rolesOmitted)} more roles are not shown.</p>}
         <p>
-          Figures are calls of the last 30 days that were let through, and those refused.
-          {callsOmitted && " Only the functions and roles with the most calls have figures."}
+          Cells count allowed and denied calls of the last 30 days.
+          {callsOmitted && " Only the functions and roles with the most calls are counted."}
           {defaultRole !== null && (
             <>
               {" "}
-              A query without a role counts as <strong className="text-text font-medium">{defaultRole}</strong>; the
-              column “no role” is for roles that are not known.
+              Queries without a role use <strong className="text-text font-medium">{defaultRole}</strong>; “no role” is
+              for unknown roles.
             </>
           )}
         </p>
@@ -238,7 +237,7 @@ function Export({ matrix }: { matrix: AccessMatrix }) {
   return (
     <Menu trigger={<Button icon="download">Export</Button>}>
       <MenuItem icon="table" onSelect={() => download(`${name}.csv`, "text/csv", matrixToCsv(matrix))}>
-        CSV, a line for each function and role
+        CSV, one line per function and role
       </MenuItem>
       <MenuItem
         icon="function"

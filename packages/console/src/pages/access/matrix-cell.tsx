@@ -8,17 +8,17 @@ export const VERDICT_LOOKS: Record<Verdict, { icon: IconName; className: string;
   allowed: {
     icon: "succeeded",
     className: "bg-ok-soft text-ok",
-    meaning: "the role list names it, and the arguments' schema decides call by call",
+    meaning: "in the role list; only the schema of its arguments is checked per call",
   },
   conditional: {
     icon: "branch",
     className: "bg-info-soft text-info",
-    meaning: "the role list names it, and the owner's authorize decides call by call",
+    meaning: "in the role list; its authorize check decides per call",
   },
-  denied: { icon: "denied", className: "text-faint", meaning: "to the role the function does not exist" },
+  denied: { icon: "denied", className: "text-faint", meaning: "not in the role list; hidden from the model" },
 };
 
-/** One verdict, with its calls of 30 days. Its reason shows on hover and focus, everything else in a panel. */
+/** One verdict with its calls of 30 days. A tooltip gives the reason; a click opens the panel. */
 export function MatrixCellButton({
   place,
   focusable,
@@ -56,7 +56,7 @@ export function MatrixCellButton({
           {denied > 0 && (
             <span className="text-warn inline-flex items-center gap-0.5">
               <Icon name="denied" className="size-3" />
-              <Figure count={denied} word="refusal" />
+              <Figure count={denied} word="denied call" />
             </span>
           )}
         </span>
@@ -65,7 +65,7 @@ export function MatrixCellButton({
   );
 }
 
-/** The number alone to the eye, for there is little room. */
+/** Shows only the number, for lack of room; screen readers also get the unit. */
 const Figure = ({ count, word }: { count: number; word: string }) => (
   <span>
     <span className="sr-only">, </span>

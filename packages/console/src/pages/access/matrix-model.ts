@@ -21,7 +21,7 @@ export type Verdict = MatrixCell["verdict"];
 
 export const VERDICTS = ["allowed", "conditional", "denied"] as const satisfies Verdict[];
 
-/** The rows of a matrix. The service sends each role list once; the cells follow from it. */
+/** The rows of a matrix. The API sends each role list once, as indexes of roles; the cells are derived here. */
 export function rowsOf({ functions, roles }: Pick<AccessMatrix, "functions" | "roles">): MatrixRow[] {
   return functions.map((one) => {
     const may = new Set(one.roles === "everyone" ? roles.keys() : one.roles);
@@ -44,22 +44,22 @@ function listOf({ roles: indexes }: FunctionAccess, roles: AccessMatrix["roles"]
   return rest > 0 ? `${named.join(", ")} and ${rest} more` : named.join(", ");
 }
 
-/** Why a role may or may not call a function, as its role list says. */
+/** Why a role may or may not call a function. The control plane has the same sentences for the calls of runs. */
 export function whyOf({ name, listed }: MatrixRow, { verdict }: MatrixCell, role: string | null): string {
   const subject = role === null ? "a query without a role" : `role ${role}`;
   if (verdict === "denied")
-    return `The role list of ${name} is ${listed}: the function does not exist for ${subject}. The model does not see it, and a call of it is refused.`;
+    return `The role list of ${name} (${listed}) does not name ${subject}: the model does not see the function, and calls are denied.`;
   const allowed = `The role list of ${name} (${listed}) lets ${subject} call it`;
   return verdict === "conditional"
-    ? `${allowed}, and the owner's authorize decides call by call.`
-    : `${allowed}, and only the schema of its arguments decides call by call.`;
+    ? `${allowed}, and its authorize check decides per call.`
+    : `${allowed}, and only the schema of its arguments is checked per call.`;
 }
 
-/** How a role stands in the URL: `-` is for queries without one, and a role that begins so gets another. */
+/** A role in the URL. `-` means "no role"; a role that starts with `-` gets a second one, so that the two cannot be confused. */
 export const roleKey = (role: string | null): string =>
   role === null ? "-" : role.startsWith("-") ? `-${role}` : role;
 
-/** How a cell stands in the URL. */
+/** A cell in the URL. */
 export const cellKey = (functionName: string, role: string | null): string => `${functionName}:${roleKey(role)}`;
 
 export const roleLabel = (role: string | null): string => role ?? "no role";
@@ -70,7 +70,7 @@ export interface FoundCell {
   role: string | null;
 }
 
-/** The cell of a key; undefined where the set has no such function or role. */
+/** The cell of a key; undefined if the function set lacks the function or the role. */
 export function findCell(
   rows: readonly MatrixRow[],
   roles: AccessMatrix["roles"],
@@ -84,7 +84,7 @@ export function findCell(
   return undefined;
 }
 
-/** Functions whose name has the words, with the verdict for the role of `column`, or for any role without one. */
+/** Functions whose name contains every word of `q` and that have the verdict for the role of `column`, or for any role if it is omitted. */
 export function findRows(
   rows: readonly MatrixRow[],
   { q = "", verdict, column }: { q?: string | undefined; verdict?: Verdict | undefined; column?: number | undefined },
@@ -107,4 +107,43 @@ export function countVerdicts(rows: readonly MatrixRow[], column: number): Recor
     if (cell) counts[cell.verdict] += 1;
   }
   return counts;
+}
+
+const HEAD = [
+  "function",
+  "effect",
+  "role",
+  "verdict",
+  "why",
+  "calls_30_days",
+  "denied_30_days",
+  "last_at",
+  "restricted_fields",
+];
+
+/** One line per function and role; the role is empty for queries without one. */
+export function matrixToCsv(matrix: AccessMatrix): string {
+  const lines = rowsOf(matrix).flatMap((row) =>
+    row.cells.map((cell, column) => {
+      const role = matrix.roles[column] ?? null;
+      return [
+        row.name,
+        row.effect,
+        role ?? "",
+        cell.verdict,
+        whyOf(row, cell, role),
+        cell.calls,
+        cell.denied,
+        cell.lastAt ?? "",
+        row.restrictedFields.join(" "),
+      ];
+    }),
+  );
+  return [HEAD, ...lines].map((line) => `${line.map(field).join(",")}\r\n`).join("");
+}
+
+/** Quotes by RFC 4180. A leading quote keeps spreadsheets from running text that starts like a formula. */
+function field(value: string | number): string {
+  const text = typeof value === "string" ? value.replace(/^[=+\-@\t\r]/, "'$&") : String(value);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

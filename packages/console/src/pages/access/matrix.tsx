@@ -3,27 +3,27 @@ import { Link } from "@tanstack/react-router";
 import { Fragment, memo, useRef, useState, type KeyboardEvent } from "react";
 import { useHotkeys } from "../../state/hotkeys.ts";
 import { classNames } from "../../ui/class-names.ts";
+import { Effect } from "../../ui/function-badges.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Badge } from "../../ui/status.tsx";
-import { Effect } from "../functions/function-badges.tsx";
 import { MatrixCellButton } from "./matrix-cell.tsx";
 import { cellKey, countVerdicts, roleKey, roleLabel, whyOf, type MatrixRow } from "./matrix-model.ts";
 
 interface MatrixProps {
   agentId: string;
   matrix: AccessMatrix;
-  /** Those of the matrix's functions that are shown. */
+  /** The functions that match the filters. */
   rows: readonly MatrixRow[];
-  /** Index of the role that is set off. */
+  /** Index of the highlighted role. */
   highlighted: number | undefined;
   onHighlight: (role: string | null | undefined) => void;
   onOpen: (cell: string) => void;
 }
 
-/** A place of the grid: row 0 is the head, column 0 the functions' names. */
+/** A position in the grid: row 0 holds the roles, column 0 the function names. */
 type Place = readonly [row: number, column: number];
 
-/** Functions by roles, in a box of its own. One place takes Tab; arrows, Home, End, j and k go on from there. */
+/** Functions by roles, as a scrollable ARIA grid: one place is in the tab order; arrows, Home, End, j and k move from there. */
 export function Matrix(props: MatrixProps) {
   const { agentId, matrix, rows, highlighted, onOpen } = props;
   const table = useRef<HTMLTableElement>(null);
@@ -80,7 +80,7 @@ export function Matrix(props: MatrixProps) {
 
 const clamp = (value: number, least: number, most: number): number => Math.max(least, Math.min(most, value));
 
-/** The first press of j goes to where Tab would. */
+/** The first j or k focuses the active place, as Tab would; later ones move by a row. */
 function stepFrom([row, column]: Place, key: "j" | "k", table: HTMLTableElement | null): Place {
   if (!table?.contains(document.activeElement)) return [row, column];
   return [row + (key === "j" ? 1 : -1), column];
@@ -160,10 +160,10 @@ function Head({ matrix, rows, highlighted, onHighlight, active }: MatrixProps & 
   );
 }
 
-/** Long names break between their words. */
+/** Lets long names wrap between their words. */
 const breakable = (name: string) =>
   name.split(/(?<=[_.-])/).map((part, index) => (
-    // Parts never move.
+    // The index is a safe key: the parts of a name never change.
     <Fragment key={index}>
       {index > 0 && <wbr />}
       {part}
@@ -175,13 +175,13 @@ interface RowProps {
   row: MatrixRow;
   roles: AccessMatrix["roles"];
   number: number;
-  /** Its column that takes Tab. */
+  /** The column that is in the tab order; undefined if it is in another row. */
   active: number | undefined;
   highlighted: number | undefined;
   onOpen: (cell: string) => void;
 }
 
-/** Kept as it is while the focus moves through other rows: a matrix may have thousands of cells. */
+/** Memoised: a matrix may have thousands of cells, and moving the focus would render all of them. */
 const Row = memo(function Row({ agentId, row, roles, number, active, highlighted, onOpen }: RowProps) {
   return (
     <tr className="group/row">
@@ -202,14 +202,11 @@ const Row = memo(function Row({ agentId, row, roles, number, active, highlighted
           >
             {breakable(row.name)}
           </Link>
-          {row.protectedMembers.length > 0 && (
-            <span
-              className="text-muted inline-flex items-center gap-0.5 text-xs"
-              title="Result members for some roles alone"
-            >
+          {row.restrictedFields.length > 0 && (
+            <span className="text-muted inline-flex items-center gap-0.5 text-xs" title="Restricted result fields">
               <Icon name="key" className="size-3" />
-              {row.protectedMembers.length}
-              <span className="sr-only"> protected members</span>
+              {row.restrictedFields.length}
+              <span className="sr-only"> restricted fields</span>
             </span>
           )}
           <Effect effect={row.effect} />

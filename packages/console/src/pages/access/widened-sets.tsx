@@ -1,33 +1,26 @@
 import type { WidenedSet } from "@patchbay/protocol/console";
-import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { api } from "../../api/api.ts";
-import { list, pathOfKey } from "../../api/queries.ts";
-import { tellDone } from "../../state/toasts.ts";
-import { Button } from "../../ui/button.tsx";
+import { api, list, pathOfKey, resource } from "../../api/api.ts";
+import { GuardedButton } from "../../ui/button.tsx";
 import { Card } from "../../ui/card.tsx";
-import { DataTable, type Column } from "../../ui/data-table.tsx";
-import { Dialog } from "../../ui/dialog.tsx";
+import { type Column, DataTable } from "../../ui/data-table.tsx";
+import { FormDialog } from "../../ui/dialog.tsx";
 import { Time } from "../../ui/figures.tsx";
-import { GuardedButton } from "../../ui/guarded-button.tsx";
-import { Fault } from "../../ui/states.tsx";
+import { Icon } from "../../ui/icon.tsx";
 import { Badge } from "../../ui/status.tsx";
-import { isConfirmable, nameOfDeployment, textsOf } from "./widened-set.ts";
+import { showSuccess } from "../../ui/toast.tsx";
 
-/** Function sets that let somebody do or see more than the ones before, with the confirmation of those that wait. */
+/** Lists deployments that widened access. A developer or an owner confirms those that wait for it. */
 export function WidenedSets({ agentId }: { agentId: string }) {
   const sets = useInfiniteQuery(
     list("/agents/:agent_id/access/widenings", { params: { agent_id: agentId }, query: { limit: 20 } }),
   );
-  const [asked, setAsked] = useState<WidenedSet>();
+  const [confirming, setConfirming] = useState<WidenedSet>();
   if (sets.data === undefined || sets.data.length === 0) return null;
   const all = sets.data;
   return (
-    <Card
-      title="When access widened"
-      description="Deployments that let somebody do or see more than the functions before them."
-      flush
-    >
+    <Card title="Widened access" description="Deployments that allow a role more than the functions before them" flush>
       <DataTable
         caption="Deployments that widened access"
         query={sets}
@@ -38,13 +31,13 @@ export function WidenedSets({ agentId }: { agentId: string }) {
         }
         actions={(set) =>
           isConfirmable(set, all) && (
-            <GuardedButton needs="developer" size="small" onClick={() => setAsked(set)}>
+            <GuardedButton needs="developer" size="small" onClick={() => setConfirming(set)}>
               Confirm<span className="sr-only"> {nameOfDeployment(set)}</span>
             </GuardedButton>
           )
         }
       />
-      {asked && <Confirmation agentId={agentId} set={asked} onClose={() => setAsked(undefined)} />}
+      {confirming && <Confirmation agentId={agentId} set={confirming} onClose={() => setConfirming(undefined)} />}
     </Card>
   );
 }
@@ -61,30 +54,21 @@ function Confirmation({ agentId, set, onClose }: { agentId: string; set: Widened
       const ofAgent = ({ queryKey }: { queryKey: readonly unknown[] }) =>
         String(pathOfKey(queryKey)).startsWith("/agents/:agent_id");
       void queries.invalidateQueries({ predicate: ofAgent });
-      tellDone(`${nameOfDeployment(set)} is confirmed`, "New queries get its functions.");
+      showSuccess(`Confirmed ${nameOfDeployment(set)}`, "New queries use its functions.");
       onClose();
     },
   });
   return (
-    <Dialog
-      open
-      onClose={onClose}
+    <FormDialog
       title={`Confirm ${nameOfDeployment(set)}?`}
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" busy={confirm.isPending} onClick={() => confirm.mutate()}>
-            Confirm
-          </Button>
-        </>
-      }
+      submit="Confirm"
+      action={confirm}
+      className="grid gap-3"
+      onClose={onClose}
     >
-      <div className="grid gap-3">
-        <p className="text-pretty">New queries get its functions. Compared with those before, they allow more:</p>
-        <Differences texts={textsOf(set)} />
-        <Fault error={confirm.error} />
-      </div>
-    </Dialog>
+      <p className="text-pretty">New queries will use its functions, which allow more than the previous ones:</p>
+      <Differences texts={textsOf(set)} />
+    </FormDialog>
   );
 }
 
@@ -118,13 +102,13 @@ function State({ confirmation, confirmedBy }: WidenedSet) {
   if (confirmation === "pending")
     return (
       <Badge tone="warn" icon="clock">
-        waits for a confirmation
+        waiting for confirmation
       </Badge>
     );
-  if (confirmation === "none") return <Badge tone="idle">used at once</Badge>;
+  if (confirmation === "none") return <Badge tone="idle">not required</Badge>;
   return (
     <Badge tone="ok" icon="succeeded">
-      confirmed by {confirmedBy ?? "a command"}
+      confirmed by {confirmedBy ?? "the CLI"}
     </Badge>
   );
 }
@@ -140,6 +124,47 @@ const COLUMNS: Column<WidenedSet>[] = [
     ),
   },
   { head: "Allows more", cell: Summary },
-  { head: "State", cell: State },
-  { head: "Connected first", align: "end", from: "md", cell: ({ firstSeenAt }) => <Time at={firstSeenAt} /> },
+  { head: "Confirmation", cell: State },
+  { head: "First connected", align: "end", from: "md", cell: ({ firstSeenAt }) => <Time at={firstSeenAt} /> },
 ];
+
+/** For example `deployment 2026-11-22 of desk`; the runtime's id where the owner gave the deployment no name. */
+export function nameOfDeployment({ service, deployment, named }: WidenedSet): string {
+  return named ? `deployment ${deployment} of ${service}` : `${service} of runtime ${deployment}`;
+}
+
+/** Each widening as a sentence. */
+export function textsOf({ widenings, omitted }: WidenedSet): string[] {
+  const texts = widenings.map(({ text }) => text);
+  return omitted === 0 ? texts : [...texts, `${omitted} more changes are not listed.`];
+}
+
+/**
+ * True for the newest deployment that waits with its function set. The API confirms by function set, so that a second button for an
+ * older deployment with the same set would confirm the newer one. `all` is sorted newest first.
+ */
+export function isConfirmable(set: WidenedSet, all: readonly WidenedSet[]): boolean {
+  const newest = all.find((one) => one.confirmation === "pending" && one.manifestHash === set.manifestHash);
+  return set === newest;
+}
+
+/** Warns of services that receive no queries, or that an older deployment serves. Renders nothing otherwise. */
+export function ServiceWarnings({ agentId }: { agentId: string }) {
+  const { data } = useQuery(resource("/agents/:agent_id/access/services", { params: { agent_id: agentId } }));
+  const notes = data?.services.flatMap((one): string[] => {
+    if (!one.serves) return [`Queries do not use the functions of ${one.service}: ${one.reason}.`];
+    if (!one.isFallback) return [];
+    return [`Deployment ${one.deployment} serves ${one.service}: no runtime of the latest deployment is connected.`];
+  });
+  if (!notes || notes.length === 0) return null;
+  return (
+    <ul role="status" className="bg-warn-soft text-warn mb-4 grid gap-1 rounded-lg px-4 py-2.5 text-sm">
+      {notes.map((note) => (
+        <li key={note} className="flex gap-2">
+          <Icon name="alert" className="mt-0.5 size-4 shrink-0" />
+          <span className="min-w-0 break-words">{note}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}

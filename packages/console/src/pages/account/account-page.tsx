@@ -1,34 +1,32 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { api } from "../../api/api.ts";
-import { sessionQuery } from "../../api/queries.ts";
-import { useSession } from "../../state/session.ts";
-import { tellDone } from "../../state/toasts.ts";
+import { api, sessionQuery } from "../../api/api.ts";
+import { useSession } from "../../api/session.ts";
 import { Button } from "../../ui/button.tsx";
 import { Card, Facts } from "../../ui/card.tsx";
-import { Field, Input } from "../../ui/field.tsx";
+import { NewPasswordField, PasswordField } from "../../ui/field.tsx";
 import { Time } from "../../ui/figures.tsx";
+import { Form, NameForm } from "../../ui/form.tsx";
 import { PageHeader } from "../../ui/page-header.tsx";
-import { PasswordField } from "../../ui/password-field.tsx";
-import { Fault } from "../../ui/states.tsx";
+import { showSuccess } from "../../ui/toast.tsx";
 
-/** One's own name, password and session. */
+/** The signed-in member's name, password and session. */
 export function AccountPage() {
   const { member, organisation, expiresAt } = useSession();
   return (
     <>
       <PageHeader title="Account" />
       <div className="grid max-w-2xl gap-5">
-        <Card title="You">
+        <Card title="Profile">
           <div className="grid gap-5">
             <Facts
               items={[
-                ["E-mail", member.email ?? "none: you sign in by link"],
-                ["Role", `${member.role} of ${organisation.name}`],
+                ["E-mail", member.email ?? "None: you sign in with a link"],
+                ["Role", `${member.role} in ${organisation.name}`],
                 ["Session ends", <Time key="ends" at={expiresAt} exact />],
               ]}
             />
-            <NameForm name={member.name} />
+            <Name name={member.name} />
           </div>
         </Card>
         {member.hasPassword && (
@@ -41,73 +39,42 @@ export function AccountPage() {
   );
 }
 
-function NameForm({ name: present }: { name: string }) {
+function Name({ name }: { name: string }) {
   const queries = useQueryClient();
-  const [name, setName] = useState(present);
   const rename = useMutation({
-    mutationFn: () => api.patch("/account", { body: { name } }),
+    mutationFn: (next: string) => api.patch("/account", { body: { name: next } }),
     onSuccess: (session) => {
       queries.setQueryData(sessionQuery().queryKey, session);
-      tellDone("Your name is changed");
+      showSuccess("Name changed");
     },
   });
-  return (
-    <form
-      className="grid gap-3"
-      onSubmit={(event) => {
-        event.preventDefault();
-        rename.mutate();
-      }}
-    >
-      <Field label="Name" hint="Shown to other members and in the audit log.">
-        <Input required maxLength={200} value={name} onChange={(event) => setName(event.target.value)} />
-      </Field>
-      <Fault error={rename.error} />
-      <Button
-        type="submit"
-        busy={rename.isPending}
-        disabled={name.trim() === "" || name === present}
-        className="justify-self-start"
-      >
-        Save name
-      </Button>
-    </form>
-  );
+  return <NameForm name={name} hint="Shown to other members and in the audit log" needs="viewer" rename={rename} />;
 }
 
 function PasswordForm() {
-  const [present, setPresent] = useState("");
+  const [current, setCurrent] = useState("");
   const [next, setNext] = useState("");
   const change = useMutation({
-    mutationFn: () => api.patch("/account", { body: { password: { present, next } } }),
+    mutationFn: () => api.patch("/account", { body: { password: { current, next } } }),
     onSuccess: () => {
-      setPresent("");
+      setCurrent("");
       setNext("");
-      tellDone("Your password is changed");
+      showSuccess("Password changed");
     },
   });
   return (
-    <form
+    <Form
       className="grid gap-3"
-      onSubmit={(event) => {
-        event.preventDefault();
-        change.mutate();
-      }}
+      error={change.error}
+      onSubmit={change.mutate}
+      submit={
+        <Button type="submit" busy={change.isPending} className="justify-self-start">
+          Change password
+        </Button>
+      }
     >
-      <Field label="Present password">
-        <Input
-          type="password"
-          autoComplete="current-password"
-          required
-          value={present}
-          onChange={(event) => setPresent(event.target.value)}
-        />
-      </Field>
-      <PasswordField label="New password" value={next} onChange={setNext} />
-      <Fault error={change.error} />
-      <Button type="submit" busy={change.isPending} className="justify-self-start">
-        Change password
-      </Button>
-    </form>
+      <PasswordField label="Current password" value={current} onChange={setCurrent} />
+      <NewPasswordField label="New password" value={next} onChange={setNext} />
+    </Form>
   );
 }

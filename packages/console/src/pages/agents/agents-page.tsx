@@ -2,29 +2,28 @@ import type { Agent } from "@patchbay/protocol/console";
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
-import { list } from "../../api/queries.ts";
-import { formatShare } from "../../format/numbers.ts";
-import { countOf } from "../../format/words.ts";
-import { useMay } from "../../state/session.ts";
+import { list } from "../../api/api.ts";
+import { useHasRole } from "../../api/session.ts";
+import { countOf, formatShare } from "../../format/numbers.ts";
+import { GuardedButton } from "../../ui/button.tsx";
 import { Card } from "../../ui/card.tsx";
 import { DataTable, type Column } from "../../ui/data-table.tsx";
 import { Count, Time } from "../../ui/figures.tsx";
-import { GuardedButton } from "../../ui/guarded-button.tsx";
 import { PageHeader } from "../../ui/page-header.tsx";
 import { SearchField } from "../../ui/search-field.tsx";
 import { EmptyState } from "../../ui/states.tsx";
 import { Badge } from "../../ui/status.tsx";
 
 const FirstSteps = lazy(async () => ({ default: (await import("./first-steps.tsx")).FirstSteps }));
-const CreateAgent = lazy(async () => ({ default: (await import("./create-agent.tsx")).CreateAgent }));
+const CreateAgent = lazy(async () => ({ default: (await import("./agent-dialogs.tsx")).CreateAgent }));
 
 const route = getRouteApi("/shell/agents");
 
-/** Every agent of the organisation, and where new ones are made. */
+/** The agents of the organisation, and the dialog to create one. */
 export function AgentsPage() {
   const { q, create } = route.useSearch();
   const navigate = route.useNavigate();
-  const mayCreate = useMay("developer");
+  const mayCreate = useHasRole("developer");
   const agents = useInfiniteQuery({ ...list("/agents", { query: { q } }), placeholderData: keepPreviousData });
   const setCreate = (open: boolean) =>
     void navigate({ search: (before) => ({ ...before, create: open ? "1" : undefined }), replace: !open });
@@ -48,7 +47,7 @@ export function AgentsPage() {
     );
   return (
     <>
-      <PageHeader title="Agents" description="What your queries are sent to, over the last 24 hours" actions={newAgent}>
+      <PageHeader title="Agents" description="Agents and their activity in the last 24 hours" actions={newAgent}>
         <SearchField
           label="Search agents"
           value={q}
@@ -65,8 +64,8 @@ export function AgentsPage() {
           rowKey={({ agentId }) => agentId}
           link={({ agentId }, props) => <Link to="/agents/$agentId" params={{ agentId }} {...props} />}
           empty={
-            <EmptyState icon="search" title="No agent of that name">
-              Names and ids are searched for the words as they are typed.
+            <EmptyState icon="search" title="No matching agents">
+              Search matches names and IDs.
             </EmptyState>
           }
         />

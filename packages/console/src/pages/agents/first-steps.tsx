@@ -1,25 +1,25 @@
 import type { Agent } from "@patchbay/protocol/console";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
+import { useSession } from "../../api/session.ts";
 import { connectSnippetsOf, KEY_VARIABLE, shellQuote } from "../../format/snippets.ts";
-import { useSession } from "../../state/session.ts";
-import { buttonClass } from "../../ui/button.tsx";
+import { buttonClass, GuardedLink } from "../../ui/button.tsx";
 import { Card } from "../../ui/card.tsx";
 import { Command } from "../../ui/code.tsx";
-import { GuardedLink } from "../../ui/guarded-button.tsx";
 import { Icon } from "../../ui/icon.tsx";
+import { PlaygroundLink } from "../playground/playground-link.tsx";
 
 interface Step {
   title: string;
   done: boolean;
   why: string;
-  /** How it is done: shown for the first step that is not. */
+  /** How to do it; shown for the first open step. */
   how: ReactNode;
 }
 
 /**
- * The way from nothing to the first answer, with the next step laid open. Without an agent it begins with making one, by `create`.
- * Nothing once all steps are done.
+ * The steps from an empty organisation to the first answer, with the next one expanded. Without an agent the first step shows
+ * `create`. Renders nothing when all steps are done.
  */
 export function FirstSteps({ agent, create }: { agent?: Agent; create?: ReactNode }) {
   const steps = useSteps(agent, create);
@@ -57,20 +57,20 @@ function useSteps(agent: Agent | undefined, create: ReactNode): Step[] {
     {
       title: "Create an agent",
       done: agent !== undefined,
-      why: "An agent is what queries are sent to. It comes with a first API key.",
+      why: "Clients send queries to an agent. A new agent comes with an API key.",
       how: create && <div>{create}</div>,
     },
     {
-      title: "Connect its functions",
+      title: "Connect your functions",
       done: agent !== undefined && (agent.runtimes > 0 || agent.functions !== null),
-      why: "They stay where they run: the connection goes outwards from there and opens no port. A runtime key lets it in.",
+      why: "Your functions stay on your machines: a runtime connects out with a runtime key and opens no port.",
       how: agent && <HowToConnect agentId={agent.agentId} />,
     },
     {
-      title: "Ask the first query",
+      title: "Send the first query",
       done: agent !== undefined && agent.lastQueryAt !== null,
-      why: "The role that a query names decides which functions the model is shown.",
-      how: agent && <HowToAsk agentId={agent.agentId} />,
+      why: "The role of a query decides which functions the model sees.",
+      how: agent && <HowToQuery agentId={agent.agentId} />,
     },
   ];
 }
@@ -88,31 +88,24 @@ function HowToConnect({ agentId }: { agentId: string }) {
             <Link to="/agents/$agentId/keys" params={{ agentId }} search={{ kind: "runtime", create: "runtime" }} />
           }
         >
-          Make a runtime key
+          Create runtime key
         </GuardedLink>
         <Link to="/agents/$agentId/runtimes" params={{ agentId }} className={buttonClass()}>
-          More about connecting
+          How to connect
         </Link>
       </div>
     </>
   );
 }
 
-function HowToAsk({ agentId }: { agentId: string }) {
+function HowToQuery({ agentId }: { agentId: string }) {
   const { baseUrl } = useSession();
   const url = `${baseUrl}/agents/${encodeURIComponent(agentId)}/query`;
   const body = `-H 'Content-Type: application/json' -d '{"query":"What can you do?"}'`;
   return (
     <>
       <Command text={`curl ${shellQuote(url)} -H "X-API-Key: $${KEY_VARIABLE}" ${body}`} />
-      <GuardedLink
-        needs="developer"
-        look="primary"
-        className="justify-self-start"
-        link={<Link to="/agents/$agentId/playground" params={{ agentId }} />}
-      >
-        Ask in the playground
-      </GuardedLink>
+      <PlaygroundLink agentId={agentId} className="justify-self-start" />
     </>
   );
 }

@@ -6,7 +6,7 @@ type Change = NonNullable<BodyOf<"PATCH", "/agents/:agent_id">["settings"]>;
 type Provider = NonNullable<Settings["provider"]>;
 export type Override = NonNullable<Settings["locked"]>[number];
 
-/** Settings of an agent as they are typed: empty where the service's default holds. */
+/** The settings as typed; an empty field means the default. */
 export interface ModelDraft {
   provider: "" | Provider;
   model: string;
@@ -20,12 +20,13 @@ export interface ModelDraft {
   locked: readonly Override[];
 }
 
-export type ModelFaults = { [Name in keyof ModelDraft]?: string };
+export type ModelErrors = { [Name in keyof ModelDraft]?: string };
 
-/** As the protocol has them; a test holds the two together. */
-export const FALLBACKS = 5;
+/** Copies of the limits in `@patchbay/protocol`, whose schemas would add to the bundle; a test compares the two. */
+export const MAX_FALLBACKS = 5;
 export const OVERRIDES: readonly Override[] = ["model", "temperature", "maxTokens", "fallback", "responseSchema"];
 
+/** The saved settings as text for the fields. */
 export function draftOf(settings: Settings): ModelDraft {
   const typed = (value: string | number | undefined) => value?.toString() ?? "";
   const { responseSchema } = settings;
@@ -49,7 +50,7 @@ interface Bounds {
   whole: boolean;
 }
 
-/** Of the numbers, as the protocol has them. */
+/** Bounds of the number fields, copied from the protocol like `MAX_FALLBACKS`. */
 export const BOUNDS = {
   temperature: { min: 0, max: 2, whole: false },
   maxTokens: { min: 1, max: 1_000_000, whole: true },
@@ -60,38 +61,38 @@ export const BOUNDS = {
 
 const NUMBERS = Object.keys(BOUNDS) as (keyof typeof BOUNDS)[];
 
-/** What would be refused, by the field that it is in. Names of models and the schema are left to the service to judge. */
-export function faultsOfDraft(draft: ModelDraft): ModelFaults {
-  const faults: ModelFaults = {};
+/** Errors by field. Only numbers and JSON syntax are checked here; the API checks model names and the schema itself. */
+export function validateDraft(draft: ModelDraft): ModelErrors {
+  const errors: ModelErrors = {};
   for (const name of NUMBERS) {
-    const fault = faultOfNumber(draft[name], BOUNDS[name]);
-    if (fault !== undefined) faults[name] = fault;
+    const error = checkNumber(draft[name], BOUNDS[name]);
+    if (error !== undefined) errors[name] = error;
   }
-  const schema = faultOfSchema(draft.responseSchema);
-  if (schema !== undefined) faults.responseSchema = schema;
-  return faults;
+  const schema = checkSchema(draft.responseSchema);
+  if (schema !== undefined) errors.responseSchema = schema;
+  return errors;
 }
 
-function faultOfNumber(text: string, { min, max, whole }: Bounds): string | undefined {
+function checkNumber(text: string, { min, max, whole }: Bounds): string | undefined {
   if (text.trim() === "") return undefined;
   const value = Number(text);
   if (value >= min && value <= max && (!whole || Number.isInteger(value))) return undefined;
   const shown = (bound: number) => bound.toLocaleString("en-US", { maximumFractionDigits: 6 });
-  return `A ${whole ? "whole number" : "number"} from ${shown(min)} to ${shown(max)}`;
+  return `Enter a ${whole ? "whole number" : "number"} from ${shown(min)} to ${shown(max)}.`;
 }
 
-function faultOfSchema(text: string): string | undefined {
+function checkSchema(text: string): string | undefined {
   if (text.trim() === "") return undefined;
   try {
     const value: unknown = JSON.parse(text);
     const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-    return isObject ? undefined : 'It must be a JSON object, as in {"type": "object"}';
+    return isObject ? undefined : 'Enter a JSON object such as {"type": "object"}.';
   } catch (error) {
-    return error instanceof Error ? error.message : "It is not JSON";
+    return error instanceof Error ? error.message : "Invalid JSON.";
   }
 }
 
-/** What of the settings a draft without faults changes; nothing where it is as they are. */
+/** The changed settings of a valid draft; `null` clears a setting. */
 export function changeOf(settings: Settings, draft: ModelDraft): Change {
   const before = draftOf(settings);
   const after: Change = {
@@ -108,19 +109,19 @@ export function changeOf(settings: Settings, draft: ModelDraft): Change {
   return Object.fromEntries(changed.map((name) => [name, after[name]]));
 }
 
-/** Faults that the service found, by the field that they are in. */
-export function faultsByField(details: readonly { path: string; message: string }[]): ModelFaults {
-  const faults: ModelFaults = {};
+/** Errors of the API by field; the text names the place within the field. */
+export function errorsByField(details: readonly { path: string; message: string }[]): ModelErrors {
+  const errors: ModelErrors = {};
   for (const { path, message } of details) {
     const [, name, rest] = /^settings\.(\w+)\.?(.*)$/.exec(path) ?? [];
     if (name === undefined) continue;
     const field = name as keyof ModelDraft;
-    faults[field] ??= placeIn(field, rest ?? "") + message;
+    errors[field] ??= prefixOf(field, rest ?? "") + message;
   }
-  return faults;
+  return errors;
 }
 
-function placeIn(field: keyof ModelDraft, rest: string): string {
+function prefixOf(field: keyof ModelDraft, rest: string): string {
   if (rest === "") return "";
   const [, index] = /^(\d+)/.exec(rest) ?? [];
   return field === "fallback" && index !== undefined ? `Model ${Number(index) + 1}: ` : `${rest}: `;

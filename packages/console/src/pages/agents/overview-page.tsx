@@ -1,30 +1,26 @@
-import { keepPreviousData, useQuery, useSuspenseQuery } from "@tanstack/react-query";
+import { useQuery, useSuspenseQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { PAST } from "../../api/live.ts";
-import { resource } from "../../api/queries.ts";
-import { rangeBefore, rangeOf } from "../../format/time-range.ts";
-import { useSession } from "../../state/session.ts";
+import { resource } from "../../api/api.ts";
+import { useSession } from "../../api/session.ts";
 import { buttonClass } from "../../ui/button.tsx";
-import { classNames } from "../../ui/class-names.ts";
 import { Card } from "../../ui/card.tsx";
+import { classNames } from "../../ui/class-names.ts";
 import { CopyButton } from "../../ui/copy.tsx";
-import { GuardedLink } from "../../ui/guarded-button.tsx";
 import { PageHeader } from "../../ui/page-header.tsx";
 import { Snippets } from "../../ui/snippet.tsx";
 import { ErrorState } from "../../ui/states.tsx";
-import { Totals, TotalsSkeleton } from "../analytics/totals.tsx";
+import { Totals, TotalsSkeleton, useFigures } from "../analytics/totals.tsx";
+import { PlaygroundLink } from "../playground/playground-link.tsx";
 import { FirstSteps } from "./first-steps.tsx";
-import { FunctionsCard } from "./functions-card.tsx";
-import { NewestRuns } from "./newest-runs.tsx";
-import { RuntimesCard } from "./runtimes-card.tsx";
+import { FunctionsCard, LatestRuns, RuntimesCard } from "./overview-cards.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/");
 
-/** An agent at a glance: what is missing, how its last day went, what runs now, and how it is asked. */
+/** An agent's open steps, figures of the last day, latest runs, runtimes and functions, and how to query it. */
 export function OverviewPage() {
   const { agentId } = route.useParams();
   const { data: agent } = useSuspenseQuery(resource("/agents/:agent_id", { params: { agent_id: agentId } }));
-  // Cards that could only say that they are empty would hide the first steps.
+  // Empty cards are omitted: they would push the first steps out of view.
   const asked = agent.lastQueryAt !== null;
   const connected = agent.functions !== null;
   const functions = useQuery({
@@ -38,19 +34,10 @@ export function OverviewPage() {
         description={
           <span className="flex items-center gap-1">
             <code className="min-w-0 truncate font-mono text-xs">{agentId}</code>
-            <CopyButton text={agentId} label="Copy agent id" />
+            <CopyButton text={agentId} label="Copy agent ID" />
           </span>
         }
-        actions={
-          <GuardedLink
-            needs="developer"
-            look="primary"
-            icon="chat"
-            link={<Link to="/agents/$agentId/playground" params={{ agentId }} />}
-          >
-            Ask in the playground
-          </GuardedLink>
-        }
+        actions={<PlaygroundLink agentId={agentId} icon="chat" />}
       />
       <div className="grid gap-4">
         <FirstSteps agent={agent} />
@@ -59,8 +46,8 @@ export function OverviewPage() {
           className={classNames("grid items-start gap-4", connected && "xl:grid-cols-[minmax(0,2fr)_minmax(0,1fr)]")}
         >
           <div className="grid min-w-0 gap-4">
-            {asked && <NewestRuns agentId={agentId} />}
-            <HowToAsk agentId={agentId} role={functions.data?.roles[0]} />
+            {asked && <LatestRuns agentId={agentId} />}
+            <HowToQuery agentId={agentId} role={functions.data?.roles[0]} />
           </div>
           {connected && (
             <div className="grid min-w-0 gap-4 max-xl:md:grid-cols-2 max-xl:md:items-start">
@@ -75,16 +62,7 @@ export function OverviewPage() {
 }
 
 function LastDay({ agentId }: { agentId: string }) {
-  const params = { agent_id: agentId };
-  const figures = useQuery({
-    ...resource("/agents/:agent_id/analytics", { params, query: rangeOf({}) }),
-    placeholderData: keepPreviousData,
-  });
-  const before = useQuery({
-    ...resource("/agents/:agent_id/analytics", { params, query: rangeBefore({}) }),
-    meta: PAST,
-    placeholderData: keepPreviousData,
-  });
+  const { figures, before } = useFigures({ agentId, search: {}, preset: "24h" });
   return (
     <section aria-labelledby="last-day">
       <div className="mb-2 flex items-baseline justify-between gap-4">
@@ -97,11 +75,11 @@ function LastDay({ agentId }: { agentId: string }) {
           search={{ range: "24h" }}
           className="text-accent text-sm hover:underline"
         >
-          All figures
+          Open analytics
         </Link>
       </div>
       {figures.data ? (
-        <Totals figures={figures.data} before={before.data?.totals} />
+        <Totals figures={figures.data} before={before} />
       ) : figures.error ? (
         <Card>
           <ErrorState error={figures.error} onRetry={() => void figures.refetch()} />
@@ -113,11 +91,11 @@ function LastDay({ agentId }: { agentId: string }) {
   );
 }
 
-function HowToAsk({ agentId, role }: { agentId: string; role: string | undefined }) {
+function HowToQuery({ agentId, role }: { agentId: string; role: string | undefined }) {
   const { baseUrl } = useSession();
   return (
     <Card
-      title="Ask it from a program"
+      title="Use the API"
       actions={
         <Link
           to="/agents/$agentId/keys"

@@ -1,60 +1,183 @@
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import type { Analytics } from "@patchbay/protocol/console";
+import { useQuery, type UseQueryResult, useSuspenseQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { PAST } from "../../api/live.ts";
-import { resource } from "../../api/queries.ts";
+import type { ReactNode } from "react";
+import { resource } from "../../api/api.ts";
+import type { TimeChartProps } from "../../charts/time-chart.tsx";
 import { stepRange } from "../../charts/time-steps.ts";
-import { rangeBefore, rangeOf } from "../../format/time-range.ts";
 import { buttonClass } from "../../ui/button.tsx";
-import { EmptyState } from "../../ui/states.tsx";
-import { AnalyticsView, PRESET, type AnalyticsSearch } from "./analytics-view.tsx";
-import { stepsOf } from "./series-of.ts";
+import { classNames } from "../../ui/class-names.ts";
+import { FilterBar } from "../../ui/filter-bar.tsx";
+import { PageHeader } from "../../ui/page-header.tsx";
+import { EmptyState, ErrorState } from "../../ui/states.tsx";
+import { TimeRange } from "../../ui/time-range.tsx";
+import { PlaygroundLink } from "../playground/playground-link.tsx";
+import { FunctionsTable, ModelsTable, RolesTable } from "./breakdowns.tsx";
+import { queriesOf, stepsOf } from "./series.ts";
+import { type AnalyticsSearch, Totals, TotalsSkeleton, Trends, TrendsSkeleton, useFigures } from "./totals.tsx";
 
 const route = getRouteApi("/shell/analytics");
 
-/** How the queries of all agents went over a range. A step of a chart narrows the page to its time. */
+/** Figures of all agents over a time range; a click on an interval of a chart selects it. */
 export function AnalyticsPage() {
   const search = route.useSearch();
   const navigate = route.useNavigate();
-  const { role } = search;
-  const figures = useQuery({
-    ...resource("/analytics", { query: { ...rangeOf(search, { preset: PRESET }), role } }),
-    placeholderData: keepPreviousData,
-  });
-  const before = useQuery({
-    ...resource("/analytics", { query: { ...rangeBefore(search, { preset: PRESET }), role } }),
-    meta: PAST,
-    placeholderData: keepPreviousData,
-  });
+  const { figures, before } = useFigures({ search, preset: PRESET });
   const onSearch = (changed: AnalyticsSearch): void =>
     void navigate({ search: (current) => ({ ...current, ...changed }), replace: true });
   return (
     <AnalyticsView
-      description="How the queries of all agents went, and what they called and cost"
+      description="Queries, calls and cost of all agents"
       search={search}
       onSearch={onSearch}
       figures={figures}
-      before={before.data?.totals}
+      before={before}
       roles={figures.data?.roles.flatMap((of) => of.role ?? []) ?? []}
       open={(shown) => ({
-        what: "see this time alone",
+        what: "select this interval",
         at: (index) => {
           const { at, end } = stepRange(stepsOf(shown), index);
           void navigate({ search: (current) => ({ ...current, range: undefined, from: at, to: end }) });
         },
       })}
-      empty={
-        <EmptyState
-          icon="chart"
-          title={role === undefined ? "No queries in this time" : `No queries as ${role} in this time`}
-          action={
-            <Link to="/agents" className={buttonClass("primary")}>
-              Go to the agents
-            </Link>
-          }
-        >
-          Figures of all agents appear as soon as a query has ended. A longer time, or another role, may have some.
-        </EmptyState>
+      emptyAction={
+        <Link to="/agents" className={buttonClass("primary")}>
+          Go to agents
+        </Link>
       }
+    />
+  );
+}
+
+/** The default range; a day shows little of a trend. */
+const PRESET = "7d";
+
+interface AnalyticsViewProps {
+  description: string;
+  search: AnalyticsSearch;
+  onSearch: (changed: AnalyticsSearch) => void;
+  figures: UseQueryResult<Analytics>;
+  /** Totals of the previous range of the same length. */
+  before: Analytics["totals"] | undefined;
+  roles: readonly string[];
+  /** Set on the page of one agent. */
+  agentId?: string;
+  /** The action of a click on an interval of a chart. */
+  open: (figures: Analytics) => TimeChartProps["open"];
+  /** The button in place of figures when the range has no queries. */
+  emptyAction: ReactNode;
+}
+
+/** Figures of one agent or of all. */
+function AnalyticsView(props: AnalyticsViewProps) {
+  const { description, search, onSearch, figures, roles } = props;
+  return (
+    <>
+      <PageHeader title="Analytics" description={description}>
+        <FilterBar
+          filters={[{ kind: "text", name: "role", label: "Role", suggestions: roles }]}
+          values={search}
+          onChange={onSearch}
+        >
+          <TimeRange value={search} onChange={onSearch} preset={PRESET} />
+        </FilterBar>
+      </PageHeader>
+      {figures.data ? (
+        <div
+          aria-busy={figures.isPlaceholderData}
+          className={classNames("transition-opacity", figures.isPlaceholderData && "opacity-60")}
+        >
+          <Content {...props} figures={figures.data} />
+        </div>
+      ) : figures.error ? (
+        <ErrorState error={figures.error} onRetry={() => void figures.refetch()} />
+      ) : (
+        <div className="grid gap-4">
+          <TotalsSkeleton />
+          <TrendsSkeleton />
+        </div>
+      )}
+    </>
+  );
+}
+
+function Content({
+  figures,
+  before,
+  agentId,
+  search,
+  onSearch,
+  open,
+  emptyAction,
+}: Omit<AnalyticsViewProps, "figures"> & { figures: Analytics }) {
+  const { totals, functions, roles, models } = figures;
+  if (queriesOf(totals) === 0 && functions.length === 0 && models.length === 0)
+    return (
+      <EmptyState
+        icon="chart"
+        title={
+          search.role === undefined
+            ? "No queries in this time range"
+            : `No queries as ${search.role} in this time range`
+        }
+        action={emptyAction}
+      >
+        Choose a longer time range or another role.
+      </EmptyState>
+    );
+  const { range, from, to } = search;
+  return (
+    <div className="grid gap-4">
+      <Totals figures={figures} before={before} />
+      <Trends figures={figures} open={open(figures)} />
+      <FunctionsTable
+        functions={functions}
+        agentId={agentId}
+        range={{ range: range ?? (from ? undefined : PRESET), from, to }}
+      />
+      <div className="grid items-start gap-4 xl:grid-cols-2">
+        <RolesTable roles={roles} onRole={(role) => onSearch({ role })} />
+        <ModelsTable models={models} />
+      </div>
+    </div>
+  );
+}
+
+const agentRoute = getRouteApi("/shell/agents/$agentId/analytics");
+
+/** Figures of one agent over a time range; a click on an interval of a chart opens its runs. */
+export function AgentAnalyticsPage() {
+  const search = agentRoute.useSearch();
+  const navigate = agentRoute.useNavigate();
+  const { agentId } = agentRoute.useParams();
+  const params = { agent_id: agentId };
+  const { role } = search;
+  const { figures, before } = useFigures({ agentId, search, preset: PRESET });
+  const { data: agent } = useSuspenseQuery(resource("/agents/:agent_id", { params }));
+  const functions = useQuery({
+    ...resource("/agents/:agent_id/functions", { params }),
+    // Fails for an agent that never had functions.
+    enabled: agent.functions !== null,
+  });
+  const onSearch = (changed: AnalyticsSearch): void =>
+    void navigate({ search: (current) => ({ ...current, ...changed }), replace: true });
+  return (
+    <AnalyticsView
+      description="Queries, calls and cost of this agent"
+      search={search}
+      onSearch={onSearch}
+      figures={figures}
+      before={before}
+      roles={functions.data?.roles ?? []}
+      agentId={agentId}
+      open={(shown) => ({
+        what: "open its runs",
+        at: (index) => {
+          const { at, end } = stepRange(stepsOf(shown), index);
+          void navigate({ to: "/agents/$agentId/runs", params: { agentId }, search: { from: at, to: end, role } });
+        },
+      })}
+      emptyAction={<PlaygroundLink agentId={agentId} />}
     />
   );
 }

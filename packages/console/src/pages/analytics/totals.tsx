@@ -1,15 +1,52 @@
 import type { Analytics } from "@patchbay/protocol/console";
-import { Sparkline } from "../../charts/sparkline.tsx";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { resource } from "../../api/api.ts";
+import { PAST } from "../../api/live.ts";
+import { ChartCard, ChartSkeleton } from "../../charts/chart-card.tsx";
+import { Sparkline } from "../../charts/small-charts.tsx";
+import type { TimeChartProps } from "../../charts/time-chart.tsx";
 import { formatCompact, formatShare } from "../../format/numbers.ts";
+import { type Preset, rangeBefore, rangeOf, type RangeSearch } from "../../format/time-range.ts";
+import { Card } from "../../ui/card.tsx";
 import { Count, Duration, Money } from "../../ui/figures.tsx";
-import { queriesOf } from "./series-of.ts";
-import { Change, StatTile, StatTiles, StatTilesSkeleton } from "./stat-tile.tsx";
+import { Change, StatTile, StatTiles, StatTilesSkeleton } from "../../ui/stat-tile.tsx";
+import { EmptyState } from "../../ui/states.tsx";
+import { costSeries, latencySeries, outcomeSeries, queriesOf, stepsOf, tokenSeries } from "./series.ts";
 
-/** The figures of a range, each beside that of the range before. */
+export interface AnalyticsSearch extends RangeSearch {
+  role?: string | undefined;
+}
+
+interface FiguresOptions {
+  /** Omit for the figures of all agents. */
+  agentId?: string;
+  search: AnalyticsSearch;
+  preset: Preset;
+}
+
+/** Fetches the figures of a range, and the totals of the previous range of the same length. */
+export function useFigures({ agentId, search, preset }: FiguresOptions) {
+  const optionsOf = (range: ReturnType<typeof rangeOf>) => {
+    const query = { ...range, role: search.role };
+    return agentId === undefined
+      ? resource("/analytics", { query })
+      : resource("/agents/:agent_id/analytics", { params: { agent_id: agentId }, query });
+  };
+  const figures = useQuery({ ...optionsOf(rangeOf(search, { preset })), placeholderData: keepPreviousData });
+  const before = useQuery({
+    ...optionsOf(rangeBefore(search, { preset })),
+    meta: PAST,
+    placeholderData: keepPreviousData,
+  });
+  return { figures, before: before.data?.totals };
+}
+
+/** The totals of a range, each with its change from the previous range. */
 export function Totals({ figures, before }: { figures: Analytics; before: Analytics["totals"] | undefined }) {
   const { totals, buckets } = figures;
   const queries = queriesOf(totals);
-  const failing = (of: Analytics["totals"]): number | null => (queriesOf(of) === 0 ? null : of.failed / queriesOf(of));
+  const failureRate = (of: Analytics["totals"]): number | null =>
+    queriesOf(of) === 0 ? null : of.failed / queriesOf(of);
   const tokens = (of: { inputTokens: number; outputTokens: number }): number => of.inputTokens + of.outputTokens;
   return (
     <StatTiles>
@@ -32,7 +69,7 @@ export function Totals({ figures, before }: { figures: Analytics; before: Analyt
             )}
           </>
         }
-        note={<Change now={failing(totals)} before={before && failing(before)} better="less" />}
+        note={<Change now={failureRate(totals)} before={before && failureRate(before)} better="less" />}
       >
         <Sparkline values={buckets.map(({ failed }) => failed)} color="mark-bad" />
       </StatTile>
@@ -53,7 +90,7 @@ export function Totals({ figures, before }: { figures: Analytics; before: Analyt
         <Sparkline values={buckets.map(tokens)} color="series-2" />
       </StatTile>
       <StatTile
-        label="Cost of models"
+        label="Model cost"
         value={<Money usd={totals.costUsd} />}
         note={<Change now={totals.costUsd} before={before?.costUsd} />}
       >
@@ -64,5 +101,45 @@ export function Totals({ figures, before }: { figures: Analytics; before: Analyt
 }
 
 export const TotalsSkeleton = () => (
-  <StatTilesSkeleton labels={["Queries", "Failed", "Latency, p95", "Tokens", "Cost of models"]} />
+  <StatTilesSkeleton labels={["Queries", "Failed", "Latency, p95", "Tokens", "Model cost"]} />
+);
+
+const GRID = "grid gap-4 xl:grid-cols-2";
+
+/** The charts of a range. */
+export function Trends({ figures, open }: { figures: Analytics; open: TimeChartProps["open"] }) {
+  const steps = stepsOf(figures);
+  const costs = costSeries(figures);
+  return (
+    <div className={GRID}>
+      <ChartCard title="Queries" steps={steps} series={outcomeSeries(figures)} unit="count" kind="bars" open={open} />
+      <ChartCard
+        title="Latency"
+        steps={steps}
+        series={latencySeries(figures)}
+        unit="ms"
+        kind="lines"
+        band={["p50Ms", "p95Ms"]}
+        open={open}
+      />
+      <ChartCard title="Tokens" steps={steps} series={tokenSeries(figures)} unit="count" kind="bars" open={open} />
+      {costs.length > 0 ? (
+        <ChartCard title="Cost by model" steps={steps} series={costs} unit="usd" kind="bars" open={open} />
+      ) : (
+        <Card title="Cost by model">
+          <EmptyState icon="credit" title="No model cost">
+            The offline model and models without a known price cost nothing.
+          </EmptyState>
+        </Card>
+      )}
+    </div>
+  );
+}
+
+export const TrendsSkeleton = () => (
+  <div className={GRID}>
+    {["Queries", "Latency", "Tokens", "Cost by model"].map((title) => (
+      <ChartSkeleton key={title} title={title} />
+    ))}
+  </div>
 );

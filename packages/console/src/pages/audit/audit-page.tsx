@@ -1,71 +1,52 @@
 import type { AuditItem } from "@patchbay/protocol/console";
-import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { keepPreviousData, useInfiniteQuery, useMutation, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { list, resource } from "../../api/queries.ts";
+import { useEffect, useRef, useState } from "react";
+import { api, list, resource } from "../../api/api.ts";
+import type { QueryOf } from "../../api/routes.ts";
+import { formatCount } from "../../format/numbers.ts";
 import { rangeOf } from "../../format/time-range.ts";
+import { Button } from "../../ui/button.tsx";
 import { Card } from "../../ui/card.tsx";
-import { DataTable, type Column } from "../../ui/data-table.tsx";
+import { type Column, DataTable } from "../../ui/data-table.tsx";
+import { download } from "../../ui/download.ts";
 import { Time } from "../../ui/figures.tsx";
 import { FilterBar } from "../../ui/filter-bar.tsx";
 import { PageHeader } from "../../ui/page-header.tsx";
 import { EmptyState } from "../../ui/states.tsx";
 import { Badge } from "../../ui/status.tsx";
 import { TimeRange } from "../../ui/time-range.tsx";
-import { ACTION_GROUPS, lookOf } from "./action-look.ts";
-import { EntryPanel } from "./entry-panel.tsx";
-import { ExportAudit } from "./export-audit.tsx";
+import { showSuccess, showError } from "../../ui/toast.tsx";
+import { ACTION_GROUPS, EntryPanel, lookOf } from "./entry-panel.tsx";
 
 const route = getRouteApi("/shell/audit");
 
-/** Who did what, what was refused, and by which rule. */
+/** The audit log: actions of members, keys and the operator, with denied calls and rejected requests. */
 export function AuditPage() {
-  const { entry: opened, range, from, to, ...filters } = route.useSearch();
+  const search = route.useSearch();
+  const { entry: opened, range, from, to, ...filters } = search;
   const navigate = route.useNavigate();
   const change = (changed: Record<string, string | undefined>) =>
     void navigate({ search: (before) => ({ ...before, ...changed }), replace: true, resetScroll: false });
-  // A run's entries are few: all of them are shown, however old.
+  // All entries of a run are shown, regardless of their age: they are few.
   const times = filters.runId === undefined ? rangeOf({ range, from, to }, { preset: "30d" }) : {};
   const query = { ...filters, ...times };
   const entries = useInfiniteQuery({ ...list("/audit", { query }), placeholderData: keepPreviousData });
   const agents = useInfiniteQuery(list("/agents", { query: { limit: 100 } })).data ?? [];
   const agentNames = new Map(agents.map(({ agentId, name }) => [agentId, name]));
-  const { roles, functions } = useSuggestions(
-    filters.agentId ?? (agents.length === 1 ? agents[0]?.agentId : undefined),
-  );
   const shown = entries.data?.find(({ id }) => id === opened);
   return (
     <>
       <PageHeader
         title="Audit"
-        description="Who did what, what was refused, and by which rule"
+        description="Actions, denied calls and rejected requests, with the rule"
         actions={<ExportAudit query={query} />}
       >
-        <FilterBar
-          filters={[
-            {
-              kind: "choice",
-              name: "agentId",
-              label: "Agent",
-              options: agentOptions(agentNames, filters.agentId),
-            },
-            { kind: "choice", name: "action", label: "What", options: actionOptions(filters.action) },
-            { kind: "text", name: "role", label: "Role", suggestions: roles },
-            { kind: "text", name: "functionName", label: "Function", suggestions: functions },
-            ...(filters.runId === undefined
-              ? []
-              : [{ kind: "text", name: "runId", label: "Run id", suggestions: [] } as const]),
-          ]}
-          values={filters}
-          onChange={change}
-        >
-          {filters.runId === undefined && (
-            <TimeRange value={{ range, from, to }} preset="30d" onChange={(changed) => change({ ...changed })} />
-          )}
-        </FilterBar>
+        <Filters search={search} agentNames={agentNames} onChange={change} />
       </PageHeader>
       {opened !== undefined && entries.data !== undefined && !shown && (
         <p role="status" className="text-muted mb-3 text-sm">
-          The entry that this link names is not among those shown: load more, or clear filters.
+          The linked entry is not in this list. Load more entries or clear filters.
         </p>
       )}
       <Card flush>
@@ -85,10 +66,10 @@ export function AuditPage() {
             />
           )}
           empty={
-            <EmptyState icon="audit" title="Nothing was noted">
+            <EmptyState icon="audit" title="No entries">
               {Object.keys(filters).length > 0
-                ? "No entry fits these filters. Clear some, or look at a longer time."
-                : "Nothing happened in this time. Queries, calls, refusals, keys, members and changes all leave an entry."}
+                ? "Clear filters or choose a longer time range."
+                : "Queries, calls and changes of agents, keys and members appear here."}
             </EmptyState>
           }
         />
@@ -104,7 +85,37 @@ export function AuditPage() {
   );
 }
 
-/** Roles and functions to choose from: those of the agent whose entries are looked at. */
+interface FiltersProps {
+  search: ReturnType<typeof route.useSearch>;
+  agentNames: Map<string, string>;
+  onChange: (changed: Record<string, string | undefined>) => void;
+}
+
+function Filters({ search: { range, from, to, ...filters }, agentNames, onChange }: FiltersProps) {
+  const { agentId, action, runId } = filters;
+  const { roles, functions } = useSuggestions(
+    agentId ?? (agentNames.size === 1 ? [...agentNames.keys()][0] : undefined),
+  );
+  return (
+    <FilterBar
+      filters={[
+        { kind: "choice", name: "agentId", label: "Agent", options: agentOptions(agentNames, agentId) },
+        { kind: "choice", name: "action", label: "Event", options: actionOptions(action) },
+        { kind: "text", name: "role", label: "Role", suggestions: roles },
+        { kind: "text", name: "functionName", label: "Function", suggestions: functions },
+        ...(runId === undefined ? [] : [{ kind: "text", name: "runId", label: "Run ID", suggestions: [] } as const]),
+      ]}
+      values={filters}
+      onChange={onChange}
+    >
+      {runId === undefined && (
+        <TimeRange value={{ range, from, to }} preset="30d" onChange={(changed) => onChange({ ...changed })} />
+      )}
+    </FilterBar>
+  );
+}
+
+/** The roles and functions of the selected agent, or of the only one. */
 function useSuggestions(agentId: string | undefined): { roles: string[]; functions: string[] } {
   const { data } = useQuery({
     ...resource("/agents/:agent_id/access", { params: { agent_id: agentId ?? "" }, query: {} }),
@@ -116,19 +127,19 @@ function useSuggestions(agentId: string | undefined): { roles: string[]; functio
   };
 }
 
-/** A link may name what is not in the list: an agent since deleted, an action that no group has. */
-function agentOptions(names: Map<string, string>, chosen: string | undefined) {
+/** Adds a selection from a link that is not in the list, such as a deleted agent or an ungrouped action. */
+function agentOptions(names: Map<string, string>, selected: string | undefined) {
   const options = [...names].map(([value, label]) => ({ value, label }));
-  return chosen === undefined || names.has(chosen) ? options : [...options, { value: chosen, label: chosen }];
+  return selected === undefined || names.has(selected) ? options : [...options, { value: selected, label: selected }];
 }
 
-const actionOptions = (chosen: string | undefined) =>
-  chosen === undefined || ACTION_GROUPS.some(({ value }) => value === chosen)
+const actionOptions = (selected: string | undefined) =>
+  selected === undefined || ACTION_GROUPS.some(({ value }) => value === selected)
     ? ACTION_GROUPS
-    : [...ACTION_GROUPS, { value: chosen, label: chosen }];
+    : [...ACTION_GROUPS, { value: selected, label: selected }];
 
 const columnsOf = (agentNames: Map<string, string>): Column<AuditItem>[] => [
-  { head: "What happened", cell: ({ sentence }) => <span className="block max-w-3xl">{sentence}</span> },
+  { head: "Event", cell: ({ sentence }) => <span className="block max-w-3xl">{sentence}</span> },
   { head: "Action", cell: ({ action }) => <Badge {...lookOf(action)}>{action}</Badge> },
   {
     head: "Agent",
@@ -154,3 +165,67 @@ const columnsOf = (agentNames: Map<string, string>): Column<AuditItem>[] => [
   },
   { head: "When", align: "end", cell: ({ at }) => <Time at={at} /> },
 ];
+
+/** Saves every entry that matches the filters, not only the loaded ones. */
+function ExportAudit({ query }: { query: QueryOf<"GET", "/audit"> }) {
+  const [count, setCount] = useState(0);
+  const stop = useRef<AbortController>(undefined);
+  useEffect(() => () => stop.current?.abort(), []);
+  const save = useMutation({
+    mutationFn: async () => {
+      const { signal } = (stop.current = new AbortController());
+      setCount(0);
+      const getPage = (cursor: string | undefined) =>
+        api.get("/audit", { query: { ...query, limit: 100, cursor }, signal });
+      return collectEntries(getPage, setCount);
+    },
+    onSuccess: ({ text, count, cut }) => {
+      download("audit.ndjson", "application/x-ndjson", text);
+      showSuccess(
+        `Saved ${formatCount(count)} entries`,
+        cut ? "The export limit was reached; narrow the filters or the time range for the rest." : undefined,
+      );
+    },
+    onError: (error) => {
+      if (stop.current?.signal.aborted !== true) showError("Couldn't export the log", error);
+    },
+  });
+  if (!save.isPending)
+    return (
+      <Button icon="download" onClick={() => save.mutate()}>
+        Export NDJSON
+      </Button>
+    );
+  return (
+    <Button icon="close" onClick={() => stop.current?.abort()}>
+      Stop export ({formatCount(count)})
+    </Button>
+  );
+}
+
+interface Page {
+  items: AuditItem[];
+  nextCursor: string | null;
+}
+
+/** The most entries of one export, about 10 MB. */
+const EXPORT_LIMIT = 20_000;
+
+/** Fetches all pages and returns the entries as JSON lines, latest first. `cut` is true if the limit was reached. */
+export async function collectEntries(
+  getPage: (cursor: string | undefined) => Promise<Page>,
+  onProgress: (count: number) => void,
+  limit = EXPORT_LIMIT,
+): Promise<{ text: string; count: number; cut: boolean }> {
+  const lines: string[] = [];
+  let cursor: string | undefined;
+  do {
+    const { items, nextCursor } = await getPage(cursor);
+    lines.push(...items.map((item) => `${JSON.stringify(item)}\n`));
+    cursor = nextCursor ?? undefined;
+    onProgress(Math.min(lines.length, limit));
+  } while (cursor !== undefined && lines.length < limit);
+  const cut = cursor !== undefined || lines.length > limit;
+  const kept = lines.slice(0, limit);
+  return { text: kept.join(""), count: kept.length, cut };
+}

@@ -6,10 +6,11 @@ import { Json } from "../../ui/code.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
 import { Drawer } from "../../ui/dialog.tsx";
 import { Time } from "../../ui/figures.tsx";
-import { Badge } from "../../ui/status.tsx";
-import { lookOf } from "./action-look.ts";
+import type { IconName } from "../../ui/icon.tsx";
+import type { Option } from "../../ui/select.tsx";
+import { Badge, type Tone } from "../../ui/status.tsx";
 
-/** All that was noted of one entry, with ways to what it is about. */
+/** The details of one entry, with links to its agent, run, function and key. */
 export function EntryPanel({
   entry,
   agentName,
@@ -94,9 +95,9 @@ function factsOf(entry: AuditItem, agentName: string | undefined): Fact[] {
   return facts.filter((fact) => fact !== false);
 }
 
-/** A member by name; a key or token leads to its page. */
+/** The member by name, or the key or token with a link to it. */
 function By({ entry: { member, keyId, agentId } }: { entry: AuditItem }) {
-  if (keyId === null) return <>{member ?? "the operator, at the command line"}</>;
+  if (keyId === null) return <>{member ?? "operator (CLI)"}</>;
   const isMember = keyId.startsWith("mem_");
   return (
     <>
@@ -117,8 +118,66 @@ function Id({ id, children = id }: { id: string; children?: ReactNode }) {
     <span className="flex min-w-0 items-start gap-1">
       <code className="min-w-0 font-mono text-xs leading-5 break-all">{children}</code>
       <span className="-my-1">
-        <CopyButton text={id} label="Copy id" />
+        <CopyButton text={id} label="Copy ID" />
       </span>
     </span>
   );
+}
+
+/** Choices of the filter: an action, or the prefix of several. */
+export const ACTION_GROUPS: readonly Option[] = [
+  { value: "run", label: "Queries" },
+  { value: "query", label: "Rejected requests" },
+  { value: "call", label: "Calls" },
+  { value: "call.denied", label: "Denied calls" },
+  { value: "call.redacted", label: "Removed fields" },
+  { value: "access", label: "Policy mismatches" },
+  { value: "key", label: "API keys" },
+  { value: "runtime_key", label: "Runtime keys" },
+  { value: "token", label: "Access tokens" },
+  { value: "agent", label: "Agents" },
+  { value: "thread", label: "Threads" },
+  { value: "member", label: "Members" },
+  { value: "org", label: "Organisation" },
+  { value: "credits", label: "Credits" },
+];
+
+interface Look {
+  tone: Tone;
+  icon: IconName;
+}
+
+/** Looks by the last part of an action, where it states the outcome. */
+const LOOKS_BY_OUTCOME: Record<string, Look> = {
+  denied: { tone: "warn", icon: "denied" },
+  refused: { tone: "warn", icon: "denied" },
+  redacted: { tone: "warn", icon: "key" },
+  late: { tone: "warn", icon: "clock" },
+  failed: { tone: "bad", icon: "failed" },
+  disagreement: { tone: "bad", icon: "alert" },
+  revoked: { tone: "bad", icon: "denied" },
+  deleted: { tone: "bad", icon: "trash" },
+  erased: { tone: "bad", icon: "trash" },
+  removed: { tone: "bad", icon: "trash" },
+  succeeded: { tone: "ok", icon: "succeeded" },
+};
+
+const ICONS_BY_SUBJECT: Record<string, IconName> = {
+  run: "run",
+  call: "function",
+  key: "key",
+  runtime_key: "key",
+  token: "key",
+  agent: "agent",
+  thread: "thread",
+  member: "members",
+  org: "organisation",
+  credits: "credit",
+};
+
+/** Icon and tone of an action; neutral for actions of later versions. */
+export function lookOf(action: string): Look {
+  const dot = action.indexOf(".");
+  const look = LOOKS_BY_OUTCOME[action.slice(dot + 1)];
+  return look ?? { tone: "idle", icon: ICONS_BY_SUBJECT[action.slice(0, Math.max(dot, 0))] ?? "audit" };
 }

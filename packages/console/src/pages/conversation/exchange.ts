@@ -1,19 +1,21 @@
 import type { LiveEvent, RunEvent } from "@patchbay/protocol";
 import type { ConsoleThreadDetail, RunSummary } from "@patchbay/protocol/console";
+import { queryOptions } from "@tanstack/react-query";
+import { api } from "../../api/api.ts";
 
-/** One event as the event list shows it. Tokens in a row are one entry. */
-export interface Entry {
+/** One line of the event list. Consecutive tokens share one entry. */
+export interface EventEntry {
   type: string;
-  /** Number in the run's log; undefined for live events, which are not kept. */
+  /** Number in the run's log; undefined for live events, which are not stored. */
   seq: number | undefined;
-  /** Since the query was asked. */
+  /** Milliseconds since the query was sent. */
   atMs: number;
   payloads: object[];
-  /** Blocks as they were sent; of a stored log their events alone. */
+  /** The server-sent event blocks as received. */
   raw: string[];
 }
 
-/** A function call as it is known so far. */
+/** A function call with its progress and outcome so far. */
 export interface Call {
   id: string;
   name: string;
@@ -26,48 +28,50 @@ export type CallOutcome = { ok: true; result: unknown } | { ok: false; code: str
 
 export type Step = { kind: "thought"; text: string; live: boolean } | { kind: "call"; call: Call };
 
-/** What the events of a run come to: the steps in their order, then the answer. */
-export interface Told {
-  entries: Entry[];
+/** A run as its events describe it so far: steps in order, then the answer. */
+export interface Transcript {
+  entries: EventEntry[];
   steps: Step[];
-  /** The answer, as far as it was written. */
+  /** The answer received so far. */
   answer: string;
   warnings: string[];
-  end: End | undefined;
+  end: RunEnd | undefined;
 }
 
-export type End =
+/** How a run ended. */
+export type RunEnd =
   | { ok: true; executionTimeMs: number; inputTokens: number; outputTokens: number; costUsd: number }
   | { ok: false; code: string; errorMessage: string };
 
-export const NOTHING_TOLD: Told = { entries: [], steps: [], answer: "", warnings: [], end: undefined };
+export const EMPTY_TRANSCRIPT: Transcript = { entries: [], steps: [], answer: "", warnings: [], end: undefined };
 
-export interface Arrived {
+/** One received event of a run. */
+export interface ReceivedEvent {
   event: RunEvent | LiveEvent;
   seq: number | undefined;
   raw: string;
   atMs: number;
 }
 
-/** What is known after one more event. */
-export function tell(told: Told, arrived: Arrived): Told {
-  return { ...told, ...changedBy(told, arrived.event), entries: withEntry(told.entries, arrived) };
+/** Returns the transcript with one more event. */
+export function addEvent(transcript: Transcript, received: ReceivedEvent): Transcript {
+  return { ...transcript, ...changesFrom(transcript, received.event), entries: addEntry(transcript.entries, received) };
 }
 
-function changedBy({ steps, answer, warnings }: Told, event: RunEvent | LiveEvent): Partial<Told> {
+function changesFrom({ steps, answer, warnings }: Transcript, event: RunEvent | LiveEvent): Partial<Transcript> {
   switch (event.type) {
     case "thoughtDelta":
       return { steps: withThought(steps, event.content) };
     case "responseDelta":
       return { answer: answer + event.content };
     case "deltaReset":
-      return { steps: settled(steps), answer: "" };
+      return { steps: withoutLiveThought(steps), answer: "" };
     case "thought":
-      return { steps: [...settled(steps), { kind: "thought", text: event.content, live: false }] };
+      return { steps: [...withoutLiveThought(steps), { kind: "thought", text: event.content, live: false }] };
     case "toolCall": {
       const { toolCallId: id, toolName: name, parameters } = event;
       const call: Call = { id, name, parameters, progress: [], outcome: undefined };
-      return { steps: [...settled(steps), { kind: "call", call }], answer: "" };
+      return { steps: [...withoutLiveThought(steps), { kind: "call", call }], answer: "" };
     }
     case "toolProgress":
       return {
@@ -84,35 +88,38 @@ function changedBy({ steps, answer, warnings }: Told, event: RunEvent | LiveEven
     case "finalResponse": {
       const { executionTimeMs, usage, response } = event;
       const { inputTokens, outputTokens, costUsd } = usage;
-      const end: End = { ok: true, executionTimeMs, inputTokens, outputTokens, costUsd };
-      return { steps: settled(steps), answer: response, warnings: event.warnings ?? warnings, end };
+      const end: RunEnd = { ok: true, executionTimeMs, inputTokens, outputTokens, costUsd };
+      return { steps: withoutLiveThought(steps), answer: response, warnings: event.warnings ?? warnings, end };
     }
     case "error":
-      return { steps: settled(steps), end: { ok: false, code: event.code, errorMessage: event.errorMessage } };
+      return {
+        steps: withoutLiveThought(steps),
+        end: { ok: false, code: event.code, errorMessage: event.errorMessage },
+      };
   }
 }
 
 function outcomeOf(event: Extract<RunEvent, { type: "toolResult" }>): CallOutcome {
   if (event.success) return { ok: true, result: event.result };
-  return { ok: false, code: event.code, errorMessage: event.errorMessage ?? "It failed." };
+  return { ok: false, code: event.code, errorMessage: event.errorMessage ?? "The call failed." };
 }
 
 function withThought(steps: Step[], content: string): Step[] {
   const last = steps.at(-1);
-  const said = last?.kind === "thought" && last.live ? last.text : undefined;
-  const before = said === undefined ? steps : steps.slice(0, -1);
-  return [...before, { kind: "thought", text: (said ?? "") + content, live: true }];
+  const streamed = last?.kind === "thought" && last.live ? last.text : undefined;
+  const before = streamed === undefined ? steps : steps.slice(0, -1);
+  return [...before, { kind: "thought", text: (streamed ?? "") + content, live: true }];
 }
 
-/** Without the thought under way: its whole text follows as an event of its own. */
-const settled = (steps: Step[]): Step[] => steps.filter((step) => step.kind !== "thought" || !step.live);
+/** Removes the streamed thought: a `thought` event with its whole text follows. */
+const withoutLiveThought = (steps: Step[]): Step[] => steps.filter((step) => step.kind !== "thought" || !step.live);
 
 const changeCall = (steps: Step[], id: string, change: (call: Call) => Call): Step[] =>
   steps.map((step) => (step.kind === "call" && step.call.id === id ? { kind: "call", call: change(step.call) } : step));
 
 const TOKENS = new Set(["responseDelta", "thoughtDelta"]);
 
-function withEntry(entries: Entry[], { event, seq, raw, atMs }: Arrived): Entry[] {
+function addEntry(entries: EventEntry[], { event, seq, raw, atMs }: ReceivedEvent): EventEntry[] {
   const { type, ...payload } = event;
   const last = entries.at(-1);
   if (last?.type === type && TOKENS.has(type))
@@ -120,13 +127,15 @@ function withEntry(entries: Entry[], { event, seq, raw, atMs }: Arrived): Entry[
   return [...entries, { type, seq, atMs, payloads: [payload], raw: [raw] }];
 }
 
-export const callsOf = ({ steps }: Told): Call[] => steps.flatMap((step) => (step.kind === "call" ? [step.call] : []));
+/** The calls of a transcript, in order. */
+export const callsOf = ({ steps }: Transcript): Call[] =>
+  steps.flatMap((step) => (step.kind === "call" ? [step.call] : []));
 
-/** A query of a thread with what was answered. */
+/** A stored query of a thread with its answer. */
 export interface PastExchange {
   run: RunSummary;
   query: string;
-  /** Undefined where the run did not succeed. */
+  /** Undefined if the run did not succeed. */
   answer: string | undefined;
   askedAt: string;
 }
@@ -143,7 +152,41 @@ export function exchangesOf({ messages, runs }: Pick<ConsoleThreadDetail, "messa
   });
 }
 
-/** Titles are the beginnings of queries, cut to this many units. */
+/** The API cuts titles to this many UTF-16 units of the first query. */
 const TITLE_UNITS = 80;
 
+/** A thread's title, with an ellipsis where the API cut it. */
 export const shownTitle = (title: string): string => (title.length >= TITLE_UNITS - 1 ? `${title}…` : title);
+
+/** Maximum number of log pages to fetch; logs of runs are far shorter. */
+const MAX_PARTS = 50;
+
+/** Builds a transcript from the stored log. Only for ended runs: the log is fetched once. */
+export function recordedTranscript({ agentId, runId, createdAt }: Pick<RunSummary, "agentId" | "runId" | "createdAt">) {
+  return queryOptions({
+    queryKey: ["transcript", agentId, runId],
+    staleTime: Infinity,
+    async queryFn({ signal }): Promise<Transcript> {
+      const params = { agent_id: agentId, run_id: runId };
+      const askedAt = Date.parse(createdAt);
+      let transcript = EMPTY_TRANSCRIPT;
+      let cursor: string | undefined;
+      for (let part = 0; part < MAX_PARTS; part += 1) {
+        const query = { limit: 100, cursor };
+        const page = await api.get("/agents/:agent_id/runs/:run_id/log", { params, query, signal });
+        for (const { seq, at, body } of page.items) {
+          const event = JSON.parse(body) as RunEvent;
+          transcript = addEvent(transcript, {
+            event,
+            seq,
+            raw: `id: ${seq}\ndata: ${body}`,
+            atMs: Date.parse(at) - askedAt,
+          });
+        }
+        if (page.nextCursor === null) break;
+        cursor = page.nextCursor;
+      }
+      return transcript;
+    },
+  });
+}

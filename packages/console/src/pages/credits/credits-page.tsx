@@ -1,25 +1,27 @@
 import type { Credits } from "@patchbay/protocol/console";
 import { keepPreviousData, useInfiniteQuery, useQuery, type UseQueryResult } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { list, resource } from "../../api/queries.ts";
+import { list, resource } from "../../api/api.ts";
+import { useSession } from "../../api/session.ts";
 import { ChartSkeleton } from "../../charts/chart-card.tsx";
+import { shellQuote } from "../../format/snippets.ts";
 import { rangeOf } from "../../format/time-range.ts";
 import { buttonClass } from "../../ui/button.tsx";
 import { Card } from "../../ui/card.tsx";
+import { Command } from "../../ui/code.tsx";
 import { FilterBar } from "../../ui/filter-bar.tsx";
+import { Icon } from "../../ui/icon.tsx";
 import { PageHeader } from "../../ui/page-header.tsx";
+import { StatTilesSkeleton } from "../../ui/stat-tile.tsx";
 import { ErrorState } from "../../ui/states.tsx";
 import { TimeRange } from "../../ui/time-range.tsx";
-import { StatTilesSkeleton } from "../analytics/stat-tile.tsx";
-import { BurnDown } from "./burn-down.tsx";
-import { CreditTiles } from "./credit-tiles.tsx";
+import { CreditCharts, CreditTiles } from "./credit-figures.tsx";
 import { Ledger, LEDGER_WORDS } from "./ledger.tsx";
-import { NotCharged, NoneGranted } from "./without-credits.tsx";
 
 const route = getRouteApi("/shell/credits");
 const PRESET = "30d";
 
-/** What an organisation has to spend, how fast it goes, and every movement of it. */
+/** The balance of the organisation, its use over time, and the ledger. */
 export function CreditsPage() {
   const search = route.useSearch();
   const navigate = route.useNavigate();
@@ -38,21 +40,21 @@ export function CreditsPage() {
     <>
       <PageHeader
         title="Credits"
-        description="What turns of models are paid from"
+        description="Prepaid model usage"
         actions={
           <>
             <Link to="/analytics" search={range} className={buttonClass()}>
-              What it went to
+              View usage
             </Link>
             <TimeRange value={range} onChange={change} preset={PRESET} />
           </>
         }
       />
       <div className="grid gap-4">
-        <Now credits={credits} />
+        <Balance credits={credits} />
         <Card
           title="Ledger"
-          description="Newest first, of all time"
+          description="All entries, latest first"
           flush
           actions={
             <FilterBar
@@ -71,16 +73,16 @@ export function CreditsPage() {
 
 const KINDS = Object.entries(LEDGER_WORDS).map(([value, { label }]) => ({ value, label }));
 
-function Now({ credits }: { credits: UseQueryResult<Credits> }) {
+function Balance({ credits }: { credits: UseQueryResult<Credits> }) {
   const { data, error } = credits;
   if (data)
     return (
       <>
         {!data.charged && <NotCharged />}
-        {data.charged && data.balanceUsd <= 0 && <NoneGranted />}
+        {data.charged && data.balanceUsd <= 0 && <NoCredits />}
         <CreditTiles credits={data} />
         {data.days.some(({ balanceUsd, spentUsd, grantedUsd }) => balanceUsd || spentUsd || grantedUsd) && (
-          <BurnDown days={data.days} />
+          <CreditCharts days={data.days} />
         )}
       </>
     );
@@ -92,8 +94,48 @@ function Now({ credits }: { credits: UseQueryResult<Credits> }) {
     );
   return (
     <>
-      <StatTilesSkeleton labels={["Balance", "Held", "Spent", "Lasts for"]} course={false} />
+      <StatTilesSkeleton labels={["Balance", "Reserved", "Spent", "Runway"]} trend={false} />
       <ChartSkeleton title="Balance" />
     </>
+  );
+}
+
+/** Shown on tiers without charges, such as the sandbox. */
+function NotCharged() {
+  const { organisation } = useSession();
+  return (
+    <Card>
+      <div className="flex items-start gap-3">
+        <Icon name="info" className="text-info mt-0.5 size-4" />
+        <p className="min-w-0 text-sm">
+          <span className="font-medium">Queries of the {organisation.tier} tier are free of charge.</span>{" "}
+          <span className="text-muted">
+            Analytics shows what the models would cost. On a charged tier, each turn reserves credits and is then
+            charged its actual cost.
+          </span>
+        </p>
+      </div>
+    </Card>
+  );
+}
+
+/** Shown on charged tiers without credits, where every query fails. */
+function NoCredits() {
+  const { organisation } = useSession();
+  return (
+    <Card>
+      <div className="grid gap-3">
+        <div className="flex items-start gap-3">
+          <Icon name="alert" className="text-bad mt-0.5 size-4" />
+          <p className="min-w-0 text-sm">
+            <span className="font-medium">No credits left.</span>{" "}
+            <span className="text-muted">
+              Queries fail with “insufficient_credits”. The operator adds credits with:
+            </span>
+          </p>
+        </div>
+        <Command text={`patchbay credits grant --org ${shellQuote(organisation.orgId)} 50`} />
+      </div>
+    </Card>
   );
 }

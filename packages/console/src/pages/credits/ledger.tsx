@@ -9,25 +9,25 @@ import { Badge, type Tone } from "../../ui/status.tsx";
 
 interface Words {
   label: string;
-  /** What happened, for those who read ledgers seldom. */
-  what: string;
+  /** What happened, shown next to the label. */
+  meaning: string;
   tone: Tone;
   icon: IconName;
 }
 
 export const LEDGER_WORDS: Record<LedgerEntry["kind"], Words> = {
-  grant: { label: "Grant", what: "credits were added", tone: "ok", icon: "plus" },
-  hold: { label: "Hold", what: "set aside before a turn", tone: "idle", icon: "clock" },
-  settle: { label: "Settle", what: "the hold given back, less what the turn cost", tone: "info", icon: "check" },
+  grant: { label: "Grant", meaning: "credits added", tone: "ok", icon: "plus" },
+  reserve: { label: "Reserve", meaning: "credits reserved for a turn", tone: "idle", icon: "clock" },
+  settle: { label: "Settle", meaning: "reservation returned, less the cost of the turn", tone: "info", icon: "check" },
   release: {
     label: "Release",
-    what: "the hold of a turn that did not happen, given back",
+    meaning: "reservation of a turn that did not happen returned",
     tone: "idle",
     icon: "retry",
   },
 };
 
-/** Every movement of the balance. */
+/** The entries of the ledger. */
 export function Ledger({ ledger, kind }: { ledger: RowsQuery<LedgerEntry>; kind: LedgerEntry["kind"] | undefined }) {
   return (
     <DataTable
@@ -37,12 +37,12 @@ export function Ledger({ ledger, kind }: { ledger: RowsQuery<LedgerEntry>; kind:
       rowKey={({ id }) => id}
       empty={
         kind === undefined ? (
-          <EmptyState icon="credit" title="No movements yet">
-            Credits that are added stand here, and each turn of a model with what was held for it and what it cost.
+          <EmptyState icon="credit" title="No entries yet">
+            Added credits, and the reservation and cost of each model turn appear here.
           </EmptyState>
         ) : (
-          <EmptyState icon="search" title={`No entry of the kind ${LEDGER_WORDS[kind].label.toLowerCase()}`}>
-            {LEDGER_WORDS[kind].label}: {LEDGER_WORDS[kind].what}.
+          <EmptyState icon="search" title={`No entries of kind ${LEDGER_WORDS[kind].label.toLowerCase()}`}>
+            {LEDGER_WORDS[kind].label}: {LEDGER_WORDS[kind].meaning}.
           </EmptyState>
         )
       }
@@ -54,13 +54,13 @@ const COLUMNS: Column<LedgerEntry>[] = [
   {
     head: "Kind",
     cell: ({ kind }) => {
-      const { label, what, tone, icon } = LEDGER_WORDS[kind];
+      const { label, meaning, tone, icon } = LEDGER_WORDS[kind];
       return (
         <span className="flex flex-wrap items-center gap-x-3 gap-y-1">
           <Badge tone={tone} icon={icon}>
             {label}
           </Badge>
-          <span className="text-muted text-xs max-lg:hidden">{what}</span>
+          <span className="text-muted text-xs max-lg:hidden">{meaning}</span>
         </span>
       );
     },
@@ -73,7 +73,7 @@ const COLUMNS: Column<LedgerEntry>[] = [
       ) : (
         <span className="inline-flex max-w-full items-baseline gap-2">
           {agentId === null ? (
-            <code className="text-muted min-w-0 truncate font-mono text-xs" title="The run is no longer kept">
+            <code className="text-muted min-w-0 truncate font-mono text-xs" title="The run was deleted">
               {runId}
             </code>
           ) : (
@@ -102,5 +102,5 @@ const COLUMNS: Column<LedgerEntry>[] = [
   },
 ];
 
-/** To the micro-dollar, as it is kept: a ledger must add up. */
+/** To the micro-dollar, as stored, so that the entries add up. */
 const exactUsd = (usd: number): string => `${usd < 0 ? "−" : ""}$${Math.abs(usd).toFixed(6)}`;

@@ -1,18 +1,20 @@
-import type { FunctionHistory as History } from "@patchbay/protocol/console";
+import type { ConsoleFunction, FunctionHistory as History } from "@patchbay/protocol/console";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { resource } from "../../api/queries.ts";
+import type { ReactNode } from "react";
+import { resource } from "../../api/api.ts";
 import { ChartCard, ChartSkeleton } from "../../charts/chart-card.tsx";
-import type { Series } from "../../charts/series.ts";
-import { formatCount } from "../../format/numbers.ts";
+import type { Series } from "../../charts/series.tsx";
+import { formatCount, formatShare } from "../../format/numbers.ts";
 import { rangeOf } from "../../format/time-range.ts";
+import { Count, Duration, Time } from "../../ui/figures.tsx";
 import { ErrorState } from "../../ui/states.tsx";
-import { LATENCY_LOOKS, OUTCOME_LOOKS } from "../analytics/looks.ts";
+import { LATENCY_LOOKS, OUTCOME_LOOKS } from "../analytics/series.ts";
 
 const route = getRouteApi("/shell/agents/$agentId/functions/$functionName");
 const GRID = "grid gap-4 xl:grid-cols-2";
 
-/** How a function was called in the course of the range. A step of it opens the runs of that time. */
+/** Charts of a function's calls over the time range; a click on an interval opens its runs. */
 export function FunctionHistory() {
   const { agentId, functionName } = route.useParams();
   const { range, from, to } = route.useSearch();
@@ -36,7 +38,7 @@ export function FunctionHistory() {
   const { buckets, bucketMs } = history.data;
   const steps = { at: buckets.map(({ at }) => at), widthMs: bucketMs, to: history.data.to };
   const open = {
-    what: "see its runs",
+    what: "open its runs",
     at: (index: number) => {
       const begins = Date.parse(steps.at[index]!);
       void navigate({
@@ -51,7 +53,7 @@ export function FunctionHistory() {
       <ChartCard title="Calls" steps={steps} series={outcomesOf(history.data)} unit="count" kind="bars" open={open} />
       <ChartCard
         title="Latency"
-        description="Of calls that were let through, from the intent to the stored result"
+        description="Allowed calls, from the request to the stored result"
         steps={steps}
         series={latenciesOf(history.data)}
         unit="ms"
@@ -73,10 +75,10 @@ function outcomesOf({ buckets }: History): Series[] {
       label,
       look: OUTCOME_LOOKS[key],
       values,
-      note: formatCount(values.reduce((sum, one) => sum + one, 0)),
+      note: formatCount(values.reduce((sum, value) => sum + value, 0)),
     };
   };
-  return [series("succeeded", "Succeeded"), series("failed", "Failed"), series("denied", "Refused")];
+  return [series("succeeded", "Succeeded"), series("failed", "Failed"), series("denied", "Denied")];
 }
 
 function latenciesOf({ buckets }: History): Series[] {
@@ -87,4 +89,54 @@ function latenciesOf({ buckets }: History): Series[] {
     values: buckets.map((bucket) => bucket[key]),
   });
   return [series("p50Ms", "p50"), series("p95Ms", "p95")];
+}
+
+/** Figures of a function's calls in the time range. */
+export function FunctionFigures({ fn: { figures } }: { fn: ConsoleFunction }) {
+  const { calls, failed, denied, p50Ms, p95Ms, lastCalledAt } = figures;
+  const share = (part: number) => calls > 0 && part > 0 && formatShare(part, calls);
+  return (
+    <dl className="border-line bg-line shadow-card grid grid-cols-2 gap-px overflow-hidden rounded-lg border sm:grid-cols-3 xl:grid-cols-6">
+      <Figure name="Calls">
+        <Count value={calls} />
+      </Figure>
+      <Figure name="Errors" note={share(failed)} tone={failed > 0 ? "text-bad" : ""}>
+        <Count value={failed} />
+      </Figure>
+      <Figure name="Denied" note={share(denied)} tone={denied > 0 ? "text-warn" : ""}>
+        <Count value={denied} />
+      </Figure>
+      <Figure name="p50">
+        <Duration ms={p50Ms} />
+      </Figure>
+      <Figure name="p95">
+        <Duration ms={p95Ms} />
+      </Figure>
+      <Figure name="Last call">
+        <Time at={lastCalledAt} />
+      </Figure>
+    </dl>
+  );
+}
+
+function Figure({
+  name,
+  note,
+  tone = "",
+  children,
+}: {
+  name: string;
+  note?: string | false;
+  tone?: string;
+  children: ReactNode;
+}) {
+  return (
+    <div className="bg-surface px-4 py-2.5">
+      <dt className="text-muted text-xs">{name}</dt>
+      <dd className={`text-lg font-semibold ${tone}`}>
+        {children}
+        {note && <span className="ml-1.5 text-xs font-normal">{note}</span>}
+      </dd>
+    </div>
+  );
 }

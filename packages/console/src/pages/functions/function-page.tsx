@@ -1,30 +1,30 @@
-import type { ConsoleFunction, FunctionSet } from "@patchbay/protocol/console";
+import type { AccessMatrix, ConsoleFunction, FunctionSet } from "@patchbay/protocol/console";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useState } from "react";
-import { resource } from "../../api/queries.ts";
-import { formatDuration } from "../../format/times.ts";
+import { resource } from "../../api/api.ts";
 import { rangeOf } from "../../format/time-range.ts";
-import { emptyArguments, type ArgumentsDraft } from "../../schema-form/arguments-form.tsx";
+import { formatDuration } from "../../format/times.ts";
+import { type ArgumentsDraft, emptyArguments } from "../../schema-form/arguments-form.tsx";
 import { shapeOf } from "../../schema-form/field-shape.ts";
-import { buttonClass } from "../../ui/button.tsx";
+import { Button, buttonClass } from "../../ui/button.tsx";
 import { Card } from "../../ui/card.tsx";
 import { Json } from "../../ui/code.tsx";
+import { type Column, DataTable, rowsOf } from "../../ui/data-table.tsx";
+import { Count, Time } from "../../ui/figures.tsx";
+import { fieldLabel, Effect, RoleBadges } from "../../ui/function-badges.tsx";
 import { PageHeader } from "../../ui/page-header.tsx";
-import { EmptyState, ErrorState } from "../../ui/states.tsx";
-import { Badge } from "../../ui/status.tsx";
+import { EmptyState, ErrorState, PageSkeleton } from "../../ui/states.tsx";
+import { Badge, Status } from "../../ui/status.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
 import { TimeRange } from "../../ui/time-range.tsx";
-import { PageSkeleton } from "../../shell/page-skeleton.tsx";
-import { Effect, RoleBadges } from "./function-badges.tsx";
-import { FunctionFigures } from "./function-figures.tsx";
-import { FunctionHistory } from "./function-history.tsx";
-import { FunctionRoles } from "./function-roles.tsx";
-import { Trial } from "./trial.tsx";
+import { type MatrixCell, rowsOf as matrixRowsOf, whyOf } from "../access/matrix-model.ts";
+import { FunctionFigures, FunctionHistory } from "./function-history.tsx";
+import { TestCall } from "./test-call.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/functions/$functionName");
 
-/** One function: what it takes, who may call it, how it was called, and a call as any role. */
+/** One function: its declaration, figures, roles and schema, and a form for test calls. */
 export function FunctionPage() {
   const { agentId, functionName } = route.useParams();
   const { manifestHash, ...search } = route.useSearch();
@@ -37,44 +37,44 @@ export function FunctionPage() {
   });
   if (set.error && !set.data) return <ErrorState error={set.error} onRetry={() => void set.refetch()} />;
   if (!set.data) return <PageSkeleton />;
-  const one = set.data.functions.find(({ name }) => name === functionName);
-  return one ? <Shown one={one} set={set.data} /> : <Missing name={functionName} agentId={agentId} />;
+  const fn = set.data.functions.find(({ name }) => name === functionName);
+  return fn ? <LoadedFunction fn={fn} set={set.data} /> : <Missing name={functionName} agentId={agentId} />;
 }
 
-function Shown({ one, set }: { one: ConsoleFunction; set: FunctionSet }) {
+function LoadedFunction({ fn, set }: { fn: ConsoleFunction; set: FunctionSet }) {
   const { tab = "try", range, from, to } = route.useSearch();
   const navigate = route.useNavigate();
-  const shape = shapeOf(one.inputSchema);
+  const shape = shapeOf(fn.inputSchema);
   const [written, setWritten] = useState<ArgumentsDraft>(() => emptyArguments(shape));
   const change = (changed: Partial<ReturnType<typeof route.useSearch>>) =>
     void navigate({ search: (before) => ({ ...before, ...changed }), replace: true, resetScroll: false });
   return (
     <>
       <PageHeader
-        title={one.name}
-        name={<span className="font-mono">{one.name}</span>}
-        description={one.description}
+        title={fn.name}
+        name={<span className="font-mono">{fn.name}</span>}
+        description={fn.description}
         actions={<TimeRange value={{ range, from, to }} onChange={change} />}
       >
-        <Facts one={one} />
+        <Facts fn={fn} />
       </PageHeader>
       <div className="grid gap-5">
-        <FunctionFigures one={one} />
+        <FunctionFigures fn={fn} />
         <Tabs
           value={tab}
           onChange={(next) => change({ tab: next === "try" ? undefined : next })}
           tabs={[
             {
               value: "try",
-              label: "Try it",
-              content: <Trial one={one} set={set} shape={shape} written={written} onWritten={setWritten} />,
+              label: "Test call",
+              content: <TestCall fn={fn} set={set} shape={shape} written={written} onWritten={setWritten} />,
             },
             { value: "calls", label: "Calls", content: <FunctionHistory /> },
-            { value: "roles", label: "Roles", content: <FunctionRoles one={one} manifestHash={set.manifestHash} /> },
+            { value: "roles", label: "Roles", content: <FunctionRoles fn={fn} manifestHash={set.manifestHash} /> },
             {
               value: "schema",
               label: "Schema",
-              content: <Json value={one.inputSchema} name={`JSON Schema of ${one.name}`} />,
+              content: <Json value={fn.inputSchema} name={`JSON Schema of ${fn.name}`} />,
             },
           ]}
         />
@@ -83,20 +83,20 @@ function Shown({ one, set }: { one: ConsoleFunction; set: FunctionSet }) {
   );
 }
 
-function Facts({ one }: { one: ConsoleFunction }) {
-  const { protectedMembers = [] } = one;
+function Facts({ fn }: { fn: ConsoleFunction }) {
+  const { restrictedFields = [] } = fn;
   return (
     <div className="text-muted flex flex-wrap items-center gap-x-3 gap-y-2 text-sm">
-      <Effect effect={one.effect} />
-      <RoleBadges {...one} />
-      <span>{one.idempotent ? "may be repeated" : "never repeated"}</span>
-      <span>times out after {formatDuration(one.timeoutMs)}</span>
-      {protectedMembers.length > 0 && (
+      <Effect effect={fn.effect} />
+      <RoleBadges {...fn} />
+      <span>{fn.idempotent ? "Retried" : "Not retried"}</span>
+      <span>Timeout {formatDuration(fn.timeoutMs)}</span>
+      {restrictedFields.length > 0 && (
         <span className="inline-flex flex-wrap items-center gap-1">
-          protects{" "}
-          {protectedMembers.map((member) => (
-            <Badge key={member} tone="warn" icon="access">
-              {member === "$" ? "the whole result" : member}
+          Restricted fields{" "}
+          {restrictedFields.map((field) => (
+            <Badge key={field} tone="warn" icon="access">
+              {fieldLabel(field)}
             </Badge>
           ))}
         </span>
@@ -112,16 +112,89 @@ function Missing({ name, agentId }: { name: string; agentId: string }) {
       <Card>
         <EmptyState
           icon="function"
-          title="This set has no such function"
+          title="Function not found"
           action={
             <Link to="/agents/$agentId/functions" params={{ agentId }} className={buttonClass("primary")}>
-              All functions
+              Show all functions
             </Link>
           }
         >
-          It may have been renamed or taken out. The versions of the functions tell what changed.
+          It may have been renamed or removed. Compare versions of the functions to see what changed.
         </EmptyState>
       </Card>
     </>
   );
 }
+
+type Row = MatrixCell & { role: string | null; why: string };
+
+/** Which roles may call the function, and why. */
+function FunctionRoles({ fn, manifestHash }: { fn: ConsoleFunction; manifestHash: string }) {
+  const { agentId } = route.useParams();
+  const navigate = route.useNavigate();
+  const access = useQuery(
+    resource("/agents/:agent_id/access", { params: { agent_id: agentId }, query: { manifestHash } }),
+  );
+  const rows = access.data && rolesOfFunction(access.data, fn.name);
+  return (
+    <Card flush title="Access by role" description="Calls of the last 30 days">
+      <DataTable
+        caption={`Roles and ${fn.name}`}
+        query={rowsOf(access, rows)}
+        columns={COLUMNS}
+        rowKey={({ role }) => role ?? ""}
+        actions={({ role }) => (
+          <Button
+            look="ghost"
+            size="small"
+            onClick={() =>
+              void navigate({
+                search: (before) => ({ ...before, tab: undefined, role: role ?? undefined }),
+                replace: true,
+                resetScroll: false,
+              })
+            }
+          >
+            Test as {role ?? "no role"}
+          </Button>
+        )}
+        empty={null}
+      />
+    </Card>
+  );
+}
+
+function rolesOfFunction({ functions, roles }: AccessMatrix, functionName: string): Row[] {
+  const rows = matrixRowsOf({ functions: functions.filter(({ name }) => name === functionName), roles });
+  return rows.flatMap((row) =>
+    row.cells.map((cell, index) => {
+      const role = roles[index] ?? null;
+      return { ...cell, role, why: whyOf(row, cell, role) };
+    }),
+  );
+}
+
+const COLUMNS: Column<Row>[] = [
+  {
+    head: "Role",
+    cell: ({ role }) =>
+      role === null ? <span className="text-muted italic">no role</span> : <span className="font-medium">{role}</span>,
+  },
+  { head: "Verdict", cell: ({ verdict }) => <Status state={verdict} /> },
+  {
+    head: "Why",
+    className: "sm:w-1/2 max-sm:[&>:last-child]:text-left",
+    cell: ({ why }) => <span className="text-muted">{why}</span>,
+  },
+  { head: "Calls", align: "end", cell: ({ calls }) => <Count value={calls} /> },
+  {
+    head: "Denied",
+    align: "end",
+    cell: ({ denied }) => (
+      <span className={denied > 0 ? "text-warn" : "text-faint"}>
+        <Count value={denied} />
+      </span>
+    ),
+  },
+  { head: "Last call", align: "end", from: "lg", cell: ({ lastAt }) => <Time at={lastAt} /> },
+];

@@ -1,21 +1,21 @@
 import type { FunctionSetVersion } from "@patchbay/protocol/console";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { list } from "../../api/queries.ts";
-import { countOf } from "../../format/words.ts";
+import { list } from "../../api/api.ts";
+import { countOf } from "../../format/numbers.ts";
 import { Card } from "../../ui/card.tsx";
 import { DataTable, type Column } from "../../ui/data-table.tsx";
 import { Time } from "../../ui/figures.tsx";
 import { Select } from "../../ui/select.tsx";
 import { Badge, Status } from "../../ui/status.tsx";
+import { NeverConnected } from "../runtimes/how-to-connect.tsx";
 import { SetComparison } from "./set-comparison.tsx";
-import { NeverConnected } from "./never-connected.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/functions");
 
 const shortHash = (hash: string): string => hash.slice(0, 8);
 
-/** Function sets that were connected, and what changed from one to another. */
+/** The function sets that runtimes registered, and the changes between two of them. */
 export function FunctionSets() {
   const { agentId } = route.useParams();
   const { manifestHash, base } = route.useSearch();
@@ -45,14 +45,14 @@ export function FunctionSets() {
           )}
           empty={
             <NeverConnected agentId={agentId}>
-              Each set that a runtime brings is kept, so that you can tell what changed.
+              Function sets that runtimes register are stored and compared here.
             </NeverConnected>
           }
         />
       </Card>
       {after && (
         <Card
-          title="What changed"
+          title="Changes"
           actions={
             before && (
               <div className="flex flex-wrap items-center gap-2 text-sm">
@@ -71,9 +71,7 @@ export function FunctionSets() {
           {before ? (
             <SetComparison agentId={agentId} before={before.manifestHash} after={after.manifestHash} />
           ) : (
-            <p className="text-muted text-sm">
-              This is the first set of this agent: there is nothing to compare it with.
-            </p>
+            <p className="text-muted text-sm">This is the first function set of the agent.</p>
           )}
         </Card>
       )}
@@ -110,17 +108,17 @@ const columnsOf = (sets: readonly FunctionSetVersion[]): Column<FunctionSetVersi
   },
   { head: "State", cell: ({ connected }) => <Status state={connected ? "connected" : "disconnected"} /> },
   { head: "Functions", cell: ({ functions }) => countOf(functions.length, "function") },
-  { head: "Against the one before", from: "md", cell: (set) => <NamesChanged set={set} sets={sets} /> },
+  { head: "Changes", from: "md", cell: (set) => <NamesChanged set={set} sets={sets} /> },
   { head: "First seen", align: "end", cell: ({ firstSeenAt }) => <Time at={firstSeenAt} /> },
 ];
 
-/** How many functions came and went by name; what changed within one shows in the comparison. */
+/** Counts functions added and removed by name; the comparison shows changes within a function. */
 function NamesChanged({ set, sets }: { set: FunctionSetVersion; sets: readonly FunctionSetVersion[] }) {
   const older = sets[sets.indexOf(set) + 1];
   if (!older) return <span className="text-faint">–</span>;
   const added = set.functions.filter((name) => !older.functions.includes(name)).length;
   const removed = older.functions.filter((name) => !set.functions.includes(name)).length;
-  if (added + removed === 0) return <span className="text-muted">the same names</span>;
+  if (added + removed === 0) return <span className="text-muted">same names</span>;
   return (
     <span className="inline-flex gap-1">
       {added > 0 && <Badge tone="ok">{added} added</Badge>}

@@ -1,13 +1,26 @@
-import { getRouteApi } from "@tanstack/react-router";
+import type { ConsoleFunction, FunctionSet } from "@patchbay/protocol/console";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { ApiError } from "../../api/api-error.ts";
+import { resource } from "../../api/api.ts";
+import { countOf, formatShare } from "../../format/numbers.ts";
+import { rangeOf } from "../../format/time-range.ts";
+import { Card } from "../../ui/card.tsx";
+import { type Column, DataTable, rowsOf } from "../../ui/data-table.tsx";
+import { Count, Duration, Time } from "../../ui/figures.tsx";
+import { Effect, RoleBadges } from "../../ui/function-badges.tsx";
 import { PageHeader } from "../../ui/page-header.tsx";
+import { SearchField } from "../../ui/search-field.tsx";
+import { EmptyState } from "../../ui/states.tsx";
+import { Status } from "../../ui/status.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
 import { TimeRange } from "../../ui/time-range.tsx";
-import { FunctionList } from "./function-list.tsx";
+import { NeverConnected } from "../runtimes/how-to-connect.tsx";
 import { FunctionSets } from "./function-sets.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/functions");
 
-/** What an agent can do: the functions that its runtimes bring, and the sets that they brought before. */
+/** The functions of an agent with their figures, and its function sets over time. */
 export function FunctionsPage() {
   const { view = "list", ...search } = route.useSearch();
   const navigate = route.useNavigate();
@@ -15,7 +28,7 @@ export function FunctionsPage() {
     <>
       <PageHeader
         title="Functions"
-        description="What the model may call, with how it was called. The code and the data stay with your runtimes."
+        description="Functions that the model can call, with figures of their calls"
         actions={
           view === "list" && (
             <TimeRange
@@ -45,4 +58,172 @@ export function FunctionsPage() {
       />
     </>
   );
+}
+
+/** The functions of one set, with figures of the time range. */
+function FunctionList() {
+  const { agentId } = route.useParams();
+  const { q, manifestHash, sort = "name", range, from, to } = route.useSearch();
+  const search = { range, from, to };
+  const navigate = route.useNavigate();
+  const set = useQuery({
+    ...resource("/agents/:agent_id/functions", {
+      params: { agent_id: agentId },
+      query: { ...rangeOf(search), manifestHash },
+    }),
+    placeholderData: keepPreviousData,
+  });
+  if (set.error instanceof ApiError && set.error.code === "not_found" && manifestHash === undefined)
+    return (
+      <Card>
+        <NeverConnected agentId={agentId}>Connect a runtime to list its functions here.</NeverConnected>
+      </Card>
+    );
+  const functions = set.data && sortFunctions(searchFunctions(set.data.functions, q ?? ""), sort);
+  return (
+    <div className="grid gap-3">
+      <div className="flex flex-wrap items-center justify-between gap-x-4 gap-y-2">
+        <SearchField
+          label="Search functions"
+          value={q}
+          onChange={(value) =>
+            void navigate({ search: (before) => ({ ...before, q: value || undefined }), replace: true })
+          }
+        />
+        {set.data && <SetLine set={set.data} selected={manifestHash !== undefined} />}
+      </div>
+      <Card flush>
+        <DataTable
+          caption="Functions"
+          query={rowsOf(set, functions)}
+          columns={COLUMNS}
+          rowKey={({ name }) => name}
+          sort={{
+            by: sort,
+            onChange: (by) =>
+              void navigate({
+                search: (before) => ({ ...before, sort: by === "name" ? undefined : by }),
+                replace: true,
+              }),
+          }}
+          link={({ name }, props) => (
+            <Link
+              to="/agents/$agentId/functions/$functionName"
+              params={{ agentId, functionName: name }}
+              search={{ ...search, manifestHash }}
+              {...props}
+            />
+          )}
+          empty={
+            q === undefined ? (
+              <EmptyState icon="function" title="This function set is empty">
+                Add functions to the service, then restart its runtime.
+              </EmptyState>
+            ) : (
+              <EmptyState icon="search" title="No matching functions">
+                Search matches all words in names, descriptions and roles.
+              </EmptyState>
+            )
+          }
+        />
+      </Card>
+    </div>
+  );
+}
+
+function SetLine({ set, selected }: { set: FunctionSet; selected: boolean }) {
+  return (
+    <p className="text-muted flex flex-wrap items-center gap-x-2 gap-y-1 text-sm">
+      <Status state={set.connected ? "connected" : "disconnected"} />
+      <span>
+        {countOf(set.functions.length, "function")} of {set.service}, first seen <Time at={set.firstSeenAt} />
+      </span>
+      {selected && (
+        <Link
+          from="/agents/$agentId/functions"
+          to="."
+          search={(before) => ({ ...before, manifestHash: undefined })}
+          className="text-accent underline underline-offset-2"
+        >
+          Show latest version
+        </Link>
+      )}
+    </p>
+  );
+}
+
+const COLUMNS: Column<ConsoleFunction>[] = [
+  {
+    head: "Function",
+    sort: "name",
+    className: "sm:w-[28%]",
+    cell: ({ name, description }) => (
+      <span className="block min-w-0">
+        <span className="block font-mono text-sm font-medium">{name}</span>
+        <span className="text-muted line-clamp-2 text-xs sm:line-clamp-1" title={description}>
+          {description}
+        </span>
+      </span>
+    ),
+  },
+  { head: "Roles", from: "md", className: "max-sm:[&_span]:justify-end", cell: (one) => <RoleBadges {...one} /> },
+  { head: "Effect", sort: "effect", cell: (one) => <Effect {...one} /> },
+  { head: "Calls", align: "end", sort: "calls", cell: ({ figures }) => <Count value={figures.calls} /> },
+  { head: "Errors", align: "end", sort: "errors", cell: ({ figures }) => <Errors {...figures} /> },
+  { head: "p50", align: "end", from: "lg", sort: "p50", cell: ({ figures }) => <Duration ms={figures.p50Ms} /> },
+  { head: "p95", align: "end", from: "md", sort: "p95", cell: ({ figures }) => <Duration ms={figures.p95Ms} /> },
+  {
+    head: "Last call",
+    align: "end",
+    from: "lg",
+    sort: "last",
+    cell: ({ figures }) => <Time at={figures.lastCalledAt} />,
+  },
+];
+
+/** Failed calls with their share; denied calls do not count as errors. */
+function Errors({ calls, failed, denied }: ConsoleFunction["figures"]) {
+  return (
+    <span className="whitespace-nowrap">
+      {failed === 0 ? (
+        <span className="text-faint">{calls === 0 ? "–" : "0"}</span>
+      ) : (
+        <span className="text-bad">
+          {failed} <span className="text-xs">({formatShare(failed, calls)})</span>
+        </span>
+      )}
+      {denied > 0 && <span className="text-warn block text-xs">{denied} denied</span>}
+    </span>
+  );
+}
+
+const ORDERS: Record<string, (one: ConsoleFunction) => string | number | null> = {
+  name: ({ name }) => name,
+  effect: ({ effect }) => ["read", "write", "destructive"].indexOf(effect),
+  calls: ({ figures }) => figures.calls,
+  errors: ({ figures: { calls, failed } }) => (calls === 0 ? null : failed / calls),
+  p50: ({ figures }) => figures.p50Ms,
+  p95: ({ figures }) => figures.p95Ms,
+  last: ({ figures }) => figures.lastCalledAt,
+};
+
+/** Sorts by `by`; a leading minus reverses the order. Functions without a figure come last either way. */
+export function sortFunctions(functions: readonly ConsoleFunction[], by: string): ConsoleFunction[] {
+  const down = by.startsWith("-");
+  const order = ORDERS[down ? by.slice(1) : by] ?? ORDERS["name"]!;
+  return functions.toSorted((a, b) => {
+    const [x, y] = [order(a), order(b)];
+    if (x === y) return a.name < b.name ? -1 : 1;
+    if (x === null || y === null) return x === null ? 1 : -1;
+    return (x < y ? -1 : 1) * (down ? -1 : 1);
+  });
+}
+
+/** Functions whose name, description or roles contain every word of `q`. */
+export function searchFunctions(functions: readonly ConsoleFunction[], q: string): ConsoleFunction[] {
+  const words = q.toLowerCase().split(/\s+/).filter(Boolean);
+  return functions.filter(({ name, description, roles }) => {
+    const text = `${name} ${description} ${roles === "everyone" ? roles : roles.join(" ")}`.toLowerCase();
+    return words.every((word) => text.includes(word));
+  });
 }

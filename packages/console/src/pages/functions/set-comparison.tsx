@@ -1,11 +1,11 @@
+import type { ConsoleFunction, FunctionSet } from "@patchbay/protocol/console";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { resource } from "../../api/queries.ts";
+import { resource } from "../../api/api.ts";
 import { ErrorState, Loading, Skeleton } from "../../ui/states.tsx";
 import { Badge, type Tone } from "../../ui/status.tsx";
-import { changesOf, type Difference, type FunctionChange } from "./set-changes.ts";
 
-/** What is different between two function sets, down to members of schemas. */
+/** Shows the differences between two function sets, down to properties of schemas. */
 export function SetComparison({ agentId, before, after }: { agentId: string; before: string; after: string }) {
   const setOf = (manifestHash: string) =>
     resource("/agents/:agent_id/functions", { params: { agent_id: agentId }, query: { manifestHash } });
@@ -29,13 +29,12 @@ export function SetComparison({ agentId, before, after }: { agentId: string; bef
       </Loading>
     );
   const { service, functions } = changesOf(old.data, now.data);
-  if (service.length + functions.length === 0)
-    return <p className="text-muted text-sm">Nothing is different between these two.</p>;
+  if (service.length + functions.length === 0) return <p className="text-muted text-sm">No differences</p>;
   return (
     <div className="grid gap-5">
       {service.length > 0 && (
         <section className="grid gap-2">
-          <h3 className="font-semibold">The service</h3>
+          <h3 className="font-semibold">Service</h3>
           <Differences differences={service} />
         </section>
       )}
@@ -94,13 +93,97 @@ const Side = ({ sign, word, value, tone }: { sign: string; word: string; value: 
   <p className={`flex min-w-0 gap-2 rounded px-2 py-0.5 font-mono text-xs leading-5 ${tone}`}>
     <span aria-hidden="true">{sign}</span>
     <span className="sr-only">{word}: </span>
-    <span className="min-w-0 break-words whitespace-pre-wrap">{written(value)}</span>
+    <span className="min-w-0 break-words whitespace-pre-wrap">{shownText(value)}</span>
   </p>
 );
 
-/** Texts as they are, lists of scalars in a line, and the rest as indented JSON. */
-function written(value: unknown): string {
+/** Strings as they are, lists of scalars on one line, anything else as indented JSON. */
+function shownText(value: unknown): string {
   if (typeof value === "string") return value;
   const flat = Array.isArray(value) && value.every((one) => typeof one !== "object");
   return flat ? value.join(", ") : JSON.stringify(value, null, 1);
+}
+
+/** One property in which two sets differ; undefined on the side that lacks it. */
+interface Difference {
+  path: string;
+  before: unknown;
+  after: unknown;
+}
+
+interface FunctionChange {
+  name: string;
+  kind: "added" | "removed" | "changed";
+  differences: Difference[];
+}
+
+interface SetChanges {
+  /** Changes of the service itself. */
+  service: Difference[];
+  /** Changed functions by name. */
+  functions: FunctionChange[];
+}
+
+/** The compared properties of a function, those that matter most to callers first. */
+const FACTS = [
+  "roles",
+  "effect",
+  "conditional",
+  "idempotent",
+  "timeoutMs",
+  "restrictedFields",
+  "redactions",
+  "description",
+  "inputSchema",
+  "keepsUnlisted",
+  "outputSchema",
+] as const satisfies (keyof ConsoleFunction)[];
+
+/** The differences between two function sets. */
+export function changesOf(before: FunctionSet, after: FunctionSet): SetChanges {
+  const old = new Map(before.functions.map((one) => [one.name, one]));
+  const names = new Set([...old.keys(), ...after.functions.map(({ name }) => name)]);
+  const now = new Map(after.functions.map((one) => [one.name, one]));
+  const functions = [...names]
+    .toSorted()
+    .map((name) => changeOf(name, old.get(name), now.get(name)))
+    .filter((change) => change !== undefined);
+  const service = (["service", "instructions", "defaultRole", "roles"] as const).flatMap((fact) =>
+    differencesOf(before[fact], after[fact], fact),
+  );
+  return { service, functions };
+}
+
+function changeOf(
+  name: string,
+  before: ConsoleFunction | undefined,
+  after: ConsoleFunction | undefined,
+): FunctionChange | undefined {
+  const differences = FACTS.flatMap((fact) => differencesOf(before?.[fact], after?.[fact], fact));
+  if (!before || !after) return { name, kind: before ? "removed" : "added", differences: [] };
+  return differences.length === 0 ? undefined : { name, kind: "changed", differences };
+}
+
+/** Every place in which two JSON values differ. Lists of scalars are compared as sets, because their order rarely matters. */
+function differencesOf(before: unknown, after: unknown, path: string): Difference[] {
+  if (Object.is(before, after)) return [];
+  if (isBranch(before) && isBranch(after) && Array.isArray(before) === Array.isArray(after)) {
+    if (Array.isArray(before) && ![...before, ...(after as unknown[])].some(isBranch))
+      return sameItems(before, after as unknown[]) ? [] : [{ path, before, after }];
+    const names = new Set([...Object.keys(before), ...Object.keys(after)]);
+    return [...names].flatMap((name) =>
+      differencesOf(propertyOf(before, name), propertyOf(after, name), `${path}.${name}`),
+    );
+  }
+  return [{ path, before, after }];
+}
+
+const isBranch = (value: unknown): value is object => typeof value === "object" && value !== null;
+
+const propertyOf = (value: object, name: string): unknown =>
+  Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : undefined;
+
+function sameItems(a: readonly unknown[], b: readonly unknown[]): boolean {
+  const sorted = (list: readonly unknown[]) => list.map((one) => JSON.stringify(one)).toSorted();
+  return JSON.stringify(sorted(a)) === JSON.stringify(sorted(b));
 }

@@ -1,20 +1,18 @@
 import type { CreatedCredential, CredentialKind } from "@patchbay/protocol/console";
-import { useMutation } from "@tanstack/react-query";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
-import { api } from "../../api/api.ts";
+import { api, resource } from "../../api/api.ts";
 import { Button } from "../../ui/button.tsx";
-import { Dialog } from "../../ui/dialog.tsx";
+import { FormDialog } from "../../ui/dialog.tsx";
 import { Field, Input } from "../../ui/field.tsx";
 import { Select } from "../../ui/select.tsx";
-import { Fault } from "../../ui/states.tsx";
+import { Checkbox, Segmented } from "../../ui/toggle.tsx";
 import { CreatedKey } from "./created-key.tsx";
+import { useKeysChanged } from "./key-panel.tsx";
 import { KINDS } from "./kinds.ts";
-import { useKeysChanged } from "./revoke-key.tsx";
-import { RolesField } from "./roles-field.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/keys");
-const FORM = "create-key";
 const EXPIRIES = [
   { value: "", label: "Never" },
   { value: "7", label: "In 7 days" },
@@ -23,7 +21,7 @@ const EXPIRIES = [
   { value: "365", label: "In a year" },
 ];
 
-/** Makes a key or a token, then shows its secret with what uses it. */
+/** Creates a key or an access token, then shows its secret and how to use it. */
 export function CreateKey({ kind, onClose }: { kind: CredentialKind; onClose: () => void }) {
   const [created, setCreated] = useState<CreatedCredential>();
   return created ? (
@@ -64,45 +62,109 @@ function KeyForm({
     },
   });
   return (
-    <Dialog
-      open
-      onClose={onClose}
+    <FormDialog
       sticky
       title={KINDS[kind].title}
       description={KINDS[kind].about}
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" form={FORM} look="primary" busy={create.isPending} disabled={roles?.length === 0}>
-            Create {KINDS[kind].one}
-          </Button>
-        </>
-      }
+      submit={`Create ${KINDS[kind].singular}`}
+      disabled={roles?.length === 0}
+      action={create}
+      onClose={onClose}
     >
-      <form
-        id={FORM}
-        className="grid gap-4"
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (roles?.length !== 0) create.mutate();
-        }}
-      >
-        <Field label="Label" hint="What you know it by: the program or the machine that holds it.">
-          <Input
-            maxLength={200}
-            placeholder="shop backend"
-            value={label}
-            onChange={(event) => setLabel(event.target.value)}
-          />
+      <Field label="Label" hint="The program or machine that uses it">
+        <Input
+          maxLength={200}
+          placeholder="shop backend"
+          value={label}
+          onChange={(event) => setLabel(event.target.value)}
+        />
+      </Field>
+      {kind === "api" && <RolesField agentId={agentId} roles={roles} onChange={setRoles} />}
+      {kind !== "access" && (
+        <Field label="Expires">
+          <Select options={EXPIRIES} value={days} onChange={setDays} />
         </Field>
-        {kind === "api" && <RolesField agentId={agentId} roles={roles} onChange={setRoles} />}
-        {kind !== "access" && (
-          <Field label="Expires">
-            <Select options={EXPIRIES} value={days} onChange={setDays} />
-          </Field>
-        )}
-        <Fault error={create.error} />
-      </form>
-    </Dialog>
+      )}
+    </FormDialog>
+  );
+}
+
+/** The roles that an API key may use; undefined means any. Roles that no function lists yet can be typed. */
+function RolesField({
+  agentId,
+  roles,
+  onChange,
+}: {
+  agentId: string;
+  roles: string[] | undefined;
+  onChange: (roles: string[] | undefined) => void;
+}) {
+  const [other, setOther] = useState("");
+  // Fails for an agent that never had functions: then no roles are suggested.
+  const { data } = useQuery({
+    ...resource("/agents/:agent_id/functions", { params: { agent_id: agentId } }),
+    retry: false,
+  });
+  const offered = [...new Set([...(data?.roles ?? []), ...(roles ?? [])])];
+  const toggle = (role: string, checked: boolean) =>
+    onChange(checked ? [...(roles ?? []), role] : (roles ?? []).filter((one) => one !== role));
+  const add = (): void => {
+    const role = other.trim();
+    if (role !== "" && !roles?.includes(role)) onChange([...(roles ?? []), role]);
+    setOther("");
+  };
+  return (
+    <fieldset className="grid gap-2">
+      <legend className="mb-1 text-sm font-medium">Roles</legend>
+      <div>
+        <Segmented
+          label="Roles"
+          options={[
+            { value: "any", label: "Any role" },
+            { value: "some", label: "Only these" },
+          ]}
+          value={roles === undefined ? "any" : "some"}
+          onChange={(next) => onChange(next === "any" ? undefined : [])}
+        />
+      </div>
+      {roles === undefined ? (
+        <p className="text-muted text-xs">
+          The client picks the role. Restrict the roles of keys used outside your backend.
+        </p>
+      ) : (
+        <div className="border-line grid gap-3 rounded-lg border p-3">
+          {offered.length > 0 && (
+            <div className="flex flex-wrap gap-x-5 gap-y-2">
+              {offered.map((role) => (
+                <Checkbox
+                  key={role}
+                  label={role}
+                  checked={roles.includes(role)}
+                  onChange={(checked) => toggle(role, checked)}
+                />
+              ))}
+            </div>
+          )}
+          <div className="flex gap-2">
+            <Input
+              aria-label="Another role"
+              placeholder="Another role"
+              maxLength={200}
+              value={other}
+              onChange={(event) => setOther(event.target.value)}
+              onKeyDown={(event) => {
+                if (event.key !== "Enter") return;
+                event.preventDefault();
+                add();
+              }}
+            />
+            <Button disabled={other.trim() === ""} onClick={add}>
+              Add
+            </Button>
+          </div>
+          {roles.length === 0 && <p className="text-muted text-xs">Choose at least one role.</p>}
+        </div>
+      )}
+    </fieldset>
   );
 }

@@ -1,15 +1,15 @@
 import type { CreatedCredential } from "@patchbay/protocol/console";
 import type { ReactNode } from "react";
+import { useSession } from "../../api/session.ts";
 import { localSnippetOf } from "../../format/snippets.ts";
-import { useSession } from "../../state/session.ts";
 import { Button } from "../../ui/button.tsx";
+import { Secret } from "../../ui/copy.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
-import { Secret } from "../../ui/secret.tsx";
 import { Snippets, SnippetTabs } from "../../ui/snippet.tsx";
-import { ConnectSnippets } from "./connect-snippets.tsx";
+import { ConnectSnippets } from "../runtimes/how-to-connect.tsx";
 import { KINDS } from "./kinds.ts";
 
-/** Shows a secret the one time it is known, and how it is used. */
+/** Shows a new secret and how to use it; the API does not return it again. */
 export function CreatedKey({
   created: { credential, secret },
   note,
@@ -26,13 +26,13 @@ export function CreatedKey({
       onClose={onClose}
       sticky
       wide
-      title={`Your new ${KINDS[kind].one}`}
-      description="Copy it now: it is shown this once."
-      footer={<Button onClick={onClose}>I have copied it</Button>}
+      title={`Your new ${KINDS[kind].singular}`}
+      description="Copy it now: it is shown only once."
+      footer={<Button onClick={onClose}>Done</Button>}
     >
       <div className="grid gap-5">
         <div className="grid gap-3">
-          <Secret label={KINDS[kind].one} secret={secret} />
+          <Secret label={KINDS[kind].singular} secret={secret} />
           {note}
         </div>
         <Usage credential={credential} secret={secret} />
@@ -61,7 +61,7 @@ function Usage({ credential: { kind, agentId, roles }, secret }: CreatedCredenti
       </Titled>
     );
   return (
-    <Titled title="Use the local variant">
+    <Titled title="Use the local API">
       <SnippetTabs
         secret={secret}
         insertLabel="Insert my token"

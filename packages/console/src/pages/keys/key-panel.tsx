@@ -1,37 +1,40 @@
-import type { Credential } from "@patchbay/protocol/console";
+import type { CreatedCredential, Credential } from "@patchbay/protocol/console";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useState, type ReactNode } from "react";
-import { buttonClass } from "../../ui/button.tsx";
+import { type ReactNode, useState } from "react";
+import { api, pathOfKey } from "../../api/api.ts";
+import { buttonClass, GuardedButton } from "../../ui/button.tsx";
 import { Facts } from "../../ui/card.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
-import { Drawer } from "../../ui/dialog.tsx";
+import { Drawer, FormDialog } from "../../ui/dialog.tsx";
+import { Field } from "../../ui/field.tsx";
 import { Time } from "../../ui/figures.tsx";
-import { GuardedButton } from "../../ui/guarded-button.tsx";
 import { Icon } from "../../ui/icon.tsx";
+import { Select } from "../../ui/select.tsx";
 import { Status } from "../../ui/status.tsx";
+import { showSuccess } from "../../ui/toast.tsx";
+import { CreatedKey } from "./created-key.tsx";
 import { KINDS, nameOf } from "./kinds.ts";
-import { RevokeKey } from "./revoke-key.tsx";
-import { RotateKey } from "./rotate-key.tsx";
 
-/** All about one key, and what can be done with it. */
+/** The details of one key, with rotation and revocation. */
 export function KeyPanel({ credential, onClose }: { credential: Credential; onClose: () => void }) {
-  const [asked, setAsked] = useState<"rotate" | "revoke">();
+  const [dialog, setDialog] = useState<"rotate" | "revoke">();
   const { kind, agentId, credentialId, hint, label, roles, state } = credential;
-  const done = () => setAsked(undefined);
+  const done = () => setDialog(undefined);
   return (
     <>
       <Drawer
         open
         onClose={onClose}
         title={nameOf(credential)}
-        description={KINDS[kind].one}
+        description={KINDS[kind].singular}
         footer={
           state === "active" && (
             <>
-              <GuardedButton needs="developer" icon="retry" onClick={() => setAsked("rotate")}>
+              <GuardedButton needs="developer" icon="retry" onClick={() => setDialog("rotate")}>
                 Rotate
               </GuardedButton>
-              <GuardedButton needs="developer" look="danger" icon="denied" onClick={() => setAsked("revoke")}>
+              <GuardedButton needs="developer" look="danger" icon="denied" onClick={() => setDialog("revoke")}>
                 Revoke
               </GuardedButton>
             </>
@@ -57,10 +60,10 @@ export function KeyPanel({ credential, onClose }: { credential: Credential; onCl
                 ? []
                 : [["Revoked", <Time key="revoked" at={credential.revokedAt} exact />] as [string, ReactNode]]),
               [
-                "Id",
+                "ID",
                 <span key="id" className="flex items-center gap-1">
                   <code className="font-mono text-xs break-all">{credentialId}</code>
-                  <CopyButton text={credentialId} label="Copy id" />
+                  <CopyButton text={credentialId} label="Copy ID" />
                 </span>,
               ],
             ]}
@@ -74,7 +77,7 @@ export function KeyPanel({ credential, onClose }: { credential: Credential; onCl
                 className={buttonClass("secondary", "small")}
               >
                 <Icon name="run" className="size-3.5" />
-                Runs asked with it
+                Runs with this key
               </Link>
             )}
             {kind === "runtime" && (
@@ -86,8 +89,126 @@ export function KeyPanel({ credential, onClose }: { credential: Credential; onCl
           </div>
         </div>
       </Drawer>
-      {asked === "rotate" && <RotateKey credential={credential} onClose={done} />}
-      {asked === "revoke" && <RevokeKey credential={credential} onClose={done} />}
+      {dialog === "rotate" && <RotateKey credential={credential} onClose={done} />}
+      {dialog === "revoke" && <RevokeKey credential={credential} onClose={done} />}
     </>
+  );
+}
+
+const OVERLAPS = [
+  { value: "0", label: "None: the old secret stops working immediately" },
+  { value: "3600", label: "1 hour" },
+  { value: "86400", label: "24 hours" },
+  { value: "604800", label: "7 days" },
+];
+
+/** Replaces a secret; the old one keeps working for the overlap. */
+function RotateKey({ credential, onClose }: { credential: Credential; onClose: () => void }) {
+  const [seconds, setSeconds] = useState("86400");
+  const [made, setMade] = useState<CreatedCredential>();
+  const { kind, agentId, credentialId } = credential;
+  const changed = useKeysChanged();
+  const rotate = useMutation({
+    mutationFn: () =>
+      api.post("/agents/:agent_id/credentials/:credential_id/rotate", {
+        params: { agent_id: agentId, credential_id: credentialId },
+        body: { overlapSeconds: Number(seconds) },
+      }),
+    onSuccess: (created) => {
+      changed();
+      setMade(created);
+    },
+  });
+  if (made)
+    return (
+      <CreatedKey
+        created={made}
+        onClose={onClose}
+        note={<OldSecret hint={credential.hint} endsAt={endOf(credential, made.credential, Number(seconds))} />}
+      />
+    );
+  return (
+    <FormDialog
+      title={`Rotate ${nameOf(credential)}`}
+      description={`Creates a new ${KINDS[kind].singular} with the same label${kind === "api" ? " and roles" : ""}`}
+      submit="Rotate"
+      action={rotate}
+      onClose={onClose}
+    >
+      <Field label="Overlap" hint="How long the old secret keeps working while you deploy the new one">
+        <Select options={OVERLAPS} value={seconds} onChange={setSeconds} />
+      </Field>
+      {seconds === "0" && <p className="text-warn text-sm">{KINDS[kind].ends}</p>}
+    </FormDialog>
+  );
+}
+
+/** When the old secret stops working: after the overlap or at its own expiry, whichever is earlier. Null if it already has. */
+function endOf(old: Credential, made: Credential, overlapSeconds: number): string | null {
+  if (overlapSeconds === 0) return null;
+  const end = new Date(Date.parse(made.createdAt) + overlapSeconds * 1_000).toISOString();
+  return old.expiresAt !== null && old.expiresAt < end ? old.expiresAt : end;
+}
+
+function OldSecret({ hint, endsAt }: { hint: string; endsAt: string | null }) {
+  return (
+    <p className="bg-info-soft text-info rounded-md px-3 py-2 text-sm">
+      The old secret (<code className="font-mono text-xs">{hint}</code>){" "}
+      {endsAt === null ? (
+        "no longer works."
+      ) : (
+        <>
+          works until <Time at={endsAt} exact />.
+        </>
+      )}
+    </p>
+  );
+}
+
+/** Returns a function that refetches the lists of keys. */
+export function useKeysChanged(): () => void {
+  const queries = useQueryClient();
+  return () =>
+    void queries.invalidateQueries({
+      predicate: ({ queryKey }) => pathOfKey(queryKey) === "/agents/:agent_id/credentials",
+    });
+}
+
+/** Revokes a key or a token after a confirmation. */
+function RevokeKey({ credential, onClose }: { credential: Credential; onClose: () => void }) {
+  const { kind, agentId, credentialId, lastUsedAt } = credential;
+  const changed = useKeysChanged();
+  const revoke = useMutation({
+    mutationFn: () =>
+      api.delete("/agents/:agent_id/credentials/:credential_id", {
+        params: { agent_id: agentId, credential_id: credentialId },
+      }),
+    onSuccess: () => {
+      changed();
+      showSuccess(`Revoked ${nameOf(credential)}`);
+      onClose();
+    },
+  });
+  return (
+    <FormDialog
+      title={`Revoke ${nameOf(credential)}?`}
+      submit={`Revoke ${KINDS[kind].singular}`}
+      look="danger"
+      action={revoke}
+      className="grid gap-3 text-sm"
+      onClose={onClose}
+    >
+      <p>{KINDS[kind].ends}</p>
+      <p>
+        {lastUsedAt === null ? (
+          "Never used."
+        ) : (
+          <>
+            Last used <Time at={lastUsedAt} />.
+          </>
+        )}{" "}
+        This cannot be undone; rotate it instead to replace it without downtime.
+      </p>
+    </FormDialog>
   );
 }

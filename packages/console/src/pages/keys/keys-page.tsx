@@ -2,12 +2,12 @@ import type { Credential, CredentialKind } from "@patchbay/protocol/console";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
-import { list } from "../../api/queries.ts";
-import { useMay } from "../../state/session.ts";
+import { list } from "../../api/api.ts";
+import { useHasRole } from "../../api/session.ts";
+import { GuardedButton } from "../../ui/button.tsx";
 import { Card } from "../../ui/card.tsx";
 import { DataTable, type Column } from "../../ui/data-table.tsx";
 import { Time } from "../../ui/figures.tsx";
-import { GuardedButton } from "../../ui/guarded-button.tsx";
 import { PageHeader } from "../../ui/page-header.tsx";
 import { EmptyState } from "../../ui/states.tsx";
 import { Badge, Status } from "../../ui/status.tsx";
@@ -20,18 +20,18 @@ const KeyPanel = lazy(async () => ({ default: (await import("./key-panel.tsx")).
 const route = getRouteApi("/shell/agents/$agentId/keys");
 const ORDER: CredentialKind[] = ["api", "runtime", "access"];
 
-/** Keys and tokens of an agent, by what they are for. */
+/** Keys and tokens of an agent, by kind. */
 export function KeysPage() {
   const { kind = "api", create } = route.useSearch();
   const navigate = route.useNavigate();
-  const mayCreate = useMay("developer");
+  const mayCreate = useHasRole("developer");
   const setCreate = (next: CredentialKind | undefined) =>
     void navigate({ search: (before) => ({ ...before, create: next }), replace: next === undefined });
   return (
     <>
       <PageHeader
         title="Keys"
-        description="Every key is for this agent alone. Secrets are shown once, when they are made, and kept as hashes."
+        description="Keys work for this agent only, and their secrets are shown only once"
         actions={
           <GuardedButton needs="developer" look="primary" icon="plus" onClick={() => setCreate(kind)}>
             {KINDS[kind].title}
@@ -41,7 +41,7 @@ export function KeysPage() {
       <Tabs
         value={kind}
         onChange={(next) => void navigate({ search: { kind: next }, replace: true })}
-        tabs={ORDER.map((value) => ({ value, label: KINDS[value].many, content: <KeyList kind={value} /> }))}
+        tabs={ORDER.map((value) => ({ value, label: KINDS[value].plural, content: <KeyList kind={value} /> }))}
       />
       <Suspense>{create && mayCreate && <CreateKey kind={create} onClose={() => setCreate(undefined)} />}</Suspense>
     </>
@@ -50,20 +50,20 @@ export function KeysPage() {
 
 function KeyList({ kind }: { kind: CredentialKind }) {
   const { agentId } = route.useParams();
-  const { key: chosenId } = route.useSearch();
+  const { key: selectedId } = route.useSearch();
   const navigate = route.useNavigate();
   const keys = useInfiniteQuery(
     list("/agents/:agent_id/credentials", { params: { agent_id: agentId }, query: { kind } }),
   );
   const choose = (key: string | undefined) =>
     void navigate({ search: (before) => ({ ...before, key }), replace: true, resetScroll: false });
-  const chosen = keys.data?.find(({ credentialId }) => credentialId === chosenId);
+  const selected = keys.data?.find(({ credentialId }) => credentialId === selectedId);
   return (
     <>
       <p className="text-muted mb-3 max-w-prose text-sm">{KINDS[kind].about}</p>
       <Card flush>
         <DataTable
-          caption={KINDS[kind].many}
+          caption={KINDS[kind].plural}
           query={keys}
           columns={COLUMNS[kind]}
           rowKey={({ credentialId }) => credentialId}
@@ -76,14 +76,14 @@ function KeyList({ kind }: { kind: CredentialKind }) {
             />
           )}
           empty={
-            <EmptyState icon="key" title={`No ${KINDS[kind].one} yet`} command={KINDS[kind].command(agentId)}>
-              Make one here, or on the machine of the control plane.
+            <EmptyState icon="key" title={`No ${KINDS[kind].singular} yet`} command={KINDS[kind].command(agentId)}>
+              Create one here, or with the CLI on the server.
             </EmptyState>
           }
         />
       </Card>
       <Suspense>
-        {chosen && <KeyPanel key={chosen.credentialId} credential={chosen} onClose={() => choose(undefined)} />}
+        {selected && <KeyPanel key={selected.credentialId} credential={selected} onClose={() => choose(undefined)} />}
       </Suspense>
     </>
   );

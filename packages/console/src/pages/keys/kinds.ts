@@ -1,45 +1,44 @@
 import type { Credential, CredentialKind } from "@patchbay/protocol/console";
 
 interface KindWords {
-  /** Of the tab. */
-  many: string;
-  /** In a sentence. */
-  one: string;
+  /** The label of the tab. */
+  plural: string;
+  /** The name in a sentence. */
+  singular: string;
   title: string;
   about: string;
-  /** What a revocation ends. */
+  /** What stops working after a revocation. */
   ends: string;
-  /** Makes one without the console. */
+  /** The CLI command that creates one. */
   command: (agentId: string) => string;
 }
 
 export const KINDS: Record<CredentialKind, KindWords> = {
   api: {
-    many: "API keys",
-    one: "API key",
+    plural: "API keys",
+    singular: "API key",
     title: "New API key",
-    about:
-      "Asks queries of this agent, and of no other. Whoever holds it says which role a query has, unless it is pinned to some.",
-    ends: "Queries sent with it are refused with 401 from now on. Runs that have begun go on to their end.",
+    about: "Lets a client query this agent. The client picks the role unless you restrict it.",
+    ends: "Queries with this key fail with 401. Runs in progress continue.",
     command: (agentId) => `patchbay keys create --agent ${agentId}`,
   },
   runtime: {
-    many: "Runtime keys",
-    one: "runtime key",
+    plural: "Runtime keys",
+    singular: "runtime key",
     title: "New runtime key",
-    about: "Connects the process that runs your functions. It asks no queries.",
-    ends: "Runtimes connected with it are let go within seconds and cannot come back with it. Queries that need their functions fail until another is connected.",
+    about: "Connects a runtime to this agent. It cannot send queries.",
+    ends: "Runtimes with this key are disconnected within seconds. Queries that need their functions fail until another runtime connects.",
     command: (agentId) => `patchbay runtime-keys create --agent ${agentId}`,
   },
   access: {
-    many: "Access tokens",
-    one: "access token",
+    plural: "Access tokens",
+    singular: "access token",
     title: "New access token",
-    about: "Opens the local variant of the interface, which `patchbay dev` alone serves. It lives for 12 hours.",
-    ends: "Whoever uses the local variant with it is refused from now on.",
+    about: "Gives access to the local API, which only the development service has. It expires after 12 hours.",
+    ends: "Requests to the local API with this token fail.",
     command: (agentId) => `patchbay tokens create --agent ${agentId}`,
   },
 };
 
-/** What a person knows it by. */
+/** The label, or the visible part of the secret. */
 export const nameOf = ({ label, hint }: Pick<Credential, "label" | "hint">): string => label ?? hint;

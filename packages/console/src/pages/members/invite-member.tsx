@@ -1,18 +1,17 @@
+import { Radio } from "@base-ui/react/radio";
+import { RadioGroup } from "@base-ui/react/radio-group";
 import type { ConsoleRole, Invitation } from "@patchbay/protocol/console";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { api } from "../../api/api.ts";
 import { Button } from "../../ui/button.tsx";
-import { Dialog } from "../../ui/dialog.tsx";
+import { Secret } from "../../ui/copy.tsx";
+import { Dialog, FormDialog } from "../../ui/dialog.tsx";
 import { Field, Input } from "../../ui/field.tsx";
-import { Fault } from "../../ui/states.tsx";
-import { InvitationLink } from "./invitation-link.tsx";
-import { RoleField } from "./role-field.tsx";
-import { useMembersChanged } from "./use-members-changed.ts";
+import { Time } from "../../ui/figures.tsx";
+import { ROLES, useMembersChanged } from "./members.ts";
 
-const FORM = "invite-member";
-
-/** Asks for who it is, then shows the link to pass on. */
+/** Invites a member, then shows the one-time link to pass on. */
 export function InviteMember({ onClose }: { onClose: () => void }) {
   const [invitation, setInvitation] = useState<Invitation>();
   const [email, setEmail] = useState("");
@@ -28,44 +27,78 @@ export function InviteMember({ onClose }: { onClose: () => void }) {
   });
   if (invitation) return <InvitationLink invitation={invitation} onClose={onClose} />;
   return (
+    <FormDialog title="Invite a member" sticky submit="Create invite link" action={invite} onClose={onClose}>
+      <Field label="E-mail" hint="Used to sign in; no e-mail is sent">
+        <Input
+          type="email"
+          required
+          maxLength={254}
+          autoComplete="off"
+          value={email}
+          onChange={(event) => setEmail(event.target.value)}
+        />
+      </Field>
+      <Field label="Name" hint="The member can change it when they join">
+        <Input maxLength={200} autoComplete="off" value={name} onChange={(event) => setName(event.target.value)} />
+      </Field>
+      <RoleField value={role} onChange={setRole} />
+    </FormDialog>
+  );
+}
+
+/** Shows a one-time link; the API does not return it again. */
+export function InvitationLink({ invitation, onClose }: { invitation: Invitation; onClose: () => void }) {
+  const { member, link, expiresAt } = invitation;
+  return (
     <Dialog
       open
       onClose={onClose}
-      title="Invite a member"
       sticky
+      title={`Link for ${member.email ?? member.name}`}
+      description="Copy it now: it is shown only once."
       footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" form={FORM} look="primary" busy={invite.isPending}>
-            Make the link
-          </Button>
-        </>
+        <Button look="primary" onClick={onClose}>
+          Done
+        </Button>
       }
     >
-      <form
-        id={FORM}
-        className="grid gap-4"
-        onSubmit={(event) => {
-          event.preventDefault();
-          invite.mutate();
-        }}
-      >
-        <Field label="E-mail" hint="They sign in with it. Nothing is sent to it: you get a link to pass on.">
-          <Input
-            type="email"
-            required
-            maxLength={254}
-            autoComplete="off"
-            value={email}
-            onChange={(event) => setEmail(event.target.value)}
-          />
-        </Field>
-        <Field label="Name" hint="They may change it when they come in.">
-          <Input maxLength={200} autoComplete="off" value={name} onChange={(event) => setName(event.target.value)} />
-        </Field>
-        <RoleField value={role} onChange={setRole} />
-        <Fault error={invite.error} />
-      </form>
+      <div className="grid gap-3">
+        <Secret label="One-time link" secret={link} />
+        <p className="text-muted text-sm text-pretty">
+          {member.email === null
+            ? "The link signs in as this member."
+            : "Send the link to the member over a private channel; it sets their password."}{" "}
+          It works once and expires <Time at={expiresAt} exact />.
+        </p>
+      </div>
     </Dialog>
+  );
+}
+
+/** Selects a member's role, with what each role may do. */
+export function RoleField({ value, onChange }: { value: ConsoleRole; onChange: (role: ConsoleRole) => void }) {
+  return (
+    <fieldset className="min-w-0">
+      <legend className="mb-1 text-sm font-medium">Role</legend>
+      <RadioGroup value={value} onValueChange={(next) => onChange(next)} className="grid gap-2">
+        {ROLES.map(({ role, may }) => (
+          <label
+            key={role}
+            className="border-line hover:border-edge has-data-checked:border-accent has-data-checked:bg-accent-soft flex gap-3 rounded-lg border px-3 py-2 transition-colors"
+          >
+            <Radio.Root
+              value={role}
+              className="border-edge bg-surface data-checked:border-accent-fill mt-0.5 flex size-4 shrink-0 items-center justify-center rounded-full border"
+            >
+              <Radio.Indicator className="bg-accent-fill size-2 rounded-full" />
+            </Radio.Root>
+            <span className="min-w-0">
+              <span className="block text-sm font-medium">{role}</span>
+              <span className="text-muted block text-xs">{may}</span>
+            </span>
+          </label>
+        ))}
+      </RadioGroup>
+    </fieldset>
   );
 }

@@ -1,45 +1,45 @@
-import type { Member } from "@patchbay/protocol/console";
-import { useInfiniteQuery } from "@tanstack/react-query";
+import type { Member, PendingLink } from "@patchbay/protocol/console";
+import { useInfiniteQuery, useMutation } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense, useState } from "react";
-import { list } from "../../api/queries.ts";
-import { useMay, useSession } from "../../state/session.ts";
-import { IconButton } from "../../ui/button.tsx";
+import { api, list } from "../../api/api.ts";
+import { useHasRole, useSession } from "../../api/session.ts";
+import { GuardedButton, IconButton, useDisabledReason } from "../../ui/button.tsx";
 import { Card, Facts } from "../../ui/card.tsx";
-import { DataTable, type Column } from "../../ui/data-table.tsx";
+import { type Column, DataTable } from "../../ui/data-table.tsx";
+import { FormDialog } from "../../ui/dialog.tsx";
 import { Time } from "../../ui/figures.tsx";
-import { GuardedButton, useReason } from "../../ui/guarded-button.tsx";
 import { PageHeader } from "../../ui/page-header.tsx";
-import { Menu, MenuItem, MenuLine } from "../../ui/popover.tsx";
+import { Menu, MenuItem, MenuSeparator } from "../../ui/popover.tsx";
 import { EmptyState } from "../../ui/states.tsx";
 import { Badge } from "../../ui/status.tsx";
+import { showSuccess } from "../../ui/toast.tsx";
 import type { MemberAction } from "./change-member.tsx";
-import { PendingLinks } from "./pending-links.tsx";
-import { ROLES } from "./role-field.tsx";
+import { ROLES, useMembersChanged } from "./members.ts";
 
 const InviteMember = lazy(async () => ({ default: (await import("./invite-member.tsx")).InviteMember }));
 const ChangeMember = lazy(async () => ({ default: (await import("./change-member.tsx")).ChangeMember }));
 
 const route = getRouteApi("/shell/members");
 
-/** Who may sign in, as what. */
+/** Members of the organisation with their roles, and their pending links. */
 export function MembersPage() {
   const { create } = route.useSearch();
   const navigate = route.useNavigate();
-  const mayChange = useMay("owner");
+  const mayChange = useHasRole("owner");
   const members = useInfiniteQuery(list("/members", { query: { limit: 100 } }));
-  const [asked, setAsked] = useState<{ member: Member; action: MemberAction }>();
+  const [dialog, setDialog] = useState<{ member: Member; action: MemberAction }>();
   const setCreate = (open: boolean) =>
     void navigate({ search: { create: open ? "1" : undefined }, replace: !open, resetScroll: false });
   const owners = members.data?.filter(({ role, active }) => role === "owner" && active).length ?? 0;
-  // Those of pages that are not loaded count too: the service itself refuses whatever would leave nobody.
+  // Owners on pages that are not loaded count too, so this may miss; the API rejects the removal of the last owner in any case.
   const isLastOwner = (member: Member) =>
     member.role === "owner" && member.active && owners === 1 && !members.hasNextPage;
   return (
     <>
       <PageHeader
         title="Members"
-        description="Who may sign in to the console, and as what. Roles of queries are something else."
+        description="People who can sign in to this console; their roles are not the roles of queries"
         actions={
           <GuardedButton needs="owner" look="primary" icon="plus" onClick={() => setCreate(true)}>
             Invite a member
@@ -57,7 +57,7 @@ export function MembersPage() {
               <Actions
                 member={member}
                 lastOwner={isLastOwner(member)}
-                onAsk={(action) => setAsked({ member, action })}
+                onAction={(action) => setDialog({ member, action })}
               />
             )}
             empty={<EmptyState icon="members" title="No members" command="patchbay members invite EMAIL" />}
@@ -70,7 +70,7 @@ export function MembersPage() {
       </div>
       <Suspense>
         {create !== undefined && mayChange && <InviteMember onClose={() => setCreate(false)} />}
-        {asked && <ChangeMember {...asked} onClose={() => setAsked(undefined)} />}
+        {dialog && <ChangeMember {...dialog} onClose={() => setDialog(undefined)} />}
       </Suspense>
     </>
   );
@@ -79,25 +79,26 @@ export function MembersPage() {
 function Actions({
   member,
   lastOwner,
-  onAsk,
+  onAction,
 }: {
   member: Member;
   lastOwner: boolean;
-  onAsk: (action: MemberAction) => void;
+  onAction: (action: MemberAction) => void;
 }) {
   const name = member.name || member.email || "member";
-  const notAllowed = useReason("owner");
-  const reason = notAllowed ?? (lastOwner ? "The last owner stays. Make another member an owner first." : undefined);
+  const notAllowed = useDisabledReason("owner");
+  const reason =
+    notAllowed ?? (lastOwner ? "The organisation needs an owner. Make another member an owner first." : undefined);
   return (
     <Menu trigger={<IconButton icon="more" label={`Change ${name}`} size="small" />}>
-      <MenuItem icon="access" disabled={reason !== undefined} onSelect={() => onAsk("role")}>
+      <MenuItem icon="access" disabled={reason !== undefined} onSelect={() => onAction("role")}>
         Change role
       </MenuItem>
-      <MenuItem icon="key" disabled={notAllowed !== undefined} onSelect={() => onAsk("link")}>
+      <MenuItem icon="key" disabled={notAllowed !== undefined} onSelect={() => onAction("link")}>
         New link
       </MenuItem>
-      <MenuLine />
-      <MenuItem icon="trash" danger disabled={reason !== undefined} onSelect={() => onAsk("remove")}>
+      <MenuSeparator />
+      <MenuItem icon="trash" danger disabled={reason !== undefined} onSelect={() => onAction("remove")}>
         Remove
       </MenuItem>
       {reason !== undefined && <p className="text-muted max-w-52 px-2 py-1.5 text-xs text-pretty">{reason}</p>}
@@ -141,4 +142,71 @@ const COLUMNS: Column<Member>[] = [
   },
   { head: "Last seen", align: "end", cell: ({ lastSeenAt }) => <Time at={lastSeenAt} /> },
   { head: "Added", align: "end", from: "md", cell: ({ createdAt }) => <Time at={createdAt} /> },
+];
+
+/** One-time links that were not used yet. */
+function PendingLinks() {
+  const links = useInfiniteQuery(list("/links", { query: { limit: 100 } }));
+  const [withdrawn, setWithdrawn] = useState<PendingLink>();
+  return (
+    <Card title="Pending links" description="Each link works once; withdraw one that went to the wrong person" flush>
+      <DataTable
+        caption="Pending links"
+        query={links}
+        columns={LINK_COLUMNS}
+        rowKey={({ member }) => member.memberId}
+        actions={(link) => (
+          <GuardedButton needs="owner" size="small" onClick={() => setWithdrawn(link)}>
+            Withdraw<span className="sr-only"> the link for {nameOf(link.member)}</span>
+          </GuardedButton>
+        )}
+        empty={<EmptyState icon="key" title="No pending links" />}
+      />
+      {withdrawn && <Withdraw link={withdrawn} onClose={() => setWithdrawn(undefined)} />}
+    </Card>
+  );
+}
+
+function Withdraw({ link, onClose }: { link: PendingLink; onClose: () => void }) {
+  const { member } = link;
+  const membersChanged = useMembersChanged();
+  const withdraw = useMutation({
+    mutationFn: () => api.delete("/members/:member_id/link", { params: { member_id: member.memberId } }),
+    onSuccess: () => {
+      membersChanged();
+      showSuccess(`Withdrew the link for ${nameOf(member)}`);
+      onClose();
+    },
+  });
+  return (
+    <FormDialog
+      title={`Withdraw the link for ${nameOf(member)}?`}
+      submit="Withdraw"
+      look="danger"
+      action={withdraw}
+      onClose={onClose}
+    >
+      <p className="text-pretty">
+        {member.active
+          ? "The link stops working; the member keeps their password and role."
+          : "The link stops working, and the invitation disappears from the members."}
+      </p>
+    </FormDialog>
+  );
+}
+
+const nameOf = ({ name, email }: { name: string; email: string | null }): string => email ?? name;
+
+/** What the link does. */
+function purposeOf({ active, email }: PendingLink["member"]): string {
+  if (email === null) return "signs in";
+  return active ? "sets a new password" : "joins";
+}
+
+const LINK_COLUMNS: Column<PendingLink>[] = [
+  { head: "For", cell: ({ member }) => <span className="font-medium">{nameOf(member)}</span> },
+  { head: "Purpose", cell: ({ member }) => `${purposeOf(member)} as ${member.role}` },
+  { head: "Created by", cell: ({ createdBy }) => (createdBy ? nameOf(createdBy) : "CLI") },
+  { head: "Created", align: "end", from: "md", cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { head: "Expires", align: "end", cell: ({ expiresAt }) => <Time at={expiresAt} exact /> },
 ];

@@ -1,27 +1,24 @@
 import type { Organisation } from "@patchbay/protocol/console";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useState, type ReactNode } from "react";
-import { api } from "../../api/api.ts";
-import { resource, sessionQuery } from "../../api/queries.ts";
-import { formatCount } from "../../format/numbers.ts";
-import { countOf } from "../../format/words.ts";
-import { useMay, useSession } from "../../state/session.ts";
-import { tellDone } from "../../state/toasts.ts";
+import type { ReactNode } from "react";
+import { api, resource, sessionQuery } from "../../api/api.ts";
+import { useSession } from "../../api/session.ts";
+import { countOf, formatCount } from "../../format/numbers.ts";
 import { buttonClass } from "../../ui/button.tsx";
 import { Card, Facts } from "../../ui/card.tsx";
-import { CopyButton } from "../../ui/copy.tsx";
-import { Field, Input } from "../../ui/field.tsx";
+import { CopyableText } from "../../ui/copy.tsx";
 import { Money, Time } from "../../ui/figures.tsx";
-import { GuardedButton } from "../../ui/guarded-button.tsx";
+import { NameForm } from "../../ui/form.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { PageHeader } from "../../ui/page-header.tsx";
-import { ErrorState, Fault, Loading, Skeleton } from "../../ui/states.tsx";
+import { ErrorState, Loading, Skeleton } from "../../ui/states.tsx";
 import { Badge } from "../../ui/status.tsx";
+import { showSuccess } from "../../ui/toast.tsx";
 
 const organisationQuery = () => resource("/organisation");
 
-/** The organisation: its name, what its tier allows, and how long things are kept. */
+/** The organisation: its name, the limits of its tier, retention times and the API's address. */
 export function SettingsPage() {
   const { data: organisation, error, refetch } = useQuery(organisationQuery());
   return (
@@ -32,7 +29,7 @@ export function SettingsPage() {
           <General organisation={organisation} />
           <TierCard organisation={organisation} />
           <Retention organisation={organisation} />
-          <Interface />
+          <Api />
         </div>
       ) : error ? (
         <ErrorState error={error} onRetry={() => void refetch()} />
@@ -56,18 +53,10 @@ function General({ organisation }: { organisation: Organisation }) {
   return (
     <Card title="General">
       <div className="grid gap-5">
-        <NameForm key={organisation.name} present={organisation.name} />
+        <Name key={organisation.name} name={organisation.name} />
         <Facts
           items={[
-            [
-              "Id",
-              <span key="id" className="flex items-center gap-1">
-                <code className="min-w-0 font-mono text-xs break-all">{orgId}</code>
-                <span className="-my-1">
-                  <CopyButton text={orgId} label="Copy organisation id" />
-                </span>
-              </span>,
-            ],
+            ["ID", <CopyableText key="id" text={orgId} label="Copy organisation ID" />],
             [
               "Agents",
               <Link key="agents" to="/agents" className={linkClass}>
@@ -88,47 +77,17 @@ function General({ organisation }: { organisation: Organisation }) {
   );
 }
 
-function NameForm({ present }: { present: string }) {
+function Name({ name }: { name: string }) {
   const queries = useQueryClient();
-  const mayChange = useMay("owner");
-  const [name, setName] = useState(present);
   const rename = useMutation({
-    mutationFn: () => api.patch("/organisation", { body: { name: name.trim() } }),
+    mutationFn: (next: string) => api.patch("/organisation", { body: { name: next } }),
     onSuccess: (organisation) => {
       queries.setQueryData(organisationQuery().queryKey, organisation);
       void queries.invalidateQueries({ queryKey: sessionQuery().queryKey });
-      tellDone("The organisation is renamed");
+      showSuccess("Organisation renamed");
     },
   });
-  return (
-    <form
-      className="grid gap-3"
-      onSubmit={(event) => {
-        event.preventDefault();
-        rename.mutate();
-      }}
-    >
-      <Field label="Name" hint="Shown to members, and to those who are invited.">
-        <Input
-          required
-          maxLength={200}
-          readOnly={!mayChange}
-          value={name}
-          onChange={(event) => setName(event.target.value)}
-        />
-      </Field>
-      <Fault error={rename.error} />
-      <GuardedButton
-        needs="owner"
-        type="submit"
-        busy={rename.isPending}
-        disabled={name.trim() === "" || name.trim() === present}
-        className="justify-self-start"
-      >
-        Save name
-      </GuardedButton>
-    </form>
-  );
+  return <NameForm name={name} hint="Shown to members and in invitations" needs="owner" rename={rename} />;
 }
 
 function TierCard({ organisation }: { organisation: Organisation }) {
@@ -138,8 +97,8 @@ function TierCard({ organisation }: { organisation: Organisation }) {
       <div className="grid gap-4">
         <Facts
           items={[
-            ["Queries", queriesPerMinute === null ? "no limit" : `${formatCount(queriesPerMinute)} a minute at most`],
-            ["Model turns", charged ? "paid from credits" : "cost no credits"],
+            ["Queries", queriesPerMinute === null ? "no limit" : `up to ${formatCount(queriesPerMinute)} per minute`],
+            ["Model turns", charged ? "paid from credits" : "free of charge"],
             [
               "Balance",
               <Link key="balance" to="/credits" className={linkClass}>
@@ -148,10 +107,7 @@ function TierCard({ organisation }: { organisation: Organisation }) {
             ],
           ]}
         />
-        <Note>
-          Tiers and their limits are set by whoever runs the service. A query beyond the limit is answered with 429 and
-          the time after which to try again.
-        </Note>
+        <Note>The operator sets tiers and limits. Queries above the limit fail with 429 and a Retry-After header.</Note>
       </div>
     </Card>
   );
@@ -169,40 +125,31 @@ function Retention({ organisation: { retentionDays, auditDays, usageDays } }: { 
           ]}
         />
         <Note>
-          A run is deleted with its messages, events and calls. You can erase a thread earlier on its page. Older usage
-          and credits are kept as sums by day. The operator sets these times.
+          The operator sets these times. Expired runs are deleted with their messages, events and calls; older usage and
+          credits are kept as daily sums.
         </Note>
       </div>
     </Card>
   );
 }
 
-function Interface() {
+function Api() {
   const { baseUrl, version } = useSession();
   return (
-    <Card title="Interface">
+    <Card title="API">
       <div className="grid gap-4">
         <Facts
           items={[
-            [
-              "Address",
-              <span key="address" className="flex items-center gap-1">
-                <code className="min-w-0 font-mono text-xs break-all">{baseUrl}</code>
-                <span className="-my-1">
-                  <CopyButton text={baseUrl} label="Copy address" />
-                </span>
-              </span>,
-            ],
+            ["Address", <CopyableText key="address" text={baseUrl} label="Copy address" />],
             ["Version", version],
           ]}
         />
         <Note>
-          This console uses nothing but the interface under <code className="font-mono text-xs">/api</code>, which is
-          described in OpenAPI.
+          This console uses only the API under <code className="font-mono text-xs">/api</code>.
         </Note>
         <a href="/api/openapi.json" target="_blank" rel="noreferrer" className={`${buttonClass()} justify-self-start`}>
           <Icon name="external" className="size-3.5" />
-          OpenAPI document
+          Open OpenAPI document
         </a>
       </div>
     </Card>

@@ -2,13 +2,13 @@ import type { Call } from "../conversation/exchange.ts";
 
 interface Side {
   calls: readonly Call[];
-  /** Who asked, in words. */
+  /** The caller, as remarks name it. */
   name: string;
 }
 
 /**
- * How the calls of two runs of the same query differ: a remark by the id of each call that has no equal on the other side.
- * Calls are matched by name and arguments, whatever their order, and what remains by name.
+ * Compares the calls of two runs of the same query. Returns a remark by id for each call without an equal on the other side. Calls
+ * are matched by name and arguments in any order, then the rest by name.
  */
 export function callDifferences(a: Side, b: Side): Map<string, string> {
   const remarks = new Map<string, string>();
@@ -21,7 +21,7 @@ export function callDifferences(a: Side, b: Side): Map<string, string> {
   }
   for (const call of unmatched) {
     const other = takeFrom(left, (one) => one.name === call.name);
-    if (other) remark(remarks, call, other, "other arguments");
+    if (other) remark(remarks, call, other, "different arguments");
     else remarks.set(call.id, `only ${a.name}`);
   }
   for (const call of left) remarks.set(call.id, `only ${b.name}`);
@@ -35,9 +35,9 @@ function remark(remarks: Map<string, string>, call: Call, other: Call, text: str
 }
 
 function differenceOf({ outcome: a }: Call, { outcome: b }: Call): string | undefined {
-  if (a?.ok && b?.ok) return sameJson(a.result, b.result) ? undefined : "other result";
+  if (a?.ok && b?.ok) return sameJson(a.result, b.result) ? undefined : "different result";
   if (!a?.ok && !b?.ok && a?.code === b?.code) return undefined;
-  return "other outcome";
+  return "different outcome";
 }
 
 function takeFrom(calls: Call[], fits: (call: Call) => boolean): Call | undefined {
@@ -45,12 +45,12 @@ function takeFrom(calls: Call[], fits: (call: Call) => boolean): Call | undefine
   return at === -1 ? undefined : calls.splice(at, 1)[0];
 }
 
-/** Equal but for the order of members. */
+/** Compares JSON values, ignoring the order of properties. */
 export const sameJson = (a: unknown, b: unknown): boolean => ordered(a) === ordered(b);
 
 const ordered = (value: unknown): string =>
-  JSON.stringify(value, (_, member: unknown) =>
-    typeof member === "object" && member !== null && !Array.isArray(member)
-      ? Object.fromEntries(Object.entries(member).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-      : member,
+  JSON.stringify(value, (_, property: unknown) =>
+    typeof property === "object" && property !== null && !Array.isArray(property)
+      ? Object.fromEntries(Object.entries(property).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : property,
   ) ?? "";

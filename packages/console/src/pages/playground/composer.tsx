@@ -1,51 +1,42 @@
 import { Button } from "../../ui/button.tsx";
 import { Combobox } from "../../ui/combobox.tsx";
-import { Kbd } from "../../ui/kbd.tsx";
+import { Kbd } from "../../ui/status.tsx";
 import { Switch } from "../../ui/toggle.tsx";
-import { QUERY_UNITS, type Faults, type Settings } from "./settings.ts";
+import { isRunning, type ShownExchange } from "./lane.ts";
+import { QUERY_UNITS } from "./settings.ts";
+import type { PlaygroundState } from "./use-playground.ts";
 
 interface ComposerProps {
-  draft: string;
-  onDraft: (draft: string) => void;
-  settings: Settings;
-  faults: Faults;
-  onChange: (changed: Partial<Settings>) => void;
+  playground: PlaygroundState;
   roles: readonly string[];
   defaultRole: string | null;
-  running: boolean;
-  stopping: boolean;
-  onSend: () => void;
-  onStop: () => void;
-  /** Shown where some setting is wrong: leads to it. */
-  onShowSettings: () => void;
-  fieldRef: React.Ref<HTMLTextAreaElement>;
 }
 
-/** Where a query is written, as whom it is asked, and sent. */
+/** The form that sends a query: its text, its role or roles, and the button. */
 export function Composer(props: ComposerProps) {
-  const { draft, onDraft, settings, faults, onChange, running, stopping, onSend, onStop, fieldRef } = props;
-  const wrong = Object.keys(faults).length > 0;
-  const long = draft.length > QUERY_UNITS;
-  const ready = draft.trim() !== "" && !wrong && !long && !running;
+  const { draft, setDraft, settings, errors, changeSettings, running, sendDraft, ...playground } = props.playground;
+  const invalid = Object.keys(errors).length > 0;
+  const tooLong = draft.length > QUERY_UNITS;
+  const ready = draft.trim() !== "" && !invalid && !tooLong && !running;
   return (
     <form
       className="border-line bg-surface shadow-raised has-[textarea:focus-visible]:outline-focus has-[textarea:focus-visible]:outline-2 grid gap-2 rounded-xl border p-2.5"
       onSubmit={(event) => {
         event.preventDefault();
-        if (ready) onSend();
+        if (ready) sendDraft();
       }}
     >
       <textarea
-        ref={fieldRef}
+        ref={playground.fieldRef}
         aria-label="Query"
         placeholder={settings.compare ? "Ask as both roles…" : "Ask the agent…"}
         rows={1}
         value={draft}
-        onChange={(event) => onDraft(event.target.value)}
+        onChange={(event) => setDraft(event.target.value)}
         onKeyDown={(event) => {
           if (event.key !== "Enter" || !(event.metaKey || event.ctrlKey)) return;
           event.preventDefault();
-          if (ready) onSend();
+          if (ready) sendDraft();
         }}
         className="text-text h-auto max-h-60 min-h-10 sm:min-h-14 w-full resize-none bg-transparent px-1.5 py-1 text-base outline-none field-sizing-content"
       />
@@ -59,17 +50,17 @@ export function Composer(props: ComposerProps) {
             </span>
           }
           checked={settings.compare}
-          onChange={(compare) => onChange({ compare })}
+          onChange={(compare) => changeSettings({ compare })}
         />
         <div className="ml-auto flex items-center gap-2">
-          {wrong && (
-            <Button size="small" look="ghost" icon="alert" onClick={props.onShowSettings}>
-              A setting is wrong
+          {invalid && (
+            <Button size="small" look="ghost" icon="alert" onClick={() => playground.openTab("settings")}>
+              Fix settings
             </Button>
           )}
-          {long && <span className="text-bad text-xs">At most 100,000 characters</span>}
+          {tooLong && <span className="text-bad text-xs">At most 100,000 characters</span>}
           {running ? (
-            <Button icon="stopped" busy={stopping} onClick={onStop}>
+            <Button icon="stopped" busy={playground.stopping} onClick={playground.stop}>
               Stop
             </Button>
           ) : (
@@ -89,9 +80,7 @@ export function Composer(props: ComposerProps) {
 function RoleField({
   name,
   label,
-  settings,
-  faults,
-  onChange,
+  playground: { settings, errors, changeSettings },
   roles,
   defaultRole,
 }: ComposerProps & { name: "role" | "role2"; label: string }) {
@@ -102,11 +91,29 @@ function RoleField({
         label={label}
         suggestions={roles}
         value={settings[name]}
-        onChange={(role) => onChange({ [name]: role })}
+        onChange={(role) => changeSettings({ [name]: role })}
         placeholder={defaultRole === null ? "none" : `${defaultRole} (default)`}
-        className={`w-28 sm:w-36 ${faults[name] === undefined ? "" : "border-bad"}`}
+        className={`w-28 sm:w-36 ${errors[name] === undefined ? "" : "border-bad"}`}
         clearable
       />
     </label>
   );
+}
+
+/** Announces the state of the latest answer to screen readers; announcing each token would be too much. */
+export function Announcer({ shown }: { shown: readonly (ShownExchange | undefined)[] }) {
+  return (
+    <p role="status" className="sr-only">
+      {shown.map((one) => one?.live && announcementOf(one.live)).join(" ")}
+    </p>
+  );
+}
+
+function announcementOf(live: NonNullable<ShownExchange["live"]>): string {
+  const { end, steps } = live.transcript;
+  if (end?.ok) return "Answered.";
+  if (end) return end.code === "cancelled" ? "Cancelled." : `Failed: ${end.errorMessage}.`;
+  if (!isRunning(live)) return "";
+  const last = steps.at(-1);
+  return last?.kind === "call" ? `Calling ${last.call.name}.` : "Running.";
 }

@@ -1,148 +1,225 @@
-import type { FollowedEvent } from "../../api/stream.ts";
-import { followRun, startQuery } from "../../api/stream.ts";
-import { createSignal, type Signal } from "../../state/signal.ts";
-import { NOTHING_TOLD, tell, type PastExchange, type Told } from "../conversation/exchange.ts";
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import { useEffect, useState } from "react";
+import { api } from "../../api/api.ts";
+import { type FollowedEvent, followRun, startQuery } from "../../api/stream.ts";
+import { createSignal, type Signal, useSignal } from "../../state/signal.ts";
+import {
+  addEvent,
+  EMPTY_TRANSCRIPT,
+  exchangesOf,
+  type PastExchange,
+  type Transcript,
+} from "../conversation/exchange.ts";
+import { threadPages } from "../conversation/past-exchange.tsx";
 import type { QueryBody } from "./settings.ts";
 
-/** A query that this page follows. */
+/** A query that this page sent or follows. */
 export interface LiveExchange {
   key: string;
   query: string;
   role: string;
-  /** Undefined until the service has taken it. */
+  /** Undefined until the control plane accepted the query. */
   runId: string | undefined;
   stopping: boolean;
-  told: Told;
-  /** Why it could not be sent or followed. */
+  transcript: Transcript;
+  /** Why the query could not be sent or followed. */
   error: unknown;
 }
 
 export interface LaneState {
-  /** The thread that the next query goes on with; undefined begins one. */
+  /** The thread of the next query; undefined starts a new one. */
   threadId: string | undefined;
   exchanges: readonly LiveExchange[];
 }
 
-/** One conversation of the playground. */
-export interface Lane {
-  state: Signal<LaneState>;
-  /** Shows another thread, or begins a new one. What runs goes on unseen. */
-  open(threadId: string | undefined): void;
-  send(body: QueryBody & { query: string; role?: string }): void;
-  /** Takes up a run that was begun elsewhere, or before the page was loaded. */
-  follow(past: PastExchange): void;
-  /** Asks for the end of the runs under way, as soon as they have an id. */
-  stop(): void;
-  /** Ends following; the runs go on. */
-  close(): void;
-}
-
-export interface LaneDeps {
+export interface LaneOptions {
   agentId: string;
   cancel: (runId: string) => Promise<unknown>;
-  /** For tests. Default: the page's own streams. */
+  /** The thread that is shown first. */
+  threadId?: string | undefined;
+  /** Replaced in tests. */
   streams?: { startQuery: typeof startQuery; followRun: typeof followRun };
 }
 
-/** Tokens come faster than a page can be drawn: what came within this time is shown together. */
-const SHOWN_EVERY_MS = 40;
+/** Events that arrive within this time are shown together, because tokens arrive faster than the page renders. */
+const BATCH_MS = 40;
 
 let lastKey = 0;
 
-export function createLane(
-  { agentId, cancel, streams = { startQuery, followRun } }: LaneDeps,
-  threadId?: string,
-): Lane {
-  const state = createSignal<LaneState>({ threadId, exchanges: [] });
-  let leaving = new AbortController();
+/** One conversation of the playground: sends queries to a thread and follows their runs. */
+export class Lane {
+  readonly state: Signal<LaneState>;
+  readonly #options: Required<Omit<LaneOptions, "threadId">>;
+  /** Ends the streams of the thread that is shown; their runs continue. */
+  #streaming = new AbortController();
 
-  const change = (key: string, changed: (exchange: LiveExchange) => Partial<LiveExchange>): void => {
-    const { exchanges, ...rest } = state.get();
-    state.set({ ...rest, exchanges: exchanges.map((one) => (one.key === key ? { ...one, ...changed(one) } : one)) });
-  };
+  constructor({ threadId, streams = { startQuery, followRun }, ...options }: LaneOptions) {
+    this.state = createSignal<LaneState>({ threadId, exchanges: [] });
+    this.#options = { ...options, streams };
+  }
 
-  const add = (exchange: Pick<LiveExchange, "query" | "role" | "runId">): string => {
-    const key = `asked-${(lastKey += 1)}`;
-    const added: LiveExchange = { ...exchange, key, stopping: false, told: NOTHING_TOLD, error: undefined };
-    state.set({ ...state.get(), exchanges: [...state.get().exchanges, added] });
-    return key;
-  };
+  /** Shows another thread, or none. Runs in progress continue but are no longer shown. */
+  open(threadId: string | undefined): void {
+    this.close();
+    this.state.set({ threadId, exchanges: [] });
+  }
 
-  async function play(key: string, events: AsyncIterable<FollowedEvent>, signal: AbortSignal, askedAt: number) {
-    let came: FollowedEvent[] = [];
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const show = (): void => {
-      clearTimeout(timer);
-      timer = undefined;
-      const arrived = came.map((one) => ({ ...one, atMs: Math.max(0, one.receivedAt - askedAt) }));
-      came = [];
-      if (arrived.length > 0 && !signal.aborted) change(key, ({ told }) => ({ told: arrived.reduce(tell, told) }));
+  send(body: QueryBody & { query: string; role?: string }): void {
+    const { agentId, streams } = this.#options;
+    const { signal } = this.#streaming;
+    const key = this.#add({ query: body.query, role: body.role ?? "", runId: undefined });
+    const onRun = (runId: string, threadId: string | undefined): void => {
+      if (signal.aborted) return; // another thread was opened
+      this.#change(key, () => ({ runId }));
+      if (threadId !== undefined) this.state.set({ ...this.state.get(), threadId });
+      // Stop was pressed before the run had an id.
+      if (this.state.get().exchanges.find((one) => one.key === key)?.stopping) this.#cancel(runId, key);
     };
-    try {
-      for await (const event of events) {
-        came.push(event);
-        timer ??= setTimeout(show, SHOWN_EVERY_MS);
-      }
-      show();
-    } catch (error) {
-      show();
-      if (!signal.aborted) change(key, () => ({ error }));
+    void this.#show(key, streams.startQuery(body, { agentId, signal, onRun }), performance.now());
+  }
+
+  /** Follows a run that another page started, or this one before it was reloaded. */
+  follow({ run, query, askedAt }: PastExchange): void {
+    if (this.state.get().exchanges.some(({ runId }) => runId === run.runId)) return;
+    const { agentId, streams } = this.#options;
+    const { signal } = this.#streaming;
+    const key = this.#add({ query, role: run.role ?? "", runId: run.runId });
+    const agoMs = Math.max(0, Date.now() - Date.parse(askedAt));
+    void this.#show(key, streams.followRun(run.runId, { agentId, signal }), performance.now() - agoMs);
+  }
+
+  /** Cancels the runs in progress; one without an id yet is cancelled when it gets one. */
+  stop(): void {
+    for (const { key, runId } of this.state.get().exchanges.filter(isRunning)) {
+      this.#change(key, () => ({ stopping: true }));
+      if (runId !== undefined) this.#cancel(runId, key);
     }
   }
 
-  const end = (runId: string, key: string): void => {
-    cancel(runId).catch((error: unknown) => change(key, () => ({ stopping: false, error })));
-  };
+  /** Stops following; runs continue. */
+  close(): void {
+    this.#streaming.abort();
+    this.#streaming = new AbortController();
+  }
 
-  const leave = (): void => {
-    leaving.abort();
-    leaving = new AbortController();
-  };
+  #cancel(runId: string, key: string): void {
+    this.#options.cancel(runId).catch((error: unknown) => this.#change(key, () => ({ stopping: false, error })));
+  }
 
-  return {
-    state,
+  #add(exchange: Pick<LiveExchange, "query" | "role" | "runId">): string {
+    const key = `query-${(lastKey += 1)}`;
+    const added: LiveExchange = {
+      ...exchange,
+      key,
+      stopping: false,
+      transcript: EMPTY_TRANSCRIPT,
+      error: undefined,
+    };
+    const { exchanges, ...rest } = this.state.get();
+    this.state.set({ ...rest, exchanges: [...exchanges, added] });
+    return key;
+  }
 
-    open(next) {
-      leave();
-      state.set({ threadId: next, exchanges: [] });
-    },
+  #change(key: string, change: (exchange: LiveExchange) => Partial<LiveExchange>): void {
+    const { exchanges, ...rest } = this.state.get();
+    this.state.set({
+      ...rest,
+      exchanges: exchanges.map((one) => (one.key === key ? { ...one, ...change(one) } : one)),
+    });
+  }
 
-    send(body) {
-      const { signal } = leaving;
-      const key = add({ query: body.query, role: body.role ?? "", runId: undefined });
-      const onRun = (runId: string, of: string | undefined): void => {
-        if (signal.aborted) return;
-        change(key, () => ({ runId }));
-        if (of !== undefined) state.set({ ...state.get(), threadId: of });
-        if (state.get().exchanges.find((one) => one.key === key)?.stopping) end(runId, key);
-      };
-      void play(key, streams.startQuery(body, { agentId, signal, onRun }), signal, performance.now());
-    },
-
-    follow({ run, query, askedAt }) {
-      if (state.get().exchanges.some(({ runId }) => runId === run.runId)) return;
-      const { signal } = leaving;
-      const key = add({ query, role: run.role ?? "", runId: run.runId });
-      const agoMs = Math.max(0, Date.now() - Date.parse(askedAt));
-      void play(key, streams.followRun(run.runId, { agentId, signal }), signal, performance.now() - agoMs);
-    },
-
-    stop() {
-      for (const { key, runId } of state.get().exchanges.filter(isRunning)) {
-        change(key, () => ({ stopping: true }));
-        if (runId !== undefined) end(runId, key);
+  /** Adds events to an exchange in batches; nothing is shown after the thread was left. */
+  async #show(key: string, events: AsyncIterable<FollowedEvent>, startedAt: number): Promise<void> {
+    const { signal } = this.#streaming;
+    let batch: FollowedEvent[] = [];
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const flush = (): void => {
+      clearTimeout(timer);
+      timer = undefined;
+      const received = batch.map((one) => ({ ...one, atMs: Math.max(0, one.receivedAt - startedAt) }));
+      batch = [];
+      if (received.length > 0 && !signal.aborted)
+        this.#change(key, ({ transcript }) => ({ transcript: received.reduce(addEvent, transcript) }));
+    };
+    try {
+      for await (const event of events) {
+        batch.push(event);
+        timer ??= setTimeout(flush, BATCH_MS);
       }
-    },
-
-    close: leave,
-  };
+      flush();
+    } catch (error) {
+      flush();
+      if (!signal.aborted) this.#change(key, () => ({ error }));
+    }
+  }
 }
 
-export const isRunning = ({ told, error }: LiveExchange): boolean => told.end === undefined && error === undefined;
+export const isRunning = ({ transcript, error }: LiveExchange): boolean =>
+  transcript.end === undefined && error === undefined;
 
-/** The word for its state. */
-export function stateOf({ told: { end }, error }: LiveExchange): string {
+/** The state of an exchange, as `Status` shows it. */
+export function stateOf({ transcript: { end }, error }: LiveExchange): string {
   if (end?.ok) return "succeeded";
   if (end) return end.code === "cancelled" ? "cancelled" : "failed";
   return error === undefined ? "running" : "failed";
 }
+
+const route = getRouteApi("/shell/agents/$agentId/playground");
+
+/** An exchange of a conversation: stored, or followed by this page. */
+export type ShownExchange = { past: PastExchange; live?: undefined } | { live: LiveExchange; past?: undefined };
+
+export interface LaneView {
+  lane: Lane;
+  threadId: string | undefined;
+  exchanges: ShownExchange[];
+  running: boolean;
+  stopping: boolean;
+  /** True while the thread is fetched. */
+  loading: boolean;
+  error: Error | null;
+  retry: () => void;
+}
+
+/** A conversation and its thread; the search parameter `param` and the conversation follow each other. */
+export function useLane(agentId: string, param: "thread" | "thread2"): LaneView {
+  const inUrl = route.useSearch()[param];
+  const navigate = route.useNavigate();
+  const [lane] = useState(() => new Lane({ agentId, cancel: (runId) => cancelRun(agentId, runId), threadId: inUrl }));
+  const { threadId, exchanges } = useSignal(lane.state);
+  const thread = useInfiniteQuery({ ...threadPages(agentId, threadId ?? ""), enabled: threadId !== undefined });
+  const followed = new Set(exchanges.map(({ runId }) => runId));
+  const past = thread.data ? exchangesOf(thread.data).filter(({ run }) => !followed.has(run.runId)) : [];
+  const running = past.filter(({ run }) => run.finishedAt === null);
+
+  useEffect(() => () => lane.close(), [lane]);
+  useEffect(() => {
+    if (inUrl !== lane.state.get().threadId) lane.open(inUrl);
+  }, [lane, inUrl]);
+  useEffect(() => {
+    void navigate({ search: (before) => ({ ...before, [param]: threadId }), replace: true, resetScroll: false });
+  }, [navigate, param, threadId]);
+  useEffect(() => {
+    for (const one of running) lane.follow(one);
+  });
+
+  return {
+    lane,
+    threadId,
+    exchanges: [...past.map((one) => ({ past: one })), ...exchanges.map((live) => ({ live }))],
+    running: exchanges.some(isRunning),
+    stopping: exchanges.some((one) => one.stopping && isRunning(one)),
+    // The exchanges of a thread that this page started are shown already.
+    loading: thread.isLoading && exchanges.length === 0,
+    error: exchanges.length === 0 ? thread.error : null,
+    retry: () => void thread.refetch(),
+  };
+}
+
+const cancelRun = (agentId: string, runId: string) =>
+  api.post("/agents/:agent_id/runs/:run_id/cancel", { params: { agent_id: agentId, run_id: runId } });
+
+export const queryOf = ({ past, live }: ShownExchange): string => (past ?? live).query;
+export const runIdOf = ({ past, live }: ShownExchange): string | undefined => (past ? past.run.runId : live.runId);
+export const roleOf = ({ past, live }: ShownExchange): string => (past ? past.run.role : live.role) ?? "";

@@ -1,38 +1,33 @@
-import { useMay } from "../../state/session.ts";
+import { useHasRole } from "../../api/session.ts";
 import { Button } from "../../ui/button.tsx";
 import { Field, Input, Textarea } from "../../ui/field.tsx";
 import { Select } from "../../ui/select.tsx";
 import { Switch } from "../../ui/toggle.tsx";
-import type { Faults, Settings } from "./settings.ts";
+import { PROVIDERS, type SettingsErrors, type Settings } from "./settings.ts";
 
 interface SettingsFormProps {
   settings: Settings;
-  faults: Faults;
+  errors: SettingsErrors;
   onChange: (changed: Partial<Settings>) => void;
 }
 
-const PROVIDERS = [
-  { value: "", label: "The service's default" },
-  { value: "anthropic", label: "Anthropic" },
-  { value: "openai", label: "OpenAI" },
-  { value: "gemini", label: "Gemini" },
-] as const satisfies { value: Settings["provider"]; label: string }[];
+const PROVIDER_OPTIONS = [{ value: "", label: "Default" }, ...PROVIDERS] as const;
 
-/** What queries are sent with besides their text and role. */
-export function SettingsForm({ settings, faults, onChange }: SettingsFormProps) {
+/** The settings of a query besides its text and role. */
+export function SettingsForm({ settings, errors, onChange }: SettingsFormProps) {
   const { provider } = settings;
-  const mayAsk = useMay("developer");
+  const maySend = useHasRole("developer");
   return (
     <div className="grid gap-5">
-      {!mayAsk && (
-        <p className="text-muted text-sm">Viewers send no queries: what is set here goes into the code alone.</p>
+      {!maySend && (
+        <p className="text-muted text-sm">Viewers cannot send queries; these settings only change the code.</p>
       )}
       <div className="grid gap-1">
         <Switch label="Analysis mode" checked={settings.analysis} onChange={(analysis) => onChange({ analysis })} />
-        <p className="text-muted text-xs">The model plans before it acts, and its reasoning is told.</p>
+        <p className="text-muted text-xs">The model plans before it acts, and the events include its reasoning</p>
       </div>
-      <ContextField settings={settings} faults={faults} onChange={onChange} />
-      <Field label="Session id" error={faults.session} hint="Groups queries of one visit; any text. Empty for none.">
+      <ContextField settings={settings} errors={errors} onChange={onChange} />
+      <Field label="Session ID" error={errors.session} hint="Optional; groups queries of one visit">
         <Input
           spellCheck={false}
           placeholder="none"
@@ -45,25 +40,25 @@ export function SettingsForm({ settings, faults, onChange }: SettingsFormProps) 
         <Field label="Provider">
           <Select<Settings["provider"]>
             label="Provider"
-            options={PROVIDERS}
+            options={PROVIDER_OPTIONS}
             value={provider}
             onChange={(next) => onChange({ provider: next })}
           />
         </Field>
         {provider === "" ? (
-          <p className="text-muted text-xs">Name a provider to choose its model and limits.</p>
+          <p className="text-muted text-xs">Pick a provider to set model and limits</p>
         ) : (
           <>
-            <Field label="Model" error={faults.model}>
+            <Field label="Model" error={errors.model}>
               <Input
                 spellCheck={false}
-                placeholder="The provider's default"
+                placeholder="Provider default"
                 value={settings.model}
                 onChange={(event) => onChange({ model: event.target.value })}
               />
             </Field>
             <div className="grid grid-cols-2 items-start gap-3">
-              <Field label="Max tokens" error={faults.maxTokens}>
+              <Field label="Max tokens" error={errors.maxTokens}>
                 <Input
                   inputMode="numeric"
                   placeholder="8192"
@@ -71,7 +66,7 @@ export function SettingsForm({ settings, faults, onChange }: SettingsFormProps) 
                   onChange={(event) => onChange({ maxTokens: event.target.value })}
                 />
               </Field>
-              <Field label="Temperature" error={faults.temperature}>
+              <Field label="Temperature" error={errors.temperature}>
                 <Input
                   inputMode="decimal"
                   placeholder="default"
@@ -87,14 +82,14 @@ export function SettingsForm({ settings, faults, onChange }: SettingsFormProps) 
   );
 }
 
-function ContextField({ settings: { context }, faults, onChange }: SettingsFormProps) {
-  const valid = context.trim() !== "" && faults.context === undefined;
+function ContextField({ settings: { context }, errors, onChange }: SettingsFormProps) {
+  const valid = context.trim() !== "" && errors.context === undefined;
   return (
     <div className="relative">
       <Field
         label="Context"
-        error={faults.context}
-        hint="What your application knows of the caller. Functions get it as it stands here; the model reads it as data."
+        error={errors.context}
+        hint="JSON about the caller, which functions receive and the model reads as data"
       >
         <Textarea
           rows={5}

@@ -1,14 +1,16 @@
 import type { RunTrace, Span } from "@patchbay/protocol/console";
+import { getRouteApi } from "@tanstack/react-router";
+import { useEffect, useState } from "react";
 import type { BodyOf } from "../../api/routes.ts";
-import type { playground } from "../../page-search.ts";
+import type { playground } from "../../state/page-search.ts";
 
 export type PlaygroundSearch = ReturnType<typeof playground>;
 export type QueryBody = BodyOf<"POST", "/agents/:agent_id/playground">;
 
-/** Everything that a query is sent with besides its text and thread. Texts as they are typed, empty where not set. */
+/** What a query is sent with besides its text and thread, as typed; empty if not set. */
 export interface Settings {
   role: string;
-  /** Of the second lane, where roles are compared. */
+  /** The role of the second lane when two roles are compared. */
   role2: string;
   compare: boolean;
   session: string;
@@ -20,17 +22,25 @@ export interface Settings {
   context: string;
 }
 
-export type Faults = { [Name in keyof Settings]?: string | undefined };
+export type SettingsErrors = { [Name in keyof Settings]?: string | undefined };
 
-/** As the protocol has them; a test holds the two together. */
+/** The providers that agents and queries can select. */
+export const PROVIDERS = [
+  { value: "anthropic", label: "Anthropic" },
+  { value: "openai", label: "OpenAI" },
+  { value: "gemini", label: "Gemini" },
+] as const;
+
+/** Copies of limits in `@patchbay/protocol`, whose schemas would add to the bundle; a test compares the two. */
 export const LABEL_UNITS = 200;
 export const QUERY_UNITS = 100_000;
 export const CONTEXT_BYTES = 65_536;
 export const MAX_TOKENS = 1_000_000;
 
-/** A longer context is left out of the URL, which servers and people take up to some length alone. */
+/** A longer context is left out of the URL: servers and proxies limit its length. */
 const CONTEXT_IN_URL = 1_500;
 
+/** The settings in the URL. */
 export function settingsOf(search: PlaygroundSearch): Settings {
   const { role = "", role2 = "", session = "", provider = "", model = "", context = "" } = search;
   const { maxTokens = "", temperature = "" } = search;
@@ -39,11 +49,9 @@ export function settingsOf(search: PlaygroundSearch): Settings {
   return { role, role2, compare, session, analysis, provider, model, maxTokens, temperature, context };
 }
 
-const PROVIDERS = ["anthropic", "openai", "gemini"] as const;
-
-/** Those that a run was asked with. A model that a caller cannot name is left to the service. */
+/** The settings of a run. A provider that queries cannot select, such as the offline model, becomes the default. */
 export function settingsOfRun(run: RunTrace): Settings {
-  const provider = PROVIDERS.find((name) => name === run.provider) ?? "";
+  const provider = PROVIDERS.find(({ value }) => value === run.provider)?.value ?? "";
   const { maxTokens, temperature } = run.spans.find(({ kind }) => kind === "query")?.attributes ?? {};
   const typed = (value: Span["attributes"][string] = "") => (provider === "" ? "" : value.toString());
   return {
@@ -59,7 +67,7 @@ export function settingsOfRun(run: RunTrace): Settings {
   };
 }
 
-/** The search parameters that bring these settings back. */
+/** The search parameters for these settings; `settingsOf` reads them. */
 export function searchOfSettings(settings: Settings): PlaygroundSearch {
   const { role, role2, compare, session, analysis, provider, model, maxTokens, temperature, context } = settings;
   return {
@@ -76,49 +84,52 @@ export function searchOfSettings(settings: Settings): PlaygroundSearch {
   };
 }
 
-/** What would be refused, by the setting that it is in. */
-export function faultsOf(settings: Settings): Faults {
+/** Errors by setting. */
+export function validateSettings(settings: Settings): SettingsErrors {
   const { provider, maxTokens, temperature } = settings;
-  const label = (text: string) => (text.length > LABEL_UNITS ? `At most ${LABEL_UNITS} characters` : undefined);
+  const label = (text: string) => (text.length > LABEL_UNITS ? `Enter at most ${LABEL_UNITS} characters.` : undefined);
   const tokens = Number(maxTokens);
-  const warmth = Number(temperature);
-  return present({
+  const temperatureValue = Number(temperature);
+  return defined({
     role: label(settings.role),
     role2: settings.compare ? label(settings.role2) : undefined,
     session: label(settings.session),
     model: label(settings.model),
     maxTokens:
       provider && maxTokens.trim() && !(Number.isInteger(tokens) && tokens >= 1 && tokens <= MAX_TOKENS)
-        ? "A whole number from 1 to 1,000,000"
+        ? "Enter a whole number from 1 to 1,000,000."
         : undefined,
-    temperature: provider && temperature.trim() && !(warmth >= 0 && warmth <= 2) ? "A number from 0 to 2" : undefined,
-    context: faultOfContext(settings.context),
+    temperature:
+      provider && temperature.trim() && !(temperatureValue >= 0 && temperatureValue <= 2)
+        ? "Enter a number from 0 to 2."
+        : undefined,
+    context: checkContext(settings.context),
   });
 }
 
-function faultOfContext(text: string): string | undefined {
+function checkContext(text: string): string | undefined {
   if (text.trim() === "") return undefined;
-  if (new TextEncoder().encode(text).byteLength > CONTEXT_BYTES) return "At most 64 KiB";
+  if (new TextEncoder().encode(text).byteLength > CONTEXT_BYTES) return "Enter at most 64 KiB.";
   try {
     const value: unknown = JSON.parse(text);
     const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-    return isObject ? undefined : 'It must be a JSON object, as in {"customerId": "c_1"}';
+    return isObject ? undefined : 'Enter a JSON object such as {"customerId": "c_1"}.';
   } catch (error) {
-    return error instanceof Error ? error.message : "It is not JSON";
+    return error instanceof Error ? error.message : "Invalid JSON.";
   }
 }
 
-const present = (faults: Faults): Faults =>
-  Object.fromEntries(Object.entries(faults).filter(([, fault]) => fault !== undefined));
+const defined = (errors: SettingsErrors): SettingsErrors =>
+  Object.fromEntries(Object.entries(errors).filter(([, error]) => error !== undefined));
 
-/** The body of a query, as the service takes it. Settings must have no faults. */
-export function bodyOf(settings: Settings, asked: { query: string; role: string; threadId: string | undefined }) {
+/** The body of a query for the API. The settings must be valid. */
+export function bodyOf(settings: Settings, sent: { query: string; role: string; threadId: string | undefined }) {
   const { session, analysis, provider, model, maxTokens, temperature, context } = settings;
   return {
-    query: asked.query,
-    ...(asked.threadId !== undefined && { threadId: asked.threadId }),
+    query: sent.query,
+    ...(sent.threadId !== undefined && { threadId: sent.threadId }),
     ...(session && { sessionId: session }),
-    ...(asked.role && { role: asked.role }),
+    ...(sent.role && { role: sent.role }),
     ...(context.trim() && { contextJson: JSON.stringify(JSON.parse(context)) }),
     ...(analysis && { analysisMode: true }),
     ...(provider && {
@@ -130,4 +141,40 @@ export function bodyOf(settings: Settings, asked: { query: string; role: string;
       },
     }),
   } satisfies QueryBody;
+}
+
+const route = getRouteApi("/shell/agents/$agentId/playground");
+const TYPING_MS = 300;
+
+/**
+ * The settings, initially `initial` or those of the URL, and a function that changes them. A change applies immediately, because a
+ * query sent while the URL lags behind would go out with the role typed before. The URL is updated when typing pauses. Navigation
+ * that changes the URL sets the settings.
+ */
+export function useSettings(initial?: Settings): [Settings, (changed: Partial<Settings>) => void] {
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const [settings, setSettings] = useState(() => initial ?? settingsOf(search));
+  const inUrl = JSON.stringify(searchOfSettings(settingsOf(search)));
+  const [seen, setSeen] = useState(inUrl);
+  const [written, setWritten] = useState(inUrl);
+  if (inUrl !== seen) {
+    setSeen(inUrl);
+    if (inUrl !== written) setSettings(settingsOf(search));
+  }
+  const wanted = JSON.stringify(searchOfSettings(settings));
+  useEffect(() => {
+    if (wanted === inUrl) return undefined;
+    const timer = setTimeout(() => {
+      setWritten(wanted);
+      const changed = searchOfSettings(settings);
+      void navigate({
+        search: (before) => ({ ...before, ...changed, again: undefined }),
+        replace: true,
+        resetScroll: false,
+      });
+    }, TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [wanted, inUrl, navigate]);
+  return [settings, (changed) => setSettings((before) => ({ ...before, ...changed }))];
 }

@@ -1,13 +1,17 @@
 import { useQuery } from "@tanstack/react-query";
-import { useSession } from "../../state/session.ts";
-import { Skeleton, ErrorState, Loading, EmptyState } from "../../ui/states.tsx";
+import { useSession } from "../../api/session.ts";
+import { countOf } from "../../format/numbers.ts";
+import { formatDuration } from "../../format/times.ts";
+import { Json } from "../../ui/code.tsx";
+import { CopyButton } from "../../ui/copy.tsx";
+import { Icon } from "../../ui/icon.tsx";
 import { Snippets } from "../../ui/snippet.tsx";
+import { EmptyState, ErrorState, Loading, Skeleton } from "../../ui/states.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
-import { recorded } from "../conversation/recorded.ts";
-import { EventList } from "./event-list.tsx";
+import { type EventEntry, recordedTranscript } from "../conversation/exchange.ts";
+import { queryOf, roleOf, type ShownExchange } from "./lane.ts";
 import { SettingsForm } from "./settings-form.tsx";
-import { bodyOf, type Faults, type Settings } from "./settings.ts";
-import { queryOf, roleOf, type Shown } from "./use-lane.ts";
+import { bodyOf, type SettingsErrors, type Settings } from "./settings.ts";
 
 export type PanelTab = "settings" | "events" | "code";
 
@@ -16,17 +20,17 @@ interface SidePanelProps {
   tab: PanelTab;
   onTab: (tab: PanelTab) => void;
   settings: Settings;
-  faults: Faults;
+  errors: SettingsErrors;
   onChange: (changed: Partial<Settings>) => void;
   /** The exchange whose events are shown. */
-  shown: Shown | undefined;
-  /** What the snippets ask. */
+  shown: ShownExchange | undefined;
+  /** The query of the snippets. */
   query: string;
   threadId: string | undefined;
 }
 
-/** Beside the conversation: what queries are sent with, the events that came, and the same query as code. */
-export function SidePanel({ agentId, tab, onTab, settings, faults, onChange, shown, query, threadId }: SidePanelProps) {
+/** Tabs next to the conversation: settings of queries, events of a run, and the query as code. */
+export function SidePanel({ agentId, tab, onTab, settings, errors, onChange, shown, query, threadId }: SidePanelProps) {
   return (
     <Tabs<PanelTab>
       value={tab}
@@ -35,24 +39,24 @@ export function SidePanel({ agentId, tab, onTab, settings, faults, onChange, sho
         {
           value: "settings",
           label: "Settings",
-          content: <SettingsForm settings={settings} faults={faults} onChange={onChange} />,
+          content: <SettingsForm settings={settings} errors={errors} onChange={onChange} />,
         },
         { value: "events", label: "Events", content: <Events shown={shown} /> },
         {
           value: "code",
           label: "Code",
-          content: <Code agentId={agentId} settings={settings} faults={faults} query={query} threadId={threadId} />,
+          content: <Code agentId={agentId} settings={settings} errors={errors} query={query} threadId={threadId} />,
         },
       ]}
     />
   );
 }
 
-function Events({ shown }: { shown: Shown | undefined }) {
+function Events({ shown }: { shown: ShownExchange | undefined }) {
   if (!shown)
     return (
       <EmptyState icon="thread" title="No events yet">
-        Every event of an answer shows here as it is sent, with its time.
+        Events appear here as the run sends them.
       </EmptyState>
     );
   return (
@@ -61,13 +65,13 @@ function Events({ shown }: { shown: Shown | undefined }) {
         <span className="font-medium">{queryOf(shown)}</span>
         <span className="text-muted"> {roleOf(shown) === "" ? "without a role" : `as ${roleOf(shown)}`}</span>
       </p>
-      {shown.past ? <PastEvents past={shown.past} /> : <EventList entries={shown.live.told.entries} />}
+      {shown.past ? <PastEvents past={shown.past} /> : <EventList entries={shown.live.transcript.entries} />}
     </div>
   );
 }
 
-function PastEvents({ past }: { past: NonNullable<Shown["past"]> }) {
-  const log = useQuery(recorded(past.run));
+function PastEvents({ past }: { past: NonNullable<ShownExchange["past"]> }) {
+  const log = useQuery(recordedTranscript(past.run));
   if (log.error) return <ErrorState error={log.error} onRetry={() => void log.refetch()} />;
   if (!log.data)
     return (
@@ -85,25 +89,93 @@ function PastEvents({ past }: { past: NonNullable<Shown["past"]> }) {
 function Code({
   agentId,
   settings,
-  faults,
+  errors,
   query,
   threadId,
-}: Pick<SidePanelProps, "agentId" | "settings" | "faults" | "query" | "threadId">) {
+}: Pick<SidePanelProps, "agentId" | "settings" | "errors" | "query" | "threadId">) {
   const { baseUrl } = useSession();
-  if (Object.keys(faults).length > 0)
+  if (Object.keys(errors).length > 0)
     return (
-      <EmptyState icon="alert" title="Some settings are wrong">
-        The code shows here once they are right.
+      <EmptyState icon="alert" title="Invalid settings">
+        Fix the settings to see the code.
       </EmptyState>
     );
-  const body = bodyOf(settings, { query: query.trim() || "Which orders are late?", role: settings.role, threadId });
+  const body = bodyOf(settings, { query: query.trim() || "What can you do?", role: settings.role, threadId });
   return (
     <div className="grid gap-3">
       <Snippets baseUrl={baseUrl} agentId={agentId} body={body} />
       <p className="text-muted text-xs">
-        The same query by an API key of this agent, read from the environment. A run may take minutes: let proxies wait
-        300 s. Add <code className="font-mono">"includeDeltas": true</code> to get the answer token by token.
+        The API key is read from the environment. Set proxy timeouts to 300 s, and add{" "}
+        <code className="font-mono">"includeDeltas": true</code> to stream the answer.
       </p>
     </div>
   );
+}
+
+const TONES: Record<string, string> = {
+  toolCall: "text-accent",
+  toolResult: "text-accent",
+  toolProgress: "text-info",
+  finalResponse: "text-ok",
+  error: "text-bad",
+};
+
+/** The events of a run, each with the time since the query. */
+function EventList({ entries }: { entries: readonly EventEntry[] }) {
+  const events = entries.reduce((sum, { payloads }) => sum + payloads.length, 0);
+  return (
+    <section aria-label="Events" className="min-w-0">
+      <div className="text-muted mb-1 flex items-center justify-between gap-2 text-xs">
+        <span>{countOf(events, "event")}</span>
+        <CopyButton look="ghost" text={() => entries.flatMap(({ raw }) => raw).join("\n\n") + "\n\n"}>
+          Copy as .sse
+        </CopyButton>
+      </div>
+      <ol className="border-line divide-line divide-y border-y">
+        {entries.map((entry, index) => (
+          // The index is a stable key: events are only appended.
+          <Event key={index} entry={entry} />
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+function Event({ entry: { type, seq, atMs, payloads } }: { entry: EventEntry }) {
+  return (
+    <li className="min-w-0">
+      <details className="group/event min-w-0">
+        <summary className="hover:bg-hover/60 flex min-w-0 items-baseline gap-2 py-1.5 pr-1 text-xs">
+          <Icon
+            name="right"
+            className="text-faint size-3 self-center transition-transform group-open/event:rotate-90"
+          />
+          <span className="text-muted w-14 shrink-0 text-right">{formatDuration(atMs)}</span>
+          <code className={`shrink-0 font-mono font-medium ${TONES[type] ?? "text-text"}`}>{type}</code>
+          {payloads.length > 1 && <span className="text-muted shrink-0">×{payloads.length}</span>}
+          <span className="text-muted min-w-0 flex-1 truncate group-open/event:invisible">{summarize(payloads)}</span>
+          {seq === undefined ? (
+            <span className="text-faint shrink-0" title="Live only, not logged">
+              live
+            </span>
+          ) : (
+            <span className="text-faint shrink-0">#{seq}</span>
+          )}
+        </summary>
+        <div className="pt-0.5 pb-2 pl-5">
+          <Json name={type} value={payloads.length === 1 ? payloads[0] : payloads} />
+        </div>
+      </details>
+    </li>
+  );
+}
+
+/** The start of the event's text. */
+function summarize(payloads: readonly object[]): string {
+  const texts = payloads.slice(0, 40).map((payload) => {
+    const { content, toolName, errorMessage, response, data } = payload as Record<string, unknown>;
+    const text = content ?? errorMessage ?? toolName ?? response ?? data;
+    return typeof text === "string" ? text : JSON.stringify(text ?? payload);
+  });
+  return texts.join("").slice(0, 200);
 }

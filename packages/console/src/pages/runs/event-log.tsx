@@ -1,23 +1,22 @@
 import type { LogEvent, RunTrace } from "@patchbay/protocol/console";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
-import { formatBytes } from "../../format/numbers.ts";
+import { countOf, formatBytes } from "../../format/numbers.ts";
 import { formatDuration } from "../../format/times.ts";
-import { countOf } from "../../format/words.ts";
 import { Button } from "../../ui/button.tsx";
 import { CodeBlock } from "../../ui/code.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
+import { download } from "../../ui/download.ts";
 import { Icon } from "../../ui/icon.tsx";
 import { EmptyState, ErrorState, Loading, Skeleton } from "../../ui/states.tsx";
 import { Badge, type Tone } from "../../ui/status.tsx";
 import { Segmented } from "../../ui/toggle.tsx";
-import { download } from "./download.ts";
 import { logOf, type Dialect } from "./use-run-trace.ts";
 
-/** Pages fetched without being asked for. */
+/** Pages that are fetched automatically. */
 const PAGES_AT_ONCE = 5;
 
-/** The events of a run, part after part. */
+/** The stored events of a run; the first pages load automatically. */
 export function useRunLog(run: Pick<RunTrace, "agentId" | "runId">, dialect: Dialect) {
   const log = useInfiniteQuery({ ...logOf(run.agentId, run.runId, dialect), staleTime: 60_000 });
   const { hasNextPage, isFetchingNextPage, fetchNextPage, data } = log;
@@ -28,23 +27,23 @@ export function useRunLog(run: Pick<RunTrace, "agentId" | "runId">, dialect: Dia
   return log;
 }
 
-/** The block of an event as it was sent. */
+/** An event as the block that clients receive. */
 export const blockOf = ({ seq, body }: LogEvent): string => `id: ${seq}\ndata: ${body}\n\n`;
 
-/** Every stored event of a run, byte for byte as the two interfaces send it. */
+/** Every stored event of a run, byte for byte as the query API or the local API sends it. */
 export function EventLog({ run }: { run: RunTrace }) {
   const [dialect, setDialect] = useState<Dialect>(run.source === "local" ? "local" : "hosted");
   const log = useRunLog(run, dialect);
   const events = log.data ?? [];
-  const whole = () => events.map(blockOf).join("");
+  const text = () => events.map(blockOf).join("");
   return (
     <>
       <div className="border-line flex flex-wrap items-center justify-between gap-2 border-b px-4 py-2">
         <Segmented
-          label="Form of the events"
+          label="Event format"
           options={[
-            { value: "hosted", label: "query-stream" },
-            { value: "local", label: "local variant" },
+            { value: "hosted", label: "Query API" },
+            { value: "local", label: "Local API" },
           ]}
           value={dialect}
           onChange={setDialect}
@@ -54,13 +53,13 @@ export function EventLog({ run }: { run: RunTrace }) {
             {countOf(events.length, "event")}
             {log.hasNextPage && " so far"}
           </span>
-          <CopyButton text={whole}>Copy as .sse</CopyButton>
+          <CopyButton text={text}>Copy as .sse</CopyButton>
           <Button
             size="small"
             icon="download"
-            onClick={() => download(`${run.runId}.${dialect}.sse`, "text/event-stream", whole())}
+            onClick={() => download(`${run.runId}.${dialect}.sse`, "text/event-stream", text())}
           >
-            Save
+            Download
           </Button>
         </div>
       </div>
@@ -80,7 +79,7 @@ export function EventLog({ run }: { run: RunTrace }) {
   );
 }
 
-/** Events in a list; each opens to the block that was sent. */
+/** A list of events; each expands to its block. */
 export function EventRows({ events, createdAt }: { events: readonly LogEvent[] | undefined; createdAt: string }) {
   if (events === undefined)
     return (
@@ -95,7 +94,7 @@ export function EventRows({ events, createdAt }: { events: readonly LogEvent[] |
   if (events.length === 0)
     return (
       <EmptyState icon="run" title="No events yet">
-        An event is stored for every thought, call and result, and one for the end.
+        Thoughts, calls, results and the end of the run appear here.
       </EmptyState>
     );
   return (
@@ -119,7 +118,7 @@ const TONES: Record<string, Tone> = {
 
 function EventRow({ event, createdAt }: { event: LogEvent; createdAt: string }) {
   const [open, setOpen] = useState(false);
-  const { type, failed, rest } = readBody(event.body);
+  const { type, failed, preview } = readBody(event.body);
   const offsetMs = Math.max(0, Date.parse(event.at) - Date.parse(createdAt));
   return (
     <details open={open} onToggle={(toggled) => setOpen(toggled.currentTarget.open)}>
@@ -132,7 +131,7 @@ function EventRow({ event, createdAt }: { event: LogEvent; createdAt: string }) 
             {type}
           </Badge>
         </span>
-        <span className="text-muted truncate font-mono text-xs max-sm:col-span-2 max-sm:col-start-2">{rest}</span>
+        <span className="text-muted truncate font-mono text-xs max-sm:col-span-2 max-sm:col-start-2">{preview}</span>
         <span className="text-faint text-xs max-sm:hidden">{formatBytes(event.body.length)}</span>
       </summary>
       {open && (
@@ -146,16 +145,15 @@ function EventRow({ event, createdAt }: { event: LogEvent; createdAt: string }) 
 
 const PREVIEW_UNITS = 300;
 
-/** What a row says of an event in either form: its type, and the beginning of what it carries. */
-function readBody(body: string): { type: string; failed: boolean; rest: string } {
-  const { type, data, ...members } = JSON.parse(body) as { type: string; data?: object };
-  const carried = { ...members, ...data } as Record<string, unknown>;
-  const first = (...names: string[]): unknown =>
-    names.map((name) => carried[name]).find((value) => value !== undefined);
+/** The summary of an event in either format: its type, whether it failed, and the start of its payload. */
+function readBody(body: string): { type: string; failed: boolean; preview: string } {
+  const { type, data, ...rest } = JSON.parse(body) as { type: string; data?: object };
+  const fields = { ...rest, ...data } as Record<string, unknown>;
+  const first = (...names: string[]): unknown => names.map((name) => fields[name]).find((value) => value !== undefined);
   const name = first("toolName", "name");
-  const failed = carried["success"] === false || type === "error";
+  const failed = fields["success"] === false || type === "error";
   const payload = first("content", "errorMessage", "error", "message", "response", "parameters", "arguments", "result");
-  const text = typeof payload === "string" ? payload : (JSON.stringify(payload ?? carried) ?? "");
-  const rest = typeof name === "string" ? `${name}  ${text}` : text;
-  return { type, failed, rest: rest.slice(0, PREVIEW_UNITS) };
+  const text = typeof payload === "string" ? payload : (JSON.stringify(payload ?? fields) ?? "");
+  const preview = typeof name === "string" ? `${name}  ${text}` : text;
+  return { type, failed, preview: preview.slice(0, PREVIEW_UNITS) };
 }

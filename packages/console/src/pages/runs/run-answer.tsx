@@ -8,32 +8,32 @@ import { Time } from "../../ui/figures.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Markdown } from "../../ui/markdown.tsx";
 
-/** Answers longer than this begin folded. */
+/** Longer answers are collapsed at first. */
 const LONG_UNITS = 800;
 
-/** What the caller got; while it is being written, as far as it came. */
+/** The answer that the caller received; while the run continues, what was streamed so far. */
 export function RunAnswer({ run, running, partial }: { run: RunTrace; running: boolean; partial: string }) {
   const text = run.response ?? partial;
-  const [whole, setWhole] = useState(false);
+  const [expanded, setExpanded] = useState(false);
   const long = text.length > LONG_UNITS;
   return (
     <Card title="Answer" actions={run.response !== null && <CopyButton text={run.response} label="Copy answer" />}>
       {text === "" ? (
         <p className="text-muted">
           {running
-            ? "It is being worked on."
+            ? "Running…"
             : run.status === "cancelled"
-              ? "None: the run was cancelled."
-              : `None. ${run.errorMessage ?? ""}`}
+              ? "No answer (cancelled)"
+              : `No answer. ${run.errorMessage ?? ""}`}
         </p>
       ) : (
         <>
-          <div className={long && !whole && !running ? "max-h-96 overflow-hidden mask-b-from-80%" : undefined}>
+          <div className={long && !expanded && !running ? "max-h-96 overflow-hidden mask-b-from-80%" : undefined}>
             <Markdown text={text} />
           </div>
           {long && !running && (
-            <Button size="small" look="ghost" className="mt-2" onClick={() => setWhole(!whole)}>
-              {whole ? "Show less" : "Show all of it"}
+            <Button size="small" look="ghost" className="mt-2" onClick={() => setExpanded(!expanded)}>
+              {expanded ? "Show less" : "Show all"}
             </Button>
           )}
         </>
@@ -42,7 +42,7 @@ export function RunAnswer({ run, running, partial }: { run: RunTrace; running: b
   );
 }
 
-/** What was sent with the query. */
+/** The parameters of the query. */
 export function RunRequest({ run }: { run: RunTrace }) {
   const cut = run.fullQuery !== run.query;
   return (
@@ -54,7 +54,7 @@ export function RunRequest({ run }: { run: RunTrace }) {
             ["Analysis mode", run.analysisMode ? "on" : "off"],
             ["Key", <code className="font-mono text-xs">{run.keyId}</code>],
             ["Accepted", <Time at={run.createdAt} exact />],
-            ["Time limit", <Time at={run.deadlineAt} exact />],
+            ["Deadline", <Time at={run.deadlineAt} exact />],
             [
               "Function set",
               run.manifestHash === null ? (
@@ -76,7 +76,7 @@ export function RunRequest({ run }: { run: RunTrace }) {
   );
 }
 
-/** Why a run ended without an answer, and what it was warned of. */
+/** The error of a run, and its warnings. */
 export function RunNotices({ run }: { run: RunTrace }) {
   return (
     <div className="mb-4 grid gap-2 empty:hidden">

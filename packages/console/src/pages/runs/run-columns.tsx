@@ -1,15 +1,13 @@
-import type { RunSummary } from "@patchbay/protocol/console";
+import type { RunSource, RunSummary } from "@patchbay/protocol/console";
 import { formatDuration } from "../../format/times.ts";
 import type { Column } from "../../ui/data-table.tsx";
 import { Count, Money, Time } from "../../ui/figures.tsx";
 import { Badge, Status } from "../../ui/status.tsx";
-import { CallMarks } from "./run-figures.tsx";
-import { SOURCE_WORDS } from "./sources.ts";
 
-/** Not on the cards of narrow screens: they would be long, and the run itself tells it. */
+/** Hidden in the cards of narrow screens to keep them short; the run page has these values. */
 const UNSTACKED = "max-sm:hidden!";
 
-/** Columns of a list of runs; bars of durations are drawn against the longest one shown. */
+/** Columns of a list of runs. Bars of durations are relative to `longestMs`. */
 export const runColumns = (longestMs: number): Column<RunSummary>[] => [
   {
     head: "Query",
@@ -41,7 +39,7 @@ export const runColumns = (longestMs: number): Column<RunSummary>[] => [
     head: "Source",
     from: "xl",
     className: UNSTACKED,
-    cell: ({ source }) => <span className="text-muted whitespace-nowrap">{SOURCE_WORDS[source]}</span>,
+    cell: ({ source }) => <span className="text-muted whitespace-nowrap">{SOURCE_LABELS[source]}</span>,
   },
   {
     head: "Calls",
@@ -61,7 +59,7 @@ export const runColumns = (longestMs: number): Column<RunSummary>[] => [
   {
     head: "Duration",
     align: "end",
-    cell: ({ durationMs }) => <Length ms={durationMs} longestMs={longestMs} />,
+    cell: ({ durationMs }) => <DurationBar ms={durationMs} longestMs={longestMs} />,
   },
   {
     head: "Tokens",
@@ -74,7 +72,7 @@ export const runColumns = (longestMs: number): Column<RunSummary>[] => [
   { head: "Age", align: "end", cell: ({ createdAt }) => <Time at={createdAt} /> },
 ];
 
-function Length({ ms, longestMs }: { ms: number; longestMs: number }) {
+function DurationBar({ ms, longestMs }: { ms: number; longestMs: number }) {
   return (
     <span className="inline-flex items-center gap-2 whitespace-nowrap">
       <span aria-hidden="true" className="bg-sunken h-1.5 w-12 overflow-hidden rounded-full max-md:hidden">
@@ -85,5 +83,29 @@ function Length({ ms, longestMs }: { ms: number; longestMs: number }) {
       </span>
       <span className="sm:min-w-14">{formatDuration(ms)}</span>
     </span>
+  );
+}
+
+/** Labels of where a query came from. */
+export const SOURCE_LABELS: Record<RunSource, string> = {
+  api: "API",
+  local: "Local API",
+  playground: "Playground",
+  test_call: "Test call",
+};
+
+/** For example "1 denied, 2 failed". */
+export function CallMarks({
+  run: { deniedCalls, failedCalls },
+}: {
+  run: Pick<RunSummary, "deniedCalls" | "failedCalls">;
+}) {
+  if (deniedCalls + failedCalls === 0) return null;
+  return (
+    <>
+      {deniedCalls > 0 && <span className="text-warn">{deniedCalls} denied</span>}
+      {deniedCalls > 0 && failedCalls > 0 && ", "}
+      {failedCalls > 0 && <span className="text-bad">{failedCalls} failed</span>}
+    </>
   );
 }

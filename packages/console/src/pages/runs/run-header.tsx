@@ -2,21 +2,24 @@ import type { RunTrace } from "@patchbay/protocol/console";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { api } from "../../api/api.ts";
-import { pathOfKey } from "../../api/queries.ts";
+import { api, pathOfKey } from "../../api/api.ts";
+import { useSession } from "../../api/session.ts";
+import { formatShare } from "../../format/numbers.ts";
 import { snippetsOf } from "../../format/snippets.ts";
-import { useSession } from "../../state/session.ts";
-import { tellDone, tellFailed } from "../../state/toasts.ts";
+import { formatDuration } from "../../format/times.ts";
+import { GuardedButton } from "../../ui/button.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
-import { Time } from "../../ui/figures.tsx";
-import { GuardedButton, GuardedLink } from "../../ui/guarded-button.tsx";
+import { Count, Money, Time } from "../../ui/figures.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { PageHeader } from "../../ui/page-header.tsx";
 import { Badge, Status } from "../../ui/status.tsx";
-import { bodyOf } from "./run-body.ts";
-import { SOURCE_WORDS } from "./sources.ts";
+import { showSuccess, showError } from "../../ui/toast.tsx";
+import { timeSpent } from "../../waterfall/rows.ts";
+import { PlaygroundLink } from "../playground/playground-link.tsx";
+import { bodyOf as bodyOfSettings, settingsOfRun } from "../playground/settings.ts";
+import { CallMarks, SOURCE_LABELS } from "./run-columns.tsx";
 
-/** What was asked, by whom and how it stands, with what can be done about it. */
+/** The query, state and caller of a run, and its actions. */
 export function RunHeader({ run, running }: { run: RunTrace; running: boolean }) {
   const { agentId, runId, threadId } = run;
   return (
@@ -33,19 +36,19 @@ export function RunHeader({ run, running }: { run: RunTrace; running: boolean })
         <span className="font-mono text-xs">
           {run.provider} / {run.model}
         </span>
-        <span>{SOURCE_WORDS[run.source]}</span>
+        <span>{SOURCE_LABELS[run.source]}</span>
         <Time at={run.createdAt} />
         <span className="inline-flex items-center gap-0.5">
           <code className="font-mono text-xs">{runId}</code>
-          <CopyButton text={runId} label="Copy run id" />
+          <CopyButton text={runId} label="Copy run ID" />
         </span>
-        <Place icon="thread">
+        <LinkItem icon="thread">
           <Link to="/agents/$agentId/threads/$threadId" params={{ agentId, threadId }} className={linkClass}>
             Thread
           </Link>
-        </Place>
+        </LinkItem>
         {run.sessionId !== null && (
-          <Place icon="session">
+          <LinkItem icon="session">
             <Link
               to="/agents/$agentId/runs"
               params={{ agentId }}
@@ -54,13 +57,13 @@ export function RunHeader({ run, running }: { run: RunTrace; running: boolean })
             >
               Session {run.sessionId}
             </Link>
-          </Place>
+          </LinkItem>
         )}
-        <Place icon="audit">
+        <LinkItem icon="audit">
           <Link to="/audit" search={{ runId }} className={linkClass}>
             Audit
           </Link>
-        </Place>
+        </LinkItem>
       </div>
     </PageHeader>
   );
@@ -68,7 +71,7 @@ export function RunHeader({ run, running }: { run: RunTrace; running: boolean })
 
 const linkClass = "text-text hover:text-accent underline decoration-line underline-offset-2";
 
-function Place({ icon, children }: { icon: "thread" | "session" | "audit"; children: ReactNode }) {
+function LinkItem({ icon, children }: { icon: "thread" | "session" | "audit"; children: ReactNode }) {
   return (
     <span className="inline-flex min-w-0 items-center gap-1">
       <Icon name={icon} className="text-faint size-3.5" />
@@ -84,15 +87,9 @@ function Actions({ run, running }: { run: RunTrace; running: boolean }) {
     <>
       {running && <Cancel run={run} />}
       <CopyButton text={() => snippetsOf({ baseUrl, agentId, body: bodyOf(run) }).curl}>Copy as curl</CopyButton>
-      <GuardedLink
-        needs="developer"
-        look="primary"
-        size="small"
-        icon="edit"
-        link={<Link to="/agents/$agentId/playground" params={{ agentId }} search={{ again: run.runId }} />}
-      >
+      <PlaygroundLink agentId={agentId} size="small" icon="edit" search={{ again: run.runId }}>
         Edit and run again
-      </GuardedLink>
+      </PlaygroundLink>
     </>
   );
 }
@@ -102,8 +99,8 @@ function Cancel({ run: { agentId, runId } }: { run: RunTrace }) {
   const cancel = useMutation({
     mutationFn: () =>
       api.post("/agents/:agent_id/runs/:run_id/cancel", { params: { agent_id: agentId, run_id: runId } }),
-    onSuccess: () => tellDone("The run is being cancelled"),
-    onError: (error) => tellFailed("The run was not cancelled", error),
+    onSuccess: () => showSuccess("Cancelling the run"),
+    onError: (error) => showError("Couldn't cancel the run", error),
     onSettled: () =>
       queries.invalidateQueries({
         predicate: ({ queryKey }) => pathOfKey(queryKey) === "/agents/:agent_id/runs/:run_id",
@@ -117,7 +114,51 @@ function Cancel({ run: { agentId, runId } }: { run: RunTrace }) {
       busy={cancel.isPending}
       onClick={() => cancel.mutate()}
     >
-      Cancel
+      Cancel run
     </GuardedButton>
+  );
+}
+
+/** A body that repeats the query in a new thread. */
+const bodyOf = (run: RunTrace) =>
+  bodyOfSettings(settingsOfRun(run), { query: run.fullQuery, role: run.role ?? "", threadId: undefined });
+
+/** The figures of a run: its time by part, calls, tokens and cost. */
+export function RunFigures({ run, nowMs }: { run: RunTrace; nowMs: number }) {
+  const { modelMs, functionsMs, waitingMs } = timeSpent(run.spans, nowMs);
+  const share = (ms: number) => (nowMs > 0 && ms > 0 ? formatShare(ms, nowMs) : undefined);
+  return (
+    <dl className="border-line bg-surface shadow-card mb-4 grid grid-cols-2 overflow-hidden rounded-lg border sm:grid-cols-4 xl:grid-cols-7">
+      <Figure name="Duration" value={formatDuration(nowMs)} />
+      <Figure name="Model" value={formatDuration(modelMs)} detail={share(modelMs)} mark="bg-series-1" />
+      <Figure name="Functions" value={formatDuration(functionsMs)} detail={share(functionsMs)} mark="bg-series-2" />
+      <Figure name="Waiting" value={formatDuration(waitingMs)} detail={share(waitingMs)} mark="bg-mark-idle" />
+      <Figure name="Calls" value={<Count value={run.calls} />} detail={<CallMarks run={run} />} />
+      <Figure
+        name="Tokens"
+        value={<Count value={run.inputTokens + run.outputTokens} short />}
+        detail={
+          <>
+            <Count value={run.inputTokens} short /> in, <Count value={run.outputTokens} short /> out
+          </>
+        }
+      />
+      <Figure name="Cost" value={<Money usd={run.costUsd} />} />
+    </dl>
+  );
+}
+
+function Figure({ name, value, detail, mark }: { name: string; value: ReactNode; detail?: ReactNode; mark?: string }) {
+  return (
+    <div className="border-line -mr-px -mb-px min-w-0 border-r last:max-xl:col-span-2 border-b px-4 py-2.5">
+      <dt className="text-muted flex items-center gap-1.5 text-xs">
+        {mark !== undefined && <span aria-hidden="true" className={`size-2 rounded-xs ${mark}`} />}
+        {name}
+      </dt>
+      <dd className="mt-0.5 flex flex-wrap items-baseline gap-x-2">
+        <span className="text-lg font-semibold">{value}</span>
+        {detail !== undefined && <span className="text-muted text-xs">{detail}</span>}
+      </dd>
+    </div>
   );
 }

@@ -2,33 +2,29 @@ import type { RunTrace } from "@patchbay/protocol/console";
 import { getRouteApi } from "@tanstack/react-router";
 import { useCallback } from "react";
 import { ApiError } from "../../api/api-error.ts";
-import { Drawer } from "../../ui/dialog.tsx";
 import { IconButton } from "../../ui/button.tsx";
 import { Card } from "../../ui/card.tsx";
+import { Drawer } from "../../ui/dialog.tsx";
+import { useRunClock } from "../../ui/figures.tsx";
 import { Icon } from "../../ui/icon.tsx";
-import { Kbd } from "../../ui/kbd.tsx";
+import { useMedia } from "../../ui/measure.ts";
 import { PageHeader } from "../../ui/page-header.tsx";
-import { ErrorState } from "../../ui/states.tsx";
-import { Status } from "../../ui/status.tsx";
+import { ErrorState, PageSkeleton } from "../../ui/states.tsx";
+import { Kbd, Status } from "../../ui/status.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
-import { useMedia } from "../../ui/use-media.ts";
-import { NotFoundPage } from "../faults/not-found-page.tsx";
-import { PageSkeleton } from "../../shell/page-skeleton.tsx";
 import { KIND_ICONS, nameOf } from "../../waterfall/span-look.ts";
-import { useRunClock } from "../../waterfall/use-run-clock.ts";
 import { Waterfall } from "../../waterfall/waterfall.tsx";
+import { NotFoundPage } from "../errors/error-pages.tsx";
 import { EventLog } from "./event-log.tsx";
 import { RunAnswer, RunNotices, RunRequest } from "./run-answer.tsx";
-import { RunFigures } from "./run-figures.tsx";
-import { RunHeader } from "./run-header.tsx";
-import { RunSettings } from "./run-settings.tsx";
-import { RunShown } from "./run-shown.tsx";
+import { RunFigures, RunHeader } from "./run-header.tsx";
+import { RunSettings, RunFunctions } from "./run-request.tsx";
 import { SpanPanel, type SpanTab } from "./span-panel.tsx";
 import { useRunTrace } from "./use-run-trace.ts";
 
 const route = getRouteApi("/shell/agents/$agentId/runs/$runId");
 
-/** One run: what was asked, where its time went, and everything that is stored of it. */
+/** One run: its query and answer, its waterfall, settings and events. */
 export function RunPage() {
   const { agentId, runId } = route.useParams();
   const { query, running, partial } = useRunTrace(agentId, runId);
@@ -159,7 +155,7 @@ function WaterfallView({ run, running, partial, nowMs }: Omit<RunProps, "knownAt
         <div className="grid min-w-0 gap-4">
           <RunRequest run={run} />
           <RunSettings run={run} />
-          <RunShown run={run} />
+          <RunFunctions run={run} />
         </div>
       </div>
     </>

@@ -1,30 +1,33 @@
+import type { RunSummary } from "@patchbay/protocol/console";
 import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { list, resource } from "../../api/queries.ts";
+import { list, resource } from "../../api/api.ts";
+import { useSession } from "../../api/session.ts";
+import { countOf } from "../../format/numbers.ts";
 import { rangeOf } from "../../format/time-range.ts";
-import { runs as searchOfRuns } from "../../page-search.ts";
+import { runs as searchOfRuns } from "../../state/page-search.ts";
+import { Button } from "../../ui/button.tsx";
 import { Card } from "../../ui/card.tsx";
-import { GuardedLink } from "../../ui/guarded-button.tsx";
-import { Snippets } from "../../ui/snippet.tsx";
 import { DataTable } from "../../ui/data-table.tsx";
-import { FilterBar, type Filter } from "../../ui/filter-bar.tsx";
+import { download } from "../../ui/download.ts";
+import { type Filter, FilterBar } from "../../ui/filter-bar.tsx";
 import { PageHeader } from "../../ui/page-header.tsx";
+import { Menu, MenuItem, MenuSection } from "../../ui/popover.tsx";
+import { Snippets } from "../../ui/snippet.tsx";
 import { EmptyState } from "../../ui/states.tsx";
 import { TimeRange } from "../../ui/time-range.tsx";
-import { useSession } from "../../state/session.ts";
-import { ExportRuns } from "./export-runs.tsx";
-import { runColumns } from "./run-columns.tsx";
-import { SOURCE_WORDS } from "./sources.ts";
+import { PlaygroundLink } from "../playground/playground-link.tsx";
+import { runColumns, SOURCE_LABELS } from "./run-columns.tsx";
 import { isActive } from "./use-run-trace.ts";
 
 const route = getRouteApi("/shell/agents/$agentId/runs");
 
-/** Lists of runs reach further back than figures do: few agents are asked every day. */
+/** Longer than the default of figures, because many agents are not queried every day. */
 const PRESET = "30d";
-/** How often durations of runs that go on are brought up to date. */
+/** Refresh interval for the durations of running runs. */
 const ACTIVE_MS = 5_000;
 
-/** Every run of an agent, newest first. */
+/** The runs of an agent, latest first. */
 export function RunsPage() {
   const { agentId } = route.useParams();
   const search = route.useSearch();
@@ -63,11 +66,11 @@ export function RunsPage() {
 
 type FilterName = "q" | "status" | "role" | "functionName" | "trouble" | "source" | "sessionId" | "threadId" | "keyId";
 
-/** Filters by an id are there where a link brought one along. */
+/** The filters of the list; those by thread and key appear only if a link set them. */
 function useFilters(agentId: string, search: { [Name in FilterName]?: string | undefined }): Filter<FilterName>[] {
   const { data: set } = useQuery({
     ...resource("/agents/:agent_id/functions", { params: { agent_id: agentId } }),
-    // An agent that never had a runtime has none.
+    // Fails for an agent that never had a runtime: then nothing is suggested.
     retry: false,
   });
   const byId = [
@@ -75,7 +78,7 @@ function useFilters(agentId: string, search: { [Name in FilterName]?: string | u
     { kind: "text", name: "keyId", label: "Key", suggestions: [] },
   ] as const;
   return [
-    { kind: "search", name: "q", label: "Words of the query, or an id" },
+    { kind: "search", name: "q", label: "Search query or ID" },
     {
       kind: "choice",
       name: "status",
@@ -87,15 +90,15 @@ function useFilters(agentId: string, search: { [Name in FilterName]?: string | u
       name: "trouble",
       label: "Calls",
       options: [
-        { value: "denied", label: "with one denied" },
-        { value: "failed", label: "with one failed" },
+        { value: "denied", label: "Has a denied call" },
+        { value: "failed", label: "Has a failed call" },
       ],
     },
     {
       kind: "choice",
       name: "source",
       label: "Source",
-      options: Object.entries(SOURCE_WORDS).map(([value, label]) => ({ value, label })),
+      options: Object.entries(SOURCE_LABELS).map(([value, label]) => ({ value, label })),
     },
     { kind: "text", name: "role", label: "Role", suggestions: set?.roles ?? [] },
     {
@@ -113,30 +116,42 @@ function NoRuns({ agentId, filtered }: { agentId: string; filtered: boolean }) {
   const { baseUrl } = useSession();
   if (filtered)
     return (
-      <EmptyState icon="search" title="No run fits these filters">
-        Clear some of them, or look further back in time.
+      <EmptyState icon="search" title="No matching runs">
+        Clear filters or choose a longer time range.
       </EmptyState>
     );
   return (
     <div className="pb-8">
-      <EmptyState
-        icon="run"
-        title="No runs yet"
-        action={
-          <GuardedLink
-            needs="developer"
-            look="primary"
-            link={<Link to="/agents/$agentId/playground" params={{ agentId }} />}
-          >
-            Ask in the playground
-          </GuardedLink>
-        }
-      >
-        Every query is a run, and stands here from the moment it is accepted. Send the first one:
+      <EmptyState icon="run" title="No runs yet" action={<PlaygroundLink agentId={agentId} />}>
+        Queries appear here as soon as they are accepted. Send the first one:
       </EmptyState>
       <div className="mx-auto max-w-2xl px-4">
-        <Snippets baseUrl={baseUrl} agentId={agentId} body={{ query: "Which orders are late?" }} />
+        <Snippets baseUrl={baseUrl} agentId={agentId} body={{ query: "What can you do?" }} />
       </div>
     </div>
+  );
+}
+
+/** Saves the loaded runs as a file. */
+function ExportRuns({ agentId, runs }: { agentId: string; runs: readonly RunSummary[] }) {
+  const name = `runs-${agentId}`;
+  const lines = () => runs.map((run) => `${JSON.stringify(run)}\n`).join("");
+  return (
+    <Menu trigger={<Button icon="download">Export</Button>}>
+      <MenuSection title={`${countOf(runs.length, "run")} shown`}>
+        <MenuItem
+          disabled={runs.length === 0}
+          onSelect={() => download(`${name}.json`, "application/json", JSON.stringify(runs, null, 2))}
+        >
+          JSON
+        </MenuItem>
+        <MenuItem
+          disabled={runs.length === 0}
+          onSelect={() => download(`${name}.ndjson`, "application/x-ndjson", lines())}
+        >
+          NDJSON, one run per line
+        </MenuItem>
+      </MenuSection>
+    </Menu>
   );
 }

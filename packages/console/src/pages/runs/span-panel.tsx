@@ -1,13 +1,20 @@
 import type { LogEvent, RunTrace, Span } from "@patchbay/protocol/console";
+import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
+import { formatShare } from "../../format/numbers.ts";
+import { formatDuration } from "../../format/times.ts";
 import { Button } from "../../ui/button.tsx";
 import { Facts } from "../../ui/card.tsx";
 import { CodeBlock, Json } from "../../ui/code.tsx";
+import { Count, Money } from "../../ui/figures.tsx";
+import { Icon } from "../../ui/icon.tsx";
 import { Markdown } from "../../ui/markdown.tsx";
 import { ErrorState } from "../../ui/states.tsx";
-import { Tabs, type Tab } from "../../ui/tabs.tsx";
+import { Status } from "../../ui/status.tsx";
+import { type Tab, Tabs } from "../../ui/tabs.tsx";
+import { endOf } from "../../waterfall/rows.ts";
+import { KIND_WORDS } from "../../waterfall/span-look.ts";
 import { EventRows, useRunLog } from "./event-log.tsx";
-import { SpanOverview } from "./span-overview.tsx";
 
 export type SpanTab = "overview" | "input" | "output" | "error" | "attributes" | "events";
 
@@ -20,7 +27,7 @@ interface SpanPanelProps {
   onEvents: () => void;
 }
 
-/** All that is known of one span. Tabs that would be empty are left out. */
+/** The details of one span, in tabs; empty tabs are omitted. */
 export function SpanPanel({ run, span, nowMs, tab, onTab, onEvents }: SpanPanelProps) {
   const tabs: Tab<SpanTab>[] = [
     { value: "overview", label: "Overview", content: <SpanOverview run={run} span={span} nowMs={nowMs} /> },
@@ -36,19 +43,19 @@ export function SpanPanel({ run, span, nowMs, tab, onTab, onEvents }: SpanPanelP
   return <Tabs tabs={tabs} value={shown} onChange={onTab} />;
 }
 
-/** JSON that was cut is text. */
+/** A payload as JSON, or as text if the API cut it. */
 function Payload({ value, name }: { value: unknown; name: string }) {
   if (typeof value === "string") return <CodeBlock text={value} wrap />;
   return <Json value={value} name={name} />;
 }
 
 function Output({ span }: { span: Span }) {
-  const withheld = span.attributes["withheld"];
+  const removed = span.attributes["withheld"];
   return (
     <div className="grid gap-3">
-      {Array.isArray(withheld) && (
+      {Array.isArray(removed) && (
         <p className="bg-warn-soft text-warn rounded-md px-3 py-2 text-sm">
-          Kept from this role, and from the model: <span className="font-mono text-xs">{withheld.join(", ")}</span>
+          Fields removed for this role: <span className="font-mono text-xs">{removed.join(", ")}</span>
         </p>
       )}
       {span.kind === "query" && typeof span.output === "string" ? (
@@ -57,7 +64,7 @@ function Output({ span }: { span: Span }) {
         <Payload value={span.output} name="Output" />
       )}
       {span.attributes["truncated"] === true && (
-        <p className="text-muted text-sm">Only its beginning is shown. The raw events hold all of it.</p>
+        <p className="text-muted text-sm">Truncated; the raw events have the full output</p>
       )}
     </div>
   );
@@ -74,8 +81,8 @@ function Failure({ span }: { span: Span }) {
             : [["Rule", <code className="font-mono text-xs">{span.rule}</code>] as [string, ReactNode]]),
         ]}
       />
-      {span.errorMessage !== null && <CodeBlock title="What the caller was told" text={span.errorMessage} wrap />}
-      {span.why !== null && <CodeBlock title="Why, for whoever owns the functions" text={span.why} wrap />}
+      {span.errorMessage !== null && <CodeBlock title="Error returned to the caller" text={span.errorMessage} wrap />}
+      {span.why !== null && <CodeBlock title="Internal reason" text={span.why} wrap />}
     </div>
   );
 }
@@ -95,13 +102,13 @@ function SpanEvents({
         <EventRows events={events} createdAt={run.createdAt} />
       </div>
       <Button size="small" className="justify-self-start" onClick={onAll}>
-        All events of the run
+        Show all events
       </Button>
     </div>
   );
 }
 
-/** A call's events name it; what a turn said is told by the calls that it asked for, and by when it was stored. */
+/** Whether an event belongs to a span: by the id of its call, or for a turn by the calls that it requested and by time. */
 function belongsTo({ at, body }: LogEvent, run: RunTrace, span: Span, nowMs: number): boolean {
   if (span.kind === "query") return true;
   const event = JSON.parse(body) as { type: string; toolCallId?: string };
@@ -112,8 +119,130 @@ function belongsTo({ at, body }: LogEvent, run: RunTrace, span: Span, nowMs: num
   const atMs = Date.parse(at) - Date.parse(run.createdAt);
   const turns = run.spans.filter(({ kind }) => kind === "turn");
   const next = turns[turns.indexOf(span) + 1];
-  return atMs >= span.startMs && atMs <= (next ? next.startMs : nowMs + SAME_MOMENT_MS);
+  return atMs >= span.startMs && atMs <= (next ? next.startMs : nowMs + END_TOLERANCE_MS);
 }
 
-/** A run's last event may be stored a little after its end. */
-const SAME_MOMENT_MS = 1_000;
+/** The last event of a run may be stored shortly after its end. */
+const END_TOLERANCE_MS = 1_000;
+
+type Fact = [name: string, value: ReactNode];
+
+/** The facts of a span; why it failed, and what a turn wrote and requested. */
+function SpanOverview({ run, span, nowMs }: { run: RunTrace; span: Span; nowMs: number }) {
+  const lengthMs = endOf(span, nowMs) - span.startMs;
+  const facts: Fact[] = [
+    ["State", <Status state={span.state} />],
+    ["Kind", KIND_WORDS[span.kind]],
+    ["Start", `+${formatDuration(span.startMs)}`],
+    ["Duration", `${formatDuration(lengthMs)} (${formatShare(lengthMs, Math.max(nowMs, run.durationMs))})`],
+    ...(span.waitMs === null ? [] : [["Waited", formatDuration(span.waitMs)] as Fact]),
+    ...attributeFacts(span),
+  ];
+  return (
+    <div className="grid gap-4">
+      <FailureNote span={span} />
+      <Facts items={facts} />
+      {span.kind === "call" && (
+        <Link
+          to="/agents/$agentId/functions/$functionName"
+          params={{ agentId: run.agentId, functionName: span.name }}
+          className="text-accent inline-flex items-center gap-1.5 text-sm underline underline-offset-2"
+        >
+          <Icon name="function" className="size-3.5" /> Open {span.name}
+        </Link>
+      )}
+      {span.kind === "turn" && <TurnOutput span={span} />}
+    </div>
+  );
+}
+
+function FailureNote({ span: { state, rule, why, code, errorMessage } }: { span: Span }) {
+  const text = why ?? errorMessage;
+  if (text === null) return null;
+  const denied = state === "denied";
+  return (
+    <div
+      className={`flex items-start gap-2 rounded-md px-3 py-2 text-sm ${denied ? "bg-warn-soft text-warn" : "bg-bad-soft text-bad"}`}
+    >
+      <Icon name={denied ? "denied" : "failed"} className="mt-0.5 size-4" />
+      <div className="min-w-0">
+        <p className="font-medium">{denied ? deniedBy(rule) : (code ?? state)}</p>
+        <p>{text}</p>
+      </div>
+    </div>
+  );
+}
+
+function deniedBy(rule: string | null): string {
+  if (rule === "authorize") return "Denied by authorize()";
+  return rule === "roles" ? "Denied by the role list" : `Denied by rule ${rule ?? "unknown"}`;
+}
+
+/** The attributes worth a line of their own; all of them are in their tab. */
+function attributeFacts({ attributes }: Span): Fact[] {
+  const {
+    role,
+    provider,
+    model,
+    inputTokens,
+    outputTokens,
+    costUsd,
+    runtime,
+    attempts,
+    withheld: removed,
+  } = attributes;
+  const facts: Fact[] = [];
+  const add = (name: string, known: boolean, value: ReactNode) => known && facts.push([name, value]);
+  add("Role", typeof role === "string", role);
+  add("Model", typeof model === "string", [provider, model].join(" / "));
+  if (typeof inputTokens === "number" && typeof outputTokens === "number")
+    facts.push([
+      "Tokens",
+      <>
+        <Count value={inputTokens} /> in
+        <PartOfInput tokens={attributes["cachedInputTokens"]} what="from cache" />
+        <PartOfInput tokens={attributes["cacheWriteInputTokens"]} what="to cache" />, <Count value={outputTokens} /> out
+      </>,
+    ]);
+  if (typeof costUsd === "number") facts.push(["Cost", <Money usd={costUsd} />]);
+  add("Runtime", typeof runtime === "string", <span className="font-mono text-xs">{runtime}</span>);
+  add("Attempts", typeof attempts === "number", attempts);
+  add(
+    "Removed fields",
+    Array.isArray(removed),
+    <span className="font-mono text-xs">{[removed].flat().join(", ")}</span>,
+  );
+  return facts;
+}
+
+function PartOfInput({ tokens, what }: { tokens: unknown; what: string }) {
+  if (typeof tokens !== "number" || tokens === 0) return null;
+  return (
+    <>
+      {" "}
+      (<Count value={tokens} /> {what})
+    </>
+  );
+}
+
+/** The text and the function calls of a turn. */
+function TurnOutput({ span: { output } }: { span: Span }) {
+  if (typeof output !== "object" || output === null) return null;
+  const { text, calls } = output as { text?: string; calls?: unknown[] };
+  return (
+    <>
+      {text !== undefined && (
+        <section className="min-w-0 text-sm">
+          <h3 className="text-muted mb-1 text-xs font-medium">Text</h3>
+          <Markdown text={text} />
+        </section>
+      )}
+      {calls !== undefined && (
+        <section className="min-w-0">
+          <h3 className="text-muted mb-1 text-xs font-medium">Function calls</h3>
+          <Json value={calls} name="Function calls" />
+        </section>
+      )}
+    </>
+  );
+}

@@ -1,31 +1,31 @@
 import type { RunTrace } from "@patchbay/protocol/console";
 import { useQuery, useQueryClient, type UseQueryResult } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
-import { list, resource } from "../../api/queries.ts";
+import { list, resource } from "../../api/api.ts";
 import { followRun } from "../../api/stream.ts";
 
-/** How often a run is asked for when its events cannot be followed. */
+/** Poll interval when the events of a run cannot be followed. */
 const POLL_MS = 3_000;
 
 interface FollowedTrace {
   query: UseQueryResult<RunTrace>;
   running: boolean;
-  /** Of the answer that is being written, what came so far. */
+  /** The streamed part of an answer that is not complete yet. */
   partial: string;
 }
 
 export const isActive = (status: RunTrace["status"]): boolean => status === "queued" || status === "running";
 
-/** A run with its waterfall, fetched anew with every stored event while it goes on. */
+/** A run with its waterfall, refetched on every stored event until it ends. */
 export function useRunTrace(agentId: string, runId: string): FollowedTrace {
   const queries = useQueryClient();
   const [partial, setPartial] = useState("");
-  const [lost, setLost] = useState(false);
+  const [polling, setPolling] = useState(false);
   const params = { agent_id: agentId, run_id: runId };
   const options = resource("/agents/:agent_id/runs/:run_id", { params });
   const query = useQuery({
     ...options,
-    refetchInterval: ({ state }) => lost && state.data !== undefined && isActive(state.data.status) && POLL_MS,
+    refetchInterval: ({ state }) => polling && state.data !== undefined && isActive(state.data.status) && POLL_MS,
   });
   const running = query.data !== undefined && isActive(query.data.status);
 
@@ -36,6 +36,7 @@ export function useRunTrace(agentId: string, runId: string): FollowedTrace {
     const refetch = oneAtATime(async () => {
       const keys = [options.queryKey, ...DIALECTS.map((dialect) => logOf(agentId, runId, dialect).queryKey)];
       await Promise.all(
+        // Cancelling a fetch for each event would starve the page while a run sends many.
         keys.map((queryKey) => queries.invalidateQueries({ queryKey, exact: true }, { cancelRefetch: false })),
       );
     });
@@ -45,16 +46,17 @@ export function useRunTrace(agentId: string, runId: string): FollowedTrace {
           if (event.type === "responseDelta") setPartial((before) => before + event.content);
           if (event.type === "deltaReset") setPartial("");
           if (seq === undefined) continue;
+          // A stored event has the streamed text in full.
           setPartial("");
           refetch();
         }
       } catch {
-        if (!signal.aborted) setLost(true);
+        if (!signal.aborted) setPolling(true);
       }
       if (!signal.aborted) refetch();
     })();
     return () => aborter.abort();
-    // The options are made of these ids.
+    // `options` depends only on these ids.
   }, [running, agentId, runId, queries]);
 
   return { query, running, partial };
@@ -63,14 +65,14 @@ export function useRunTrace(agentId: string, runId: string): FollowedTrace {
 const DIALECTS = ["hosted", "local"] as const;
 export type Dialect = (typeof DIALECTS)[number];
 
-/** Stored events of a run in the form of one of the two interfaces. */
+/** Stored events of a run in the format of the query API (`hosted`) or of the local API. */
 export const logOf = (agentId: string, runId: string, dialect: Dialect) =>
   list("/agents/:agent_id/runs/:run_id/log", {
     params: { agent_id: agentId, run_id: runId },
     query: { dialect, limit: 100 },
   });
 
-/** Runs a task, and once more after it where it was asked for meanwhile. */
+/** Runs a task without overlaps. A request during a run causes one more run, because the running one may have read too early. */
 function oneAtATime(task: () => Promise<void>): () => void {
   let busy = false;
   let again = false;

@@ -1,22 +1,24 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { useSession } from "../../state/session.ts";
+import { useSession } from "../../api/session.ts";
+import { connectSnippetsOf } from "../../format/snippets.ts";
+import { buttonClass, GuardedLink } from "../../ui/button.tsx";
 import { Card } from "../../ui/card.tsx";
 import { Command } from "../../ui/code.tsx";
-import { GuardedLink } from "../../ui/guarded-button.tsx";
 import { Icon } from "../../ui/icon.tsx";
-import { ConnectSnippets } from "../keys/connect-snippets.tsx";
+import { SnippetTabs } from "../../ui/snippet.tsx";
+import { EmptyState } from "../../ui/states.tsx";
 
-/** How a runtime of this agent is started, and what to look at when it does not come up. */
+/** How to start a runtime of this agent, and what its errors mean. */
 export function HowToConnect({ agentId, open }: { agentId: string; open: boolean }) {
   if (open)
     return (
       <div className="grid gap-5 lg:grid-cols-2">
-        <Card title="Start one">
+        <Card title="Add a runtime">
           <Steps agentId={agentId} />
         </Card>
-        <Card title="When it does not connect">
-          <Faults />
+        <Card title="Troubleshooting">
+          <Troubleshooting />
         </Card>
       </div>
     );
@@ -24,11 +26,11 @@ export function HowToConnect({ agentId, open }: { agentId: string; open: boolean
     <details className="border-line bg-surface shadow-card group min-w-0 rounded-lg border">
       <summary className="hover:bg-hover/60 flex items-center gap-2 rounded-lg px-4 py-2.5 text-sm font-semibold">
         <Icon name="right" className="size-3.5 transition-transform group-open:rotate-90" />
-        Start another, or mend one that does not connect
+        Add or troubleshoot a runtime
       </summary>
       <div className="border-line grid gap-6 border-t p-4 lg:grid-cols-2">
         <Steps agentId={agentId} />
-        <Faults />
+        <Troubleshooting />
       </div>
     </details>
   );
@@ -37,10 +39,8 @@ export function HowToConnect({ agentId, open }: { agentId: string; open: boolean
 function Steps({ agentId }: { agentId: string }) {
   return (
     <ol className="grid min-w-0 gap-4">
-      <Step number={1} title="Make a runtime key">
-        <p className="text-muted mb-2 text-sm">
-          It belongs to this agent alone, and asks no queries. The console shows it once.
-        </p>
+      <Step number={1} title="Create a runtime key">
+        <p className="text-muted mb-2 text-sm">It works for this agent only and is shown only once.</p>
         <GuardedLink
           needs="developer"
           size="small"
@@ -52,10 +52,8 @@ function Steps({ agentId }: { agentId: string }) {
           New runtime key
         </GuardedLink>
       </Step>
-      <Step number={2} title="Start it where your functions run">
-        <p className="text-muted mb-2 text-sm">
-          It connects outwards, so that nothing has to be opened there. Several may run at a time.
-        </p>
+      <Step number={2} title="Start the runtime next to your functions">
+        <p className="text-muted mb-2 text-sm">It connects out and opens no port; several can run at the same time.</p>
         <ConnectSnippets agentId={agentId} />
       </Step>
     </ol>
@@ -77,37 +75,34 @@ const Step = ({ number, title, children }: { number: number; title: string; chil
   </li>
 );
 
-/** What goes wrong most often, as the runtime's own log says it. */
-function Faults() {
+/** The most common errors in a runtime's log, with their remedies. */
+function Troubleshooting() {
   const { baseUrl } = useSession();
-  const faults: [said: string, remedy: ReactNode][] = [
+  const errors: [logged: string, remedy: ReactNode][] = [
+    ["refused the runtime key", "The key is revoked, expired or not a runtime key; API keys cannot connect."],
+    ["belongs to another agent", "The key is valid, but the agent ID is another one: use a runtime key of this agent."],
+    ["the address is not a control plane", <Address key="address" baseUrl={baseUrl} />],
     [
-      "refused the runtime key",
-      "It is revoked, expired, or an API key. Only keys of the kind “runtime key” connect functions.",
-    ],
-    ["belongs to another agent", "The key is right, the agent id is not: each agent has runtime keys of its own."],
-    ["the address is no control plane", <Address key="address" baseUrl={baseUrl} />],
-    [
-      "no link to the control plane",
-      "Something between the two ends it. A proxy must pass WebSocket upgrades on /functions/connect, and the machine must be able to reach the address.",
+      "no connection to the control plane",
+      "Check that the machine can reach the address, and that proxies allow WebSocket upgrades on /functions/connect.",
     ],
     [
       "refused the function set",
-      "The reason names the fault: a schema that is too large or too deep, or more than 200 functions.",
+      "The reason names the error, such as a schema that is too large or too deep, or more than 200 functions.",
     ],
   ];
   return (
     <div className="grid min-w-0 content-start gap-4">
       <dl className="grid gap-3 text-sm">
-        {faults.map(([said, remedy]) => (
-          <div key={said}>
-            <dt className="font-medium">“{said}”</dt>
+        {errors.map(([logged, remedy]) => (
+          <div key={logged}>
+            <dt className="font-medium">“{logged}”</dt>
             <dd className="text-muted">{remedy}</dd>
           </div>
         ))}
       </dl>
       <div className="grid gap-1.5">
-        <p className="text-muted text-sm">Or let the machine look for itself:</p>
+        <p className="text-muted text-sm">Diagnose the connection from that machine:</p>
         <Command text={`patchbay doctor --url ${baseUrl}`} />
       </div>
     </div>
@@ -116,6 +111,43 @@ function Faults() {
 
 const Address = ({ baseUrl }: { baseUrl: string }) => (
   <>
-    The runtime was given another one. This service is at <code className="font-mono text-xs">{baseUrl}</code>.
+    Use the address of this control plane: <code className="font-mono text-xs">{baseUrl}</code>.
   </>
 );
+
+/** The command and the code that connect a runtime. */
+export function ConnectSnippets({ agentId, runtimeKey }: { agentId: string; runtimeKey?: string }) {
+  const { baseUrl } = useSession();
+  return (
+    <SnippetTabs
+      secret={runtimeKey}
+      insertLabel="Insert my key"
+      snippets={(key) => {
+        const { cli, code } = connectSnippetsOf({ baseUrl, agentId, runtimeKey: key });
+        return [
+          { label: "Command", text: cli },
+          { label: "TypeScript", text: code },
+        ];
+      }}
+    />
+  );
+}
+
+/** Shown in place of lists that need functions, until a runtime has connected some. */
+export function NeverConnected({ agentId, children }: { agentId: string; children: ReactNode }) {
+  const { baseUrl } = useSession();
+  return (
+    <EmptyState
+      icon="function"
+      title="No functions yet"
+      command={connectSnippetsOf({ baseUrl, agentId }).cli}
+      action={
+        <Link to="/agents/$agentId/runtimes" params={{ agentId }} className={buttonClass("primary")}>
+          How to connect
+        </Link>
+      }
+    >
+      {children}
+    </EmptyState>
+  );
+}

@@ -1,28 +1,30 @@
 import type { Runtime } from "@patchbay/protocol/console";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { list } from "../../api/queries.ts";
-import { countOf } from "../../format/words.ts";
+import { useEffect, useState } from "react";
+import { list } from "../../api/api.ts";
+import { countOf } from "../../format/numbers.ts";
+import { formatDuration } from "../../format/times.ts";
 import { Card } from "../../ui/card.tsx";
-import { DataTable, type Column } from "../../ui/data-table.tsx";
+import { classNames } from "../../ui/class-names.ts";
+import { type Column, DataTable } from "../../ui/data-table.tsx";
 import { Time } from "../../ui/figures.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { PageHeader } from "../../ui/page-header.tsx";
 import { Status } from "../../ui/status.tsx";
 import { HowToConnect } from "./how-to-connect.tsx";
-import { Heartbeat, Load } from "./signs-of-life.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/runtimes");
 
-/** Heartbeats change no list, so that nothing tells of them. */
-const LOOK_AGAIN_MS = 5_000;
+/** The live feed does not report heartbeats, so the page polls. */
+const POLL_MS = 5_000;
 
-/** The processes that run an agent's functions. */
+/** The runtimes of an agent, and how to connect one. */
 export function RuntimesPage() {
   const { agentId } = route.useParams();
   const runtimes = useInfiniteQuery({
     ...list("/agents/:agent_id/runtimes", { params: { agent_id: agentId } }),
-    refetchInterval: LOOK_AGAIN_MS,
+    refetchInterval: POLL_MS,
   });
   const { data, dataUpdatedAt: fetchedAt } = runtimes;
   const connected = data?.filter((runtime) => runtime.connected).length ?? 0;
@@ -31,12 +33,12 @@ export function RuntimesPage() {
     <>
       <PageHeader
         title="Runtimes"
-        description="Processes of yours that run this agent's functions. They connect outwards, and are listed for 7 days after they were last seen."
+        description="Your processes that run this agent's functions, connected or seen in the last 7 days"
       />
       <div className="grid gap-5">
         {none && <NoneConnected seenBefore={data.length > 0} />}
         {(data === undefined || data.length > 0 || runtimes.error) && (
-          <Card flush title="Processes" description={data && `${countOf(connected, "runtime")} connected now`}>
+          <Card flush title="Connections" description={data && `${countOf(connected, "runtime")} connected`}>
             <DataTable
               caption="Runtimes"
               query={runtimes}
@@ -62,8 +64,8 @@ function NoneConnected({ seenBefore }: { seenBefore: boolean }) {
       <div>
         <p className="font-semibold">No runtime is connected</p>
         <p className="text-sm">
-          Queries of this agent answer “Agent session not found” until one is.
-          {seenBefore && " Those that were seen last are listed below."}
+          Queries of this agent fail with “Agent session not found”.
+          {seenBefore && " Runtimes seen recently are listed below."}
         </p>
       </div>
     </div>
@@ -72,7 +74,7 @@ function NoneConnected({ seenBefore }: { seenBefore: boolean }) {
 
 const columnsOf = (fetchedAt: number): Column<Runtime>[] => [
   {
-    head: "Process",
+    head: "Runtime",
     cell: ({ instanceId }) => (
       <code className="font-mono text-xs" title={instanceId}>
         {instanceId.slice(0, 8)}
@@ -98,7 +100,7 @@ const columnsOf = (fetchedAt: number): Column<Runtime>[] => [
   {
     head: "Package",
     from: "md",
-    cell: ({ sdk }) => <span className={sdk === null ? "text-faint" : ""}>{sdk ?? "not known"}</span>,
+    cell: ({ sdk }) => <span className={sdk === null ? "text-faint" : ""}>{sdk ?? "unknown"}</span>,
   },
   {
     head: "Function set",
@@ -129,3 +131,54 @@ const columnsOf = (fetchedAt: number): Column<Runtime>[] => [
       connectedAt === null ? <span className="text-faint">–</span> : <Time at={connectedAt} />,
   },
 ];
+
+/** Three heartbeats of 5 seconds. */
+const LATE_MS = 15_000;
+
+/** Time since the last heartbeat; the clock runs on between two polls. */
+function Heartbeat({ silentMs, fetchedAt }: { silentMs: number; fetchedAt: number }) {
+  const [now, setNow] = useState(fetchedAt);
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 1_000);
+    return () => clearInterval(timer);
+  }, []);
+  const age = silentMs + Math.max(0, now - fetchedAt);
+  const late = age > LATE_MS;
+  return (
+    <span className={classNames("inline-flex items-center gap-1.5 whitespace-nowrap", late && "text-warn")}>
+      <span
+        aria-hidden="true"
+        className={classNames("size-1.5 rounded-full", late ? "bg-mark-warn" : "bg-mark-ok animate-pulse-dot")}
+      />
+      {age < 1_000 ? "now" : `${formatDuration(Math.floor(age / 1_000) * 1_000).replace(".00", "")} ago`}
+      {late && ", late"}
+    </span>
+  );
+}
+
+/** Calls in progress in a runtime, of its maximum. */
+function Load({ inFlight, concurrency }: { inFlight: number; concurrency: number | null }) {
+  if (concurrency === null) return <span>{inFlight}</span>;
+  const full = inFlight >= concurrency;
+  return (
+    <span className="inline-flex items-center gap-2 whitespace-nowrap">
+      <meter
+        aria-label="Calls in flight"
+        min={0}
+        max={concurrency}
+        value={Math.min(inFlight, concurrency)}
+        className="sr-only"
+      />
+      <span aria-hidden="true" className="bg-line h-1.5 w-16 overflow-hidden rounded-full">
+        <span
+          className={classNames("block h-full rounded-full", full ? "bg-mark-warn" : "bg-mark-info")}
+          style={{ width: `${Math.min(100, (100 * inFlight) / concurrency)}%` }}
+        />
+      </span>
+      <span>
+        {inFlight} <span className="text-muted">of {concurrency}</span>
+        {full && <span className="text-warn">, full</span>}
+      </span>
+    </span>
+  );
+}

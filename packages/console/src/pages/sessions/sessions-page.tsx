@@ -1,10 +1,10 @@
 import type { ConsoleSession } from "@patchbay/protocol/console";
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { list } from "../../api/queries.ts";
+import { list } from "../../api/api.ts";
+import { useSession } from "../../api/session.ts";
 import { snippetsOf } from "../../format/snippets.ts";
 import { rangeOf } from "../../format/time-range.ts";
-import { useSession } from "../../state/session.ts";
 import { buttonClass } from "../../ui/button.tsx";
 import { Card } from "../../ui/card.tsx";
 import { DataTable, type Column } from "../../ui/data-table.tsx";
@@ -16,7 +16,7 @@ import { TimeRange } from "../../ui/time-range.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/sessions");
 
-/** Visits of end users, as far as queries said to which they belong. */
+/** Sessions of end users: queries grouped by their `sessionId`. */
 export function SessionsPage() {
   const { agentId } = route.useParams();
   const { q, ...range } = route.useSearch();
@@ -30,10 +30,10 @@ export function SessionsPage() {
   });
   return (
     <>
-      <PageHeader title="Sessions" description="Queries with the same sessionId, over all their threads">
+      <PageHeader title="Sessions" description="Queries grouped by sessionId, across threads">
         <div role="search" className="flex flex-wrap items-center gap-2">
           <SearchField
-            label="Search ids and first queries"
+            label="Search IDs and first queries"
             value={q}
             onChange={(value) =>
               void navigate({ search: (before) => ({ ...before, q: value || undefined }), replace: true })
@@ -74,8 +74,8 @@ export function SessionsPage() {
 }
 
 const NothingFound = () => (
-  <EmptyState icon="search" title="No such session">
-    Ids and first queries are searched for the words as they are typed, within the time range.
+  <EmptyState icon="search" title="No matching sessions">
+    Search matches IDs and first queries within the time range.
   </EmptyState>
 );
 
@@ -83,9 +83,9 @@ function NoSessions({ agentId }: { agentId: string }) {
   const { baseUrl } = useSession();
   const { curl } = snippetsOf({ baseUrl, agentId, body: { query: "Hello", sessionId: "visit-1" } });
   return (
-    <EmptyState icon="session" title="No sessions in this time" command={curl.replaceAll(" \\\n ", "")}>
-      A query belongs to a session where its body names one as <code className="font-mono text-xs">sessionId</code>. Any
-      text of yours will do, such as the id of a visit.
+    <EmptyState icon="session" title="No sessions in this time range" command={curl.replaceAll(" \\\n ", "")}>
+      Send a <code className="font-mono text-xs">sessionId</code> of your choice with a query, such as the ID of a
+      visit.
     </EmptyState>
   );
 }
@@ -97,7 +97,7 @@ const COLUMNS: Column<ConsoleSession>[] = [
     cell: ({ sessionId, firstQuery }) => (
       <span className="block min-w-0">
         <span className="line-clamp-2 font-medium sm:line-clamp-1">
-          {firstQuery === "" ? <span className="text-muted italic">Its threads were erased</span> : firstQuery}
+          {firstQuery === "" ? <span className="text-muted italic">Threads erased</span> : firstQuery}
         </span>
         <span className="text-faint block truncate font-mono text-xs">{sessionId}</span>
       </span>
@@ -111,6 +111,6 @@ const COLUMNS: Column<ConsoleSession>[] = [
       failed === 0 ? <span className="text-faint">0</span> : <span className="text-bad">{failed}</span>,
   },
   { head: "Cost", align: "end", from: "md", cell: ({ costUsd }) => <Money usd={costUsd} /> },
-  { head: "Begun", align: "end", from: "xl", cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { head: "Started", align: "end", from: "xl", cell: ({ createdAt }) => <Time at={createdAt} /> },
   { head: "Last query", align: "end", cell: ({ lastSeenAt }) => <Time at={lastSeenAt} /> },
 ];

@@ -1,16 +1,18 @@
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import type { LinkOffer } from "@patchbay/protocol/console";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
-import { api } from "../../api/api.ts";
-import { sessionQuery } from "../../api/queries.ts";
-import { buttonClass } from "../../ui/button.tsx";
+import { api, sessionQuery } from "../../api/api.ts";
+import { Button, buttonClass } from "../../ui/button.tsx";
+import { Field, Input, NewPasswordField } from "../../ui/field.tsx";
+import { Time } from "../../ui/figures.tsx";
+import { Form } from "../../ui/form.tsx";
 import { Fault, Loading, Skeleton } from "../../ui/states.tsx";
-import { AcceptForm } from "./accept-form.tsx";
-import { SignInFrame } from "./sign-in-frame.tsx";
+import { SignInFrame } from "./sign-in-page.tsx";
 
-/** Where one-time links lead: signs in at once, or asks for what a set-up or an invitation needs. */
+/** Opens a one-time link: signs the member in, or asks for what a set-up or an invitation needs. */
 export function LinkPage() {
-  // The secret stands behind the # so that no server sees it; it is taken out of the address, and so of the history.
+  // The secret follows the #, which browsers send to no server. It is removed from the address, so that the history does not keep it.
   const [link] = useState(() => window.location.hash.slice(1));
   const navigate = useNavigate();
   useEffect(() => window.history.replaceState(window.history.state, "", window.location.pathname), []);
@@ -24,14 +26,9 @@ export function LinkPage() {
     return (
       <SignInFrame title="This link does not work">
         <div className="grid gap-4">
-          {opened.error ? (
-            <Fault error={opened.error} />
-          ) : (
-            <p>The address ends before its secret part. Copy the whole line that was printed.</p>
-          )}
+          {opened.error ? <Fault error={opened.error} /> : <p>The address is incomplete. Copy the whole link.</p>}
           <p className="text-muted text-sm text-pretty">
-            Links work once and for a limited time. An owner makes another one on the Members page; the development
-            service prints one when it starts.
+            Links work once, for a limited time. Ask an owner for a new one, or restart <code>patchbay dev</code>.
           </p>
           <Link to="/sign-in" className={buttonClass()}>
             Sign in with a password
@@ -50,7 +47,7 @@ export function LinkPage() {
   return <AcceptForm link={link} offer={opened.data.offer} />;
 }
 
-/** What the link is for; one that signs in is used at once. A query, so that drawing the page twice uses the link once. */
+/** Fetches what the link is for, and opens a sign-in link. A query, not an effect: a second render must not open the link again. */
 function useOpenedLink(link: string) {
   const queries = useQueryClient();
   return useQuery({
@@ -64,10 +61,88 @@ function useOpenedLink(link: string) {
     },
     enabled: link !== "",
     staleTime: Infinity,
-    // Its key has the secret in it: it goes with the page.
+    // The key contains the secret: drop it with the page.
     gcTime: 0,
     retry: false,
     refetchOnWindowFocus: false,
     refetchOnReconnect: false,
   });
+}
+
+/** Sets up the first owner, or accepts an invitation. */
+function AcceptForm({ link, offer }: { link: string; offer: LinkOffer }) {
+  const setup = offer.kind === "setup";
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+  const [form, setForm] = useState({ organisation: offer.organisation ?? "", name: "", email: "", password: "" });
+  const set = (field: keyof typeof form) => (value: string) => setForm({ ...form, [field]: value });
+  const accept = useMutation({
+    mutationFn: () => {
+      const { name, password, email, organisation } = form;
+      const own = { link, name, password };
+      return api.post("/links/accept", {
+        body: setup ? { ...own, email, ...(offer.organisation === null && { organisation }) } : own,
+      });
+    },
+    onSuccess: async (session) => {
+      queries.setQueryData(sessionQuery().queryKey, session);
+      await navigate({ to: "/agents", replace: true });
+    },
+  });
+  return (
+    <SignInFrame
+      title={setup ? "Set up Patchbay" : `Join ${offer.organisation ?? "the organisation"}`}
+      description={
+        <>
+          {setup
+            ? `You become the first owner of ${offer.organisation ?? "the organisation"}. `
+            : offer.email !== null && `For ${offer.email}. `}
+          This link expires <Time at={offer.expiresAt} exact />.
+        </>
+      }
+    >
+      <Form
+        error={accept.error}
+        onSubmit={accept.mutate}
+        submit={
+          <Button type="submit" look="primary" busy={accept.isPending}>
+            {setup ? "Set up" : "Join"}
+          </Button>
+        }
+      >
+        {setup && offer.organisation === null && (
+          <Field label="Organisation">
+            <Input
+              required
+              maxLength={200}
+              autoComplete="organization"
+              value={form.organisation}
+              onChange={(event) => set("organisation")(event.target.value)}
+            />
+          </Field>
+        )}
+        <Field label="Your name">
+          <Input
+            required
+            maxLength={200}
+            autoComplete="name"
+            value={form.name}
+            onChange={(event) => set("name")(event.target.value)}
+          />
+        </Field>
+        {setup && (
+          <Field label="E-mail" hint="Used to sign in; no e-mail is sent">
+            <Input
+              type="email"
+              required
+              autoComplete="username"
+              value={form.email}
+              onChange={(event) => set("email")(event.target.value)}
+            />
+          </Field>
+        )}
+        <NewPasswordField label="Password" value={form.password} onChange={set("password")} />
+      </Form>
+    </SignInFrame>
+  );
 }

@@ -1,15 +1,16 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, useRouter } from "@tanstack/react-router";
-import { useState } from "react";
-import { api } from "../../api/api.ts";
-import { sessionQuery } from "../../api/queries.ts";
+import { type ReactNode, useState } from "react";
+import { api, sessionQuery } from "../../api/api.ts";
 import { Button } from "../../ui/button.tsx";
-import { Field, Input } from "../../ui/field.tsx";
-import { Fault } from "../../ui/states.tsx";
-import { SignInFrame } from "./sign-in-frame.tsx";
+import { Field, Input, PasswordField } from "../../ui/field.tsx";
+import { Form } from "../../ui/form.tsx";
+import { Logo } from "../../ui/icon.tsx";
+import { PageHeader } from "../../ui/page-header.tsx";
 
 const route = getRouteApi("/sign-in");
 
+/** Signs a member in by e-mail and password, then opens the page that they asked for. */
 export function SignInPage() {
   const { back } = route.useSearch();
   const router = useRouter();
@@ -25,12 +26,14 @@ export function SignInPage() {
   });
   return (
     <SignInFrame title="Sign in">
-      <form
-        className="grid gap-4"
-        onSubmit={(event) => {
-          event.preventDefault();
-          signIn.mutate();
-        }}
+      <Form
+        error={signIn.error}
+        onSubmit={signIn.mutate}
+        submit={
+          <Button type="submit" look="primary" busy={signIn.isPending}>
+            Sign in
+          </Button>
+        }
       >
         <Field label="E-mail">
           <Input
@@ -42,27 +45,37 @@ export function SignInPage() {
             onChange={(event) => setEmail(event.target.value)}
           />
         </Field>
-        <Field label="Password">
-          <Input
-            type="password"
-            autoComplete="current-password"
-            required
-            value={password}
-            onChange={(event) => setPassword(event.target.value)}
-          />
-        </Field>
-        <Fault error={signIn.error} />
-        <Button type="submit" look="primary" busy={signIn.isPending}>
-          Sign in
-        </Button>
-      </form>
+        <PasswordField label="Password" value={password} onChange={setPassword} />
+      </Form>
       <p className="text-muted mt-6 text-sm text-pretty">
-        No password yet, or lost it? An owner makes you a new link on the page Members; on the service’s machine{" "}
-        <code className="bg-sunken rounded px-1 py-0.5 font-mono text-xs">patchbay members link</code> does the same.
+        No password? Ask an owner for a link from the Members page, or run{" "}
+        <code className="bg-sunken rounded px-1 py-0.5 font-mono text-xs">patchbay members link</code> on the server.
       </p>
     </SignInFrame>
   );
 }
 
-/** Anybody may write a URL: where to go on is a page of the console, never another site. */
+/** Accepts only paths of the console: an attacker may have written the URL, and must not send members to another site. */
 const isInside = (back: string | undefined): back is string => back !== undefined && /^\/(?![/\\])/.test(back);
+
+/** The layout of pages without a session. */
+export function SignInFrame({
+  title,
+  description,
+  children,
+}: {
+  title: string;
+  description?: ReactNode;
+  children: ReactNode;
+}) {
+  return (
+    <main className="mx-auto flex min-h-dvh w-full max-w-sm flex-col justify-center px-4 py-12">
+      <div className="mb-6 flex items-center gap-2.5 font-semibold">
+        <Logo />
+        Patchbay
+      </div>
+      <PageHeader title={title} {...(description !== undefined && { description })} />
+      {children}
+    </main>
+  );
+}

@@ -1,28 +1,29 @@
 import type { ConsoleThreadDetail } from "@patchbay/protocol/console";
-import { useInfiniteQuery } from "@tanstack/react-query";
-import { getRouteApi, Link } from "@tanstack/react-router";
-import { lazy, Suspense, useState, type ReactNode } from "react";
-import { Button } from "../../ui/button.tsx";
+import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
+import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { useState, type ReactNode } from "react";
+import { api, pathOfKey } from "../../api/api.ts";
+import { countOf } from "../../format/numbers.ts";
+import { Button, GuardedButton } from "../../ui/button.tsx";
 import { Card } from "../../ui/card.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
+import { FormDialog } from "../../ui/dialog.tsx";
 import { Count, Money, Time } from "../../ui/figures.tsx";
-import { GuardedButton, GuardedLink } from "../../ui/guarded-button.tsx";
 import { PageHeader } from "../../ui/page-header.tsx";
 import { ErrorState, Fault, Loading, Skeleton } from "../../ui/states.tsx";
-import { Asked } from "../conversation/asked.tsx";
+import { showSuccess } from "../../ui/toast.tsx";
+import { QueryText } from "../conversation/exchange-view.tsx";
 import { exchangesOf, shownTitle } from "../conversation/exchange.ts";
-import { PastAnswer } from "../conversation/past-exchange.tsx";
-import { threadParts } from "../conversation/thread-parts.ts";
-
-const EraseThread = lazy(async () => ({ default: (await import("./erase-thread.tsx")).EraseThread }));
+import { PastAnswer, threadPages } from "../conversation/past-exchange.tsx";
+import { PlaygroundLink } from "../playground/playground-link.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/threads/$threadId");
 
-/** A conversation as it went, with the run behind each answer. */
+/** A thread's queries and answers, each with its run. */
 export function ThreadPage() {
   const { agentId, threadId } = route.useParams();
   const [erasing, setErasing] = useState(false);
-  const thread = useInfiniteQuery(threadParts(agentId, threadId));
+  const thread = useInfiniteQuery(threadPages(agentId, threadId));
   if (thread.error && !thread.data)
     return (
       <>
@@ -40,20 +41,9 @@ export function ThreadPage() {
             <GuardedButton needs="developer" icon="trash" disabled={!thread.data} onClick={() => setErasing(true)}>
               Erase
             </GuardedButton>
-            <GuardedLink
-              needs="developer"
-              look="primary"
-              icon="chat"
-              link={
-                <Link
-                  to="/agents/$agentId/playground"
-                  params={{ agentId }}
-                  search={{ thread: threadId, ...lastAsked(thread.data) }}
-                />
-              }
-            >
+            <PlaygroundLink agentId={agentId} icon="chat" search={{ thread: threadId, ...lastCaller(thread.data) }}>
               Continue in playground
-            </GuardedLink>
+            </PlaygroundLink>
           </>
         }
       />
@@ -75,17 +65,15 @@ export function ThreadPage() {
           <About agentId={agentId} threadId={threadId} thread={thread.data} />
         </div>
       </div>
-      <Suspense>
-        {erasing && thread.data && (
-          <EraseThread agentId={agentId} thread={thread.data} onClose={() => setErasing(false)} />
-        )}
-      </Suspense>
+      {erasing && thread.data && (
+        <EraseThread agentId={agentId} thread={thread.data} onClose={() => setErasing(false)} />
+      )}
     </>
   );
 }
 
-/** The playground goes on as the role that asked last. */
-function lastAsked(thread: ConsoleThreadDetail | undefined): { role?: string; session?: string } {
+/** The role and session of the last query, for the playground to continue with. */
+function lastCaller(thread: ConsoleThreadDetail | undefined): { role?: string; session?: string } {
   const last = thread?.runs.at(-1);
   return { ...(last?.role && { role: last.role }), ...(last?.sessionId && { session: last.sessionId }) };
 }
@@ -106,7 +94,7 @@ function Conversation({ thread }: { thread: ConsoleThreadDetail | undefined }) {
     <ol aria-label="Conversation" className="grid min-w-0 gap-6">
       {exchangesOf(thread).map((past) => (
         <li key={past.run.runId} className="grid min-w-0 gap-3">
-          <Asked text={past.query} />
+          <QueryText text={past.query} />
           <PastAnswer past={past} />
         </li>
       ))}
@@ -124,16 +112,16 @@ function About({
   thread: ConsoleThreadDetail | undefined;
 }) {
   const figures = thread?.figures;
-  const waiting = <Skeleton className="h-4 w-24" />;
+  const loading = <Skeleton className="h-4 w-24" />;
   const facts: [name: string, value: ReactNode][] = [
     [
       "Thread",
       <span key="id" className="flex items-start gap-1">
         <code className="min-w-0 font-mono text-xs leading-5 break-all">{threadId}</code>
-        <CopyButton text={threadId} label="Copy thread id" />
+        <CopyButton text={threadId} label="Copy thread ID" />
       </span>,
     ],
-    ["Session", thread ? <SessionLink key="session" agentId={agentId} id={thread.sessionId} /> : waiting],
+    ["Session", thread ? <SessionLink key="session" agentId={agentId} id={thread.sessionId} /> : loading],
     [
       "Queries",
       thread ? (
@@ -146,14 +134,14 @@ function About({
           <Count value={thread.figures.queries} />
         </Link>
       ) : (
-        waiting
+        loading
       ),
     ],
     ["Cost", <Money key="cost" usd={figures?.costUsd ?? null} />],
     ["Input tokens", <Count key="input" value={figures?.inputTokens ?? null} />],
     ["Output tokens", <Count key="output" value={figures?.outputTokens ?? null} />],
-    ["Begun", thread ? <Time key="begun" at={thread.createdAt} /> : waiting],
-    ["Changed", thread ? <Time key="changed" at={thread.updatedAt} /> : waiting],
+    ["Created", thread ? <Time key="created" at={thread.createdAt} /> : loading],
+    ["Updated", thread ? <Time key="updated" at={thread.updatedAt} /> : loading],
   ];
   return (
     <Card>
@@ -180,5 +168,48 @@ function SessionLink({ agentId, id }: { agentId: string; id: string | null }) {
     >
       {id}
     </Link>
+  );
+}
+
+interface EraseThreadProps {
+  agentId: string;
+  thread: ConsoleThreadDetail;
+  onClose: () => void;
+}
+
+/** Erases a thread after a confirmation. */
+function EraseThread({ agentId, thread: { threadId, title, runs, figures }, onClose }: EraseThreadProps) {
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+  const erase = useMutation({
+    mutationFn: () =>
+      api.delete("/agents/:agent_id/threads/:thread_id", { params: { agent_id: agentId, thread_id: threadId } }),
+    async onSuccess() {
+      await navigate({ to: "/agents/$agentId/threads", params: { agentId } });
+      showSuccess("Thread erased", shownTitle(title));
+      const stale = ["/agents/:agent_id/threads", "/agents/:agent_id/runs", "/agents/:agent_id/sessions"];
+      void queries.invalidateQueries({ predicate: ({ queryKey }) => stale.includes(String(pathOfKey(queryKey))) });
+    },
+  });
+  const running = runs.filter(({ finishedAt }) => finishedAt === null).length;
+  return (
+    <FormDialog
+      title="Erase this thread?"
+      submit="Erase thread"
+      look="danger"
+      icon="trash"
+      action={erase}
+      className="grid gap-3"
+      onClose={onClose}
+    >
+      <p>
+        Erases “<span className="font-medium">{shownTitle(title)}</span>” with{" "}
+        {figures.queries === 1 ? "its query" : `all ${figures.queries} queries`}, messages, events and calls. Costs and
+        the audit log remain. This cannot be undone.
+      </p>
+      {running > 0 && (
+        <p className="text-warn">{countOf(running, "query is", "queries are")} still running and will be ended.</p>
+      )}
+    </FormDialog>
   );
 }

@@ -1,24 +1,24 @@
 import type { ConsoleThread } from "@patchbay/protocol/console";
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { list } from "../../api/queries.ts";
+import { list } from "../../api/api.ts";
 import { Card } from "../../ui/card.tsx";
 import { DataTable, type Column } from "../../ui/data-table.tsx";
 import { Count, Money, Time } from "../../ui/figures.tsx";
 import { FilterBar, type Filter } from "../../ui/filter-bar.tsx";
-import { GuardedLink } from "../../ui/guarded-button.tsx";
 import { PageHeader } from "../../ui/page-header.tsx";
 import { EmptyState } from "../../ui/states.tsx";
 import { shownTitle } from "../conversation/exchange.ts";
+import { PlaygroundLink } from "../playground/playground-link.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/threads");
 
 const FILTERS: Filter<"q" | "sessionId">[] = [
-  { kind: "search", name: "q", label: "Search titles and ids" },
+  { kind: "search", name: "q", label: "Search titles and IDs" },
   { kind: "text", name: "sessionId", label: "Session", suggestions: [] },
 ];
 
-/** Conversations of an agent, latest change first. */
+/** Threads of an agent, sorted by their last update. */
 export function ThreadsPage() {
   const { agentId } = route.useParams();
   const search = route.useSearch();
@@ -30,7 +30,7 @@ export function ThreadsPage() {
   const filtered = search.q !== undefined || search.sessionId !== undefined;
   return (
     <>
-      <PageHeader title="Threads" description="Queries that follow one another, each with what was said before">
+      <PageHeader title="Threads" description="Conversations: queries that include the messages before them">
         <FilterBar
           filters={FILTERS}
           values={search}
@@ -54,26 +54,14 @@ export function ThreadsPage() {
 }
 
 const NothingFound = () => (
-  <EmptyState icon="search" title="No such thread">
-    Titles are searched for the words as they are typed, ids by their beginning. A session is given by its whole id.
+  <EmptyState icon="search" title="No matching threads">
+    Search by words of the title or the start of the ID; the session ID must match exactly.
   </EmptyState>
 );
 
 const NoThreads = ({ agentId }: { agentId: string }) => (
-  <EmptyState
-    icon="thread"
-    title="No threads yet"
-    action={
-      <GuardedLink
-        needs="developer"
-        look="primary"
-        link={<Link to="/agents/$agentId/playground" params={{ agentId }} />}
-      >
-        Ask something in the playground
-      </GuardedLink>
-    }
-  >
-    Every query begins a thread, or goes on with the one that its threadId names.
+  <EmptyState icon="thread" title="No threads yet" action={<PlaygroundLink agentId={agentId} />}>
+    A query starts a thread, or continues the thread of its threadId.
   </EmptyState>
 );
 
@@ -102,6 +90,6 @@ const COLUMNS: Column<ConsoleThread>[] = [
   },
   { head: "Queries", align: "end", cell: ({ runs }) => <Count value={runs} /> },
   { head: "Cost", align: "end", from: "md", cell: ({ costUsd }) => <Money usd={costUsd} /> },
-  { head: "Begun", align: "end", from: "xl", cell: ({ createdAt }) => <Time at={createdAt} /> },
-  { head: "Changed", align: "end", cell: ({ updatedAt }) => <Time at={updatedAt} /> },
+  { head: "Created", align: "end", from: "xl", cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { head: "Updated", align: "end", cell: ({ updatedAt }) => <Time at={updatedAt} /> },
 ];

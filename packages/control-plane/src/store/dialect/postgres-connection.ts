@@ -9,23 +9,25 @@ import {
 import { explainConnectError, isConnectionLost, isConnectionSpent, translatePostgresError } from "./postgres-errors.ts";
 import type { PostgresPool } from "./postgres-pool.ts";
 
-/** What a connection's `patchbay.org` is where all organisations are meant. */
+/** Value of a connection's `patchbay.org` that gives access to all organisations. */
 export const EVERY_ORG = "*";
-/** After this long in the pool a connection is tried before it is given a statement that must not be done twice. */
+/** A connection that was idle for longer is tested before a write: the server may have closed it unnoticed. */
 const TRUSTED_MS = 1_000;
 
-/** What is known of a connection in the pool. */
+/** State of a connection in the pool. */
 interface Session {
-  /** Its `patchbay.org`, outside of transactions. */
+  /** Its `patchbay.org` outside of transactions; undefined when unknown. */
   org?: string;
   usedAt: number;
 }
 
+/** What is known of each pooled connection, as long as the pool keeps it. */
 export type Sessions = WeakMap<PoolClient, Session>;
 
 /**
- * One connection as its borrower has it: every statement runs as the organisation of `scope`, and one that died in the pool
- * is replaced before anything was done on it.
+ * A pooled connection during one borrowing. Every statement runs as the organisation of `scope`, which row-level security
+ * enforces. A connection that died in the pool is replaced before its first statement, so that a restart of the database or a
+ * proxy's idle timeout does not fail queries.
  */
 export class PostgresConnection implements DatabaseConnection {
   readonly #source: PostgresPool;
@@ -33,11 +35,11 @@ export class PostgresConnection implements DatabaseConnection {
   readonly #scope: () => string;
   #client: PoolClient;
   #session: Session;
-  /** True once the server answered this borrower, or when nobody had the connection before. */
+  /** True when the connection is new or the server has answered this borrower. Statements are then never repeated. */
   #proven = false;
   #spent = false;
   #released = false;
-  /** Whose the open transaction is. */
+  /** Organisation of the open transaction. */
   #transactionOf: string | undefined;
 
   private constructor(source: PostgresPool, sessions: Sessions, scope: () => string, client: PoolClient) {
@@ -45,14 +47,14 @@ export class PostgresConnection implements DatabaseConnection {
     this.#sessions = sessions;
     this.#scope = scope;
     this.#client = client;
-    this.#session = this.#knownOf(client);
+    this.#session = this.#sessionOf(client);
   }
 
   static async borrow(source: PostgresPool, sessions: Sessions, scope: () => string): Promise<PostgresConnection> {
     return new PostgresConnection(source, sessions, scope, await connect(source));
   }
 
-  giveBack(): void {
+  release(): void {
     if (this.#released) return;
     this.#session.usedAt = performance.now();
     this.#release(this.#spent || this.#client.getTransactionStatus() !== "I");
@@ -64,32 +66,32 @@ export class PostgresConnection implements DatabaseConnection {
     const send = () => this.#client.query<Row & object>(query.sql, values);
     return await this.#translated(async () => {
       if (this.#transactionOf !== undefined) {
-        if (this.#transactionOf !== org) throw new Error("a transaction serves the organisation it began for, alone");
+        if (this.#transactionOf !== org) throw new Error("a transaction cannot change its organisation");
         return toResult<Row>(await send());
       }
       if (SelectQueryNode.is(query.query)) {
         return toResult<Row>(
-          await this.#first(async () => {
-            await this.#serve(org);
+          await this.#retryIfDead(async () => {
+            await this.#setOrg(org);
             return send();
           }),
         );
       }
-      await this.#first(() => this.#serve(org, { prove: true }));
+      await this.#retryIfDead(() => this.#setOrg(org, { prove: true }));
       return toResult<Row>(await send());
     });
   }
 
   // oxlint-disable-next-line require-yield -- there is nothing to yield
   async *streamQuery<Row>(): AsyncIterableIterator<QueryResult<Row>> {
-    throw new Error("the store reads in pages, never in streams");
+    throw new Error("the store reads pages, not streams");
   }
 
-  /** The organisation goes with the statement that begins the transaction, and ends with it. */
+  /** Sets the organisation in the same round trip as `begin`. `set local` ends with the transaction. */
   async begin(): Promise<void> {
     const org = this.#scope();
     await this.#translated(() =>
-      this.#first(() => {
+      this.#retryIfDead(() => {
         const also =
           this.#session.org === org ? "" : `; set local patchbay.org = ${this.#source.literal(storable(org))}`;
         return this.#client.query(`begin${also}`);
@@ -102,12 +104,12 @@ export class PostgresConnection implements DatabaseConnection {
     await this.#translated(async () => {
       const { command } = await this.#client.query("commit");
       this.#transactionOf = undefined;
-      // How the server answers the commit of a transaction in which a statement failed.
+      // The server's answer to the commit of a transaction in which a statement has failed.
       if (command === "ROLLBACK") throw new AbortedTransactionError();
     });
   }
 
-  /** Where it cannot be said, the connection goes, and with it the transaction. */
+  /** When the rollback cannot be sent, the connection is closed, which ends the transaction on the server. */
   async rollback(): Promise<void> {
     if (this.#spent || this.#transactionOf === undefined) return;
     try {
@@ -118,8 +120,8 @@ export class PostgresConnection implements DatabaseConnection {
     }
   }
 
-  /** Gives the connection to an organisation. `prove`: not without an answer of the server, where it may have died. */
-  async #serve(org: string, { prove = false } = {}): Promise<void> {
+  /** Sets the connection's organisation. `prove`: also get an answer from the server when the connection may have died. */
+  async #setOrg(org: string, { prove = false } = {}): Promise<void> {
     const doubtful = prove && !this.#proven && performance.now() - this.#session.usedAt >= TRUSTED_MS;
     if (this.#session.org === org && !doubtful) return;
     delete this.#session.org;
@@ -127,8 +129,11 @@ export class PostgresConnection implements DatabaseConnection {
     this.#session.org = org;
   }
 
-  /** Does what may be done twice: once more on another connection, where this one died before its borrower had it. */
-  async #first<T>(attempt: () => Promise<T>): Promise<T> {
+  /**
+   * Runs an attempt that may be repeated, and repeats it on another connection when this one turns out to have died in the
+   * pool. After the first answer nothing is repeated: a lost connection could hide a completed write.
+   */
+  async #retryIfDead<T>(attempt: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
         const result = await attempt();
@@ -139,12 +144,12 @@ export class PostgresConnection implements DatabaseConnection {
         this.#release(true);
         this.#client = await connect(this.#source);
         this.#released = false;
-        this.#session = this.#knownOf(this.#client);
+        this.#session = this.#sessionOf(this.#client);
       }
     }
   }
 
-  #knownOf(client: PoolClient): Session {
+  #sessionOf(client: PoolClient): Session {
     const known = this.#sessions.get(client);
     if (known) return known;
     this.#proven = true;
@@ -176,7 +181,7 @@ async function connect({ pool, target }: PostgresPool): Promise<PoolClient> {
   }
 }
 
-/** Postgres has no place for NUL in a text. */
+/** Postgres cannot store NUL in text. */
 function storable<T>(value: T): T | string {
   return typeof value === "string" && value.includes("\0") ? value.replaceAll("\0", "\uFFFD") : value;
 }

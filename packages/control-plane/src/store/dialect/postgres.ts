@@ -1,34 +1,36 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import {
+  type DatabaseConnection,
+  type Driver,
   DummyDriver,
   Kysely,
   PostgresAdapter,
+  PostgresDialect,
   PostgresIntrospector,
   PostgresQueryCompiler,
-  sql,
   type SelectQueryBuilder,
+  sql,
+  type TransactionSettings,
 } from "kysely";
 import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Schema } from "../schema.ts";
-import type { StoreDialect } from "./dialect.ts";
-import { parsePostgresUrl } from "./postgres-address.ts";
-import { EVERY_ORG } from "./postgres-connection.ts";
-import { ScopedPostgresDialect } from "./postgres-driver.ts";
+import type { StoreDialect } from "../engine.ts";
+import { openPool, parsePostgresUrl, type PostgresPool } from "./postgres-pool.ts";
+import { EVERY_ORG, PostgresConnection, type Sessions } from "./postgres-connection.ts";
 import { isRetryable, type Target } from "./postgres-errors.ts";
-import { openPool } from "./postgres-pool.ts";
 
 export interface PostgresStoreDialect extends StoreDialect {
   target: Target;
-  /** For changes of the schema, which may take long. */
+  /** Connections without time limits, for migrations. */
   patient: ScopedPostgresDialect;
-  /** Connections of their own for what must not wait behind queries: a lease that is renewed late is another replica's. */
+  /** Separate connections for leases and heartbeats. Behind a queue of queries, a lease would expire before its renewal. */
   urgent: ScopedPostgresDialect;
 }
 
 const URGENT_POOL = 2;
 
-/** For a database on a server. A `clock` replaces the server's own. */
+/** Opens a Postgres database. A `clock` replaces the server's clock. */
 export async function postgresDialect(
   url: string,
   options: { log: Log; clock?: Clock | undefined },
@@ -46,27 +48,28 @@ export async function postgresDialect(
       () => EVERY_ORG,
     ),
     urgent: new ScopedPostgresDialect(await openPool({ ...address, poolSize: URGENT_POOL }, { log }), scope),
-    now: clock ? handTime(clock) : serverTime,
-    lockForClaim: (query) => chosenOnce(query),
+    now: clock ? timeOf(clock) : serverTime,
+    lockForClaim: (query) => lockOnce(query),
     lockShared: (query) => query.forShare(),
     indexOf: (text, part) => sql`strpos(${text}, ${sql.lit(part)})`,
     retryable: isRetryable,
     within(orgId, work) {
-      if (orgId === EVERY_ORG || orgId === "") throw new TypeError("an organisation is needed, not all of them");
+      if (orgId === EVERY_ORG || orgId === "")
+        throw new TypeError(`within() needs the id of one organisation, got "${orgId}"`);
       return served.run(orgId, work);
     },
   };
 }
 
-/** A sub-select, so that one statement reads the clock once and can look the time up in an index. */
+/** A sub-select: a statement then reads the clock once, and the planner can use the value with an index. */
 const serverTime = sql<number>`(select cast(floor(extract(epoch from clock_timestamp()) * 1000) as bigint))`;
 
-/** The driver asks a parameter for its value whenever it sends it. */
-function handTime(clock: Clock) {
+/** The driver calls `toPostgres` each time it sends the parameter, also in cached statements. */
+function timeOf(clock: Clock) {
   return sql<number>`cast(${{ toPostgres: () => String(Math.trunc(clock.now())) }} as bigint)`;
 }
 
-/** Builds queries that others execute. */
+/** Builds queries without executing them. */
 const builder = new Kysely<object>({
   dialect: {
     createAdapter: () => new PostgresAdapter(),
@@ -77,14 +80,68 @@ const builder = new Kysely<object>({
 });
 
 /**
- * Postgres may execute a sub-select as often as it meets a row, and each time it would lock, and claim, further rows. A
- * materialised one is executed once.
+ * Locks rows in a materialized sub-select. Postgres may otherwise execute a sub-select once per row of the outer statement and
+ * lock, that is claim, further rows each time.
  */
-function chosenOnce<T extends keyof Schema, O>(query: SelectQueryBuilder<Schema, T, O>) {
+function lockOnce<T extends keyof Schema, O>(query: SelectQueryBuilder<Schema, T, O>) {
   const locked = query.forUpdate("runs" as never).skipLocked() as SelectQueryBuilder<Schema, never, object>;
   const once = builder.with(
     (name) => name("chosen").materialized(),
     () => locked,
   );
   return once.selectFrom("chosen").selectAll() as unknown as SelectQueryBuilder<Schema, T, O>;
+}
+
+/** Kysely's Postgres dialect with connections that are limited to the organisation of `scope`. */
+export class ScopedPostgresDialect extends PostgresDialect {
+  readonly #source: PostgresPool;
+  readonly #scope: () => string;
+
+  constructor(source: PostgresPool, scope: () => string) {
+    super({ pool: source.pool });
+    this.#source = source;
+    this.#scope = scope;
+  }
+
+  override createDriver(): Driver {
+    return new ScopedPostgresDriver(this.#source, this.#scope);
+  }
+}
+
+class ScopedPostgresDriver implements Driver {
+  readonly #source: PostgresPool;
+  readonly #scope: () => string;
+  readonly #sessions: Sessions = new WeakMap();
+
+  constructor(source: PostgresPool, scope: () => string) {
+    this.#source = source;
+    this.#scope = scope;
+  }
+
+  async init(): Promise<void> {}
+
+  acquireConnection(): Promise<DatabaseConnection> {
+    return PostgresConnection.borrow(this.#source, this.#sessions, this.#scope);
+  }
+
+  async beginTransaction(connection: DatabaseConnection, settings: TransactionSettings): Promise<void> {
+    if (settings.isolationLevel || settings.accessMode) throw new Error("transaction settings are not supported");
+    await (connection as PostgresConnection).begin();
+  }
+
+  async commitTransaction(connection: DatabaseConnection): Promise<void> {
+    await (connection as PostgresConnection).commit();
+  }
+
+  async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
+    await (connection as PostgresConnection).rollback();
+  }
+
+  async releaseConnection(connection: DatabaseConnection): Promise<void> {
+    (connection as PostgresConnection).release();
+  }
+
+  async destroy(): Promise<void> {
+    await this.#source.pool.end();
+  }
 }

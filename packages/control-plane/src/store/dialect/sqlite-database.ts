@@ -1,14 +1,44 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import type { SqliteDatabase, SqliteStatement } from "kysely";
+import { StoreUnavailable } from "../../ports/run-store.ts";
+
+const BUSY = 5;
+
+const REASONS: Record<number, string> = {
+  [BUSY]: "another process kept the database locked for too long",
+  6: "another connection kept a table locked",
+  8: "the database is read-only",
+  10: "the disk failed",
+  13: "the disk is full",
+  14: "the database file cannot be opened",
+};
+
+/** Turns faults of the disk and of locks into `StoreUnavailable`. Returns all other errors unchanged: they are bugs. */
+export function translateSqliteError(error: unknown): unknown {
+  const code = primaryCode(error);
+  const reason = code === undefined ? undefined : REASONS[code];
+  return reason === undefined ? error : new StoreUnavailable(`The store is unavailable: ${reason}.`, { cause: error });
+}
+
+/** True for the error of a statement that met another connection's lock. */
+export function isBusy(error: unknown): boolean {
+  return primaryCode(error) === BUSY;
+}
+
+/** SQLite's primary result code. Extended codes have the cause in the higher bytes. */
+function primaryCode(error: unknown): number | undefined {
+  if (!(error instanceof Error) || !("errcode" in error) || typeof error.errcode !== "number") return undefined;
+  return error.errcode & 0xff;
+}
 
 const STATEMENTS_KEPT = 300;
 
-/** A database in the shape that kysely's SQLite dialect takes. */
+/** A database in the form that Kysely's SQLite dialect expects. */
 export interface EmbeddedDatabase extends SqliteDatabase {
   readonly inTransaction: boolean;
 }
 
-/** A `node:sqlite` database for kysely. Statements are kept by their text. */
+/** A `node:sqlite` database for Kysely. Prepared statements are cached by their text. */
 export function adaptSqlite(database: DatabaseSync): EmbeddedDatabase {
   const kept = new Map<string, SqliteStatement>();
   return {

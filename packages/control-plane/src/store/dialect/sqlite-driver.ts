@@ -11,49 +11,53 @@ import {
   UpdateQueryNode,
 } from "kysely";
 import { StoreUnavailable } from "../../ports/run-store.ts";
-import type { EmbeddedDatabase } from "./sqlite-database.ts";
-import { isBusy, translateSqliteError } from "./sqlite-errors.ts";
+import { type EmbeddedDatabase, isBusy, translateSqliteError } from "./sqlite-database.ts";
 import { createTurns, type EndTurn } from "./turns.ts";
 
 const LONGEST_PAUSE_MS = 25;
-/** A group takes in what the event loop brings, for so long at most: everything in it waits for its end. */
+/** Longest time that a group stays open for further members. All its members wait for its commit. */
 const GROUP_MS = 8;
-/** And up to about this size: the whole process waits while the disk takes it. */
+/** A group of more text is committed immediately: the process does nothing else while SQLite writes to the disk. */
 const GROUP_CHARS = 524_288;
 
 export interface DriverOptions {
   busyTimeoutMs: number;
-  /** A second connection to the same file, for reads. A database in memory has none. */
+  /** A second connection to the same file, for reads. Absent for a database in memory. */
   reader?: EmbeddedDatabase;
-  /** For whom the caller works: clients take turns. */
+  /** The organisation that the caller works for. Organisations take turns at the connection. */
   client(): string;
 }
 
-/** Transactions and single statements inside one of SQLite's transactions: what they did or saw counts once that is on the disk. */
+/**
+ * Group commit: transactions and single statements of several callers inside one SQLite transaction. Writing to the disk takes
+ * as long for many as for one, so this multiplies the writes per second. No caller gets an answer before the commit: otherwise
+ * a crash could undo what a client has already seen.
+ */
 interface Group {
-  /** How many came so far. */
-  visits: number;
+  /** Number of transactions and statements that have joined. */
+  joined: number;
   readonly beganAt: number;
-  /** Of the text that was written to it so far. */
+  /** Size of the text written so far. */
   chars: number;
   readonly ended: PromiseWithResolvers<void>;
 }
 
-/** The connection as one borrower has it. */
+/** The shared connection, as one borrower sees it. */
 interface Borrowed extends DatabaseConnection {
-  /** The group in which its transaction is, from the beginning to the end of that. */
+  /** The group of its transaction, while that is open. */
   group?: Group | undefined;
-  /** True where a rollback must spare what others did in the group before. */
+  /** True when the group had members before: a rollback must not undo their work. */
   savepoint: boolean;
-  /** Ends its turn at the connection, where it has one. */
+  /** Ends its turn at the connection. Absent between turns. */
   endTurn?: EndTurn | undefined;
 }
 
+/** One writing connection that callers share, one after the other, within the SQLite transaction of a {@link Group}. */
 export class GroupingSqliteDriver implements Driver {
   readonly #database: EmbeddedDatabase;
   readonly #options: DriverOptions;
   readonly #turns = createTurns();
-  /** Connections that are borrowed now; closing waits until all are released. */
+  /** Number of borrowed connections. Closing waits until all are released. */
   #borrowed = 0;
   #released: PromiseWithResolvers<void> | undefined;
   #group: Group | undefined;
@@ -69,17 +73,17 @@ export class GroupingSqliteDriver implements Driver {
     this.#borrowed++;
     const borrowed: Borrowed = {
       savepoint: false,
-      executeQuery: (query) => (borrowed.group ? this.#give(query) : this.#giveAlone(borrowed, query)),
+      executeQuery: (query) => (borrowed.group ? this.#executeHere(query) : this.#executeAlone(borrowed, query)),
       // oxlint-disable-next-line require-yield -- there is nothing to yield
       async *streamQuery() {
-        throw new Error("the store reads in pages, never in streams");
+        throw new Error("the store reads pages, not streams");
       },
     };
     return borrowed;
   }
 
   async releaseConnection(connection: DatabaseConnection): Promise<void> {
-    giveBack(connection as Borrowed);
+    endTurnOf(connection as Borrowed);
     if (--this.#borrowed === 0) this.#released?.resolve();
   }
 
@@ -87,8 +91,8 @@ export class GroupingSqliteDriver implements Driver {
     const borrowed = connection as Borrowed;
     await this.#takeTurn(borrowed);
     const group = await this.#join();
-    // The first one has the whole of SQLite's transaction to itself.
-    borrowed.savepoint = group.visits > 1;
+    // The first member can roll the whole SQLite transaction back and needs no savepoint.
+    borrowed.savepoint = group.joined > 1;
     if (borrowed.savepoint) this.#run("savepoint member");
     borrowed.group = group;
   }
@@ -99,7 +103,7 @@ export class GroupingSqliteDriver implements Driver {
     if (savepoint) this.#run("release member");
     borrowed.group = undefined;
     if (group && group === this.#group && group.chars >= GROUP_CHARS) this.#endGroup("commit");
-    giveBack(borrowed);
+    endTurnOf(borrowed);
     await group?.ended.promise;
   }
 
@@ -107,13 +111,14 @@ export class GroupingSqliteDriver implements Driver {
     const borrowed = connection as Borrowed;
     const { group } = borrowed;
     borrowed.group = undefined;
-    // Its group may have ended already, and the turn be another's.
+    // A failed commit may have ended the group already. The connection then belongs to the next turn: touch nothing.
     if (!group || this.#group !== group) return;
     if (!borrowed.savepoint) return this.#endGroup("rollback");
     this.#run("rollback to member");
     this.#run("release member");
-    giveBack(borrowed);
-    // It may have decided by what others did in the group: readers must find that, or the decision was wrong.
+    endTurnOf(borrowed);
+    // The caller may have decided to roll back because of rows that the group has not committed yet, for example a used
+    // idempotency key. If the group's commit fails, that decision was wrong, and the caller must get the error.
     await group.ended.promise;
   }
 
@@ -122,7 +127,7 @@ export class GroupingSqliteDriver implements Driver {
     if (this.#borrowed > 0) await this.#released.promise;
     const endTurn = await this.#turns.takeNext();
     this.#endGroup("commit");
-    // The last connection brings the log into the file.
+    // Closing the last connection writes the -wal file into the database file.
     this.#options.reader?.close();
     this.#database.close();
     endTurn();
@@ -132,33 +137,35 @@ export class GroupingSqliteDriver implements Driver {
     borrowed.endTurn ??= await this.#turns.take(this.#options.client());
   }
 
-  /** A statement outside of transactions. */
-  async #giveAlone<Row>(borrowed: Borrowed, query: CompiledQuery): Promise<QueryResult<Row>> {
+  async #executeAlone<Row>(borrowed: Borrowed, query: CompiledQuery): Promise<QueryResult<Row>> {
     const isRead = SelectQueryNode.is(query.query);
     const { reader } = this.#options;
-    // It sees what was committed, so it waits for no group and for no turn.
+    // The reader's connection sees committed rows only, so a read waits for no group and no turn.
     if (isRead && reader) return this.#execute(reader, query);
     await this.#takeTurn(borrowed);
-    if (isRead) return this.#look(borrowed, query);
+    if (isRead) return this.#readHere(borrowed, query);
     if (!isWrite(query.query)) {
       this.#endGroup("commit");
-      return this.#give(query);
+      return this.#executeHere(query);
     }
     const group = await this.#join();
-    const result = await this.#give<Row>(query);
-    giveBack(borrowed);
+    const result = await this.#executeHere<Row>(query);
+    endTurnOf(borrowed);
     await group.ended.promise;
     return result;
   }
 
-  /** Over the connection that writes, what a reader saw of a group counts only once that is on the disk. */
-  async #look<Row>(borrowed: Borrowed, query: CompiledQuery): Promise<QueryResult<Row>> {
+  /**
+   * Reads over the writing connection, which sees uncommitted rows of the open group: the result is returned after the group's
+   * commit, and read again when that fails.
+   */
+  async #readHere<Row>(borrowed: Borrowed, query: CompiledQuery): Promise<QueryResult<Row>> {
     for (;;) {
       const group = this.#group;
-      const result = await this.#give<Row>(query);
+      const result = await this.#executeHere<Row>(query);
       if (!group) return result;
-      group.visits++;
-      giveBack(borrowed);
+      group.joined++;
+      endTurnOf(borrowed);
       try {
         await group.ended.promise;
         return result;
@@ -168,31 +175,34 @@ export class GroupingSqliteDriver implements Driver {
     }
   }
 
-  /** SQLite's transaction begins with the write lock: one that began by reading could not write after another process did. */
+  /**
+   * Joins the open group or begins one. `begin immediate` takes the write lock first: a transaction that began with a read
+   * fails with SQLITE_BUSY at its first write when another process has written in between, and cannot be continued.
+   */
   async #join(): Promise<Group> {
     if (!this.#group) {
-      await this.#patiently(() => this.#run("begin immediate"));
-      const group = { visits: 0, beganAt: performance.now(), chars: 0, ended: Promise.withResolvers<void>() };
-      // Where every member takes itself back, the rejection has no handler.
+      await this.#whileBusy(() => this.#run("begin immediate"));
+      const group = { joined: 0, beganAt: performance.now(), chars: 0, ended: Promise.withResolvers<void>() };
+      // When all members have rolled back, a rejection has no other handler and would end the process.
       group.ended.promise.catch(() => undefined);
       this.#group = group;
-      this.#closeOnceQuiet(group, 1);
+      this.#commitWhenQuiet(group, 1);
     }
-    this.#group.visits++;
+    this.#group.joined++;
     return this.#group;
   }
 
-  /** Ends a group when a turn of the event loop has brought nobody new. */
-  #closeOnceQuiet(group: Group, visits: number): void {
+  /** Commits a group when an iteration of the event loop has added no member, or when its time is up. */
+  #commitWhenQuiet(group: Group, joined: number): void {
     setImmediate(() => {
       if (this.#group !== group) return;
-      if (group.visits > visits && performance.now() - group.beganAt < GROUP_MS)
-        this.#closeOnceQuiet(group, group.visits);
-      else void this.#close(group);
+      if (group.joined > joined && performance.now() - group.beganAt < GROUP_MS)
+        this.#commitWhenQuiet(group, group.joined);
+      else void this.#commit(group);
     });
   }
 
-  async #close(group: Group): Promise<void> {
+  async #commit(group: Group): Promise<void> {
     const endTurn = await this.#turns.takeNext();
     try {
       if (this.#group === group) this.#endGroup("commit");
@@ -201,7 +211,7 @@ export class GroupingSqliteDriver implements Driver {
     }
   }
 
-  /** Only for whoever has the turn: no member is in the midst of anything. */
+  /** The caller must have the turn: then no member is between two of its statements. */
   #endGroup(how: "commit" | "rollback"): void {
     const group = this.#group;
     if (!group) return;
@@ -213,16 +223,16 @@ export class GroupingSqliteDriver implements Driver {
       group.ended.resolve();
     } catch (error) {
       group.ended.reject(translateSqliteError(error));
-      this.#takeBack();
+      this.#rollbackFailed();
     }
   }
 
-  /** After a commit that failed. What cannot be taken back either fails the next group, which says so to who waits for it. */
-  #takeBack(): void {
+  /** Cleans up after a failed commit. If the rollback fails too, the next group fails and reports that to its members. */
+  #rollbackFailed(): void {
     try {
       if (this.#database.inTransaction) this.#run("rollback");
     } catch {
-      // The commit's own error was told.
+      // The members already got the error of the commit.
     }
   }
 
@@ -230,36 +240,39 @@ export class GroupingSqliteDriver implements Driver {
     this.#database.prepare(statement).run([]);
   }
 
-  async #give<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
+  async #executeHere<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
     if (this.#group) this.#group.chars += charsIn(query.parameters);
     try {
       return await this.#execute<Row>(this.#database, query);
     } catch (error) {
-      // SQLite takes everything back by itself when a disk fails: what others had done in the group is lost with it.
+      // When a disk fails, SQLite rolls the whole transaction back by itself. The group is lost: all its members must fail.
       if (!this.#database.inTransaction) this.#endGroup("commit");
       throw error;
     }
   }
 
   async #execute<Row>(database: EmbeddedDatabase, { sql, parameters }: CompiledQuery): Promise<QueryResult<Row>> {
-    return await this.#patiently(() => {
+    return await this.#whileBusy(() => {
       const statement = database.prepare(sql);
       if (statement.reader) return { rows: statement.all(parameters) as Row[] };
       return { rows: [], numAffectedRows: BigInt(statement.run(parameters).changes) };
     });
   }
 
-  /** A statement that met a lock did nothing, so it may simply be given again. As a rule it meets none, and is done at once. */
-  #patiently<T>(execute: () => T): T | Promise<T> {
+  /**
+   * Executes a statement and repeats it while another process has the lock. A statement that failed with SQLITE_BUSY has
+   * changed nothing, so repeating is safe. SQLite's own busy timeout would block the event loop instead.
+   */
+  #whileBusy<T>(execute: () => T): T | Promise<T> {
     try {
       return execute();
     } catch (error) {
       if (!isBusy(error)) throw translateSqliteError(error);
-      return this.#again(execute);
+      return this.#retryWhileBusy(execute);
     }
   }
 
-  async #again<T>(execute: () => T): Promise<T> {
+  async #retryWhileBusy<T>(execute: () => T): Promise<T> {
     const giveUpAt = performance.now() + this.#options.busyTimeoutMs;
     for (let pauseMs = 1; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
       await delay(pauseMs);
@@ -272,7 +285,7 @@ export class GroupingSqliteDriver implements Driver {
   }
 }
 
-function giveBack(borrowed: Borrowed): void {
+function endTurnOf(borrowed: Borrowed): void {
   borrowed.endTurn?.();
   borrowed.endTurn = undefined;
 }

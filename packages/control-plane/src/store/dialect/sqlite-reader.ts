@@ -2,27 +2,30 @@
 import { Worker } from "node:worker_threads";
 import { type Dialect, type Driver, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from "kysely";
 import { StoreUnavailable } from "../../ports/run-store.ts";
-import { translateSqliteError } from "./sqlite-errors.ts";
+import { translateSqliteError } from "./sqlite-database.ts";
 
-/** What the thread is started with. */
+/** Data that the thread starts with. */
 export interface ReaderSetUp {
   file: string;
-  /** True where statements call `now_ms()`, whose value comes with each request. */
+  /** True when statements call `now_ms()`. Its value comes with each request. */
   hasClock: boolean;
 }
-/** `close` comes last: the thread answers what was asked before it and ends. */
+/** After `close` the thread answers the earlier requests and ends. */
 export type ReaderRequest = { id: number; sql: string; parameters: readonly unknown[]; now?: number } | "close";
+/** The rows of a read, or its error, with the id of the request. */
 export type ReaderAnswer =
   | { id: number; rows: unknown[] }
   | { id: number; error: { message: string; errcode?: number } };
 
-/** The sources have the thread two folders above this file; the published package is flat. */
-const THREAD = import.meta.filename.endsWith(".ts") ? "../../sqlite-reader-thread.ts" : "./sqlite-reader-thread.js";
+/** The thread's file: next to this one in the sources. The build puts this module into a chunk at the root of `dist`. */
+const THREAD = import.meta.filename.endsWith(".ts")
+  ? "./sqlite-reader-thread.ts"
+  : "./store/dialect/sqlite-reader-thread.js";
 
 /**
- * Reads an embedded database on a worker thread: SQLite answers in the thread that asks, and the main one serves requests,
- * leases and heartbeats. A read sees every transaction that was committed before it was asked for. The thread starts with the
- * first read, and again after it failed.
+ * Reads an embedded database on a worker thread. SQLite works synchronously: a slow list on the main thread would stop
+ * requests, lease renewals and heartbeats, and other replicas or runtimes would take this process for dead. A read sees every
+ * transaction that was committed before the request. The thread starts with the first read, and again after a failure.
  */
 export function sqliteReader(file: string, now: (() => number) | undefined): Dialect {
   const thread = readerThread({ file, hasClock: now !== undefined });
@@ -36,12 +39,12 @@ export function sqliteReader(file: string, now: (() => number) | undefined): Dia
         },
         // oxlint-disable-next-line require-yield -- there is nothing to yield
         async *streamQuery() {
-          throw new Error("the store reads in pages, never in streams");
+          throw new Error("the store reads pages, not streams");
         },
       };
     },
     beginTransaction: async () => {
-      throw new Error("the reader begins no transactions");
+      throw new Error("the reader has no transactions");
     },
     async commitTransaction() {},
     async rollbackTransaction() {},
@@ -56,6 +59,7 @@ export function sqliteReader(file: string, now: (() => number) | undefined): Dia
   };
 }
 
+/** Pending reads by id. When the thread ends unexpectedly, all of them fail, and the next read starts another thread. */
 function readerThread(setUp: ReaderSetUp) {
   const waiting = new Map<number, PromiseWithResolvers<unknown[]>>();
   let worker: Worker | undefined;
@@ -74,12 +78,12 @@ function readerThread(setUp: ReaderSetUp) {
   }
 
   function settle(answer: ReaderAnswer): void {
-    const asked = waiting.get(answer.id);
+    const pending = waiting.get(answer.id);
     waiting.delete(answer.id);
-    // The process may end while nothing is being read.
+    // An idle reader must not keep the process alive.
     if (waiting.size === 0) worker?.unref();
-    if ("rows" in answer) asked?.resolve(answer.rows);
-    else asked?.reject(translateSqliteError(Object.assign(new Error(answer.error.message), answer.error)));
+    if ("rows" in answer) pending?.resolve(answer.rows);
+    else pending?.reject(translateSqliteError(Object.assign(new Error(answer.error.message), answer.error)));
   }
 
   function failAll(error: unknown): void {
@@ -90,13 +94,13 @@ function readerThread(setUp: ReaderSetUp) {
   return {
     read(statement: { sql: string; parameters: readonly unknown[]; now?: number }): Promise<unknown[]> {
       if (closed) return Promise.reject(new StoreUnavailable("The store is unavailable: it was closed."));
-      const asked = Promise.withResolvers<unknown[]>();
+      const pending = Promise.withResolvers<unknown[]>();
       const id = ++lastId;
-      waiting.set(id, asked);
+      waiting.set(id, pending);
       worker ??= start();
       worker.ref();
       worker.postMessage({ id, ...statement } satisfies ReaderRequest);
-      return asked.promise;
+      return pending.promise;
     },
 
     async close(): Promise<void> {

@@ -3,17 +3,17 @@ import { resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { type Driver, sql, SqliteAdapter, SqliteDialect } from "kysely";
 import type { Clock } from "../../ports/clock.ts";
-import { createPrivateFile } from "./private-file.ts";
-import { adaptSqlite, type EmbeddedDatabase } from "./sqlite-database.ts";
+import { createPrivateFile } from "./sqlite-files.ts";
+import { adaptSqlite, type EmbeddedDatabase, translateSqliteError } from "./sqlite-database.ts";
 import { type DriverOptions, GroupingSqliteDriver } from "./sqlite-driver.ts";
-import { translateSqliteError } from "./sqlite-errors.ts";
-import { sqliteReader } from "./sqlite-reader.ts";
-import type { StoreDialect } from "./dialect.ts";
 
-/** Only for the statements that open the database: later ones wait without SQLite. */
+import { sqliteReader } from "./sqlite-reader.ts";
+import type { StoreDialect } from "../engine.ts";
+
+/** SQLite's own waiting, only while the database is opened. Later statements wait without blocking the event loop. */
 const OPENING_TIMEOUT_MS = 5000;
 
-/** Opens the embedded database. A `clock` replaces SQLite's own, which is that of this machine. */
+/** Opens the embedded database. A `clock` replaces SQLite's clock, which is the machine's. */
 export function sqliteDialect(
   path: string,
   options: { clock?: Clock | undefined; busyTimeoutMs?: number } = {},
@@ -26,14 +26,14 @@ export function sqliteDialect(
   const served = new AsyncLocalStorage<string>();
   const client = (): string => served.getStore() ?? "";
   return {
-    kysely: new PatientSqliteDialect(adaptSqlite(database), {
+    kysely: new GroupingSqliteDialect(adaptSqlite(database), {
       busyTimeoutMs,
       client,
       ...(reader && { reader: adaptSqlite(reader) }),
     }),
     ...(path !== MEMORY && { reads: sqliteReader(path, now) }),
     now: clock ? sql`now_ms()` : sql`cast(unixepoch('subsec') * 1000 as integer)`,
-    // There is one writer at a time, so no row needs a lock.
+    // SQLite has one writer at a time, so rows need no locks.
     lockForClaim: (query) => query,
     lockShared: (query) => query,
     indexOf: (text, part) => sql`instr(${text}, ${sql.lit(part)})`,
@@ -43,11 +43,10 @@ export function sqliteDialect(
 }
 
 /**
- * SQLite for kysely, which waits for a database that another connection has locked without stopping the event loop (SQLite's
- * own waiting would, and for ever where both connections are of this process), and in which what comes side by side shares one
- * commit: the disk takes as long for many as for one.
+ * Kysely's SQLite dialect with a driver that shares commits between concurrent transactions and waits for locks without
+ * blocking the event loop. SQLite's own waiting would block it, and forever when this process has the other connection too.
  */
-export class PatientSqliteDialect extends SqliteDialect {
+export class GroupingSqliteDialect extends SqliteDialect {
   readonly #database: EmbeddedDatabase;
   readonly #options: DriverOptions;
 
@@ -67,12 +66,12 @@ export class PatientSqliteDialect extends SqliteDialect {
 }
 
 class TransactionalSqliteAdapter extends SqliteAdapter {
-  /** SQLite takes schema changes into a transaction, and its lock keeps two starting processes apart. */
+  /** SQLite runs schema changes in transactions, so two starting processes migrate one after the other. */
   override get supportsTransactionalDdl(): boolean {
     return true;
   }
 
-  /** The driver gives its one connection in turns, and takes it back while a commit is still on its way. */
+  /** The driver shares its one connection between callers; Kysely must not serialise them itself. */
   override get supportsMultipleConnections(): boolean {
     return true;
   }
@@ -80,22 +79,26 @@ class TransactionalSqliteAdapter extends SqliteAdapter {
 
 const MEMORY = ":memory:";
 
-/** The file of a `sqlite:` address; undefined when the database is in memory. */
+/** The file of a `sqlite:` address; undefined for a database in memory. */
 export function sqliteFile(url: string): string | undefined {
   const path = url.slice("sqlite:".length);
   return path === MEMORY ? undefined : resolve(path);
 }
 
+/**
+ * `synchronous = full` makes every commit wait for the disk: with less, a power failure could undo commits that clients have
+ * already seen. `busy_timeout = 0` because the driver waits itself.
+ */
 function openDatabase(path: string): DatabaseSync {
   try {
     if (path !== MEMORY) createPrivateFile(path);
     const database = new DatabaseSync(path, { timeout: OPENING_TIMEOUT_MS, enableForeignKeyConstraints: true });
-    // Takes effect in a new file only, and only before anything is written to it.
+    // Only takes effect in a new file, before the first write.
     database.exec("pragma auto_vacuum = incremental");
     database.exec("pragma journal_mode = wal; pragma synchronous = full; pragma busy_timeout = 0");
-    // Deleted text is overwritten, not left in free space.
+    // Overwrite deleted text instead of leaving it in free pages: erased threads must not stay readable in the file.
     database.exec("pragma secure_delete = on");
-    // A savepoint's rollback data is of no use after a crash.
+    // Rollback data of savepoints needs no disk: it is useless after a crash.
     database.exec("pragma temp_store = memory");
     return database;
   } catch (error) {

@@ -1,21 +1,22 @@
-/** Time that one client gets in an iteration of the event loop, so that what arrives for others is taken in between. */
+/** Time of one client per iteration of the event loop. After it, the loop reads requests of others before the client continues. */
 const SLICE_MS = 3;
 
-/** Ends a turn; a second call does nothing. */
+/** Ends a turn. Further calls do nothing. */
 export type EndTurn = () => void;
 
 interface Client {
   waiting: (() => void)[];
-  /** Of its slice in this iteration. */
+  /** Time used of its slice in this iteration. */
   spentMs: number;
 }
 
 /**
- * Gives one thing to one caller at a time. Clients take turns, and each has a slice of every iteration of the event loop, so that
- * one with many callers does not delay the others. The callers of a client come in the order in which they asked.
+ * Gives one resource to one caller at a time. Clients, here organisations, take turns, and each gets one time slice per
+ * iteration of the event loop: an organisation with hundreds of open queries cannot starve one with a single query. The
+ * callers of one client are served in the order of their requests.
  */
 export function createTurns() {
-  /** Those that wait or have spent time in this iteration; the one whose turn is next comes first. */
+  /** Clients that wait or have used time in this iteration, the next one first. */
   const clients = new Map<string, Client>();
   const urgent: (() => void)[] = [];
   let taken = false;
@@ -65,23 +66,23 @@ export function createTurns() {
   function begin(client?: Client): EndTurn {
     taken = true;
     const beganAt = performance.now();
-    let over = false;
+    let ended = false;
     return () => {
-      if (over) return;
-      over = true;
+      if (ended) return;
+      ended = true;
       if (client) client.spentMs += performance.now() - beganAt;
       pass();
     };
   }
 
   return {
-    /** Resolves when it is the caller's turn, with what ends the turn. */
+    /** Resolves at the caller's turn, with the function that ends it. */
     async take(name: string): Promise<EndTurn> {
       const client = clientOf(name);
       if (taken || client.spentMs >= SLICE_MS) await new Promise<void>((resolve) => client.waiting.push(resolve));
       return begin(client);
     },
-    /** Takes the next turn, before every client. */
+    /** Takes the next turn, before all clients: for the commit that they wait for. */
     async takeNext(): Promise<EndTurn> {
       if (taken) await new Promise<void>((resolve) => urgent.push(resolve));
       return begin();

@@ -1,13 +1,13 @@
 import { sql, type SqlBool } from "kysely";
 import type { PageEnd } from "../page-cursor.ts";
-import type { Engine } from "../schema.ts";
+import type { Engine } from "../engine.ts";
 
 export const DAY_MS = 86_400_000;
 
-/** Rows of one statement: a write that takes longer would hold up the commits of queries. */
+/** Rows per statement. Larger writes would delay the commits of queries. */
 export const BATCH = 200;
 
-/** Deletes batch after batch until one is not full, or aborted; how many rows went. */
+/** Deletes batch after batch until a batch is not full or the signal is aborted. Returns the number of deleted rows. */
 export async function inFull(
   size: number,
   signal: AbortSignal | undefined,
@@ -21,7 +21,10 @@ export async function inFull(
   }
 }
 
-/** Goes through rows from the oldest, page by page, until one is not full, or aborted. `page` says which it met. */
+/**
+ * Visits rows from the oldest, page by page, until a page is not full or the signal is aborted. `page` returns the rows that it
+ * visited: rows that stay must not be visited again, or a page of kept rows would end the sweep.
+ */
 export async function eachPage(
   signal: AbortSignal | undefined,
   page: (after: PageEnd | undefined) => Promise<PageEnd[]>,
@@ -34,11 +37,11 @@ export async function eachPage(
   });
 }
 
-/** Rows that come after the end of a page. The first bound is all that an index needs to begin there. */
+/** Rows after the end of a page. The first, redundant bound lets the database begin there in the index. */
 export const newerThan = (end: PageEnd, { at, id }: { at: string; id: string }) =>
   sql<SqlBool>`(${sql.ref(at)} >= ${end.at} and (${sql.ref(at)} > ${end.at} or ${sql.ref(id)} > ${end.id}))`;
 
-/** Does `work` for each agent, so that each statement begins where an index finds its oldest rows. */
+/** Runs `work` for each agent: the indexes that order rows by time begin with the agent. */
 export async function forEachAgent(
   { db }: Engine,
   signal: AbortSignal | undefined,
@@ -50,6 +53,7 @@ export async function forEachAgent(
   }
 }
 
+/** As `forEachAgent`, for each organisation. */
 export async function forEachOrg(
   { db }: Engine,
   signal: AbortSignal | undefined,
@@ -62,7 +66,7 @@ export async function forEachOrg(
 }
 
 /**
- * A moment so long ago, as a sub-select: Postgres looks up in an index only what cannot fail, or a failure might tell of rows
- * that row-level security hides, and its subtraction can.
+ * A past moment as a sub-select. With row-level security, Postgres uses an index only for conditions that cannot raise an error
+ * (an error could reveal hidden rows), and its subtraction can overflow. A sub-select is evaluated before and is a plain value.
  */
 export const ago = ({ dialect }: Pick<Engine, "dialect">, ms: number) => sql<number>`(select ${dialect.now} - ${ms})`;

@@ -1,15 +1,15 @@
-import type { Engine, Schema } from "../schema.ts";
-import { transact } from "../transact.ts";
+import { type Engine, transact } from "../engine.ts";
+import type { Schema } from "../schema.ts";
 import { ago, BATCH, DAY_MS, eachPage, forEachAgent, forEachOrg, newerThan } from "./batches.ts";
 
-/** The step of a row of usage that stands for the turns of a day. */
+/** Value of `step` in a usage row that sums the turns of a day. Real steps begin at 0. */
 const OF_A_DAY = -1;
 
 const startOfDay = (at: number): number => at - (at % DAY_MS);
 
 /**
- * Replaces usage older than `days` whose runs are deleted by one row for each day (UTC), role and model of an agent. Costs,
- * tokens and numbers of turns stay as they were.
+ * Condenses usage of deleted runs that is older than `days`: one row for each day (UTC), role and model of an agent. Totals of
+ * costs, tokens and turns stay exact. One transaction deletes and adds, so that no reader sees a turn twice or not at all.
  */
 export async function condenseUsage(engine: Engine, days: number, signal: AbortSignal | undefined): Promise<void> {
   const cutoff = ago(engine, days * DAY_MS);
@@ -56,13 +56,14 @@ const AMOUNTS = [
   "cost_micros",
 ] as const;
 
-/** Of one day, role and model there is one row. */
+/** The id makes all turns of one day, role and model meet in one row. */
 function ofDay(turn: Usage): Usage {
   const at = startOfDay(turn.created_at);
   const { agent_id, role, provider, model } = turn;
   return { ...turn, run_id: JSON.stringify([at, agent_id, role, provider, model]), step: OF_A_DAY, created_at: at };
 }
 
+/** Adds to the row of the day if an earlier sweep has made one. */
 async function addToDay({ db }: Pick<Engine, "db">, sum: Usage): Promise<void> {
   await db
     .insertInto("usage")
@@ -85,8 +86,8 @@ async function addToDay({ db }: Pick<Engine, "db">, sum: Usage): Promise<void> {
 }
 
 /**
- * Replaces movements of credits that are older than `days`, by runs that are deleted, by one for each day (UTC) of an
- * organisation. Grants stay. The sum of the ledger is the balance at every moment.
+ * Condenses credit movements of deleted runs that are older than `days` to one per day (UTC) and organisation. Grants stay as
+ * they are. The sum of the ledger equals the balance at every moment.
  */
 export async function condenseLedger(engine: Engine, days: number, signal: AbortSignal | undefined): Promise<void> {
   const cutoff = ago(engine, days * DAY_MS);
@@ -128,12 +129,13 @@ export async function condenseLedger(engine: Engine, days: number, signal: Abort
   );
 }
 
+/** The id makes all movements of an organisation and day meet in one row. */
 function settledOnDay(entry: Schema["ledger"]): Schema["ledger"] {
   const at = startOfDay(entry.created_at);
   return { ...entry, id: `led_${entry.org_id}_${at}`, run_id: null, step: null, kind: "settle", created_at: at };
 }
 
-/** Which of these runs are there no more. */
+/** The ids of these runs that are deleted. */
 async function deletedOf({ db }: Engine, runIds: ReadonlySet<string>): Promise<string[]> {
   if (runIds.size === 0) return [];
   const kept = await db
@@ -144,7 +146,7 @@ async function deletedOf({ db }: Engine, runIds: ReadonlySet<string>): Promise<s
   return [...runIds.difference(new Set(kept.map(({ id }) => id)))];
 }
 
-/** Adds up rows of one `key`. */
+/** Sums the rows of each `key` into its first row. */
 function summed<Row>(rows: readonly Row[], key: (row: Row) => string, add: (sum: Row, row: Row) => void): Row[] {
   const sums = new Map<string, Row>();
   for (const row of rows) {

@@ -1,16 +1,20 @@
-import type { Engine } from "../schema.ts";
+import { type Engine, repeat } from "../engine.ts";
 import { NO_ROLE } from "../thread-roles.ts";
-import { repeat } from "../transact.ts";
 import { ago, BATCH, DAY_MS, eachPage, forEachAgent, forEachOrg, inFull, newerThan } from "./batches.ts";
+import { WINDOW_MS } from "../accounts.ts";
 
-/** A run takes its events, turns and calls with it, some tens of rows. */
+/** Deleting a run also deletes its events, turns and calls: tens of rows. */
 const RUNS_AT_ONCE = 20;
 
-/** Runs that ended more than `days` ago. */
+/** Deletes runs that ended more than `days` ago. */
 export function sweepRuns(engine: Engine, days: number, signal: AbortSignal | undefined): Promise<number> {
   return inFull(RUNS_AT_ONCE, signal, () => repeat(engine, () => sweepSomeRuns(engine, days)));
 }
 
+/**
+ * Deletes one batch of runs. The candidates are locked first and skip runs that another replica deletes: two sweeps at the same
+ * time would otherwise wait for each other's rows.
+ */
 async function sweepSomeRuns(engine: Engine, days: number): Promise<number> {
   const { db, dialect } = engine;
   const ended = db
@@ -32,7 +36,7 @@ async function sweepSomeRuns(engine: Engine, days: number): Promise<number> {
   return deleted.length;
 }
 
-/** Roles of which these threads have no runs any more. One that a run just began under is newer. */
+/** Deletes roles of threads without a run of that role. The age check spares a role whose first run is starting now. */
 async function sweepRoles(engine: Engine, days: number, threadIds: string[]): Promise<void> {
   await engine.db
     .deleteFrom("thread_roles")
@@ -51,7 +55,7 @@ async function sweepRoles(engine: Engine, days: number, threadIds: string[]): Pr
     .execute();
 }
 
-/** Entries of runs by agent and the others by organisation, since indexes hold those in the order of time. */
+/** Deletes audit entries: those of runs by agent, the others by organisation, as their indexes are ordered. */
 export async function sweepAudit(engine: Engine, days: number, signal: AbortSignal | undefined): Promise<void> {
   const { db } = engine;
   const old = db
@@ -69,7 +73,7 @@ export async function sweepAudit(engine: Engine, days: number, signal: AbortSign
   await forEachOrg(engine, signal, (id) => sweep(old.where("org_id", "=", id).where("run_id", "is", null)));
 }
 
-/** Threads that are old and have no runs, page by page: a run that never ended keeps its thread. */
+/** Deletes old threads without runs. A run that has not ended keeps its thread. */
 export async function sweepThreads(engine: Engine, days: number, signal: AbortSignal | undefined): Promise<void> {
   const { db } = engine;
   const cutoff = ago(engine, days * DAY_MS);
@@ -98,4 +102,110 @@ export async function sweepThreads(engine: Engine, days: number, signal: AbortSi
       return page;
     }),
   );
+}
+
+/** Deletes sessions of end users that were last used more than `days` ago. */
+export async function sweepSessions(engine: Engine, days: number, signal: AbortSignal | undefined): Promise<void> {
+  const cutoff = ago(engine, days * DAY_MS);
+  await inFull(BATCH, signal, async () => {
+    const old = engine.db
+      .deleteFrom("sessions")
+      .where(({ eb, refTuple, selectFrom }) =>
+        eb(
+          refTuple("agent_id", "id"),
+          "in",
+          selectFrom("sessions as old")
+            .select(["old.agent_id", "old.id"])
+            .where("old.last_seen_at", "<", cutoff)
+            .orderBy("old.last_seen_at")
+            .limit(BATCH)
+            .$asTuple("agent_id", "id"),
+        ),
+      )
+      .where("last_seen_at", "<", cutoff)
+      .returning("id");
+    return (await repeat(engine, () => old.execute())).length;
+  });
+}
+
+/** Deletes runtimes that were last connected more than `days` ago. */
+export async function sweepRuntimes(engine: Engine, days: number, signal: AbortSignal | undefined): Promise<void> {
+  const cutoff = ago(engine, days * DAY_MS);
+  await forEachAgent(engine, signal, ({ id }) =>
+    inFull(BATCH, signal, async () => {
+      const old = engine.db
+        .deleteFrom("runtimes")
+        .where("agent_id", "=", id)
+        .where("instance_id", "in", (eb) =>
+          eb
+            .selectFrom("runtimes as old")
+            .select("old.instance_id")
+            .where("old.agent_id", "=", id)
+            .where("old.last_seen_at", "<", cutoff)
+            .limit(BATCH),
+        )
+        .where("last_seen_at", "<", cutoff)
+        .returning("instance_id");
+      return (await repeat(engine, () => old.execute())).length;
+    }),
+  );
+}
+
+/** Deletes function sets that no run, runtime, deployment or audit entry refers to. An agent has tens of sets. */
+export async function sweepManifests(engine: Engine, days: number, signal: AbortSignal | undefined): Promise<void> {
+  const cutoff = ago(engine, days * DAY_MS);
+  await forEachAgent(engine, signal, async ({ id }) => {
+    const old = engine.db.deleteFrom("manifests").where("agent_id", "=", id).where("created_at", "<", cutoff);
+    const unused = (["runs", "runtimes", "function_sets", "audit"] as const).reduce(
+      (query, table) =>
+        query.where(({ not, exists, selectFrom }) =>
+          not(
+            exists(
+              selectFrom(table)
+                .select(`${table}.agent_id`)
+                .where(`${table}.agent_id`, "=", id)
+                .whereRef(`${table}.manifest_hash`, "=", "manifests.hash")
+                .where(`${table}.manifest_hash`, "is not", null),
+            ),
+          ),
+        ),
+      old,
+    );
+    await repeat(engine, () => unused.execute());
+  });
+}
+
+/** Deletes expired idempotency keys, which are valid for a day. */
+export async function sweepIdempotencyKeys(engine: Engine, signal: AbortSignal | undefined): Promise<void> {
+  const { db } = engine;
+  const cutoff = ago(engine, DAY_MS);
+  await inFull(BATCH, signal, async () => {
+    const old = db
+      .deleteFrom("idempotency_keys")
+      .where("run_id", "in", (eb) =>
+        eb
+          .selectFrom("idempotency_keys as old")
+          .select("old.run_id")
+          .where("old.created_at", "<", cutoff)
+          .orderBy("old.created_at")
+          .limit(BATCH),
+      )
+      .where("created_at", "<", cutoff)
+      .returning("run_id");
+    return (await repeat(engine, () => old.execute())).length;
+  });
+}
+
+/** Deletes query counts of past minutes. */
+export async function sweepRateWindows(engine: Engine, signal: AbortSignal | undefined): Promise<void> {
+  const cutoff = ago(engine, 2 * WINDOW_MS);
+  await forEachOrg(engine, signal, (id) =>
+    engine.db.deleteFrom("rate_windows").where("org_id", "=", id).where("window_start", "<", cutoff).execute(),
+  );
+}
+
+/** Deletes expired sessions and links of the console. There are few, so no index is needed. */
+export async function sweepSignIn({ db, dialect }: Engine): Promise<void> {
+  await db.deleteFrom("console_sessions").where("expires_at", "<=", dialect.now).execute();
+  await db.deleteFrom("sign_in_links").where("expires_at", "<=", dialect.now).execute();
 }

@@ -1,19 +1,21 @@
 import type { Retention, SweepOptions } from "../../ports/stores.ts";
-import type { Engine } from "../schema.ts";
+import type { Engine } from "../engine.ts";
 import { condenseLedger, condenseUsage } from "./condense.ts";
-import { sweepAudit, sweepRuns, sweepThreads } from "./records.ts";
 import {
+  sweepAudit,
   sweepIdempotencyKeys,
   sweepManifests,
   sweepRateWindows,
+  sweepRuns,
   sweepRuntimes,
   sweepSessions,
   sweepSignIn,
-} from "./remains.ts";
+  sweepThreads,
+} from "./records.ts";
 
 type Part = (engine: Engine, retention: Retention, signal: AbortSignal | undefined) => Promise<unknown>;
 
-/** In the order in which one part makes the next one's rows superfluous. */
+/** In order: deleting the rows of one part makes rows of later parts deletable. */
 const PARTS: [name: string, part: Part][] = [
   ["audit", (engine, { auditDays }, signal) => sweepAudit(engine, auditDays, signal)],
   ["threads", (engine, { days }, signal) => sweepThreads(engine, days, signal)],
@@ -25,10 +27,13 @@ const PARTS: [name: string, part: Part][] = [
   ["sign-in", (engine) => sweepSignIn(engine)],
   ["usage", (engine, { usageDays }, signal) => condenseUsage(engine, usageDays, signal)],
   ["ledger", (engine, { usageDays }, signal) => condenseLedger(engine, usageDays, signal)],
-  ["file space", (engine, _retention, signal) => engine.files.giveBack(signal)],
+  ["file space", (engine, _retention, signal) => engine.files.shrink(signal)],
 ];
 
-/** As `Store.sweep`: a little at a time, so that others are served in between, and each part whatever becomes of another. */
+/**
+ * Implements `Store.sweep`. Deletes in small batches, so that the commits of queries never wait long. A part that fails does
+ * not stop the others: one broken table must not let all others grow.
+ */
 export async function sweep(
   engine: Engine,
   { days, auditDays = 365, usageDays = 90 }: Partial<Retention> & Pick<Retention, "days">,

@@ -5,7 +5,7 @@ import type { MakeEnds } from "../ends.ts";
 const SOON = { timeoutMs: 5_000 };
 
 export function requestContract(makeEnds: MakeEnds): void {
-  test("a request is answered by who serves its subject", async () => {
+  test("a request is answered by the server of its subject", async () => {
     await using ends = await makeEnds();
     ends.there.serve("call.desk.one", async (body) => ({ asked: body }));
     await ends.settle();
@@ -18,7 +18,7 @@ export function requestContract(makeEnds: MakeEnds): void {
   test.each<[string, unknown]>([
     ["null", null],
     ["false", false],
-    ["an empty text", ""],
+    ["an empty string", ""],
     ["the largest body", "x".repeat(MAX_BODY_BYTES - 2)],
   ])("%s is a request and an answer like any other", async (_, body) => {
     await using ends = await makeEnds();
@@ -28,13 +28,13 @@ export function requestContract(makeEnds: MakeEnds): void {
     expect(await ends.here.request("call.desk.one", body as null, SOON)).toEqual(body);
   });
 
-  test("requests under way at once get their own answers, whatever the order these come in", async () => {
+  test("simultaneous requests get their own answers, in whatever order these arrive", async () => {
     await using ends = await makeEnds();
-    const held: (() => void)[] = [];
+    const releases: (() => void)[] = [];
     ends.there.serve("call.desk.one", async (body) => {
       const { promise, resolve } = Promise.withResolvers<void>();
-      held.unshift(resolve);
-      if (held.length === 100) for (const release of held) release();
+      releases.unshift(resolve);
+      if (releases.length === 100) for (const release of releases) release();
       await promise;
       return body;
     });
@@ -44,7 +44,7 @@ export function requestContract(makeEnds: MakeEnds): void {
     expect(await Promise.all(asked.map((i) => ends.here.request("call.desk.one", i, SOON)))).toEqual(asked);
   });
 
-  test("of several who serve a subject exactly one is given each request", async () => {
+  test("each request goes to exactly one of several servers", async () => {
     await using ends = await makeEnds();
     const taken = [new Set<number>(), new Set<number>()];
     for (const mine of taken)
@@ -62,7 +62,7 @@ export function requestContract(makeEnds: MakeEnds): void {
     expect(Math.min(first.size, second.size)).toBeGreaterThan(0);
   });
 
-  test("a request that nobody serves is rejected with NoResponders within 50 ms", async () => {
+  test("a request without a server is rejected with NoResponders within 50 ms", async () => {
     await using ends = await makeEnds();
     ends.there.subscribe("call.desk.one", () => {});
     ends.there.serve("call.desk.two", async () => 1);
@@ -74,11 +74,11 @@ export function requestContract(makeEnds: MakeEnds): void {
       await expect(ends.here.request("call.desk.one", 1, SOON)).rejects.toThrow(NoResponders);
       tookMs.push(performance.now() - began);
     }
-    // The quickest: on a busy machine one of them may wait for a processor.
+    // The fastest of five: on a busy machine one of them may wait for a processor.
     expect(Math.min(...tookMs)).toBeLessThan(50);
   });
 
-  test("who was disposed is asked no more, and the answer it was giving still goes out", async () => {
+  test("a disposed server gets no further requests, and its answer in progress is still sent", async () => {
     await using ends = await makeEnds();
     const asked: unknown[] = [];
     const begun = Promise.withResolvers<void>();
@@ -91,18 +91,18 @@ export function requestContract(makeEnds: MakeEnds): void {
     });
     await ends.settle();
 
-    const underWay = ends.here.request("call.desk.one", 1, SOON);
+    const inProgress = ends.here.request("call.desk.one", 1, SOON);
     await begun.promise;
     serving[Symbol.dispose]();
     serving[Symbol.dispose]();
     await expect(ends.here.request("call.desk.one", 2, SOON)).rejects.toThrow(NoResponders);
     gate.resolve();
 
-    expect(await underWay).toBe("late");
+    expect(await inProgress).toBe("late");
     expect(asked).toEqual([1]);
   });
 
-  test("disposing one of two who serve leaves the other", async () => {
+  test("disposing one of two servers leaves the other", async () => {
     await using ends = await makeEnds();
     ends.there.serve("call.desk.one", async () => "first")[Symbol.dispose]();
     ends.there.serve("call.desk.one", async () => "second");
@@ -119,7 +119,7 @@ export function requestContract(makeEnds: MakeEnds): void {
         throw new NoResponders("of another request");
       },
     ],
-  ])("an answer that %s is RequestLost at once", async (_, fail: () => Promise<never>) => {
+  ])("an answer that %s rejects the request with RequestLost immediately", async (_, fail: () => Promise<never>) => {
     await using ends = await makeEnds();
     ends.there.serve("call.desk.one", fail);
     await ends.settle();
@@ -129,7 +129,7 @@ export function requestContract(makeEnds: MakeEnds): void {
     expect(performance.now() - began).toBeLessThan(1_000);
   });
 
-  test("a request that is not answered in time is RequestLost, and a late answer harms nobody", async () => {
+  test("a request without an answer in time is rejected with RequestLost, and the late answer is ignored", async () => {
     await using ends = await makeEnds();
     const gate = Promise.withResolvers<void>();
     ends.there.serve("call.desk.one", async (body) => {
@@ -144,7 +144,7 @@ export function requestContract(makeEnds: MakeEnds): void {
     expect(await ends.here.request("call.desk.one", "next", SOON)).toBe("next");
   });
 
-  test("an aborted request is rejected with the reason, and its server goes on", async () => {
+  test("an aborted request is rejected with the reason, and its server continues", async () => {
     await using ends = await makeEnds();
     const stop = new AbortController();
     const answered = Promise.withResolvers<void>();
@@ -164,7 +164,7 @@ export function requestContract(makeEnds: MakeEnds): void {
     await answered.promise;
   });
 
-  test("a request that is aborted before it is made asks nobody", async () => {
+  test("a request whose signal is already aborted reaches no server", async () => {
     await using ends = await makeEnds();
     const asked: unknown[] = [];
     ends.there.serve("call.desk.one", async (body) => {
@@ -180,7 +180,7 @@ export function requestContract(makeEnds: MakeEnds): void {
     expect(asked).toEqual(["next"]);
   });
 
-  test("a closed bus serves nobody, and its requests reach nobody", async () => {
+  test("a closed bus answers no requests and sends none", async () => {
     await using ends = await makeEnds();
     ends.there.serve("call.desk.one", async () => 1);
     await ends.settle();

@@ -106,7 +106,7 @@ export async function openDesk(options: SystemOptions = {}) {
 async function signedIn(store: Store, orgId: string, role: ConsoleRole) {
   const memberId = `mem_${randomUUID()}`;
   const secret = randomUUID();
-  const { members, signIn } = store.console;
+  const { members, signIn } = store;
   await members.create({ memberId, orgId, email: `${memberId}@example.com`, name: role, role, passwordHash: null });
   await signIn.openSession({ hash: hashSecret(secret), memberId });
   return { memberId, secret };

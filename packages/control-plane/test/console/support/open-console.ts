@@ -1,13 +1,14 @@
-import { Hono } from "hono";
 import { DEFAULT_LIMITS } from "@patchbay/protocol";
 import type { ConsoleRole } from "@patchbay/protocol/console";
+import { Hono } from "hono";
+import type { AccessWatch } from "../../../src/accounts/access.ts";
 import { createAdmin } from "../../../src/accounts/admin.ts";
-import { DEFAULT_TIERS } from "../../../src/accounts/tiers.ts";
+import { DEFAULT_TIERS } from "../../../src/accounts/limits.ts";
 import { mountConsole } from "../../../src/console/app.ts";
-import type { ConsoleDeps } from "../../../src/console/deps.ts";
-import type { HttpEnv } from "../../../src/http/deps.ts";
-import { createOpenStreams } from "../../../src/http/open-streams.ts";
-import type { AccessWatch } from "../../../src/ports/access-watch.ts";
+import type { ConsoleDeps } from "../../../src/console/handler.ts";
+import { createConsoleQueries } from "../../../src/console/queries.ts";
+import type { HttpEnv } from "../../../src/http/kernel/exchange.ts";
+import { createOpenStreams } from "../../../src/http/query/open-streams.ts";
 import { silentLog } from "../../../src/ports/log.ts";
 import { silentMetrics } from "../../../src/ports/metrics.ts";
 import { openStore } from "../../../src/store/open.ts";
@@ -23,17 +24,17 @@ export interface Asked {
   headers?: Record<string, string>;
 }
 
-/** A browser on one of the service's own pages: it keeps cookies, and says where its requests come from. */
+/** A browser on a page of the service: it keeps cookies and sends Sec-Fetch-Site. */
 export interface Browser {
-  /** That of the session. */
+  /** The session cookie. */
   cookie: string;
-  /** That which proves an earlier sign-in. */
+  /** The cookie that proves an earlier sign-in. */
   known: string;
   ask(method: string, path: string, asked?: Asked): Promise<Response>;
   signIn(email: string, password?: string): Promise<Response>;
 }
 
-/** The console over a store whose clock stands still until it is moved, with one organisation; nothing else is there. */
+/** The console with one organisation, over a store whose clock only the test moves. */
 export async function openConsole(overrides: Partial<ConsoleDeps> = {}, url = "sqlite::memory:") {
   const clock = new HandClock();
   const store = await openStore(url, { clock });
@@ -41,8 +42,10 @@ export async function openConsole(overrides: Partial<ConsoleDeps> = {}, url = "s
   const { orgId } = await admin.createOrg("Acme");
   const app = new Hono<HttpEnv>();
   const unused = async () => Promise.reject(new Error("not used here"));
+  const queries = createConsoleQueries(store.engine);
   mountConsole(app, {
     store,
+    queries,
     adminOf: (by) => createAdmin({ store, by }),
     runs: createFakeRuns(),
     threads: store.threads,
@@ -67,7 +70,7 @@ export async function openConsole(overrides: Partial<ConsoleDeps> = {}, url = "s
     streams: createOpenStreams({ limits: DEFAULT_LIMITS, access: UNWATCHED, metrics: silentMetrics }),
     access: UNWATCHED,
     log: silentLog,
-    // A wait is over at once, and the clock has moved on by it.
+    // A wait ends immediately and moves the clock by its length.
     clock: { now: () => clock.now(), sleep: async (ms) => clock.advance(ms) },
     version: "0.0.0",
     limits: DEFAULT_LIMITS,
@@ -111,7 +114,7 @@ export async function openConsole(overrides: Partial<ConsoleDeps> = {}, url = "s
     return self;
   }
 
-  /** A member who has come in by an invitation, in a browser that is signed in. */
+  /** A member who accepted an invitation, with a signed-in browser. */
   async function member(role: ConsoleRole, { email = `${role}@example.com`, org = orgId } = {}) {
     const { member, path } = await admin.members.invite({ orgId: org, email, role });
     const signedIn = browser();
@@ -121,7 +124,7 @@ export async function openConsole(overrides: Partial<ConsoleDeps> = {}, url = "s
     return { ...signedIn, memberId: member.memberId, email, browser: signedIn };
   }
 
-  return { store, clock, admin, orgId, app, browser, member, [Symbol.asyncDispose]: () => store.close() };
+  return { store, queries, clock, admin, orgId, app, browser, member, [Symbol.asyncDispose]: () => store.close() };
 }
 
 /** Status and code of a failure. */

@@ -1,8 +1,9 @@
 import type { RunTrace, Span } from "@patchbay/protocol/console";
-import { traceOf } from "../../../src/console/trace.ts";
+import { traceOf } from "../../../src/console/runs/trace.ts";
 import { type CoreOptions, startCore } from "../../run/core.ts";
 import { fakeGateway, manifestOf, ok } from "../../run/fake-gateway.ts";
 import { scriptedModel, type ScriptedTurn } from "../../run/scripted-model.ts";
+import { consoleOf } from "../../store/contract/world.ts";
 
 export const MANIFEST = manifestOf({ look_up: "everyone", refund: ["clerk", "boss"] });
 export const never = new Promise<never>(() => {});
@@ -22,7 +23,7 @@ export async function startDesk(
     ...options,
   });
   async function trace(runId: string): Promise<RunTrace> {
-    const parts = await core.store.console.runs.parts("org_1", "agt_1", runId);
+    const parts = await consoleOf(core.store).runs.parts("org_1", "agt_1", runId);
     return traceOf(parts!, await core.store.runtimes.getManifest("agt_1", "hash"));
   }
   async function begin(text: string): Promise<string> {

@@ -1,6 +1,6 @@
 import type { LiveEvent, QueryResponse, RunEvent, RunStatus } from "@patchbay/protocol";
 import { ServiceError } from "../../../src/ports/service-error.ts";
-import type { Caller, Followed, Query, RunHandle, Runs } from "../../../src/run/api.ts";
+import type { Principal, Followed, Query, RunHandle, Runs } from "../../../src/run/api.ts";
 
 /** One run as the fake keeps it: its log, and what a test does to it. */
 export interface FakeRun {
@@ -27,10 +27,10 @@ export const USAGE = { inputTokens: 1, outputTokens: 2, cachedInputTokens: 0, ca
 
 export interface FakeRuns extends Runs {
   runs: Map<string, FakeRun>;
-  starts: { caller: Caller; query: Query }[];
+  starts: { caller: Principal; query: Query }[];
   joins: string[];
   /** What `start` does instead, when set. */
-  onStart?: (caller: Caller, query: Query) => void;
+  onStart?: (caller: Principal, query: Query) => void;
   /** What `follow` throws after the events it has, when set. */
   followFailure?: Error;
   /** Called with each run that begins: ends it at once unless replaced. */
@@ -52,7 +52,7 @@ export function createFakeRuns(): FakeRuns {
   const keyed = new Map<string, { runId: string; bodyHash: string }>();
   let count = 0;
 
-  const visible = (caller: Caller, runId: string): FakeRun | undefined => {
+  const visible = (caller: Principal, runId: string): FakeRun | undefined => {
     const run = runs.get(runId);
     return run?.handle.agentId === caller.agentId && caller.roles === undefined ? run : undefined;
   };
@@ -70,7 +70,7 @@ export function createFakeRuns(): FakeRuns {
     async start(caller, query) {
       fake.onStart?.(caller, query);
       fake.starts.push({ caller, query });
-      // As in the core, what is no id of a thread is refused before there is a run.
+      // Like the core: an invalid thread id is rejected before a run exists.
       if (query.threadId !== undefined && !/^[\w-]+$/.test(query.threadId))
         throw new ServiceError("invalid_request", "Thread not found");
       const threadId = query.threadId ?? `thr_${++count}`;

@@ -1,8 +1,8 @@
 import { DEFAULT_LIMITS, type ThreadDetail } from "@patchbay/protocol";
-import { createHttpApp } from "../../../src/http/app.ts";
-import type { HttpDeps } from "../../../src/http/deps.ts";
-import { createOpenStreams } from "../../../src/http/open-streams.ts";
-import { createHttpServer, type HttpServer, type UpgradeHandler } from "../../../src/http/server.ts";
+import { createHttpServer, type HttpServer, type UpgradeHandler } from "../../../src/http/kernel/server.ts";
+import { createHttpApp } from "../../../src/http/query/app.ts";
+import type { HttpDeps } from "../../../src/http/query/deps.ts";
+import { createOpenStreams } from "../../../src/http/query/open-streams.ts";
 import type { Log, LogFields } from "../../../src/ports/log.ts";
 import { silentMetrics } from "../../../src/ports/metrics.ts";
 import type { Credential, CredentialKind } from "../../../src/ports/stores.ts";
@@ -10,7 +10,7 @@ import { createFakeRuns, type FakeRuns } from "./fake-runs.ts";
 
 export const API_KEY = "service_live_mine";
 export const OTHER_AGENTS_KEY = "service_live_other";
-export const PINNED_KEY = "service_live_pinned";
+const PINNED_KEY = "service_live_pinned";
 export const METERED_KEY = "service_live_metered";
 export const ACCESS_TOKEN = "access-token";
 export const RUNTIME_KEY = "runtime-key";
@@ -52,7 +52,7 @@ export interface TestHttp extends AsyncDisposable {
   counts: string[];
   listed: unknown[];
   openStreams(): number;
-  /** Sends JSON with the API key, unless told otherwise. */
+  /** Sends JSON with the API key by default. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>;
   get(path: string, headers?: Record<string, string>): Promise<Response>;
 }

@@ -12,7 +12,7 @@ export function accountContract(place: MakePlace): void {
     ...change,
   });
 
-  test("organisations and agents are found as they were made", async () => {
+  test("organisations and agents are read as they were created", async () => {
     await using world = await openWorld(place);
     const { accounts } = world.store;
     const { agentId, orgId } = world;
@@ -29,12 +29,13 @@ export function accountContract(place: MakePlace): void {
     expect(await accounts.getAgent(agentId)).toEqual(brief);
     await accounts.updateAgent(agentId, { accessChanges: "confirm" });
     expect(await accounts.getAgent(world.agentId)).toMatchObject({ name: "Clerk", accessChanges: "confirm" });
-    expect(await world.store.console.agents.get(orgId, agentId)).toMatchObject({ accessChanges: "confirm" });
+    expect(await world.console.agents.get(orgId, agentId)).toMatchObject({ accessChanges: "confirm" });
   });
 
   test("settings of an agent are changed one by one, and null clears one", async () => {
     await using world = await openWorld(place);
-    const { accounts, console } = world.store;
+    const { accounts } = world.store;
+    const { console } = world;
     const { agentId, orgId } = world;
     const responseSchema = { type: "object", properties: { "10": {}, b: { const: "\u6f22" }, a: {} } };
     const fallback = [{ provider: "openai" as const, model: "m-2" }, { provider: "gemini" as const }];
@@ -60,7 +61,7 @@ export function accountContract(place: MakePlace): void {
     expect((await accounts.getAgent(agentId))?.settings).toEqual({ steps: 4 });
   });
 
-  test("changes of different settings at the same time undo none of each other", async () => {
+  test("simultaneous changes of different settings all apply", async () => {
     await using world = await openWorld(place);
     const { accounts } = world.store;
     const changes = [{ temperature: 1 }, { steps: 7 }, { maxTokens: 5 }, { historyTokens: 2_000 }, { maxCostUsd: 0.5 }];
@@ -85,7 +86,7 @@ export function accountContract(place: MakePlace): void {
     expect(await accounts.listCredentials("runtime", world.agentId)).toEqual([]);
   });
 
-  test("a rotated credential opens things until its overlap is over, and its successor after that", async () => {
+  test("a rotated credential is valid until its overlap ends, and its successor after that", async () => {
     await using world = await openWorld(place);
     const { accounts } = world.store;
     await accounts.createCredential(key(world.agentId, { roles: ["manager"], label: "till" }));
@@ -109,7 +110,7 @@ export function accountContract(place: MakePlace): void {
     );
   });
 
-  test("a credential rotated without overlap is revoked; an unknown one, or one of another kind, is not there", async () => {
+  test("a credential rotated without overlap is revoked; an unknown one or another kind is not found", async () => {
     await using world = await openWorld(place);
     const { accounts } = world.store;
     await accounts.createCredential(key(world.agentId));
@@ -126,7 +127,7 @@ export function accountContract(place: MakePlace): void {
     expect(await accounts.findCredential("api", "h1")).toBeUndefined();
   });
 
-  test("a revoked, expired or orphaned credential opens nothing", async () => {
+  test("a revoked or expired credential, or one of a deleted agent, is invalid", async () => {
     await using world = await openWorld(place);
     const { accounts } = world.store;
     await accounts.createCredential(key(world.agentId));
@@ -149,7 +150,7 @@ export function accountContract(place: MakePlace): void {
     expect(await accounts.listAgents()).toEqual([]);
   });
 
-  test("it is told which of many credentials still open something", async () => {
+  test("the valid ones of many credentials are returned", async () => {
     await using world = await openWorld(place);
     const { accounts } = world.store;
     await accounts.createAgent({ agentId: "agt_2", orgId: world.orgId, name: "Gone", instructions: "" });
@@ -189,7 +190,7 @@ export function accountContract(place: MakePlace): void {
     await expect(world.store.accounts.countQuery("org_none")).rejects.toThrow();
   });
 
-  test("the last use is remembered to the minute", async () => {
+  test("the last use is stored once a minute", async () => {
     await using world = await openWorld(place);
     const { accounts } = world.store;
     await accounts.createCredential(key(world.agentId));
@@ -206,7 +207,7 @@ export function accountContract(place: MakePlace): void {
     expect(await lastUse()).toBe(used + 60_000);
   });
 
-  test("two secrets cannot share a hash, and none is stored for an agent that is not there", async () => {
+  test("two secrets cannot share a hash, and an unknown agent gets no credential", async () => {
     await using world = await openWorld(place);
     await world.store.accounts.createCredential(key(world.agentId));
 

@@ -5,7 +5,7 @@ import { openWorld, type MakePlace, type World } from "./world.ts";
 const DAY_MS = 86_400_000;
 
 export function auditContract(place: MakePlace): void {
-  test("audit entries of a run tell whose it is, newest first", async () => {
+  test("audit entries of a run name its owner, newest first", async () => {
     await using world = await openWorld(place);
     const run = await world.start({
       audit: [{ action: "run.started", role: "clerk", manifestHash: "h1", detail: { steps: 1 } }],
@@ -93,7 +93,7 @@ export function auditContract(place: MakePlace): void {
     ).rejects.toMatchObject({ code: "invalid_request" });
   });
 
-  test("entries outlive their runs, and go when their own time is over with the function sets they name", async () => {
+  test("audit entries outlive their runs and are deleted by their own age, with their function sets", async () => {
     await using world = await openWorld(place);
     const manifest: Manifest = { name: "desk", preparesContext: false, functions: [] };
     await world.store.runtimes.saveManifest(world.agentId, "h1", manifest);

@@ -31,7 +31,7 @@ export function callContract(place: MakePlace): void {
     expect(await accept(world, await intend(world, {}, "c2"), { callId: "c2" })).not.toHaveProperty("role");
   });
 
-  test("an attempt is accepted once, by whichever replica comes first", async () => {
+  test("an attempt is accepted by the first replica only", async () => {
     await using world = await openWorld(place);
     const run = await intend(world);
 
@@ -53,7 +53,7 @@ export function callContract(place: MakePlace): void {
     expect(await accept(world, run)).toBeDefined();
   });
 
-  test("nobody accepts a call whose run was claimed by another, has ended, or has the call's outcome or answer", async () => {
+  test("a call is not accepted when its run was claimed again or ended, or has the call's outcome or result", async () => {
     await using world = await openWorld(place);
     const claimed = await intend(world, {}, "c1");
     const [ended, settled, answered] = [
@@ -74,7 +74,7 @@ export function callContract(place: MakePlace): void {
     expect(await accept(world, claimed, { callId: "c1", fence: 2 })).toBeDefined();
   });
 
-  test("a withdrawn attempt is accepted by nobody, and the next one by whoever comes first", async () => {
+  test("a withdrawn attempt cannot be accepted, and the next attempt can be accepted once", async () => {
     await using world = await openWorld(place);
     const run = await intend(world);
 
@@ -99,7 +99,7 @@ export function callContract(place: MakePlace): void {
       expect(await world.store.calls.withdraw({ callId, attempt: 1 }), callId).toBe(false);
   });
 
-  test("storing an accepted attempt again frees it for nobody; the next attempt is free", async () => {
+  test("storing an accepted attempt again does not free it; the next attempt is free", async () => {
     await using world = await openWorld(place);
     const run = await intend(world);
     await accept(world, run);
@@ -123,7 +123,7 @@ export function callContract(place: MakePlace): void {
     expect(await accept(world, run)).toBeUndefined();
   });
 
-  test("what a runtime answers is kept for the run's owner until it is the outcome, the first answer for good", async () => {
+  test("a runtime's first result is kept for the run's owner until it becomes the outcome", async () => {
     await using world = await openWorld(place);
     const run = await intend(world);
     await accept(world, run);
@@ -138,7 +138,7 @@ export function callContract(place: MakePlace): void {
     expect(await arrive(world, "c1")).toEqual({ over: true });
   });
 
-  test("an answer outlives the owner's lease, and a repeated intent", async () => {
+  test("a result survives the end of the owner's lease and a repeated commit", async () => {
     await using world = await openWorld(place);
     const run = await intend(world);
     await world.store.runs.release("replica-a", [run.runId]);
@@ -151,7 +151,7 @@ export function callContract(place: MakePlace): void {
     expect(await arrive(world, "c1")).toEqual({ over: false, owner: "replica-b" });
   });
 
-  test("only the call's own runtime can answer it", async () => {
+  test("only the runtime of a call can answer it", async () => {
     await using world = await openWorld(place);
     await intend(world);
     const { calls } = world.store;
@@ -165,7 +165,7 @@ export function callContract(place: MakePlace): void {
     expect(await world.place.rows("select id from audit")).toEqual([]);
   });
 
-  test("an answer to a call that was given up is said once in the audit log, without its value", async () => {
+  test("a late result is audited once, without its value", async () => {
     await using world = await openWorld(place);
     const run = await intend(world, { request: sampleRequest({ role: "manager" }) });
     await world.store.runs.commit(run, { calls: [sampleCall("c1", { outcome: UNKNOWN })] });
@@ -192,7 +192,7 @@ export function callContract(place: MakePlace): void {
     expect((await world.store.runs.checkpoint(run.runId)).calls).toMatchObject([{ outcome: UNKNOWN }]);
   });
 
-  test("an answer to a call whose run has ended is late too; one that only comes again is not", async () => {
+  test("a result after the run's end is late; a repeated result is not", async () => {
     await using world = await openWorld(place);
     const cancelled = await intend(world);
     await world.finish(cancelled);
@@ -206,7 +206,7 @@ export function callContract(place: MakePlace): void {
     expect(items).toMatchObject([{ callId: "c1" }]);
   });
 
-  test("two replicas that accept one attempt at once: exactly one has it, 200 times", async () => {
+  test("exactly one of two replicas accepts an attempt, 200 times", async () => {
     await using world = await openWorld(place);
     const { run, ids } = await intendMany(world, 200);
     const other = await world.another();
@@ -221,7 +221,7 @@ export function callContract(place: MakePlace): void {
     }
   });
 
-  test("one that accepts an attempt while another takes it back: exactly one succeeds, 200 times", async () => {
+  test("either the acceptance or the withdrawal of an attempt succeeds, 200 times", async () => {
     await using world = await openWorld(place);
     const { run, ids } = await intendMany(world, 200);
     const other = await world.another();
@@ -234,7 +234,7 @@ export function callContract(place: MakePlace): void {
     }
   });
 
-  test("an answer that comes while the call is given up is late, whichever is first, and said once", async () => {
+  test("a result that arrives while the call is given up is audited once as late", async () => {
     await using world = await openWorld(place);
     const { run, ids } = await intendMany(world, 60);
     const other = await world.another();

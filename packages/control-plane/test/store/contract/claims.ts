@@ -6,7 +6,7 @@ const LEASE_MS = 15_000;
 const claim = { owner: "replica-b", leaseMs: LEASE_MS, limit: 10 };
 
 export function claimContract(place: MakePlace): void {
-  test("a run is taken over when its lease has ended, and not before", async () => {
+  test("a run is claimed again after its lease has ended, not before", async () => {
     await using world = await openWorld(place);
     const run = await world.start();
 
@@ -19,7 +19,7 @@ export function claimContract(place: MakePlace): void {
     expect(await takeOver(world.store, { ...claim, owner: "replica-c" })).toEqual([]);
   });
 
-  test("a run that has to wait for a place is queued, and claimed in its order within its organisation", async () => {
+  test("a run that must wait is queued and claimed in order within its organisation", async () => {
     await using world = await openWorld(place);
     const { accounts, runs } = world.store;
     await accounts.createOrg({ orgId: "org_2", name: "Other", tier: "starter" });
@@ -40,7 +40,7 @@ export function claimContract(place: MakePlace): void {
     expect(await runs.waiting()).toEqual(["org_1"]);
   });
 
-  test("four runs may wait behind one that waits for a place", async () => {
+  test("four runs can wait behind a queued run", async () => {
     await using world = await openWorld(place);
     const { threadId } = await world.start({ mustWait: true });
 
@@ -49,7 +49,7 @@ export function claimContract(place: MakePlace): void {
     expect(await world.store.runs.start(world.newRun({ threadId }))).toEqual({ kind: "busy" });
   });
 
-  test("a renewed lease holds, for those that still own it", async () => {
+  test("a lease is renewed only for its owner", async () => {
     await using world = await openWorld(place);
     const [mine, lost] = [await world.start(), await world.start()];
     await world.store.runs.release("replica-a", [lost.runId]);
@@ -63,7 +63,7 @@ export function claimContract(place: MakePlace): void {
     expect(await world.store.runs.renew("replica-a", [], LEASE_MS)).toEqual([]);
   });
 
-  test("who renews a lease is told that the run is to be cancelled", async () => {
+  test("renewing a lease returns a request to cancel the run", async () => {
     await using world = await openWorld(place);
     const { runId, agentId } = await world.start();
     await world.store.runs.requestCancel(agentId, runId);
@@ -73,7 +73,7 @@ export function claimContract(place: MakePlace): void {
     expect(held).toEqual([{ runId, cancelRequested: true }]);
   });
 
-  test("released runs are taken up at once", async () => {
+  test("released runs can be claimed immediately", async () => {
     await using world = await openWorld(place);
     const [first, second] = [await world.start(), await world.start()];
 
@@ -96,7 +96,7 @@ export function claimContract(place: MakePlace): void {
     expect(await world.store.runs.claim(claim)).toEqual([]);
   });
 
-  test("queued runs of a thread take their turn one at a time, oldest first", async () => {
+  test("queued runs of a thread are claimed one at a time, oldest first", async () => {
     await using world = await openWorld(place);
     const first = await world.start();
     const { threadId } = first;
@@ -114,7 +114,7 @@ export function claimContract(place: MakePlace): void {
     expect(await world.store.runs.claim(claim)).toMatchObject([{ runId: third.runId }]);
   });
 
-  test("a run that comes while others still wait goes behind them", async () => {
+  test("a new run waits behind the queued runs of its thread", async () => {
     await using world = await openWorld(place);
     const first = await world.start();
     await world.start({ threadId: first.threadId });
@@ -123,7 +123,7 @@ export function claimContract(place: MakePlace): void {
     expect(await world.start({ threadId: first.threadId })).toMatchObject({ status: "queued" });
   });
 
-  test("two replicas that claim at once never get the same run", async () => {
+  test("two replicas that claim at the same time never get the same run", async () => {
     await using world = await openWorld(place);
     const other = await world.another();
     const storeOf = (i: number) => (i % 2 === 0 ? world.store : other);
@@ -155,7 +155,7 @@ export function claimContract(place: MakePlace): void {
     await world.finish(first);
   });
 
-  test("a cancel is remembered, tells the status and lets a queued run be ended at once", async () => {
+  test("a cancel request is stored, returns the status and lets a queued run be ended immediately", async () => {
     await using world = await openWorld(place);
     const { runs } = world.store;
     const first = await world.start();
@@ -170,7 +170,7 @@ export function claimContract(place: MakePlace): void {
     expect(await runs.requestCancel(world.agentId, "run_none")).toBeUndefined();
   });
 
-  test("an owner that was frozen cannot write after another took its run", async () => {
+  test("a frozen owner cannot write after another replica has claimed its run", async () => {
     await using world = await openWorld(place);
     const frozen = await world.start();
     world.clock.advance(LEASE_MS);

@@ -11,14 +11,15 @@ const PAGE = { limit: 50 };
 export function consoleAgentContract(place: MakePlace): void {
   test("agents are listed newest first with what is connected and asked now, a page at a time", async () => {
     await using world = await openWorld(place);
-    const { accounts, runtimes, console } = world.store;
+    const { accounts, runtimes } = world.store;
+    const { console } = world;
     const manifest = manifestOf({ a: "everyone", b: ["x"] });
     await runtimes.saveManifest(world.agentId, "h1", manifest);
-    await runtimes.linkOpened(sampleLink());
-    await runtimes.linkOpened(sampleLink({ instanceId: "rt_2", connectionId: "con_2" }));
+    await runtimes.connectionOpened(sampleLink());
+    await runtimes.connectionOpened(sampleLink({ instanceId: "rt_2", connectionId: "con_2" }));
     await world.finish(await world.start());
     world.clock.advance(DAY_MS);
-    await runtimes.linksAlive(["con_2"]);
+    await runtimes.renewConnections(["con_2"]);
     await failedRun(world);
     world.clock.advance(5);
     await world.start();
@@ -51,7 +52,8 @@ export function consoleAgentContract(place: MakePlace): void {
 
   test("agents are found by their name, whatever its capitals and signs, or by an id's beginning", async () => {
     await using world = await openWorld(place);
-    const { accounts, console } = world.store;
+    const { accounts } = world.store;
+    const { console } = world;
     await accounts.createAgent({ agentId: "agt_2", orgId: world.orgId, name: "100%_Buyer", instructions: "" });
     const named = async (q: string) =>
       (await console.agents.list(world.orgId, { ...PAGE, q })).items.map(({ agentId }) => agentId);
@@ -60,16 +62,17 @@ export function consoleAgentContract(place: MakePlace): void {
     expect(await named("%_b")).toEqual(["agt_2"]);
     expect(await named("%")).toEqual(["agt_2"]);
     expect(await named("agt_2")).toEqual(["agt_2"]);
-    expect(await named("nobody")).toEqual([]);
+    expect(await named("unknown")).toEqual([]);
   });
 
   test("nothing of another organisation, and no deleted agent, is shown", async () => {
     await using world = await openWorld(place);
-    const { accounts, runtimes, console } = world.store;
+    const { accounts, runtimes } = world.store;
+    const { console } = world;
     await accounts.createOrg({ orgId: "org_2", name: "Other", tier: "sandbox" });
     await accounts.createCredential(keyOf(world.agentId));
     await runtimes.saveManifest(world.agentId, "h1", manifestOf({ a: "everyone" }));
-    await runtimes.linkOpened(sampleLink());
+    await runtimes.connectionOpened(sampleLink());
     await called(world, "a", { ok: true, value: 1 }, 1);
     const { agentId } = world;
     const everyCall = { range: { from: 0, to: world.clock.now() + 1 }, functions: ["a"], roles: [], limit: 10 };
@@ -84,9 +87,9 @@ export function consoleAgentContract(place: MakePlace): void {
     expect(await console.functions.figures("org_2", agentId, { from: 0, to: world.clock.now() + 1 })).toEqual(
       new Map(),
     );
-    expect(await console.functions.callsByRole("org_2", agentId, everyCall)).toEqual({ items: [], cut: false });
-    expect((await console.live.signs("org_2"))?.agents).toEqual(new Map());
-    expect(await console.live.signs("org_none")).toBeUndefined();
+    expect(await console.access.callsByRole("org_2", agentId, everyCall)).toEqual({ items: [], cut: false });
+    expect([...(await console.live.versions("org_2")).values()].filter((row) => row.agent_id !== "")).toEqual([]);
+    expect(await console.live.versions("org_none")).toEqual(new Map());
 
     await accounts.deleteAgent(agentId);
     expect(await console.agents.list(world.orgId, PAGE)).toMatchObject({ items: [] });
@@ -95,7 +98,8 @@ export function consoleAgentContract(place: MakePlace): void {
 
   test("credentials of all kinds are one list, newest first, each with its state", async () => {
     await using world = await openWorld(place);
-    const { accounts, console } = world.store;
+    const { accounts } = world.store;
+    const { console } = world;
     const { clock, orgId, agentId } = world;
     await accounts.createCredential(keyOf(agentId, { roles: ["clerk"], label: "till" }));
     clock.advance(1);
@@ -136,14 +140,17 @@ export function consoleAgentContract(place: MakePlace): void {
 
   test("runtimes are listed with their calls, connected ones first, forgotten ones not", async () => {
     await using world = await openWorld(place);
-    const { runtimes, console } = world.store;
-    await runtimes.linkOpened(sampleLink({ instanceId: "rt_old", connectionId: "c_old" }));
+    const { runtimes } = world.store;
+    const { console } = world;
+    await runtimes.connectionOpened(sampleLink({ instanceId: "rt_old", connectionId: "c_old" }));
     world.clock.advance(7 * DAY_MS);
-    await runtimes.linkOpened(sampleLink({ instanceId: "rt_gone", connectionId: "c_gone", replicaId: "replica-b" }));
+    await runtimes.connectionOpened(
+      sampleLink({ instanceId: "rt_gone", connectionId: "c_gone", replicaId: "replica-b" }),
+    );
     world.clock.advance(1_000);
-    await runtimes.linkOpened({ ...sampleLink(), sdk: "patchbay-functions/9" });
-    await runtimes.linkDraining("con_1");
-    await runtimes.linkClosed("c_gone");
+    await runtimes.connectionOpened({ ...sampleLink(), sdk: "patchbay-functions/9" });
+    await runtimes.connectionDraining("con_1");
+    await runtimes.connectionClosed("c_gone");
     const run = await world.start();
     await world.store.runs.commit(run, {
       calls: [sampleCall("call_1"), sampleCall("call_2", { position: 1 }), ended("call_3", { ok: true, value: 1 })],
@@ -176,12 +183,12 @@ export function consoleAgentContract(place: MakePlace): void {
 
   test("the calls of a run that ended are no longer in flight", async () => {
     await using world = await openWorld(place);
-    await world.store.runtimes.linkOpened(sampleLink());
+    await world.store.runtimes.connectionOpened(sampleLink());
     const run = await world.start();
     await world.store.runs.commit(run, { calls: [sampleCall("call_1")] });
     await world.finish(run);
 
-    expect((await world.store.console.runtimes.list(world.orgId, world.agentId, PAGE)).items).toMatchObject([
+    expect((await world.console.runtimes.list(world.orgId, world.agentId, PAGE)).items).toMatchObject([
       { inFlight: 0 },
     ]);
   });

@@ -1,12 +1,13 @@
 import { expect, test } from "vitest";
-import type { Buckets, FiguresOf } from "../../../src/ports/console-insight.ts";
+import type { FiguresOf } from "../../../src/console/analytics/queries.ts";
+import type { Buckets } from "../../../src/console/analytics/time-range.ts";
 import { event, openWorld, sampleCall, sampleRequest, sampleTurn, type MakePlace, type World } from "./world.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
 export function figureContract(place: MakePlace): void {
-  test("queries are counted by how they ended, in the bucket in which they were accepted, and none is left out", async () => {
+  test("queries are counted by status in the bucket of their start; empty buckets are included", async () => {
     await using world = await openWorld(place);
     const range = openRange(world);
     await ended(world, { tookMs: 7 });
@@ -15,7 +16,7 @@ export function figureContract(place: MakePlace): void {
     await ended(world, { tookMs: 1, status: "cancelled" });
     await world.start();
 
-    const { totals, buckets } = await world.store.console.analytics.queries(...range());
+    const { totals, buckets } = await world.console.analytics.figures(...range());
 
     expect(totals).toMatchObject({ succeeded: 1, failed: 1, cancelled: 1 });
     expect(buckets.map(({ succeeded, failed, cancelled }) => [succeeded, failed, cancelled])).toEqual([
@@ -32,7 +33,7 @@ export function figureContract(place: MakePlace): void {
     const durations = Array.from({ length: 120 }, (_, i) => Math.floor(1.1 ** (i % 110)) + (i % 3));
     for (const tookMs of durations) await ended(world, { tookMs });
 
-    const { totals } = await world.store.console.analytics.queries(...range());
+    const { totals } = await world.console.analytics.figures(...range());
 
     const sorted = durations.toSorted((a, b) => a - b);
     for (const [told, share] of [
@@ -59,10 +60,10 @@ export function figureContract(place: MakePlace): void {
     const nobody = await world.start();
     await world.store.runs.commit(nobody, { turn: sampleTurn(0, { usage, costMicros: 7 }) });
 
-    const figures = await world.store.console.analytics.queries(...range());
+    const figures = await world.console.analytics.figures(...range());
 
-    expect(figures.totals).toMatchObject({ inputTokens: 300, outputTokens: 30, costMicros: 1_007 });
-    expect(figures.buckets.map(({ costMicros }) => costMicros)).toEqual([500, 507]);
+    expect(figures.totals).toMatchObject({ inputTokens: 300, outputTokens: 30, costUsd: 0.001_007 });
+    expect(figures.buckets.map(({ costUsd }) => costUsd)).toEqual([0.0005, 0.000_507]);
     expect(figures.models).toEqual([
       {
         provider: "openai",
@@ -72,18 +73,18 @@ export function figureContract(place: MakePlace): void {
         cachedInputTokens: 40,
         cacheWriteInputTokens: 60,
         outputTokens: 20,
-        costMicros: 1_000,
-        costsMicros: [500, 500],
+        costUsd: 0.001,
+        costs: [0.0005, 0.0005],
       },
-      expect.objectContaining({ provider: "offline", turns: 1, costsMicros: [0, 7] }),
+      expect.objectContaining({ provider: "offline", turns: 1, costs: [0, 0.000_007] }),
     ]);
     expect(figures.roles).toEqual([
-      { role: "clerk", queries: 1, failed: 0, costMicros: 1_000 },
-      { role: null, queries: 0, failed: 0, costMicros: 7 },
+      { role: "clerk", queries: 1, failed: 0, costUsd: 0.001 },
+      { role: null, queries: 0, failed: 0, costUsd: 7e-6 },
     ]);
   });
 
-  test("functions are told with calls, failures, denials and the time of calls that were let through", async () => {
+  test("functions have calls, failures, denials and the duration of allowed calls", async () => {
     await using world = await openWorld(place);
     const range = openRange(world);
     const run = await world.start();
@@ -101,7 +102,7 @@ export function figureContract(place: MakePlace): void {
       ],
     });
 
-    const { functions } = await world.store.console.analytics.queries(...range());
+    const { functions } = await world.console.analytics.figures(...range());
 
     expect(functions).toEqual([
       { name: "list_orders", calls: 2, failed: 0, denied: 1, totalMs: 9, p50Ms: 9, p95Ms: 9 },
@@ -110,9 +111,10 @@ export function figureContract(place: MakePlace): void {
     ]);
   });
 
-  test("figures are of one organisation, one agent, one role and the range alone", async () => {
+  test("figures are limited to the organisation, the agent, the role and the range", async () => {
     await using world = await openWorld(place);
-    const { accounts, console } = world.store;
+    const { accounts } = world.store;
+    const { console } = world;
     await accounts.createOrg({ orgId: "org_2", name: "Other", tier: "starter" });
     await accounts.createAgent({ agentId: "agt_2", orgId: "org_2", name: "Other", instructions: "" });
     await accounts.createAgent({ agentId: "agt_3", orgId: world.orgId, name: "Second", instructions: "" });
@@ -127,14 +129,14 @@ export function figureContract(place: MakePlace): void {
 
     const queries = async (of: Partial<FiguresOf>) => {
       const [whole, buckets] = range();
-      const { totals, models, functions } = await console.analytics.queries({ ...whole, ...of }, buckets);
+      const { totals, models, functions } = await console.analytics.figures({ ...whole, ...of }, buckets);
       return [totals.succeeded, models.length, functions.length];
     };
 
     expect(await queries({})).toEqual([2, 1, 1]);
     expect(await queries({ agentId: world.agentId })).toEqual([1, 1, 1]);
     expect(await queries({ role: "clerk" })).toEqual([1, 1, 1]);
-    expect(await queries({ role: "nobody" })).toEqual([0, 0, 0]);
+    expect(await queries({ role: "unknown" })).toEqual([0, 0, 0]);
     expect(await queries({ agentId: "agt_2" })).toEqual([0, 0, 0]);
     expect(await queries({ from: world.clock.now() })).toEqual([0, 0, 0]);
   });
@@ -159,7 +161,7 @@ interface Ended {
   of?: Parameters<World["start"]>[0];
 }
 
-/** A query with one turn and one call that ended; the clock then stands where it stood. */
+/** A query with one ended turn and one ended call. The clock is reset afterwards. */
 async function ended(world: World, { tookMs = 10, status = "succeeded", of }: Ended): Promise<void> {
   const run = await world.start(of);
   world.clock.advance(tookMs);

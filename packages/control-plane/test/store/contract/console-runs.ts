@@ -1,7 +1,8 @@
 import type { CallOutcome } from "@patchbay/protocol";
 import { expect, test } from "vitest";
-import type { RunFilter } from "../../../src/ports/console-runs.ts";
+import type { RunFilter } from "../../../src/console/runs/filter.ts";
 import {
+  consoleOf,
   ending,
   event,
   openWorld,
@@ -16,7 +17,7 @@ const DENIED: CallOutcome = { ok: false, code: "unknown_function", message: "No.
 const FAILED: CallOutcome = { ok: false, code: "function_failed", message: "Broken." };
 
 async function found(world: World, filter: RunFilter = {}): Promise<string[]> {
-  const page = await world.store.console.runs.list(world.orgId, world.agentId, { limit: 100, ...filter });
+  const page = await world.console.runs.list(world.orgId, world.agentId, { limit: 100, ...filter });
   expect(page.nextCursor).toBeNull();
   return page.items.map(({ runId }) => runId);
 }
@@ -46,7 +47,7 @@ export function consoleRunContract(place: MakePlace): void {
     const seen: string[] = [];
     let cursor: string | undefined;
     do {
-      const page = await world.store.console.runs.list(world.orgId, world.agentId, { limit: 3, cursor });
+      const page = await world.console.runs.list(world.orgId, world.agentId, { limit: 3, cursor });
       seen.push(...page.items.map(({ runId }) => runId));
       cursor = page.nextCursor ?? undefined;
     } while (cursor);
@@ -54,7 +55,7 @@ export function consoleRunContract(place: MakePlace): void {
     expect(seen).toEqual(ids.toReversed());
   });
 
-  test("a run in a list tells what it was asked, how it ended and what its calls and turns come to", async () => {
+  test("a run in a list shows its query, its status and sums over its calls and turns", async () => {
     await using world = await openWorld(place);
     const request = sampleRequest({ query: "q".repeat(300), role: "clerk", provider: "openai", model: "gpt" });
     const run = await world.start({ sessionId: "s1", request });
@@ -75,7 +76,7 @@ export function consoleRunContract(place: MakePlace): void {
       finish: { ...finish!, status: "failed", result },
     });
 
-    const { items } = await world.store.console.runs.list(world.orgId, world.agentId, { limit: 1 });
+    const { items } = await world.console.runs.list(world.orgId, world.agentId, { limit: 1 });
 
     expect(items).toEqual([
       {
@@ -105,12 +106,12 @@ export function consoleRunContract(place: MakePlace): void {
     ]);
   });
 
-  test("a run that goes on has lasted until now", async () => {
+  test("the duration of a running run ends now", async () => {
     await using world = await openWorld(place);
     await world.start();
     world.clock.advance(1234);
 
-    const { items } = await world.store.console.runs.list(world.orgId, world.agentId, { limit: 1 });
+    const { items } = await world.console.runs.list(world.orgId, world.agentId, { limit: 1 });
 
     expect(items).toMatchObject([{ status: "running", durationMs: 1234, finishedAt: null, code: null, costUsd: 0 }]);
   });
@@ -127,7 +128,7 @@ export function consoleRunContract(place: MakePlace): void {
       },
       b: { keyId: "tok_b", threadId: "thr_1", newThread: false },
       c: { keyId: "mem_c", request: sampleRequest({ role: "boss" }), sessionId: "s1" },
-      d: { keyId: "mem_c", request: sampleRequest({ provider: "trial", model: "trial" }) },
+      d: { keyId: "mem_c", request: sampleRequest({ provider: "test_call", model: "test_call" }) },
     });
 
     expect(await found(world, { status: "queued" })).toEqual(["run_b"]);
@@ -137,7 +138,7 @@ export function consoleRunContract(place: MakePlace): void {
     expect(await found(world, { source: "api" })).toEqual(["run_a"]);
     expect(await found(world, { source: "local" })).toEqual(["run_b"]);
     expect(await found(world, { source: "playground" })).toEqual(["run_c"]);
-    expect(await found(world, { source: "trial" })).toEqual(["run_d"]);
+    expect(await found(world, { source: "test_call" })).toEqual(["run_d"]);
     expect(await found(world, { sessionId: "s1" })).toEqual(["run_c", "run_a"]);
     expect(await found(world, { threadId: "thr_1" })).toEqual(["run_b", "run_a"]);
     const { time } = world.clock;
@@ -145,7 +146,7 @@ export function consoleRunContract(place: MakePlace): void {
     expect(await found(world, { sessionId: "s1", role: "boss" })).toEqual(["run_c"]);
   });
 
-  test("runs are found by the functions they called, and by what became of their calls", async () => {
+  test("runs are found by the functions they called and by the states of their calls", async () => {
     await using world = await openWorld(place);
     await startAll(world, { a: {}, b: {}, c: {}, d: {} });
     await called(world, "run_a", "refund", { ok: true, value: 1 });
@@ -158,7 +159,7 @@ export function consoleRunContract(place: MakePlace): void {
     expect(await found(world, { trouble: "failed", functionName: "refund" })).toEqual([]);
   });
 
-  test("runs are found by words of their query alone, and by the beginnings of ids", async () => {
+  test("runs are found by words of their query only, and by beginnings of ids", async () => {
     await using world = await openWorld(place);
     const asked = (query: string) => ({ request: sampleRequest({ query, context: { context: "shop", x: "zebra" } }) });
     const wholeId = "a".repeat(32);
@@ -194,7 +195,7 @@ export function consoleRunContract(place: MakePlace): void {
     await using world = await openWorld(place);
     const { store, orgId, agentId } = world;
     const run = await world.start({ sessionId: "s1" });
-    const { runs, threads, sessions } = store.console;
+    const { runs, threads, sessions } = consoleOf(store);
     const always = { from: 0, to: Number.MAX_SAFE_INTEGER, limit: 5 };
     const empty = { items: [], nextCursor: null };
 
@@ -215,7 +216,7 @@ export function consoleRunContract(place: MakePlace): void {
 
   test("a cursor that no page gave is refused as the caller's fault", async () => {
     await using world = await openWorld(place);
-    const { runs } = world.store.console;
+    const { runs } = world.console;
     const asked = { limit: 1, cursor: "nonsense" };
 
     await expect(runs.list(world.orgId, world.agentId, asked)).rejects.toMatchObject({ code: "invalid_request" });

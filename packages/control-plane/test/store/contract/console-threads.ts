@@ -4,20 +4,20 @@ import { ending, event, openWorld, sampleRequest, sampleTurn, type MakePlace, ty
 const ALWAYS = { from: 0, to: Date.UTC(2040, 0) };
 
 async function threadsOf(world: World, asked: { sessionId?: string; q?: string } = {}): Promise<string[]> {
-  const { items } = await world.store.console.threads.list(world.orgId, world.agentId, { limit: 10, ...asked });
+  const { items } = await world.console.threads.list(world.orgId, world.agentId, { limit: 10, ...asked });
   return items.map(({ threadId }) => threadId);
 }
 
 async function sessionsOf(world: World, asked: { from?: number; to?: number; q?: string } = {}): Promise<string[]> {
   const all = { limit: 10, ...ALWAYS, ...asked };
-  const { items } = await world.store.console.sessions.list(world.orgId, world.agentId, all);
+  const { items } = await world.console.sessions.list(world.orgId, world.agentId, all);
   return items.map(({ sessionId }) => sessionId);
 }
 
 const asking = (query: string) => ({ request: sampleRequest({ query }) });
 
 export function consoleThreadContract(place: MakePlace): void {
-  test("a thread in a list tells how many runs it has, of whatever roles, and what they cost", async () => {
+  test("a thread in a list shows the number and cost of its runs of all roles", async () => {
     await using world = await openWorld(place);
     const first = await world.start({ threadId: "thr_1", newThread: true, ...asking("Who is late?") });
     await world.finish(first, { turn: sampleTurn(0, { costMicros: 300_000 }) });
@@ -26,7 +26,7 @@ export function consoleThreadContract(place: MakePlace): void {
     const second = await world.start(boss);
     await world.finish(second, { turn: sampleTurn(0, { costMicros: 200_000 }) });
 
-    const { items } = await world.store.console.threads.list(world.orgId, world.agentId, { limit: 5 });
+    const { items } = await world.console.threads.list(world.orgId, world.agentId, { limit: 5 });
 
     expect(items).toEqual([
       {
@@ -39,7 +39,7 @@ export function consoleThreadContract(place: MakePlace): void {
         updatedAt: "2030-01-01T00:00:00.010Z",
       },
     ]);
-    const thread = await world.store.console.threads.get(world.orgId, world.agentId, "thr_1", { limit: 5 });
+    const thread = await world.console.threads.get(world.orgId, world.agentId, "thr_1", { limit: 5 });
     expect(thread).toMatchObject({
       threadId: "thr_1",
       title: "Who is late?",
@@ -51,7 +51,7 @@ export function consoleThreadContract(place: MakePlace): void {
 
   test("a thread is read from its end, part by part, each part in its order and with the figures of all", async () => {
     await using world = await openWorld(place);
-    const { threads } = world.store.console;
+    const { threads } = world.console;
     const texts = ["1", "2", "3", "4", "5"];
     for (const [i, text] of texts.entries()) {
       const run = await world.start({ threadId: "thr_1", newThread: i === 0, ...asking(text) });
@@ -96,7 +96,7 @@ export function consoleThreadContract(place: MakePlace): void {
 
   test("threads and sessions come page by page, each once", async () => {
     await using world = await openWorld(place);
-    const { threads, sessions } = world.store.console;
+    const { threads, sessions } = world.console;
     for (let i = 0; i < 5; i++) {
       if (i % 2 === 0) world.clock.advance(1000); // pairs of one millisecond
       await world.start({ threadId: `thr_${i}`, newThread: true, sessionId: `s${i}` });
@@ -118,7 +118,7 @@ export function consoleThreadContract(place: MakePlace): void {
     expect(seen).toEqual(["thr_4", "thr_3", "thr_2", "thr_1", "thr_0", "s4", "s3", "s2", "s1", "s0"]);
   });
 
-  test("a session in a list tells its first query, how its queries went and what they cost", async () => {
+  test("a session in a list shows its first query, its failures and its cost", async () => {
     await using world = await openWorld(place);
     const first = await world.start({ sessionId: "s1", ...asking("Hello") });
     await world.finish(first, { turn: sampleTurn(0, { costMicros: 400_000 }) });
@@ -128,7 +128,7 @@ export function consoleThreadContract(place: MakePlace): void {
     await world.finish(second, { events: [event(1, "error")], finish: { ...finish!, status: "failed" } });
 
     const asked = { ...ALWAYS, limit: 5 };
-    const { items } = await world.store.console.sessions.list(world.orgId, world.agentId, asked);
+    const { items } = await world.console.sessions.list(world.orgId, world.agentId, asked);
 
     expect(items).toEqual([
       {
@@ -165,7 +165,7 @@ export function consoleThreadContract(place: MakePlace): void {
     await world.store.threads.erase(world.agentId, run.threadId);
 
     const asked = { ...ALWAYS, limit: 5 };
-    const { items } = await world.store.console.sessions.list(world.orgId, world.agentId, asked);
+    const { items } = await world.console.sessions.list(world.orgId, world.agentId, asked);
 
     expect(items).toMatchObject([{ sessionId: "s1", firstQuery: "", queries: 0, costUsd: 0 }]);
   });

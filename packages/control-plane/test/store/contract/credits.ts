@@ -3,31 +3,31 @@ import { LeaseLost } from "../../../src/ports/run-store.ts";
 import { openWorld, sampleTurn, type MakePlace, type World } from "./world.ts";
 
 export function creditContract(place: MakePlace): void {
-  test("a hold takes from the balance once for a step, and only what is there", async () => {
+  test("a reservation takes from the balance once per turn, and only what the balance has", async () => {
     await using world = await openWorld(place);
     const { accounts, runs } = world.store;
     expect(await accounts.grant(world.orgId, 1000)).toBe(1000);
     const { runId } = await world.start();
 
-    expect(await runs.hold(world.orgId, runId, 0, 600)).toBe(600);
-    expect(await runs.hold(world.orgId, runId, 0, 600)).toBe(600);
-    expect(await runs.hold(world.orgId, runId, 0, 300)).toBe(600);
-    expect(await runs.hold(world.orgId, runId, 1, 600)).toBe(undefined);
+    expect(await runs.reserve(world.orgId, runId, 0, 600)).toBe(600);
+    expect(await runs.reserve(world.orgId, runId, 0, 600)).toBe(600);
+    expect(await runs.reserve(world.orgId, runId, 0, 300)).toBe(600);
+    expect(await runs.reserve(world.orgId, runId, 1, 600)).toBe(undefined);
 
     expect(await accounts.balance(world.orgId)).toBe(400);
     await expectLedgerToMatch(world);
   });
 
-  test("a hold grows where the turn may cost more, as far as the balance goes", async () => {
+  test("a reservation is raised when the turn may cost more, up to the balance", async () => {
     await using world = await openWorld(place);
     const { accounts, runs } = world.store;
     await accounts.grant(world.orgId, 1000);
     const run = await world.start();
-    await runs.hold(world.orgId, run.runId, 0, 600);
+    await runs.reserve(world.orgId, run.runId, 0, 600);
 
-    expect(await runs.hold(world.orgId, run.runId, 0, 1001)).toBe(undefined);
+    expect(await runs.reserve(world.orgId, run.runId, 0, 1001)).toBe(undefined);
     expect(await accounts.balance(world.orgId)).toBe(400);
-    expect(await runs.hold(world.orgId, run.runId, 0, 900)).toBe(900);
+    expect(await runs.reserve(world.orgId, run.runId, 0, 900)).toBe(900);
     expect(await accounts.balance(world.orgId)).toBe(100);
     await expectLedgerToMatch(world);
 
@@ -36,84 +36,84 @@ export function creditContract(place: MakePlace): void {
     await expectLedgerToMatch(world);
   });
 
-  test("the hold of a turn that is settled grows no more", async () => {
+  test("the reservation of a settled turn is not raised", async () => {
     await using world = await openWorld(place);
     const { accounts, runs } = world.store;
     await accounts.grant(world.orgId, 1000);
     const run = await world.start();
-    await runs.hold(world.orgId, run.runId, 0, 600);
-    await runs.commit(run, { turn: sampleTurn(0, { heldMicros: 600, costMicros: 100 }) });
+    await runs.reserve(world.orgId, run.runId, 0, 600);
+    await runs.commit(run, { turn: sampleTurn(0, { reservedMicros: 600, costMicros: 100 }) });
 
-    expect(await runs.hold(world.orgId, run.runId, 0, 800)).toBe(600);
+    expect(await runs.reserve(world.orgId, run.runId, 0, 800)).toBe(600);
 
     expect(await accounts.balance(world.orgId)).toBe(900);
     await expectLedgerToMatch(world);
   });
 
-  test("a run begins, and goes on, with what its next turn may cost held for it, where that is there", async () => {
+  test("a run starts and continues with a reservation for its next turn if the balance allows it", async () => {
     await using world = await openWorld(place);
     const { accounts, runs } = world.store;
     await accounts.grant(world.orgId, 1000);
 
-    const rich = await runs.start(world.newRun({ holdMicros: 600 }));
-    const poor = await runs.start(world.newRun({ holdMicros: 600 }));
+    const rich = await runs.start(world.newRun({ reserveMicros: 600 }));
+    const poor = await runs.start(world.newRun({ reserveMicros: 600 }));
 
-    expect([rich, poor]).toMatchObject([{ heldMicros: 600 }, { kind: "started", heldMicros: 0 }]);
+    expect([rich, poor]).toMatchObject([{ reservedMicros: 600 }, { kind: "started", reservedMicros: 0 }]);
     if (rich.kind !== "started") throw new Error(rich.kind);
-    const turn = sampleTurn(0, { heldMicros: 600, costMicros: 100 });
-    expect(await runs.commit(rich.run, { turn, hold: { step: 1, micros: 400 } })).toEqual({ heldMicros: 400 });
-    expect(await runs.commit(rich.run, { hold: { step: 2, micros: 501 } })).toEqual({ heldMicros: 0 });
+    const turn = sampleTurn(0, { reservedMicros: 600, costMicros: 100 });
+    expect(await runs.commit(rich.run, { turn, reserve: { step: 1, micros: 400 } })).toEqual({ reservedMicros: 400 });
+    expect(await runs.commit(rich.run, { reserve: { step: 2, micros: 501 } })).toEqual({ reservedMicros: 0 });
     expect(await accounts.balance(world.orgId)).toBe(500);
     await expectLedgerToMatch(world);
   });
 
-  test("a stored turn gives back what it held and did not cost", async () => {
+  test("storing a turn returns the unused part of its reservation", async () => {
     await using world = await openWorld(place);
     const { accounts, runs } = world.store;
     await accounts.grant(world.orgId, 1000);
     const run = await world.start();
-    await runs.hold(world.orgId, run.runId, 0, 600);
+    await runs.reserve(world.orgId, run.runId, 0, 600);
 
-    await runs.commit(run, { turn: sampleTurn(0, { heldMicros: 600, costMicros: 150 }) });
+    await runs.commit(run, { turn: sampleTurn(0, { reservedMicros: 600, costMicros: 150 }) });
 
     expect(await accounts.balance(world.orgId)).toBe(850);
     await expectLedgerToMatch(world);
   });
 
-  test("a turn that cost more than its hold is charged as far as the balance goes", async () => {
+  test("a turn above its reservation is charged up to the balance", async () => {
     await using world = await openWorld(place);
     const { accounts, runs } = world.store;
     await accounts.grant(world.orgId, 1000);
     const run = await world.start();
-    await runs.hold(world.orgId, run.runId, 0, 600);
+    await runs.reserve(world.orgId, run.runId, 0, 600);
 
-    await runs.commit(run, { turn: sampleTurn(0, { heldMicros: 600, costMicros: 5000 }) });
+    await runs.commit(run, { turn: sampleTurn(0, { reservedMicros: 600, costMicros: 5000 }) });
 
     expect(await accounts.balance(world.orgId)).toBe(0);
     await expectLedgerToMatch(world);
   });
 
-  test("a run that ends gives open holds back, and can hold nothing more", async () => {
+  test("a run's end releases open reservations and prevents new ones", async () => {
     await using world = await openWorld(place);
     const { accounts, runs } = world.store;
     await accounts.grant(world.orgId, 1000);
     const run = await world.start();
-    await runs.hold(world.orgId, run.runId, 0, 300);
-    await runs.commit(run, { turn: sampleTurn(0, { heldMicros: 300, costMicros: 100 }) });
-    await runs.hold(world.orgId, run.runId, 1, 300);
+    await runs.reserve(world.orgId, run.runId, 0, 300);
+    await runs.commit(run, { turn: sampleTurn(0, { reservedMicros: 300, costMicros: 100 }) });
+    await runs.reserve(world.orgId, run.runId, 1, 300);
 
     await world.finish(run);
 
     expect(await accounts.balance(world.orgId)).toBe(900);
-    await expect(runs.hold(world.orgId, run.runId, 2, 10)).rejects.toThrow(LeaseLost);
+    await expect(runs.reserve(world.orgId, run.runId, 2, 10)).rejects.toThrow(LeaseLost);
     await expectLedgerToMatch(world);
   });
 
-  test("an erased thread gives the open holds of its runs back", async () => {
+  test("erasing a thread releases the open reservations of its runs", async () => {
     await using world = await openWorld(place);
     await world.store.accounts.grant(world.orgId, 1000);
     const run = await world.start();
-    await world.store.runs.hold(world.orgId, run.runId, 0, 300);
+    await world.store.runs.reserve(world.orgId, run.runId, 0, 300);
 
     await world.store.threads.erase(world.agentId, run.threadId);
 
@@ -121,14 +121,14 @@ export function creditContract(place: MakePlace): void {
     await expectLedgerToMatch(world);
   });
 
-  test("200 runs that hold at once spend exactly what is there", async () => {
+  test("200 runs that reserve at the same time spend exactly the balance", async () => {
     await using world = await openWorld(place);
     const other = await world.another();
     const storeOf = (i: number) => (i % 2 === 0 ? world.store : other);
     await world.store.accounts.grant(world.orgId, 10 * 70 + 5);
     const runs = await Promise.all(Array.from({ length: 200 }, () => world.start()));
 
-    const held = await Promise.all(runs.map(({ runId }, i) => storeOf(i).runs.hold(world.orgId, runId, 0, 70)));
+    const held = await Promise.all(runs.map(({ runId }, i) => storeOf(i).runs.reserve(world.orgId, runId, 0, 70)));
 
     expect(held.filter(Boolean)).toHaveLength(10);
     expect(await world.store.accounts.balance(world.orgId)).toBe(5);
@@ -138,7 +138,7 @@ export function creditContract(place: MakePlace): void {
     await expectLedgerToMatch(world);
   });
 
-  test("a turn without a hold is counted in usage and charged to nobody", async () => {
+  test("a turn without a reservation is counted in usage and not charged", async () => {
     await using world = await openWorld(place);
     const run = await world.start();
 
@@ -151,7 +151,7 @@ export function creditContract(place: MakePlace): void {
     ]);
   });
 
-  test("only whole micro-USD move", async () => {
+  test("amounts must be whole micro-USD", async () => {
     await using world = await openWorld(place);
 
     await expect(async () => world.store.accounts.grant(world.orgId, 0.5)).rejects.toThrow(TypeError);

@@ -4,7 +4,7 @@ import { note, startMany } from "./noted-sets.ts";
 import { openWorld, sampleLink, type MakePlace, type World } from "./world.ts";
 
 export function functionSetContract(place: MakePlace): void {
-  test("a deployment keeps the place of its first hello, whenever its runtimes come back", async () => {
+  test("a deployment keeps the place of its first connection when its runtimes reconnect", async () => {
     await using world = await openWorld(place);
     await note(world, { deployment: "v1", roles: "everyone" });
     await note(world, { deployment: "v2", roles: ["admin"] });
@@ -17,7 +17,7 @@ export function functionSetContract(place: MakePlace): void {
     expect(await order(other, world)).toEqual(["v1", "v2"]);
   });
 
-  test("without a name each runtime counts from its own first hello", async () => {
+  test("an unnamed runtime counts from its own first connection", async () => {
     await using world = await openWorld(place);
     await note(world, { instance: "rt_1", roles: "everyone" });
     await note(world, { instance: "rt_2", roles: ["admin"] });
@@ -28,7 +28,7 @@ export function functionSetContract(place: MakePlace): void {
     expect(await order(world.store, world)).toEqual(["rt_1", "rt_2", "rt_3"]);
   });
 
-  test("a runtime that serves another set from now on counts from there, also where it goes back", async () => {
+  test("a runtime that changes its set counts as new, also when it returns to an earlier set", async () => {
     await using world = await openWorld(place);
     await note(world, { instance: "rt_1", roles: ["a"] });
     await note(world, { instance: "rt_2", roles: ["b"] });
@@ -40,7 +40,7 @@ export function functionSetContract(place: MakePlace): void {
     expect(await newest(world)).toBe("rt_1 desk:a");
   });
 
-  test("a named deployment with a second set stays in its place, behind its first one", async () => {
+  test("a second set of a named deployment follows the first one", async () => {
     await using world = await openWorld(place);
     await note(world, { deployment: "v1", roles: ["a"] });
     await note(world, { deployment: "v2", roles: ["b"] });
@@ -85,7 +85,7 @@ export function functionSetContract(place: MakePlace): void {
       ["v3", ["c"]],
     ] as const)
       await note(world, { deployment: version, roles: [...roles] });
-    await world.store.runtimes.linkOpened(sampleLink({ deployment: "v1", manifestHash: "desk:a" }));
+    await world.store.runtimes.connectionOpened(sampleLink({ deployment: "v1", manifestHash: "desk:a" }));
 
     const sets = await world.store.runtimes.setOrder(world.agentId);
 
@@ -93,7 +93,7 @@ export function functionSetContract(place: MakePlace): void {
     expect(await world.store.runtimes.setOrder("agt_none")).toEqual([]);
   });
 
-  test("sets that are noted at the same time by several replicas have places of their own", async () => {
+  test("sets stored by several replicas at the same time get different positions", async () => {
     await using world = await openWorld(place);
     const replicas = [world.store, await world.another(), await world.another()];
     const names = Array.from({ length: 12 }, (_, i) => `v${i}`);
@@ -110,12 +110,12 @@ export function functionSetContract(place: MakePlace): void {
     expect(sets.map(({ position }) => position)).toEqual(names.map((_, i) => i + 1));
   });
 
-  test("the oldest sets of a service are forgotten after 1,000 further ones, but not those that are connected or in use", async () => {
+  test("the oldest sets of a service are deleted after 1,000 newer ones, except connected ones and those in use", async () => {
     await using world = await openWorld(place);
     const { runtimes } = world.store;
     await note(world, { service: "mail", instance: "only", functionName: "send", roles: [] });
     await note(world, { instance: "connected", roles: ["a"] });
-    await runtimes.linkOpened(sampleLink({ instanceId: "connected", manifestHash: "desk:a" }));
+    await runtimes.connectionOpened(sampleLink({ instanceId: "connected", manifestHash: "desk:a" }));
     await note(world, { instance: "gone", roles: ["a"] });
     await note(world, { instance: "kept", roles: ["a"] });
     await startMany(world, 998);
@@ -127,7 +127,7 @@ export function functionSetContract(place: MakePlace): void {
     expect(kept).toHaveLength(998 + 4);
   });
 
-  test("starts of unnamed processes end the place of no named deployment, whichever service they are of", async () => {
+  test("starts of unnamed processes never delete a named deployment", async () => {
     await using world = await openWorld(place);
     const mail = { service: "mail", functionName: "send" };
     const named = [
@@ -145,7 +145,7 @@ export function functionSetContract(place: MakePlace): void {
     for (const one of named) expect(await note(world, one)).toMatchObject({ fresh: false });
   });
 
-  test("a set that was just placed counts as seen before its runtime is noted", async () => {
+  test("a new set counts as seen before its runtime is stored", async () => {
     await using world = await openWorld(place);
     const { agentId, clock, store } = world;
     await note(world, { deployment: "v1", roles: "everyone" });
@@ -158,7 +158,7 @@ export function functionSetContract(place: MakePlace): void {
     expect(await store.runtimes.lastSeenAgoMs(agentId)).toBe(10);
   });
 
-  test("no set is noted for an agent that is not there", async () => {
+  test("a set of an unknown agent is rejected", async () => {
     await using world = await openWorld(place);
 
     await expect(note({ ...world, agentId: "agt_none" }, { deployment: "v1", roles: ["a"] })).rejects.toThrow();

@@ -21,7 +21,7 @@ export function idempotencyContract(place: MakePlace): void {
     });
   });
 
-  test("a hundred queries with one Idempotency-Key at once are one run", async () => {
+  test("a hundred simultaneous queries with one Idempotency-Key are one run", async () => {
     await using world = await openWorld(place);
     const other = await world.another();
     const storeOf = (i: number) => (i % 2 === 0 ? world.store : other);
@@ -36,7 +36,7 @@ export function idempotencyContract(place: MakePlace): void {
     expect(await world.store.runs.list(world.agentId, { limit: 10 })).toHaveLength(1);
   });
 
-  test("a query that joins the run of its key finds that run at once", async () => {
+  test("a query that joins the run of its key finds that run immediately", async () => {
     await using world = await openWorld(place);
     const { runs } = world.store;
     const findJoined = async () => {
@@ -95,7 +95,7 @@ export function idempotencyContract(place: MakePlace): void {
     expect(await runs.findByIdempotencyKey({ agentId, keyId: "mem_1" }, "k")).toBeUndefined();
   });
 
-  test("a run may give its key back when it ends", async () => {
+  test("a run can release its key when it ends", async () => {
     await using world = await openWorld(place);
     const run = await world.start({ idempotency });
     const { finish } = ending(run);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { NewMember } from "../../../src/ports/console-store.ts";
+import type { NewMember } from "../../../src/ports/members.ts";
 import { openWorld, type MakePlace, type World } from "./world.ts";
 
 const LIFE_MS = 1_000;
@@ -21,17 +21,17 @@ async function openOtherOrg(world: World): Promise<string> {
 }
 
 export function linkContract(place: MakePlace): void {
-  test("a link is used once, by the replica that is first", async () => {
+  test("a link works once, also over several replicas", async () => {
     await using world = await openWorld(place);
     const other = await world.another();
-    await world.store.console.members.create(newMember(world, "mem_1"));
+    await world.store.members.create(newMember(world, "mem_1"));
     for (let i = 0; i < 20; i++) {
       const hash = `link_${i}`;
-      await world.store.console.signIn.createLink({ hash, kind: "invitation", memberId: "mem_1", lifeMs: LIFE_MS });
+      await world.store.signIn.createLink({ hash, kind: "invitation", memberId: "mem_1", lifeMs: LIFE_MS });
 
       const taken = await Promise.all([
-        world.store.console.signIn.acceptInvitation(hash, chosen("mem_1")),
-        other.console.signIn.acceptInvitation(hash, chosen("mem_1")),
+        world.store.signIn.acceptInvitation(hash, chosen("mem_1")),
+        other.signIn.acceptInvitation(hash, chosen("mem_1")),
       ]);
 
       expect(taken.toSorted()).toEqual(["accepted", "gone"]);
@@ -40,7 +40,7 @@ export function linkContract(place: MakePlace): void {
 
   test("removal, another role and a new password end the unused links that the member made", async () => {
     await using world = await openWorld(place);
-    const { signIn, members } = world.store.console;
+    const { signIn, members } = world.store;
     await members.create(newMember(world, "mem_alice"));
     const ends = [
       (memberId: string) => members.remove(world.orgId, memberId),
@@ -71,7 +71,7 @@ export function linkContract(place: MakePlace): void {
 
   test("another name, and links of other members, leave a link as it is", async () => {
     await using world = await openWorld(place);
-    const { signIn, members } = world.store.console;
+    const { signIn, members } = world.store;
     for (const id of ["mem_1", "mem_2", "mem_3"]) await members.create(newMember(world, id));
     const link = { hash: "by_1", kind: "invitation" as const, memberId: "mem_3", lifeMs: LIFE_MS };
     await signIn.createLink({ ...link, by: "mem_1" });
@@ -82,10 +82,10 @@ export function linkContract(place: MakePlace): void {
     expect(await signIn.link("by_1")).toMatchObject({ member: { memberId: "mem_3" } });
   });
 
-  test("an owner who is removed or demoted while making a link leaves none", async () => {
+  test("an owner who is removed or demoted while creating a link leaves no link", async () => {
     await using world = await openWorld(place);
     const other = await world.another();
-    const { signIn, members } = world.store.console;
+    const { signIn, members } = world.store;
     await members.create(newMember(world, "mem_alice"));
     for (let i = 0; i < 20; i++) {
       const by = `mem_${i}`;
@@ -96,9 +96,7 @@ export function linkContract(place: MakePlace): void {
       await Promise.all([
         signIn.createLink(link),
         signIn.invite({ hash: `guest_${i}`, member, lifeMs: LIFE_MS, by }),
-        i % 2 === 0
-          ? other.console.members.remove(world.orgId, by)
-          : other.console.members.changeRole(world.orgId, by, "developer"),
+        i % 2 === 0 ? other.members.remove(world.orgId, by) : other.members.changeRole(world.orgId, by, "developer"),
       ]);
 
       expect((await signIn.pendingLinks(world.orgId, { limit: 10 })).items).toEqual([]);
@@ -106,9 +104,9 @@ export function linkContract(place: MakePlace): void {
     }
   });
 
-  test("an author of another organisation makes no link", async () => {
+  test("an author of another organisation cannot create a link", async () => {
     await using world = await openWorld(place);
-    const { signIn, members } = world.store.console;
+    const { signIn, members } = world.store;
     const orgId = await openOtherOrg(world);
     await members.create(newMember(world, "mem_1"));
     await members.create(newMember(world, "mem_2", { orgId }));
@@ -118,9 +116,9 @@ export function linkContract(place: MakePlace): void {
     expect(await signIn.createLink(link)).toEqual({ kind: "not_owner" });
   });
 
-  test("organisations invite the same address, and the first one that is joined has it", async () => {
+  test("two organisations can invite one address, and the first invitation accepted wins", async () => {
     await using world = await openWorld(place);
-    const { signIn, members } = world.store.console;
+    const { signIn, members } = world.store;
     const orgId = await openOtherOrg(world);
     const email = "ann@example.com";
     const [here, there] = [invited(world, "mem_here", { email }), invited(world, "mem_there", { email, orgId })];
@@ -139,11 +137,11 @@ export function linkContract(place: MakePlace): void {
     expect(await members.byEmail(email)).toMatchObject({ memberId: "mem_there" });
   });
 
-  test("of two invitations to one address that are accepted at once, one is", async () => {
+  test("only one of two invitations to an address can be accepted at the same time", async () => {
     await using world = await openWorld(place);
     const other = await world.another();
     const orgId = await openOtherOrg(world);
-    const { signIn } = world.store.console;
+    const { signIn } = world.store;
     for (let i = 0; i < 20; i++) {
       const email = `ann${i}@example.com`;
       const [here, there] = [`mem_here${i}`, `mem_there${i}`];
@@ -152,16 +150,16 @@ export function linkContract(place: MakePlace): void {
 
       const outcomes = await Promise.all([
         signIn.acceptInvitation(here, chosen(here)),
-        other.console.signIn.acceptInvitation(there, chosen(there)),
+        other.signIn.acceptInvitation(there, chosen(there)),
       ]);
 
       expect(outcomes.toSorted()).toEqual(["accepted", "address_taken"]);
     }
   });
 
-  test("a second invitation to a member's address makes neither a member nor a link", async () => {
+  test("a second invitation to a member's address creates neither a member nor a link", async () => {
     await using world = await openWorld(place);
-    const { signIn, members } = world.store.console;
+    const { signIn, members } = world.store;
     await signIn.invite({ hash: "first", member: invited(world, "mem_1"), lifeMs: LIFE_MS });
 
     const again = invited(world, "mem_2", { email: "mem_1@example.com" });
@@ -174,7 +172,7 @@ export function linkContract(place: MakePlace): void {
 
   test("pending links name their author, page by page, until they are used or expire", async () => {
     await using world = await openWorld(place);
-    const { signIn, members } = world.store.console;
+    const { signIn, members } = world.store;
     await members.create(newMember(world, "mem_owner"));
     const pending = async (cursor?: string) => signIn.pendingLinks(world.orgId, { limit: 1, cursor });
     await signIn.invite({ hash: "1", member: invited(world, "mem_1"), lifeMs: 2 * LIFE_MS });
@@ -201,7 +199,7 @@ export function linkContract(place: MakePlace): void {
 
   test("a withdrawn link is void, and removes only a member who never joined", async () => {
     await using world = await openWorld(place);
-    const { signIn, members } = world.store.console;
+    const { signIn, members } = world.store;
     await members.create(newMember(world, "mem_1"));
     await signIn.createLink({ hash: "1", kind: "invitation", memberId: "mem_1", lifeMs: LIFE_MS });
     await signIn.invite({ hash: "2", member: invited(world, "mem_2"), lifeMs: LIFE_MS });

@@ -18,7 +18,7 @@ export function manifestContract(place: MakePlace): void {
     expect(await runtimes.getManifest("agt_2", "h1")).toBeUndefined();
   });
 
-  test("of too many function sets those that nothing names go first, the oldest before the others", async () => {
+  test("surplus manifests are deleted unreferenced ones first, then the oldest", async () => {
     await using world = await openWorld(place);
     await offer(world, "of an open run", "connected", "the newest of a service", "of an ended run", "unnamed old");
     await offer(world, "of a runtime that left", "unnamed new");
@@ -26,7 +26,7 @@ export function manifestContract(place: MakePlace): void {
     await world.start({ manifestHash: "of an open run" });
     await world.finish(await world.start({ manifestHash: "of an ended run" }));
     await link(world, "connected");
-    await world.store.runtimes.linkClosed(await link(world, "of a runtime that left"));
+    await world.store.runtimes.connectionClosed(await link(world, "of a runtime that left"));
     const newest = { service: "desk", deployment: "v1", named: true, manifestHash: "the newest of a service" };
     await world.store.runtimes.noteSet(world.agentId, newest, manifest, { keyId: "key_1" });
 
@@ -60,7 +60,7 @@ export function manifestContract(place: MakePlace): void {
     expect(await stored(world)).toEqual(["first", "third"]);
   });
 
-  test("a function set that was offered a moment ago goes after those that nothing names", async () => {
+  test("a manifest offered within the last minute is deleted after unreferenced ones", async () => {
     await using world = await openWorld(place);
     await offer(world, "of a run");
     await world.finish(await world.start({ manifestHash: "of a run" }));
@@ -71,7 +71,7 @@ export function manifestContract(place: MakePlace): void {
     expect(await stored(world)).toEqual(["just offered"]);
   });
 
-  test("function sets of other agents neither count nor go", async () => {
+  test("manifests of other agents are neither counted nor deleted", async () => {
     await using world = await openWorld(place);
     const { accounts, runtimes } = world.store;
     await accounts.createAgent({ agentId: "agt_2", orgId: world.orgId, name: "Other", instructions: "" });
@@ -95,7 +95,7 @@ async function offer({ store, clock, agentId }: World, ...hashes: string[]): Pro
 
 async function link({ store }: World, manifestHash: string): Promise<string> {
   const connectionId = `connection of ${manifestHash}`;
-  await store.runtimes.linkOpened(sampleLink({ instanceId: manifestHash, connectionId, manifestHash }));
+  await store.runtimes.connectionOpened(sampleLink({ instanceId: manifestHash, connectionId, manifestHash }));
   return connectionId;
 }
 

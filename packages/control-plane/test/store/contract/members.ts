@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { NewMember } from "../../../src/ports/console-store.ts";
+import type { NewMember } from "../../../src/ports/members.ts";
 import { openWorld, type MakePlace, type World } from "./world.ts";
 
 const owner = (world: World, memberId: string, change: Partial<NewMember> = {}): NewMember => ({
@@ -15,7 +15,7 @@ const owner = (world: World, memberId: string, change: Partial<NewMember> = {}):
 export function memberContract(place: MakePlace): void {
   test("no two members of an organisation have one address, until the first is removed", async () => {
     await using world = await openWorld(place);
-    const { members } = world.store.console;
+    const { members } = world.store;
     await members.create(owner(world, "mem_1"));
 
     expect(await members.create(owner(world, "mem_2", { email: "mem_1@example.com" }))).toBe(false);
@@ -26,34 +26,32 @@ export function memberContract(place: MakePlace): void {
     expect(await members.byEmail("mem_1@example.com")).toMatchObject({ memberId: "mem_3" });
   });
 
-  test("of two owners who remove or demote each other at once, one stays an owner", async () => {
+  test("one of two owners who remove or demote each other at the same time stays an owner", async () => {
     await using world = await openWorld(place);
     const other = await world.another();
     for (let i = 0; i < 20; i++) {
       const [a, b] = [`mem_a${i}`, `mem_b${i}`];
       await world.store.accounts.createOrg({ orgId: `org_${a}`, name: "", tier: "sandbox" });
       const orgId = `org_${a}`;
-      for (const id of [a, b]) await world.store.console.members.create(owner(world, id, { orgId }));
+      for (const id of [a, b]) await world.store.members.create(owner(world, id, { orgId }));
 
       const outcomes = await Promise.all([
-        world.store.console.members.remove(orgId, a),
-        other.console.members.changeRole(orgId, b, "viewer"),
+        world.store.members.remove(orgId, a),
+        other.members.changeRole(orgId, b, "viewer"),
       ]);
 
       expect(outcomes.toSorted()).toEqual(["changed", "last_owner"]);
-      const { items } = await world.store.console.members.list(orgId, { limit: 10 });
+      const { items } = await world.store.members.list(orgId, { limit: 10 });
       expect(items.filter(({ role }) => role === "owner")).toHaveLength(1);
     }
   });
 
-  test("replicas that start together make one set-up link", async () => {
+  test("replicas that start at the same time create one set-up link", async () => {
     await using world = await openWorld(place);
     const stores = [world.store, await world.another(), await world.another()];
     const make = (replace: boolean) =>
       Promise.all(
-        stores.map((store, i) =>
-          store.console.signIn.createSetUpLink({ hash: `h${i}${replace}`, lifeMs: 1_000, replace }),
-        ),
+        stores.map((store, i) => store.signIn.createSetUpLink({ hash: `h${i}${replace}`, lifeMs: 1_000, replace })),
       );
 
     const made = await make(false);
@@ -64,9 +62,9 @@ export function memberContract(place: MakePlace): void {
     expect((await make(false)).filter((one) => one !== undefined)).toHaveLength(1);
   });
 
-  test("setting up makes the owner and the organisation together, or neither", async () => {
+  test("setting up creates the owner and the organisation, or neither", async () => {
     await using world = await openWorld(place);
-    const { signIn, members } = world.store.console;
+    const { signIn, members } = world.store;
     await signIn.createSetUpLink({ hash: "setup", lifeMs: 1_000, replace: true });
     const org = { orgId: "org_new", name: "New", tier: "sandbox" };
     const made = { org, owner: owner(world, "mem_1", { orgId: "org_new" }) };
@@ -80,9 +78,9 @@ export function memberContract(place: MakePlace): void {
     expect(await signIn.setUp("setup", made)).toBe(false);
   });
 
-  test("sessions tell the member's present role, and end with removal, a new role and a new password", async () => {
+  test("sessions have the member's current role and end with removal, a new role and a new password", async () => {
     await using world = await openWorld(place);
-    const { signIn, members } = world.store.console;
+    const { signIn, members } = world.store;
     await members.create(owner(world, "mem_1"));
     await members.create(owner(world, "mem_2"));
     const ends = [
@@ -104,9 +102,9 @@ export function memberContract(place: MakePlace): void {
     }
   });
 
-  test("ended sessions and links are swept away", async () => {
+  test("a sweep deletes expired sessions and links", async () => {
     await using world = await openWorld(place);
-    const { signIn, members } = world.store.console;
+    const { signIn, members } = world.store;
     await members.create(owner(world, "mem_1"));
     await signIn.openSession({ hash: "old", memberId: "mem_1" });
     await signIn.createLink({ hash: "old", kind: "invitation", memberId: "mem_1", lifeMs: 1_000 });
@@ -116,6 +114,6 @@ export function memberContract(place: MakePlace): void {
     await world.store.sweep({ days: 30 });
 
     expect(await world.place.rows("select hash from console_sessions")).toEqual([{ hash: "new" }]);
-    expect(await world.place.rows("select hash from console_links")).toEqual([]);
+    expect(await world.place.rows("select hash from sign_in_links")).toEqual([]);
   });
 }

@@ -7,7 +7,7 @@ const DONE: CallOutcome = { ok: true, value: { late: 2 } };
 
 /** When things began that are stored at their end, and what was tried before. */
 export function momentContract(place: MakePlace): void {
-  test("when a call was sent, and its earlier attempts, are stored with what comes next of it", async () => {
+  test("the time of sending and earlier attempts are stored with the call's next change", async () => {
     await using world = await openWorld(place);
     const run = await begin(world);
     const at = world.clock.now();
@@ -21,7 +21,7 @@ export function momentContract(place: MakePlace): void {
     expect(await callsOf(world, run)).toEqual([done]);
   });
 
-  test("a time of sending that came with the answer stays, where the run's owner knows none", async () => {
+  test("the time of sending stored with a result stays when the run's owner has none", async () => {
     await using world = await openWorld(place);
     const run = await begin(world);
     const sentAt = world.clock.now() + 3;
@@ -32,7 +32,7 @@ export function momentContract(place: MakePlace): void {
     expect(await callsOf(world, run)).toEqual([sampleCall("c1", { outcome: DONE, sentAt })]);
   });
 
-  test("an attempt is never given the time at which another one was sent", async () => {
+  test("an attempt never gets the sending time of another attempt", async () => {
     await using world = await openWorld(place);
     const run = await begin(world);
     const at = world.clock.now();
@@ -44,7 +44,7 @@ export function momentContract(place: MakePlace): void {
     expect(await callsOf(world, run)).toEqual([sampleCall("c1", { attempt: 2 })]);
   });
 
-  test("the parts of a run tell when each turn was asked for and its retries, also of one that never came", async () => {
+  test("the parts of a run include the start and retries of each turn, also of an unanswered one", async () => {
     await using world = await openWorld(place);
     const run = await world.start();
     const at = run.createdAt;
@@ -56,7 +56,7 @@ export function momentContract(place: MakePlace): void {
     const { events, finish } = ending(run);
     await world.store.runs.commit(run, { ...(events && { events }), finish: { ...finish!, unanswered } });
 
-    const parts = await world.store.console.runs.parts(world.orgId, world.agentId, run.runId);
+    const parts = await world.console.runs.parts(world.orgId, world.agentId, run.runId);
 
     expect(parts?.turns.map(({ timing }) => timing)).toEqual([
       { beganAt: at + 10, retries },

@@ -10,7 +10,7 @@ const LEASE_MS = 15_000;
 
 /** What only several connections can break: each test does at once what may meet in production. */
 export function raceContract(place: MakePlace): void {
-  test("of starts that meet on one thread one runs, four wait and the others are told that it is busy", async () => {
+  test("of simultaneous starts on a thread one runs, four wait and the others are refused as busy", async () => {
     await using world = await openWorld(place);
     const stores = await threeStores(world);
 
@@ -25,7 +25,7 @@ export function raceContract(place: MakePlace): void {
     }
   });
 
-  test("however starts, claims and ends of a thread meet, one of its runs is worked on and none is forgotten", async () => {
+  test("under concurrent starts, claims and ends a thread has one running run and loses none", async () => {
     await using world = await openWorld(place);
     const stores = await threeStores(world);
     const { threadId } = await idleThread(world);
@@ -45,7 +45,7 @@ export function raceContract(place: MakePlace): void {
       for (let asked = 0; asked < count;) {
         const started = await store.runs.start(world.newRun({ threadId }));
         if (started.kind === "started") asked++;
-        // As a client that is told so comes back: asking without a pause keeps everyone else from the database.
+        // A refused client retries after a pause: retrying without one would keep the database busy.
         else await pause(5);
         if (started.kind === "started" && started.run.status === "running") await work(store, started.run);
       }
@@ -59,7 +59,7 @@ export function raceContract(place: MakePlace): void {
     expect(await world.store.runs.active(threadId)).toEqual([]);
   });
 
-  test("replicas that claim a thousand runs get each once, and never more than they asked for", async () => {
+  test("replicas claim each of a thousand runs once and never more than their limit", async () => {
     await using world = await openWorld(place);
     const stores = await threeStores(world);
     for (let i = 0; i < 10; i++) await Promise.all(Array.from({ length: 100 }, () => world.start()));
@@ -83,7 +83,7 @@ export function raceContract(place: MakePlace): void {
     expect(new Set(claimed).size).toBe(1000);
   });
 
-  test("a thread erased while its run holds, spends and ends leaves no credits held", async () => {
+  test("a thread erased while its run reserves and spends leaves no reservation", async () => {
     await using world = await openWorld(place);
     const [first, second, third] = await threeStores(world);
     const { orgId, agentId } = world;
@@ -91,12 +91,12 @@ export function raceContract(place: MakePlace): void {
 
     for (let round = 0; round < 40; round++) {
       const run = await world.start();
-      await world.store.runs.hold(orgId, run.runId, 0, 500);
-      const turn = { turn: sampleTurn(0, { heldMicros: 500, costMicros: 0 }), events: [event(1)] };
+      await world.store.runs.reserve(orgId, run.runId, 0, 500);
+      const turn = { turn: sampleTurn(0, { reservedMicros: 500, costMicros: 0 }), events: [event(1)] };
       await Promise.all([
         lenient(first!.runs.commit(run, turn).then(() => world.finish({ ...run, lastSeq: 1 }))),
-        lenient(second!.runs.hold(orgId, run.runId, 1, 300)),
-        lenient(second!.runs.hold(orgId, run.runId, 2, 300)),
+        lenient(second!.runs.reserve(orgId, run.runId, 1, 300)),
+        lenient(second!.runs.reserve(orgId, run.runId, 2, 300)),
         third!.threads.erase(agentId, run.threadId),
         third!.accounts.grant(orgId, 1),
       ]);
@@ -108,7 +108,7 @@ export function raceContract(place: MakePlace): void {
     expect(sum?.["micros"]).toBe(1_000_040);
   });
 
-  test("a run that starts while its thread is erased is there with the thread, or neither is", async () => {
+  test("a run that starts while its thread is erased exists with the thread or not at all", async () => {
     await using world = await openWorld(place);
     const [first, second, third] = await threeStores(world);
 
@@ -128,7 +128,7 @@ export function raceContract(place: MakePlace): void {
     }
   });
 
-  test("an Idempotency-Key whose first query stored nothing is free for the second", async () => {
+  test("an Idempotency-Key is free for a second query when the first stored nothing", async () => {
     await using world = await openWorld(place);
     const [first, second, third] = await threeStores(world);
 
@@ -146,7 +146,7 @@ export function raceContract(place: MakePlace): void {
     }
   });
 
-  test("a run that ends and gives its key back, while the key is asked for again, is joined or followed by one run", async () => {
+  test("while a run ends and releases its key, a second query joins it or starts one run", async () => {
     await using world = await openWorld(place);
     const [first, second, third] = await threeStores(world);
     const idempotency = { key: "k", bodyHash: "b" };
@@ -167,7 +167,7 @@ export function raceContract(place: MakePlace): void {
     }
   });
 
-  test("sweeps, erasures and readers that meet take each run once and disturb nobody", async () => {
+  test("concurrent sweeps, erasures and reads delete each run once and do not fail", async () => {
     await using world = await openWorld(place);
     const [first, second, third] = await threeStores(world);
     const threads = await Promise.all(Array.from({ length: 30 }, () => idleThread(world)));
@@ -207,7 +207,7 @@ async function claimNext({ store }: World, threadId: string): Promise<RunRecord 
   return next;
 }
 
-/** A run whose thread is gone cannot go on; anything else that fails is a fault. */
+/** A run whose thread was erased fails; any other failure is a bug. */
 async function lenient(work: Promise<unknown>): Promise<void> {
   try {
     await work;

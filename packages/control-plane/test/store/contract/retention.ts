@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { event, openWorld, sampleRequest, sampleTurn, type MakePlace, type World } from "./world.ts";
+import { consoleOf, event, openWorld, sampleRequest, sampleTurn, type MakePlace, type World } from "./world.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -28,7 +28,7 @@ export function retentionContract(place: MakePlace): void {
     expect(await first()).toEqual(before);
   });
 
-  test("later usage of a day that was condensed is added to its row", async () => {
+  test("later usage of a condensed day is added to its row", async () => {
     await using world = await openWorld(place);
     await spend(world, "clerk");
     world.clock.advance(DAY_MS / 2);
@@ -67,7 +67,7 @@ export function retentionContract(place: MakePlace): void {
       world.clock.advance(DAY_MS);
     }
     const today = Math.floor(world.clock.now() / DAY_MS);
-    const days = await store.console.credits.days(orgId, today - 3, today);
+    const days = await consoleOf(store).credits.days(orgId, today - 3, today);
     world.clock.advance(90 * DAY_MS);
     await spend(world, "clerk");
 
@@ -83,11 +83,11 @@ export function retentionContract(place: MakePlace): void {
       { sum: number },
     ];
     expect(sum).toBe(await store.accounts.balance(orgId));
-    expect(await store.console.credits.days(orgId, today - 3, today)).toEqual(days);
-    expect((await store.console.credits.ledger(orgId, { limit: 50 })).items).toHaveLength(3 + 4);
+    expect(await consoleOf(store).credits.days(orgId, today - 3, today)).toEqual(days);
+    expect((await consoleOf(store).credits.ledger(orgId, { limit: 50 })).items).toHaveLength(3 + 4);
   });
 
-  test("a part of the sweep that fails is named and stops no other part", async () => {
+  test("a failing part of the sweep is reported and does not stop the others", async () => {
     await using world = await openWorld(place);
     const { store, clock } = world;
     await world.finish(await world.start({ sessionId: "s1" }));
@@ -107,7 +107,7 @@ export function retentionContract(place: MakePlace): void {
     await world.place.execute("drop table notes");
   });
 
-  test("threads are deleted with their last run, also more than one statement takes, and those with an open run stay", async () => {
+  test("threads are deleted with their last run, over several statements; those with an open run stay", async () => {
     await using world = await openWorld(place);
     const ended = { code: "internal", event: event(1, "error"), result: undefined } as const;
     for (let i = 0; i < 1_003; i++) await world.store.runs.refuse(world.newRun(), ended);
@@ -119,7 +119,7 @@ export function retentionContract(place: MakePlace): void {
     expect(await world.place.rows("select id from threads")).toEqual([{ id: open.threadId }]);
   });
 
-  test("a thread is no longer shown to a role whose runs in it are deleted", async () => {
+  test("a thread is hidden from a role whose runs in it are deleted", async () => {
     await using world = await openWorld(place);
     const { store, agentId } = world;
     const old = await world.start({ request: sampleRequest({ role: "clerk" }) });
@@ -139,31 +139,32 @@ export function retentionContract(place: MakePlace): void {
 /** A run of two turns, held for and settled where the organisation has credits. */
 async function spend(world: World, role: string): Promise<void> {
   const charged = (await world.store.accounts.balance(world.orgId)) > 0;
-  const heldMicros = charged ? 8 : 0;
-  const run = await world.start({ request: sampleRequest({ role }), ...(charged && { holdMicros: heldMicros }) });
-  const next = charged ? { hold: { step: 1, micros: heldMicros } } : {};
+  const reservedMicros = charged ? 8 : 0;
+  const run = await world.start({
+    request: sampleRequest({ role }),
+    ...(charged && { reserveMicros: reservedMicros }),
+  });
+  const next = charged ? { reserve: { step: 1, micros: reservedMicros } } : {};
   await world.store.runs.commit(run, {
     events: [event(1)],
-    turn: sampleTurn(0, { costMicros: 5, heldMicros }),
+    turn: sampleTurn(0, { costMicros: 5, reservedMicros }),
     ...next,
   });
-  const turn = sampleTurn(1, { costMicros: 5, heldMicros });
+  const turn = sampleTurn(1, { costMicros: 5, reservedMicros });
   await world.finish({ ...run, lastSeq: 1 }, { turn });
 }
 
 async function figures({ store, orgId, agentId }: World, from: number) {
   const range = { orgId, agentId, from, to: from + 4 * DAY_MS };
   return async () => {
-    const { models, roles } = await store.console.analytics.queries(range, {
+    const { models, roles } = await consoleOf(store).analytics.figures(range, {
       firstAt: from,
       widthMs: DAY_MS,
       count: 4,
     });
     return {
       models,
-      spent: roles
-        .map(({ role, costMicros }) => ({ role, costMicros }))
-        .toSorted((a, b) => a.costMicros - b.costMicros),
+      spent: roles.map(({ role, costUsd }) => ({ role, costUsd })).toSorted((a, b) => a.costUsd - b.costUsd),
     };
   };
 }

@@ -4,7 +4,7 @@ import { LeaseLost } from "../../../src/ports/run-store.ts";
 import { ending, event, openWorld, sampleCall, sampleRequest, sampleTurn, type MakePlace, takeOver } from "./world.ts";
 
 export function runContract(place: MakePlace): void {
-  test("a run on a new thread starts at once, leased, with its deadline by the database's clock", async () => {
+  test("a run on a new thread starts immediately with a lease and a deadline by the database's clock", async () => {
     await using world = await openWorld(place);
     const asked = world.newRun({ subject: "u1", sessionId: "s1", manifestHash: "h1" });
 
@@ -31,7 +31,7 @@ export function runContract(place: MakePlace): void {
       crashes: 0,
       lastSeq: 0,
     };
-    expect(started).toEqual({ kind: "started", run, heldMicros: 0 });
+    expect(started).toEqual({ kind: "started", run, reservedMicros: 0 });
     expect(await world.store.runs.get(world.agentId, asked.runId)).toEqual(run);
   });
 
@@ -55,7 +55,7 @@ export function runContract(place: MakePlace): void {
     expect(await world.store.runs.findByIdempotencyKey(world.newRun(), "k")).toBeUndefined();
   });
 
-  test("twenty queries on one thread at once are ordered and bounded", async () => {
+  test("twenty simultaneous queries on one thread are ordered and limited", async () => {
     await using world = await openWorld(place);
     const first = await world.start();
     await world.finish(first);
@@ -69,7 +69,7 @@ export function runContract(place: MakePlace): void {
     expect(statuses.toSorted()).toEqual([...Array(15).fill("busy"), ...Array(4).fill("queued"), "running"]);
   });
 
-  test("a thread that is erased or another agent's takes no run", async () => {
+  test("an erased thread, or one of another agent, accepts no run", async () => {
     await using world = await openWorld(place);
     const { accounts, runs } = world.store;
     await accounts.createAgent({ agentId: "agt_2", orgId: world.orgId, name: "Other", instructions: "" });
@@ -82,7 +82,7 @@ export function runContract(place: MakePlace): void {
     expect(await runs.list("agt_2", { limit: 10 })).toEqual([]);
   });
 
-  test("a run is seen by its own agent alone", async () => {
+  test("a run is visible to its own agent only", async () => {
     await using world = await openWorld(place);
     const { runId } = await world.start();
 
@@ -94,7 +94,7 @@ export function runContract(place: MakePlace): void {
     await using world = await openWorld(place);
     const run = await world.start();
     const turn = sampleTurn(0, { costMicros: 7, warnings: ["cut"], provider: "gemini", model: "gemini-next" });
-    const { heldMicros: _, ...kept } = turn;
+    const { reservedMicros: _, ...kept } = turn;
     const calls = [sampleCall("c1"), sampleCall("c2", { position: 1, arguments: "not json" })];
 
     await world.store.runs.commit(run, { events: [event(1), event(2)], turn, calls });
@@ -139,13 +139,13 @@ export function runContract(place: MakePlace): void {
     expect(await world.store.runs.checkpoint(run.runId)).toMatchObject({ lastSeq: 0, turns: [{ step: 0 }] });
   });
 
-  test("a step whose storing was not heard of may be stored again, and counts once", async () => {
+  test("a step can be committed again after a lost acknowledgement and counts once", async () => {
     await using world = await openWorld(place);
     const { runs, accounts } = world.store;
     await accounts.grant(world.orgId, 1000);
     const run = await world.start();
-    await runs.hold(world.orgId, run.runId, 0, 600);
-    const spent = { turn: sampleTurn(0, { heldMicros: 600, costMicros: 150 }) };
+    await runs.reserve(world.orgId, run.runId, 0, 600);
+    const spent = { turn: sampleTurn(0, { reservedMicros: 600, costMicros: 150 }) };
     const silent = { turn: sampleTurn(1) };
     const [first, last] = [{ ...spent, events: [event(1), event(2)] }, ending({ ...run, lastSeq: 2 })];
 
@@ -160,7 +160,7 @@ export function runContract(place: MakePlace): void {
     expect(await runs.get(world.agentId, run.runId)).toMatchObject({ status: "succeeded" });
   });
 
-  test("a stored step of another owner is not taken for one's own", async () => {
+  test("the stored step of another owner does not count as one's own", async () => {
     await using world = await openWorld(place);
     const run = await world.start();
     await world.store.runs.commit(run, { events: [event(1)] });
@@ -182,7 +182,7 @@ export function runContract(place: MakePlace): void {
     expect(await world.store.runs.events(run.runId, 0, 10)).toEqual([]);
   });
 
-  test("an ended run takes no further step", async () => {
+  test("an ended run rejects further steps", async () => {
     await using world = await openWorld(place);
     const run = await world.start();
     await world.finish(run);
@@ -193,7 +193,7 @@ export function runContract(place: MakePlace): void {
     await expect(world.store.runs.commit({ runId: "run_none", fence: 1 }, {})).rejects.toThrow(LeaseLost);
   });
 
-  test("an ended run keeps its result and is active no more", async () => {
+  test("an ended run keeps its result and is no longer active", async () => {
     await using world = await openWorld(place);
     const run = await world.start();
     world.clock.advance(10);
@@ -210,7 +210,7 @@ export function runContract(place: MakePlace): void {
     expect(await world.store.runs.active(run.threadId)).toEqual([]);
   });
 
-  test("a refused run is its row and its one event, and frees its Idempotency-Key", async () => {
+  test("a refused run has a row and one event, and its Idempotency-Key is free", async () => {
     await using world = await openWorld(place);
     const { runs } = world.store;
     const asked = world.newRun({ idempotency: { key: "k", bodyHash: "b" }, audit: [{ action: "run.refused" }] });
@@ -233,7 +233,7 @@ export function runContract(place: MakePlace): void {
     expect(await world.store.threads.exists(world.agentId, "thr_erased")).toBe(false);
   });
 
-  test("it is told where the logs of many runs stand", async () => {
+  test("the last events of many runs are read together", async () => {
     await using world = await openWorld(place);
     const [fresh, ended] = [await world.start(), await world.start()];
     const queued = await world.start({ threadId: fresh.threadId });

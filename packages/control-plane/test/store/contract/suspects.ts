@@ -6,7 +6,7 @@ const LEASE_MS = 15_000;
 const claim = { owner: "replica-b", leaseMs: LEASE_MS, limit: 10 };
 
 export function suspectContract(place: MakePlace): void {
-  test("a lease that ran out counts as a crash of its run, whatever the run stores; a lease given up does not", async () => {
+  test("an expired lease counts as a crash of its run; a released lease does not", async () => {
     await using world = await openWorld(place);
     const run = await world.start();
     world.clock.advance(LEASE_MS);
@@ -48,7 +48,7 @@ export function suspectContract(place: MakePlace): void {
     expect(await runs.claimSuspect(claim)).toBeUndefined();
   });
 
-  test("two replicas never have the same suspect", async () => {
+  test("two replicas never claim the same suspect", async () => {
     await using world = await openWorld(place);
     const other = await world.another();
     const suspects = [];
@@ -64,7 +64,7 @@ export function suspectContract(place: MakePlace): void {
     expect(claimed.flatMap((run) => run?.runId ?? []).toSorted()).toEqual(suspects.toSorted());
   });
 
-  test("claims in quarantine are forgotten once a process has survived the run, or gave it up by itself", async () => {
+  test("claims in quarantine are reset when a process survives the run or releases it", async () => {
     await using world = await openWorld(place);
     const { runs } = world.store;
     await suspect(world);
@@ -99,8 +99,8 @@ export function suspectContract(place: MakePlace): void {
     await using world = await openWorld(place);
     const run = await world.start();
     const calls = [sampleCall("c1"), sampleCall("c2", { position: 1 })];
-    const { heldMicros: _, ...turn } = sampleTurn(0, { costMicros: 7 });
-    await world.store.runs.commit(run, { turn: { ...turn, heldMicros: 0 }, calls });
+    const { reservedMicros: _, ...turn } = sampleTurn(0, { costMicros: 7 });
+    await world.store.runs.commit(run, { turn: { ...turn, reservedMicros: 0 }, calls });
 
     expect(await world.store.runs.outline(run.runId)).toEqual({ turns: [{ ...turn, messages: [] }], calls: 2 });
   });

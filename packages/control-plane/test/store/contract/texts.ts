@@ -13,7 +13,7 @@ function likeOdd(prefix = ""): unknown {
 }
 
 export function textContract(place: MakePlace): void {
-  test("any text may stand in what is asked, answered and logged", async () => {
+  test("queries, answers and audit entries can contain any text", async () => {
     await using world = await openWorld(place);
     const { runs, calls, threads } = world.store;
     const value: JsonValue = { [ODD]: ODD };
@@ -65,7 +65,7 @@ export function textContract(place: MakePlace): void {
     expect(await threads.erase(world.agentId, `thr_${ODD}`)).toBe(true);
   });
 
-  test("any text may stand in accounts and in what runtimes say of themselves", async () => {
+  test("accounts and manifests can contain any text", async () => {
     await using world = await openWorld(place);
     const { accounts, runtimes } = world.store;
     await accounts.createOrg({ orgId: `org_${ODD}`, name: ODD, tier: ODD });
@@ -73,11 +73,11 @@ export function textContract(place: MakePlace): void {
     const secret = { credentialId: ODD, hash: ODD, hint: ODD, roles: [ODD], label: ODD };
     await accounts.createCredential({ kind: "api", agentId: ODD, ...secret });
     await runtimes.saveManifest(ODD, ODD, { name: ODD, preparesContext: false, functions: [] });
-    await runtimes.linkOpened(
+    await runtimes.connectionOpened(
       sampleLink({ agentId: ODD, instanceId: ODD, connectionId: ODD, replicaId: ODD, manifestHash: ODD }),
     );
-    await runtimes.linksAlive([ODD]);
-    await runtimes.linkDraining(ODD);
+    await runtimes.renewConnections([ODD]);
+    await runtimes.connectionDraining(ODD);
 
     expect(await accounts.getAgent(ODD)).toMatchObject({ name: likeOdd(), instructions: likeOdd() });
     expect(await accounts.updateAgent(ODD, { instructions: ODD })).toBeDefined();
@@ -85,8 +85,10 @@ export function textContract(place: MakePlace): void {
     expect([...(await accounts.validCredentials([ODD]))]).toEqual([likeOdd()]);
     expect(await accounts.countQuery(`org_${ODD}`)).toMatchObject({ count: 1 });
     expect(await runtimes.getManifest(ODD, ODD)).toMatchObject({ name: ODD });
-    expect(await runtimes.links(ODD)).toMatchObject([{ instanceId: likeOdd(), replicaId: likeOdd(), draining: true }]);
-    await runtimes.linkClosed(ODD);
-    expect(await runtimes.links(ODD)).toEqual([]);
+    expect(await runtimes.connections(ODD)).toMatchObject([
+      { instanceId: likeOdd(), replicaId: likeOdd(), draining: true },
+    ]);
+    await runtimes.connectionClosed(ODD);
+    expect(await runtimes.connections(ODD)).toEqual([]);
   });
 }

@@ -69,7 +69,7 @@ export function threadContract(place: MakePlace): void {
     expect(await world.store.threads.exists("agt_2", first.threadId)).toBe(false);
   });
 
-  test("roles may see all of a thread, some or none", async () => {
+  test("roles can see all, some or none of a thread", async () => {
     await using world = await openWorld(place);
     const { threadId } = await world.start({ request: sampleRequest({ role: "clerk" }) });
     await world.start({ threadId });
@@ -81,7 +81,7 @@ export function threadContract(place: MakePlace): void {
     expect(await world.store.threads.readable("agt_2", threadId, undefined)).toBe("none");
   });
 
-  test("a key pinned to roles sees turns of its roles and of no role", async () => {
+  test("a key with a role list sees turns of its roles and turns without a role", async () => {
     await using world = await openWorld(place);
     const manager = await world.start({ request: sampleRequest({ role: "manager", query: "secret" }) });
     const { threadId } = manager;
@@ -100,7 +100,7 @@ export function threadContract(place: MakePlace): void {
     expect(JSON.stringify(seen)).not.toMatch(/secret|hush/);
   });
 
-  test("a thread without a visible turn is not there for a pinned key", async () => {
+  test("a thread without a visible turn is unknown to a key with a role list", async () => {
     await using world = await openWorld(place);
     const { threadId } = await world.start({ request: sampleRequest({ role: "manager" }) });
     const { threads } = world.store;
@@ -112,7 +112,7 @@ export function threadContract(place: MakePlace): void {
     });
   });
 
-  test("a pinned key lists each visible thread once, by the newest run that it may see, page by page", async () => {
+  test("a key with a role list lists each visible thread once, by its newest visible run", async () => {
     await using world = await openWorld(place);
     const { store, clock, agentId } = world;
     const ask = async (threadId: string, role?: string) => {
@@ -126,7 +126,7 @@ export function threadContract(place: MakePlace): void {
       await world.finish(run);
     };
     for (let i = 0; i < 9; i++) await ask(`thr_${i}`, ["clerk", "guest", "manager"][i % 3]);
-    // These have newer runs of another visible role, which is where they stand now.
+    // These have newer runs of another visible role, which decide their position.
     for (const i of [0, 3, 6]) await ask(`thr_${i}`, "guest");
     await ask("thr_4");
     await ask("thr_1", "manager");
@@ -143,7 +143,7 @@ export function threadContract(place: MakePlace): void {
     expect(seen).toEqual(["thr_4", "thr_6", "thr_3", "thr_0", "thr_7", "thr_1"]);
   });
 
-  test("a pinned key sees no session and no time of another role's runs", async () => {
+  test("a key with a role list sees no session or time of another role's runs", async () => {
     await using world = await openWorld(place);
     const { store, clock, agentId } = world;
     const createdAt = new Date(clock.now()).toISOString();
@@ -165,7 +165,7 @@ export function threadContract(place: MakePlace): void {
     expect((await store.threads.list(agentId, { limit: 9 })).items).toMatchObject([{ sessionId: "s-other" }]);
   });
 
-  test("an erased thread takes its runs, events, turns, calls and keys with it; what was paid stays", async () => {
+  test("erasing a thread deletes its runs, events, turns, calls and keys; the ledger stays", async () => {
     await using world = await openWorld(place);
     const run = await world.start({ idempotency: { key: "k", bodyHash: "b" } });
     const kept = await world.start();

@@ -6,18 +6,18 @@ const DAY_MS = 86_400_000;
 const manifest: Manifest = { name: "desk", preparesContext: false, functions: [] };
 
 export function upkeepContract(place: MakePlace): void {
-  test("it is known how long ago any runtime of an agent was there", async () => {
+  test("the time since an agent's last connected runtime is known", async () => {
     await using world = await openWorld(place);
     const { runtimes } = world.store;
     expect(await runtimes.lastSeenAgoMs(world.agentId)).toBeUndefined();
 
-    await runtimes.linkOpened(sampleLink({ instanceId: "i1", connectionId: "c1" }));
+    await runtimes.connectionOpened(sampleLink({ instanceId: "i1", connectionId: "c1" }));
     world.clock.advance(5000);
-    await runtimes.linkOpened(sampleLink({ instanceId: "i2", connectionId: "c2" }));
+    await runtimes.connectionOpened(sampleLink({ instanceId: "i2", connectionId: "c2" }));
     world.clock.advance(700);
 
     expect(await runtimes.lastSeenAgoMs(world.agentId)).toBe(700);
-    await runtimes.linkClosed("c1");
+    await runtimes.connectionClosed("c1");
     expect(await runtimes.lastSeenAgoMs(world.agentId)).toBe(0);
   });
 
@@ -45,10 +45,10 @@ export function upkeepContract(place: MakePlace): void {
     expect(await world.store.sweep({ days: 30 })).toBe(0);
   });
 
-  test("a sweep takes threads, sessions, runtimes and function sets that nothing needs any more", async () => {
+  test("a sweep deletes threads, sessions, runtimes and function sets that nothing refers to", async () => {
     await using world = await openWorld(place);
     await world.store.runtimes.saveManifest(world.agentId, "h1", manifest);
-    await world.store.runtimes.linkOpened(sampleLink());
+    await world.store.runtimes.connectionOpened(sampleLink());
     await world.store.accounts.countQuery(world.orgId);
     const ended = { code: "internal", event: event(1, "error"), result: undefined } as const;
     for (let i = 0; i < 205; i++)
@@ -61,7 +61,7 @@ export function upkeepContract(place: MakePlace): void {
       expect(await world.place.rows(`select * from ${table}`), table).toEqual([]);
   });
 
-  test("a function set that is announced again is not swept for its age", async () => {
+  test("a sweep keeps an old function set that was offered again", async () => {
     await using world = await openWorld(place);
     await world.store.runtimes.saveManifest(world.agentId, "h1", manifest);
     world.clock.advance(30 * DAY_MS);
@@ -72,7 +72,7 @@ export function upkeepContract(place: MakePlace): void {
     expect(await world.store.runtimes.getManifest(world.agentId, "h1")).toEqual(manifest);
   });
 
-  test("the store tells the database's time, the same to all", async () => {
+  test("all stores on a database return its time", async () => {
     await using world = await openWorld(place);
     const other = await world.another();
     world.clock.advance(1_234);
@@ -81,7 +81,7 @@ export function upkeepContract(place: MakePlace): void {
     expect(await other.now()).toBe(world.clock.now());
   });
 
-  test("work as one organisation gives its answer, in a promise or at once", async () => {
+  test("work as one organisation can return a value or a promise", async () => {
     await using world = await openWorld(place);
     const { store } = world;
 

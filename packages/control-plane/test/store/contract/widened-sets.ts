@@ -112,7 +112,8 @@ export function widenedSetContract(place: MakePlace): void {
 
   test("a confirmation is for the newest deployment that waits with the set, once, and names the member", async () => {
     await using world = await openWorld(place);
-    const { accounts, console, runtimes } = world.store;
+    const { accounts, runtimes } = world.store;
+    const { console } = world;
     const { agentId, orgId, clock } = world;
     await accounts.updateAgent(agentId, { accessChanges: "confirm" });
     await note(world, { deployment: "v1", roles: ["a"] });
@@ -124,13 +125,18 @@ export function widenedSetContract(place: MakePlace): void {
     expect(await runtimes.confirmSet("agt_none", "desk:a,b", { by: "mem_1" })).toBe(false);
     expect(await runtimes.confirmSet(agentId, "desk:a,b", { by: "mem_1" })).toBe(true);
 
-    const first = await console.functions.widened(orgId, agentId, { limit: 1 });
-    const rest = await console.functions.widened(orgId, agentId, { limit: 1, cursor: first.nextCursor! });
+    const first = await console.access.widened(orgId, agentId, { limit: 1 });
+    const rest = await console.access.widened(orgId, agentId, { limit: 1, cursor: first.nextCursor! });
     expect(first.items).toMatchObject([
-      { deployment: "v3", confirmation: "confirmed", confirmedBy: "mem_1", confirmedAt: clock.now() },
+      {
+        deployment: "v3",
+        confirmation: "confirmed",
+        confirmedBy: "mem_1",
+        confirmedAt: new Date(clock.now()).toISOString(),
+      },
     ]);
     expect(rest).toMatchObject({ items: [{ deployment: "v2", confirmation: "pending" }], nextCursor: null });
-    expect(await console.functions.widened("org_none", agentId, { limit: 9 })).toMatchObject({ items: [] });
+    expect(await console.access.widened("org_none", agentId, { limit: 9 })).toMatchObject({ items: [] });
     expect(await runtimes.confirmSet(agentId, "desk:a,b", { by: "mem_2" })).toBe(true);
     expect(await runtimes.confirmSet(agentId, "desk:a,b", { by: "mem_2" })).toBe(false);
   });

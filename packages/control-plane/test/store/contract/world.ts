@@ -3,9 +3,11 @@ import type { JsonObject, QueryResponse } from "@patchbay/protocol";
 import type { Clock } from "../../../src/ports/clock.ts";
 import type { RunRecord } from "../../../src/ports/records.ts";
 import type { NewRun, RunCommit, StoredEvent } from "../../../src/ports/run-store.ts";
+import { type ConsoleQueries, createConsoleQueries } from "../../../src/console/queries.ts";
 import type { ConnectedRuntime, Store } from "../../../src/ports/stores.ts";
+import type { OpenStore } from "../../../src/store/open.ts";
 
-/** A clock that stands still until it is moved. */
+/** A clock that only moves when a test moves it. */
 export class HandClock implements Clock {
   time = Date.UTC(2030, 0, 1);
   now(): number {
@@ -21,7 +23,7 @@ export class HandClock implements Clock {
 
 /** One empty database, which several stores may open. */
 export interface Place extends AsyncDisposable {
-  open(clock: Clock): Promise<Store>;
+  open(clock: Clock): Promise<OpenStore>;
   /** Rows straight from the database, past the store. */
   rows(query: string): Promise<JsonObject[]>;
   /** Changes the database past the store. */
@@ -32,22 +34,25 @@ export type MakePlace = () => Promise<Place>;
 
 /** A store with one charged organisation and one agent, and short ways to do what tests do often. */
 export interface World extends AsyncDisposable {
-  store: Store;
+  store: OpenStore;
+  console: ConsoleQueries;
   clock: HandClock;
   place: Place;
   orgId: string;
   agentId: string;
-  another(): Promise<Store>;
+  another(): Promise<OpenStore>;
   newRun(change?: Partial<NewRun>): NewRun;
   start(change?: Partial<NewRun>): Promise<RunRecord>;
   finish(run: RunRecord, change?: Partial<RunCommit>, response?: string): Promise<void>;
 }
 
+export const consoleOf = ({ engine }: OpenStore): ConsoleQueries => createConsoleQueries(engine);
+
 export async function openWorld(makePlace: MakePlace): Promise<World> {
   const place = await makePlace();
   const clock = new HandClock();
-  const stores: Store[] = [];
-  const another = async (): Promise<Store> => {
+  const stores: OpenStore[] = [];
+  const another = async (): Promise<OpenStore> => {
     const store = await place.open(clock);
     stores.push(store);
     return store;
@@ -61,6 +66,7 @@ export async function openWorld(makePlace: MakePlace): Promise<World> {
   const newRun: World["newRun"] = (change) => sampleRun({ orgId, agentId, ...change });
   return {
     store,
+    console: consoleOf(store),
     clock,
     place,
     orgId,
@@ -169,7 +175,7 @@ export function sampleTurn(
     warnings: [],
     provider: "offline",
     model: "offline",
-    heldMicros: 0,
+    reservedMicros: 0,
     ...change,
   };
 }

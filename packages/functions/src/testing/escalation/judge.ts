@@ -1,107 +1,131 @@
-import type { AskedQuery } from "../desk-client.ts";
-import type { LogLine } from "../log-lines.ts";
-import { ROOT } from "../../redaction/paths.ts";
+import type { Invocation } from "../../invocation.ts";
 import type { Protection } from "../../redaction/protection.ts";
+import { ROOT } from "../../redaction/shape.ts";
 import type { Service } from "../../service.ts";
-import type { HandlerRun } from "./instrument.ts";
-import type { Mark } from "./marks.ts";
-import { roleName } from "./report.ts";
-import type { Scene, Stage } from "./stage.ts";
+import type { Canaries, CanaryOrigin } from "../canaries.ts";
+import type { LogLine } from "../finished-query.ts";
+import type { QueryTraces } from "../local-server.ts";
+import type { HandlerMode, HandlerRun } from "./instrument.ts";
+import { roleName, type FindingKind } from "./report.ts";
+import type { OwnerRules, TriedRole } from "./targets.ts";
 
-/** Judges what reached the runtime and which handlers ran. `behindPlane`: a control plane should have kept off what the list forbids. */
-export async function judgeCalls(stage: Stage, scene: Scene, { behindPlane }: { behindPlane: boolean }): Promise<void> {
-  const { effective } = scene;
-  for (const { functionName, role } of scene.invocations.values()) {
-    if (behindPlane && !stage.rules.isListed(functionName, effective))
-      stage.found(
-        scene,
-        "dispatched",
-        `the control plane let a call of ${quoted(functionName)} through to the runtime`,
-      );
+/** The attack and the role that attempts and findings count under. */
+export interface Label {
+  readonly attack: string;
+  readonly role: TriedRole;
+}
+
+/** One query, or one series of frames, of an attack. Its session id connects everything that happens in it. */
+export interface AttackCase extends Label {
+  readonly sessionId: string;
+  /** The role that its calls have. */
+  readonly effective: string | undefined;
+  readonly mode: HandlerMode;
+  /** The calls that reached the runtime, by call id. */
+  readonly invocations: Map<string, Invocation>;
+  readonly runs: HandlerRun[];
+}
+
+/** The rules to judge by, the canaries to look for, and where to report findings. */
+export interface Evidence {
+  readonly service: Service;
+  readonly rules: OwnerRules;
+  readonly canaries: Canaries;
+  report(label: Label, kind: FindingKind, detail: string): void;
+}
+
+/** Judges the calls that reached the runtime and the handlers that ran. `behindControlPlane`: the control plane checks role lists first. */
+export async function judgeCalls(
+  evidence: Evidence,
+  attackCase: AttackCase,
+  { behindControlPlane }: { behindControlPlane: boolean },
+): Promise<void> {
+  const { effective } = attackCase;
+  for (const { functionName, role } of attackCase.invocations.values()) {
+    const call = `call of ${quoted(functionName)}`;
+    if (behindControlPlane && !evidence.rules.isListed(functionName, effective))
+      evidence.report(attackCase, "dispatched", `the control plane sent a ${call} to the runtime`);
     if (role !== effective)
-      stage.found(scene, "role", `a call of ${quoted(functionName)} reached the runtime as ${roleName(role)}`);
+      evidence.report(attackCase, "role", `a ${call} reached the runtime with the role ${roleName(role)}`);
   }
-  await Promise.all(scene.runs.map((run) => judgeRun(stage, scene, run)));
+  await Promise.all(attackCase.runs.map((run) => judgeRun(evidence, attackCase, run)));
 }
 
-async function judgeRun(stage: Stage, scene: Scene, run: HandlerRun): Promise<void> {
-  const { effective } = scene;
+async function judgeRun(evidence: Evidence, attackCase: AttackCase, run: HandlerRun): Promise<void> {
+  const { effective } = attackCase;
   const { functionName, callId, role } = run;
-  const asked = scene.invocations.get(callId);
-  if (!asked) return stage.found(scene, "ran", `${functionName} ran without a call`);
-  if (asked.functionName !== functionName)
-    return stage.found(scene, "ran", `${functionName} ran for a call of ${quoted(asked.functionName)}`);
-  if (!stage.rules.isListed(functionName, effective))
-    return stage.found(scene, "ran", `${functionName} ran, whose roles do not include ${roleName(effective)}`);
+  const ran = (what: string): void => evidence.report(attackCase, "ran", `${functionName} ran ${what}`);
+  const call = attackCase.invocations.get(callId);
+  if (!call) return ran("without a call");
+  if (call.functionName !== functionName) return ran(`for a call of ${quoted(call.functionName)}`);
+  if (!evidence.rules.isListed(functionName, effective))
+    return ran(`although its roles do not include ${roleName(effective)}`);
   if (role !== effective)
-    stage.found(scene, "role", `the handler of ${functionName} was told the role ${roleName(role)}`);
-  const ruling = await stage.rules.rule({ functionName, input: asked.arguments, context: asked.context }, effective);
+    evidence.report(attackCase, "role", `the handler of ${functionName} received the role ${roleName(role)}`);
+  const ruling = await evidence.rules.rule({ functionName, input: call.arguments, context: call.context }, effective);
   if (ruling !== "permitted")
-    stage.found(
-      scene,
-      "ran",
-      `${functionName} ran although ${ruling === "authorize" ? "authorize refuses" : "its schemas refuse"} the call`,
-    );
+    ran(`although ${ruling === "authorize" ? "authorize refuses" : "its schemas refuse"} the call`);
 }
 
-/** Judges all that a query left behind: what the model was shown, and every place where a marked value could have got to. */
-export function judgeQuery(stage: Stage, scene: Scene, finished: AskedQuery): void {
-  for (const { functions } of finished.requests)
+/** Judges a finished query: the functions that the model was offered, and every place that a canary can leak to. */
+export function judgeQuery(evidence: Evidence, attackCase: AttackCase, traces: QueryTraces): void {
+  for (const { functions } of traces.requests)
     for (const { name } of functions)
-      if (!stage.rules.isListed(name, scene.effective)) stage.found(scene, "shown", `the model was shown ${name}`);
+      if (!evidence.rules.isListed(name, attackCase.effective))
+        evidence.report(attackCase, "shown", `the model was shown ${name}`);
 
-  const { log, history, ...read } = finished;
-  judgePlaces(stage, scene, read);
-  // Who may read the turns of a role may read those without one.
-  judgePlaces(stage, scene, { history }, { alsoWithoutRole: true });
-  judgeUpkeep(stage, scene, { log });
+  const { log, history, ...read } = traces;
+  judgePlaces(evidence, attackCase, read);
+  // A reader of a role's turns may also read turns without a role.
+  judgePlaces(evidence, attackCase, { history }, { alsoWithoutRole: true });
+  judgeOperatorPlaces(evidence, attackCase, { log });
 }
 
-/** Marked values where this role can read them: none of another role's calls, none it is not to see, none of an error. */
+/** Reports canaries where the case's role reads: of another role's call, of a restricted field, of an error, of a withheld text. */
 export function judgePlaces(
-  stage: Stage,
-  scene: Pick<Scene, "attack" | "role"> & { effective: string | undefined },
+  evidence: Evidence,
+  label: Label & { effective: string | undefined },
   places: object,
   { alsoWithoutRole = false } = {},
 ): void {
-  for (const { mark, path } of stage.marks.find(places)) {
-    const what = forbiddenFor(stage, mark, scene.effective, alsoWithoutRole);
-    if (what !== undefined) stage.found(scene, "leaked", `${what} is in ${plain(path)}`);
+  for (const { origin, path } of evidence.canaries.find(places)) {
+    const what = forbiddenFor(evidence.service, origin, label.effective, alsoWithoutRole);
+    if (what !== undefined) evidence.report(label, "leaked", `${what} is in ${withoutIndexes(path)}`);
   }
 }
 
-/** Marked values where operators read: no result stands there, and an error of a handler in the runtime's log alone. */
-export function judgeUpkeep(
-  stage: Stage,
-  scene: Pick<Scene, "attack" | "role">,
+/** Reports canaries where operators read. Only the runtime's own log may contain one: the error of a handler. */
+export function judgeOperatorPlaces(
+  { canaries, report }: Evidence,
+  label: Label,
   { log, ...more }: { log: readonly LogLine[]; metrics?: string; audit?: unknown },
 ): void {
   const runtime = log.filter(({ from }) => from === "runtime");
-  for (const { mark, path } of stage.marks.find({ runtime }))
-    if (mark.kind !== "error") stage.found(scene, "leaked", `${nameOf(mark)} is in the runtime's log (${plain(path)})`);
+  for (const { origin, path } of canaries.find({ runtime }))
+    if (origin.kind !== "error")
+      report(label, "leaked", `${nameOf(origin)} is in the runtime's log (${withoutIndexes(path)})`);
   const plane = log.filter(({ from }) => from !== "runtime");
-  for (const { mark, path } of stage.marks.find({ log: plane, ...more }))
-    stage.found(scene, "leaked", `${nameOf(mark)} is in ${plain(path)} of the control plane`);
+  for (const { origin, path } of canaries.find({ log: plane, ...more }))
+    report(label, "leaked", `${nameOf(origin)} is in ${withoutIndexes(path)} of the control plane`);
 }
 
 function forbiddenFor(
-  { service }: Stage,
-  mark: Mark,
+  service: Service,
+  origin: CanaryOrigin,
   role: string | undefined,
   alsoWithoutRole: boolean,
 ): string | undefined {
-  if (mark.kind === "error") return `the text of an error of ${mark.functionName}`;
-  if (mark.kind === "withheld") return nameOf(mark);
-  if (mark.role !== role)
-    return alsoWithoutRole && mark.role === undefined
+  if (origin.kind !== "result") return nameOf(origin);
+  if (origin.role !== role)
+    return alsoWithoutRole && origin.role === undefined
       ? undefined
-      : `a result that ${roleName(mark.role)} got of ${mark.functionName}`;
-  return isHidden(service, mark, role) ? `the protected ${nameOf(mark)}` : undefined;
+      : `a result that ${roleName(origin.role)} got of ${origin.functionName}`;
+  return isRestricted(service, origin, role) ? `the restricted ${nameOf(origin)}` : undefined;
 }
 
 const hiddenPlaces = new WeakMap<Protection, Map<string | undefined, string[]>>();
 
-function isHidden({ access }: Service, { functionName, path }: Mark, role: string | undefined): boolean {
+function isRestricted({ access }: Service, { functionName, path }: CanaryOrigin, role: string | undefined): boolean {
   const protection = access.get(functionName)?.protection;
   if (!protection) return false;
   let byRole = hiddenPlaces.get(protection);
@@ -115,13 +139,13 @@ function covers(place: string, path: string): boolean {
   return place === ROOT || path === place || path.startsWith(`${place}.`) || path.startsWith(`${place}[`);
 }
 
-function nameOf({ kind, functionName, path }: Mark): string {
+function nameOf({ kind, functionName, path }: CanaryOrigin): string {
   if (kind === "error") return `the text of an error of ${functionName}`;
   if (kind === "withheld") return `a text that ${functionName} withheld`;
-  return path === ROOT ? `result of ${functionName}` : `member ${path} of ${functionName}`;
+  return path === ROOT ? `result of ${functionName}` : `field ${path} of ${functionName}`;
 }
 
-/** Without the places in lists, so that the same leak is told once. */
-const plain = (path: string): string => path.replaceAll(/\[\d+\]/g, "");
+/** A leak at several places of a list is one finding. */
+const withoutIndexes = (path: string): string => path.replaceAll(/\[\d+\]/g, "");
 
 const quoted = (name: string): string => JSON.stringify(name);

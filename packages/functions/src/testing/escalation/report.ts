@@ -1,60 +1,60 @@
-/** What a finding is about. */
+/** The kind of a finding. */
 export type FindingKind =
-  /** The handler of a function ran that the query was not allowed to call. */
+  /** A handler ran although the query was not allowed to call its function. */
   | "ran"
-  /** The control plane gave a call to the runtime that its role list forbids: the runtime alone stood in the way. */
+  /** The control plane sent the runtime a call that the role list forbids, so that only the runtime could refuse it. */
   | "dispatched"
-  /** The model was shown a function that does not exist for the role. */
+  /** The model was offered a function that is hidden from the role. */
   | "shown"
-  /** A call was given another role than its query had. */
+  /** A call had another role than its query. */
   | "role"
-  /** A value stands where the role, or anybody, may not read it. */
+  /** A value is in a place where the role must not read it. */
   | "leaked"
-  /** A query of the suite ended with an error. */
+  /** A query of the suite ended with an error, so it proves nothing. */
   | "failed"
-  /** A key was let through that it is pinned against. */
+  /** A key that is pinned to roles was accepted for another one. */
   | "accepted";
 
-/** One fault that an attack brought to light. */
+/** One fault that an attack found. */
 export interface Finding {
-  /** The role the attack was made under; null = a query without a role. */
+  /** The role of the attack; null for a query without a role. */
   role: string | null;
   attack: string;
   kind: FindingKind;
-  /** A sentence that says what happened. */
+  /** What happened, in one sentence. */
   detail: string;
 }
 
-/** Counts of one attack under one role: a cell of the rendered table. */
+/** The counts of one attack as one role: a cell of the rendered table. */
 export interface AttackResult {
   role: string | null;
   attack: string;
-  /** Calls tried, or requests made. */
+  /** Calls that were tried, or requests that were sent. */
   attempts: number;
   findings: number;
 }
 
-/** What the escalation suite found; no findings means that every attempt was refused at the right place. */
+/** The result of the escalation suite. Without findings, every attempt was refused where it must be. */
 export interface EscalationReport {
   service: string;
   /** Number of functions. */
   functions: number;
-  /** null = a query without a role. */
+  /** null for a query without a role. */
   roles: (string | null)[];
   results: AttackResult[];
   findings: Finding[];
-  /** What could not be tried, and why. */
+  /** Attacks that could not be tried, and why. */
   notes: string[];
   attempts: number;
   durationMs: number;
 }
 
-/** A role as people read it. */
+/** The name of a role in texts. */
 export function roleName(role: string | null | undefined): string {
   return role ?? "no role";
 }
 
-/** The report as a table of attempts, attack by role, with its findings and notes below. */
+/** The report as a text: a table of attempts by attack and role, then findings and notes. */
 export function renderEscalationReport(report: EscalationReport): string {
   const { service, functions, roles, results, findings, notes, attempts, durationMs } = report;
   const attacks = [...new Set(results.map(({ attack }) => attack))];

@@ -1,21 +1,20 @@
 import { followRef, isJsonObject, type JsonObject, type JsonValue } from "@patchbay/protocol";
-import { anyMemberStep, itemStep, memberStep, ROOT } from "../../redaction/paths.ts";
-import { sampleNumber, sampleText } from "./sample-scalar.ts";
+import { anyMemberStep, itemStep, memberStep, ROOT } from "../../redaction/shape.ts";
 
 export interface SampleOptions {
-  /** Which branch of a choice is taken, counted round. */
+  /** Selects the branch of `anyOf`, `oneOf`, `enum` and lists of types, modulo their number. */
   variant: number;
-  /** Every member that is described, or those alone that must be there. */
+  /** Generates every described property; otherwise the required ones only. */
   full: boolean;
-  /** The text or number for a place, where the schema lets it stand. `free`: any other text may stand there as well. */
+  /** The text or number to use at a place, if the schema allows it. `free`: the schema has no constraints there. */
   text(path: string, free: boolean): string;
   number(path: string): number;
 }
 
-/** Deeper than this a schema that holds itself is cut off. */
+/** Recursive schemas are cut off at this depth. */
 const DEPTH = 8;
 
-/** A value that a JSON Schema most likely accepts; whoever needs to know asks the schema. */
+/** A value that a JSON Schema probably accepts. The caller validates it if that matters. */
 export function sample(root: JsonObject, options: SampleOptions): JsonValue {
   function visit(schema: unknown, path: string, depth: number): JsonValue {
     if (!isJsonObject(schema)) return options.text(path, true);
@@ -86,4 +85,80 @@ function typeOf(schema: JsonObject, variant: number): unknown {
   if (type !== undefined) return type;
   if ("properties" in schema || "additionalProperties" in schema) return "object";
   return "items" in schema || "prefixItems" in schema ? "array" : "string";
+}
+
+/** Texts by format. `*` is replaced with the wanted text. */
+const BY_FORMAT: Record<string, string> = {
+  email: "*@example.test",
+  "idn-email": "*@example.test",
+  uri: "https://example.test/*",
+  url: "https://example.test/*",
+  "uri-reference": "https://example.test/*",
+  hostname: "*.example.test",
+  uuid: "6f9619ff-8b86-4d01-b42d-00cf4fc964ff",
+  guid: "6f9619ff-8b86-4d01-b42d-00cf4fc964ff",
+  "date-time": "2026-01-02T03:04:05Z",
+  date: "2026-01-02",
+  time: "03:04:05Z",
+  duration: "P1D",
+  ipv4: "192.0.2.1",
+  ipv6: "2001:db8::1",
+};
+
+/** Tried for patterns: common forms of ids and codes. */
+const COMMON = [
+  "1",
+  "a",
+  "A",
+  "123",
+  "abc",
+  "ABC",
+  "A1",
+  "1234",
+  "12345",
+  "AB-123",
+  "a-1",
+  "2026-01-02",
+  "#1",
+  "00000000",
+];
+
+/** A text for a schema: the wanted one if the schema allows it, else one that it allows. */
+function sampleText(schema: JsonObject, wanted: (free: boolean) => string): string {
+  const { format, pattern } = schema;
+  const template = typeof format === "string" ? BY_FORMAT[format] : undefined;
+  const free = template === undefined && pattern === undefined && schema["maxLength"] === undefined;
+  if (template !== undefined) return template.includes("*") ? template.replace("*", wanted(false)) : template;
+  const text = fitted(wanted(free), schema);
+  if (typeof pattern !== "string") return text;
+  const matches = compile(pattern);
+  return [text, ...COMMON].find((one) => matches(one)) ?? text;
+}
+
+function fitted(text: string, { minLength, maxLength }: JsonObject): string {
+  const long = typeof minLength === "number" ? text.padEnd(minLength, ".") : text;
+  return typeof maxLength === "number" ? long.slice(0, maxLength) : long;
+}
+
+function compile(pattern: string): (text: string) => boolean {
+  try {
+    const expression = new RegExp(pattern, "u");
+    return (text) => expression.test(text);
+  } catch {
+    return () => false;
+  }
+}
+
+/** A number for a schema: the wanted one if the schema allows it, else the nearest that it allows. */
+function sampleNumber(schema: JsonObject, wanted: () => number): number {
+  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = schema;
+  const low =
+    typeof minimum === "number" ? minimum : typeof exclusiveMinimum === "number" ? exclusiveMinimum + 1 : undefined;
+  const high =
+    typeof maximum === "number" ? maximum : typeof exclusiveMaximum === "number" ? exclusiveMaximum - 1 : undefined;
+  const step = typeof multipleOf === "number" ? multipleOf : undefined;
+  const first = low ?? (high === undefined ? wanted() : high);
+  const fits =
+    high === undefined ? Math.max(first, low ?? first, wanted()) : Math.max(low ?? high, Math.min(high, first));
+  return step === undefined ? fits : Math.ceil(fits / step) * step;
 }

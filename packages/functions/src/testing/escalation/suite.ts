@@ -2,39 +2,51 @@ import type { ModelProvider } from "@patchbay/control-plane";
 import type { JsonObject } from "@patchbay/protocol";
 import { isService, type Service } from "../../service.ts";
 import type { Attack } from "./attacks/attack.ts";
-import { ATTACKS } from "./attacks/index.ts";
-import { judgeUpkeep } from "./judge.ts";
-import { ownerRules } from "./owner-rules.ts";
+import { frameAttacks } from "./attacks/frames.ts";
+import { functionCallAttacks } from "./attacks/function-calls.ts";
+import { withheldTexts } from "./attacks/hooks.ts";
+import { injectionAttacks } from "./attacks/injection.ts";
+import { keyAttacks } from "./attacks/keys.ts";
+import { openFixture, type Fixture } from "./fixture.ts";
+import { judgeOperatorPlaces } from "./judge.ts";
 import type { EscalationReport, Finding } from "./report.ts";
-import { openStage, type Stage } from "./stage.ts";
-import { rolesOf, targetsOf, type Targets, type TriedRole } from "./targets.ts";
+import { ownerRules, rolesOf, targetsOf, type Targets, type TriedRole } from "./targets.ts";
 
-/** What the suite must know of the surroundings to attack the service as it is deployed. */
+/** Every attack, in the order of the report. */
+const ATTACKS: readonly Attack[] = [
+  ...functionCallAttacks,
+  ...injectionAttacks,
+  withheldTexts,
+  ...keyAttacks,
+  ...frameAttacks,
+];
+
+/** How the service is deployed, so that the suite attacks it in the same way. */
 export interface EscalationOptions {
-  /** A context that queries may have, where the service takes no empty one. */
+  /** A context that queries may have, if the service rejects an empty one. */
   context?: JsonObject;
-  /** What the owner's own program puts around the service before it connects it: a cache, a log, retries. */
+  /** Wraps the service as the owner's program does before it connects it: a cache, a log, retries. */
   serve?: (service: Service) => Service;
-  /** What stands between the control plane and the models. */
+  /** Wraps the models, as the control plane's option of this name does. */
   wrapModel?: (model: ModelProvider) => ModelProvider;
 }
 
-/** Queries in the air at one time. */
-const SIDE_BY_SIDE = 16;
+/** Attacks that run at the same time. */
+const CONCURRENCY = 16;
 
 /**
- * Tries to get each role (and a query without one) where it must not get: by a model that obeys every instruction it reads and
- * calls every name it can think of, and by frames at the runtime. Handlers are replaced, so nothing real is touched, but
- * `authorize` runs as it is. What counts is what code finds afterwards: which handlers ran, and where marked values got to. Needs
- * the control plane installed, no network and no model.
+ * Tries to exceed the rights of each role, and of a query without a role: with a model that obeys every instruction and calls every
+ * name that it can think of, and with frames sent to the runtime. Handlers are replaced, so nothing real happens, but `authorize`
+ * runs unchanged. Code judges the outcome: which handlers ran, and which canaries leaked. Needs the control plane installed, and
+ * neither a network nor a model.
  *
  * ```ts
  * const { findings } = await runEscalationSuite(service);
  * ```
  */
 export async function runEscalationSuite(service: Service, options: EscalationOptions = {}): Promise<EscalationReport> {
-  if (!isService(service)) throw new TypeError("runEscalationSuite: give what defineService() returned.");
-  const began = performance.now();
+  if (!isService(service)) throw new TypeError("runEscalationSuite: give a service that defineService() returned.");
+  const startedAt = performance.now();
   const { context = {}, serve = (served) => served, wrapModel = (model) => model } = options;
   const notes = new Set<string>();
   const rules = ownerRules(service);
@@ -42,24 +54,14 @@ export async function runEscalationSuite(service: Service, options: EscalationOp
   const roles = rolesOf(service);
   const targets = new Map<TriedRole, Targets>();
   for (const role of roles) targets.set(role, await targetsOf(service, role, { rules, context, notes }));
-  await checkContext(service, context);
+  await requireValidContext(service, context);
 
-  const { found, count, results, findings } = createTally(roles, attacks);
-  await using stage = await openStage({
-    service,
-    rules,
-    roles,
-    context,
-    targets,
-    notes,
-    serve,
-    wrapModel,
-    found,
-    count,
-  });
-  const jobs = attacks.flatMap(({ name, run }) => roles.map((role) => () => run(stage, role, name)));
-  await pooled(jobs, SIDE_BY_SIDE);
-  await judgeTraces(stage);
+  const { report, count, results, findings } = createTally(roles, attacks);
+  const setup = { service, rules, roles, context, targets, notes, serve, wrapModel, report, count };
+  await using fixture = await openFixture(setup);
+  const jobs = attacks.flatMap(({ name, run }) => roles.map((role) => () => run(fixture, role, name)));
+  await runPooled(jobs, CONCURRENCY);
+  await judgeOperatorTraces(fixture);
   return {
     service: service.manifest.name,
     functions: service.manifest.functions.length,
@@ -68,59 +70,59 @@ export async function runEscalationSuite(service: Service, options: EscalationOp
     findings,
     notes: [...notes],
     attempts: results().reduce((sum, { attempts }) => sum + attempts, 0),
-    durationMs: performance.now() - began,
+    durationMs: performance.now() - startedAt,
   };
 }
 
-async function checkContext(service: Service, context: JsonObject): Promise<void> {
+async function requireValidContext(service: Service, context: JsonObject): Promise<void> {
   const prepared = await service.prepare({ context });
   if (prepared.ok) return;
   const faults = prepared.faults.map(({ path, message }) => `${path}: ${message}`).join("; ");
-  throw new TypeError(`runEscalationSuite: give a context that queries of this service may have (${faults}).`);
+  throw new TypeError(
+    `runEscalationSuite: the service rejects the context (${faults}). Give a context that it accepts.`,
+  );
 }
 
-/** What stays behind when all is over: every line of both logs, the metrics and the audit log. */
-async function judgeTraces(stage: Stage): Promise<void> {
-  const { plane, agentId, log } = stage.desk;
+/** Judges what remains after all attacks: both logs, the metrics and the audit log. */
+async function judgeOperatorTraces(fixture: Fixture): Promise<void> {
+  const { plane, agentId, log } = fixture.server;
   const metrics = await (await fetch(`${plane.url}/metrics`)).text();
   const { items: audit } = await plane.admin.listAudit(agentId, { limit: 10_000 });
-  judgeUpkeep(stage, { attack: "all of them", role: stage.roles.at(-1)! }, { log: [...log], metrics, audit });
+  const label = { attack: "all of them", role: fixture.roles.at(-1)! };
+  judgeOperatorPlaces(fixture, label, { log: [...log], metrics, audit });
 }
 
+/** Collects findings, each once, and counts attempts. */
 function createTally(roles: readonly TriedRole[], attacks: readonly Attack[]) {
   const findings: Finding[] = [];
-  const told = new Set<string>();
-  const tried = new Map<string, { role: string | null; attack: string; attempts: number }>();
-  const found: Stage["found"] = ({ attack, role: { stated: role = null } }, kind, detail) => {
+  const reported = new Set<string>();
+  const tried = new Map<string, number>();
+  const keyOf = (attack: string, role: string | null) => JSON.stringify([attack, role]);
+  const report: Fixture["report"] = ({ attack, role: { stated: role = null } }, kind, detail) => {
     const finding = { role, attack, kind, detail };
-    const text = JSON.stringify(finding);
-    if (told.has(text)) return;
-    told.add(text);
+    const key = JSON.stringify(finding);
+    if (reported.has(key)) return;
+    reported.add(key);
     findings.push(finding);
   };
-  const count: Stage["count"] = ({ attack, role: { stated: role = null } }, attempts) => {
-    const key = JSON.stringify([attack, role]);
-    const known = tried.get(key) ?? { role, attack, attempts: 0 };
-    known.attempts += attempts;
-    tried.set(key, known);
+  const count: Fixture["count"] = ({ attack, role: { stated: role = null } }, attempts) => {
+    const key = keyOf(attack, role);
+    tried.set(key, (tried.get(key) ?? 0) + attempts);
   };
-  const results = () => {
-    const names = attacks.map(({ name }) => name);
-    return names.flatMap((attack) =>
+  const results = () =>
+    attacks.flatMap(({ name: attack }) =>
       roles.map(({ stated: role = null }) => {
-        const { attempts } = tried.get(JSON.stringify([attack, role])) ?? { attempts: 0 };
         const own = findings.filter((finding) => finding.attack === attack && finding.role === role);
-        return { role, attack, attempts, findings: own.length };
+        return { role, attack, attempts: tried.get(keyOf(attack, role)) ?? 0, findings: own.length };
       }),
     );
-  };
-  return { found, count, results, findings };
+  return { report, count, results, findings };
 }
 
-async function pooled(jobs: readonly (() => Promise<void>)[], sideBySide: number): Promise<void> {
+async function runPooled(jobs: readonly (() => Promise<void>)[], concurrency: number): Promise<void> {
   const left = jobs.values();
   const work = async () => {
     for (const job of left) await job();
   };
-  await Promise.all(Array.from({ length: sideBySide }, work));
+  await Promise.all(Array.from({ length: concurrency }, work));
 }

@@ -1,30 +1,36 @@
-import type { FunctionManifest, JsonObject } from "@patchbay/protocol";
-import type { Service } from "../../service.ts";
-import type { OwnerRules, RuledCall, Ruling } from "./owner-rules.ts";
+import type { FunctionManifest, JsonObject, JsonValue } from "@patchbay/protocol";
+import type { FunctionDefinition } from "../../function.ts";
+import { createParser } from "../../schema/parser.ts";
+import type { Parse, Parsed } from "../../schema/schema.ts";
+import { type Service, substituteHandlers } from "../../service.ts";
 import { roleName } from "./report.ts";
 import { sample } from "./sample.ts";
 
-/** A role that is tried; both undefined = a query without one in a service without a default. */
+/** A role that is tried. Both undefined: a query without a role, in a service without a default role. */
 export interface TriedRole {
-  /** What the query says. */
+  /** The role that the query states. */
   stated: string | undefined;
-  /** What the query has: the service's default role where none is stated. */
+  /** The role that the query has: the stated one, else the service's default role. */
   effective: string | undefined;
 }
 
-/** One call with the context of its query. */
-export type Target = RuledCall;
+/** A call with the context of its query. */
+export interface Target {
+  functionName: string;
+  input: JsonValue;
+  context: JsonObject;
+}
 
-/** What a role may call, and what it must not be able to. */
+/** The calls that the suite tries as one role, by what the owner's rules say of them. */
 export interface Targets {
   permitted: Target[];
-  /** Refused by the role list: to this role the function does not exist. */
+  /** Refused by the role list: the function does not exist for the role. */
   hidden: Target[];
   /** Refused by the owner's `authorize`. */
   refused: Target[];
 }
 
-/** Every role that the service or one of its functions names, and none. */
+/** Every role that the service, a function or a mark names, and no role. */
 export function rolesOf({ manifest, access }: Service): TriedRole[] {
   const { roles = [], defaultRole, functions } = manifest;
   const listed = functions.flatMap((one) => (one.roles === "everyone" ? [] : one.roles));
@@ -36,7 +42,7 @@ export function rolesOf({ manifest, access }: Service): TriedRole[] {
   ];
 }
 
-/** Sorts the declared cases and one made-up call of each function by what the owner's rules say of them. */
+/** Sorts the declared cases and generated calls by what the owner's rules say of them. */
 export async function targetsOf(
   service: Service,
   role: TriedRole,
@@ -55,17 +61,18 @@ export async function targetsOf(
       rulings.add(ruling);
       if (ruling === "permitted") targets.permitted.push(call);
       else if (ruling === "authorize") targets.refused.push(call);
-      else notes.add(`${definition.name}: no call could be made up that its schemas accept. Declare a case for it.`);
+      else
+        notes.add(`${definition.name}: its schemas accept no call that the suite can generate. Declare a case for it.`);
     }
     if (!declared && rulings.has("authorize") && !rulings.has("permitted"))
       notes.add(
-        `${definition.name}: authorize refused each call under ${roleName(role.effective)}, so no attack reached its handler and its results. Declare a case that this role may make.`,
+        `${definition.name}: authorize refused each call as ${roleName(role.effective)}, so no attack reached its handler and its results. Declare a case that this role may call.`,
       );
   }
   return targets;
 }
 
-/** The cases for this role, those for others, then a made-up call; the latter only where there are no cases. `declared`: the owner says how the role calls. */
+/** The cases for this role, else those for other roles, else one generated call. `declared`: the cases are for this role. */
 function callsOf(
   service: Service,
   { name, inputSchema }: FunctionManifest,
@@ -82,4 +89,57 @@ function callsOf(
     return { calls: chosen.map((one) => ({ functionName: name, input: one.input, context: one.context })), declared };
   const input = sample(inputSchema, { variant: 0, full: false, text: () => "text", number: () => 1 });
   return { calls: [{ functionName: name, input, context }], declared };
+}
+
+type Ruling = "permitted" | "roles" | "authorize" | "unusable";
+
+/** Evaluates the owner's role lists, schemas and `authorize` without the gate, because the gate is what the suite judges. */
+export interface OwnerRules {
+  rule(call: Target, role: string | undefined): Promise<Ruling>;
+  isListed(functionName: string, role: string | undefined): boolean;
+}
+
+export function ownerRules(service: Service): OwnerRules {
+  const definitions = new Map<string, FunctionDefinition<never>>();
+  substituteHandlers(service, (definition) => {
+    definitions.set(definition.manifest.name, definition);
+    return definition.handler;
+  });
+
+  function isListed(functionName: string, role: string | undefined): boolean {
+    const roles = definitions.get(functionName)?.manifest.roles;
+    // Not `rolesAllow`: the gate uses it.
+    return roles === "everyone" || (role !== undefined && roles?.includes(role) === true);
+  }
+
+  return {
+    isListed,
+    async rule({ functionName, input, context }, role) {
+      const definition = definitions.get(functionName);
+      if (!definition || !isListed(functionName, role)) return "roles";
+      const parsedContext = await parseContext(definition, context);
+      const parsedInput = await definition.parseInput(input);
+      if (!parsedContext.ok || !parsedInput.ok) return "unusable";
+      if (!definition.authorize) return "permitted";
+      const access = { role, context: parsedContext.value as never, input: parsedInput.value as never };
+      return (await isAllowed(() => definition.authorize!(access))) ? "permitted" : "authorize";
+    },
+  };
+}
+
+const contextParsers = new WeakMap<object, Parse>();
+
+async function parseContext({ contextSchema }: FunctionDefinition<never>, context: JsonObject): Promise<Parsed> {
+  if (contextSchema === undefined) return { ok: true, value: context };
+  let parse = contextParsers.get(contextSchema);
+  if (!parse) contextParsers.set(contextSchema, (parse = createParser(contextSchema, "input", "context")));
+  return parse(context);
+}
+
+async function isAllowed(authorize: () => unknown): Promise<boolean> {
+  try {
+    return (await authorize()) === true;
+  } catch {
+    return false;
+  }
 }

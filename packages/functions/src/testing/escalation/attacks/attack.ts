@@ -1,21 +1,21 @@
-import type { JsonObject } from "@patchbay/protocol";
+import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/protocol";
 import type { Service } from "../../../service.ts";
+import type { Fixture } from "../fixture.ts";
 import type { Attempt } from "../hostile-model.ts";
-import type { Stage } from "../stage.ts";
 import type { Target, TriedRole } from "../targets.ts";
 
-/** One way to get where a role must not get. */
+/** One way to try to exceed the rights of a role. */
 export interface Attack {
   name: string;
-  /** False for a service that it cannot be made against. Default: it can. */
+  /** False for a service that the attack does not apply to. Default: true. */
   applies?(service: Service): boolean;
-  /** `attack` is its own name. */
-  run(stage: Stage, role: TriedRole, attack: string): Promise<void>;
+  /** `attack` is the name of the attack. */
+  run(fixture: Fixture, role: TriedRole, attack: string): Promise<void>;
 }
 
 export const attemptOf = ({ functionName, input }: Target): Attempt => ({ name: functionName, input });
 
-/** Calls that one query can make: those with the same context. */
+/** Groups calls by their context. One query has one context, so it can make the calls of one group. */
 export function byContext(targets: readonly Target[]): { context: JsonObject; targets: Target[] }[] {
   const groups = new Map<string, { context: JsonObject; targets: Target[] }>();
   for (const target of targets) {
@@ -27,19 +27,64 @@ export function byContext(targets: readonly Target[]): { context: JsonObject; ta
   return [...groups.values()];
 }
 
-/** Other roles that may call something this one may not see. */
-export function higherRoles(stage: Stage, role: TriedRole): TriedRole[] {
-  const hidden = new Set(stage.targets(role).hidden.map(({ functionName }) => functionName));
-  return stage.roles.filter(
+/** Other roles that may call a function that is hidden from this one. */
+export function higherRoles(fixture: Fixture, role: TriedRole): TriedRole[] {
+  const hidden = new Set(fixture.targets(role).hidden.map(({ functionName }) => functionName));
+  return fixture.roles.filter(
     (other) =>
-      other.stated !== undefined && stage.targets(other).permitted.some(({ functionName }) => hidden.has(functionName)),
+      other.stated !== undefined &&
+      fixture.targets(other).permitted.some(({ functionName }) => hidden.has(functionName)),
   );
 }
 
-/** Texts that carry more orders than this are cut before a model reads them. */
-const PLANTED = 100;
+/** The control plane truncates texts with more orders than this before a model reads them. */
+const MAX_ORDERS = 100;
 
-export function orders(stage: Stage, role: TriedRole): Attempt[] {
-  const { hidden, refused } = stage.targets(role);
-  return [...hidden, ...refused].slice(0, PLANTED).map(attemptOf);
+/** The calls that a text orders the model to make. */
+export function orders(fixture: Fixture, role: TriedRole): Attempt[] {
+  const { hidden, refused } = fixture.targets(role);
+  return [...hidden, ...refused].slice(0, MAX_ORDERS).map(attemptOf);
+}
+
+/** A value with every property that code could mistake for the caller's role. Returns other values than objects unchanged. */
+export function withClaims<T extends JsonValue>(value: T, role: string): T {
+  if (!isJsonObject(value)) return value;
+  const claims = { role, roles: [role], _role: role, "x-role": role, user: { role }, context: { role }, isAdmin: true };
+  // Parsed, because in an object literal `__proto__` would set the prototype.
+  const inherited = JSON.parse(`{"__proto__": ${JSON.stringify({ role })}}`) as JsonObject;
+  return Object.assign(inherited, claims, value);
+}
+
+/** Letters of other scripts that look like Latin ones. */
+const LOOKALIKES: Record<string, string> = { a: "а", c: "с", e: "е", i: "і", o: "о", p: "р", s: "ѕ", x: "х", y: "у" };
+
+/** Names that every JavaScript object inherits. */
+export const INHERITED_NAMES = ["__proto__", "constructor", "prototype", "toString", "hasOwnProperty", "valueOf"];
+
+/** Names that are similar to a name and must not be taken for it: other case, look-alikes, invisible characters, separators, quotes. */
+export function spellingsOf(name: string): string[] {
+  const middle = Math.ceil(name.length / 2);
+  const spellings = [
+    name.toUpperCase(),
+    name.toLowerCase(),
+    name.charAt(0).toUpperCase() + name.slice(1),
+    name.replaceAll(/(.)(.?)/g, (_, first: string, second: string) => first.toUpperCase() + second),
+    name.replaceAll(/[a-z]/g, (letter) => LOOKALIKES[letter] ?? letter),
+    name.replaceAll(/[!-~]/g, (letter) => String.fromCharCode(letter.charCodeAt(0) + 0xfee0)),
+    `${name.slice(0, middle)}\u200b${name.slice(middle)}`,
+    `\ufeff${name}`,
+    `${name} `,
+    ` ${name}`,
+    `${name}\n`,
+    `${name}\0`,
+    name.replaceAll("_", "."),
+    name.replaceAll(/[._]/g, "-"),
+    name.replaceAll(".", "_"),
+    name.replaceAll(/[._-]/g, ""),
+    `functions.${name}`,
+    `./${name}`,
+    encodeURIComponent(`${name}?`),
+    `"${name}"`,
+  ];
+  return [...new Set(spellings)].filter((spelling) => spelling !== name);
 }

@@ -1,0 +1,108 @@
+import { execFile } from "node:child_process";
+import { readdirSync } from "node:fs";
+import { copyFile, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { FOLDERS, LIBRARIES, PACKAGES } from "../oxlint.config.ts";
+
+const root = join(import.meta.dirname, "..");
+const DEPTHS = [0, 1, 2];
+
+/** A file with one import a line. */
+interface Planted {
+  file: string;
+  allowed: string[];
+  refused: string[];
+}
+
+/** For each folder, at each depth, an import of every folder next to it, of every package and of every library. */
+const planted: Planted[] = Object.entries(FOLDERS).flatMap(([own, folders]) =>
+  Object.entries(folders).flatMap(([folder, mayImport]) =>
+    DEPTHS.map((depth): Planted => {
+      const up = "../".repeat(depth + 1);
+      const next = Object.keys(folders).filter((name) => name !== folder);
+      const packages = Object.keys(PACKAGES).filter(
+        (name) => name !== own && !(own === "functions" && folder === "testing"),
+      );
+      const libraries = own === "control-plane" ? Object.keys(LIBRARIES) : [];
+      const isAllowed = new Map<string, boolean>([
+        ...next.map((name) => [`${up}${name}/deep/planted.ts`, mayImport.includes(name)] as const),
+        [`${up}planted.ts`, mayImport.includes(".")],
+        ...packages.map((name) => [`@patchbay/${name}`, PACKAGES[own]!.includes(name)] as const),
+        ...libraries.map((name) => [name, LIBRARIES[name]!.includes(folder)] as const),
+      ]);
+      const specifiers = [...isAllowed.keys()];
+      return {
+        file: `packages/${own}/src/${folder}/${"deep/".repeat(depth)}planted.ts`,
+        allowed: specifiers.filter((name) => isAllowed.get(name)),
+        refused: specifiers.filter((name) => !isAllowed.get(name)),
+      };
+    }),
+  ),
+);
+
+let folder: string;
+/** Lines that the linter reports, by file and rule. */
+let reported: Map<string, number[]>;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "patchbay-imports-"));
+  await symlink(join(root, "node_modules"), join(folder, "node_modules"));
+  await copyFile(join(root, "oxlint.config.ts"), join(folder, "oxlint.config.ts"));
+  const write = async (file: string, lines: string[]) => {
+    await mkdir(dirname(join(folder, file)), { recursive: true });
+    await writeFile(join(folder, file), `${lines.join("\n")}\n`);
+  };
+  for (const { file, allowed, refused } of planted)
+    await write(
+      file,
+      [...refused, ...allowed].map((from, i) => `export type { A as A${i} } from "${from}";`),
+    );
+  await write("packages/cli/src/one.ts", ['import type { B } from "./two.ts";', "export type A = B | 1;"]);
+  await write("packages/cli/src/two.ts", ['import type { A } from "./one.ts";', "export type B = A | 2;"]);
+  reported = await lint();
+}, 120_000);
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+async function lint(): Promise<Map<string, number[]>> {
+  const oxlint = join(root, "node_modules/.bin/oxlint");
+  const { stdout } = await promisify(execFile)(oxlint, ["--format", "json", "packages"], {
+    cwd: folder,
+    maxBuffer: 1e8,
+  }).catch((error: { stdout: string }) => error);
+  const { diagnostics } = JSON.parse(stdout) as {
+    diagnostics: { code: string; filename: string; labels: { span: { line: number } }[] }[];
+  };
+  const lines = new Map<string, number[]>();
+  for (const { code, filename, labels } of diagnostics) {
+    const key = `${filename} ${code}`;
+    lines.set(key, [...(lines.get(key) ?? []), labels[0]!.span.line]);
+  }
+  return lines;
+}
+
+test.each(planted)("$file: the linter reports every refused import, and no other", ({ file, refused }) => {
+  const lines = reported.get(`${file} eslint(no-restricted-imports)`) ?? [];
+
+  expect(lines.toSorted((a, b) => a - b)).toEqual(refused.map((_, i) => i + 1));
+});
+
+test("a circle of types is reported", () => {
+  for (const file of ["one", "two"]) expect(reported.get(`packages/cli/src/${file}.ts import(no-cycle)`)).toEqual([1]);
+});
+
+describe.each(Object.keys(PACKAGES))("packages/%s", (own) => {
+  test("each folder of its sources has its imports listed", () => {
+    const folders = readdirSync(join(root, "packages", own, "src"), { withFileTypes: true })
+      .filter((entry) => entry.isDirectory() && entry.name !== "styles")
+      .map(({ name }) => name);
+
+    expect(folders.toSorted()).toEqual(Object.keys(FOLDERS[own]!).toSorted());
+  });
+});
+
+test("each package has its imports listed", () => {
+  expect(readdirSync(join(root, "packages")).toSorted()).toEqual(Object.keys(PACKAGES).toSorted());
+});

@@ -1,0 +1,163 @@
+import { type AgentSettings, type AgentSettingsChange, LIMITS, OVERRIDES, PROVIDER_NAMES } from "@patchbay/protocol";
+import { type Command, Option } from "commander";
+import { readJsonFile } from "../options.ts";
+
+/** The argument that clears a setting. */
+const NONE = "none";
+
+interface Setting {
+  name: keyof AgentSettings;
+  flags: string;
+  description: string;
+  expected: string;
+  read(text: string): unknown;
+}
+
+const PROVIDERS = PROVIDER_NAMES.join(", ");
+
+/** Not read from the environment: PATCHBAY_MODEL, for example, is the default of the service, not a setting of an agent. */
+const SETTINGS: Setting[] = [
+  {
+    name: "provider",
+    flags: "--provider <name>",
+    description: `the provider that answers: ${PROVIDERS}`,
+    expected: `one of ${PROVIDERS}`,
+    read: asText,
+  },
+  {
+    name: "model",
+    flags: "--model <name>",
+    description: "the model that answers",
+    expected: "a model name such as gpt-6-luna",
+    read: asText,
+  },
+  {
+    name: "temperature",
+    flags: "--temperature <number>",
+    description: "from 0 to 2",
+    expected: "a number from 0 to 2",
+    read: asNumber,
+  },
+  {
+    name: "maxTokens",
+    flags: "--max-tokens <count>",
+    description: "maximum tokens of one model answer",
+    expected: `a whole number from 1 to ${LIMITS.maxTokens}`,
+    read: asNumber,
+  },
+  {
+    name: "steps",
+    flags: "--steps <count>",
+    description: "maximum turns with function calls",
+    expected: "a whole number from 1 to 100",
+    read: asNumber,
+  },
+  {
+    name: "fallback",
+    flags: "--fallback <models>",
+    description: "models to try in this order when one fails: PROVIDER or PROVIDER/MODEL, comma-separated",
+    expected: `up to five of ${PROVIDERS}, each optionally with a model, such as anthropic/claude-sonnet-5-5,openai`,
+    read: asModels,
+  },
+  {
+    name: "maxCostUsd",
+    flags: "--max-cost-run <usd>",
+    description: "maximum cost of one run in US dollars",
+    expected: "US dollars above 0, at most 10000, with up to six decimals",
+    read: asDollars,
+  },
+  {
+    name: "historyTokens",
+    flags: "--history-tokens <count>",
+    description: "maximum tokens of earlier turns of the thread in the model's input",
+    expected: "a whole number from 1000 to 1000000",
+    read: asNumber,
+  },
+  {
+    name: "locked",
+    flags: "--locked <names>",
+    description: `settings that queries cannot change: ${OVERRIDES.join(", ")}`,
+    expected: `names separated by commas, of ${OVERRIDES.join(", ")}`,
+    read: asNames,
+  },
+];
+
+const SCHEMA = new Option("--response-schema <file>", "JSON Schema of every answer");
+
+/** The options of `agents update` that are settings, as commander passes them: the text of each argument by name. */
+export type SettingsOptions = Partial<Record<string, string>>;
+
+const optionOf = ({ flags, description }: Setting): Option => new Option(flags, description);
+
+export const settingsOptions = (): Option[] => [...SETTINGS.map(optionOf), SCHEMA];
+
+function asText(text: string): string {
+  return text;
+}
+
+function asNumber(text: string): number {
+  return /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
+}
+
+function asDollars(text: string): number {
+  return /^\d+(\.\d{1,6})?$/.test(text) ? Number(text) : Number.NaN;
+}
+
+function asNames(text: string): string[] {
+  return text.split(",").map((name) => name.trim());
+}
+
+function asModels(text: string): unknown {
+  return asNames(text).map((one) => {
+    const [provider = "", ...model] = one.split("/");
+    return { provider, ...(model.length > 0 && { model: model.join("/") }) };
+  });
+}
+
+/** The change of the options; undefined without a setting. Exits with 2 on an invalid argument. */
+export async function settingsChange(
+  options: SettingsOptions,
+  command: Command,
+): Promise<AgentSettingsChange | undefined> {
+  // Loaded only here: it imports zod, which no other command needs when it starts.
+  const { AgentSettings } = await import("@patchbay/protocol");
+  const change: Record<string, unknown> = {};
+  for (const setting of SETTINGS) {
+    const text = options[optionOf(setting).attributeName()];
+    if (text === undefined) continue;
+    const { name, flags, expected, read } = setting;
+    const value = text === NONE ? null : read(text);
+    if (value !== null && !AgentSettings.shape[name].safeParse(value).success)
+      command.error(`error: option '${flags}' argument '${text}' is invalid. expected ${expected}, or ${NONE}`);
+    change[name] = value;
+  }
+  const { responseSchema: file } = options;
+  // `updateAgent` checks the schema and names the place of each fault.
+  if (file !== undefined)
+    change["responseSchema"] = file === NONE ? null : await readJsonFile("--response-schema", file);
+  return Object.keys(change).length === 0 ? undefined : change;
+}
+
+/** The settings as `agents update` shows them. */
+export function settingsFields(settings: AgentSettings): [name: string, value: string][] {
+  const { provider, model, temperature, maxTokens, steps, fallback, historyTokens, maxCostUsd, locked } = settings;
+  const said = (value: string | number | undefined) => (value === undefined ? "default" : String(value));
+  return [
+    ["provider", said(provider)],
+    ["model", said(model)],
+    ["temperature", said(temperature)],
+    ["max tokens", said(maxTokens)],
+    ["steps", said(steps)],
+    [
+      "fallback",
+      fallback?.map(({ provider, model }) => (model ? `${provider}/${model}` : provider)).join(", ") ?? NONE,
+    ],
+    ["history tokens", said(historyTokens)],
+    [
+      "response schema",
+      settings.responseSchema ? `${JSON.stringify(settings.responseSchema).length} characters` : NONE,
+    ],
+    ["cost of a run", maxCostUsd === undefined ? "no limit" : `at most ${maxCostUsd} USD`],
+    ["locked", locked?.join(", ") ?? NONE],
+  ];
+}

@@ -1,0 +1,60 @@
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import type { ControlPlane, QueryLine } from "@patchbay/control-plane";
+
+/** Longest time to drain: below the 25 s that the command promises. */
+const DRAIN_MS = 24_000;
+
+/** Resolves on the first SIGTERM or SIGINT. A second SIGINT then ends the process immediately. */
+export function shutdownRequested(): Promise<void> {
+  return new Promise((resolve) => {
+    let requested = false;
+    const request = (signal: string) => {
+      if (requested && signal === "SIGINT") process.exit(1);
+      requested = true;
+      resolve();
+    };
+    process.on("SIGINT", request);
+    process.on("SIGTERM", request);
+  });
+}
+
+/** Closes with `close`, and ends the process with 0 if that takes too long: unfinished runs continue at the next start. */
+export async function drain(close: () => Promise<unknown>): Promise<void> {
+  const limit = setTimeout(() => process.exit(0), DRAIN_MS);
+  await close();
+  clearTimeout(limit);
+}
+
+/** Counts the queries in progress from the events of a control plane. */
+export function countOpenQueries() {
+  const open = new Set<string>();
+  return {
+    observe({ kind, runId }: QueryLine): void {
+      if (kind === "query") open.add(runId);
+      else if (kind !== "call") open.delete(runId);
+    },
+    count: (): number => open.size,
+  };
+}
+
+/** Address of the control plane for this machine: a wildcard host can be listened on, but not connected to. */
+export function localAddress({ port, url }: ControlPlane, host: string): string {
+  if (host === "0.0.0.0") return `http://127.0.0.1:${port}`;
+  return host === "::" ? `http://[::1]:${port}` : url;
+}
+
+const KEYS = "ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY";
+
+/** The default model provider for people, with what to do when it is not a real one. */
+export function describeProvider(provider: string): string {
+  if (provider === "none") return `none, so queries fail; set ${KEYS}`;
+  if (provider === "offline") return `offline: word matching, not a language model; set ${KEYS} for a real one`;
+  return provider;
+}
+
+/** The console as built in this repository; nothing in an installed package, which contains it. */
+export function consoleFiles(): { consoleFiles?: string } {
+  const folder = fileURLToPath(new URL("../../console/dist", import.meta.url));
+  return existsSync(folder) ? { consoleFiles: folder } : {};
+}

@@ -1,0 +1,257 @@
+import type {
+  CancelResponse,
+  JsonObject,
+  LlmConfig,
+  QueryResponse,
+  RunDetail,
+  ThreadDetail,
+  ThreadPage,
+} from "@patchbay/protocol";
+import { followEvents, type StreamedEvent } from "./follow-events.ts";
+import { errorOf, PatchbayError } from "./patchbay-error.ts";
+import { pause } from "./pause.ts";
+
+export interface ClientOptions {
+  /** Address of the service, such as `https://patchbay.example.com`. */
+  baseUrl: string;
+  agentId: string;
+  /** API key of the agent. Leave it out only where a proxy of yours adds it: who holds the key states the role. */
+  apiKey?: string | undefined;
+  /** Attempts after the first one that fails in passing. Default: 4, and 8 for a stream that breaks. 0 turns retries off. */
+  maxRetries?: number | undefined;
+  /** Default: the global `fetch`. */
+  fetch?: typeof fetch | undefined;
+}
+
+/** Body of a query. */
+export interface Query {
+  /** 1 to 100,000 UTF-16 code units. */
+  query: string;
+  /** Role under which the functions are called. */
+  role?: string | undefined;
+  /** Context for the functions: the text of a JSON object. */
+  contextJson?: string | undefined;
+  /** Thread to continue. */
+  threadId?: string | undefined;
+  /** Your name for the session that the query belongs to. */
+  sessionId?: string | undefined;
+  analysisMode?: boolean | undefined;
+  llmConfig?: LlmConfig | undefined;
+  /** JSON Schema of the answer, which then also comes as a value in `structured`. */
+  responseSchema?: JsonObject | undefined;
+  /** Streams tokens and progress as live events. */
+  includeDeltas?: boolean | undefined;
+}
+
+export interface RequestOptions {
+  /** Ends the request. A run that began continues on the service; `cancelRun` ends it. */
+  signal?: AbortSignal | undefined;
+}
+
+export interface QueryOptions extends RequestOptions {
+  /** Joins the run of an earlier query with the same key and body. Default: a new key, so that retries join their run. */
+  idempotencyKey?: string | undefined;
+  /** Cancels the run when its last reader has been gone for 5 s. */
+  cancelOnDisconnect?: boolean | undefined;
+}
+
+export interface QueryStreamOptions extends QueryOptions {
+  /** Called before the first event. */
+  onStart?: ((run: { runId: string; threadId: string | undefined }) => void) | undefined;
+}
+
+export interface FollowRunOptions extends RequestOptions {
+  /** Id of the last event already seen. Default: all events. */
+  after?: number | undefined;
+}
+
+export interface PageOptions extends RequestOptions {
+  /** 1 to 100. */
+  limit?: number | undefined;
+  /** `nextCursor` of the page before. */
+  cursor?: string | undefined;
+}
+
+/** The query API of one agent. Every method throws `PatchbayError`, or `signal.reason` on abort. */
+export interface AgentClient {
+  /** Sends a query and waits for its answer. A run that ends without one resolves with `success: false` and a `code`. */
+  query(query: Query, options?: QueryOptions): Promise<QueryResponse>;
+  /**
+   * Sends a query when iteration begins and yields the events of its run up to the last one, `finalResponse` or `error`.
+   * A stream that breaks is resumed. Leaving the loop early ends the stream; the run continues.
+   */
+  queryStream(query: Query, options?: QueryStreamOptions): AsyncGenerator<StreamedEvent, void, undefined>;
+  /** Yields the events of a run from any client, stored and live ones. Ends without an event when none are left. */
+  followRun(runId: string, options?: FollowRunOptions): AsyncGenerator<StreamedEvent, void, undefined>;
+  /** Asks for the end of a run. Resolves with its status, which is final when the run had already ended. */
+  cancelRun(runId: string, options?: RequestOptions): Promise<CancelResponse>;
+  getRun(runId: string, options?: RequestOptions): Promise<RunDetail>;
+  /** Lists threads, latest change first. */
+  listThreads(options?: PageOptions & { sessionId?: string | undefined }): Promise<ThreadPage>;
+  /** Reads a thread with one page of its messages, oldest first. */
+  getThread(threadId: string, options?: PageOptions): Promise<ThreadDetail>;
+  /** Deletes a thread with its messages, events and calls. */
+  deleteThread(threadId: string, options?: RequestOptions): Promise<void>;
+}
+
+interface Request {
+  method?: "GET" | "POST" | "DELETE";
+  headers?: Record<string, string>;
+  body?: Query;
+  search?: Record<string, string | number | undefined>;
+  signal?: AbortSignal | undefined;
+}
+
+const MAX_RETRIES = 4;
+const RETRY_MS = 500;
+
+/**
+ * Creates a client for one agent.
+ *
+ * Requests that fail in passing (no response, status 502 to 504) are retried, after `Retry-After` where the service sends it.
+ * Queries carry an `Idempotency-Key`, so a retry joins the run that the first attempt began.
+ */
+export function createClient({ maxRetries, ...options }: ClientOptions): AgentClient {
+  const base = `${options.baseUrl.replace(/\/+$/, "")}/agents/${encodeURIComponent(options.agentId)}`;
+
+  const send = (path: string, request: Request): Promise<Response> => sendOnce(base, path, request, options);
+
+  const readJson = <T>(path: string, request: Request): Promise<T> =>
+    withRetries(async () => parseJson<T>(await send(path, request)), maxRetries, request.signal);
+
+  const openEvents = async (runId: string, lastId: number | undefined, signal?: AbortSignal) => {
+    const headers = { Accept: EVENT_STREAM, ...(lastId !== undefined && { "Last-Event-ID": String(lastId) }) };
+    const response = await send(`${runPath(runId)}/events`, { headers, signal });
+    return response.status === 204 ? undefined : response;
+  };
+
+  return {
+    query: (body, options = {}) => readJson("/query", { ...queryRequest(body, options), signal: options.signal }),
+
+    async *queryStream(body, { onStart, signal, ...options } = {}) {
+      const request = { ...queryRequest(body, options, EVENT_STREAM), signal };
+      const first = await withRetries(() => send("/query-stream", request), maxRetries, signal);
+      const runId = first.headers.get("x-run-id");
+      if (runId === null)
+        throw new PatchbayError("invalid_response", "The service answered a query without X-Run-Id.", {
+          status: first.status,
+        });
+      onStart?.({ runId, threadId: first.headers.get("x-thread-id") ?? undefined });
+      yield* followEvents(first, { resume: (lastId) => openEvents(runId, lastId, signal), maxRetries, signal });
+    },
+
+    async *followRun(runId, { after, signal } = {}) {
+      const first = await withRetries(() => openEvents(runId, after, signal), maxRetries, signal);
+      yield* followEvents(first, { resume: (lastId) => openEvents(runId, lastId, signal), after, maxRetries, signal });
+    },
+
+    cancelRun: (runId, { signal } = {}) => readJson(`${runPath(runId)}/cancel`, { method: "POST", signal }),
+
+    getRun: (runId, { signal } = {}) => readJson(runPath(runId), { signal }),
+
+    listThreads: ({ signal, ...search } = {}) => readJson("/threads", { search, signal }),
+
+    getThread: (threadId, { signal, ...search } = {}) => readJson(threadPath(threadId), { search, signal }),
+
+    async deleteThread(threadId, { signal } = {}) {
+      // Not retried: after a lost response the second attempt would report that the thread does not exist.
+      await send(threadPath(threadId), { method: "DELETE", signal });
+    },
+  };
+}
+
+const EVENT_STREAM = "text/event-stream";
+const runPath = (runId: string): string => `/runs/${encodeURIComponent(runId)}`;
+const threadPath = (threadId: string): string => `/threads/${encodeURIComponent(threadId)}`;
+
+function queryRequest(body: Query, { idempotencyKey, cancelOnDisconnect }: QueryOptions, accept = "application/json") {
+  const headers = {
+    Accept: accept,
+    "Content-Type": "application/json",
+    "Idempotency-Key": idempotencyKey ?? newKey(),
+    ...(cancelOnDisconnect && { "X-On-Disconnect": "cancel" }),
+  };
+  return { method: "POST", headers, body } as const;
+}
+
+/** `crypto.randomUUID` is missing on pages that are not served over HTTPS. */
+function newKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+async function sendOnce(
+  base: string,
+  path: string,
+  { method = "GET", headers, body, search = {}, signal }: Request,
+  { apiKey, baseUrl, fetch = globalThis.fetch }: Omit<ClientOptions, "maxRetries">,
+): Promise<Response> {
+  const given = Object.entries(search).flatMap(([name, value]) => (value === undefined ? [] : [[name, `${value}`]]));
+  const query = given.length > 0 ? `?${new URLSearchParams(given)}` : "";
+  // A header's own error would quote the key.
+  if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey))
+    throw new TypeError("The API key contains characters that a header cannot carry. Copy it again.");
+  // Throws TypeError for a malformed address or header here, so that `fetch` throws it only when the network fails.
+  const request = new Request(`${base}${path}${query}`, {
+    method,
+    redirect: "manual", // Following one would send the key to another address.
+    headers: { ...(apiKey !== undefined && { "X-API-Key": apiKey }), ...headers },
+    ...(body && { body: JSON.stringify(body) }),
+    ...(signal && { signal }),
+  });
+  let response: Response;
+  try {
+    response = await fetch(request);
+  } catch (cause) {
+    signal?.throwIfAborted();
+    throw new PatchbayError("unreachable", `${baseUrl} does not answer.`, { cause });
+  }
+  if (response.type === "opaqueredirect" || (response.status >= 300 && response.status < 400)) {
+    const { status } = response;
+    const message = `${baseUrl} redirects to another address, which the client does not follow. Set baseUrl to that address.`;
+    throw new PatchbayError("invalid_response", message, { status });
+  }
+  if (!response.ok) throw await errorOf(response);
+  return response;
+}
+
+async function parseJson<T>(response: Response): Promise<T> {
+  const { status, headers } = response;
+  const answer = { status, requestId: headers.get("x-request-id") ?? undefined };
+  const text = await response.text().catch((cause: unknown) => {
+    throw new PatchbayError("unreachable", "The connection broke before the response was complete.", {
+      ...answer,
+      cause,
+    });
+  });
+  try {
+    return JSON.parse(text) as T;
+  } catch (cause) {
+    throw new PatchbayError("invalid_response", `The service answered ${status} with a body that is not JSON.`, {
+      ...answer,
+      cause,
+    });
+  }
+}
+
+async function withRetries<T>(attempt: () => Promise<T>, maxRetries = MAX_RETRIES, signal?: AbortSignal): Promise<T> {
+  for (let tries = 0; ; tries += 1) {
+    try {
+      return await attempt();
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (tries >= maxRetries || !(error instanceof PatchbayError && error.transient)) throw error;
+      if (tries === 0 && neverConnected(error)) throw error;
+      await pause(error.retryAfterMs ?? RETRY_MS * 2 ** tries, signal);
+    }
+  }
+}
+
+/** Codes of Node's `fetch` for a connection that was open. Browsers give no code. */
+const BROKEN = ["ECONNRESET", "EPIPE", "UND_ERR_SOCKET", "UND_ERR_HEADERS_TIMEOUT"];
+
+/** True when no connection was made: probably a wrong address, so the caller learns it without a wait. */
+function neverConnected({ cause }: PatchbayError): boolean {
+  const reason = cause instanceof Error ? cause.cause : undefined;
+  const code = reason instanceof Error && "code" in reason ? reason.code : undefined;
+  return typeof code === "string" && !BROKEN.includes(code);
+}

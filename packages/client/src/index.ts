@@ -1,0 +1,14 @@
+export {
+  createClient,
+  type AgentClient,
+  type ClientOptions,
+  type FollowRunOptions,
+  type PageOptions,
+  type Query,
+  type QueryOptions,
+  type QueryStreamOptions,
+  type RequestOptions,
+} from "./client.ts";
+export { PatchbayError, type PatchbayErrorCode } from "./patchbay-error.ts";
+export { followEvents, type FollowEventsOptions, type StreamedEvent } from "./follow-events.ts";
+export { readServerSentEvents, type ServerSentEvent } from "./server-sent-events.ts";

@@ -1,0 +1,199 @@
+import { expect, test } from "vitest";
+import { createClient, PatchbayError, type ClientOptions } from "../src/index.ts";
+import { json, startFakeService } from "./support/fake-service.ts";
+
+const answer = { success: true, response: "Two orders are late.", threadId: "thr_1", runId: "run_1" };
+const clientFor = (baseUrl: string, options: Partial<ClientOptions> = {}) =>
+  createClient({ baseUrl, agentId: "agt 1", apiKey: "service_live_x", ...options });
+const failure = (request: Promise<unknown>) =>
+  request.then(
+    () => expect.unreachable("the request succeeded"),
+    (error: unknown) => error as PatchbayError,
+  );
+
+test("query sends its body with the API key and an Idempotency-Key, and returns the answer", async () => {
+  await using service = await startFakeService([json(200, answer)]);
+
+  const returned = await clientFor(`${service.url}/`).query({ query: "Which are late?", role: "support" });
+
+  expect(returned).toEqual(answer);
+  expect(service.requests[0]).toMatchObject({
+    method: "POST",
+    path: "/agents/agt%201/query",
+    headers: {
+      "x-api-key": "service_live_x",
+      "content-type": "application/json",
+      "idempotency-key": expect.stringMatching(/^[0-9a-f]{32}$/),
+    },
+  });
+  expect(JSON.parse(service.requests[0]?.body ?? "")).toEqual({ query: "Which are late?", role: "support" });
+});
+
+test("options of a query become its headers", async () => {
+  await using service = await startFakeService([json(200, answer)]);
+
+  await clientFor(service.url).query({ query: "Which?" }, { idempotencyKey: "mine", cancelOnDisconnect: true });
+
+  expect(service.requests[0]?.headers).toMatchObject({ "idempotency-key": "mine", "x-on-disconnect": "cancel" });
+});
+
+test("a run without an answer is returned, not thrown", async () => {
+  const failed = { ...answer, success: false, errorMessage: "Run timed out", code: "deadline_exceeded" };
+  await using service = await startFakeService([json(200, failed)]);
+
+  expect(await clientFor(service.url).query({ query: "Which?" })).toEqual(failed);
+});
+
+test("an error body becomes a PatchbayError with code, status, request id and details", async () => {
+  const body = {
+    success: false,
+    errorMessage: "Invalid request",
+    code: "invalid_request",
+    requestId: "req_1",
+    details: [{ path: "role", message: "is too long" }],
+  };
+  await using service = await startFakeService([json(400, body)]);
+
+  const error = await failure(clientFor(service.url).query({ query: "Which?" }));
+
+  expect(error).toBeInstanceOf(PatchbayError);
+  expect(error).toMatchObject({
+    code: "invalid_request",
+    status: 400,
+    requestId: "req_1",
+    message: "Invalid request",
+    body,
+    transient: false,
+  });
+  expect(service.requests).toHaveLength(1);
+});
+
+test("a rate limit is not retried and names the time to wait", async () => {
+  const body = { success: false, errorMessage: "Too many queries", code: "rate_limited", requestId: "req_1" };
+  await using service = await startFakeService([json(429, body, { "Retry-After": "7" })]);
+
+  expect(await failure(clientFor(service.url).query({ query: "Which?" }))).toMatchObject({
+    code: "rate_limited",
+    retryAfterMs: 7_000,
+  });
+});
+
+test.each([
+  ["an error page of a proxy", 403, "<h1>Forbidden</h1>", "The service answered 403 without an error body."],
+  ["a body that is not JSON", 200, "{", "The service answered 200 with a body that is not JSON."],
+])("%s is reported as invalid_response with its status", async (_what, status, text, message) => {
+  await using service = await startFakeService([
+    (response) => void response.writeHead(status, { "X-Request-Id": "req_1" }).end(text),
+  ]);
+
+  expect(await failure(clientFor(service.url).getRun("run_1"))).toMatchObject({
+    code: "invalid_response",
+    status,
+    requestId: "req_1",
+    message,
+  });
+});
+
+test("a query is retried under the same Idempotency-Key after a 503 and after a broken connection", async () => {
+  await using service = await startFakeService([
+    json(503, {}, { "Retry-After": "0" }),
+    (response) => void response.destroy(),
+    (response) => {
+      response.writeHead(200, { "Content-Type": "application/json", "Content-Length": "100" });
+      response.write("{", () => response.destroy());
+    },
+    json(200, answer),
+  ]);
+
+  expect(await clientFor(service.url).query({ query: "Which?" })).toEqual(answer);
+  expect(new Set(service.requests.map(({ headers }) => headers["idempotency-key"])).size).toBe(1);
+  expect(service.requests).toHaveLength(4);
+});
+
+test("a failure that stays ends the retries", async () => {
+  await using service = await startFakeService([json(503, {}, { "Retry-After": "0" }), json(502, {})]);
+
+  const error = await failure(clientFor(service.url, { maxRetries: 1 }).query({ query: "Which?" }));
+
+  expect(error).toMatchObject({ status: 502, transient: true });
+});
+
+test("an address where nothing listens fails without retries", async () => {
+  const service = await startFakeService([]);
+  await service[Symbol.asyncDispose]();
+
+  const error = await failure(clientFor(service.url, { maxRetries: 100 }).query({ query: "Which?" }));
+
+  expect(error).toMatchObject({ code: "unreachable", status: 0, message: `${service.url} does not answer.` });
+});
+
+test("a malformed address is a TypeError", async () => {
+  await expect(clientFor("no address").query({ query: "Which?" })).rejects.toThrow(TypeError);
+});
+
+test("a redirect is an error, and the key does not reach the other address", async () => {
+  await using other = await startFakeService([json(200, answer)]);
+  await using service = await startFakeService([json(307, {}, { location: other.url })]);
+
+  const error = await failure(clientFor(service.url).query({ query: "hi" }));
+
+  expect(error).toMatchObject({ code: "invalid_response", status: 307 });
+  expect(other.requests).toEqual([]);
+});
+
+test("a key that no header can carry is refused without quoting it", async () => {
+  const client = createClient({ baseUrl: "http://127.0.0.1:9", agentId: "agt_1", apiKey: "service_live_secret\n" });
+
+  const failure = await client.query({ query: "hi" }).catch((error: unknown) => String(error));
+
+  expect(failure).toMatch(/^TypeError: The API key contains/);
+  expect(failure).not.toContain("secret");
+});
+
+test("abort rejects with the signal's reason, during the request and during the pause before a retry", async () => {
+  const request = Promise.withResolvers<void>();
+  await using silent = await startFakeService([() => request.resolve()]);
+  await using busy = await startFakeService([
+    (response) => {
+      json(503, {}, { "Retry-After": "3600" })(response);
+      response.on("close", () => answered.resolve());
+    },
+  ]);
+  const answered = Promise.withResolvers<void>();
+  for (const [service, sent] of [
+    [silent, request.promise],
+    [busy, answered.promise],
+  ] as const) {
+    const aborter = new AbortController();
+    const error = failure(clientFor(service.url).query({ query: "Which?" }, { signal: aborter.signal }));
+    await sent;
+    aborter.abort(new Error("no longer needed"));
+    expect(await error).toMatchObject({ message: "no longer needed" });
+  }
+});
+
+test("runs and threads are read, cancelled and deleted at their paths", async () => {
+  const bodies = [{ status: "cancelled" }, { runId: "run_1" }, { items: [] }, { threadId: "thr_1" }];
+  await using service = await startFakeService([
+    ...bodies.map((body) => json(200, body)),
+    (response) => void response.writeHead(204).end(),
+  ]);
+  const client = clientFor(service.url);
+
+  const read = [
+    await client.cancelRun("run_1"),
+    await client.getRun("run_1"),
+    await client.listThreads({ limit: 2, cursor: "c&1", sessionId: undefined }),
+    await client.getThread("thr_1", { limit: 5 }),
+    await client.deleteThread("thr_1"),
+  ];
+
+  expect(read).toEqual([...bodies, undefined]);
+  expect(service.requests.map(({ method, path }) => `${method} ${path.replace("/agents/agt%201", "")}`)).toEqual([
+    "POST /runs/run_1/cancel",
+    "GET /runs/run_1",
+    "GET /threads?limit=2&cursor=c%261",
+    "GET /threads/thr_1?limit=5",
+    "DELETE /threads/thr_1",
+  ]);
+});

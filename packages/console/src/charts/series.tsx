@@ -1,0 +1,101 @@
+import { useId } from "react";
+
+/** How a series is drawn. Series differ in more than their colour. */
+export interface Look {
+  color: Color;
+  /** Drawn over the colour of bars. */
+  pattern?: "hatch" | "dots";
+  /** Stroke pattern of lines. */
+  dash?: string;
+}
+
+export type Color =
+  | "series-1"
+  | "series-2"
+  | "series-3"
+  | "series-4"
+  | "series-5"
+  | "series-6"
+  | "mark-ok"
+  | "mark-bad"
+  | "mark-warn"
+  | "mark-idle"
+  | "mark-info";
+
+export interface Series {
+  key: string;
+  label: string;
+  look: Look;
+  /** One value per step; null for no data. */
+  values: readonly (number | null)[];
+  /** Shown after the name in the legend, for example the sum. */
+  note?: string;
+}
+
+export const cssColor = (color: Color): string => `var(--${color})`;
+
+/** The total of each step. */
+export function stackTotals(series: readonly Series[]): number[] {
+  const steps = Math.max(0, ...series.map(({ values }) => values.length));
+  return Array.from({ length: steps }, (_, i) => series.reduce((sum, { values }) => sum + (values[i] ?? 0), 0));
+}
+
+/** The largest value of a chart: of a stack for bars, of one series for lines. */
+export function topOf(series: readonly Series[], kind: "bars" | "lines"): number {
+  const values = kind === "bars" ? stackTotals(series) : series.flatMap(({ values }) => values.map((v) => v ?? 0));
+  return values.reduce((top, value) => Math.max(top, value), 0);
+}
+
+/** Stretches of consecutive steps with a value: a line is interrupted where a value is missing. */
+export function segmentsOf(values: readonly (number | null)[]): { from: number; to: number }[] {
+  const runs: { from: number; to: number }[] = [];
+  values.forEach((value, i) => {
+    if (value === null) return;
+    const last = runs.at(-1);
+    if (last?.to === i - 1) last.to = i;
+    else runs.push({ from: i, to: i });
+  });
+  return runs;
+}
+
+/** A sample of the bar or line of a series, shown next to its name. */
+export function Swatch({ look, kind }: { look: Look; kind: "bars" | "lines" }) {
+  const id = useId();
+  return (
+    <svg aria-hidden="true" width={kind === "bars" ? 10 : 16} height="10" className="shrink-0">
+      {kind === "lines" ? (
+        <line x1="0" x2="16" y1="5" y2="5" stroke={cssColor(look.color)} strokeWidth="2" strokeDasharray={look.dash} />
+      ) : (
+        <>
+          <LookPattern id={id} look={look} />
+          <rect width="10" height="10" rx="2" fill={fillOf(id, look)} />
+        </>
+      )}
+    </svg>
+  );
+}
+
+/** The fill of bars: their colour, or the pattern that `LookPattern` defines under the same id. */
+export const fillOf = (id: string, { color, pattern }: Look): string => (pattern ? `url(#${id})` : cssColor(color));
+
+export function LookPattern({ id, look: { color, pattern } }: { id: string; look: Look }) {
+  if (pattern === undefined) return null;
+  return (
+    <defs>
+      <pattern
+        id={id}
+        width="5"
+        height="5"
+        patternUnits="userSpaceOnUse"
+        {...(pattern === "hatch" && { patternTransform: "rotate(45)" })}
+      >
+        <rect width="5" height="5" fill={cssColor(color)} />
+        {pattern === "hatch" ? (
+          <rect width="1.6" height="5" fill="var(--surface)" opacity="0.7" />
+        ) : (
+          <circle cx="2.5" cy="2.5" r="1.1" fill="var(--surface)" opacity="0.8" />
+        )}
+      </pattern>
+    </defs>
+  );
+}

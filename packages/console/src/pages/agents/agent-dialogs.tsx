@@ -1,0 +1,142 @@
+import type { Agent, CreatedAgent } from "@patchbay/protocol/console";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { Link, useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+import { api, pathOfKey } from "../../api/api.ts";
+import { useSession } from "../../api/session.ts";
+import { countOf } from "../../format/numbers.ts";
+import { Button, buttonClass } from "../../ui/button.tsx";
+import { Secret } from "../../ui/copy.tsx";
+import { Dialog, FormDialog } from "../../ui/dialog.tsx";
+import { Field, Input, Textarea } from "../../ui/field.tsx";
+import { Snippets } from "../../ui/snippet.tsx";
+import { showSuccess } from "../../ui/toast.tsx";
+
+/** Creates an agent, then shows its first key and how to send a query. */
+export function CreateAgent({ onClose }: { onClose: () => void }) {
+  const [created, setCreated] = useState<CreatedAgent>();
+  return created ? (
+    <Created created={created} onClose={onClose} />
+  ) : (
+    <CreateForm onClose={onClose} onCreated={setCreated} />
+  );
+}
+
+function CreateForm({ onClose, onCreated }: { onClose: () => void; onCreated: (created: CreatedAgent) => void }) {
+  const [name, setName] = useState("");
+  const [instructions, setInstructions] = useState("");
+  const queries = useQueryClient();
+  const create = useMutation({
+    mutationFn: () => api.post("/agents", { body: { name, instructions } }),
+    onSuccess: (agent) => {
+      void queries.invalidateQueries({ predicate: ({ queryKey }) => pathOfKey(queryKey) === "/agents" });
+      onCreated(agent);
+    },
+  });
+  return (
+    <FormDialog title="New agent" sticky submit="Create agent" action={create} onClose={onClose}>
+      <Field label="Name">
+        <Input
+          required
+          maxLength={200}
+          placeholder="orders"
+          value={name}
+          onChange={(event) => setName(event.target.value)}
+        />
+      </Field>
+      <Field label="Instructions" hint="Sent to the model with every query; do not include secrets">
+        <Textarea
+          rows={4}
+          maxLength={20_000}
+          value={instructions}
+          onChange={(event) => setInstructions(event.target.value)}
+        />
+      </Field>
+    </FormDialog>
+  );
+}
+
+function Created({ created: { agent, key }, onClose }: { created: CreatedAgent; onClose: () => void }) {
+  const { baseUrl } = useSession();
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      sticky
+      wide
+      title={`${agent.name} is ready`}
+      description="Copy the API key now: it is shown only once."
+      footer={
+        <>
+          <Button onClick={onClose}>Close</Button>
+          <Link to="/agents/$agentId/runtimes" params={{ agentId: agent.agentId }} className={buttonClass("primary")}>
+            Connect functions
+          </Link>
+        </>
+      }
+    >
+      <div className="grid gap-5">
+        <Secret label="API key" secret={key.secret} />
+        <section className="min-w-0">
+          <h3 className="mb-1 font-semibold">Send a query</h3>
+          <p className="text-muted mb-2 text-sm">
+            Queries fail with “Agent session not found” until a runtime connects its functions.
+          </p>
+          <Snippets
+            baseUrl={baseUrl}
+            agentId={agent.agentId}
+            apiKey={key.secret}
+            body={{ query: "What can you do?" }}
+          />
+        </section>
+      </div>
+    </Dialog>
+  );
+}
+
+/** Deletes an agent after its name is typed, which prevents deletion by accident. */
+export function DeleteAgent({ agent, onClose }: { agent: Agent; onClose: () => void }) {
+  const { agentId, name, runtimes, queries: lastDay } = agent;
+  const [typed, setTyped] = useState("");
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+  const remove = useMutation({
+    mutationFn: () => api.delete("/agents/:agent_id", { params: { agent_id: agentId } }),
+    onSuccess: async () => {
+      showSuccess(`Deleted ${name}`);
+      await navigate({ to: "/agents", ignoreBlocker: true });
+      void queries.invalidateQueries({
+        predicate: ({ queryKey }) => ["/agents", "/organisation"].includes(pathOfKey(queryKey) as string),
+      });
+    },
+  });
+  const inUse = [
+    runtimes > 0 && `${countOf(runtimes, "runtime")} ${runtimes === 1 ? "is" : "are"} connected`,
+    lastDay > 0 && `${countOf(lastDay, "query", "queries")} arrived in the last 24 hours`,
+  ].filter((part) => part !== false);
+  return (
+    <FormDialog
+      title={`Delete ${name}?`}
+      submit="Delete agent"
+      look="danger"
+      icon="trash"
+      disabled={typed.trim() !== name}
+      action={remove}
+      onClose={onClose}
+    >
+      <p className="text-pretty">
+        All keys and tokens of this agent stop working immediately. This cannot be undone.
+        {inUse.length > 0 && <strong className="font-semibold"> It is in use: {inUse.join(", and ")}.</strong>}
+      </p>
+      <Field
+        label={
+          <>
+            Type <span className="font-mono">{name}</span> to confirm
+          </>
+        }
+      >
+        <Input autoComplete="off" spellCheck={false} value={typed} onChange={(event) => setTyped(event.target.value)} />
+      </Field>
+    </FormDialog>
+  );
+}

@@ -1,0 +1,101 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useBlocker } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { api, pathOfKey, resource } from "../../api/api.ts";
+import type { BodyOf } from "../../api/routes.ts";
+import { Button, GuardedButton } from "../../ui/button.tsx";
+import { Card } from "../../ui/card.tsx";
+import { Dialog } from "../../ui/dialog.tsx";
+import { Form } from "../../ui/form.tsx";
+import { showSuccess } from "../../ui/toast.tsx";
+
+/** Saves a change of an agent; `onSaved` runs after the agent's data is updated everywhere. */
+export function useSaveAgent(agentId: string, change: () => BodyOf<"PATCH", "/agents/:agent_id">, onSaved: () => void) {
+  const queries = useQueryClient();
+  const params = { agent_id: agentId };
+  return useMutation({
+    mutationFn: () => api.patch("/agents/:agent_id", { params, body: change() }),
+    onSuccess: (saved) => {
+      queries.setQueryData(resource("/agents/:agent_id", { params }).queryKey, saved);
+      void queries.invalidateQueries({ predicate: ({ queryKey }) => pathOfKey(queryKey) === "/agents" });
+      onSaved();
+      showSuccess("Saved", "Applies from the next query.");
+    },
+  });
+}
+
+interface AgentSettingsFormProps {
+  title: string;
+  description?: string;
+  /** Text of the button that saves. */
+  saveLabel: string;
+  save: ReturnType<typeof useSaveAgent>;
+  /** True while a field differs from its saved value. */
+  dirty: boolean;
+  valid: boolean;
+  onDiscard: () => void;
+  /** The error of the last save, unless the fields show it. */
+  error: unknown;
+  noValidate?: boolean;
+  children: ReactNode;
+}
+
+/** A card with a form that saves or discards a draft, and warns before a draft is lost. */
+export function AgentSettingsForm(props: AgentSettingsFormProps) {
+  const { title, description, saveLabel, save, dirty, valid, onDiscard, error, noValidate = false, children } = props;
+  return (
+    <Card title={title} {...(description !== undefined && { description })}>
+      <Form
+        noValidate={noValidate}
+        error={error}
+        onSubmit={save.mutate}
+        submit={
+          <div className="flex flex-wrap gap-2">
+            <GuardedButton
+              needs="developer"
+              type="submit"
+              look="primary"
+              busy={save.isPending}
+              disabled={!dirty || !valid}
+            >
+              {saveLabel}
+            </GuardedButton>
+            {dirty && (
+              <Button look="ghost" onClick={onDiscard}>
+                Discard
+              </Button>
+            )}
+          </div>
+        }
+      >
+        {children}
+      </Form>
+      <UnsavedChanges dirty={dirty} />
+    </Card>
+  );
+}
+
+/** Asks before navigation discards unsaved changes. */
+function UnsavedChanges({ dirty }: { dirty: boolean }) {
+  const blocker = useBlocker({ shouldBlockFn: () => dirty, enableBeforeUnload: dirty, withResolver: true });
+  if (blocker.status !== "blocked") return null;
+  return (
+    <Dialog
+      open
+      onClose={blocker.reset}
+      title="Leave without saving?"
+      footer={
+        <>
+          <Button look="danger" onClick={blocker.proceed}>
+            Leave
+          </Button>
+          <Button look="primary" onClick={blocker.reset}>
+            Stay
+          </Button>
+        </>
+      }
+    >
+      <p>You have unsaved changes.</p>
+    </Dialog>
+  );
+}

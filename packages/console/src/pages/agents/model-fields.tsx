@@ -1,0 +1,190 @@
+import { useHasRole } from "../../api/session.ts";
+import { Button, IconButton } from "../../ui/button.tsx";
+import { Field, Input, Textarea } from "../../ui/field.tsx";
+import { Select } from "../../ui/select.tsx";
+import { Checkbox } from "../../ui/toggle.tsx";
+import { PROVIDERS } from "../playground/settings.ts";
+import { MAX_FALLBACKS, OVERRIDES, type ModelDraft, type ModelErrors, type Override } from "./model-draft.ts";
+
+interface ModelFieldsProps {
+  draft: ModelDraft;
+  errors: ModelErrors;
+  onChange: (changed: Partial<ModelDraft>) => void;
+}
+
+type PartProps = ModelFieldsProps & { readOnly: boolean };
+
+/** The fields of an agent's model settings; read-only for viewers. */
+export function ModelFields(props: ModelFieldsProps) {
+  const { draft, errors, onChange } = props;
+  const readOnly = !useHasRole("developer");
+  return (
+    <>
+      <div className={columns}>
+        <Field label="Provider" error={errors.provider}>
+          <Select<ModelDraft["provider"]>
+            options={[{ value: "", label: "Default" }, ...PROVIDERS]}
+            disabled={readOnly}
+            value={draft.provider}
+            onChange={(provider) => onChange({ provider })}
+          />
+        </Field>
+        <Field label="Model" error={errors.model}>
+          <Input
+            readOnly={readOnly}
+            spellCheck={false}
+            placeholder="Provider default"
+            value={draft.model}
+            onChange={(event) => onChange({ model: event.target.value })}
+          />
+        </Field>
+      </div>
+      <Limits {...props} readOnly={readOnly} />
+      <FallbackList
+        models={draft.fallback}
+        error={errors.fallback}
+        readOnly={readOnly}
+        onChange={(fallback) => onChange({ fallback })}
+      />
+      <Field label="Answer schema" error={errors.responseSchema} hint="JSON Schema of type object for every answer">
+        <Textarea
+          rows={8}
+          readOnly={readOnly}
+          spellCheck={false}
+          placeholder={'{"type": "object", "properties": {"total": {"type": "number"}}}'}
+          className="font-mono text-xs leading-5"
+          value={draft.responseSchema}
+          onChange={(event) => onChange({ responseSchema: event.target.value })}
+        />
+      </Field>
+      <Overrides {...props} readOnly={readOnly} />
+    </>
+  );
+}
+
+type NumberName = "temperature" | "maxTokens" | "steps" | "maxCostUsd" | "historyTokens";
+
+const columns = "grid items-start gap-4 sm:grid-cols-2";
+
+function Limits({ draft, errors, readOnly, onChange }: PartProps) {
+  const text = (name: NumberName) => ({
+    readOnly,
+    value: draft[name],
+    onChange: (event: { target: { value: string } }) => onChange({ [name]: event.target.value }),
+  });
+  return (
+    <div className={columns}>
+      <Field label="Temperature" error={errors.temperature} hint="0 to 2; not supported by all models">
+        <Input {...text("temperature")} inputMode="decimal" placeholder="Provider default" />
+      </Field>
+      <Field label="Max tokens" error={errors.maxTokens} hint="Limit for one model response">
+        <Input {...text("maxTokens")} inputMode="numeric" placeholder="8192" />
+      </Field>
+      <Field label="Steps" error={errors.steps} hint="Turns with function calls before the model must answer">
+        <Input {...text("steps")} inputMode="numeric" placeholder="25" />
+      </Field>
+      <Field label="Cost cap in USD" error={errors.maxCostUsd} hint="A run ends before a turn that could exceed it">
+        <Input {...text("maxCostUsd")} inputMode="decimal" placeholder="none" />
+      </Field>
+      <Field label="History in tokens" error={errors.historyTokens} hint="Limit for earlier queries of the thread">
+        <Input {...text("historyTokens")} inputMode="numeric" placeholder="Half of the model's context window" />
+      </Field>
+    </div>
+  );
+}
+
+function Overrides({ draft, readOnly, onChange }: PartProps) {
+  return (
+    <fieldset className="grid min-w-0 gap-2">
+      <legend className="mb-1 text-sm font-medium">Queries may override</legend>
+      {OVERRIDES.map((name) => (
+        <Checkbox
+          key={name}
+          label={OVERRIDE_WORDS[name]}
+          disabled={readOnly}
+          checked={!draft.locked.includes(name)}
+          onChange={(may) => onChange({ locked: OVERRIDES.filter((one) => isLocked(draft, one, { name, may })) })}
+        />
+      ))}
+    </fieldset>
+  );
+}
+
+const OVERRIDE_WORDS: Record<Override, string> = {
+  model: "Provider and model",
+  temperature: "Temperature",
+  maxTokens: "Max tokens",
+  fallback: "Use of fallback models",
+  responseSchema: "Answer schema",
+};
+
+const isLocked = ({ locked }: ModelDraft, one: Override, changed: { name: Override; may: boolean }): boolean =>
+  one === changed.name ? !changed.may : locked.includes(one);
+
+type Models = ModelDraft["fallback"];
+
+/** An editable list of models, in the order in which a run tries them. */
+function FallbackList({
+  models,
+  error,
+  readOnly,
+  onChange,
+}: {
+  models: Models;
+  error: string | undefined;
+  readOnly: boolean;
+  onChange: (models: Models) => void;
+}) {
+  const replace = (index: number, changed: Partial<Models[number]>) =>
+    onChange(models.map((one, at) => (at === index ? { ...one, ...changed } : one)));
+  return (
+    <fieldset className="grid min-w-0 gap-2" aria-describedby={error === undefined ? undefined : "fallback-error"}>
+      <legend className="mb-1 text-sm font-medium">Fallback models</legend>
+      <p className="text-muted text-xs">Tried in this order when the previous model fails</p>
+      {models.map(({ provider, model }, index) => (
+        // The index is the key: two entries may be equal.
+        <div key={index} className="flex gap-2">
+          <Select
+            label={`Provider of fallback ${index + 1}`}
+            className="w-32 shrink-0"
+            options={PROVIDERS}
+            disabled={readOnly}
+            value={provider}
+            onChange={(next) => replace(index, { provider: next })}
+          />
+          <Input
+            aria-label={`Model of fallback ${index + 1}`}
+            spellCheck={false}
+            readOnly={readOnly}
+            placeholder="Provider default"
+            value={model}
+            onChange={(event) => replace(index, { model: event.target.value })}
+          />
+          {!readOnly && (
+            <IconButton
+              icon="trash"
+              label={`Remove fallback ${index + 1}`}
+              onClick={() => onChange(models.filter((_, at) => at !== index))}
+            />
+          )}
+        </div>
+      ))}
+      {error !== undefined && (
+        <p id="fallback-error" role="alert" className="text-bad text-xs">
+          {error}
+        </p>
+      )}
+      {!readOnly && models.length < MAX_FALLBACKS && (
+        <div>
+          <Button
+            size="small"
+            icon="plus"
+            onClick={() => onChange([...models, { provider: PROVIDERS[0].value, model: "" }])}
+          >
+            Add fallback model
+          </Button>
+        </div>
+      )}
+    </fieldset>
+  );
+}

@@ -1,0 +1,168 @@
+import { useDeferredValue } from "react";
+import { classNames } from "../../ui/class-names.ts";
+import { Json } from "../../ui/code.tsx";
+import { Icon } from "../../ui/icon.tsx";
+import { Markdown } from "../../ui/markdown.tsx";
+import { Badge, Status } from "../../ui/status.tsx";
+import type { Call, CallOutcome, Transcript } from "./exchange.ts";
+
+/** A run's thoughts and calls in order, then its answer or error, and warnings. `remarks` are shown on the calls with their ids. */
+export function TranscriptView({
+  transcript,
+  remarks,
+}: {
+  transcript: Transcript;
+  remarks?: ReadonlyMap<string, string> | undefined;
+}) {
+  const { steps, answer, warnings, end } = transcript;
+  return (
+    <div className="grid min-w-0 gap-2">
+      {steps.map((step, index) =>
+        step.kind === "call" ? (
+          <CallView key={step.call.id} call={step.call} ended={end !== undefined} remark={remarks?.get(step.call.id)} />
+        ) : (
+          // The index is a stable key: steps are only appended.
+          <Thought key={index} text={step.text} live={step.live} />
+        ),
+      )}
+      {answer !== "" && <Answer text={answer} />}
+      {end?.ok === false && <NoAnswer message={end.errorMessage} code={end.code} />}
+      {warnings.map((warning) => (
+        <p key={warning} className="text-warn flex items-start gap-1.5 text-xs">
+          <Icon name="alert" className="mt-px size-3.5" />
+          {warning}
+        </p>
+      ))}
+    </div>
+  );
+}
+
+/** An answer as Markdown. The text is deferred, so that tokens that arrive faster than Markdown renders do not block the page. */
+export function Answer({ text }: { text: string }) {
+  return (
+    <div className="min-w-0 py-1">
+      <Markdown text={useDeferredValue(text)} />
+    </div>
+  );
+}
+
+/** Why a run has no answer. */
+export function NoAnswer({ message, code }: { message: string; code: string | null }) {
+  const cancelled = code === "cancelled";
+  return (
+    <p
+      className={`flex items-start gap-2 rounded-md px-3 py-2 text-sm ${cancelled ? "bg-idle-soft text-idle" : "bg-bad-soft text-bad"}`}
+    >
+      <Icon name={cancelled ? "stopped" : "alert"} className="mt-0.5 size-4" />
+      <span className="min-w-0">
+        {message} {code !== null && !cancelled && <code className="font-mono text-xs opacity-90">{code}</code>}
+      </span>
+    </p>
+  );
+}
+
+function Thought({ text, live }: { text: string; live: boolean }) {
+  return (
+    <details open={live} className="group/thought text-muted min-w-0 text-sm">
+      <summary className="hover:text-text flex items-center gap-1.5 py-0.5">
+        <Icon name="right" className="text-faint size-3.5 transition-transform group-open/thought:rotate-90" />
+        <span className="min-w-0 truncate group-open/thought:hidden">{text}</span>
+        <span className="hidden group-open/thought:inline">{live ? "Thinking" : "Thought"}</span>
+      </summary>
+      <p className="border-line mt-1 ml-1.5 border-l-2 pl-3 whitespace-pre-wrap">{text}</p>
+    </details>
+  );
+}
+
+/** One function call as a line; expanded, its arguments, progress and result. */
+function CallView({ call, ended, remark }: { call: Call; ended: boolean; remark?: string | undefined }) {
+  const { name, parameters, progress, outcome } = call;
+  const failed = outcome && !outcome.ok;
+  const latest = outcome === undefined && !ended ? progress.at(-1) : undefined;
+  return (
+    <details className="group/call border-line bg-surface min-w-0 rounded-lg border">
+      <summary className="hover:bg-hover/60 flex min-w-0 flex-wrap items-center gap-x-2 gap-y-1 rounded-lg px-2.5 py-1.5 text-sm">
+        <Icon name="right" className="text-faint size-3.5 transition-transform group-open/call:rotate-90" />
+        <code className="font-mono text-xs font-medium">{name}</code>
+        <code className="text-muted min-w-0 flex-1 basis-24 truncate font-mono text-xs">{summarize(parameters)}</code>
+        {remark !== undefined && (
+          <Badge tone="accent" icon="branch">
+            {remark}
+          </Badge>
+        )}
+        <Status state={stateOf(outcome, ended)} />
+        {latest !== undefined && (
+          <span className="text-info basis-full truncate pl-5.5 font-mono text-xs">{summarize(latest)}</span>
+        )}
+        {failed && (
+          <span className="text-muted basis-full pl-5.5 text-xs group-open/call:hidden">{outcome.errorMessage}</span>
+        )}
+      </summary>
+      <div className="border-line grid min-w-0 gap-3 border-t px-3 py-3">
+        <Part title="Arguments">
+          <Json name={`Arguments of ${name}`} value={parameters} />
+        </Part>
+        {progress.length > 0 && (
+          <Part title={`Progress (${progress.length})`}>
+            <Json name={`Progress of ${name}`} value={progress.length === 1 ? progress[0] : progress} />
+          </Part>
+        )}
+        {outcome?.ok && (
+          <Part title="Result">
+            <Json name={`Result of ${name}`} value={outcome.result} />
+          </Part>
+        )}
+        {failed && (
+          <Part title="Error">
+            <p className="text-sm">
+              {outcome.code !== undefined && (
+                <code className={classNames("mr-2 font-mono text-xs", toneOf(outcome.code))}>{outcome.code}</code>
+              )}
+              {outcome.errorMessage}
+            </p>
+          </Part>
+        )}
+      </div>
+    </details>
+  );
+}
+
+function Part({ title, children }: { title: string; children: React.ReactNode }) {
+  return (
+    <section aria-label={title} className="min-w-0">
+      <p className="text-muted mb-1 text-xs font-medium">{title}</p>
+      {children}
+    </section>
+  );
+}
+
+/** The state of a call; without an outcome it is running, or was cancelled with its run. */
+function stateOf(outcome: CallOutcome | undefined, ended: boolean): string {
+  if (outcome === undefined) return ended ? "cancelled" : "running";
+  if (outcome.ok) return "ok";
+  if (outcome.code === "denied" || outcome.code === "cancelled") return outcome.code;
+  return outcome.code === "outcome_unknown" ? "unknown" : "failed";
+}
+
+const toneOf = (code: string): string => (code === "denied" ? "text-warn" : "text-bad");
+
+/** Arguments on one line: `order_id: "#W1", reason: "…"`. */
+function summarize(parameters: unknown): string {
+  if (typeof parameters === "string") return parameters.slice(0, 300);
+  if (typeof parameters !== "object" || parameters === null) return JSON.stringify(parameters) ?? "";
+  const fields = Object.entries(parameters).map(([name, value]) => `${name}: ${JSON.stringify(value)}`);
+  return fields.join(", ").slice(0, 300);
+}
+
+/** The text of a query. */
+export function QueryText({ text, children }: { text: string; children?: React.ReactNode }) {
+  return (
+    <div className="group/query flex min-w-0 items-start justify-end gap-1">
+      {children}
+      <p className="bg-accent-soft max-w-[min(100%,75ch)] min-w-0 rounded-lg rounded-tr-sm px-3 py-2 whitespace-pre-wrap">
+        <span className="sr-only">Query: </span>
+        {text}
+      </p>
+    </div>
+  );
+}

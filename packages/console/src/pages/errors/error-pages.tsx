@@ -1,0 +1,38 @@
+import { useQueryErrorResetBoundary } from "@tanstack/react-query";
+import { type ErrorComponentProps, Link, useRouter } from "@tanstack/react-router";
+import { ApiError } from "../../api/api-error.ts";
+import { buttonClass } from "../../ui/button.tsx";
+import { PageHeader } from "../../ui/page-header.tsx";
+import { ErrorState } from "../../ui/states.tsx";
+
+/** Shown in place of a page that failed to load or render. */
+export function FailedPage({ error, reset }: ErrorComponentProps) {
+  const router = useRouter();
+  const queries = useQueryErrorResetBoundary();
+  if (error instanceof ApiError && error.code === "not_found") return <NotFoundPage why={error.message} />;
+  return (
+    <>
+      <PageHeader title="Couldn't load this page" />
+      <ErrorState
+        error={error}
+        onRetry={() => {
+          queries.reset();
+          reset();
+          void router.invalidate();
+        }}
+      />
+    </>
+  );
+}
+
+/** Shown for unknown addresses and missing items; `why` is the message of the API. */
+export function NotFoundPage({ why }: { why?: string }) {
+  return (
+    <div className="grid justify-items-center py-16 text-center">
+      <PageHeader title="Not found" description={why ?? "The address is wrong, or the item was deleted."} />
+      <Link to="/agents" className={buttonClass("primary")}>
+        Go to agents
+      </Link>
+    </div>
+  );
+}

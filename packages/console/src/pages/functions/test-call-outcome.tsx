@@ -1,0 +1,166 @@
+import type { ConsoleFunction, TestCallResult } from "@patchbay/protocol/console";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { formatDuration } from "../../format/times.ts";
+import type { Arguments } from "../../schema-form/arguments-form.tsx";
+import { buttonClass } from "../../ui/button.tsx";
+import { Card } from "../../ui/card.tsx";
+import { Json } from "../../ui/code.tsx";
+import { fieldLabel } from "../../ui/function-badges.tsx";
+import { Icon } from "../../ui/icon.tsx";
+import { EmptyState, Fault, Loading, Skeleton } from "../../ui/states.tsx";
+import { Badge, Status } from "../../ui/status.tsx";
+
+const route = getRouteApi("/shell/agents/$agentId/functions/$functionName");
+
+/** A test call as it was sent. */
+export interface SentCall {
+  role: string | undefined;
+  arguments: Arguments;
+  context: Arguments | undefined;
+}
+
+/** The result of a test call. */
+export function TestCallOutcome({
+  fn,
+  sent,
+  result,
+  error,
+  pending,
+}: {
+  fn: ConsoleFunction;
+  sent: SentCall | undefined;
+  result: TestCallResult | undefined;
+  error: Error | null;
+  pending: boolean;
+}) {
+  const { agentId } = route.useParams();
+  return (
+    <Card
+      title="Result"
+      className="lg:sticky lg:top-16"
+      actions={
+        result &&
+        !pending && (
+          <Link
+            to="/agents/$agentId/runs/$runId"
+            params={{ agentId, runId: result.runId }}
+            className={buttonClass("ghost", "small")}
+          >
+            <Icon name="run" className="size-3.5" />
+            Open run
+          </Link>
+        )
+      }
+    >
+      <div aria-live="polite">
+        {pending ? (
+          <Loading label="Calling">
+            <div className="grid gap-3">
+              <Skeleton className="h-5 w-40" />
+              <Skeleton className="h-40 w-full rounded-lg" />
+            </div>
+          </Loading>
+        ) : error ? (
+          <Fault error={error} />
+        ) : result ? (
+          <Outcome fn={fn} sent={sent} result={result} />
+        ) : (
+          <EmptyState icon="function" title="No result yet">
+            Calls the function directly, without a model, and stores the call as a run.
+          </EmptyState>
+        )}
+      </div>
+    </Card>
+  );
+}
+
+function Outcome({ fn, sent, result }: { fn: ConsoleFunction; sent: SentCall | undefined; result: TestCallResult }) {
+  return (
+    <div className="grid gap-4">
+      <p className="flex flex-wrap items-center gap-2 text-sm">
+        <Status state={result.ok ? "succeeded" : result.rule === null ? "failed" : "denied"} />
+        <span>as {sent?.role === undefined ? "no role" : <strong className="font-semibold">{sent.role}</strong>}</span>
+        <span className="text-muted">{formatDuration(result.durationMs)}</span>
+      </p>
+      {result.ok ? (
+        <>
+          {result.redacted.length > 0 && <RemovedFields fields={result.redacted} role={sent?.role} />}
+          <Json value={result.value} name="Value returned" />
+        </>
+      ) : (
+        <Failure fn={fn} role={sent?.role} result={result} />
+      )}
+    </div>
+  );
+}
+
+function RemovedFields({ fields, role }: { fields: readonly string[]; role: string | undefined }) {
+  return (
+    <Note tone="warn">
+      <p className="font-medium">Removed for {role === undefined ? "queries without a role" : role}</p>
+      <p className="mt-1 flex flex-wrap gap-1">
+        {fields.map((field) => (
+          <Badge key={field} icon="access">
+            {fieldLabel(field)}
+          </Badge>
+        ))}
+      </p>
+      <p className="mt-1">Your runtime removed them before it sent the result.</p>
+    </Note>
+  );
+}
+
+/** Which rule denied the call. The control plane has the same sentences for the calls of runs. */
+const RULES: Record<string, (fn: ConsoleFunction, role: string) => string> = {
+  roles: ({ roles }, role) =>
+    `The role list (${roles === "everyone" ? "everyone" : roles.join(", ") || "empty"}) does not name ${role}: a model does not see the function, and its handler did not run.`,
+  unknown: () => "The connected function set has no function of this name.",
+  context: () => "The context does not match what the service expects; the handler did not run.",
+  input: () => "The arguments do not match its schema; the handler did not run.",
+  authorize: (_, role) =>
+    `The role list lets ${role} call it, but its authorize check denied this call; the handler did not run.`,
+};
+
+function Failure({ fn, role, result }: { fn: ConsoleFunction; role: string | undefined; result: TestCallResult }) {
+  const { rule, code, errorMessage } = result;
+  const why =
+    rule === null ? undefined : RULES[rule]?.(fn, role === undefined ? "a query without a role" : `role ${role}`);
+  return (
+    <Note tone={rule === null ? "bad" : "warn"}>
+      <p className="font-medium">{errorMessage ?? "The call failed without a message."}</p>
+      {why !== undefined && <p className="mt-1">{why}</p>}
+      <dl className="mt-2 flex flex-wrap gap-x-4 gap-y-1 text-xs">
+        {rule !== null && (
+          <div className="flex gap-1.5">
+            <dt>Rule</dt>
+            <dd className="font-mono">{rule}</dd>
+          </div>
+        )}
+        {code !== null && (
+          <div className="flex items-center gap-1.5">
+            <dt>Code</dt>
+            <dd className="font-mono">{code}</dd>
+          </div>
+        )}
+        <div className="flex items-center gap-1.5">
+          <dt>Run</dt>
+          <dd className="font-mono">{result.runId}</dd>
+        </div>
+      </dl>
+      {code === "agent_session_not_found" && (
+        <p className="mt-2">No runtime is connected. Start one, then call again.</p>
+      )}
+    </Note>
+  );
+}
+
+function Note({ tone, children }: { tone: "warn" | "bad"; children: ReactNode }) {
+  return (
+    <div
+      className={`min-w-0 rounded-md px-3 py-2 text-sm ${tone === "bad" ? "bg-bad-soft text-bad" : "bg-warn-soft text-warn"}`}
+    >
+      {children}
+    </div>
+  );
+}

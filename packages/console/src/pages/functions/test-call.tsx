@@ -1,0 +1,184 @@
+import type { ConsoleFunction, FunctionSet, TestCallResult } from "@patchbay/protocol/console";
+import { useMutation } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import { useState } from "react";
+import { api } from "../../api/api.ts";
+import { useHasRole } from "../../api/session.ts";
+import {
+  ArgumentsForm,
+  type ArgumentsDraft,
+  JsonEditor,
+  readArguments,
+  readJsonObject,
+} from "../../schema-form/arguments-form.tsx";
+import type { FieldShape } from "../../schema-form/field-shape.ts";
+import { GuardedButton } from "../../ui/button.tsx";
+import { Card } from "../../ui/card.tsx";
+import { Combobox } from "../../ui/combobox.tsx";
+import { Field } from "../../ui/field.tsx";
+import { Icon } from "../../ui/icon.tsx";
+import { Kbd } from "../../ui/status.tsx";
+import { type SentCall, TestCallOutcome } from "./test-call-outcome.tsx";
+
+const route = getRouteApi("/shell/agents/$agentId/functions/$functionName");
+
+interface TestCallProps {
+  fn: ConsoleFunction;
+  set: FunctionSet;
+  shape: FieldShape;
+  written: ArgumentsDraft;
+  onWritten: (written: ArgumentsDraft) => void;
+}
+
+/** Calls the function as a role, without a model; the runtime makes the same checks as for calls of a model. */
+export function TestCall(props: TestCallProps) {
+  const { fn, set, shape, written, onWritten } = props;
+  const { call, submitted, input, caller, invalid, send } = useTestCall(props);
+  return (
+    <div className="grid items-start gap-5 lg:grid-cols-2">
+      <Card>
+        <form
+          className="grid gap-5"
+          noValidate
+          onSubmit={(event) => {
+            event.preventDefault();
+            send(event.currentTarget);
+          }}
+          onKeyDown={(event) => {
+            if (event.key !== "Enter" || !(event.metaKey || event.ctrlKey)) return;
+            event.preventDefault();
+            send(event.currentTarget);
+          }}
+        >
+          <ArgumentsForm shape={shape} written={written} onChange={onWritten} faults={submitted ? input.faults : []} />
+          <CallerFields set={set} caller={caller} submitted={submitted} />
+          {!set.connected && (
+            <p className="text-muted text-sm">
+              This function set is not connected. The call goes to the connected set, as declared there.
+            </p>
+          )}
+          {fn.effect !== "read" && <EffectWarning effect={fn.effect} />}
+          <div className="flex flex-wrap items-center justify-end gap-3">
+            {submitted && invalid && (
+              <p role="status" className="text-bad text-xs">
+                Fix the fields marked above
+              </p>
+            )}
+            <GuardedButton
+              needs="developer"
+              type="submit"
+              look={fn.effect === "destructive" ? "danger" : "primary"}
+              icon="send"
+              busy={call.isPending}
+            >
+              Call {caller.role === "" ? "without a role" : `as ${caller.role.length > 24 ? "this role" : caller.role}`}
+              <span className="opacity-80 max-sm:hidden">
+                <Kbd keys="mod ↵" />
+              </span>
+            </GuardedButton>
+          </div>
+        </form>
+      </Card>
+      <TestCallOutcome fn={fn} sent={call.variables} result={call.data} error={call.error} pending={call.isPending} />
+    </div>
+  );
+}
+
+/** The caller's role and context as typed, and the test call made of them and the arguments. */
+function useTestCall({ fn, shape, written }: TestCallProps) {
+  const { agentId } = route.useParams();
+  const mayCall = useHasRole("developer");
+  const [submitted, setSubmitted] = useState(false);
+  const caller = useCaller();
+  const input = readArguments(shape, written);
+  const invalid = input.faults.length + caller.parsed.faults.length > 0;
+  const call = useMutation<TestCallResult, Error, SentCall>({
+    mutationFn: ({ role, arguments: given, context }) =>
+      api.post("/agents/:agent_id/functions/:function_name/test-calls", {
+        params: { agent_id: agentId, function_name: fn.name },
+        body: { arguments: given, ...(role !== undefined && { role }), ...(context && { context }) },
+      }),
+  });
+  const send = (form: HTMLFormElement): void => {
+    // The keyboard submits the form even if its button is disabled.
+    if (!mayCall || call.isPending) return;
+    setSubmitted(true);
+    if (invalid) {
+      // Errors are rendered in the next frame.
+      requestAnimationFrame(() =>
+        form.querySelector<HTMLElement>("[aria-invalid=true], button[data-invalid]")?.focus(),
+      );
+      return;
+    }
+    call.mutate({ role: caller.role || undefined, arguments: input.value, context: caller.parsed.value });
+  };
+  return { call, submitted, input, caller, invalid, send };
+}
+
+/** The role is in the URL, so that links can set it; the context is not. */
+function useCaller() {
+  const { role = "" } = route.useSearch();
+  const navigate = route.useNavigate();
+  const [context, setContext] = useState("");
+  const setRole = (next: string) =>
+    void navigate({
+      search: (before) => ({ ...before, role: next === "" ? undefined : next }),
+      replace: true,
+      resetScroll: false,
+    });
+  const parsed = context.trim() === "" ? { value: undefined, faults: [] } : readJsonObject(context);
+  return { role, setRole, context, setContext, parsed };
+}
+
+interface CallerFieldsProps {
+  set: FunctionSet;
+  caller: ReturnType<typeof useCaller>;
+  submitted: boolean;
+}
+
+function CallerFields({ set, caller: { role, setRole, context, setContext, parsed }, submitted }: CallerFieldsProps) {
+  return (
+    <div className="border-line grid gap-4 border-t pt-4">
+      <Field label="Role" hint="Role to call as; leave empty for none">
+        <Combobox
+          suggestions={set.roles}
+          value={role}
+          onChange={setRole}
+          placeholder={set.defaultRole === null ? "no role" : `${set.defaultRole} (default)`}
+        />
+      </Field>
+      <details className="group" open={context !== "" || undefined}>
+        <summary className="text-muted hover:text-text flex items-center gap-1.5 text-sm font-medium">
+          <Icon name="right" className="size-3.5 transition-transform group-open:rotate-90" />
+          Context
+        </summary>
+        <div className="mt-2 grid gap-1">
+          <p className="text-muted text-xs">JSON object about the caller, like contextJson of a query</p>
+          <JsonEditor
+            label="Context as JSON"
+            rows={4}
+            text={context}
+            onChange={setContext}
+            error={submitted ? parsed.faults[0]?.message : undefined}
+          />
+        </div>
+      </details>
+    </div>
+  );
+}
+
+function EffectWarning({ effect }: { effect: "write" | "destructive" }) {
+  const destructive = effect === "destructive";
+  return (
+    <p
+      className={`flex items-start gap-2 rounded-md px-3 py-2 text-sm ${destructive ? "bg-bad-soft text-bad" : "bg-warn-soft text-warn"}`}
+    >
+      <Icon name="alert" className="mt-0.5 size-4" />
+      <span>
+        {destructive
+          ? "This calls the real function; its effect cannot be undone."
+          : "This calls the real function and changes its data."}
+      </span>
+    </p>
+  );
+}

@@ -1,0 +1,18 @@
+import type { ConsoleRole } from "@patchbay/protocol/console";
+import { useQueryClient } from "@tanstack/react-query";
+import { pathOfKey } from "../../api/api.ts";
+
+/** What each role may do, from the least to the most powerful. */
+export const ROLES: { role: ConsoleRole; may: string }[] = [
+  { role: "viewer", may: "Sees everything except secrets: runs, threads, functions, access, audit log and usage." },
+  { role: "developer", may: "Also manages agents and keys, sends queries, makes test calls and erases threads." },
+  { role: "owner", may: "Also manages members and the organisation, and deletes agents." },
+];
+
+const PATHS: unknown[] = ["/members", "/links", "/organisation", "/session"];
+
+/** Returns a function that refetches what shows members. */
+export function useMembersChanged(): () => void {
+  const queries = useQueryClient();
+  return () => void queries.invalidateQueries({ predicate: ({ queryKey }) => PATHS.includes(pathOfKey(queryKey)) });
+}

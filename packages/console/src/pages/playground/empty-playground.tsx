@@ -1,0 +1,128 @@
+import type { ConsoleFunction, FunctionSet } from "@patchbay/protocol/console";
+import { Link } from "@tanstack/react-router";
+import { useSession } from "../../api/session.ts";
+import { connectSnippetsOf } from "../../format/snippets.ts";
+import { Command } from "../../ui/code.tsx";
+import { Icon } from "../../ui/icon.tsx";
+
+/** Shown before the first query, with example queries. */
+export function EmptyPlayground({
+  set,
+  role,
+  onPick,
+}: {
+  set: FunctionSet | undefined;
+  role: string;
+  /** Undefined for members who may not send queries. */
+  onPick: ((query: string) => void) | undefined;
+}) {
+  const queries = set && onPick ? exampleQueries(set.functions, role || (set.defaultRole ?? "")) : [];
+  return (
+    <div className="mx-auto grid w-full max-w-2xl gap-4 py-8 sm:py-14">
+      <div className="text-center">
+        <p className="text-lg font-semibold">Send a query</p>
+        <p className="text-muted mt-1 text-pretty">
+          Queries call your real functions, with the same checks as the API.
+        </p>
+      </div>
+      {queries.length > 0 && (
+        <ul aria-label="Example queries" className="grid gap-2 sm:grid-cols-2">
+          {queries.map((query) => (
+            <li key={query} className="min-w-0">
+              <button
+                type="button"
+                onClick={() => onPick?.(query)}
+                className="border-line bg-surface hover:border-edge shadow-card flex h-full w-full items-center justify-between gap-3 rounded-lg border px-3 py-2.5 text-left text-sm transition-colors"
+              >
+                <span className="min-w-0">{query}</span>
+                <Icon name="right" className="text-faint size-3.5" />
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+/** Warns that queries fail because no runtime is connected, with the command that connects one. */
+export function NoRuntime({ agentId }: { agentId: string }) {
+  const { baseUrl } = useSession();
+  return (
+    <section
+      aria-label="No runtime is connected"
+      className="border-line bg-surface mb-4 grid min-w-0 gap-2 rounded-lg border p-3"
+    >
+      <p className="flex items-start gap-2 text-sm">
+        <Icon name="alert" className="text-warn mt-0.5 size-4" />
+        <span className="min-w-0">
+          <span className="font-medium">No runtime is connected.</span> Queries fail with “Agent session not found”.
+          Start a runtime next to your functions:
+        </span>
+      </p>
+      <Command text={connectSnippetsOf({ baseUrl, agentId }).cli} />
+      <p className="text-muted text-xs">
+        Create a runtime key under{" "}
+        <Link
+          to="/agents/$agentId/keys"
+          params={{ agentId }}
+          search={{ kind: "runtime" }}
+          className="text-accent underline underline-offset-2"
+        >
+          Keys
+        </Link>
+        .
+      </p>
+    </section>
+  );
+}
+
+/** The placeholder for what the member fills in. */
+export const BLANK = "…";
+
+const MAX_EXAMPLES = 4;
+
+/**
+ * Example queries made of the functions that a role may call: only reading ones if there are any, sorted by the number of blanks.
+ * Functions restricted to some roles go before those for everyone, because they show more of what the agent is for.
+ */
+export function exampleQueries(functions: readonly ConsoleFunction[], role: string): string[] {
+  const open = functions.filter(({ roles }) => roles === "everyone" || roles.includes(role));
+  const readers = open.filter(({ effect }) => effect === "read");
+  return (readers.length > 0 ? readers : open)
+    .map((fn) => ({
+      text: queryOf(fn),
+      blanks: required(fn).filter((name) => sampleOf(fn, name) === undefined).length,
+      forEveryone: fn.roles === "everyone" ? 1 : 0,
+    }))
+    .toSorted((a, b) => a.blanks - b.blanks || a.forEveryone - b.forEveryone)
+    .slice(0, MAX_EXAMPLES)
+    .map(({ text }) => text);
+}
+
+/** For example "Get order details, order id: …". */
+function queryOf(fn: ConsoleFunction): string {
+  const words = fn.name
+    .replaceAll(/[_.-]+/g, " ")
+    .replaceAll(/([a-z])([A-Z])/g, "$1 $2")
+    .toLowerCase()
+    .trim();
+  const parameters = required(fn).map((name) => `${name.replaceAll("_", " ")}: ${sampleOf(fn, name) ?? BLANK}`);
+  return [words.charAt(0).toUpperCase() + words.slice(1), ...parameters].join(", ");
+}
+
+function required({ inputSchema }: ConsoleFunction): string[] {
+  const names = inputSchema["required"];
+  return Array.isArray(names) ? names.filter((name) => typeof name === "string") : [];
+}
+
+/** A value from the schema: an example, the default or an enum member. */
+function sampleOf({ inputSchema }: ConsoleFunction, name: string): string | undefined {
+  const property: unknown = (inputSchema["properties"] as Record<string, unknown> | undefined)?.[name];
+  if (typeof property !== "object" || property === null) return undefined;
+  const { examples, enum: choices, default: preset } = property as Record<string, unknown>;
+  const [offered] = [...listOf(examples), preset, ...listOf(choices)].filter((value) => value !== undefined);
+  return typeof offered === "string" || typeof offered === "number" ? String(offered) : undefined;
+}
+
+const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);

@@ -1,0 +1,221 @@
+import { useState } from "react";
+import { Button, IconButton } from "../../ui/button.tsx";
+import { classNames, controlClass } from "../../ui/class-names.ts";
+import { Icon } from "../../ui/icon.tsx";
+import { Fault } from "../../ui/states.tsx";
+import { QueryText, TranscriptView } from "../conversation/exchange-view.tsx";
+import { callsOf } from "../conversation/exchange.ts";
+import { PastAnswer, RunFigures } from "../conversation/past-exchange.tsx";
+import { callDifferences } from "./call-differences.ts";
+import { isRunning, type LiveExchange, queryOf, roleOf, runIdOf, type ShownExchange, stateOf } from "./lane.ts";
+
+export interface ExchangeListProps {
+  agentId: string;
+  /** One conversation, or two that are compared. */
+  lanes: readonly (readonly ShownExchange[])[];
+  roles: readonly string[];
+  running: boolean;
+  /** The run whose events are shown. */
+  selected: string | undefined;
+  onSelect: (runId: string) => void;
+  /** Undefined for members who may not send queries. */
+  onSend: ((query: string, where: "new" | "same") => void) | undefined;
+}
+
+/** Queries with their answers; the answers of two conversations are shown side by side. */
+export function ExchangeList({ agentId, lanes, roles, running, selected, onSelect, onSend }: ExchangeListProps) {
+  const length = Math.max(...lanes.map((lane) => lane.length));
+  return (
+    <ol aria-label="Conversation" className="grid min-w-0 gap-6">
+      {Array.from({ length }, (_, index) => {
+        const row = lanes.map((lane) => lane[index]);
+        const query = row.map((shown) => shown && queryOf(shown)).find((text) => text !== undefined) ?? "";
+        const remarks = differencesOf(row);
+        return (
+          // The index is a stable key: exchanges are only appended.
+          <li key={index} className="grid min-w-0 gap-3">
+            {onSend ? <EditableQuery text={query} disabled={running} onSend={onSend} /> : <QueryText text={query} />}
+            <div className={classNames("grid min-w-0 items-start gap-4", lanes.length > 1 && "md:grid-cols-2")}>
+              {row.map((shown, lane) => (
+                <div
+                  key={lane}
+                  className={classNames(
+                    "min-w-0",
+                    lanes.length > 1 && "border-line bg-surface top-16 rounded-lg border p-3 md:sticky",
+                  )}
+                >
+                  {lanes.length > 1 && <LaneName letter={lane === 0 ? "A" : "B"} shown={shown} role={roles[lane]} />}
+                  {shown && (
+                    <OneAnswer
+                      agentId={agentId}
+                      shown={shown}
+                      remarks={remarks}
+                      selected={selected}
+                      onSelect={onSelect}
+                    />
+                  )}
+                </div>
+              ))}
+            </div>
+            {remarks && <ComparisonNote differing={remarks.size} />}
+          </li>
+        );
+      })}
+    </ol>
+  );
+}
+
+function LaneName({
+  letter,
+  shown,
+  role,
+}: {
+  letter: string;
+  shown: ShownExchange | undefined;
+  role: string | undefined;
+}) {
+  const name = shown ? roleOf(shown) : role;
+  return (
+    <h3 className="text-muted mb-2 flex items-center gap-2 text-xs font-medium">
+      <span className="bg-accent-soft text-accent inline-flex size-5 items-center justify-center rounded">
+        {letter}
+      </span>
+      {name ? <code className="text-text truncate font-mono">{name}</code> : "no role"}
+    </h3>
+  );
+}
+
+/** Compares two runs once both have ended: before that, each call would count as missing on the other side. */
+function differencesOf(row: readonly (ShownExchange | undefined)[]): Map<string, string> | undefined {
+  const [a, b] = row.map((shown) => shown?.live);
+  if (!a?.transcript.end || !b?.transcript.end) return undefined;
+  const name = (exchange: LiveExchange, other: LiveExchange, letter: string) =>
+    exchange.role === other.role ? letter : `as ${exchange.role || "no role"}`;
+  return callDifferences(
+    { calls: callsOf(a.transcript), name: name(a, b, "A") },
+    { calls: callsOf(b.transcript), name: name(b, a, "B") },
+  );
+}
+
+const ComparisonNote = ({ differing }: { differing: number }) => (
+  <p className="text-muted flex items-center justify-center gap-1.5 text-xs">
+    <Icon name={differing === 0 ? "check" : "branch"} className="size-3.5" />
+    {differing === 0 ? "Same calls with the same results" : "Differences are highlighted"}
+  </p>
+);
+
+function OneAnswer({
+  agentId,
+  shown,
+  remarks,
+  selected,
+  onSelect,
+}: Pick<ExchangeListProps, "agentId" | "selected" | "onSelect"> & {
+  shown: ShownExchange;
+  remarks: ReadonlyMap<string, string> | undefined;
+}) {
+  const runId = runIdOf(shown);
+  const events = runId !== undefined && (
+    <Button
+      size="small"
+      look="ghost"
+      icon="thread"
+      aria-pressed={selected === runId}
+      className={selected === runId ? "text-accent" : ""}
+      onClick={() => onSelect(runId)}
+    >
+      Events
+    </Button>
+  );
+  if (shown.past) return <PastAnswer past={shown.past} actions={events} />;
+  const { transcript, error } = shown.live;
+  const { end } = transcript;
+  const waiting = isRunning(shown.live) && transcript.answer === "";
+  return (
+    <div className="grid min-w-0 gap-2" aria-busy={isRunning(shown.live)}>
+      <TranscriptView transcript={transcript} remarks={remarks} />
+      {waiting && (
+        <p className="text-muted flex items-center gap-2 text-sm">
+          <Icon name="running" className="animate-turn size-3.5" />
+          {shown.live.stopping ? "Stopping…" : transcript.steps.length === 0 ? "Waiting for the model…" : "Working…"}
+        </p>
+      )}
+      <Fault error={error} />
+      <RunFigures
+        agentId={agentId}
+        runId={runId}
+        state={stateOf(shown.live)}
+        role={shown.live.role || null}
+        ms={end?.ok ? end.executionTimeMs : null}
+        tokens={end?.ok ? end.inputTokens + end.outputTokens : null}
+        costUsd={end?.ok ? end.costUsd : null}
+      >
+        {events}
+      </RunFigures>
+    </div>
+  );
+}
+
+interface EditableQueryProps {
+  text: string;
+  disabled: boolean;
+  onSend: (query: string, where: "new" | "same") => void;
+}
+
+/** A sent query that can be edited and sent again, in its thread or in a new one. */
+function EditableQuery({ text, disabled, onSend }: EditableQueryProps) {
+  const [draft, setDraft] = useState<string>();
+  if (draft === undefined)
+    return (
+      <QueryText text={text}>
+        <IconButton
+          icon="edit"
+          label="Edit and run again"
+          size="small"
+          className="opacity-60 group-hover/query:opacity-100 focus-visible:opacity-100"
+          onClick={() => setDraft(text)}
+        />
+      </QueryText>
+    );
+  const send = (where: "new" | "same"): void => {
+    setDraft(undefined);
+    onSend(draft, where);
+  };
+  const empty = draft.trim() === "";
+  return (
+    <form
+      className="border-line bg-surface grid gap-2 rounded-lg border p-2.5"
+      onSubmit={(event) => {
+        event.preventDefault();
+        send("new");
+      }}
+      onKeyDown={(event) => {
+        if (event.key === "Escape") setDraft(undefined);
+        if (event.key !== "Enter" || !(event.metaKey || event.ctrlKey) || empty || disabled) return;
+        event.preventDefault();
+        send("new");
+      }}
+    >
+      <textarea
+        autoFocus
+        aria-label="Edited query"
+        rows={2}
+        value={draft}
+        onChange={(event) => setDraft(event.target.value)}
+        className={controlClass("h-auto max-h-60 field-sizing-content resize-none py-1.5")}
+      />
+      <div className="flex flex-wrap items-center justify-end gap-2">
+        <p className="text-muted mr-auto text-xs">A new thread starts without the earlier messages.</p>
+        <Button size="small" look="ghost" onClick={() => setDraft(undefined)}>
+          Cancel
+        </Button>
+        <Button size="small" disabled={empty || disabled} onClick={() => send("same")}>
+          Send in this thread
+        </Button>
+        <Button size="small" type="submit" look="primary" disabled={empty || disabled}>
+          Send in new thread
+        </Button>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,127 @@
+import type { RunTrace } from "@patchbay/protocol/console";
+import { getRouteApi } from "@tanstack/react-router";
+import { useEffect, useRef, useState } from "react";
+import { BLANK } from "./empty-playground.tsx";
+import { runIdOf, useLane } from "./lane.ts";
+import { bodyOf, type Settings, settingsOfRun, useSettings, validateSettings } from "./settings.ts";
+import type { PanelTab } from "./side-panel.tsx";
+
+const route = getRouteApi("/shell/agents/$agentId/playground");
+
+export type PlaygroundState = ReturnType<typeof usePlayground>;
+
+/** The state of the playground: settings, the draft of a query, one conversation or two, and the selected run. */
+export function usePlayground(repeated: RunTrace | undefined) {
+  const { agentId } = route.useParams();
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const [settings, change] = useSettings(repeated && settingsOfRun(repeated));
+  const [draft, setDraft] = useState(search.query ?? repeated?.fullQuery ?? "");
+  const fieldRef = useRef<HTMLTextAreaElement>(null);
+  const first = useLane(agentId, "thread");
+  const second = useLane(agentId, "thread2");
+  const lanes = settings.compare ? [first, second] : [first];
+  const selected = lanes
+    .flatMap(({ exchanges }) => exchanges)
+    .find((one) => search.run !== undefined && runIdOf(one) === search.run);
+  const started = lanes.some(({ exchanges }) => exchanges.length > 0);
+
+  const startThreads = (): void => {
+    first.lane.open(undefined);
+    second.lane.open(undefined);
+    fieldRef.current?.focus();
+  };
+  const send = (query: string, where: "new" | "same" = "same"): void => {
+    if (where === "new") startThreads();
+    const roles = [settings.role, settings.role2];
+    lanes.forEach(({ lane }, index) => {
+      const { threadId } = lane.state.get();
+      lane.send(bodyOf(settings, { query: query.trim(), role: roles[index] ?? "", threadId }));
+    });
+    void navigate({
+      search: (before) => ({ ...before, query: undefined, run: undefined, again: undefined }),
+      replace: true,
+      resetScroll: false,
+    });
+  };
+  return {
+    agentId,
+    settings,
+    errors: validateSettings(settings),
+    changeSettings(changed: Partial<Settings>): void {
+      // A comparison of two roles needs two threads without earlier messages.
+      if (changed.compare !== undefined && changed.compare !== settings.compare) startThreads();
+      change(changed);
+    },
+    draft,
+    setDraft,
+    fieldRef,
+    /** Puts an example into the field, with its first blank selected. */
+    pickExample(query: string): void {
+      setDraft(query);
+      requestAnimationFrame(() => selectBlank(fieldRef.current));
+    },
+    lanes,
+    started,
+    running: lanes.some((lane) => lane.running),
+    stopping: lanes.some((lane) => lane.stopping),
+    threadId: first.threadId,
+    startThreads,
+    send,
+    sendDraft(): void {
+      send(draft);
+      setDraft("");
+    },
+    stop: () => lanes.forEach(({ lane }) => lane.stop()),
+    /** The exchange whose events are shown. */
+    shown: selected ?? first.exchanges.at(-1),
+    tab: search.tab ?? (started ? ("events" as const) : ("settings" as const)),
+    panelOpen: search.tab !== undefined,
+    openTab: (tab: PanelTab | undefined, run?: string) =>
+      void navigate({
+        search: (before) => ({ ...before, tab, run: run ?? before.run }),
+        replace: true,
+        resetScroll: false,
+      }),
+  };
+}
+
+/** Selects the first blank of an example, or puts the caret at the end. */
+function selectBlank(field: HTMLTextAreaElement | null): void {
+  if (!field) return;
+  const at = field.value.indexOf(BLANK);
+  field.focus();
+  if (at === -1) field.setSelectionRange(field.value.length, field.value.length);
+  else field.setSelectionRange(at, at + BLANK.length);
+}
+
+const NEAR_PX = 120;
+
+const atEnd = (): boolean => document.documentElement.scrollHeight - window.innerHeight - window.scrollY < NEAR_PX;
+
+/** Markdown renders and code loads for a moment after the last change. */
+const SETTLING_MS = 800;
+
+/** Keeps the end of the page in view while `growing`, unless the member scrolled away. Attach the ref to the growing element. */
+export function useFollowEnd<T extends HTMLElement>(growing: boolean) {
+  const ref = useRef<T>(null);
+  useEffect(() => {
+    const element = ref.current;
+    if (!growing || !element) return undefined;
+    let following = true;
+    const onScroll = (): void => {
+      following = atEnd();
+    };
+    const observer = new ResizeObserver(() => {
+      if (following) window.scrollTo({ top: document.documentElement.scrollHeight });
+    });
+    const stop = (): void => {
+      observer.disconnect();
+      window.removeEventListener("scroll", onScroll);
+    };
+    observer.observe(element);
+    window.addEventListener("scroll", onScroll, { passive: true });
+    return () => void setTimeout(stop, SETTLING_MS);
+  }, [growing]);
+  return ref;
+}

@@ -1,0 +1,125 @@
+import type { RunTrace } from "@patchbay/protocol/console";
+import { Link } from "@tanstack/react-router";
+import { countOf, formatCount } from "../../format/numbers.ts";
+import { Card, Facts } from "../../ui/card.tsx";
+import { Money } from "../../ui/figures.tsx";
+import { Icon } from "../../ui/icon.tsx";
+
+/** The functions that the role of the run could see, and those that were hidden. */
+export function RunFunctions({ run }: { run: RunTrace }) {
+  const { visible, hidden, role, agentId } = run;
+  const caller = role === null ? "queries without a role see" : `role “${role}” sees`;
+  const called = new Set(run.spans.filter(({ kind }) => kind === "call").map(({ name }) => name));
+  return (
+    <Card
+      title="Visible functions"
+      description={
+        visible.length + hidden.length === 0
+          ? "Function set unknown: the run ended before a runtime was found, or the set was deleted"
+          : `Of ${countOf(visible.length + hidden.length, "function")}, ${caller} ${visible.length}`
+      }
+      actions={
+        <Link
+          to="/agents/$agentId/access"
+          params={{ agentId }}
+          className="text-accent text-sm underline underline-offset-2"
+        >
+          Open access matrix
+        </Link>
+      }
+    >
+      <div className="grid gap-4">
+        <Names
+          title={`Visible (${visible.length})`}
+          names={visible}
+          none="None: the model answered without functions"
+          agentId={agentId}
+          called={called}
+        />
+        <Names
+          title={`Hidden (${hidden.length})`}
+          names={hidden}
+          none="None"
+          agentId={agentId}
+          called={called}
+          hidden
+        />
+      </div>
+    </Card>
+  );
+}
+
+interface NamesProps {
+  title: string;
+  names: readonly string[];
+  none: string;
+  agentId: string;
+  called: ReadonlySet<string>;
+  hidden?: boolean;
+}
+
+function Names({ title, names, none, agentId, called, hidden = false }: NamesProps) {
+  return (
+    <section className="min-w-0">
+      <h3 className="text-muted mb-1.5 text-xs font-medium">{title}</h3>
+      {names.length === 0 ? (
+        <p className="text-faint text-sm">{none}</p>
+      ) : (
+        <ul className="flex flex-wrap gap-1.5">
+          {names.map((name) => (
+            <li key={name} className="min-w-0">
+              <Link
+                to="/agents/$agentId/functions/$functionName"
+                params={{ agentId, functionName: name }}
+                className={`inline-flex h-6 max-w-full items-center gap-1 rounded border px-1.5 font-mono text-xs ${
+                  hidden ? "border-line text-muted border-dashed" : "border-line bg-sunken text-text hover:bg-hover"
+                }`}
+              >
+                {hidden && <Icon name="denied" className="text-faint size-3" />}
+                {called.has(name) && !hidden && <Icon name="check" className="text-ok size-3" />}
+                <span className="truncate">{name}</span>
+                {called.has(name) && <span className="sr-only"> (called)</span>}
+              </Link>
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+/** The model settings of the run, fixed at its start from the query, the agent and the defaults. */
+export function RunSettings({ run: { provider, model, settings } }: { run: RunTrace }) {
+  const { temperature, maxTokens, steps, fallback, historyTokens, maxCostUsd, hasResponseSchema } = settings;
+  return (
+    <Card title="Model settings" description="From the query, the agent and the defaults at the start of the run">
+      <Facts
+        items={[
+          ["Provider", provider || "none"],
+          ["Model", <code className="font-mono text-xs break-all">{model || "none"}</code>],
+          ["Temperature", temperature ?? "Provider default"],
+          ["Max tokens", formatCount(maxTokens)],
+          ["Steps", formatCount(steps)],
+          [
+            "Fallback",
+            fallback.length === 0 ? (
+              "none"
+            ) : (
+              <ol className="font-mono text-xs break-all">
+                {fallback.map((one) => (
+                  <li key={one}>{one}</li>
+                ))}
+              </ol>
+            ),
+          ],
+          [
+            "History",
+            historyTokens === null ? "Half of the model's context window" : `${formatCount(historyTokens)} tokens`,
+          ],
+          ["Cost cap", maxCostUsd === null ? "none" : <Money usd={maxCostUsd} />],
+          ["Answer schema", hasResponseSchema ? "yes" : "none"],
+        ]}
+      />
+    </Card>
+  );
+}

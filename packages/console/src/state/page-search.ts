@@ -1,0 +1,118 @@
+/** Reads one search parameter. Returns undefined if it is absent or invalid: a URL is untrusted input. */
+type Read<T> = (value: unknown) => T | undefined;
+
+export const text: Read<string> = (value) => (typeof value === "string" && value !== "" ? value : undefined);
+
+const flag: Read<"1"> = (value) => (value === "1" ? "1" : undefined);
+
+export const oneOf =
+  <T extends string>(...values: T[]): Read<T> =>
+  (value) =>
+    values.find((one) => one === value);
+
+const instant: Read<string> = (value) =>
+  typeof value === "string" && !Number.isNaN(Date.parse(value)) ? value : undefined;
+
+/** Validates the search parameters of a route and drops unknown and invalid ones. Values are strings, as in the URL. */
+export function searchOf<Shape extends Record<string, Read<string>>>(shape: Shape) {
+  return (raw: Record<string, unknown>) => {
+    const known = Object.entries(shape).map(([name, read]) => [name, read(raw[name])] as const);
+    return Object.fromEntries(known.filter(([, value]) => value !== undefined)) as {
+      [Name in keyof Shape]?: Exclude<ReturnType<Shape[Name]>, undefined> | undefined;
+    };
+  };
+}
+
+/** Parses `?status=failed&q=late`; values are plain strings, not JSON. */
+export const parseSearch = (search: string): Record<string, string> => Object.fromEntries(new URLSearchParams(search));
+
+export function stringifySearch(search: Record<string, unknown>): string {
+  const entries = Object.entries(search).filter(([, value]) => value !== undefined && value !== "");
+  const params = new URLSearchParams(entries.map(([name, value]) => [name, String(value)]));
+  return entries.length === 0 ? "" : `?${params}`;
+}
+
+/** Search parameters of a page with a time range: a preset, or `from` and `to`. */
+const rangeSearch = {
+  range: oneOf("1h", "24h", "7d", "30d", "90d"),
+  from: instant,
+  to: instant,
+};
+
+// The search parameters of each page: everything that a shared link must restore.
+export const agents = searchOf({ q: text, create: flag });
+export const analytics = searchOf({ ...rangeSearch, role: text });
+export const playground = searchOf({
+  role: text,
+  /** The role to compare with. With `compare` but no `role2`, the second query has no role. */
+  role2: text,
+  compare: flag,
+  thread: text,
+  thread2: text,
+  session: text,
+  mode: oneOf("analysis"),
+  provider: oneOf("anthropic", "openai", "gemini"),
+  model: text,
+  maxTokens: text,
+  temperature: text,
+  context: text,
+  /** Text for the query field; it is not sent. */
+  query: text,
+  /** Id of a run whose request fills the form. */
+  again: text,
+  tab: oneOf("settings", "events", "code"),
+  /** Id of the run whose events are shown. */
+  run: text,
+});
+export const runs = searchOf({
+  q: text,
+  status: oneOf("queued", "running", "succeeded", "failed", "cancelled"),
+  role: text,
+  functionName: text,
+  trouble: oneOf("denied", "failed"),
+  source: oneOf("api", "local", "playground", "test_call"),
+  keyId: text,
+  sessionId: text,
+  threadId: text,
+  ...rangeSearch,
+});
+export const run = searchOf({ span: text, tab: text, view: text });
+export const threads = searchOf({ q: text, sessionId: text });
+export const sessions = searchOf({ q: text, ...rangeSearch });
+export const functions = searchOf({
+  q: text,
+  sort: text,
+  view: oneOf("list", "sets"),
+  manifestHash: text,
+  base: text,
+  ...rangeSearch,
+});
+export const oneFunction = searchOf({
+  role: text,
+  tab: oneOf("try", "calls", "roles", "schema"),
+  manifestHash: text,
+  ...rangeSearch,
+});
+export const access = searchOf({
+  manifestHash: text,
+  q: text,
+  as: text,
+  verdict: oneOf("allowed", "conditional", "denied"),
+  cell: text,
+});
+export const keys = searchOf({
+  kind: oneOf("api", "runtime", "access"),
+  create: oneOf("api", "runtime", "access"),
+  key: text,
+});
+export const audit = searchOf({
+  agentId: text,
+  runId: text,
+  role: text,
+  functionName: text,
+  action: text,
+  entry: text,
+  ...rangeSearch,
+});
+export const members = searchOf({ create: flag });
+export const credits = searchOf({ ...rangeSearch, kind: oneOf("grant", "reserve", "settle", "release") });

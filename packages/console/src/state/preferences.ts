@@ -1,0 +1,42 @@
+import { createSignal, type Signal } from "./signal.ts";
+
+/** A preference stored in this browser, one of `values`; the first is the default. It lasts until reload if storage is forbidden or full. */
+export function storedChoice<T extends string>(name: string, values: readonly [T, ...T[]]): Signal<T> {
+  const signal = createSignal<T>(values.find((value) => value === readStored(name)) ?? values[0]);
+  signal.subscribe(() => writeStored(name, signal.get()));
+  return signal;
+}
+
+function readStored(name: string): string | undefined {
+  try {
+    return localStorage.getItem(`patchbay.${name}`) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function writeStored(name: string, value: string): void {
+  try {
+    localStorage.setItem(`patchbay.${name}`, value);
+  } catch {
+    // See storedChoice.
+  }
+}
+
+/** Whether times are shown in the browser's time zone or in UTC. */
+export const zone = storedChoice("zone", ["local", "utc"]);
+
+/** `public/theme.js` reads the same stored value before the first paint. */
+export const theme = storedChoice("theme", ["system", "light", "dark"]);
+
+/** Applies the theme now and whenever the preference or the system's theme changes. */
+export function applyTheme(): void {
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const apply = (): void => {
+    const choice = theme.get();
+    document.documentElement.dataset["theme"] = choice === "system" ? (system.matches ? "dark" : "light") : choice;
+  };
+  theme.subscribe(apply);
+  system.addEventListener("change", apply);
+  apply();
+}

@@ -1,0 +1,10 @@
+/** Saves a text as a file. */
+export function download(name: string, type: string, text: string): void {
+  const url = URL.createObjectURL(new Blob([text], { type }));
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = name;
+  link.click();
+  // Revoke later: the browser reads the URL after this task.
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}

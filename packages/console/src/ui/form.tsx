@@ -1,0 +1,80 @@
+import type { ConsoleRole } from "@patchbay/protocol/console";
+import { useState, type ReactNode } from "react";
+import { useHasRole } from "../api/session.ts";
+import { GuardedButton } from "./button.tsx";
+import { Field, Input } from "./field.tsx";
+import { Fault } from "./states.tsx";
+
+interface FormProps {
+  onSubmit: () => void;
+  /** Shown below the fields. */
+  error: unknown;
+  className?: string;
+  id?: string;
+  /** Leaves checks of the fields to the page instead of the browser. */
+  noValidate?: boolean;
+  children: ReactNode;
+  /** The button that submits; omit it where a dialog's footer has it. */
+  submit?: ReactNode;
+}
+
+/** A form that submits without leaving the page: its fields, the error of the last attempt, and its button. */
+export function Form({ onSubmit, error, className = "grid gap-4", submit, children, ...rest }: FormProps) {
+  return (
+    <form
+      {...rest}
+      className={className}
+      onSubmit={(event) => {
+        event.preventDefault();
+        onSubmit();
+      }}
+    >
+      {children}
+      <Fault error={error} />
+      {submit}
+    </form>
+  );
+}
+
+interface NameFormProps {
+  /** The saved name. */
+  name: string;
+  hint: string;
+  needs: ConsoleRole;
+  rename: { mutate: (name: string) => void; isPending: boolean; error: unknown };
+}
+
+/** Renames something; members without the role `needs` see the name read-only. */
+export function NameForm({ name: saved, hint, needs, rename }: NameFormProps) {
+  const mayChange = useHasRole(needs);
+  const [typed, setTyped] = useState(saved);
+  const name = typed.trim();
+  return (
+    <Form
+      className="grid gap-3"
+      error={rename.error}
+      onSubmit={() => rename.mutate(name)}
+      submit={
+        <GuardedButton
+          needs={needs}
+          type="submit"
+          busy={rename.isPending}
+          disabled={name === "" || name === saved}
+          className="justify-self-start"
+        >
+          Save name
+        </GuardedButton>
+      }
+    >
+      <Field label="Name" hint={hint}>
+        <Input
+          required
+          maxLength={200}
+          readOnly={!mayChange}
+          value={typed}
+          onChange={(event) => setTyped(event.target.value)}
+        />
+      </Field>
+    </Form>
+  );
+}

@@ -1,0 +1,80 @@
+import type { ReactNode } from "react";
+import { formatShare } from "../format/numbers.ts";
+import { classNames } from "./class-names.ts";
+import { Skeleton } from "./states.tsx";
+
+/** A figure with its label, its change and its trend. */
+export function StatTile({
+  label,
+  value,
+  note,
+  children,
+}: {
+  label: string;
+  value: ReactNode;
+  /** Small text below the figure. */
+  note?: ReactNode;
+  /** The trend: a sparkline. */
+  children?: ReactNode;
+}) {
+  return (
+    <div className="border-line bg-surface shadow-card flex min-w-0 flex-col rounded-lg border px-4 py-3 max-sm:last:odd:col-span-full">
+      <dt className="text-muted truncate text-xs font-medium">{label}</dt>
+      <dd className="mt-1 min-w-0">
+        <span className="block truncate text-xl font-semibold tracking-tight">{value}</span>
+        <span className="text-faint block min-h-4 text-xs">{note}</span>
+      </dd>
+      {children !== undefined && <dd className="mt-auto pt-2">{children}</dd>}
+    </div>
+  );
+}
+
+/** A grid of tiles with as many columns as fit. */
+export function StatTiles({ children }: { children: ReactNode }) {
+  return <dl className="grid grid-cols-[repeat(auto-fit,minmax(8.25rem,1fr))] gap-3">{children}</dl>;
+}
+
+/** Placeholder tiles; `trend: false` for tiles without a sparkline. */
+export function StatTilesSkeleton({ labels, trend = true }: { labels: readonly string[]; trend?: boolean }) {
+  return (
+    <StatTiles>
+      {labels.map((label) => (
+        <StatTile key={label} label={label} value={<Skeleton className="my-1 h-5 w-20" />}>
+          {trend ? <Skeleton className="h-6 w-full" /> : undefined}
+        </StatTile>
+      ))}
+    </StatTiles>
+  );
+}
+
+/** The change from the previous range to this one. Renders nothing if `before` is undefined. */
+export function Change({
+  now,
+  before,
+  better,
+}: {
+  now: number | null;
+  before: number | null | undefined;
+  /** Which direction is an improvement; undefined for neither. */
+  better?: "more" | "less";
+}) {
+  if (before === undefined) return null;
+  if (now === null || before === null) return <>No earlier data</>;
+  if (now === before) return <>No change</>;
+  if (before === 0) return <>No earlier data</>;
+  const by = now / before - 1;
+  if (Math.abs(by) < 0.0005) return <>No change</>;
+  const more = by > 0;
+  const good = better === undefined ? undefined : more === (better === "more");
+  const size = now / before >= 10 ? `${Math.round(now / before)}×` : formatShare(Math.abs(by), 1);
+  return (
+    <>
+      <span className={classNames(good === true && "text-ok", good === false && "text-bad")}>
+        <span aria-hidden="true">{more ? "↑" : "↓"} </span>
+        {size}
+        <span className="sr-only"> {more ? "more" : "less"}</span>
+      </span>{" "}
+      vs. previous period
+    </>
+  );
+}

@@ -1,0 +1,45 @@
+import type { JsonObject } from "@patchbay/protocol";
+import type { ConsoleFunction } from "@patchbay/protocol/console";
+import { expect, test } from "vitest";
+import { exampleQueries } from "../../src/pages/playground/empty-playground.tsx";
+
+const fn = (name: string, given: Partial<ConsoleFunction> = {}): ConsoleFunction => ({
+  name,
+  description: "",
+  inputSchema: { type: "object" },
+  roles: "everyone",
+  conditional: false,
+  effect: "read",
+  idempotent: true,
+  timeoutMs: 1_000,
+  figures: { calls: 0, failed: 0, denied: 0, p50Ms: null, p95Ms: null, lastCalledAt: null },
+  ...given,
+});
+
+const taking = (property: JsonObject) => ({
+  inputSchema: { type: "object", properties: { order_id: property }, required: ["order_id"] },
+});
+
+test("a function becomes a sentence with blanks for its parameters", () => {
+  expect(exampleQueries([fn("getOrder", taking({ type: "string" })), fn("list_late.orders")], "")).toEqual([
+    "List late orders",
+    "Get order, order id: …",
+  ]);
+});
+
+test("values from the schema fill the blanks", () => {
+  const offered = [{ examples: ["#W1"] }, { default: 7 }, { enum: ["a", "b"] }];
+
+  expect(offered.map((property) => exampleQueries([fn("find", taking(property))], "")[0])).toEqual([
+    "Find, order id: #W1",
+    "Find, order id: 7",
+    "Find, order id: a",
+  ]);
+});
+
+test("only functions that the role may call are suggested, and writing ones only if none reads", () => {
+  const functions = [fn("staff", { roles: ["agent"] }), fn("open"), fn("wipe", { effect: "destructive" })];
+
+  expect(exampleQueries(functions, "agent")).toEqual(["Staff", "Open"]);
+  expect(exampleQueries(functions, "")).toEqual(["Open"]);
+});

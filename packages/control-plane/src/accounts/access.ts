@@ -1,0 +1,99 @@
+import { type Log, silentLog } from "../ports/log.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { AccountStore, Credential, CredentialKind } from "../ports/stores.ts";
+import { hashSecret, isWellFormed } from "./secret.ts";
+
+const TOUCH_MS = 60_000;
+
+/** Resolves with the credential of a secret; undefined for a malformed, unknown, revoked or expired one. */
+type Authenticate = (kind: CredentialKind, secret: string) => Promise<Credential | undefined>;
+
+/** Authenticates secrets. Nothing is cached between requests, so a revocation takes effect immediately. */
+export function createAuthenticator(deps: {
+  accounts: Pick<AccountStore, "findCredential" | "touchCredential">;
+  clock: Clock;
+  log?: Log;
+}): Authenticate {
+  const { accounts, clock, log = silentLog } = deps;
+
+  function touch({ credentialId, lastUsedAt }: Credential): void {
+    if (lastUsedAt !== undefined && Math.abs(clock.now() - lastUsedAt) < TOUCH_MS) return;
+    accounts.touchCredential(credentialId).catch((cause: unknown) => {
+      log.warn("last use of a credential could not be stored", { credentialId, cause });
+    });
+  }
+
+  return async (kind, secret) => {
+    if (!isWellFormed(kind, secret)) return undefined;
+    const credential = await accounts.findCredential(kind, hashSecret(secret));
+    if (credential) touch(credential);
+    return credential;
+  };
+}
+
+/** The credential or session that a connection or stream was opened with. */
+export type Access = { kind: "credential" | "session"; id: string };
+
+/** Closes connections and streams after their credential or session has ended. */
+export interface AccessWatch {
+  /**
+   * Until disposed, calls `end` when the credential is revoked or expires, its agent is deleted, or the session ends. That
+   * takes a few seconds. While the store is unavailable, nothing is closed.
+   */
+  hold(access: Access, end: () => void): Disposable;
+}
+
+/** Returns the ids that are still valid. */
+type Valid = (ids: readonly string[]) => Promise<ReadonlySet<string>>;
+
+/**
+ * Checks all watched credentials and sessions every `everyMs`, with one query per kind: another process may have ended them,
+ * which shows only in the database. Disposing stops the checks.
+ */
+export function createAccessWatch(options: {
+  valid: Partial<Record<Access["kind"], Valid>>;
+  everyMs: number;
+  log: Log;
+}): AccessWatch & Disposable {
+  const { valid, everyMs, log } = options;
+  const watches = Object.entries(valid).map(([kind, check]) => ({
+    kind,
+    check,
+    held: new Map<string, Set<() => void>>(),
+  }));
+  let busy = false;
+
+  async function look(): Promise<void> {
+    for (const { check, held } of watches) {
+      if (held.size === 0) continue;
+      const asked = [...held.keys()];
+      const stillValid = await check(asked);
+      for (const id of asked) if (!stillValid.has(id)) for (const end of held.get(id) ?? []) end();
+    }
+  }
+
+  const timer = setInterval(() => {
+    if (busy) return;
+    busy = true;
+    look()
+      // An unavailable store says nothing about validity: closing all streams now would turn its outage into theirs.
+      .catch((error: unknown) => log.warn("credentials and sessions in use could not be checked", { error }))
+      .finally(() => (busy = false));
+  }, everyMs);
+
+  return {
+    hold({ kind, id }, end) {
+      const held = watches.find((watch) => watch.kind === kind)?.held;
+      if (!held) throw new Error(`a ${kind} cannot be watched`);
+      const ends = held.get(id) ?? new Set();
+      held.set(id, ends.add(end));
+      return {
+        [Symbol.dispose]() {
+          ends.delete(end);
+          if (ends.size === 0 && held.get(id) === ends) held.delete(id);
+        },
+      };
+    },
+    [Symbol.dispose]: () => clearInterval(timer),
+  };
+}

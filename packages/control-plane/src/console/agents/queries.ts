@@ -1,0 +1,253 @@
+import type { Agent, AgentDetail, Credential, Runtime } from "@patchbay/protocol/console";
+import { type Selectable, sql, type SqlBool } from "kysely";
+import type { CredentialKind } from "../../ports/stores.ts";
+import { fromJson, isoTime } from "../../store/columns.ts";
+import { ago, connectedNow } from "../../store/connected.ts";
+import type { Engine } from "../../store/engine.ts";
+import { olderThan, type PageAsked, pageFrom, type PageOf, parseCursor, toCursor } from "../../store/page-cursor.ts";
+import type { CredentialRow, Schema } from "../../store/schema.ts";
+import { likeLiteral } from "../runs/filter.ts";
+
+const AGENT_ORDER = { at: "agents.created_at", id: "agents.id" };
+const DAY_MS = 86_400_000;
+
+/** Agents that are not deleted. */
+export function agentQueries(engine: Engine) {
+  const { db } = engine;
+  const figured = (orgId: string) =>
+    db
+      .selectFrom("agents")
+      .selectAll("agents")
+      .select([
+        runtimesOf(engine).as("runtimes"),
+        queriesOf(engine, sql``).as("queries"),
+        queriesOf(
+          engine,
+          sql`and runs.org_id = agents.org_id and runs.status = 'failed' and runs.finished_at is not null`,
+        ).as("failed"),
+        sql<number | null>`(select max(runs.created_at) from runs where runs.agent_id = agents.id)`.as("last_query_at"),
+        newestSetOf(engine).as("manifest_hash"),
+      ])
+      .where("agents.org_id", "=", orgId)
+      .where("agents.deleted_at", "is", null);
+  return {
+    /** Newest first. `q` is part of the name, or the beginning of an id. */
+    async list(orgId: string, { limit, cursor, q }: { q?: string | undefined } & PageAsked): Promise<PageOf<Agent>> {
+      const rows = await figured(orgId)
+        .$if(q !== undefined, (searched) => searched.where(called(q!)))
+        .$if(cursor !== undefined, (narrowed) => narrowed.where(olderThan(cursor!, AGENT_ORDER)))
+        .orderBy("agents.created_at", "desc")
+        .orderBy("agents.id", "desc")
+        .limit(limit + 1)
+        .execute();
+      const endOf = (row: Row) => ({ at: row.created_at, id: row.id });
+      const page = pageFrom(rows, { limit, floor: undefined, endOf });
+      return { items: await withFunctions(engine, page.rows), nextCursor: page.nextCursor };
+    },
+
+    async get(orgId: string, agentId: string): Promise<AgentDetail | undefined> {
+      const rows = await figured(orgId).where("agents.id", "=", agentId).execute();
+      const [agent] = await withFunctions(engine, rows);
+      return agent && { ...agent, settings: fromJson(rows[0]!.settings) };
+    },
+  };
+}
+
+type Row = Selectable<Schema["agents"]> & {
+  runtimes: number;
+  queries: number;
+  failed: number;
+  last_query_at: number | null;
+  manifest_hash: string | null;
+};
+
+const runtimesOf = (engine: Engine) =>
+  sql<number>`(select count(*) from runtimes where runtimes.agent_id = agents.id and ${connectedNow(engine, "runtimes")})`;
+
+const queriesOf = (engine: Engine, narrowed: ReturnType<typeof sql>) =>
+  sql<number>`(select count(*) from runs where runs.agent_id = agents.id
+    and runs.created_at > ${ago(engine, DAY_MS)} ${narrowed})`;
+
+/** The set that new runs get, or the set connected last while no runtime is connected. */
+const newestSetOf = (engine: Engine) =>
+  sql<string | null>`(select runtimes.manifest_hash from runtimes where runtimes.agent_id = agents.id
+    order by case when ${connectedNow(engine, "runtimes")} then 0 else 1 end, coalesce(runtimes.opened_at, 0) desc limit 1)`;
+
+function called(q: string) {
+  if (q.startsWith("agt_")) return sql<SqlBool>`substr(agents.id, 1, ${sql.lit(q.length)}) = ${q}`;
+  return sql<SqlBool>`lower(agents.name) like lower(cast(${`%${likeLiteral(q)}%`} as text)) escape '\\'`;
+}
+
+/** The agents of a page with the number of functions in their newest sets. */
+async function withFunctions({ db }: Engine, rows: readonly Row[]): Promise<Agent[]> {
+  const sets = rows.flatMap(({ id, manifest_hash }) => (manifest_hash === null ? [] : [{ id, manifest_hash }]));
+  const bodies =
+    sets.length === 0
+      ? []
+      : await db
+          .selectFrom("manifests")
+          .select(["agent_id", "hash", "body"])
+          .where((eb) => eb.or(sets.map((set) => eb.and({ agent_id: set.id, hash: set.manifest_hash }))))
+          .execute();
+  const counts = new Map(bodies.map(({ agent_id, body }) => [agent_id, fromJson(body).functions.length]));
+  return rows.map((row) => ({
+    agentId: row.id,
+    name: row.name,
+    instructions: row.instructions,
+    accessChanges: row.access_changes,
+    createdAt: isoTime(row.created_at),
+    runtimes: row.runtimes,
+    functions: counts.get(row.id) ?? null,
+    queries: row.queries,
+    failed: row.failed,
+    lastQueryAt: row.last_query_at === null ? null : isoTime(row.last_query_at),
+  }));
+}
+
+const SHOWN_MS = 7 * 86_400_000;
+
+/** Runtimes of an agent. */
+export function runtimeQueries(engine: Engine) {
+  const { db, dialect } = engine;
+  const open = sql<number>`case when ${connectedNow(engine, "runtimes")} then 1 else 0 end`;
+
+  /** An agent has few runtimes, so that sorting by a computed value is cheap. */
+  const listed = (orgId: string, agentId: string) =>
+    db
+      .selectFrom("runtimes")
+      .selectAll()
+      .select([open.as("open"), "opened_at as opened", sql<number>`${dialect.now} - last_seen_at`.as("silent_ms")])
+      .where("org_id", "=", orgId)
+      .where("agent_id", "=", agentId)
+      .where("last_seen_at", ">", ago(engine, SHOWN_MS));
+
+  return {
+    /** Connected runtimes first, then those seen in the last 7 days; within each group the newest connection first. */
+    async list(orgId: string, agentId: string, { limit, cursor }: PageAsked): Promise<PageOf<Runtime>> {
+      const rows = await db
+        .selectFrom(listed(orgId, agentId).as("listed"))
+        .selectAll()
+        .$if(cursor !== undefined, (narrowed) => narrowed.where(after(cursor!)))
+        .orderBy("open", "desc")
+        .orderBy("opened", "desc")
+        .orderBy("instance_id", "desc")
+        .limit(limit + 1)
+        .execute();
+      const page = rows.slice(0, limit);
+      const last = page.at(-1);
+      const calls = await callsInFlight(engine, orgId, agentId);
+      return {
+        items: page.map((row) => toRuntime(row, calls.get(row.instance_id) ?? 0)),
+        nextCursor:
+          rows.length > limit && last ? toCursor({ at: last.opened, id: `${last.open}${last.instance_id}` }) : null,
+      };
+    },
+  };
+}
+
+/** The cursor's id begins with 1 for a connected runtime and 0 for another. */
+function after(cursor: string) {
+  const { at, id } = parseCursor(cursor);
+  const open = id.startsWith("1") ? 1 : 0;
+  const instanceId = id.slice(1);
+  return sql<SqlBool>`(open < ${sql.lit(open)} or (open = ${sql.lit(open)}
+    and (opened < ${at} or (opened = ${at} and instance_id < ${instanceId}))))`;
+}
+
+/** Calls without an outcome in running runs, by runtime. */
+async function callsInFlight({ db }: Engine, orgId: string, agentId: string): Promise<Map<string, number>> {
+  const rows = await db
+    .selectFrom("runs")
+    .innerJoin("calls", "calls.run_id", "runs.id")
+    .select((eb) => ["calls.instance_id", eb.fn.countAll<number>().as("count")])
+    .$narrowType<{ instance_id: string }>()
+    .where("runs.finished_at", "is", null)
+    .where("runs.status", "=", "running")
+    .where("runs.org_id", "=", orgId)
+    // The expression keeps the database from using the index of all runs of the agent instead of the small one of open runs.
+    .where((eb) => eb(eb.fn.coalesce("runs.agent_id", eb.val("")), "=", agentId))
+    .where("calls.outcome", "is", null)
+    .where("calls.instance_id", "is not", null)
+    .groupBy("calls.instance_id")
+    .execute();
+  return new Map(rows.map(({ instance_id, count }) => [instance_id, count]));
+}
+
+type RuntimeRow = Omit<Schema["runtimes"], "draining"> & {
+  draining: number;
+  open: number;
+  opened: number;
+  silent_ms: number;
+};
+
+function toRuntime(row: RuntimeRow, inFlight: number): Runtime {
+  const connected = row.open === 1;
+  return {
+    instanceId: row.instance_id,
+    connected,
+    draining: connected && row.draining === 1,
+    replicaId: connected ? row.replica_id : null,
+    sdk: row.sdk,
+    manifestHash: row.manifest_hash,
+    concurrency: row.concurrency,
+    inFlight,
+    connectedAt: connected ? isoTime(row.opened_at) : null,
+    lastSeenAt: isoTime(row.last_seen_at),
+    silentMs: Math.max(0, row.silent_ms),
+  };
+}
+
+const CREDENTIAL_ORDER = { at: "created_at", id: "id" };
+
+type CredentialsAsked = { kind?: CredentialKind | undefined } & PageAsked;
+
+/** API keys, runtime keys and access tokens of an agent. */
+export function credentialQueries({ db, dialect }: Engine) {
+  const ofAgent = (orgId: string, agentId: string) =>
+    db
+      .selectFrom("credentials")
+      .selectAll()
+      .select(sql<number>`case when expires_at <= ${dialect.now} then 1 else 0 end`.as("expired"))
+      .where("org_id", "=", orgId)
+      .where("agent_id", "=", agentId);
+  return {
+    /** Newest first, of every kind unless `kind` is set. */
+    async list(orgId: string, agentId: string, { kind, limit, cursor }: CredentialsAsked): Promise<PageOf<Credential>> {
+      const rows = await ofAgent(orgId, agentId)
+        .$if(kind !== undefined, (narrowed) => narrowed.where("kind", "=", kind!))
+        .$if(cursor !== undefined, (narrowed) => narrowed.where(olderThan(cursor!, CREDENTIAL_ORDER)))
+        .orderBy("created_at", "desc")
+        .orderBy("id", "desc")
+        .limit(limit + 1)
+        .execute();
+      const endOf = (row: ListedCredential) => ({ at: row.created_at, id: row.id });
+      const page = pageFrom(rows, { limit, floor: undefined, endOf });
+      return { items: page.rows.map(toCredential), nextCursor: page.nextCursor };
+    },
+
+    async get(orgId: string, agentId: string, credentialId: string): Promise<Credential | undefined> {
+      const row = await ofAgent(orgId, agentId).where("id", "=", credentialId).executeTakeFirst();
+      return row && toCredential(row);
+    },
+  };
+}
+
+type ListedCredential = CredentialRow & { expired: number };
+
+function toCredential(row: ListedCredential): Credential {
+  return {
+    credentialId: row.id,
+    kind: row.kind,
+    agentId: row.agent_id,
+    hint: row.hint,
+    label: row.label,
+    roles: row.roles === null ? null : fromJson(row.roles),
+    createdAt: isoTime(row.created_at),
+    lastUsedAt: timeOrNull(row.last_used_at),
+    expiresAt: timeOrNull(row.expires_at),
+    revokedAt: timeOrNull(row.revoked_at),
+    state: row.revoked_at !== null ? "revoked" : row.expired === 1 ? "expired" : "active",
+  };
+}
+
+const timeOrNull = (timeMs: number | null): string | null => (timeMs === null ? null : isoTime(timeMs));

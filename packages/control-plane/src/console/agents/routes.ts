@@ -1,0 +1,106 @@
+import type { Credential } from "@patchbay/protocol/console";
+import { AdminError } from "../../accounts/admin-error.ts";
+import { invalid, ServiceError } from "../../ports/service-error.ts";
+import type { Agent } from "../../ports/stores.ts";
+import { type ConsoleDeps, found, type HandlersOf, paged } from "../handler.ts";
+
+type AgentRoutes =
+  | "GET /agents"
+  | "POST /agents"
+  | "GET /agents/:agent_id"
+  | "PATCH /agents/:agent_id"
+  | "DELETE /agents/:agent_id"
+  | "GET /agents/:agent_id/runtimes";
+
+export function agentRoutes({ queries, adminOf }: Pick<ConsoleDeps, "queries" | "adminOf">): HandlersOf<AgentRoutes> {
+  const { agents, credentials, runtimes } = queries;
+
+  // Another request may delete the agent between two statements.
+  const detail = async (orgId: string, agentId: string) => found(await agents.get(orgId, agentId), "agent");
+
+  return {
+    "GET /agents": ({ by, query }) => agents.list(by.orgId, paged(query)),
+
+    async "POST /agents"({ by, body }) {
+      const { name, instructions = "" } = body;
+      const created = await adminOf(by.memberId).createAgent(name, { orgId: by.orgId, instructions });
+      const agent = await detail(by.orgId, created.agentId);
+      const credential = found(await credentials.get(by.orgId, created.agentId, created.keyId), "key");
+      return { agent, key: { credential, secret: created.apiKey } };
+    },
+
+    "GET /agents/:agent_id": ({ agent: { orgId, agentId } }) => detail(orgId, agentId),
+
+    async "PATCH /agents/:agent_id"({ by, agent: { orgId, agentId }, body }) {
+      const { name, instructions, accessChanges, settings } = body;
+      const change = {
+        ...(name !== undefined && { name }),
+        ...(instructions !== undefined && { instructions }),
+        ...(accessChanges !== undefined && { accessChanges }),
+        ...(settings !== undefined && { settings }),
+      };
+      if (Object.keys(change).length > 0) await adminOf(by.memberId).updateAgent(agentId, change);
+      return detail(orgId, agentId);
+    },
+
+    async "DELETE /agents/:agent_id"({ by, agent }) {
+      await adminOf(by.memberId).deleteAgent(agent.agentId);
+    },
+
+    "GET /agents/:agent_id/runtimes": ({ agent: { orgId, agentId }, query }) =>
+      runtimes.list(orgId, agentId, paged(query)),
+  };
+}
+
+type CredentialRoutes =
+  | "GET /agents/:agent_id/credentials"
+  | "POST /agents/:agent_id/credentials"
+  | "POST /agents/:agent_id/credentials/:credential_id/rotate"
+  | "DELETE /agents/:agent_id/credentials/:credential_id";
+
+type CredentialDeps = Pick<ConsoleDeps, "queries" | "adminOf">;
+
+export function credentialRoutes({ queries, adminOf }: CredentialDeps): HandlersOf<CredentialRoutes> {
+  const { credentials } = queries;
+
+  const credentialOf = async ({ orgId, agentId }: Agent, credentialId: string): Promise<Credential> =>
+    found(await credentials.get(orgId, agentId, credentialId), "key or token");
+
+  return {
+    "GET /agents/:agent_id/credentials": ({ agent: { orgId, agentId }, query }) =>
+      credentials.list(orgId, agentId, paged(query)),
+
+    async "POST /agents/:agent_id/credentials"({ by, agent, body }) {
+      const { kind, label, roles, expiresInDays } = body;
+      if (roles && kind !== "api")
+        throw invalid([{ path: "roles", message: "are for API keys only: other credentials send no queries" }]);
+      if (expiresInDays !== undefined && kind === "access")
+        throw invalid([{ path: "expiresInDays", message: "is not for access tokens, which always live 12 hours" }]);
+      const { credentialId, secret } = await adminOf(by.memberId).credentials.create(kind, {
+        agentId: agent.agentId,
+        ...(label !== undefined && { label }),
+        ...(roles && { roles }),
+        ...(expiresInDays !== undefined && { expiresInDays }),
+      });
+      return { credential: await credentialOf(agent, credentialId), secret };
+    },
+
+    async "POST /agents/:agent_id/credentials/:credential_id/rotate"({ by, agent, params, body }) {
+      const { kind, credentialId } = await credentialOf(agent, params.credential_id);
+      const overlapMs = body.overlapSeconds * 1_000;
+      const fresh = await adminOf(by.memberId).credentials.rotate(kind, credentialId, { overlapMs }).catch(asConflict);
+      return { credential: await credentialOf(agent, fresh.credentialId), secret: fresh.secret };
+    },
+
+    async "DELETE /agents/:agent_id/credentials/:credential_id"({ by, agent, params }) {
+      const { kind, credentialId, state } = await credentialOf(agent, params.credential_id);
+      if (state !== "revoked") await adminOf(by.memberId).credentials.revoke(kind, credentialId);
+    },
+  };
+}
+
+/** The credential is revoked or expired, possibly by another request since it was read. */
+function asConflict(error: unknown): never {
+  if (error instanceof AdminError) throw new ServiceError("conflict", error.message, { cause: error });
+  throw error;
+}

@@ -1,0 +1,106 @@
+import type { Analytics } from "@patchbay/protocol/console";
+import { type Expression, sql, type SqlBool } from "kysely";
+import type { Engine } from "../../store/engine.ts";
+import { createTally } from "./tally.ts";
+import { binOf, type Buckets, inSlices, type TimeRange } from "./time-range.ts";
+
+/** Which queries are counted. */
+export interface FiguresOf extends TimeRange {
+  orgId: string;
+  /** Default: all agents of the organisation, deleted ones included. */
+  agentId?: string;
+  role?: string;
+}
+
+/**
+ * Figures over a range. The database groups and counts, so that the number of rows read does not grow with the number of queries;
+ * indexes hold all columns that the statements read of runs and calls.
+ */
+export function analyticsQueries(engine: Engine) {
+  return {
+    /** A query counts at its acceptance, its tokens when its turns end, a call when it ends. */
+    async figures(of: FiguresOf, buckets: Buckets): Promise<Omit<Analytics, "from" | "to" | "bucketMs">> {
+      const tally = createTally(buckets);
+      await inSlices(of, buckets, async (slice) => {
+        const part = { ...of, ...slice };
+        const [ended, spent, calls] = await Promise.all([
+          endedQueries(engine, part, buckets),
+          spentOnTurns(engine, part, buckets),
+          endedCalls(engine, part),
+        ]);
+        tally.add({ ended, spent, calls });
+      });
+      return tally.figures();
+    },
+  };
+}
+
+/** Rows of the organisation and its agents in the range. */
+function within({ orgId, agentId, role, from, to }: FiguresOf, time: "created_at" | "finished_at") {
+  const agents =
+    agentId === undefined
+      ? sql<SqlBool>`agent_id in (select agents.id from agents where agents.org_id = ${orgId})`
+      : sql<SqlBool>`agent_id = ${agentId}`;
+  const ofRole = role === undefined ? sql`` : sql`and role = ${role}`;
+  const at = sql.ref(time);
+  return sql<SqlBool>`org_id = ${orgId} and ${agents} and ${at} >= ${from} and ${at} < ${to} ${ofRole}`;
+}
+
+const tookMs = sql<number>`(finished_at - created_at)`;
+
+const bucketIn = ({ firstAt, widthMs }: Buckets) =>
+  sql<number>`(created_at - cast(${firstAt} as bigint)) / ${sql.lit(widthMs)}`;
+
+const sum = (numbers: Expression<number>) => sql<number>`cast(sum(${numbers}) as bigint)`;
+
+function endedQueries({ db }: Engine, of: FiguresOf, buckets: Buckets) {
+  return db
+    .selectFrom("runs")
+    .select((eb) => [
+      "status",
+      "role",
+      bucketIn(buckets).as("bucket"),
+      binOf(tookMs).as("bin"),
+      eb.fn.countAll<number>().as("count"),
+    ])
+    .where(within(of, "created_at"))
+    .where("finished_at", "is not", null)
+    .groupBy(["bucket", "bin", "status", "role"])
+    .execute();
+}
+
+function spentOnTurns({ db }: Engine, of: FiguresOf, buckets: Buckets) {
+  return db
+    .selectFrom("usage")
+    .select((eb) => [
+      "provider",
+      "model",
+      "role",
+      bucketIn(buckets).as("bucket"),
+      sum(eb.ref("turns")).as("turns"),
+      sum(eb.ref("input_tokens")).as("inputTokens"),
+      sum(eb.ref("cached_input_tokens")).as("cachedInputTokens"),
+      sum(eb.ref("cache_write_input_tokens")).as("cacheWriteInputTokens"),
+      sum(eb.ref("output_tokens")).as("outputTokens"),
+      sum(eb.ref("cost_micros")).as("costMicros"),
+    ])
+    .where(within(of, "created_at"))
+    .groupBy(["bucket", "provider", "model", "role"])
+    .execute();
+}
+
+function endedCalls({ db }: Engine, of: FiguresOf) {
+  return db
+    .selectFrom("calls")
+    .select((eb) => [
+      "function_name as name",
+      "state",
+      binOf(tookMs).as("bin"),
+      eb.fn.countAll<number>().as("count"),
+      sum(tookMs).as("ms"),
+    ])
+    .where(within(of, "finished_at"))
+    .where("finished_at", "is not", null)
+    .groupBy(["bin", "function_name", "state"])
+    .execute();
+}

@@ -1,0 +1,36 @@
+import type { Analytics } from "@patchbay/protocol/console";
+import { type ConsoleDeps, type HandlersOf } from "../handler.ts";
+import type { FiguresOf } from "./queries.ts";
+import { bucketsOf, rangeOf } from "./time-range.ts";
+
+interface RangeQuery {
+  from?: string | undefined;
+  to?: string | undefined;
+  role?: string | undefined;
+}
+
+export function analyticsRoutes({
+  store,
+  queries,
+}: Pick<ConsoleDeps, "store" | "queries">): HandlersOf<"GET /analytics" | "GET /agents/:agent_id/analytics"> {
+  async function analytics(of: Pick<FiguresOf, "orgId" | "agentId">, query: RangeQuery): Promise<Analytics> {
+    const range = rangeOf(query, await store.now());
+    const buckets = bucketsOf(range);
+    const { role } = query;
+    const figures = await queries.analytics.figures({ ...of, ...range, ...(role !== undefined && { role }) }, buckets);
+    return {
+      from: new Date(range.from).toISOString(),
+      to: new Date(range.to).toISOString(),
+      bucketMs: buckets.widthMs,
+      ...figures,
+    };
+  }
+
+  return {
+    "GET /analytics": ({ by, query }) => analytics({ orgId: by.orgId }, query),
+
+    async "GET /agents/:agent_id/analytics"({ by, agent: { agentId }, query }) {
+      return analytics({ orgId: by.orgId, agentId }, query);
+    },
+  };
+}

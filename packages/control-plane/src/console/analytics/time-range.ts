@@ -1,0 +1,116 @@
+import { setImmediate } from "node:timers/promises";
+import { type Expression, sql } from "kysely";
+import { ServiceError } from "../../ports/service-error.ts";
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+const MOST_DAYS = 400;
+const MOST_BUCKETS = 90;
+
+/** Each width is at most 3.5 times the one before, so that ranges of an hour or more have at least 25 buckets. */
+const WIDTHS_MS = [
+  ...[1, 2, 5, 10, 15, 30].map((minutes) => minutes * MINUTE_MS),
+  ...[1, 2, 3, 6, 12].map((hours) => hours * HOUR_MS),
+  ...[1, 2, 7].map((days) => days * DAY_MS),
+];
+/** A Monday at midnight in UTC: the distance of each bucket to it is a multiple of the bucket's width. */
+const MONDAY = Date.UTC(1970, 0, 5);
+
+/** Milliseconds of the database's clock. `from` is included, `to` is not. */
+export interface TimeRange {
+  from: number;
+  to: number;
+}
+
+/** Intervals of one width that cover a range. */
+export interface Buckets {
+  /** Start of the first bucket: at the start of the range, or before it. */
+  firstAt: number;
+  widthMs: number;
+  count: number;
+}
+
+/** The range that a query string asks for. Without `to` it ends now; without `from` it has 24 hours. */
+export function rangeOf(query: { from?: string | undefined; to?: string | undefined }, now: number): TimeRange {
+  const to = query.to === undefined ? now : Date.parse(query.to);
+  const from = query.from === undefined ? to - DAY_MS : Date.parse(query.from);
+  if (from >= to) throw invalidRange("must be before the end of the range");
+  if (to - from > MOST_DAYS * DAY_MS)
+    throw invalidRange(`must be at most ${MOST_DAYS} days before the end of the range`);
+  return { from, to };
+}
+
+function invalidRange(message: string): ServiceError {
+  return new ServiceError("invalid_request", `from ${message}`, { details: [{ path: "from", message }] });
+}
+
+/** At most 90 buckets of the smallest suitable width. */
+export function bucketsOf({ from, to }: TimeRange): Buckets {
+  for (const widthMs of WIDTHS_MS) {
+    const firstAt = MONDAY + Math.floor((from - MONDAY) / widthMs) * widthMs;
+    const count = Math.ceil((to - firstAt) / widthMs);
+    if (count <= MOST_BUCKETS) return { firstAt, widthMs, count };
+  }
+  throw new RangeError(`${to - from} ms exceed ${MOST_BUCKETS} weeks`);
+}
+
+/** Start of the bucket with this index, as ISO 8601. */
+export function bucketTime({ firstAt, widthMs }: Buckets, index: number): string {
+  return new Date(firstAt + index * widthMs).toISOString();
+}
+
+const SLICES = 8;
+
+/**
+ * Reads a long range in at most eight slices, the newest first. The database sorts the rows that it groups: short statements cost
+ * less in sum than one long one, and other reads run between them.
+ */
+export async function inSlices(
+  { from, to }: TimeRange,
+  step: { firstAt: number; widthMs: number },
+  read: (slice: TimeRange) => Promise<void>,
+): Promise<void> {
+  const steps = Math.ceil((to - step.firstAt) / step.widthMs);
+  const each = Math.ceil(steps / SLICES);
+  for (let last = steps; last > 0; last -= each) {
+    const at = (index: number) => step.firstAt + index * step.widthMs;
+    await read({ from: Math.max(from, at(Math.max(0, last - each))), to: Math.min(to, at(last)) });
+    await setImmediate();
+  }
+}
+
+/** Width of a bin relative to the one before. The middle of a bin is within 4.5 % of every value in it. */
+const GROWTH = 1.09;
+const BELOW_ONE = -1;
+
+/** Number of durations per bin. */
+export type Histogram = Map<number, number>;
+
+/** SQL for the bin of a duration in whole milliseconds. */
+export const binOf = (ms: Expression<number>) =>
+  sql<number>`case when ${ms} < 1 then ${sql.lit(BELOW_ONE)}
+    else cast(floor(ln(cast(${ms} as double precision)) / ${sql.lit(Math.log(GROWTH))}) as integer) end`;
+
+export function addToBin(histogram: Histogram, bin: number, count: number): void {
+  histogram.set(bin, (histogram.get(bin) ?? 0) + count);
+}
+
+/** The percentile of `share`, within 5 %. Null for an empty histogram. */
+export function percentile(histogram: Histogram, share: number): number | null {
+  const bins = [...histogram].toSorted(([a], [b]) => a - b);
+  const rank = Math.ceil(share * bins.reduce((sum, [, count]) => sum + count, 0));
+  let passed = 0;
+  for (const [bin, count] of bins) {
+    passed += count;
+    if (passed >= rank) return middleOf(bin);
+  }
+  return null;
+}
+
+/** The only whole number in the bin, or its middle to three digits. */
+function middleOf(bin: number): number {
+  if (bin === BELOW_ONE) return 0;
+  const first = Math.ceil(GROWTH ** bin);
+  return first + 1 < GROWTH ** (bin + 1) ? Number((GROWTH ** (bin + 0.5)).toPrecision(3)) : first;
+}

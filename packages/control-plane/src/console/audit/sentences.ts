@@ -1,0 +1,132 @@
+import { isJsonObject } from "@patchbay/protocol";
+import type { AuditRow } from "../../ports/stores.ts";
+
+/** An entry, with the name or address of the member who caused it. */
+export type NamedAuditRow = AuditRow & { member?: string };
+
+type Sentence = (entry: NamedAuditRow) => string;
+
+/** One sentence without values. Actions of a later version are shown by their name. */
+export function sentenceOf(entry: NamedAuditRow): string {
+  return AUDIT_SENTENCES[entry.action]?.(entry) ?? `${entry.action} was recorded.`;
+}
+
+const RULES: Record<string, string> = {
+  roles: "its role list does not name the role",
+  unknown: "the service has no such function",
+  authorize: "its authorize check denied the call",
+  context: "the context of the query does not match its schema",
+  input: "the arguments do not match its schema",
+  refused: "a hook of the service rejected it",
+  role_not_allowed: "the key is pinned to other roles",
+};
+
+const as = ({ role }: NamedAuditRow): string => (role === undefined ? "without a role" : `as ${role}`);
+const called = ({ functionName }: NamedAuditRow): string => functionName ?? "a function";
+const why = ({ rule }: NamedAuditRow): string =>
+  rule === undefined ? "no reason was recorded" : (RULES[rule] ?? rule);
+
+/** Begins with the member who did it, or with "The operator" for a command. */
+const done =
+  (what: (entry: NamedAuditRow) => string): Sentence =>
+  (entry) => {
+    const who = entry.member ?? (entry.keyId?.startsWith("mem_") ? entry.keyId : undefined);
+    return `${who ?? "The operator"} ${what(entry)}.`;
+  };
+
+const texts = (value: unknown): string[] =>
+  Array.isArray(value) ? value.filter((one): one is string => typeof one === "string") : [];
+
+function detail({ detail }: NamedAuditRow, member: string): string | undefined {
+  const value = detail?.[member];
+  return typeof value === "string" || typeof value === "number" ? String(value) : undefined;
+}
+
+const list = (words: string[]): string => words.join(", ");
+
+function credential(word: string, what: string): Record<string, Sentence> {
+  const id = (entry: NamedAuditRow) => {
+    const own = entry.keyId?.startsWith("mem_") ? undefined : entry.keyId;
+    return [what, detail(entry, "credentialId") ?? own].filter(Boolean).join(" ");
+  };
+  const pin = (entry: NamedAuditRow) => {
+    const roles = texts(entry.detail?.["roles"]);
+    return roles.length > 0 ? `, pinned to ${list(roles)}` : "";
+  };
+  const overlap = (entry: NamedAuditRow) => {
+    const seconds = detail(entry, "overlapSeconds") ?? "0";
+    return seconds === "0" ? "which ended immediately" : `which stayed valid for up to ${seconds} s`;
+  };
+  return {
+    [`${word}.created`]: done((entry) => `created ${id(entry)}${pin(entry)}`),
+    [`${word}.rotated`]: done(
+      (entry) => `replaced ${id(entry)}, ${overlap(entry)}, by ${detail(entry, "replacedBy") ?? "another one"}`,
+    ),
+    [`${word}.revoked`]: done((entry) => `revoked ${id(entry)}`),
+  };
+}
+
+const aboutMember = (entry: NamedAuditRow) => detail(entry, "memberId") ?? "a member";
+const aboutRole = (entry: NamedAuditRow) => detail(entry, "role") ?? "member";
+
+/** Names of the changed properties of an agent, with the names of its settings. */
+function changedOf({ detail }: NamedAuditRow): string {
+  const settings = detail?.["settings"];
+  const names = isJsonObject(settings) ? ` (${list(Object.keys(settings))})` : "";
+  return list(texts(detail?.["changed"]).map((name) => (name === "settings" ? `settings${names}` : name)));
+}
+
+/** By action. */
+export const AUDIT_SENTENCES: Readonly<Record<string, Sentence>> = {
+  "run.started": (entry) => `A query ${as(entry)} was accepted.`,
+  "run.refused": (entry) => `A query ${as(entry)} ended before its first turn: ${why(entry)}.`,
+  "run.resumed": (entry) => `A query ${as(entry)} was resumed after the loss of its replica.`,
+  "run.succeeded": (entry) => `A query ${as(entry)} was answered.`,
+  "run.failed": (entry) => `A query ${as(entry)} failed: ${why(entry)}.`,
+  "run.cancel_requested": done(() => "requested the cancellation of a query"),
+  "query.refused": (entry) => `A query ${as(entry)} was rejected: ${why(entry)}.`,
+
+  "call.succeeded": (entry) => `${called(entry)} was called ${as(entry)}.`,
+  "call.failed": (entry) => `${called(entry)}, called ${as(entry)}, failed: ${why(entry)}.`,
+  "call.denied": (entry) => `${called(entry)} was denied ${as(entry)}: ${why(entry)}.`,
+  "call.redacted": (entry) => {
+    const count = detail(entry, "count") ?? "Some";
+    return `${count} restricted fields of the result of ${called(entry)} were removed for a query ${as(entry)}.`;
+  },
+  "call.late": (entry) => `The result of ${called(entry)} arrived after its call had ended.`,
+  "access.widened": (entry) =>
+    `Deployment ${detail(entry, "deployment") ?? "unknown"} of service ${detail(entry, "service") ?? "unknown"} allows more than the function set before it.`,
+  "access.confirmed": done((entry) => `confirmed ${deploymentOf(entry)}, which widens access`),
+  "access.disagreement": (entry) =>
+    `The runtime denied ${called(entry)} ${as(entry)}, which the control plane had allowed: ${why(entry)}.`,
+
+  "org.created": done((entry) => `created the organisation with tier ${detail(entry, "tier") ?? "unknown"}`),
+  "org.renamed": done(() => "renamed the organisation"),
+  "credits.granted": done((entry) => `granted ${usd(entry)} of credits`),
+  "agent.created": done((entry) => `created agent ${entry.agentId ?? ""}`.trim()),
+  "agent.updated": done((entry) => `changed ${changedOf(entry) || "something"} of the agent`),
+  "agent.deleted": done((entry) => `deleted agent ${entry.agentId ?? ""}`.trim()),
+  "thread.erased": done((entry) => `erased ${detail(entry, "threadId") ?? "a thread"}`),
+  ...credential("key", "API key"),
+  ...credential("runtime_key", "runtime key"),
+  ...credential("token", "access token"),
+
+  "member.invited": done((entry) => `invited ${aboutMember(entry)} as ${aboutRole(entry)}`),
+  "member.linked": done((entry) => `created a new link for ${aboutMember(entry)}`),
+  "member.link_withdrawn": done((entry) => `withdrew the link for ${aboutMember(entry)}`),
+  "member.signed_in": done(() => "signed in"),
+  "member.joined": done(() => "joined the organisation"),
+  "member.role_changed": done((entry) => `changed the role of ${aboutMember(entry)} to ${aboutRole(entry)}`),
+  "member.removed": done((entry) => `removed ${aboutMember(entry)}`),
+  "member.password_changed": done(() => "changed their password"),
+};
+
+function deploymentOf(entry: NamedAuditRow): string {
+  const [deployment, service] = [detail(entry, "deployment"), detail(entry, "service")];
+  return deployment === undefined ? "a deployment" : `deployment ${deployment} of ${service ?? "a service"}`;
+}
+
+function usd({ detail }: NamedAuditRow): string {
+  const micros = detail?.["micros"];
+  return typeof micros === "number" ? `$${(micros / 1_000_000).toFixed(2)}` : "an amount";
+}

@@ -1,0 +1,46 @@
+import { usdOf } from "../../accounts/admin-accounts.ts";
+import { tierNamed, type Tiers } from "../../accounts/limits.ts";
+import { rangeOf } from "../analytics/time-range.ts";
+import { type ConsoleDeps, type HandlersOf, paged } from "../handler.ts";
+
+const DAY_MS = 86_400_000;
+const PACE_DAYS = 7;
+
+export function creditRoutes({
+  store,
+  queries,
+  tiers,
+}: Pick<ConsoleDeps, "store" | "queries"> & { tiers: Tiers }): HandlersOf<"GET /credits" | "GET /credits/ledger"> {
+  const { credits, organisations } = queries;
+
+  /** Micro-USD spent per day over the last seven days, or over the age of a younger organisation. */
+  async function pace(orgId: string, now: number): Promise<number> {
+    const { createdAt } = (await organisations.figures(orgId)) ?? { createdAt: 0 };
+    const days = Math.min(PACE_DAYS, Math.max(1, (now - createdAt) / DAY_MS));
+    return (await credits.spentMicros(orgId, now - PACE_DAYS * DAY_MS)) / days;
+  }
+
+  return {
+    async "GET /credits"({ by, query }) {
+      const { orgId } = by;
+      const now = await store.now();
+      const { from, to } = rangeOf(query, now);
+      const [balance, reserved, perDay, days] = await Promise.all([
+        store.accounts.balance(orgId),
+        credits.reservedMicros(orgId),
+        pace(orgId, now),
+        credits.days(orgId, Math.floor(from / DAY_MS), Math.floor((to - 1) / DAY_MS)),
+      ]);
+      const { charged } = tierNamed(tiers, by.tier);
+      return {
+        balanceUsd: usdOf(balance),
+        charged,
+        reservedUsd: usdOf(reserved),
+        days,
+        daysLeft: charged && perDay > 0 ? balance / perDay : null,
+      };
+    },
+
+    "GET /credits/ledger": ({ by, query }) => credits.ledger(by.orgId, paged(query)),
+  };
+}

@@ -1,0 +1,107 @@
+import { type JsonObject, LIMITS, type QueryResponse } from "@patchbay/protocol";
+import type { TestCallResult } from "@patchbay/protocol/console";
+import { hashJson } from "../../http/kernel/body.ts";
+import { askedBy } from "../../http/query/query-body.ts";
+import { cancelsWhenGone, countQuery, faultsOfKey } from "../../http/query/query-routes.ts";
+import { onPlace, streamRun, waitsForPlace } from "../../http/query/stream-run.ts";
+import { refusalOf } from "../../ports/refusal.ts";
+import { invalid, ServiceError } from "../../ports/service-error.ts";
+import { callerOf, type ConsoleDeps, type HandlersOf, ownerOf } from "../handler.ts";
+import type { TimedCall } from "../runs/queries.ts";
+
+const LONGEST_NAME = 200;
+/** Characters of the arguments in the query text of a test call, which lists and titles show. */
+const SHOWN_UNITS = 500;
+
+type PlaygroundRoutes =
+  | "POST /agents/:agent_id/playground"
+  | "POST /agents/:agent_id/functions/:function_name/test-calls";
+
+/** Queries and single function calls by a member. */
+export function playgroundRoutes(deps: ConsoleDeps): HandlersOf<PlaygroundRoutes> {
+  return {
+    /** The rules are those of the query API's stream; a member's stream always has deltas. */
+    async "POST /agents/:agent_id/playground"({ by, agent: { agentId }, body, exchange }) {
+      const caller = callerOf(by, agentId);
+      const { query } = askedBy(body);
+      const key = exchange.c.req.header("Idempotency-Key");
+      const faults = key === undefined ? [] : faultsOfKey(key);
+      if (faults.length > 0) throw invalid(faults);
+      const idempotency = key === undefined ? undefined : { key, bodyHash: hashJson(body) };
+      const known = idempotency && (await deps.runs.join(caller, idempotency.key, idempotency.bodyHash));
+      if (!known) await countQuery(exchange, caller, deps.rateLimit);
+      const wanted = { owner: ownerOf(by), wait: waitsForPlace(caller), ...(known && { runId: known.runId }) };
+      return onPlace(deps, exchange, wanted, async (place) => {
+        const asked = { ...query, requestId: exchange.requestId, ...(idempotency && { idempotency }) };
+        const run = known ?? (await deps.runs.start(caller, asked));
+        if (!known) place.follow(run.runId);
+        const view = { after: 0, deltas: true, cancelWhenGone: cancelsWhenGone(exchange) };
+        return streamRun(deps, exchange, run, view, place);
+      });
+    },
+
+    /** Calls one function as a role, in a run like any other. */
+    async "POST /agents/:agent_id/functions/:function_name/test-calls"(request) {
+      const {
+        by,
+        agent: { orgId, agentId },
+        params,
+        body,
+        exchange,
+        signal,
+      } = request;
+      const functionName = params.function_name.slice(0, LONGEST_NAME);
+      const caller = callerOf(by, agentId);
+      const input = body.arguments as JsonObject;
+      const context = contextOf(body.context as JsonObject | undefined);
+      await countQuery(exchange, caller, deps.rateLimit);
+      const run = await deps.runs.start(caller, {
+        query: testCallQuery(functionName, input),
+        ...(body.role && { role: body.role }),
+        ...(context && { context }),
+        analysisMode: false,
+        testCall: { functionName, arguments: input },
+        requestId: exchange.requestId,
+      });
+      const result = await deps.runs.result(run, { signal });
+      if (!result) throw handedOver(run.runId);
+      const parts = await deps.queries.runs.parts(orgId, agentId, run.runId);
+      return resultOf(result, parts?.calls[0]);
+    },
+  };
+}
+
+function testCallQuery(functionName: string, input: JsonObject): string {
+  const text = JSON.stringify(input);
+  return `${functionName} ${text.length > SHOWN_UNITS ? `${text.slice(0, SHOWN_UNITS)}…` : text}`;
+}
+
+/** The outcome of the call, or the error of a run that ended before its call. */
+function resultOf(result: QueryResponse, call: TimedCall | undefined): TestCallResult {
+  const { runId } = result;
+  if (!call?.outcome) {
+    const { code = null, errorMessage, executionTimeMs } = result;
+    return { runId, ok: false, redacted: [], code, errorMessage, rule: null, durationMs: executionTimeMs };
+  }
+  const { outcome, createdAt, finishedAt = createdAt } = call;
+  const about = { runId, durationMs: finishedAt - createdAt };
+  if (outcome.ok) {
+    const { value, redacted = [] } = outcome;
+    return { ...about, ok: true, value, redacted, code: null, errorMessage: null, rule: null };
+  }
+  const { code, message } = outcome;
+  return { ...about, ok: false, redacted: [], code, errorMessage: message, rule: refusalOf(outcome) ?? null };
+}
+
+function contextOf(context: JsonObject | undefined): JsonObject | undefined {
+  if (context && Buffer.byteLength(JSON.stringify(context)) > LIMITS.contextBytes)
+    throw invalid([{ path: "context", message: `must have at most ${LIMITS.contextBytes} bytes` }]);
+  return context;
+}
+
+function handedOver(runId: string): ServiceError {
+  return new ServiceError(
+    "unavailable",
+    `This replica is stopping and the call continues on another one. See its outcome in run ${runId} before you repeat it.`,
+  );
+}

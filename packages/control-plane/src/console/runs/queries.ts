@@ -1,0 +1,178 @@
+import type { LogEvent, RunSummary } from "@patchbay/protocol/console";
+import { sql } from "kysely";
+import type { CallRecord, RunEnding, RunRecord, TurnRecord, TurnTiming } from "../../ports/records.ts";
+import { fromJson, isoTime, present } from "../../store/columns.ts";
+import type { Engine } from "../../store/engine.ts";
+import { pageFrom, type PageAsked, type PageOf, parseCursor, toCursor } from "../../store/page-cursor.ts";
+import { RUN_COLUMNS, toRunRecord } from "../../store/run-record.ts";
+import { CALL_COLUMNS, toCallRecord, toTurnRecord, turnsOf } from "../../store/runs-read.ts";
+import { indexConditions, rowConditions, orderOf, type RunFilter, searches } from "./filter.ts";
+import { type SummarisedRun, summarised, toSummaries } from "./summary.ts";
+
+/** Rows that one page of an unindexed search reads. The next page continues there. */
+const ROWS_READ = 10_000;
+/** Characters of the events of one page; an event may have 256 KiB. */
+const LOG_UNITS = 1_048_576;
+
+export interface TimedTurn extends TurnRecord {
+  /** When it was stored: a turn is stored at its end. */
+  endedAt: number;
+  /** Absent where the turn has no timing. */
+  timing?: TurnTiming;
+}
+
+export interface TimedCall extends CallRecord {
+  /** When the call was stored, before it was sent. */
+  createdAt: number;
+  finishedAt?: number;
+}
+
+/** Everything that is stored of a run except its events, at one time of the database's clock. */
+export interface RunParts {
+  now: number;
+  run: Omit<RunRecord, "result"> & { result?: RunEnding };
+  summary: RunSummary;
+  turns: TimedTurn[];
+  calls: TimedCall[];
+  /** The turn that was requested and had not arrived when the run ended. */
+  unanswered?: TurnTiming;
+  /** When each replica that resumed the run stored its first step. */
+  resumedAt: number[];
+}
+
+/** Runs of an agent. */
+export function runQueries(engine: Engine) {
+  return {
+    /** Newest first. */
+    list: (orgId: string, agentId: string, asked: RunFilter & PageAsked): Promise<PageOf<RunSummary>> =>
+      list(engine, orgId, agentId, asked),
+
+    parts: (orgId: string, agentId: string, runId: string): Promise<RunParts | undefined> =>
+      parts(engine, orgId, agentId, runId),
+
+    /** Stored events, oldest first, at most about 1 MiB of them. Undefined for an unknown run. */
+    async log(orgId: string, agentId: string, runId: string, asked: PageAsked): Promise<PageOf<LogEvent> | undefined> {
+      return (await exists(engine, orgId, agentId, runId)) ? log(engine, runId, asked) : undefined;
+    },
+  };
+}
+
+async function list(
+  engine: Engine,
+  orgId: string,
+  agentId: string,
+  { limit, ...filter }: RunFilter & PageAsked,
+): Promise<PageOf<RunSummary>> {
+  const { at, id } = orderOf(filter);
+  const floor = await floorOf(engine, orgId, agentId, filter);
+  const rows = await summarised(engine)
+    .where((eb) => indexConditions(eb, orgId, agentId, filter))
+    .where((eb) => eb.and(rowConditions(eb, engine.dialect, filter)))
+    .$if(floor !== undefined, (bounded) => bounded.where(at, ">=", floor!))
+    .orderBy(at, "desc")
+    .orderBy(id, "desc")
+    .limit(limit + 1)
+    .execute();
+  const endOf = (row: SummarisedRun) => ({ at: at === "runs.position" ? row.position : row.created_at, id: row.id });
+  const page = pageFrom(rows, { limit, floor, endOf });
+  return { items: await toSummaries(engine, page.rows), nextCursor: page.nextCursor };
+}
+
+/** Sort value of the oldest run that a search may read; undefined when it may read all runs. */
+async function floorOf(
+  { db }: Engine,
+  orgId: string,
+  agentId: string,
+  filter: Omit<RunFilter & PageAsked, "limit">,
+): Promise<number | undefined> {
+  if (!searches(filter)) return undefined;
+  const { at } = orderOf(filter);
+  const row = await db
+    .selectFrom("runs")
+    .select(`${at} as at`)
+    .where((eb) => indexConditions(eb, orgId, agentId, filter))
+    .orderBy(at, "desc")
+    .limit(1)
+    .offset(ROWS_READ)
+    .executeTakeFirst();
+  return row?.at;
+}
+
+async function exists({ db }: Engine, orgId: string, agentId: string, runId: string): Promise<boolean> {
+  const row = await db
+    .selectFrom("runs")
+    .select("id")
+    .where("id", "=", runId)
+    .where("org_id", "=", orgId)
+    .where("agent_id", "=", agentId)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+async function parts(engine: Engine, orgId: string, agentId: string, runId: string): Promise<RunParts | undefined> {
+  const { db } = engine;
+  const row = await summarised(engine)
+    .select(RUN_COLUMNS.filter((column) => column !== "result"))
+    .select(["runs.unanswered", "runs.ending"])
+    .where("runs.id", "=", runId)
+    .where((eb) => indexConditions(eb, orgId, agentId, {}))
+    .executeTakeFirst();
+  if (!row) return undefined;
+  const [summaries, turns, calls, resumed] = await Promise.all([
+    toSummaries(engine, [row]),
+    turnsOf({ db }, runId),
+    db
+      .selectFrom("calls")
+      .select(CALL_COLUMNS)
+      .where("run_id", "=", runId)
+      .orderBy("step")
+      .orderBy("position")
+      .execute(),
+    db
+      .selectFrom("audit")
+      .select("created_at")
+      .where("run_id", "=", runId)
+      .where("action", "=", "run.resumed")
+      .orderBy("created_at")
+      .execute(),
+  ]);
+  return {
+    now: row.now,
+    run: { ...toRunRecord({ ...row, result: null }), ...(row.ending !== null && { result: fromJson(row.ending) }) },
+    summary: summaries[0]!,
+    turns: turns.map((turn) => ({
+      ...toTurnRecord(turn),
+      endedAt: turn.created_at,
+      ...(turn.began_at !== null && {
+        timing: { beganAt: turn.began_at, retries: turn.retries === null ? [] : fromJson(turn.retries) },
+      }),
+    })),
+    calls: calls.map((call) => ({
+      ...toCallRecord(call),
+      createdAt: call.created_at,
+      ...present({ finishedAt: call.finished_at }),
+    })),
+    resumedAt: resumed.map((entry) => entry.created_at),
+    ...(row.unanswered !== null && { unanswered: fromJson(row.unanswered) }),
+  };
+}
+
+async function log({ db }: Engine, runId: string, { limit, cursor }: PageAsked): Promise<PageOf<LogEvent>> {
+  const after = cursor === undefined ? 0 : parseCursor(cursor).at;
+  const rows = await db
+    .selectFrom("run_events")
+    .select(["seq", "body", "created_at"])
+    .where("run_id", "=", runId)
+    // The number of a forged cursor may exceed the column's type.
+    .where("seq", ">", sql<number>`cast(${after} as bigint)`)
+    .orderBy("seq")
+    .limit(limit + 1)
+    .execute();
+  let units = 0;
+  const page = rows.slice(0, limit).filter(({ body }, i) => (units += body.length) <= LOG_UNITS || i === 0);
+  const last = page.at(-1);
+  return {
+    items: page.map(({ seq, body, created_at }) => ({ seq, at: isoTime(created_at), body })),
+    nextCursor: last && rows.length > page.length ? toCursor({ at: last.seq, id: runId }) : null,
+  };
+}

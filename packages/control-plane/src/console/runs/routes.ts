@@ -1,0 +1,62 @@
+import type { LogEvent } from "@patchbay/protocol/console";
+import { noContent } from "../../http/kernel/exchange.ts";
+import { toLocalJson } from "../../http/query/local-events.ts";
+import { lastEventId } from "../../http/query/run-routes.ts";
+import { onPlace, streamRun } from "../../http/query/stream-run.ts";
+import { callerOf, type ConsoleDeps, found, type HandlersOf, ownerOf, paged } from "../handler.ts";
+import { traceOf } from "./trace.ts";
+
+type RunRoutes =
+  | "GET /agents/:agent_id/runs"
+  | "GET /agents/:agent_id/runs/:run_id"
+  | "GET /agents/:agent_id/runs/:run_id/log"
+  | "GET /agents/:agent_id/runs/:run_id/events"
+  | "POST /agents/:agent_id/runs/:run_id/cancel";
+
+export function runRoutes(deps: ConsoleDeps): HandlersOf<RunRoutes> {
+  const { store, runs, queries } = deps;
+  return {
+    "GET /agents/:agent_id/runs"({ agent: { orgId, agentId }, query }) {
+      const { from, to, ...asked } = paged(query);
+      return queries.runs.list(orgId, agentId, { ...asked, from: msOf(from), to: msOf(to) });
+    },
+
+    async "GET /agents/:agent_id/runs/:run_id"({ agent: { orgId, agentId }, params }) {
+      const parts = found(await queries.runs.parts(orgId, agentId, params.run_id), "run");
+      const { manifestHash } = parts.run;
+      const manifest = manifestHash === undefined ? undefined : await store.runtimes.getManifest(agentId, manifestHash);
+      return traceOf(parts, manifest);
+    },
+
+    async "GET /agents/:agent_id/runs/:run_id/log"({ agent: { orgId, agentId }, params, query }) {
+      const { dialect, ...asked } = paged(query);
+      const page = found(await queries.runs.log(orgId, agentId, params.run_id, asked), "run");
+      return dialect === "local" ? { ...page, items: page.items.map(inLocalForm) } : page;
+    },
+
+    async "GET /agents/:agent_id/runs/:run_id/events"({ by, agent: { agentId }, params, exchange }) {
+      const asked = lastEventId(exchange);
+      const run = found(await runs.find(callerOf(by, agentId), params.run_id), "run");
+      if (run.finishedAgoMs !== undefined && asked >= run.lastEventId) return noContent(exchange);
+      // No client received an id beyond the end of the log: such a request gets the events that follow.
+      const after = Math.min(asked, run.lastEventId);
+      const view = { after, deltas: true, cancelWhenGone: false };
+      return onPlace(deps, exchange, { owner: ownerOf(by), runId: run.runId, wait: false }, (place) =>
+        streamRun(deps, exchange, run, view, place),
+      );
+    },
+
+    async "POST /agents/:agent_id/runs/:run_id/cancel"({ by, agent: { orgId, agentId }, params }) {
+      const cancelled = found(await runs.cancel(callerOf(by, agentId), params.run_id), "run");
+      const { runId, status } = cancelled;
+      // The run's own audit entries name the caller who started it, not the member who cancels it.
+      const entry = { action: "run.cancel_requested", orgId, agentId, runId, keyId: by.memberId };
+      if (status === "queued" || status === "running") await store.audit.record([entry]);
+      return cancelled;
+    },
+  };
+}
+
+const msOf = (time: string | undefined): number | undefined => (time === undefined ? undefined : Date.parse(time));
+
+const inLocalForm = (event: LogEvent): LogEvent => ({ ...event, body: toLocalJson(event.body) });

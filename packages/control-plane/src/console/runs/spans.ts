@@ -1,0 +1,239 @@
+import { explainDenial, type JsonValue, type Manifest } from "@patchbay/protocol";
+import type { Span } from "@patchbay/protocol/console";
+import { PLAN_REQUEST } from "../../ports/model-provider.ts";
+import { refusalOf } from "../../ports/refusal.ts";
+import { outcomeFields, parametersOf } from "../../run/api.ts";
+import type { RunParts, TimedCall, TimedTurn } from "./queries.ts";
+
+/** An interval of a run, in milliseconds of the database's clock. `to` is undefined while it is open. */
+export interface Stretch {
+  from: number;
+  to: number | undefined;
+}
+
+/** Clamps a time to an interval: replicas estimate the database's clock, so a child may seem to start before its parent. */
+export function within(at: number, { from, to }: Stretch): number {
+  return Math.min(Math.max(at, from), to ?? Infinity);
+}
+
+/** One statement may read the database's clock twice. */
+const SAME_MOMENT_MS = 1;
+
+export type Ending = Pick<Span, "state"> & Partial<Pick<Span, "rule" | "why" | "code" | "errorMessage">>;
+
+/** A run, and how many bytes of each payload its spans show. */
+export interface ShownParts extends RunParts {
+  shownBytes: number;
+}
+
+interface Bar extends Stretch, Pick<Span, "id" | "parentId" | "kind" | "name"> {
+  ending: Ending;
+  /** End of the waiting time at its start. */
+  waitedUntil?: number | undefined;
+  input?: JsonValue | undefined;
+  output?: JsonValue | undefined;
+  /** Set for spans with payloads. */
+  shownBytes?: number;
+  attributes?: Span["attributes"];
+}
+
+/** The span of the run. */
+export function querySpan({ run, resumedAt, shownBytes }: ShownParts): Span {
+  const { query, context, analysisMode, maxTokens, temperature } = run.request;
+  return spanOf(run.createdAt, {
+    id: run.runId,
+    parentId: null,
+    kind: "query",
+    name: "query",
+    from: run.createdAt,
+    to: run.finishedAt,
+    ending: runEnding(run),
+    input: { query, context },
+    shownBytes,
+    output: run.result?.success ? run.result.response : undefined,
+    attributes: {
+      ...(run.role !== undefined && { role: run.role }),
+      analysisMode,
+      maxTokens,
+      ...(temperature !== undefined && { temperature }),
+      ...(resumedAt.length > 0 && { resumed: resumedAt.length }),
+    },
+  });
+}
+
+/** The wait for other runs of the thread, or for a replica. Undefined when the run started immediately. */
+export function queueSpan({ run }: RunParts): Span | undefined {
+  const refused = run.startedAt === undefined && run.finishedAt !== undefined && run.fence === 0;
+  const to = run.startedAt ?? run.finishedAt;
+  if (refused || (to !== undefined && to - run.createdAt <= SAME_MOMENT_MS)) return undefined;
+  return spanOf(run.createdAt, {
+    id: `${run.runId}:queue`,
+    parentId: run.runId,
+    kind: "queue",
+    name: "queue",
+    from: run.createdAt,
+    to,
+    ending: { state: to === undefined ? "running" : run.startedAt === undefined ? runEnding(run).state : "ok" },
+  });
+}
+
+export function turnSpan(parts: ShownParts, turn: TimedTurn, stretch: Stretch, ending: Ending): Span {
+  const { usage, costMicros, provider, model, warnings, step } = turn;
+  const said = turn.messages.find((message) => message.role === "assistant");
+  const calls = said?.calls.map(({ name, arguments: input }) => ({ name, arguments: input })) ?? [];
+  return spanOf(parts.run.createdAt, {
+    ...turnBar(parts, step, model, stretch),
+    ending,
+    shownBytes: parts.shownBytes,
+    output: { ...(said && said.text !== "" && { text: said.text }), ...(calls.length > 0 && { calls }) },
+    attributes: {
+      step,
+      provider,
+      model,
+      inputTokens: usage.input,
+      cachedInputTokens: usage.cachedInput,
+      cacheWriteInputTokens: usage.cacheWriteInput ?? 0,
+      outputTokens: usage.output,
+      costUsd: costMicros / 1_000_000,
+      ...(isPlan(turn) && { plan: true }),
+      ...(warnings.length > 0 && { warnings }),
+      ...resumedIn(parts, stretch),
+    },
+  });
+}
+
+/** A turn in progress, or one that failed: no turn is stored for it. */
+export function askedSpan(parts: RunParts, stretch: Stretch): Span {
+  const { run, turns, unanswered } = parts;
+  const step = turns.length;
+  const asked = { ...run.request, ...turns.at(-1), ...unanswered };
+  const { provider, model } = asked;
+  return spanOf(parts.run.createdAt, {
+    ...turnBar(parts, step, model, stretch),
+    ending: runEnding(parts.run),
+    attributes: { step, provider, model, ...resumedIn(parts, stretch) },
+  });
+}
+
+const turnBar = ({ run }: RunParts, step: number, model: string, stretch: Stretch) => ({
+  ...stretch,
+  id: turnId(run.runId, step),
+  parentId: run.runId,
+  kind: "turn" as const,
+  name: model,
+});
+
+const turnId = (runId: string, step: number): string => `${runId}:turn:${step}`;
+
+/** In analysis mode the first turn is a plan: its first message is the request for one. */
+export const isPlan = ({ messages }: TimedTurn): boolean =>
+  messages[0]?.role === "user" && messages[0].text === PLAN_REQUEST;
+
+export function callSpan(parts: ShownParts, call: TimedCall, manifest: Manifest | undefined): Span {
+  const { run } = parts;
+  const { outcome, attempt, instanceId, callId, functionName } = call;
+  const stretch = { from: call.createdAt, to: call.finishedAt ?? run.finishedAt };
+  const withheld = outcome?.ok ? (outcome.redacted ?? []) : [];
+  return spanOf(run.createdAt, {
+    ...stretch,
+    id: callId,
+    parentId: turnId(run.runId, call.step),
+    kind: "call",
+    name: functionName,
+    ending: callEnding(parts, call, manifest),
+    waitedUntil: firstSentAt(call),
+    input: parametersOf(call),
+    shownBytes: parts.shownBytes,
+    output: outcome?.ok ? outcome.value : undefined,
+    attributes: {
+      ...(instanceId !== undefined && { runtime: instanceId }),
+      ...(attempt > 1 && { attempts: attempt }),
+      ...(withheld.length > 0 && { withheld }),
+      ...resumedIn(parts, stretch),
+    },
+  });
+}
+
+/** When the call was first sent to a runtime. */
+function firstSentAt({ earlier = [], sentAt }: TimedCall): number | undefined {
+  return earlier.find((one) => one.sentAt !== undefined)?.sentAt ?? sentAt;
+}
+
+function callEnding({ run }: RunParts, call: TimedCall, manifest: Manifest | undefined): Ending {
+  const { outcome, functionName } = call;
+  if (!outcome && run.finishedAt === undefined) return { state: "running" };
+  if (outcome?.ok) return { state: "ok" };
+  // Also for a call without an outcome whose run has ended.
+  const { code = null, errorMessage = null } = outcomeFields(call);
+  const rule = outcome && refusalOf(outcome);
+  if (rule === undefined) {
+    const state = code === "outcome_unknown" ? "unknown" : code === "cancelled" ? "cancelled" : "failed";
+    return { state, code, errorMessage };
+  }
+  const roles = manifest?.functions.find(({ name }) => name === functionName)?.roles;
+  const why = explainDenial({ functionName, rule, role: run.role, roles, message: errorMessage ?? "" });
+  return { state: "denied", rule, why, code, errorMessage };
+}
+
+/** The ending of a run, which its open spans share. */
+export function runEnding({ status, result }: RunParts["run"]): Ending {
+  if (status === "queued" || status === "running") return { state: "running" };
+  if (status === "succeeded") return { state: "ok" };
+  return { state: status, code: result?.code ?? null, errorMessage: result?.errorMessage ?? null };
+}
+
+/** Marks spans that were open when another replica resumed the run. How long the takeover took is not stored. */
+function resumedIn({ resumedAt }: RunParts, { from, to }: Stretch): { resumed?: true } {
+  return resumedAt.some((at) => at > from && at <= (to ?? at)) ? { resumed: true } : {};
+}
+
+/** A span with times relative to the start of the run, and truncated payloads. */
+export function spanOf(
+  acceptedAt: number,
+  { from, to, ending, waitedUntil, input, output, shownBytes = 0, attributes, ...bar }: Bar,
+): Span {
+  const shown = {
+    input: input === undefined ? undefined : payloadOf(input, shownBytes),
+    output: output === undefined ? undefined : payloadOf(output, shownBytes),
+  };
+  const truncated = [shown.input, shown.output].some((payload) => payload?.truncated);
+  const startMs = Math.max(0, from - acceptedAt);
+  return {
+    ...bar,
+    startMs,
+    endMs: to === undefined ? null : Math.max(startMs, to - acceptedAt),
+    waitMs: waitedUntil === undefined ? null : within(waitedUntil, { from, to }) - from,
+    rule: null,
+    why: null,
+    code: null,
+    errorMessage: null,
+    ...ending,
+    ...(shown.input && { input: shown.input.value }),
+    ...(shown.output && { output: shown.output.value }),
+    attributes: { ...attributes, ...(truncated && { truncated }) },
+  };
+}
+
+const MAX_BYTES = 32 * 1024;
+const MIN_BYTES = 1024;
+const BYTES_OF_TRACE = 1_048_576;
+
+/** Bytes per payload of a trace, so that a run with hundreds of calls does not make a response of many megabytes. */
+export function shownBytes(payloads: number): number {
+  return Math.min(MAX_BYTES, Math.max(MIN_BYTES, Math.floor(BYTES_OF_TRACE / payloads)));
+}
+
+/** A payload as a span shows it: the value, or the beginning of its text. The run's log has all of it. */
+interface Payload {
+  value: JsonValue;
+  truncated: boolean;
+}
+
+function payloadOf(value: JsonValue, mostBytes: number): Payload {
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  if (text.length * 3 <= mostBytes) return { value, truncated: false };
+  const bytes = Buffer.from(text);
+  if (bytes.length <= mostBytes) return { value, truncated: false };
+  // With `stream`, the decoder drops a character that the limit cuts in two.
+  return { value: new TextDecoder().decode(bytes.subarray(0, mostBytes), { stream: true }), truncated: true };
+}

@@ -1,0 +1,203 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { CallOutcome } from "@patchbay/protocol";
+import type { Clock } from "../../ports/clock.ts";
+import type { CallOrder, DeliveryOptions, FunctionGateway } from "../../ports/function-gateway.ts";
+import type { CallStore } from "../../ports/run-store.ts";
+import type { RuntimeChannel } from "../channel.ts";
+import { callFrame, encodeFrame, type FrameOf } from "../frames.ts";
+import type { RuntimeConnection } from "../local/runtime-connection.ts";
+import type { Directory } from "../peers/directory.ts";
+import { PendingCall, type PendingCallOwner, type PendingCallTimes } from "./pending-call.ts";
+
+/** A store that hangs must not keep the runtime from being asked about a call. */
+const STORED_MS = 1_000;
+const STORED_RETRY_MS = 200;
+
+/**
+ * Delivers the calls of this replica's runs to runtimes, and settles them with what the runtimes, the hosts and the
+ * store report.
+ */
+export class CallTracker {
+  readonly #directory: Directory;
+  readonly #calls: CallStore;
+  readonly #closed: AbortSignal;
+  readonly #owner: PendingCallOwner;
+  readonly #pending = new Map<string, PendingCall>();
+  readonly #detached = new Set<PendingCall>();
+
+  constructor(options: {
+    directory: Directory;
+    calls: CallStore;
+    times: PendingCallTimes;
+    clock: Pick<Clock, "now">;
+    /** Rejects every wait: the runs continue on other replicas, which recover the calls. */
+    closed: AbortSignal;
+  }) {
+    const { times, clock, closed } = options;
+    this.#directory = options.directory;
+    this.#calls = options.calls;
+    this.#closed = closed;
+    this.#owner = {
+      times,
+      now: () => clock.now(),
+      outcomeWithin: (callId, ms) => this.storedOutcome(callId, ms),
+      detached: (call) => {
+        this.#detached.add(call);
+        this.reattach(call);
+      },
+      ended: (call) => {
+        this.#pending.delete(call.callId);
+        this.#detached.delete(call);
+      },
+    };
+    closed.addEventListener("abort", () => {
+      for (const call of this.#pending.values()) call.fail(closed.reason);
+    });
+  }
+
+  readonly deliver: FunctionGateway["deliver"] = async (order, options) => {
+    this.#check(options);
+    if (!this.#channelOf(order)) {
+      await this.#directory.refresh(order.agentId);
+      this.#check(options);
+    }
+    const channel = this.#channelOf(order);
+    channel?.assigned.delivered();
+    if (!channel?.available) return { kind: "undelivered" };
+    const text = encodeFrame(callFrame(order));
+    if (text === undefined) return { kind: "outcome", outcome: TOO_LARGE };
+    const call = this.#track(order, text, options);
+    call.start(channel);
+    return call.delivery;
+  };
+
+  readonly recover: FunctionGateway["recover"] = async (order, options) => {
+    this.#check(options);
+    const [outcome] = await Promise.all([
+      this.storedOutcome(order.callId),
+      this.#channelOf(order)?.open || this.#directory.refresh(order.agentId),
+    ]);
+    if (outcome) return { kind: "outcome", outcome };
+    this.#check(options);
+    const call = this.#track(order, "", options);
+    call.detach();
+    return call.delivery;
+  };
+
+  find(callId: string): PendingCall | undefined {
+    return this.#pending.get(callId);
+  }
+
+  /** Calls without a channel. */
+  get detached(): ReadonlySet<PendingCall> {
+    return this.#detached;
+  }
+
+  /** Asks the runtime of a detached call about it, if the runtime has an open channel. */
+  reattach(call: PendingCall): void {
+    const channel = this.#detached.has(call) ? this.#channelOf(call.order) : undefined;
+    if (!channel?.open) return;
+    this.#detached.delete(call);
+    call.query(channel);
+  }
+
+  /** A runtime has a new current channel: its detached calls are asked about there. */
+  channelOpened(channel: RuntimeChannel): void {
+    for (const call of this.#detached) if (isAt(call, channel)) this.reattach(call);
+  }
+
+  /** Detaches the calls of a connection that is no longer used; queued ones were not delivered and can go elsewhere. */
+  connectionClosed(connection: RuntimeConnection): void {
+    for (const call of this.#callsOn(connection)) {
+      call.takeBack();
+      if (!call.ended) call.detach();
+    }
+  }
+
+  /** Takes back the queued calls of a connection. */
+  connectionDraining(connection: RuntimeConnection): void {
+    for (const call of this.#callsOn(connection)) call.takeBack();
+  }
+
+  /**
+   * Settles the call with the runtime's result. False when no run of this replica waits for it: another replica's may.
+   */
+  result(connection: RuntimeConnection, frame: FrameOf<"result">, sentAt: number | undefined): boolean {
+    const call = this.#callAt(connection, frame.callId);
+    if (sentAt !== undefined && call?.order.attempt === frame.attempt) call.sentByHost(sentAt);
+    call?.answered(frame.outcome);
+    return call !== undefined;
+  }
+
+  state(connection: RuntimeConnection, { callId, attempt, state }: FrameOf<"callState">): void {
+    this.#callAt(connection, callId)?.stateReported(attempt, state, connection.identity.connectionId);
+  }
+
+  progress(connection: RuntimeConnection, { callId, data }: FrameOf<"progress">): void {
+    this.#callAt(connection, callId)?.progress(data);
+  }
+
+  /**
+   * What the store has of a call that was answered to another replica. Never rejects; retries an unavailable store
+   * within `ms`.
+   */
+  async storedOutcome(callId: string, ms = STORED_MS): Promise<CallOutcome | undefined> {
+    const done = new AbortController();
+    const late = sleep(ms, undefined, { signal: done.signal }).catch(() => undefined);
+    try {
+      return await Promise.race([this.#readOutcome(callId, AbortSignal.any([done.signal, this.#closed])), late]);
+    } finally {
+      done.abort();
+    }
+  }
+
+  async #readOutcome(callId: string, signal: AbortSignal): Promise<CallOutcome | undefined> {
+    while (!signal.aborted) {
+      try {
+        return (await this.#calls.arrivals([callId]))[0]?.outcome;
+      } catch {
+        await sleep(STORED_RETRY_MS, undefined, { signal }).catch(() => {});
+      }
+    }
+    return undefined;
+  }
+
+  #check({ signal }: DeliveryOptions): void {
+    signal.throwIfAborted();
+    this.#closed.throwIfAborted();
+  }
+
+  #track(order: CallOrder, text: string, options: DeliveryOptions): PendingCall {
+    const call = new PendingCall(order, text, options, this.#owner);
+    this.#pending.get(order.callId)?.fail(new Error("a newer delivery of the same call replaced this one"));
+    this.#pending.set(order.callId, call);
+    return call;
+  }
+
+  #channelOf({ agentId, instanceId }: CallOrder): RuntimeChannel | undefined {
+    return this.#directory.find(agentId, instanceId);
+  }
+
+  #callsOn({ identity }: RuntimeConnection): PendingCall[] {
+    return [...this.#pending.values()].filter((call) => call.isOn(identity.connectionId));
+  }
+
+  /**
+   * The pending call that a frame names, if it was given to this runtime: a runtime cannot answer the calls of another
+   * one.
+   */
+  #callAt(channel: RuntimeChannel, callId: string): PendingCall | undefined {
+    const call = this.#pending.get(callId);
+    return call && isAt(call, channel) ? call : undefined;
+  }
+}
+
+function isAt({ order }: PendingCall, { identity }: RuntimeChannel): boolean {
+  return order.agentId === identity.agentId && order.instanceId === identity.instanceId;
+}
+
+const TOO_LARGE: CallOutcome = {
+  ok: false,
+  code: "invalid_arguments",
+  message: "The arguments are too large to be sent to the function.",
+};

@@ -1,0 +1,105 @@
+import { createHash } from "node:crypto";
+import { inexactMessage, inexactNumber, isJsonObject, LIMITS, parseJson, type ParsedJson } from "@patchbay/protocol";
+import { ServiceError } from "../../ports/service-error.ts";
+import type { Exchange } from "./exchange.ts";
+
+/** A body as it arrived. Bodies above the limit are not kept. */
+export type RawBody = { tooLarge: false; bytes: Uint8Array } | { tooLarge: true };
+
+const JSON_TYPE = /^application\/json\s*(;|$)/i;
+const CHARSET = /;\s*charset\s*=\s*"?([^";\s]*)/i;
+/** Names of UTF-8 and of its subset ASCII. */
+const UTF_8 = /^(utf-?8|us-ascii)$/i;
+const decoder = new TextDecoder("utf-8", { fatal: true });
+
+/** Reads the body up to the limit. Bytes are counted as they arrive, because headers may lie. */
+export async function readBody({ c }: Exchange): Promise<RawBody> {
+  const claimed = c.req.header("Content-Length");
+  if (claimed !== undefined && Number(claimed) > LIMITS.bodyBytes) return { tooLarge: true };
+  try {
+    // The server's parser returns exactly Content-Length bytes; reading them in one call is cheaper.
+    if (claimed !== undefined) return { tooLarge: false, bytes: new Uint8Array(await c.req.raw.arrayBuffer()) };
+    return await readCounted(c.req.raw.body);
+  } catch (cause) {
+    throw new ServiceError("invalid_request", "The body ended before it was complete.", { cause });
+  }
+}
+
+async function readCounted(body: ReadableStream<Uint8Array> | null): Promise<RawBody> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  if (body) {
+    const reader = body.getReader();
+    for (let step = await reader.read(); !step.done; step = await reader.read()) {
+      size += step.value.byteLength;
+      if (size > LIMITS.bodyBytes) return { tooLarge: true };
+      chunks.push(step.value);
+    }
+  }
+  return { tooLarge: false, bytes: Buffer.concat(chunks, size) };
+}
+
+/** Rejects bodies that are compressed, or not JSON in UTF-8. Other parameters of the type are ignored. */
+export function requireJsonType({ c }: Exchange): void {
+  const coding = c.req.header("Content-Encoding");
+  if (coding !== undefined && !/^(identity)?$/i.test(coding.trim()))
+    throw new ServiceError("unsupported_media_type", "The body is compressed. Send it without Content-Encoding.");
+  const type = c.req.header("Content-Type") ?? "";
+  const charset = CHARSET.exec(type)?.[1];
+  if (JSON_TYPE.test(type) && (charset === undefined || UTF_8.test(charset))) return;
+  throw new ServiceError(
+    "unsupported_media_type",
+    "The body must be JSON in UTF-8: send Content-Type: application/json.",
+  );
+}
+
+/**
+ * Throws `payload_too_large` or `invalid_request`. `exact` rejects numbers that parsing would change: functions must receive the
+ * context of a body exactly as it was sent.
+ */
+export function parseBody(raw: RawBody, { exact = false }: { exact?: boolean } = {}): unknown {
+  if (raw.tooLarge) throw new ServiceError("payload_too_large", `The body may have at most ${LIMITS.bodyBytes} bytes.`);
+  const parsed = parseBytes(raw.bytes, exact);
+  if (parsed.ok) return parsed.value;
+  throw new ServiceError("invalid_request", `The body ${parsed.message}.`, {
+    details: [{ path: "", message: parsed.message }],
+  });
+}
+
+function parseBytes(bytes: Uint8Array, exact = false): ParsedJson {
+  const text = decoded(bytes);
+  if (text === undefined) return { ok: false, message: "is not valid UTF-8" };
+  const parsed = parseJson(text);
+  const inexact = exact && parsed.ok ? inexactNumber(text) : undefined;
+  return inexact === undefined ? parsed : { ok: false, message: inexactMessage(inexact) };
+}
+
+function decoded(bytes: Uint8Array): string | undefined {
+  try {
+    return decoder.decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Identifies a body for its Idempotency-Key: equal JSON has equal hashes, whatever its spacing and the order of its properties. A
+ * body above the limit has a constant, because such a body never starts a run.
+ */
+export function hashBody(raw: RawBody): string {
+  if (raw.tooLarge) return "too-large";
+  const parsed = parseBytes(raw.bytes);
+  return parsed.ok ? hashJson(parsed.value) : sha256(raw.bytes);
+}
+
+/** Like `hashBody`, for parsed JSON. */
+export function hashJson(value: unknown): string {
+  return sha256(JSON.stringify(value, sortMembers));
+}
+
+const sha256 = (bytes: string | Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
+
+function sortMembers(_name: string, value: unknown): unknown {
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+}

@@ -1,0 +1,66 @@
+import type { Fault } from "@patchbay/protocol";
+import type { ConsoleProblem } from "@patchbay/protocol/console";
+import type { Log } from "../../ports/log.ts";
+import { StoreUnavailable } from "../../ports/run-store.ts";
+import { ServiceError, type ServiceErrorCode } from "../../ports/service-error.ts";
+import { type Exchange, json } from "./exchange.ts";
+
+/** The status of each code. */
+export const STATUS_OF: Record<ServiceErrorCode, number> = {
+  invalid_request: 400,
+  model_not_allowed: 400,
+  authentication_failed: 401,
+  agent_mismatch: 403,
+  confirmation_required: 403,
+  console_role_required: 403,
+  csrf_refused: 403,
+  role_not_allowed: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  conflict: 409,
+  payload_too_large: 413,
+  unsupported_media_type: 415,
+  idempotency_mismatch: 422,
+  rate_limited: 429,
+  internal: 500,
+  unavailable: 503,
+};
+
+const RETRY_AFTER_SECONDS = "1";
+
+export function errorBody(
+  code: ServiceErrorCode,
+  errorMessage: string,
+  requestId: string,
+  details?: readonly Fault[],
+): ConsoleProblem {
+  return { success: false, errorMessage, code, requestId, ...(details && { details: [...details] }) };
+}
+
+/** The response to anything that was thrown. The client reads what `publicError` lets it see. */
+export function failure(exchange: Exchange, thrown: unknown, log: Log): Response {
+  const { requestId, headers } = exchange;
+  const { code, message, details } = publicError(thrown, requestId, log);
+  if (code === "unavailable") headers["Retry-After"] ??= RETRY_AFTER_SECONDS;
+  return json(exchange, STATUS_OF[code], errorBody(code, message, requestId, details));
+}
+
+/** Logs errors that a client must not see and returns one in their place: their messages may contain data of others. */
+function publicError(thrown: unknown, requestId: string, log: Log): ServiceError {
+  if (thrown instanceof ServiceError && thrown.code !== "internal") return thrown;
+  if (codeOf(thrown) === "unavailable") {
+    log.warn("store unavailable", { requestId, error: traceOf(thrown) });
+    return new ServiceError("unavailable", "The service cannot reach its store. Try again in a moment.");
+  }
+  log.error("request failed", { requestId, error: traceOf(thrown) });
+  return new ServiceError("internal", "Something went wrong on our side. Quote the requestId when you report it.");
+}
+
+export function codeOf(thrown: unknown): ServiceErrorCode {
+  if (thrown instanceof ServiceError) return thrown.code;
+  return thrown instanceof StoreUnavailable ? "unavailable" : "internal";
+}
+
+export function traceOf(thrown: unknown): string {
+  return thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
+}

@@ -1,0 +1,175 @@
+import type { Clock } from "../../ports/clock.ts";
+import { ends, type Followed } from "../../run/api.ts";
+
+/** Bytes buffered for a slow client. Beyond them no further event is requested from the run. */
+const READ_AHEAD = 65_536;
+const KEEPALIVE = ": keepalive\n\n";
+/** Makes a client resume: the stream ended before its run did. */
+const RETRY = "retry: 1000\n\n";
+
+export interface EventStreamOptions {
+  follow(signal: AbortSignal): AsyncIterable<Followed>;
+  /** Aborted when the client loses its access. The stream then ends after the last complete event that was sent. */
+  revoked: AbortSignal;
+  /** Converts an event's JSON to the client's form. Default: the form of the query API. */
+  translate?: (body: string) => string;
+  clock: Clock;
+  keepaliveMs: number;
+  maxAgeMs: number;
+  /** Closes the connection of a client that reads nothing although its stream has reached its maximum age. */
+  cut(): void;
+  /** Called once, when the stream has ended for any reason. */
+  onEnd(): void;
+  /** Called when the log cannot be read any further. The client is then made to resume. */
+  onFailure(error: unknown): void;
+}
+
+/**
+ * A run's events as the bytes of a server-sent event stream. Reads the run only as fast as the client reads the stream. Events that
+ * arrive in one tick become one chunk. The stream ends after the terminal event, or after a complete event and a `retry:` line.
+ */
+export function eventStream(options: EventStreamOptions): ReadableStream<Uint8Array> {
+  return new EventStream(options).readable;
+}
+
+class EventStream {
+  readonly readable: ReadableStream<Uint8Array>;
+  readonly #options: EventStreamOptions;
+  readonly #gone = new AbortController();
+  readonly #events: AsyncIterator<Followed>;
+  readonly #endsAt: number;
+  readonly #timer: NodeJS.Timeout;
+
+  #pending = "";
+  #lastBody = "";
+  #asking = false;
+  /** No further event is sent; what is pending still is. */
+  #finished = false;
+  #closed = false;
+  #flushing = false;
+  /** Set while the client waits for a chunk. */
+  #deliver: ((chunk: string) => void) | undefined;
+
+  constructor(options: EventStreamOptions) {
+    this.#options = options;
+    const { clock, keepaliveMs, maxAgeMs, revoked } = options;
+    this.#events = options.follow(this.#gone.signal)[Symbol.asyncIterator]();
+    this.#endsAt = clock.now() + maxAgeMs;
+    this.#timer = setTimeout(() => this.#onSilence(), Math.min(staggered(keepaliveMs), maxAgeMs)).unref();
+    revoked.addEventListener("abort", this.#revoke);
+    if (revoked.aborted) this.#revoke();
+    this.readable = new ReadableStream<Uint8Array>(
+      { pull: (controller) => this.#pull(controller), cancel: () => this.#end() },
+      { highWaterMark: 0 },
+    );
+  }
+
+  #pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#deliver = (chunk) => {
+      this.#deliver = undefined;
+      if (chunk !== "") controller.enqueue(Buffer.from(chunk));
+      if (this.#finished) {
+        controller.close();
+        this.#end();
+      } else if (this.#expired()) this.#finish();
+      resolve();
+    };
+    if (this.#pending === "" && !this.#finished) this.#ask();
+    else this.#flush();
+    return promise;
+  }
+
+  #ask(): void {
+    if (this.#asking || this.#finished || this.#closed || this.#pending.length >= READ_AHEAD) return;
+    this.#asking = true;
+    this.#events
+      .next()
+      .then((step) => this.#take(step))
+      .catch((error: unknown) => this.#fail(error));
+  }
+
+  #take(step: IteratorResult<Followed>): void {
+    this.#asking = false;
+    if (this.#closed || this.#finished) return;
+    if (step.done) return this.#finish();
+    this.#lastBody = step.value.body;
+    this.#pending += frame(step.value, this.#options.translate);
+    this.#flushSoon();
+    this.#ask();
+  }
+
+  #fail(error: unknown): void {
+    if (this.#closed || this.#finished) return;
+    this.#options.onFailure(error);
+    this.#finish();
+  }
+
+  #finish(): void {
+    if (!ends(this.#lastBody)) this.#pending += RETRY;
+    this.#finished = true;
+    this.#flushSoon();
+  }
+
+  /** Drops what is pending: the client must not see it any more. */
+  readonly #revoke = (): void => {
+    if (this.#closed || this.#finished) return;
+    this.#pending = "";
+    this.#lastBody = "";
+    this.#finish();
+  };
+
+  /** Waits for the other events of this tick, which arrive before the next immediate. */
+  #flushSoon(): void {
+    if (this.#flushing || !this.#deliver) return;
+    this.#flushing = true;
+    setImmediate(() => {
+      this.#flushing = false;
+      this.#flush();
+    });
+  }
+
+  #flush(): void {
+    if (!this.#deliver || (this.#pending === "" && !this.#finished)) return;
+    const chunk = this.#pending;
+    this.#pending = "";
+    this.#timer.refresh();
+    this.#deliver(chunk);
+  }
+
+  #onSilence(): void {
+    if (this.#expired()) {
+      if (!this.#deliver) this.#options.cut();
+      else if (!this.#finished) this.#finish();
+    } else if (this.#deliver && this.#pending === "") {
+      this.#pending = KEEPALIVE;
+      this.#flush();
+    } else this.#timer.refresh();
+  }
+
+  #expired(): boolean {
+    return this.#options.clock.now() >= this.#endsAt;
+  }
+
+  #end(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    // A scheduled flush may follow, and a cancelled stream throws when it is written to.
+    this.#deliver = undefined;
+    clearTimeout(this.#timer);
+    this.#options.revoked.removeEventListener("abort", this.#revoke);
+    this.#gone.abort();
+    this.#events.return?.().catch(() => undefined);
+    this.#options.onEnd();
+  }
+}
+
+function frame({ id, body }: Followed, translate: EventStreamOptions["translate"]): string {
+  const data = translate ? translate(body) : body;
+  return id === undefined ? `data: ${data}\n\n` : `id: ${id}\ndata: ${data}\n\n`;
+}
+
+/** Spreads the keepalives of streams that fell silent together. Few distinct delays, so that they share timer lists. */
+function staggered(keepaliveMs: number): number {
+  return Math.ceil(keepaliveMs * (1 - Math.floor(Math.random() * 8) / 16));
+}

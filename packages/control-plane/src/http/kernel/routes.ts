@@ -1,0 +1,90 @@
+import type { Context, Hono } from "hono";
+import type { Log } from "../../ports/log.ts";
+import { ServiceError } from "../../ports/service-error.ts";
+import { failure } from "./errors.ts";
+import { type Exchange, type Handler, type HttpEnv, requestIdOf } from "./exchange.ts";
+
+/** One route: answers to unknown paths and methods are derived from the list of all routes. */
+export interface Route {
+  method: "GET" | "POST" | "PATCH" | "DELETE";
+  /** With `:names`, for example `/agents/:agent_id/query`. */
+  path: string;
+  /** True for routes that answer with server-sent events. */
+  streams?: boolean;
+  handle: Handler;
+}
+
+/** An API whose routes share their headers and the form of their errors. */
+export interface Api {
+  routes: readonly Route[];
+  log: Log;
+  /** Path of its OpenAPI document. */
+  documentPath: string;
+  /** Headers of every response. */
+  headers?: Readonly<Record<string, string>>;
+  /** Called before each request is handled. */
+  begin?(exchange: Exchange): void;
+  /** Answers a request whose path is known and whose method is not, for example a preflight. */
+  answerOtherMethod?(exchange: Exchange, methods: readonly string[]): Response | undefined;
+  /** Called with what a handler threw; returns the error to answer with. It may set headers. */
+  mapError?(exchange: Exchange, thrown: unknown): unknown;
+}
+
+/** Adds the routes of an API to the app. `answerOthers` gets the handler of requests that match no route. */
+export function mountRoutes(app: Hono<HttpEnv>, api: Api, answerOthers: (handler: HonoHandler) => void): void {
+  for (const route of api.routes) app.on(route.method, route.path, (c) => answer(api, c, route.handle, route));
+  // Mounted for unmatched requests only, so that the routes themselves pass through nothing but their handler.
+  answerOthers((c) => answer(api, c, (exchange) => unrouted(exchange, api)));
+}
+
+type HonoHandler = (c: Context<HttpEnv>) => Promise<Response>;
+
+async function answer(api: Api, c: Context<HttpEnv>, handle: Handler, route?: Route): Promise<Response> {
+  const requestId = requestIdOf(c.req.header("X-Request-Id"));
+  const headers = { "X-Request-Id": requestId, "X-Content-Type-Options": "nosniff", ...api.headers };
+  const exchange: Exchange = { c, requestId, headers, cookies: [] };
+  api.begin?.(exchange);
+  try {
+    // Hono also gives GET routes HEAD requests, for which a stream would stay open without a reader.
+    if (route?.streams && c.req.method === "HEAD") throw notAllowed(exchange, [route.method]);
+    const response = await handle(exchange);
+    for (const cookie of exchange.cookies) response.headers.append("Set-Cookie", cookie);
+    return response;
+  } catch (thrown) {
+    // The client has disconnected. Work that was aborted for this reason did not fail, so nothing is logged.
+    if (c.req.raw.signal.aborted) return new Response(null, { status: 499, headers });
+    return failure(exchange, api.mapError ? api.mapError(exchange, thrown) : thrown, api.log);
+  }
+}
+
+function unrouted(exchange: Exchange, api: Api): Response {
+  const { method, path } = exchange.c.req;
+  const methods = methodsOf(path, api.routes);
+  if (methods.length === 0)
+    throw new ServiceError("not_found", `No such route: ${method} ${path}. GET ${api.documentPath} lists them.`);
+  const answered = api.answerOtherMethod?.(exchange, methods);
+  if (answered) return answered;
+  throw notAllowed(exchange, methods);
+}
+
+/** Methods of the path, in the order of the routes; empty for an unknown path. */
+export function methodsOf(path: string, routes: readonly Pick<Route, "method" | "path" | "streams">[]): string[] {
+  const methods = routes
+    .filter((route) => matches(route.path, path))
+    .flatMap(({ method, streams }) => (method === "GET" && !streams ? ["GET", "HEAD"] : [method]));
+  return [...new Set(methods)];
+}
+
+function matches(pattern: string, path: string): boolean {
+  const wanted = pattern.split("/");
+  const given = path.split("/");
+  return (
+    wanted.length === given.length &&
+    wanted.every((part, i) => (part.startsWith(":") ? given[i] !== "" : part === given[i]))
+  );
+}
+
+function notAllowed({ c, headers }: Exchange, methods: readonly string[]): ServiceError {
+  headers["Allow"] = methods.join(", ");
+  return new ServiceError("method_not_allowed", `${c.req.path} takes ${methods.join(", ")} only.`);
+}

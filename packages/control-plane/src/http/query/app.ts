@@ -1,0 +1,71 @@
+import { Hono } from "hono";
+import { codeOf } from "../kernel/errors.ts";
+import type { Exchange, Handler, HttpEnv } from "../kernel/exchange.ts";
+import { mountRoutes } from "../kernel/routes.ts";
+import { createHttpServer } from "../kernel/server.ts";
+import type { HttpDeps } from "./deps.ts";
+import { allowOrigin, guardLocal, preflight } from "./origins.ts";
+import { queryRoutes } from "./query-routes.ts";
+import { type RouteId, ROUTES, type RouteSpec } from "./routes.ts";
+import { runRoutes, threadRoutes } from "./run-routes.ts";
+import { serviceRoutes } from "./service-routes.ts";
+
+const METRICS: RouteId = "metrics";
+
+/** The routes of the public port. */
+export function publicRoutes({ local, metricsApart }: Pick<HttpDeps, "local" | "metricsApart">): RouteSpec[] {
+  return ROUTES.filter((route) => (local || !route.local) && !(metricsApart && route.id === METRICS));
+}
+
+/** The query API as a Hono app. Its only state is the list of open streams. */
+export function createHttpApp(deps: HttpDeps, served: readonly RouteSpec[] = publicRoutes(deps)): Hono<HttpEnv> {
+  const handlers: Record<RouteId, Handler> = {
+    ...queryRoutes(deps),
+    ...runRoutes(deps),
+    ...threadRoutes(deps),
+    ...serviceRoutes(deps, served),
+  };
+  const app = new Hono<HttpEnv>();
+  const routes = served.map((route) => ({ ...route, handle: guarded(deps, route, handlers[route.id]) }));
+  mountRoutes(
+    app,
+    {
+      routes,
+      log: deps.log,
+      documentPath: "/openapi.json",
+      begin: (exchange) => allowOrigin(exchange, deps.corsOrigins),
+      answerOtherMethod: preflight,
+      mapError(exchange, thrown) {
+        if (codeOf(thrown) === "authentication_failed") challenge(exchange);
+        return thrown;
+      },
+    },
+    (answer) => app.notFound(answer),
+  );
+  return app;
+}
+
+function guarded(deps: HttpDeps, { local }: RouteSpec, handle: Handler): Handler {
+  if (!local) return handle;
+  return (exchange) => {
+    guardLocal(exchange, deps);
+    return handle(exchange);
+  };
+}
+
+function challenge({ c, headers }: Exchange): void {
+  const scheme = c.req.path.startsWith("/agents/") ? "ApiKey" : "Bearer";
+  headers["WWW-Authenticate"] = `${scheme} realm="patchbay"`;
+}
+
+/** Serves only the metrics, on their own port. Disposing closes the port. */
+export async function serveMetrics(
+  deps: HttpDeps,
+  options: { host: string; port: number },
+): Promise<AsyncDisposable & { port: number }> {
+  const routes = ROUTES.filter(({ id }) => id === METRICS);
+  const app = createHttpApp(deps, routes);
+  const server = createHttpServer({ app, upgrade: (_request, socket) => socket.destroy(), log: deps.log });
+  const { port } = await server.listen({ ...options, portOption: "--metrics-port" });
+  return { port, [Symbol.asyncDispose]: () => server.close() };
+}

@@ -1,0 +1,57 @@
+import type { OperatorLimits } from "@patchbay/protocol";
+import type { Clock } from "../../ports/clock.ts";
+import type { Log } from "../../ports/log.ts";
+import type { Metrics, MetricsPage } from "../../ports/metrics.ts";
+import type { Credential, CredentialKind, ThreadStore } from "../../ports/stores.ts";
+import type { Store } from "../../ports/stores.ts";
+import type { Runs } from "../../run/api.ts";
+import type { FairQueue } from "../kernel/fair-queue.ts";
+import type { OpenStreams } from "./open-streams.ts";
+
+/** State of an organisation's rate limit after this query was counted. */
+export interface RateLimitState {
+  allowed: boolean;
+  /** Queries per window of 60 s. */
+  limit: number;
+  remaining: number;
+  resetSeconds: number;
+}
+
+/** Dependencies of the query API. */
+export interface HttpDeps {
+  runs: Runs;
+  threads: Pick<ThreadStore, "list" | "get">;
+  /** The credential with this kind and secret; undefined when it is malformed, unknown, expired or revoked. */
+  authenticate(kind: CredentialKind, secret: string): Promise<Credential | undefined>;
+  /** Runs the work of a request with access to one organisation only. */
+  within: Store["within"];
+  /** Counts one query. Undefined for tiers without a limit. */
+  rateLimit(orgId: string, tier: string): Promise<RateLimitState | undefined>;
+  /** False while the store is unavailable, until the bus was connected once, and while the process drains. */
+  ready(): Promise<boolean>;
+  streams: OpenStreams;
+  metrics: MetricsPage & Pick<Metrics, "queryAnswered">;
+  log: Log;
+  clock: Clock;
+  version: string;
+  limits: OperatorLimits;
+  /** Queue of lists and details. Organisations take turns, so that one with many reads delays neither the others nor queries. */
+  reads: FairQueue;
+  /** Origins whose pages may call the API; `*` for all. */
+  corsOrigins: readonly string[];
+  publicUrl?: string;
+  /** True when the local development variant is served. */
+  local: boolean;
+  /** Address that the server listens on. On a loopback address the local variant checks the Host header. */
+  host?: string;
+  /** True when a proxy sets the X-Forwarded headers. */
+  trustProxy: boolean;
+  /** True when metrics have their own port. */
+  metricsApart?: boolean;
+  /** Bearer token for the metrics. Without it, every client of the port can read them. */
+  metricsToken?: string;
+  /** Maximum silence of a stream, in milliseconds. */
+  keepaliveMs?: number;
+  /** Maximum age of a stream, in milliseconds: the run timeout and 30 s. */
+  maxStreamAgeMs?: number;
+}

@@ -1,0 +1,163 @@
+import { MESSAGES, type OperatorLimits } from "@patchbay/protocol";
+import type { Access, AccessWatch } from "../../accounts/access.ts";
+import type { Metrics, StreamLimit } from "../../ports/metrics.ts";
+import { ServiceError } from "../../ports/service-error.ts";
+
+/** Who opens a stream, and with which key or session. */
+export interface StreamOwner {
+  orgId: string;
+  keyId: string;
+  access: Access;
+}
+
+/** The place of one stream among the open streams. Disposing frees it. */
+export interface StreamPlace extends Disposable {
+  /** Aborted when the key or session that opened the stream ends. */
+  readonly revoked: AbortSignal;
+  /** Also counts it as a stream of this run, which started after the place was taken. */
+  follow(runId: string): void;
+}
+
+/** The event streams that are open on this replica. */
+export interface OpenStreams {
+  /**
+   * Takes a place. When a limit is reached it throws `rate_limited`, or with `wait` resolves once a place is free; waiting streams
+   * get places in their order of arrival. Rejects with the reason of `signal`, and with `authentication_failed` when the access
+   * ends during the wait.
+   */
+  enter(owner: StreamOwner, options: { runId?: string; wait: boolean; signal: AbortSignal }): Promise<StreamPlace>;
+}
+
+type StreamLimits = Pick<OperatorLimits, "streamsPerKey" | "streamsPerRun" | "streamsPerOrganisation">;
+type StreamMetrics = Pick<Metrics, "streamOpened" | "streamRefused" | "streamWaiting">;
+
+interface Wanted {
+  owner: StreamOwner;
+  runId: string | undefined;
+}
+
+interface Waiter extends Wanted {
+  admit(): void;
+}
+
+type Occupied = Disposable & Pick<StreamPlace, "follow">;
+
+/** Counts open streams by organisation, API key and run, and enforces the operator's limits on them. */
+export function createOpenStreams(deps: {
+  limits: StreamLimits;
+  access: AccessWatch;
+  metrics: StreamMetrics;
+}): OpenStreams {
+  const { limits, access, metrics } = deps;
+  const places = new Places(limits, metrics);
+  return {
+    async enter(owner, { runId, wait, signal }) {
+      const wanted: Wanted = { owner, runId };
+      const limit = places.limitReached(wanted);
+      if (limit && !wait) {
+        metrics.streamRefused(limit);
+        throw refused(limit, limits[limit]);
+      }
+      using entering = new DisposableStack();
+      const revoked = new AbortController();
+      entering.use(access.hold(owner.access, () => revoked.abort(noAccess())));
+      const place = limit
+        ? await places.waitFor(wanted, AbortSignal.any([signal, revoked.signal]))
+        : places.occupy(wanted);
+      entering.use(place);
+      const entered = entering.move();
+      return { revoked: revoked.signal, follow: place.follow, [Symbol.dispose]: () => entered.dispose() };
+    },
+  };
+}
+
+class Places {
+  readonly #limits: StreamLimits;
+  readonly #metrics: StreamMetrics;
+  readonly #counts = new Map<string, number>();
+  readonly #waiters = new Set<Waiter>();
+
+  constructor(limits: StreamLimits, metrics: StreamMetrics) {
+    this.#limits = limits;
+    this.#metrics = metrics;
+  }
+
+  limitReached({ owner, runId }: Wanted): StreamLimit | undefined {
+    const { streamsPerRun, streamsPerKey, streamsPerOrganisation } = this.#limits;
+    if (runId !== undefined && this.#count(ofRun(owner, runId)) >= streamsPerRun) return "streamsPerRun";
+    if (this.#count(ofKey(owner)) >= streamsPerKey) return "streamsPerKey";
+    return this.#count(ofOrg(owner)) >= streamsPerOrganisation ? "streamsPerOrganisation" : undefined;
+  }
+
+  /** Counts a stream until disposed. */
+  occupy({ owner, runId }: Wanted): Occupied {
+    const open = this.#metrics.streamOpened();
+    const names: string[] = [];
+    const count = (name: string): void => {
+      names.push(name);
+      this.#add(name, 1);
+    };
+    count(ofOrg(owner));
+    count(ofKey(owner));
+    if (runId !== undefined) count(ofRun(owner, runId));
+    return {
+      follow: (followed) => count(ofRun(owner, followed)),
+      [Symbol.dispose]: () => {
+        open[Symbol.dispose]();
+        for (const name of names.splice(0)) this.#add(name, -1);
+        for (const waiter of this.#waiters) if (!this.limitReached(waiter)) waiter.admit();
+      },
+    };
+  }
+
+  /** Resolves with a place. It is occupied when it becomes free: until the promise resolves, another stream could take it. */
+  async waitFor(wanted: Wanted, signal: AbortSignal): Promise<Occupied> {
+    const { promise, resolve, reject } = Promise.withResolvers<Occupied>();
+    const leave = () => reject(signal.reason as Error);
+    const waiter: Waiter = {
+      ...wanted,
+      admit: () => {
+        this.#waiters.delete(waiter);
+        resolve(this.occupy(wanted));
+      },
+    };
+    using _waiting = this.#metrics.streamWaiting();
+    this.#waiters.add(waiter);
+    signal.addEventListener("abort", leave);
+    try {
+      signal.throwIfAborted();
+      return await promise;
+    } finally {
+      signal.removeEventListener("abort", leave);
+      this.#waiters.delete(waiter);
+    }
+  }
+
+  #count(name: string): number {
+    return this.#counts.get(name) ?? 0;
+  }
+
+  #add(name: string, change: 1 | -1): void {
+    const count = this.#count(name) + change;
+    if (count === 0) this.#counts.delete(name);
+    else this.#counts.set(name, count);
+  }
+}
+
+const ofOrg = ({ orgId }: StreamOwner): string => `organisation ${orgId}`;
+const ofKey = ({ keyId }: StreamOwner): string => `key ${keyId}`;
+const ofRun = ({ keyId }: StreamOwner, runId: string): string => `run ${keyId} ${runId}`;
+
+const OPEN_OF: Record<StreamLimit, (count: number) => string> = {
+  streamsPerKey: (count) => `This key has ${count} event streams open`,
+  streamsPerRun: (count) => `This key has ${count} event streams of this run open`,
+  streamsPerOrganisation: (count) => `The organisation has ${count} event streams open`,
+};
+
+function refused(limit: StreamLimit, count: number): ServiceError {
+  return new ServiceError("rate_limited", `${OPEN_OF[limit](count)}, which is the limit. Close some, then try again.`);
+}
+
+function noAccess(): ServiceError {
+  return new ServiceError("authentication_failed", MESSAGES.authentication_failed);
+}

@@ -1,0 +1,62 @@
+import { ServiceError } from "../../ports/service-error.ts";
+import { type Exchange, noContent } from "../kernel/exchange.ts";
+import type { HttpDeps } from "./deps.ts";
+
+const EXPOSED = "X-Run-Id, X-Thread-Id, X-Request-Id, RateLimit, RateLimit-Policy, Retry-After";
+const ALLOWED_HEADERS =
+  "Content-Type, X-API-Key, Authorization, Accept, Idempotency-Key, Last-Event-ID, X-Request-Id, X-On-Disconnect, Cache-Control";
+
+/** Lets pages of the configured origins read the response. Adds no header when no origin is configured. */
+export function allowOrigin({ c, headers }: Exchange, origins: readonly string[]): void {
+  if (origins.length === 0) return;
+  headers["Vary"] = "Origin";
+  const origin = c.req.header("Origin");
+  if (origin === undefined || !(origins.includes(origin) || origins.includes("*"))) return;
+  headers["Access-Control-Allow-Origin"] = origin;
+  headers["Access-Control-Expose-Headers"] = EXPOSED;
+}
+
+/** The response to a CORS preflight; undefined for other requests and for origins that are not configured. */
+export function preflight(exchange: Exchange, methods: readonly string[]): Response | undefined {
+  const { c, headers } = exchange;
+  if (c.req.method !== "OPTIONS" || headers["Access-Control-Allow-Origin"] === undefined) return undefined;
+  if (c.req.header("Access-Control-Request-Method") === undefined) return undefined;
+  headers["Access-Control-Allow-Methods"] = methods.join(", ");
+  headers["Access-Control-Allow-Headers"] = ALLOWED_HEADERS;
+  headers["Access-Control-Max-Age"] = "600";
+  return noContent(exchange);
+}
+
+const LOOPBACK = /^(localhost|.+\.localhost|127(\.\d{1,3}){3}|\[::1\]|::1)$/i;
+
+type Guarded = Pick<HttpDeps, "host" | "publicUrl" | "corsOrigins">;
+
+/**
+ * Keeps foreign web pages from using the local variant, which has no API key. On a loopback address the Host header must name this
+ * machine, because a page can resolve its own name to 127.0.0.1. Pages of origins that are not configured are rejected.
+ */
+export function guardLocal({ c }: Exchange, { host, publicUrl, corsOrigins }: Guarded): void {
+  const asked = c.req.header("Host") ?? "";
+  const own = publicUrl === undefined ? undefined : new URL(publicUrl);
+  const bound = host ?? "127.0.0.1";
+  const name = hostname(asked);
+  if (LOOPBACK.test(bound) && !LOOPBACK.test(name) && name !== bound && name !== own?.hostname)
+    throw new ServiceError(
+      "invalid_request",
+      `The Host ${quoted(asked)} is not served. The local variant answers to localhost; start the server with --host to serve another name.`,
+    );
+
+  const origin = c.req.header("Origin");
+  if (origin === undefined || corsOrigins.includes(origin) || corsOrigins.includes("*")) return;
+  if (origin === own?.origin || origin === `http://${asked}` || origin === `https://${asked}`) return;
+  throw new ServiceError(
+    "invalid_request",
+    `Pages of the origin ${quoted(origin)} may not use the local variant. Start the server with --cors-origin ORIGIN to allow them.`,
+  );
+}
+
+const quoted = (header: string): string => JSON.stringify(header.slice(0, 200));
+
+function hostname(host: string): string {
+  return host.replace(/:\d+$/, "").toLowerCase();
+}

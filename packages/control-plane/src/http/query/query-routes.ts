@@ -1,0 +1,165 @@
+import { type Fault, LIMITS } from "@patchbay/protocol";
+import type { QueryEndpoint } from "../../ports/metrics.ts";
+import { ServiceError } from "../../ports/service-error.ts";
+import type { Principal, RunHandle } from "../../run/api.ts";
+import { hashBody, parseBody, readBody, requireJsonType } from "../kernel/body.ts";
+import { codeOf } from "../kernel/errors.ts";
+import { type Exchange, type Handler, text } from "../kernel/exchange.ts";
+import { asApiCaller, asLocalCaller } from "./caller.ts";
+import type { HttpDeps } from "./deps.ts";
+import { inLocalNames, toLocalJson } from "./local-events.ts";
+import { type Asked, parseLocalQuery, parseQuery } from "./query-body.ts";
+import { nameRun, onPlace, ownerOf, streamRun, type StreamView, waitsForPlace } from "./stream-run.ts";
+
+/** A parsed query, with the run that its Idempotency-Key has started before. */
+interface Received extends Asked {
+  known?: RunHandle;
+}
+
+/** The three endpoints that take a query. */
+export function queryRoutes(deps: HttpDeps): Record<"query" | "queryStream" | "localQueryStream", Handler> {
+  const { runs } = deps;
+  return {
+    query: (exchange) =>
+      counted(deps, "query", (begun) =>
+        asApiCaller(exchange, deps, async (caller) => {
+          const run = begun(await begin(deps, exchange, caller, await receive(deps, exchange, caller)));
+          using _reader = runs.attach(run, { cancelWhenGone: cancelsWhenGone(exchange) });
+          nameRun(exchange, run);
+          const answer = await runs.resultText(run, { signal: exchange.c.req.raw.signal });
+          if (answer !== undefined) return text(exchange, answer, "application/json");
+          throw handedOver();
+        }),
+      ),
+
+    queryStream: (exchange) =>
+      counted(deps, "query-stream", (begun) =>
+        asApiCaller(exchange, deps, async (caller) =>
+          streamQuery(deps, exchange, caller, await receive(deps, exchange, caller), begun, {
+            cancelWhenGone: cancelsWhenGone(exchange),
+          }),
+        ),
+      ),
+
+    localQueryStream: (exchange) =>
+      counted(deps, "local", (begun) =>
+        asLocalCaller(exchange, deps, async (caller) => {
+          await countQuery(exchange, caller, deps.rateLimit);
+          requireJsonType(exchange);
+          const asked = parseLocalQuery(parseBody(await readBody(exchange), { exact: true }));
+          const view = { cancelWhenGone: false, translate: toLocalJson };
+          return await streamQuery(deps, exchange, caller, asked, begun, view).catch(inLocalNames);
+        }),
+      ),
+  };
+}
+
+/** Streams a query's run. The run starts once the stream has a place among the open streams. */
+function streamQuery(
+  deps: HttpDeps,
+  exchange: Exchange,
+  caller: Principal,
+  received: Received,
+  begun: (run: Begun) => RunHandle,
+  view: Pick<StreamView, "cancelWhenGone" | "translate">,
+): Promise<Response> {
+  const { known, deltas } = received;
+  const wanted = { owner: ownerOf(caller), wait: waitsForPlace(caller), ...(known && { runId: known.runId }) };
+  return onPlace(deps, exchange, wanted, async (place) => {
+    const run = begun(await begin(deps, exchange, caller, received));
+    if (!known) place.follow(run.runId);
+    return streamRun(deps, exchange, run, { ...view, after: 0, deltas }, place);
+  });
+}
+
+async function receive(deps: HttpDeps, exchange: Exchange, caller: Principal): Promise<Received> {
+  const key = exchange.c.req.header("Idempotency-Key");
+  if (key === undefined) {
+    await countQuery(exchange, caller, deps.rateLimit);
+    requireJsonType(exchange);
+    return parseQuery(parseBody(await readBody(exchange)));
+  }
+
+  const faults = faultsOfKey(key);
+  const raw = await readBody(exchange);
+  const idempotency = { key, bodyHash: hashBody(raw) };
+  const known = faults.length === 0 ? await deps.runs.join(caller, key, idempotency.bodyHash) : undefined;
+  if (known) return { ...parseQuery(parseBody(raw)), known };
+
+  await countQuery(exchange, caller, deps.rateLimit);
+  requireJsonType(exchange);
+  const { query, deltas } = parseQuery(parseBody(raw), faults);
+  return { query: { ...query, idempotency }, deltas };
+}
+
+/** The run of a query. `joined`: it existed before. */
+interface Begun {
+  run: RunHandle;
+  joined: boolean;
+}
+
+async function begin(
+  { runs }: HttpDeps,
+  { requestId }: Exchange,
+  caller: Principal,
+  { known, query }: Received,
+): Promise<Begun> {
+  if (known) return { run: known, joined: true };
+  return { run: await runs.start(caller, { ...query, requestId }), joined: false };
+}
+
+export function faultsOfKey(key: string): Fault[] {
+  if (key.length >= 1 && key.length <= LIMITS.idempotencyKeyUnits) return [];
+  return [{ path: "Idempotency-Key", message: `must have 1 to ${LIMITS.idempotencyKeyUnits} characters` }];
+}
+
+/** Counts the outcome of a query: accepted or joined once it has a run, else the error code. */
+async function counted(
+  { metrics }: HttpDeps,
+  endpoint: QueryEndpoint,
+  answer: (begun: (run: Begun) => RunHandle) => Promise<Response>,
+): Promise<Response> {
+  let hasRun = false;
+  try {
+    return await answer(({ run, joined }) => {
+      hasRun = true;
+      metrics.queryAnswered(endpoint, joined ? "joined" : "accepted");
+      return run;
+    });
+  } catch (thrown) {
+    if (!hasRun) metrics.queryAnswered(endpoint, codeOf(thrown));
+    throw thrown;
+  }
+}
+
+function handedOver(): ServiceError {
+  return new ServiceError(
+    "unavailable",
+    "This replica is stopping and the run continues on another one. Repeat the request with its Idempotency-Key, or read the run by its id.",
+  );
+}
+
+export function cancelsWhenGone({ c }: Exchange): boolean {
+  return c.req.header("X-On-Disconnect")?.toLowerCase() === "cancel";
+}
+
+const WINDOW_SECONDS = 60;
+
+/** Counts the query and adds the RateLimit headers. Throws `rate_limited` above the limit. */
+export async function countQuery(
+  { headers }: Exchange,
+  caller: Principal,
+  rateLimit: HttpDeps["rateLimit"],
+): Promise<void> {
+  const state = await rateLimit(caller.orgId, caller.tier);
+  if (!state) return;
+  const wait = Math.max(1, Math.ceil(state.resetSeconds));
+  headers["RateLimit-Policy"] = `"default";q=${state.limit};w=${WINDOW_SECONDS}`;
+  headers["RateLimit"] = `"default";r=${Math.max(0, state.remaining)};t=${wait}`;
+  if (state.allowed) return;
+  headers["Retry-After"] = String(wait);
+  throw new ServiceError(
+    "rate_limited",
+    `Rate limit of ${state.limit} queries a minute reached. Try again in ${wait} s.`,
+  );
+}

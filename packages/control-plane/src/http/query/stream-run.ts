@@ -1,0 +1,93 @@
+import type { Principal, RunHandle } from "../../run/api.ts";
+import { codeOf, traceOf } from "../kernel/errors.ts";
+import { eventStream } from "../kernel/event-stream.ts";
+import type { Exchange } from "../kernel/exchange.ts";
+import type { HttpDeps } from "./deps.ts";
+import type { StreamOwner, StreamPlace } from "./open-streams.ts";
+
+/** Below the 15 s of the contract, so that a late timer still meets it. */
+const KEEPALIVE_MS = 14_000;
+/** The default run timeout and 30 s. */
+const MAX_AGE_MS = 270_000;
+
+/** Streams stay open for minutes, so an earlier retry would rarely succeed. */
+const RETRY_AFTER_SECONDS = "5";
+/** Queries of this tier wait for a place; those of others are rejected. */
+const SANDBOX = "sandbox";
+
+export type StreamDeps = Pick<HttpDeps, "runs" | "streams" | "log" | "clock" | "keepaliveMs" | "maxStreamAgeMs">;
+
+export interface StreamView {
+  after: number;
+  deltas: boolean;
+  cancelWhenGone: boolean;
+  translate?: (body: string) => string;
+}
+
+/** A caller's streams end soon after its key or token. */
+export function ownerOf({ orgId, keyId }: Principal): StreamOwner {
+  return { orgId, keyId, access: { kind: "credential", id: keyId } };
+}
+
+/** True when the caller's queries wait for a place among the open streams. */
+export function waitsForPlace({ tier }: Principal): boolean {
+  return tier === SANDBOX;
+}
+
+/** Takes a place among the open streams for `answer`. The stream frees it when it ends. */
+export async function onPlace(
+  { streams }: Pick<StreamDeps, "streams">,
+  { c, headers }: Exchange,
+  { owner, ...more }: { owner: StreamOwner; runId?: string; wait: boolean },
+  answer: (place: StreamPlace) => Promise<Response> | Response,
+): Promise<Response> {
+  const place = await streams.enter(owner, { ...more, signal: c.req.raw.signal }).catch((error: unknown) => {
+    if (codeOf(error) === "rate_limited") headers["Retry-After"] = RETRY_AFTER_SECONDS;
+    throw error;
+  });
+  try {
+    return await answer(place);
+  } catch (error) {
+    place[Symbol.dispose]();
+    throw error;
+  }
+}
+
+/** Names the run in the response, so that the client can resume or cancel it. */
+export function nameRun({ headers }: Exchange, run: { runId: string; threadId: string }): void {
+  headers["X-Run-Id"] = run.runId;
+  headers["X-Thread-Id"] = run.threadId;
+}
+
+/** Streams the run's events. The client counts as a reader of the run until the stream ends. */
+export function streamRun(
+  deps: StreamDeps,
+  exchange: Exchange,
+  run: RunHandle,
+  view: StreamView,
+  place: StreamPlace,
+): Response {
+  const { runs, log } = deps;
+  const { headers, c, requestId } = exchange;
+  nameRun(exchange, run);
+  headers["Content-Type"] = "text/event-stream; charset=utf-8";
+  headers["Cache-Control"] = "no-cache, no-transform";
+  headers["X-Accel-Buffering"] = "no";
+
+  const reader = runs.attach(run, { cancelWhenGone: view.cancelWhenGone });
+  const stream = eventStream({
+    revoked: place.revoked,
+    follow: (signal) => runs.follow(run, { after: view.after, deltas: view.deltas, signal }),
+    ...(view.translate && { translate: view.translate }),
+    clock: deps.clock,
+    keepaliveMs: deps.keepaliveMs ?? KEEPALIVE_MS,
+    maxAgeMs: deps.maxStreamAgeMs ?? MAX_AGE_MS,
+    cut: () => c.env.outgoing?.destroy(),
+    onEnd() {
+      place[Symbol.dispose]();
+      reader[Symbol.dispose]();
+    },
+    onFailure: (error) => log.warn("stream cut short", { requestId, runId: run.runId, error: traceOf(error) }),
+  });
+  return new Response(stream, { status: 200, headers });
+}

@@ -1,0 +1,258 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Clock } from "../../ports/clock.ts";
+import type { Log } from "../../ports/log.ts";
+import { type RunHead, type RunStore, StoreUnavailable } from "../../ports/run-store.ts";
+import { ends, type Followed, type RunHandle } from "../api.ts";
+import type { Feed, FeedMessage } from "./feed.ts";
+
+/** Events that are read from the log at a time. A reader that stops reading keeps them in memory, and each may be large. */
+const PAGE = 4;
+/** A reader that lags further behind than this loses its inbox and reads the log again. */
+const INBOX_CHARS = 256 * 1024;
+const STORE_RETRY_MS = 250;
+
+/** What following runs needs. */
+export interface FollowContext {
+  runs: Pick<RunStore, "events">;
+  feed: Feed;
+  poller: Pick<LogPoller, "add">;
+  /** Joins a reader's signal with the one that aborts when the process stops. */
+  orDraining: ReturnType<typeof joining>;
+}
+
+/**
+ * A run's log after event `after`, then live, up to its last event. Ends earlier when the run was erased. Stored events are equal to
+ * the log byte for byte. A slow reader costs no more memory than its inbox and one page of the log, and never slows the run. While
+ * the store is unavailable the reader waits.
+ */
+export function follow(
+  run: Pick<RunHandle, "runId">,
+  options: { after: number; deltas: boolean; signal: AbortSignal },
+  context: FollowContext,
+): AsyncGenerator<Followed> {
+  return inCallerContext(readLog(run, options, context));
+}
+
+/**
+ * Runs each step of `items` in the async context of this call. A stream is read by the HTTP server after the request's handler
+ * has returned: without this, its reads of the store would run outside the database scope of the organisation.
+ */
+function inCallerContext<T>(items: AsyncGenerator<T>): AsyncGenerator<T> {
+  const inContext = AsyncLocalStorage.snapshot();
+  return {
+    next: () => inContext(() => items.next()),
+    return: (value) => inContext(() => items.return(value)),
+    throw: (error) => inContext(() => items.throw(error)),
+    async [Symbol.asyncDispose]() {
+      await items.return(undefined);
+    },
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+  };
+}
+
+async function* readLog(
+  { runId }: Pick<RunHandle, "runId">,
+  { after, deltas, signal: reader }: { after: number; deltas: boolean; signal: AbortSignal },
+  { runs, feed, poller, orDraining }: FollowContext,
+): AsyncGenerator<Followed> {
+  using joined = orDraining(reader);
+  const { signal } = joined;
+  const inbox = createInbox(after);
+  // Subscribe before reading: an event that is stored between the two would otherwise be missed.
+  using _subscription = feed.subscribe(runId, inbox.receive, { live: deltas });
+  using _polling = poller.add(runId, inbox.check);
+  using _aborting = onAbort(signal, inbox.notify);
+  // The log of a run that has just begun here is empty, and all of its events will arrive in the inbox.
+  let behind = after > 0 || feed.lastPublished(runId) !== 0;
+
+  while (!signal.aborted) {
+    if (behind) {
+      const hasEnded = inbox.hasEnded;
+      const page = await unlessUnavailable(() => runs.events(runId, inbox.last, PAGE));
+      if (!page) {
+        await sleep(STORE_RETRY_MS, undefined, { signal }).catch(() => {});
+        continue;
+      }
+      for (const event of page) {
+        inbox.last = event.seq;
+        yield { id: event.seq, body: event.body };
+        if (ends(event.body)) return;
+      }
+      behind = page.length === PAGE;
+      if (behind) continue;
+      if (hasEnded && page.length === 0) return;
+    }
+    for (const one of inbox.take()) {
+      if (one.id === undefined) yield one;
+      else if (one.id > inbox.last + 1) {
+        // The bus lost an event: the log has it.
+        behind = true;
+        break;
+      } else if (one.id === inbox.last + 1) {
+        inbox.last = one.id;
+        yield one;
+        if (ends(one.body)) return;
+      }
+    }
+    if (behind || signal.aborted) continue;
+    behind = await inbox.arrived(signal);
+  }
+}
+
+async function unlessUnavailable<T>(read: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (error instanceof StoreUnavailable) return undefined;
+    throw error;
+  }
+}
+
+function createInbox(after: number) {
+  let items: Followed[] = [];
+  let chars = 0;
+  let mustRead = false;
+  let resolve: (() => void) | undefined;
+
+  function notify(): void {
+    resolve?.();
+    resolve = undefined;
+  }
+  function readLog(): void {
+    mustRead = true;
+    notify();
+  }
+  function put(item: Followed): void {
+    items.push(item);
+    chars += item.body.length;
+    // One event may be larger than the limit. All readers of the process share its text; from the log each would read a copy.
+    if (chars <= INBOX_CHARS || items.length === 1) return;
+    items = [];
+    chars = 0;
+    mustRead = true;
+  }
+
+  const inbox = {
+    /** Number of the last event that the reader got. */
+    last: after,
+    /** True when the run has ended or was erased: no event will come that is not in the log now. */
+    hasEnded: false,
+    notify,
+    receive(message: FeedMessage): void {
+      if ("upTo" in message) return message.upTo > (items.at(-1)?.id ?? inbox.last) ? readLog() : undefined;
+      if ("live" in message) put({ body: message.live });
+      else for (const { seq, body } of message.stored) put({ id: seq, body });
+      notify();
+    },
+    check(head: RunHead | undefined): void {
+      inbox.hasEnded = !head || head.ended;
+      if (inbox.hasEnded || (head && head.lastSeq > inbox.last)) readLog();
+    },
+    take(): Followed[] {
+      const taken = items;
+      items = [];
+      chars = 0;
+      return taken;
+    },
+    /** Resolves when something arrived or the reader stops; true when the log must be read. */
+    async arrived(signal: AbortSignal): Promise<boolean> {
+      if (items.length === 0 && !mustRead && !signal.aborted) await new Promise<void>((done) => (resolve = done));
+      const read = mustRead;
+      mustRead = false;
+      return read;
+    },
+  };
+  return inbox;
+}
+
+function onAbort(signal: AbortSignal, notify: () => void): Disposable {
+  signal.addEventListener("abort", notify);
+  return { [Symbol.dispose]: () => signal.removeEventListener("abort", notify) };
+}
+
+/**
+ * Joins a signal that lasts as long as the process with many short-lived ones, each until it is disposed. `AbortSignal.any` uses weak
+ * references for this, which cost more than everything else that a waiting request does.
+ */
+export function joining(lasting: AbortSignal): (signal: AbortSignal) => Disposable & { readonly signal: AbortSignal } {
+  const joined = new Set<AbortController>();
+  lasting.addEventListener("abort", () => {
+    for (const one of joined) one.abort(lasting.reason);
+  });
+  return (signal) => {
+    const either = new AbortController();
+    const abort = (): void => either.abort(signal.reason);
+    const first = [signal, lasting].find(({ aborted }) => aborted);
+    if (first) either.abort(first.reason);
+    signal.addEventListener("abort", abort);
+    joined.add(either);
+    return {
+      signal: either.signal,
+      [Symbol.dispose]() {
+        joined.delete(either);
+        signal.removeEventListener("abort", abort);
+      },
+    };
+  };
+}
+
+/** How often the logs of followed runs are checked although the bus works: it may lose messages without a sign. */
+const HEALTHY_MS = 5_000;
+const UNHEALTHY_MS = 500;
+const RUNS_PER_READ = 500;
+
+/** Checks the logs of all followed runs together: ten thousand silent streams then cost a few statements, not one each. */
+export interface LogPoller {
+  /** Calls `check` from time to time with the state of the run's log, undefined for an erased run, until disposed. */
+  add(runId: string, check: (head: RunHead | undefined) => void): Disposable;
+  /** Polls until aborted. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+export function createLogPoller({
+  runs,
+  feed,
+  clock,
+  log,
+}: {
+  runs: Pick<RunStore, "heads">;
+  feed: Feed;
+  clock: Clock;
+  log: Log;
+}): LogPoller {
+  const followed = new Map<string, Set<(head: RunHead | undefined) => void>>();
+
+  async function poll(): Promise<void> {
+    const runIds = [...followed.keys()];
+    for (let i = 0; i < runIds.length; i += RUNS_PER_READ) {
+      const batch = runIds.slice(i, i + RUNS_PER_READ);
+      const heads = new Map((await runs.heads(batch)).map((head) => [head.runId, head]));
+      for (const runId of batch) for (const check of followed.get(runId) ?? []) check(heads.get(runId));
+    }
+  }
+
+  return {
+    add(runId, check) {
+      const checks = followed.get(runId) ?? new Set();
+      followed.set(runId, checks.add(check));
+      return {
+        [Symbol.dispose]() {
+          checks.delete(check);
+          if (checks.size === 0 && followed.get(runId) === checks) followed.delete(runId);
+        },
+      };
+    },
+    async run(signal) {
+      let polledAt = performance.now();
+      while (!signal.aborted) {
+        await clock.sleep(UNHEALTHY_MS, { signal }).catch(() => {});
+        if (signal.aborted || (feed.healthy && performance.now() - polledAt < HEALTHY_MS)) continue;
+        polledAt = performance.now();
+        await poll().catch((error: unknown) => log.debug("the logs of followed runs could not be read", { error }));
+      }
+    },
+  };
+}

@@ -1,0 +1,108 @@
+import type { OperatorLimits, QueryResponse } from "@patchbay/protocol";
+import type { Clock } from "../ports/clock.ts";
+import type { FunctionGateway } from "../ports/function-gateway.ts";
+import type { Log } from "../ports/log.ts";
+import type { Metrics } from "../ports/metrics.ts";
+import type { ModelCatalog, ModelErrorKind } from "../ports/model-provider.ts";
+import type { CallRecord, RunRecord, TurnRecord } from "../ports/records.ts";
+import { type RunStore, StoreUnavailable } from "../ports/run-store.ts";
+import type { AccountStore, AuditStore, RuntimeStore, Store, ThreadStore } from "../ports/stores.ts";
+import type { Feed } from "./follow/feed.ts";
+
+/** What the run layer works with. A process has one. */
+export interface RunContext {
+  runs: RunStore;
+  threads: ThreadStore;
+  runtimes: RuntimeStore;
+  accounts: AccountStore;
+  audit: Pick<AuditStore, "record">;
+  /** Runs work in the database scope of one organisation. */
+  within: Store["within"];
+  gateway: FunctionGateway;
+  models: ModelCatalog;
+  feed: Feed;
+  clock: Clock;
+  log: Log;
+  metrics: Metrics;
+  observe: Observer;
+  limits: OperatorLimits;
+  /** Whether organisations of a tier pay for their turns. */
+  charged(tier: string): boolean;
+  runTimeoutMs: number;
+  /** Silence after which an attempt at a model turn is given up, in milliseconds. Default 60,000. */
+  providerIdleMs?: number;
+}
+
+/** One event of a run for a live view. Contains no query text, arguments or results. */
+export type QueryLine = { at: number; runId: string; agentId: string; role?: string } & (
+  | { kind: "query" }
+  | { kind: "call"; functionName: string; ok: boolean; code?: string; ms: number }
+  | { kind: "done"; ms: number; tokens: number }
+  | { kind: "failed"; code: string; ms: number }
+);
+
+/** Receives each event when it happens. The run waits for it: return soon and do not throw. */
+export type Observer = (line: QueryLine) => void;
+
+/** Reports what happens in one run to metrics, the log and the live view. */
+export interface RunObserver {
+  started(): void;
+  attemptEnded(provider: string, outcome: "succeeded" | ModelErrorKind): void;
+  turnEnded(turn: Pick<TurnRecord, "provider" | "usage">): void;
+  callEnded(call: CallRecord, ms: number): void;
+  /** The runtime denied by `rule` a call that the control plane had allowed by the same rule. */
+  accessDisagreed(call: CallRecord, rule: string): void;
+  ended(result: QueryResponse): void;
+}
+
+export function observeRun(
+  { runId, agentId, role }: Pick<RunRecord, "runId" | "agentId" | "role">,
+  { metrics, observe, clock, log }: Pick<RunContext, "metrics" | "observe" | "clock" | "log">,
+): RunObserver {
+  const ofRole = role === undefined ? {} : { role };
+  const about = () => ({ at: clock.now(), runId, agentId, ...ofRole });
+  return {
+    started: () => observe({ kind: "query", ...about() }),
+    attemptEnded: metrics.modelTurn,
+    turnEnded: ({ provider, usage }) => metrics.tokensUsed(provider, usage),
+    callEnded({ functionName, outcome }, ms) {
+      const code = outcome && !outcome.ok ? outcome.code : undefined;
+      metrics.callEnded(code ?? "succeeded");
+      observe({
+        kind: "call",
+        ...about(),
+        functionName,
+        ...(code === undefined ? { ok: true } : { ok: false, code }),
+        ms,
+      });
+    },
+    accessDisagreed({ callId, functionName }, rule) {
+      metrics.accessDisagreed();
+      log.error("access disagreement", { callId, functionName, rule, ...ofRole });
+    },
+    ended({ success, code, executionTimeMs: ms, usage: { inputTokens, outputTokens } }) {
+      metrics.runEnded(code ?? "succeeded", ms);
+      if (success) observe({ kind: "done", ...about(), ms, tokens: inputTokens + outputTokens });
+      else observe({ kind: "failed", ...about(), code: code ?? "internal", ms });
+    },
+  };
+}
+
+/** Attempts when no signal ends the retries: about a minute. */
+const MAX_ATTEMPTS = 41;
+
+/** Retries `work` with exponential back-off while the store is unavailable: until `signal` aborts, or for about a minute. */
+export async function withRetry<T>(
+  work: () => Promise<T>,
+  { clock, log, signal }: Pick<RunContext, "clock" | "log"> & { signal?: AbortSignal },
+): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable) || (!signal && attempt >= MAX_ATTEMPTS)) throw error;
+      log.warn("store unavailable, retrying", { attempt });
+      await clock.sleep(Math.min(2_000, 100 * 2 ** (attempt - 1)), signal ? { signal } : {});
+    }
+  }
+}

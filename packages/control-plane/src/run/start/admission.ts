@@ -1,0 +1,200 @@
+import { type Fault, MESSAGES } from "@patchbay/protocol";
+import { hooksOf } from "../../ports/function-gateway.ts";
+import { type NewRun, NO_HISTORY } from "../../ports/run-store.ts";
+import { invalid, ServiceError } from "../../ports/service-error.ts";
+import { failed } from "../answer.ts";
+import type { Principal, Query, RunHandle } from "../api.ts";
+import { detailOf, refusedQuery, runEntry } from "../calls/journal.ts";
+import { checkQuery, undecided } from "../loop/hooks.ts";
+import { effectiveRole, isUnknownRole, mayState } from "../role-check.ts";
+import { observeRun, type RunContext } from "../run-context.ts";
+import { insufficientCredits, RunFailure, sessionNotFound } from "../run-failure.ts";
+import type { Executor } from "../worker/executor.ts";
+import { LEASE_MS } from "../worker/leases.ts";
+import { type Checked, complete, type Connected, newRun, unstarted } from "./new-run.ts";
+import { prepareServices } from "./prepare.ts";
+import { fallbackModels, refusedOverrides, settle, type Settled, testCallModel, withoutPrice } from "./settings.ts";
+
+/** Upper limit on the unknown roles that are remembered: a client may send any number of them. */
+const MAX_WARNED_ROLES = 10_000;
+
+/** Turns queries into runs: rejects invalid ones, stores the rest, and has the executor begin. */
+export class Admission {
+  readonly #executor: Executor;
+  readonly #context: RunContext;
+  readonly #warnedRoles = new Set<string>();
+
+  constructor(executor: Executor, context: RunContext) {
+    this.#executor = executor;
+    this.#context = context;
+  }
+
+  /** See `Runs.start`. */
+  async start(principal: Principal, query: Query): Promise<RunHandle> {
+    const { threads, accounts, gateway, models, runTimeoutMs } = this.#context;
+    const { agentId } = principal;
+    if (query.threadId !== undefined && !(await threads.exists(agentId, query.threadId))) throw noThread();
+    const { settings = {}, instructions = "" } = (await accounts.getAgent(agentId)) ?? {};
+    const refusal = refusedOverrides(query, settings, models);
+    if (refusal) throw refusal;
+    // A connected runtime checks the context before anything else, so that an invalid context is rejected rather than stored as a
+    // failed run. Without a runtime the query becomes a run, which then waits for one in `#check`.
+    const early = (await gateway.connected(agentId)) ? { connected: await this.#connect(principal, query) } : undefined;
+    await this.#requireRole(principal, query.role);
+
+    const settled = settle(query, settings, models);
+    const { owner } = this.#executor;
+    const asked = newRun(principal, query, settled, { timeoutMs: runTimeoutMs, owner, leaseMs: LEASE_MS });
+    let checked: Checked;
+    try {
+      checked = await this.#check(principal, query, settled, early);
+    } catch (error) {
+      if (!(error instanceof RunFailure)) throw error;
+      return await this.#refuse(asked, error);
+    }
+    this.#warnOfUnknownRole(agentId, checked);
+    // From here on the run keeps its own copy of the settings, functions and instructions. Later changes do not affect it.
+    const { run, next } = complete(asked, checked, instructions, this.#pays(principal, query));
+    const { manifest } = checked.prepared.set;
+    const atHand = { manifest, ...(run.newThread && { history: NO_HISTORY }), ...(next && { next }) };
+    const started = await this.#executor.start(run, atHand);
+    if (started.kind === "thread_gone") throw noThread();
+    if (started.kind === "busy") return await this.#refuse(run, threadBusy());
+    if (started.kind === "joined") return await this.#joined(principal, started);
+    observeRun(unstarted(run, 0), this.#context).started();
+    return run;
+  }
+
+  /** See `Runs.join`. */
+  async join(principal: Principal, key: string, bodyHash: string): Promise<RunHandle | undefined> {
+    const known = await this.#context.runs.findByIdempotencyKey(principal, key);
+    if (!known) return undefined;
+    return await this.#joined(principal, { runId: known.runId, sameBody: known.bodyHash === bodyHash });
+  }
+
+  /** The checks that end the run instead of rejecting the request, in the order of the HTTP contract. */
+  async #check(
+    principal: Principal,
+    query: Query,
+    settled: Settled,
+    early: { connected: Connected | undefined } | undefined,
+  ): Promise<Checked> {
+    const { models, accounts } = this.#context;
+    const chosen = query.testCall ? testCallModel(query.testCall) : models.choose(settled.wanted);
+    if ("missing" in chosen) throw notConfigured(chosen.missing);
+    const needs = { pays: this.#pays(principal, query), capMicros: settled.request.maxCostMicros };
+    const refusal = withoutPrice(chosen, needs);
+    if (refusal && query.llm?.model === undefined) throw refusal;
+    if (refusal) throw invalid([{ path: "llmConfig.model", message: refusal.message }]);
+    const needsPrice = needs.pays || needs.capMicros !== undefined;
+    const fallback = fallbackModels(settled, chosen, { models, needsPrice });
+    // `early` may already have waited for a service that did not come: do not wait again.
+    const { connected } = early ?? { connected: await this.#connect(principal, query) };
+    if (!connected) throw sessionNotFound();
+    if (needs.pays && (await accounts.balance(principal.orgId)) <= 0) throw insufficientCredits();
+    if (!query.testCall) await this.#askHooks(principal, query, connected);
+    return { ...connected, chosen, fallback };
+  }
+
+  /** The last check, so that the owner's code is not asked about a query that could not run. */
+  async #askHooks({ agentId }: Principal, { query }: Query, { prepared, caller }: Connected): Promise<void> {
+    const [silent] = prepared.silentHooks;
+    if (silent !== undefined) throw undecided({ service: silent }, "beforeQuery", "its runtime is not connected");
+    const { gateway } = this.#context;
+    const context = { gateway, signal: this.#executor.draining };
+    await checkQuery(agentId, hooksOf(prepared.set), { query, ...caller }, context);
+  }
+
+  #pays({ tier }: Principal, { testCall }: Query): boolean {
+    return !testCall && this.#context.charged(tier);
+  }
+
+  /** The functions of the run and what their services made of its context; undefined when no runtime is connected. */
+  async #connect(principal: Principal, query: Query): Promise<Connected | undefined> {
+    const { gateway } = this.#context;
+    const { agentId } = principal;
+    const signal = this.#executor.draining;
+    // Twice: a rollout may replace the last runtime of a function set between the two requests.
+    for (let attempt = 0; attempt < 2; attempt++) {
+      const session = await gateway.session(agentId, { signal });
+      if (!session) return undefined;
+      const role = effectiveRole(principal, query.role, session.manifest);
+      const caller = { context: query.context ?? {}, ...(role !== undefined && { role }) };
+      const prepared = await prepareServices(agentId, session, caller, gateway, signal);
+      if (prepared && "faults" in prepared) throw await this.#unfitContext(principal, role, prepared.faults);
+      if (prepared) return { session, prepared, caller };
+    }
+    return undefined;
+  }
+
+  async #unfitContext(principal: Principal, role: string | undefined, details: Fault[]): Promise<ServiceError> {
+    await this.#audit(refusedQuery(principal, role, "context"));
+    return new ServiceError("invalid_request", "The context does not fit the functions service", { details });
+  }
+
+  async #requireRole(principal: Principal, role: string | undefined): Promise<void> {
+    if (mayState(principal, role)) return;
+    await this.#audit(refusedQuery(principal, role, "role_not_allowed"));
+    throw new ServiceError("role_not_allowed", MESSAGES.role_not_allowed);
+  }
+
+  /** The query is rejected even when the audit entry cannot be stored. */
+  async #audit(entry: ReturnType<typeof refusedQuery>): Promise<void> {
+    await this.#context.audit.record([entry]).catch((cause: unknown) => {
+      this.#context.log.warn("a refused query could not be audited", { agentId: entry.agentId, cause });
+    });
+  }
+
+  /** Stores a run that failed before it began. */
+  async #refuse(asked: NewRun, failure: RunFailure): Promise<RunHandle> {
+    // A hook may refuse a query because its text must not be stored, for example the number of a card.
+    const withheld = { ...asked.request, query: WITHHELD, context: {} };
+    const run = failure.code === "refused" ? { ...asked, request: withheld } : asked;
+    const { runs, clock } = this.#context;
+    const record = { ...unstarted(run, clock.now()), status: "failed" as const, lastSeq: 1 };
+    const { result, event } = failed(record, failure, 0);
+    const { manifestHash } = run;
+    const about = { rule: failure.code, ...detailOf(failure), ...(manifestHash !== undefined && { manifestHash }) };
+    await runs.refuse(
+      { ...run, audit: [runEntry(run, "run.refused", about)] },
+      { code: failure.code, event: { seq: 1, body: JSON.stringify(event) }, result },
+    );
+    observeRun(record, this.#context).ended(result);
+    return run;
+  }
+
+  async #joined(principal: Principal, { runId, sameBody }: { runId: string; sameBody: boolean }): Promise<RunHandle> {
+    // The answer to another query must not be returned as the answer to this one.
+    if (!sameBody) throw new ServiceError("idempotency_mismatch", "This Idempotency-Key was used with another body");
+    const run = await this.#context.runs.facts(principal.agentId, runId);
+    if (!run) throw new ServiceError("not_found", "Run not found");
+    // A pinned key of the same lineage may not read a run of another role by repeating its Idempotency-Key.
+    await this.#requireRole(principal, run.role);
+    return run;
+  }
+
+  /** A misspelt role sees only functions that are open to everyone. Nothing else would tell the operator why. Once per role. */
+  #warnOfUnknownRole(agentId: string, { session, caller: { role } }: Checked): void {
+    if (role === undefined || !isUnknownRole(session.manifest, role)) return;
+    const seen = `${agentId} ${role}`;
+    if (this.#warnedRoles.has(seen) || this.#warnedRoles.size > MAX_WARNED_ROLES) return;
+    this.#warnedRoles.add(seen);
+    this.#context.log.warn("unknown role: only functions open to everyone are shown", { agentId, role });
+  }
+}
+
+const WITHHELD = "(This query was refused, and its text and context are not kept.)";
+
+const noThread = (): ServiceError =>
+  new ServiceError("invalid_request", MESSAGES.thread_not_found, {
+    details: [{ path: "threadId", message: "is not a thread of this agent" }],
+  });
+
+const threadBusy = (): RunFailure =>
+  new RunFailure("thread_busy", "Too many queries wait on this thread. Try again when one has ended.");
+
+const notConfigured = (name: string): RunFailure =>
+  new RunFailure(
+    "provider_not_configured",
+    name === "none" ? "No model provider is configured" : `Provider ${name} is not configured`,
+  );

@@ -1,0 +1,163 @@
+import { randomBytes } from "node:crypto";
+import type { FunctionSession } from "../../ports/function-gateway.ts";
+import type { ChosenModel } from "../../ports/model-provider.ts";
+import type { Caller, RunRecord } from "../../ports/records.ts";
+import { type NewRun, NO_HISTORY } from "../../ports/run-store.ts";
+import type { Principal, Query } from "../api.ts";
+import { runEntry } from "../calls/journal.ts";
+import { nextReservation } from "../loop/cost.ts";
+import { systemText } from "../loop/request.ts";
+import { respondName } from "../loop/structured.ts";
+import { visibleFunctions } from "../role-check.ts";
+import { createProgress, createState, type NextTurn } from "../state.ts";
+import type { Prepared } from "./prepare.ts";
+import { type fallbackModels, type Settled, TEST_CALL } from "./settings.ts";
+
+/** The services of a run, and what they made of its context. */
+export interface Connected {
+  session: FunctionSession;
+  prepared: Prepared;
+  /** With the role that the run has, which may be the service's default. */
+  caller: Caller;
+}
+
+/** The result of a query's checks. */
+export interface Checked extends Connected {
+  chosen: ChosenModel;
+  fallback: ReturnType<typeof fallbackModels>;
+}
+
+/** The run of a query before its checks. */
+export function newRun(
+  { orgId, agentId, keyId }: Principal,
+  query: Query,
+  { wanted, request }: Settled,
+  lease: Pick<NewRun, "timeoutMs" | "owner" | "leaseMs">,
+): NewRun {
+  const {
+    query: text,
+    role,
+    context = {},
+    analysisMode,
+    threadId,
+    sessionId,
+    idempotency,
+    testCall,
+    requestId,
+  } = query;
+  return {
+    runId: newId("run"),
+    orgId,
+    agentId,
+    keyId,
+    threadId: threadId ?? newId("thr"),
+    newThread: threadId === undefined,
+    ...lease,
+    audit: [],
+    request: {
+      ...request,
+      query: text,
+      context,
+      analysisMode,
+      provider: testCall ? TEST_CALL : (wanted.provider ?? ""),
+      model: testCall ? TEST_CALL : (wanted.model ?? ""),
+      system: "",
+      charged: false,
+      warnings: [],
+      ...(role !== undefined && { role }),
+      ...(testCall && { testCall }),
+    },
+    ...(requestId !== undefined && { requestId }),
+    ...(sessionId !== undefined && { sessionId }),
+    ...(idempotency && { idempotency }),
+  };
+}
+
+/**
+ * The run with the results of its checks, which stay the same from here on, and the first turn of a charged run in a new thread: the
+ * store reserves its credit together with the run.
+ */
+export function complete(
+  asked: NewRun,
+  checked: Checked,
+  instructions: string,
+  charged: boolean,
+): { run: NewRun; next?: NextTurn } {
+  const { chosen, fallback, prepared, caller } = checked;
+  const { role: _, ...request } = asked.request;
+  const { manifest, manifestHash } = prepared.set;
+  const run: NewRun = {
+    ...asked,
+    manifestHash,
+    ...(prepared.subject !== undefined && { subject: prepared.subject }),
+    request: {
+      ...request,
+      ...caller,
+      modelContext: prepared.modelContext,
+      provider: chosen.provider.name,
+      model: chosen.model,
+      ...(fallback.models.length > 0 && { fallback: fallback.models }),
+      system: systemText(
+        instructions,
+        manifest.instructions,
+        request.responseSchema && respondName(visibleFunctions(manifest, caller.role)),
+      ),
+      charged,
+      warnings: [...request.warnings, ...fallback.warnings, ...prepared.warnings],
+    },
+  };
+  run.audit = [runEntry(run, "run.started", { manifestHash })];
+  // A turn in an existing thread cannot be priced here: its history is not loaded.
+  if (!charged || !run.newThread) return { run };
+  const progress = createProgress(unstarted(run, 0));
+  const state = createState(progress, { model: chosen, manifest, history: NO_HISTORY });
+  run.reserveMicros = nextReservation(state)?.micros ?? 0;
+  return { run, ...(state.next && { next: state.next }) };
+}
+
+/** The record of a run that no process has worked on. */
+export function unstarted(run: NewRun, now: number): RunRecord {
+  const { role } = run.request;
+  return {
+    ...run,
+    createdAt: now,
+    deadlineAt: now,
+    ...(role !== undefined && { role }),
+    status: "queued",
+    fence: 0,
+    cancelRequested: false,
+    crashes: 0,
+    claims: 0,
+    lastSeq: 0,
+  };
+}
+
+const RANDOM_BYTES = 8;
+const IDS_PER_MILLISECOND = 0x1_0000;
+
+/** Random bytes for further ids: requesting them one id at a time costs more than the rest of the id. */
+let stock = Buffer.alloc(0);
+let used = 0;
+let lastMs = 0;
+let sequence = 0;
+
+/**
+ * A typed id of 32 hex digits, for example `run_019f…`: 12 for the millisecond, 4 for the order of this process's ids within it, and
+ * 16 random ones. Waiting runs are started in the order of their ids, also of those made in the same millisecond. Ids of the same
+ * time are next to each other in database indexes, so that a commit writes few pages.
+ */
+export function newId(prefix: "run" | "thr" | "call"): string {
+  if (used === stock.length) {
+    stock = randomBytes(256 * RANDOM_BYTES);
+    used = 0;
+  }
+  const now = Date.now();
+  // A clock that is set back must not place a new run before the waiting ones.
+  if (now > lastMs || ++sequence === IDS_PER_MILLISECOND) {
+    lastMs = Math.max(now, lastMs + 1);
+    sequence = 0;
+  }
+  const time = lastMs.toString(16).padStart(12, "0");
+  const order = sequence.toString(16).padStart(4, "0");
+  return `${prefix}_${time}${order}${stock.toString("hex", used, (used += RANDOM_BYTES))}`;
+}

@@ -1,0 +1,190 @@
+import type { Manifest, RunErrorCode } from "@patchbay/protocol";
+import type { Clock } from "../../ports/clock.ts";
+import { RunMoved } from "../../ports/function-gateway.ts";
+import type { Log } from "../../ports/log.ts";
+import type { AuditEntry, RunRecord } from "../../ports/records.ts";
+import { type History, LeaseLost } from "../../ports/run-store.ts";
+import { answered, type Ending, failed } from "../answer.ts";
+import { callEntries, createJournal, detailOf, type Journal, type JournalEntry, runEntry } from "../calls/journal.ts";
+import { converse, unfinishedEntry } from "../loop/loop.ts";
+import { historyOf } from "../loop/request.ts";
+import { modelsOf } from "../loop/respond.ts";
+import { observeRun, type RunContext, withRetry } from "../run-context.ts";
+import { crashLoop, RunFailure, sessionNotFound } from "../run-failure.ts";
+import {
+  type ActiveRun,
+  createProgress,
+  createState,
+  functionsOf,
+  historyBytes,
+  type NextTurn,
+  type Progress,
+  type RunState,
+} from "../state.ts";
+import { isSuspect, MAX_QUARANTINE_CLAIMS } from "./claims.ts";
+
+/** What the process that accepted a run already has in memory. For a claimed run it is read from the store. */
+export interface AtHand {
+  manifest?: Manifest;
+  history?: History;
+  /** The first turn, as its credit was reserved. */
+  next?: NextTurn;
+  /** Micro-USD reserved for the first turn. */
+  reservedMicros?: number;
+}
+
+/** How the work on a run ended here. `left`: its end could not be stored. */
+export type Outcome = "ended" | "moved" | "left";
+
+const ALARMING: ReadonlySet<RunErrorCode> = new Set(["internal", "crash_loop"]);
+
+/**
+ * Works on a leased run up to its last event, and stores that. Never rejects. Every error ends the run, except a lost lease and a
+ * hand-over: the next owner continues the run then.
+ */
+export async function runToEnd(
+  run: RunRecord,
+  atHand: AtHand,
+  context: RunContext,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  using _owned = context.feed.own(run.runId, run.lastSeq);
+  const active = activate(run, context, signal);
+  const { journal, log, observer } = active;
+  let progress: Progress | undefined;
+  try {
+    let entry: JournalEntry | undefined;
+    let ending: Ending;
+    let state: RunState | undefined;
+    let detail = {};
+    try {
+      // The state of a run that crashes its process is not loaded, not even to end the run: loading may be what crashes.
+      const crashed = run.claims > MAX_QUARANTINE_CLAIMS ? crashLoop(run.crashes) : undefined;
+      const load = isSuspect(run) && (crashed || signal.aborted) ? outline : recall;
+      const known = (progress = await withRetry(() => load(run, context), active));
+      // The run may have been cancelled while the store was unavailable.
+      signal.throwIfAborted();
+      if (crashed) throw crashed;
+      const begun = (state = await withRetry(() => restore(known, atHand, context), active));
+      // Deltas are sent before a turn is complete, so that no hook could check them.
+      const shown = state.answerHooks.length > 0 ? withoutDeltas(journal) : journal;
+      const answer = await converse(begun, { ...active, journal: shown });
+      entry = answer.last;
+      ending = answered(begun, answer, elapsed(run, context.clock), context.limits);
+    } catch (error) {
+      // After an abort, parts of the run fail with errors of their own. The reason of the abort is the cause.
+      const cause = signal.aborted ? signal.reason : error;
+      if (cause instanceof RunMoved) return moved(cause, log);
+      const failure = cause instanceof RunFailure ? cause : new RunFailure("internal", "Internal error", { cause });
+      log[ALARMING.has(failure.code) ? "error" : "info"]("run failed", { code: failure.code, cause: failure.cause });
+      entry ??= state && (state.asking.unstored ?? unfinishedEntry(state, active));
+      const known = progress && { state: progress, limits: context.limits };
+      ending = failed(run, failure, elapsed(run, context.clock), known);
+      detail = detailOf(failure);
+    }
+    await journal.write(finish(run, progress, ending, detail, entry));
+    observer.ended(ending.result);
+    return "ended";
+  } catch (error) {
+    if (error instanceof LeaseLost) return moved(error, log);
+    log.error("run could not be ended, left for recovery", { cause: error });
+    return "left";
+  }
+}
+
+function activate(run: RunRecord, context: RunContext, signal: AbortSignal): ActiveRun {
+  const { clock } = context;
+  const log = context.log.child({ runId: run.runId, agentId: run.agentId });
+  const resumed = run.fence > 1 ? [runEntry(run, "run.resumed", { detail: { crashes: run.crashes } })] : [];
+  // Measured with a monotonic clock: an administrator may set the system clock past the deadline.
+  const endsAt = performance.now() + run.deadlineAt - clock.now();
+  return {
+    ...context,
+    log,
+    signal,
+    journal: createJournal(run, { ...context, log }, signal, resumed),
+    observer: observeRun(run, { ...context, log }),
+    remainingMs: () => endsAt - performance.now(),
+  };
+}
+
+/** Publishes no deltas, only the progress of calls. */
+function withoutDeltas(journal: Journal): Journal {
+  return {
+    ...journal,
+    live(event) {
+      if (event.type === "toolProgress") journal.live(event);
+    },
+  };
+}
+
+function moved(cause: RunMoved, log: Log): "moved" {
+  log[cause instanceof LeaseLost ? "warn" : "info"]("run moved to another owner", { cause: cause.message });
+  return "moved";
+}
+
+/** Usage and number of calls, for the end of a run whose state is not loaded. */
+async function outline(run: RunRecord, { runs }: RunContext): Promise<Progress> {
+  const { turns, calls } = await runs.outline(run.runId);
+  return { ...createProgress(run, turns), leftOut: calls };
+}
+
+/** What earlier owners of the run stored. */
+async function recall(run: RunRecord, { runs }: RunContext): Promise<Progress> {
+  if (run.fence <= 1) return createProgress(run);
+  const { turns, calls } = await runs.checkpoint(run.runId);
+  return createProgress(run, turns, calls);
+}
+
+async function restore(progress: Progress, atHand: AtHand, { runs, runtimes, models }: RunContext): Promise<RunState> {
+  const { run } = progress;
+  const chosen = modelsOf(run, progress.turns, models);
+  const manifest =
+    atHand.manifest ?? (run.manifestHash ? await runtimes.getManifest(run.agentId, run.manifestHash) : undefined);
+  if (!manifest) throw sessionNotFound();
+  const maxBytes = historyBytes(run, functionsOf(run, manifest).shown, chosen.model);
+  const scope = { role: run.role, subject: run.subject, maxBytes };
+  const history = atHand.history ?? (await runs.history(run.threadId, scope));
+  return createState(progress, { ...atHand, ...chosen, manifest, history });
+}
+
+function finish(
+  run: RunRecord,
+  progress: Progress | undefined,
+  ending: Ending,
+  detail: Pick<AuditEntry, "detail">,
+  last: JournalEntry = {},
+): JournalEntry {
+  const { result, event } = ending;
+  // Calls that the end of the run interrupted. The audit log records them as cancelled.
+  const open = (progress?.calls ?? []).filter((call) => !call.outcome);
+  const sent = open.filter(({ sentAt }) => sentAt !== undefined);
+  const answer = result.success ? result.response : `(This query ended with an error: ${result.errorMessage}.)`;
+  return {
+    ...last,
+    // Otherwise only an outcome would have stored when they were sent.
+    ...(sent.length > 0 && { calls: sent }),
+    events: [...(last.events ?? []), event],
+    finish: {
+      status: result.success ? "succeeded" : result.code === "cancelled" ? "cancelled" : "failed",
+      result,
+      history: progress ? historyOf(progress, answer) : [],
+      ...(progress?.asking.turn && { unanswered: progress.asking.turn }),
+      // A query that did not reach a model may be sent again with the same key.
+      releaseIdempotencyKey: !result.success && !wasAsked(run, progress),
+    },
+    audit: [
+      ...(last.audit ?? []),
+      ...open.flatMap((call) => callEntries(run, call)),
+      result.success
+        ? runEntry(run, "run.succeeded")
+        : runEntry(run, "run.failed", { rule: result.code ?? "internal", ...detail }),
+    ],
+  };
+}
+
+/** Whether a model may have been asked. An earlier owner may have asked one without storing its turn. */
+const wasAsked = ({ fence }: RunRecord, progress: Progress | undefined): boolean =>
+  fence > 1 || (progress !== undefined && (progress.turns.length > 0 || progress.asking.turn !== undefined));
+
+const elapsed = (run: RunRecord, clock: Clock): number => Math.max(0, clock.now() - run.createdAt);

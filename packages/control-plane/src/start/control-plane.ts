@@ -1,0 +1,267 @@
+import type { HttpDeps } from "../http/query/deps.ts";
+import { createHttpServer } from "../http/kernel/server.ts";
+import { createOpenStreams } from "../http/query/open-streams.ts";
+import { createFairQueue } from "../http/kernel/fair-queue.ts";
+import { createHttpApp, serveMetrics } from "../http/query/app.ts";
+import { randomUUID } from "node:crypto";
+import { createAccessWatch, createAuthenticator, type AccessWatch } from "../accounts/access.ts";
+import { createAdmin, type Admin } from "../accounts/admin.ts";
+import { createRateLimiter, tierNamed } from "../accounts/limits.ts";
+import { mountConsole } from "../console/app.ts";
+import { createConsoleQueries } from "../console/queries.ts";
+import { createFunctionGateway } from "../gateway/gateway.ts";
+
+import { createModelCatalog, withOwnModel, wrappedModels } from "../models/catalog.ts";
+import { createOfflineProvider } from "../models/offline.ts";
+
+import type { ModelCatalog } from "../ports/model-provider.ts";
+import { ServiceError } from "../ports/service-error.ts";
+import type { Store } from "../ports/stores.ts";
+import { createRuns } from "../run/runs.ts";
+import { createMetrics } from "./metrics.ts";
+import { type ControlPlaneOptions, type Settings, withDefaults } from "./options.ts";
+import { openResources, type Resources } from "./resources.ts";
+import { startSweeping } from "./sweeping.ts";
+
+/** A running control plane. Its creator closes it. */
+export interface ControlPlane {
+  /** Base address, for example `http://127.0.0.1:8787`. */
+  readonly url: string;
+  /** The port of {@link url}. */
+  readonly port: number;
+  /** Address of the metrics. */
+  readonly metricsUrl: string;
+  /** Manages organisations, agents, keys and members. */
+  readonly admin: Admin;
+  /** Name of the default provider; `none` without one. */
+  readonly provider: string;
+  /** The number of runtimes of an agent that are connected to this replica. */
+  connectedRuntimes(agentId: string): number;
+  /**
+   * Drains: refuses new queries and waits up to `graceMs` (default 20,000) for running ones. The next process, or another
+   * replica, resumes the rest. With other replicas, the last 2.5 s of `graceMs` go to streams: they show the progress of runs
+   * that another replica has resumed.
+   */
+  close(options?: { graceMs?: number }): Promise<void>;
+}
+
+/** Lists and details that are read at the same time. An embedded database reads them on one thread. */
+const READS = { concurrent: 6, embedded: 2, waiting: 10_000 };
+/** After the runs are handed over, open streams get this long to send their clients the request to reconnect. */
+const FAREWELL_MS = 2_000;
+/** Streams whose key or session has ended are closed within this time and the time of one query to the store. */
+const ACCESS_CHECK_MS = 2_000;
+const FOLLOW_MS = 2_500;
+/**
+ * A replica is ready after this time even when it never reached the bus. It serves its own runtimes without a bus, so an
+ * outage of the bus must not keep all replicas from starting.
+ */
+const BUS_WAIT_MS = 30_000;
+const VERSION = "0.1.0";
+
+/**
+ * Starts a control plane and listens. Throws when the database is in use or cannot be opened, or when the port is taken.
+ */
+export async function createControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
+  const { store: _internal, ...plane } = await startControlPlane(options);
+  return plane;
+}
+
+/** A control plane with its store, which closes with it. */
+export interface StartedControlPlane extends ControlPlane {
+  readonly store: Store;
+}
+
+/** As {@link createControlPlane}, for tests and tools that also read the store. */
+export async function startControlPlane(options: ControlPlaneOptions): Promise<StartedControlPlane> {
+  const settings = withDefaults(options);
+  const { host, log } = settings;
+  await using opening = new AsyncDisposableStack();
+  const resources = opening.use(await openResources(settings));
+  const { store } = resources;
+  const core = createCore(settings, resources);
+  opening.defer(() => core.gateway.close());
+  const access = opening.use(watchAccess(settings, store));
+  const draining = new AbortController();
+  const deps = httpDeps(settings, { resources, core, access, draining: draining.signal });
+  const adminOf = (by?: string) =>
+    createAdmin({ store, tiers: settings.tiers, prices: settings.providers?.prices, ...(by !== undefined && { by }) });
+  const app = createHttpApp(deps);
+  if (settings.console) {
+    const { days: retentionDays, auditDays, usageDays } = settings.retention;
+    mountConsole(app, {
+      ...deps,
+      ...picked(settings, ["consoleFiles"]),
+      store,
+      queries: createConsoleQueries(store.engine),
+      gateway: core.gateway,
+      models: core.models,
+      tiers: settings.tiers,
+      access,
+      closing: draining.signal,
+      retentionDays,
+      auditDays,
+      usageDays,
+      adminOf,
+    });
+  }
+  const server = createHttpServer({ app, upgrade: core.gateway.handleUpgrade, log });
+  const metricsServer = await listenForMetrics(settings, deps);
+  if (metricsServer) opening.use(metricsServer);
+  const { port } = await server.listen({ host, port: settings.port });
+  await core.runs.open();
+  opening.use(startSweeping((sweepOptions) => store.sweep(settings.retention, sweepOptions), log));
+
+  const opened = opening.move();
+  async function close(graceMs: number): Promise<void> {
+    draining.abort();
+    core.gateway.goingAway();
+    // No other replica can resume the runs of an embedded database, so there is no progress to follow.
+    const followMs = resources.onlyReplica ? 0 : FOLLOW_MS;
+    const closed = server.close({ graceMs: graceMs + FAREWELL_MS });
+    await core.runs.drain(Math.max(0, graceMs - followMs), Math.min(graceMs, followMs));
+    await core.gateway.close();
+    await closed;
+    await opened.disposeAsync();
+  }
+  let closing: Promise<void> | undefined;
+  const defaultModel = core.models.choose();
+  const urlOf = (at: number) => `http://${host.includes(":") ? `[${host}]` : host}:${at}`;
+  return {
+    store,
+    url: urlOf(port),
+    port,
+    metricsUrl: `${urlOf(metricsServer?.port ?? port)}/metrics`,
+    admin: adminOf(),
+    provider: "missing" in defaultModel ? "none" : defaultModel.provider.name,
+    connectedRuntimes: (agentId) => core.gateway.connectionCount(agentId),
+    close: ({ graceMs = 20_000 } = {}) => (closing ??= close(graceMs)),
+  };
+}
+
+type Core = ReturnType<typeof createCore>;
+
+/** The gateway to the runtimes, the models and the runs. */
+function createCore(settings: Settings, { store, bus, clock }: Resources) {
+  const { limits, log, tiers, runTimeoutMs, observe } = settings;
+  const { runs, runtimes, threads, accounts, audit } = store;
+  const within: Store["within"] = (orgId, work) => store.within(orgId, work);
+  const metrics = createMetrics();
+  const replicaId = randomUUID();
+  const authenticate = createAuthenticator({ accounts, clock, log });
+  const gateway = createFunctionGateway({
+    store: runtimes,
+    calls: store.calls,
+    validCredentials: (ids) => accounts.validCredentials(ids),
+    async authenticate(secret) {
+      const credential = await authenticate("runtime", secret);
+      return credential && { keyId: credential.credentialId, ...credential };
+    },
+    within,
+    bus,
+    replicaId,
+    limits,
+    clock,
+    log,
+    metrics,
+    ...picked(settings, ["heartbeatMs", "reconnectMs", "arrivalMs"]),
+  });
+  const models = catalogOf(settings);
+  const charged = (tier: string): boolean => tierNamed(tiers, tier).charged;
+  const stores = { runs, runtimes, threads, accounts, audit, within };
+  const deps = {
+    ...stores,
+    ...picked(settings, ["providerIdleMs"]),
+    gateway,
+    models,
+    clock,
+    log,
+    metrics,
+    observe,
+    charged,
+    runTimeoutMs,
+    limits,
+  };
+  return { metrics, authenticate, within, gateway, models, runs: createRuns({ owner: replicaId, bus }, deps) };
+}
+
+function watchAccess({ log }: Settings, { accounts, signIn }: Store): AccessWatch & Disposable {
+  return createAccessWatch({
+    valid: {
+      credential: (ids) => accounts.validCredentials(ids),
+      session: (ids) => signIn.validSessions(ids),
+    },
+    everyMs: ACCESS_CHECK_MS,
+    log,
+  });
+}
+
+function httpDeps(
+  settings: Settings,
+  parts: { resources: Resources; core: Core; access: AccessWatch; draining: AbortSignal },
+): HttpDeps {
+  const { tiers, limits, log, corsOrigins, local, host, trustProxy, runTimeoutMs, metricsPort } = settings;
+  const { store, bus, clock, onlyReplica } = parts.resources;
+  const { runs, authenticate, within, metrics } = parts.core;
+  const startedAt = performance.now();
+  // One process counts in memory; several count in the database.
+  const limiter = onlyReplica
+    ? createRateLimiter(tiers)
+    : createRateLimiter(tiers, (orgId) => store.accounts.countQuery(orgId));
+  return {
+    ...picked(settings, ["metricsToken", "publicUrl"]),
+    runs,
+    threads: store.threads,
+    authenticate,
+    within,
+    metrics,
+    log,
+    clock,
+    version: VERSION,
+    limits,
+    corsOrigins,
+    local,
+    host,
+    trustProxy,
+    maxStreamAgeMs: runTimeoutMs + 30_000,
+    metricsApart: metricsPort !== undefined,
+    rateLimit: (orgId, tier) => limiter.take(orgId, tier),
+    streams: createOpenStreams({ limits, access: parts.access, metrics }),
+    reads: createFairQueue({
+      ...READS,
+      concurrent: onlyReplica ? READS.embedded : READS.concurrent,
+      busy: tooManyReads,
+    }),
+    async ready() {
+      if (parts.draining.aborted) return false;
+      if (!bus.reached && performance.now() - startedAt <= BUS_WAIT_MS) return false;
+      return store.ping().then(
+        () => true,
+        () => false,
+      );
+    },
+  };
+}
+
+function listenForMetrics({ metricsPort: port, host }: Settings, deps: HttpDeps) {
+  return port === undefined ? undefined : serveMetrics(deps, { host, port });
+}
+
+/** The models that queries may name: the program's own model first, each wrapped by `wrapModel`. */
+function catalogOf({ providers = {}, model, wrapModel }: ControlPlaneOptions): ModelCatalog {
+  const { offline = false, ...accounts } = providers;
+  // A program with a model of its own never needs the offline one.
+  const configured = model
+    ? withOwnModel(createModelCatalog(accounts), model)
+    : createModelCatalog({ ...accounts, ...(offline && { offline: createOfflineProvider() }) });
+  return wrapModel ? wrappedModels(configured, wrapModel) : configured;
+}
+
+const tooManyReads = (): ServiceError =>
+  new ServiceError("unavailable", "Too many lists and details are waiting to be read. Try again in a moment.");
+
+/** The options of these names that were given: `exactOptionalPropertyTypes` forbids to pass undefined on. */
+function picked<T extends object, K extends keyof T>(options: T, names: readonly K[]) {
+  const given = names.filter((name) => options[name] !== undefined).map((name) => [name, options[name]]);
+  return Object.fromEntries(given) as { [N in K]?: Exclude<T[N], undefined> };
+}

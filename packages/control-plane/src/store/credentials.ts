@@ -1,0 +1,189 @@
+import { type ExpressionBuilder, sql } from "kysely";
+import type { AccountStore, Credential, CredentialKind, NewCredential, RotatedCredential } from "../ports/stores.ts";
+import { fromJson, idBatches, present, toJson } from "./columns.ts";
+import { type Engine, transact } from "./engine.ts";
+import type { CredentialRow, Schema } from "./schema.ts";
+import { statement } from "./statement.ts";
+
+type CredentialMethod =
+  | "createCredential"
+  | "findCredential"
+  | "listCredentials"
+  | "revokeCredential"
+  | "rotateCredential"
+  | "validCredentials"
+  | "touchCredential";
+
+const TOUCH_MS = 60_000;
+
+/** API keys, runtime keys and access tokens. Only hashes of their secrets are stored. */
+export function credentialStore(engine: Engine): Pick<AccountStore, CredentialMethod> {
+  const { db, dialect } = engine;
+  const { now } = dialect;
+  return {
+    ...credentialReads(engine),
+
+    async createCredential({ credentialId, kind, agentId, hash, hint, roles, label, expiresAt }) {
+      await db
+        .insertInto("credentials")
+        .values((eb) => ({
+          id: credentialId,
+          kind,
+          org_id: eb.selectFrom("agents").select("org_id").where("id", "=", agentId),
+          agent_id: agentId,
+          hash,
+          hint,
+          roles: roles ? toJson(roles) : null,
+          label: label ?? null,
+          created_at: now,
+          expires_at: expiresAt ?? null,
+        }))
+        .execute();
+    },
+
+    rotateCredential: (kind, credentialId, fresh, overlapMs) =>
+      transact(engine, (trx) => rotate(trx, { kind, credentialId, fresh, overlapMs })),
+
+    async revokeCredential(kind, credentialId) {
+      const revoked = await db
+        .updateTable("credentials")
+        .set({ revoked_at: sql<number>`coalesce(revoked_at, ${now})` })
+        .where("id", "=", credentialId)
+        .where("kind", "=", kind)
+        .returning(["org_id", "agent_id"])
+        .executeTakeFirst();
+      return revoked && { orgId: revoked.org_id, agentId: revoked.agent_id };
+    },
+
+    async touchCredential(credentialId) {
+      await db
+        .updateTable("credentials")
+        .set({ last_used_at: now })
+        .where("id", "=", credentialId)
+        .where((eb) =>
+          eb.or([eb("last_used_at", "is", null), eb("last_used_at", "<=", sql<number>`${now} - ${sql.lit(TOUCH_MS)}`)]),
+        )
+        .execute();
+    },
+  };
+}
+
+/** Deleting an agent does not touch its credentials; every read therefore excludes those of deleted agents. */
+function credentialReads(
+  engine: Engine,
+): Pick<AccountStore, "findCredential" | "listCredentials" | "validCredentials"> {
+  const { db, dialect } = engine;
+  const ofExistingAgents = () =>
+    db
+      .selectFrom("credentials")
+      .innerJoin("agents", "agents.id", "credentials.agent_id")
+      .where("agents.deleted_at", "is", null);
+  const withTier = () =>
+    ofExistingAgents().innerJoin("orgs", "orgs.id", "credentials.org_id").selectAll("credentials").select("orgs.tier");
+  const valid = (eb: ExpressionBuilder<Schema, "credentials">) =>
+    eb.and([
+      eb("credentials.revoked_at", "is", null),
+      eb.or([eb("credentials.expires_at", "is", null), eb("credentials.expires_at", ">", dialect.now)]),
+    ]);
+  const validByHash = statement((p: Pick<CredentialRow, "kind" | "hash">) =>
+    withTier().where("credentials.hash", "=", p.hash).where("credentials.kind", "=", p.kind).where(valid),
+  );
+  return {
+    async findCredential(kind, hash) {
+      const [row] = await validByHash(engine, { kind, hash });
+      return row && toCredential(row);
+    },
+
+    async listCredentials(kind, agentId) {
+      const rows = await withTier()
+        .where("credentials.agent_id", "=", agentId)
+        .where("credentials.kind", "=", kind)
+        .orderBy("credentials.created_at")
+        .orderBy("credentials.id")
+        .execute();
+      return rows.map(toCredential);
+    },
+
+    async validCredentials(credentialIds) {
+      const found = new Set<string>();
+      for (const ids of idBatches(credentialIds)) {
+        const rows = await ofExistingAgents()
+          .select("credentials.id")
+          .where("credentials.id", "in", ids)
+          .where(valid)
+          .execute();
+        for (const { id } of rows) found.add(id);
+      }
+      return found;
+    },
+  };
+}
+
+interface Rotation {
+  kind: CredentialKind;
+  credentialId: string;
+  fresh: Pick<NewCredential, "credentialId" | "hash" | "hint">;
+  overlapMs: number;
+}
+
+/** Adds a credential with a new secret and ends the old one. */
+async function rotate(
+  trx: Engine,
+  { kind, credentialId, fresh, overlapMs }: Rotation,
+): Promise<RotatedCredential | undefined> {
+  const found = await findOld(trx, kind, credentialId);
+  if (!found) return undefined;
+  const { now, ...old } = found;
+  const ended = old.revoked_at !== null || (old.expires_at !== null && old.expires_at <= now);
+  if (ended) return { kind: "over" };
+  const oldEndsAt = Math.min(now + overlapMs, old.expires_at ?? Number.MAX_SAFE_INTEGER);
+  const expires_at = old.expires_at === null ? null : now + old.expires_at - old.created_at;
+  await end(trx, credentialId, overlapMs === 0 ? { revoked_at: now } : { expires_at: oldEndsAt });
+  const { credentialId: id, hash, hint } = fresh;
+  // Idempotency keys belong to the lineage: a client that repeats a query with its new key must not start a second run.
+  const lineage = old.lineage ?? old.id;
+  const secret = { id, hash, hint, created_at: now, expires_at, last_used_at: null, revoked_at: null, lineage };
+  await trx.db
+    .insertInto("credentials")
+    .values({ ...old, ...secret })
+    .execute();
+  const optional = present({ roles: old.roles === null ? null : fromJson(old.roles), expiresAt: expires_at });
+  return { kind: "rotated", orgId: old.org_id, agentId: old.agent_id, oldEndsAt, ...optional };
+}
+
+function findOld({ db, dialect }: Engine, kind: CredentialKind, credentialId: string) {
+  return db
+    .selectFrom("credentials")
+    .innerJoin("agents", "agents.id", "credentials.agent_id")
+    .selectAll("credentials")
+    .select(dialect.now.as("now"))
+    .where("credentials.id", "=", credentialId)
+    .where("credentials.kind", "=", kind)
+    .where("agents.deleted_at", "is", null)
+    .executeTakeFirst();
+}
+
+/** Skips a credential that was revoked since it was read: the overlap must not make it valid again. */
+async function end({ db }: Engine, id: string, change: { revoked_at: number } | { expires_at: number }): Promise<void> {
+  await db.updateTable("credentials").set(change).where("id", "=", id).where("revoked_at", "is", null).execute();
+}
+
+function toCredential(row: CredentialRow & { tier: string }): Credential {
+  return {
+    credentialId: row.id,
+    kind: row.kind,
+    orgId: row.org_id,
+    tier: row.tier,
+    agentId: row.agent_id,
+    hash: row.hash,
+    hint: row.hint,
+    createdAt: row.created_at,
+    ...present({
+      roles: row.roles === null ? null : fromJson(row.roles),
+      label: row.label,
+      expiresAt: row.expires_at,
+      lastUsedAt: row.last_used_at,
+      revokedAt: row.revoked_at,
+    }),
+  };
+}

@@ -1,0 +1,119 @@
+import {
+  type DatabaseConnection,
+  type Dialect,
+  type Expression,
+  type Kysely,
+  type RawBuilder,
+  type SelectQueryBuilder,
+  sql,
+  type Transaction,
+} from "kysely";
+import { StoreUnavailable } from "../ports/run-store.ts";
+import type { Schema } from "./schema.ts";
+
+/** The database connections of the store, used by all its queries. */
+export interface Engine {
+  db: Kysely<Schema>;
+  /** Read-only connections for lists and sums, which may be slow: commits and leases never wait for them. */
+  reads: Kysely<Schema>;
+  /** Connections for leases and heartbeats. They do not wait behind queries, or leases would expire under load. */
+  urgent: Kysely<Schema>;
+  dialect: StoreDialect;
+  files: DatabaseFiles;
+  /** `writable` is false from a failed write until the next successful one. */
+  health: { writable: boolean };
+  /** The connection of the transaction `db`. Compiled statements use it directly: going through Kysely costs more than the query. */
+  connection?: DatabaseConnection;
+}
+
+/** Everything that differs between SQLite and Postgres. */
+export interface StoreDialect {
+  kysely: Dialect;
+  /** Separate connections for slow reads. Absent when `kysely` serves them. */
+  reads?: Dialect;
+  /** The database's time in whole milliseconds since the epoch. */
+  now: RawBuilder<number>;
+  /** Locks the selected runs for a claim and skips runs that another replica is claiming. */
+  lockForClaim<T extends keyof Schema, O>(query: SelectQueryBuilder<Schema, T, O>): SelectQueryBuilder<Schema, T, O>;
+  /** Locks the rows against changes until the end of the transaction. Waits for transactions that are changing them. */
+  lockShared<T extends keyof Schema, O>(query: SelectQueryBuilder<Schema, T, O>): SelectQueryBuilder<Schema, T, O>;
+  /** Position of the first `part` in the text, from 1; 0 when the text lacks it. `part` becomes SQL text: pass constants only. */
+  indexOf(text: Expression<string>, part: string): RawBuilder<number>;
+  /** True for the error of a deadlock or a serialisation failure, after which the transaction can be repeated. */
+  retryable(error: unknown): boolean;
+  /** As `Store.within`. */
+  within<T>(orgId: string, work: () => T): T;
+}
+
+/** The files of an embedded database. For a database server all methods do nothing. */
+export interface DatabaseFiles {
+  /** Call after erasing text: removes it from the log file within seconds. */
+  textErased(): void;
+  /** Returns free disk space that the next days will not need. */
+  shrink(signal?: AbortSignal): Promise<void>;
+}
+
+export const NO_FILES: DatabaseFiles = { textErased() {}, async shrink() {} };
+
+const ATTEMPTS = 5;
+
+/**
+ * Runs `work` in one transaction and repeats it from the start after a deadlock or a serialisation failure.
+ *
+ * All transactions lock rows in this order: idempotency key, thread, run, call, balance. With one order two transactions can
+ * wait for each other but never in a circle, which Postgres would end as a deadlock. The lock of a run's row protects the
+ * run's state; the lock of a thread's row protects the thread's queue.
+ */
+export async function transact<T>(engine: Engine, work: (trx: Engine) => Promise<T>): Promise<T> {
+  const { health } = engine;
+  try {
+    const result = await repeat(engine, () =>
+      engine.db.transaction().execute(async (trx) => work({ ...engine, db: trx, connection: await connectionOf(trx) })),
+    );
+    health.writable = true;
+    return result;
+  } catch (error) {
+    if (error instanceof StoreUnavailable) health.writable = false;
+    throw error;
+  }
+}
+
+/** The connection that a transaction has until its end. */
+const connectionOf = (trx: Transaction<Schema>) =>
+  trx.getExecutor().provideConnection(async (connection) => connection);
+
+/** Repeats a statement that updates many rows: two of them can lock the same rows in different orders and deadlock. */
+export async function repeat<T>({ dialect }: Engine, statement: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await statement();
+    } catch (error) {
+      if (attempt === ATTEMPTS || !dialect.retryable(error)) throw error;
+    }
+  }
+}
+
+/**
+ * Rejects when a query would fail now. After a failed write it tests a write too: a full disk still answers reads, and a
+ * replica that cannot write must not be reported as ready. The test counts in a minute of 1970, which the next sweep deletes;
+ * an update that leaves the row unchanged would not make SQLite write.
+ */
+export async function ping(engine: Engine): Promise<void> {
+  await engine.db.selectFrom("orgs").select("id").limit(1).execute();
+  if (engine.health.writable) return;
+  await transact(engine, async ({ db }) => {
+    await db
+      .insertInto("rate_windows")
+      .columns(["org_id", "window_start", "count"])
+      .expression((eb) =>
+        eb
+          .selectFrom("orgs")
+          .select(["id", sql.lit(0).as("window_start"), sql.lit(1).as("count")])
+          .limit(1),
+      )
+      .onConflict((conflict) =>
+        conflict.columns(["org_id", "window_start"]).doUpdateSet((eb) => ({ count: eb("rate_windows.count", "+", 1) })),
+      )
+      .execute();
+  });
+}

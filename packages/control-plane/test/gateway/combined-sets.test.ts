@@ -1,0 +1,47 @@
+import { DEFAULT_LIMITS } from "@patchbay/protocol";
+import { expect, test } from "vitest";
+import { CombinedSets, ManifestCache } from "../../src/gateway/routing/manifests.ts";
+import { addAgents, recordingStore } from "../../../../test/support/gateway-server.ts";
+import { fakeManifest } from "../../../../test/support/fake-service.ts";
+
+const serviceOf = (service: string) => ({ service, manifest: fakeManifest([service]), manifestHash: service });
+
+test("combined sets stay within the limit of stored sets without a further connection", async () => {
+  const store = await recordingStore();
+  await using _ = { [Symbol.asyncDispose]: () => store.all.close() };
+  await addAgents(store.all);
+  const limits = { ...DEFAULT_LIMITS, functionSetsPerAgent: 3 };
+  const combined = new CombinedSets({ store, manifests: new ManifestCache(store), limits });
+
+  const hashes: string[] = [];
+  for (let i = 0; i < 6; i++)
+    hashes.push((await combined.of("agent-a", [serviceOf("desk"), serviceOf(`mail-${i}`)])).manifestHash);
+
+  const stored = await Promise.all(hashes.map((hash) => store.getManifest("agent-a", hash)));
+  expect(stored.filter((one) => one !== undefined)).toHaveLength(3);
+  expect(stored.at(-1)).toBeDefined();
+});
+
+test("a combined set names the hooks of its services, in their order", async () => {
+  const store = await recordingStore();
+  await using _ = { [Symbol.asyncDispose]: () => store.all.close() };
+  await addAgents(store.all);
+  const combined = new CombinedSets({ store, manifests: new ManifestCache(store), limits: DEFAULT_LIMITS });
+  const hooked = (service: string, hooks: object) => ({
+    service,
+    manifest: { ...fakeManifest([service]), name: service, ...hooks },
+    manifestHash: `hash of ${service}`,
+  });
+
+  const { manifest, manifestHash } = await combined.of("agent-a", [
+    hooked("desk", { beforeAnswer: true }),
+    hooked("mail", {}),
+    hooked("words", { beforeQuery: true }),
+  ]);
+
+  expect(manifest.hooks).toEqual([
+    { service: "desk", manifestHash: "hash of desk", beforeQuery: false, beforeAnswer: true },
+    { service: "words", manifestHash: "hash of words", beforeQuery: true, beforeAnswer: false },
+  ]);
+  expect(await store.getManifest("agent-a", manifestHash)).toEqual(manifest);
+});

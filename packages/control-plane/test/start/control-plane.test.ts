@@ -1,0 +1,29 @@
+import { expect, test, vi } from "vitest";
+import { createControlPlane, startControlPlane } from "../../src/start/control-plane.ts";
+import { silentLog } from "../../src/ports/log.ts";
+
+const options = { database: "sqlite::memory:", port: 0, log: silentLog };
+const timers = (): number => process.getActiveResourcesInfo().filter((one) => one === "Timeout").length;
+
+test("a control plane whose port is taken stops everything it started", async () => {
+  const first = await createControlPlane(options);
+  const start = () => createControlPlane({ ...options, port: first.port });
+  await expect(start()).rejects.toThrow("is taken");
+  const [before, times] = [timers(), 20];
+
+  for (let time = 0; time < times; time++) await expect(start()).rejects.toThrow("is taken");
+
+  // The first one's own loops are between two waits now and then; one timer left by each would make twenty.
+  await vi.waitFor(() => expect(timers()).toBeLessThan(before + times / 2));
+  await first.close();
+});
+
+test("a second close waits for the same end", async () => {
+  const plane = await startControlPlane(options);
+  const first = plane.close();
+
+  await plane.close();
+
+  await expect(plane.store.ping()).rejects.toThrow();
+  await first;
+});

@@ -1,0 +1,56 @@
+import { spawnSync } from "node:child_process";
+import { expect, test } from "vitest";
+
+/** What a process writes to stderr that makes a log of `level` and does `use` with it. */
+function written(use: string, level = "info"): Record<string, unknown>[] {
+  const module = new URL("../../src/start/log.ts", import.meta.url).href;
+  const script = `import { createLog } from ${JSON.stringify(module)}; const log = createLog("${level}"); ${use}`;
+  const { stderr } = spawnSync(process.execPath, ["--input-type=module", "--eval", script], { encoding: "utf8" });
+  return stderr
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
+test("a line is one JSON object with its time, level, message and fields, from the level up", () => {
+  const lines = written('log.info("quiet"); log.child({ runId: "run_1" }).warn("slow", { ms: 12n });', "warn");
+
+  expect(lines).toEqual([
+    { time: expect.stringMatching(/^\d{4}-.*Z$/), level: "warn", message: "slow", runId: "run_1", ms: "12" },
+  ]);
+});
+
+test("fields that may hold a secret are redacted at any depth", () => {
+  const [line] = written('log.info("kept", { apiKey: "one", config: { authorization: "two", port: 1 } });');
+
+  expect(line).toMatchObject({ apiKey: "[Redacted]", config: { authorization: "[Redacted]", port: 1 } });
+});
+
+test("an error is written with its code, its stack and its cause", () => {
+  const made = 'Object.assign(new Error("lost", { cause: new Error("reset") }), { code: "EPIPE" })';
+  const [line] = written(`log.error("failed", { error: ${made} });`);
+
+  expect(line).toMatchObject({
+    error: {
+      message: "lost",
+      code: "EPIPE",
+      stack: expect.stringContaining("Error: lost"),
+      cause: { message: "reset" },
+    },
+  });
+});
+
+test("a value that JSON cannot represent loses the line's fields and does not stop the service", () => {
+  const lines = written('const loop = {}; loop.self = loop; log.info("odd", { loop }); log.info("next");');
+
+  expect(lines.map(({ message }) => message)).toEqual(["odd", "next"]);
+});
+
+test("control characters are escaped, so that none reaches a terminal", () => {
+  const module = new URL("../../src/start/log.ts", import.meta.url).href;
+  const script = `import { createLog } from ${JSON.stringify(module)}; createLog().info("met", { role: "\\u009b2J\\u007f\\u202e" });`;
+  const { stderr } = spawnSync(process.execPath, ["--input-type=module", "--eval", script], { encoding: "utf8" });
+
+  expect(stderr).toContain('"role":"\\u009b2J\\u007f\\u202e"');
+  expect(JSON.parse(stderr)).toMatchObject({ role: "\u009b2J\u007f\u202e" });
+});

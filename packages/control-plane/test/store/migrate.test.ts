@@ -1,0 +1,47 @@
+import { describe, expect, test } from "vitest";
+import { inspectPostgres, openStore } from "../../src/store/open.ts";
+import { postgresPlace } from "./postgres-place.ts";
+import { sqlitePlace } from "./sqlite-place.ts";
+
+const ENGINES = {
+  async SQLite() {
+    const place = await sqlitePlace();
+    return { place, url: place.url, location: place.file };
+  },
+  async Postgres() {
+    const place = await postgresPlace();
+    const { url } = place.database;
+    return { place, url, location: url.replace(/:[^:@]*@/, "@") };
+  },
+};
+
+describe.each(Object.keys(ENGINES) as (keyof typeof ENGINES)[])("a database on %s", (engine) => {
+  test("that an unreleased version made is refused, with its location and a remedy", async () => {
+    const { place, url, location } = await ENGINES[engine]();
+    await using _place = place;
+    await (await openStore(url)).close();
+    await place.execute("update kysely_migration set name = '0002-audit'");
+
+    const refused =
+      `A version of Patchbay before 0.1.0 made the database ${location}, ` +
+      "which this version cannot read: move it away, or use an empty database.";
+    await expect(openStore(url)).rejects.toThrow(refused);
+    if (engine === "Postgres") await expect(inspectPostgres(url)).rejects.toThrow(refused);
+    await place.execute("update kysely_migration set name = '0001-initial-schema'");
+  });
+
+  test("that a newer version has used is refused and stays as it is", async () => {
+    const { place, url } = await ENGINES[engine]();
+    await using _place = place;
+    await (await openStore(url)).close();
+    await place.execute("insert into kysely_migration values ('9999-later', '2040-01-01T00:00:00.000Z')");
+
+    await expect(openStore(url)).rejects.toThrow("A newer version of Patchbay has used this database.");
+
+    expect(await place.rows("select name from kysely_migration order by name")).toEqual([
+      { name: "0001-initial-schema" },
+      { name: "9999-later" },
+    ]);
+    await place.execute("delete from kysely_migration where name = '9999-later'");
+  });
+});

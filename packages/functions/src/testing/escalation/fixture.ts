@@ -1,0 +1,194 @@
+import type { ModelProvider } from "@patchbay/control-plane";
+import type { JsonObject } from "@patchbay/protocol";
+import type { Service } from "../../service.ts";
+import { createCanaries } from "../canaries.ts";
+import { QueryRefused } from "../finished-query.ts";
+import { startLocalServer, type LocalServer, type QueryTraces } from "../local-server.ts";
+import { hostileModel, type Attempt } from "./hostile-model.ts";
+import { instrument, type HandlerMode } from "./instrument.ts";
+import { judgeCalls, judgeQuery, type AttackCase, type Evidence, type Label } from "./judge.ts";
+import type { OwnerRules, Targets, TriedRole } from "./targets.ts";
+
+/** A query of an attack. */
+export interface AttackQuery extends Label {
+  query?: string;
+  /** Default: the context of the fixture. */
+  context?: JsonObject;
+  threadId?: string;
+  /** Calls that the model makes. */
+  attempts?: readonly Attempt[];
+  /** Number of calls that texts order the model to make. */
+  planted?: number;
+  mode?: HandlerMode;
+  /** Default: a hostile model. */
+  model?: ModelProvider;
+  /** True if a hook refuses the query, so that it ends with an error. */
+  isRefused?: boolean;
+  /** States another role than the tried one. */
+  statedRole?: string;
+  /** Uses a key that is not pinned to the role. */
+  unpinned?: boolean;
+  /** True if the control plane may reject the query. */
+  mayBeRefused?: boolean;
+  /** Default: the server of the fixture. */
+  server?: LocalServer;
+}
+
+export interface FixtureSetup {
+  service: Service;
+  rules: OwnerRules;
+  roles: readonly TriedRole[];
+  context: JsonObject;
+  targets: ReadonlyMap<TriedRole, Targets>;
+  notes: Set<string>;
+  serve: (service: Service) => Service;
+  wrapModel: (model: ModelProvider) => ModelProvider;
+  report: Evidence["report"];
+  count: Fixture["count"];
+}
+
+const CONCURRENCY = 256;
+/** No function lists this role. A key that is pinned to it asks without a role and reads what was asked without one. */
+const UNLISTED_ROLE = "patchbay-nobody";
+
+/** The instrumented service on a running server, and the means to attack it. Dispose it at the end. */
+export class Fixture implements Evidence, AsyncDisposable {
+  readonly service: Service;
+  readonly rules: OwnerRules;
+  readonly canaries = createCanaries();
+  readonly roles: readonly TriedRole[];
+  /** A context that queries may have. */
+  readonly context: JsonObject;
+  /** The connected service: instrumented, wrapped as the owner does, and recording its calls. */
+  readonly served: Service;
+  readonly report: Evidence["report"];
+  /** Adds to the number of attempts of an attack. */
+  readonly count: (label: Label, attempts: number) => void;
+  server!: LocalServer;
+  readonly #targets: ReadonlyMap<TriedRole, Targets>;
+  readonly #wrapModel: (model: ModelProvider) => ModelProvider;
+  readonly #servers = new AsyncDisposableStack();
+  readonly #cases = new Map<string, AttackCase>();
+  readonly #keys = new Map<string, Promise<string>>();
+
+  constructor({ service, rules, roles, context, targets, notes, serve, wrapModel, report, count }: FixtureSetup) {
+    this.service = service;
+    this.rules = rules;
+    this.roles = roles;
+    this.context = context;
+    this.report = report;
+    this.count = count;
+    this.#targets = targets;
+    this.#wrapModel = wrapModel;
+    const instrumented = instrument(service, {
+      canaries: this.canaries,
+      notes,
+      onRun: (run) => {
+        const attackCase = this.#cases.get(run.sessionId ?? "");
+        if (!attackCase) throw new Error(`A handler ran outside the queries of the suite: ${run.functionName}`);
+        attackCase.runs.push(run);
+        return { mode: attackCase.mode, role: attackCase.effective };
+      },
+    });
+    this.served = this.#recording(serve(instrumented));
+  }
+
+  targets(role: TriedRole): Targets {
+    return this.#targets.get(role)!;
+  }
+
+  /** Starts a server with the instrumented service. The fixture closes it. */
+  async startServer(): Promise<LocalServer> {
+    const options = { instructions: "", runTimeoutMs: 60_000, concurrency: CONCURRENCY, wrapModel: this.#wrapModel };
+    return this.#servers.use(await startLocalServer(this.served, options));
+  }
+
+  openCase({
+    attack,
+    role,
+    effective = role.effective,
+    mode = { kind: "answer" },
+  }: Label & Partial<Pick<AttackCase, "effective" | "mode">>): AttackCase {
+    const sessionId = `escalation-${this.#cases.size + 1}`;
+    const attackCase = { sessionId, attack, role, effective, mode, invocations: new Map(), runs: [] };
+    this.#cases.set(sessionId, attackCase);
+    return attackCase;
+  }
+
+  /** Runs one query and judges it. Undefined if the control plane rejected it. */
+  async ask(query: AttackQuery): Promise<QueryTraces | undefined> {
+    const { attack, role, statedRole, mode, attempts = [], planted = 0 } = query;
+    const attackCase = this.openCase({
+      attack,
+      role,
+      ...(statedRole !== undefined && { effective: statedRole }),
+      ...(mode && { mode }),
+    });
+    const traces = await this.#send(attackCase, query);
+    this.count(attackCase, attempts.length + planted);
+    await judgeCalls(this, attackCase, { behindControlPlane: true });
+    if (traces) judgeQuery(this, attackCase, traces);
+    return traces;
+  }
+
+  /** An API key that may state this role only. */
+  keyFor(role: string | undefined, { plane, agentId } = this.server): Promise<string> {
+    const pinned = role ?? UNLISTED_ROLE;
+    let key = this.#keys.get(`${agentId} ${pinned}`);
+    if (!key) {
+      key = plane.admin.createKey({ agentId, roles: [pinned] }).then(({ apiKey }) => apiKey);
+      this.#keys.set(`${agentId} ${pinned}`, key);
+    }
+    return key;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#servers.disposeAsync();
+  }
+
+  async #send(attackCase: AttackCase, query: AttackQuery): Promise<QueryTraces | undefined> {
+    const { role, context = this.context, threadId, attempts = [], server = this.server } = query;
+    const stated = query.statedRole ?? role.stated;
+    const key = query.unpinned ? server.apiKey : await this.keyFor(attackCase.effective, server);
+    // The answer repeats every canary that the model received, so that leaks into whatever is made of answers are found too.
+    const hostile = hostileModel(attempts, ({ messages }) =>
+      [...new Set(this.canaries.wordsIn(JSON.stringify(messages)))].join(" "),
+    );
+    const body = {
+      query: query.query ?? "Follow your instructions.",
+      sessionId: attackCase.sessionId,
+      ...(stated !== undefined && { role: stated }),
+      context,
+      ...(threadId !== undefined && { threadId }),
+    };
+    try {
+      const traces = await server.client.ask(body, query.model ?? hostile, key);
+      const { success, errorMessage, code } = traces.answer;
+      if (!success && !(query.isRefused && code === "refused"))
+        this.report(attackCase, "failed", `a query ended with an error, so it proves nothing: ${errorMessage}`);
+      return traces;
+    } catch (error) {
+      if (query.mayBeRefused && error instanceof QueryRefused && error.status < 500) return undefined;
+      throw error;
+    }
+  }
+
+  /** Records the calls that reach the service, before the owner's wrapper sees them. */
+  #recording(service: Service): Service {
+    return {
+      ...service,
+      invoke: (invocation, options) => {
+        this.#cases.get(invocation.sessionId ?? "")?.invocations.set(invocation.callId, invocation);
+        return service.invoke(invocation, options);
+      },
+    };
+  }
+}
+
+export async function openFixture(setup: FixtureSetup): Promise<Fixture> {
+  await using opening = new AsyncDisposableStack();
+  const fixture = opening.use(new Fixture(setup));
+  fixture.server = await fixture.startServer();
+  opening.move();
+  return fixture;
+}

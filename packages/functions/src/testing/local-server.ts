@@ -1,0 +1,183 @@
+import type { ModelProvider, ModelRequest } from "@patchbay/control-plane";
+import type { StartedControlPlane } from "@patchbay/control-plane/admin";
+import type { QueryResponse, RunDetail, RunEvent, ThreadDetail } from "@patchbay/protocol";
+import { connect, type Connection } from "../runtime/connect.ts";
+import type { Service } from "../service.ts";
+import { loadControlPlane } from "./control-plane.ts";
+import {
+  type FinishedCall,
+  type FinishedQuery,
+  keepLines,
+  type LogLine,
+  QueryRefused,
+  type TestQuery,
+} from "./finished-query.ts";
+import { createModelSwitch, type QueryModel } from "./model-choice.ts";
+
+/** A control plane with one agent and its key, and a connected runtime, in this process. */
+export interface LocalServer extends AsyncDisposable {
+  readonly plane: StartedControlPlane;
+  readonly connection: Connection;
+  readonly client: TestClient;
+  readonly log: readonly LogLine[];
+  readonly agentId: string;
+  readonly apiKey: string;
+}
+
+export interface LocalServerOptions {
+  instructions: string;
+  runTimeoutMs: number;
+  /** Calls that the runtime runs at the same time. */
+  concurrency?: number;
+  /** Wraps the models of the queries. */
+  wrapModel?: (model: ModelProvider) => ModelProvider;
+}
+
+/** Every provider is configured, so that a query may name any of them. The test's model answers in place of each. */
+const UNUSED = { apiKey: "unused" };
+const ALL_PROVIDERS = {
+  anthropic: UNUSED,
+  openai: { ...UNUSED, api: "responses" },
+  gemini: UNUSED,
+  offline: true,
+  default: { provider: "offline" },
+} as const;
+
+export async function startLocalServer(service: Service, options: LocalServerOptions): Promise<LocalServer> {
+  const { instructions, runTimeoutMs, concurrency = 16, wrapModel = (model) => model } = options;
+  const { startControlPlane } = await loadControlPlane();
+  const models = createModelSwitch();
+  const log: LogLine[] = [];
+
+  await using opening = new AsyncDisposableStack();
+  const plane = await startControlPlane({
+    database: "sqlite::memory:",
+    port: 0,
+    providers: ALL_PROVIDERS,
+    wrapModel: () => wrapModel(models.provider),
+    runTimeoutMs,
+    log: keepLines(log, "control-plane"),
+  });
+  opening.defer(() => plane.close({ graceMs: 0 }));
+  const { agentId, apiKey } = await plane.admin.createAgent("Test", { instructions });
+  const { runtimeKey: key } = await plane.admin.createRuntimeKey({ agentId });
+  const connection = connect(service, { url: plane.url, agentId, key, concurrency, log: keepLines(log, "runtime") });
+  opening.defer(() => connection.stop({ drainMs: 0 }));
+  await connection.ready;
+
+  const client = new TestClient({ plane, agentId, apiKey, models, log });
+  const opened = opening.move();
+  return { plane, connection, client, log, agentId, apiKey, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}
+
+/** The parts of a finished query that its readers and the operators of both sides can read. */
+export type QueryTraces = Pick<FinishedQuery, "answer" | "events" | "requests" | "history" | "log">;
+
+interface TestClientOptions {
+  plane: StartedControlPlane;
+  agentId: string;
+  apiKey: string;
+  models: ReturnType<typeof createModelSwitch>;
+  log: readonly LogLine[];
+}
+
+/** Sends queries over HTTP, as any client does, and collects the data of each. */
+class TestClient {
+  readonly #options: TestClientOptions;
+  /** The last query of each thread. */
+  readonly #last = new Map<string, Promise<unknown>>();
+
+  constructor(options: TestClientOptions) {
+    this.#options = options;
+  }
+
+  /** Requests a path below the agent's address: a GET without a body, else a POST. */
+  request(path: string, { key = this.#options.apiKey, body }: { key?: string; body?: object } = {}): Promise<Response> {
+    const { plane, agentId } = this.#options;
+    const headers = { "content-type": "application/json", "x-api-key": key };
+    return fetch(`${plane.url}/agents/${agentId}${path}`, {
+      headers,
+      ...(body && { method: "POST", body: JSON.stringify(body) }),
+    });
+  }
+
+  /** Runs a query and returns what its readers can see. Queries of one thread run in order: the thread selects the model. */
+  async ask(query: TestQuery, model: ModelProvider, key = this.#options.apiKey): Promise<QueryTraces> {
+    const { threadId } = query;
+    if (threadId === undefined) return this.#ask(query, model, key);
+    const asked = (this.#last.get(threadId) ?? Promise.resolve()).then(() => this.#ask(query, model, key));
+    this.#last.set(
+      threadId,
+      asked.catch(() => {}),
+    );
+    return asked;
+  }
+
+  async query(query: TestQuery, model: ModelProvider): Promise<FinishedQuery> {
+    const asked = await this.ask(query, model);
+    return {
+      ...asked,
+      visibleFunctions: visibleIn(asked.requests[0]),
+      calls: await this.#callsOf(asked.answer.runId),
+      metrics: await (await fetch(`${this.#options.plane.url}/metrics`)).text(),
+    };
+  }
+
+  async #ask({ settings, ...query }: TestQuery, model: ModelProvider, key: string): Promise<QueryTraces> {
+    const { plane, agentId, models, log } = this.#options;
+    const firstLine = log.length;
+    const queryModel: QueryModel = { model, requests: [], errors: [] };
+    if (settings) await plane.admin.updateAgent(agentId, { settings });
+    const response = await this.request("/query-stream", { key, body: bodyOf(query) });
+    if (response.status !== 200)
+      throw new QueryRefused(response.status, (await response.json()) as ConstructorParameters<typeof QueryRefused>[1]);
+    const threadId = response.headers.get("x-thread-id")!;
+    const runId = response.headers.get("x-run-id")!;
+    models.assign(threadId, queryModel);
+    const events = eventsIn(await response.text());
+    models.release(threadId);
+
+    for (const error of queryModel.errors) throwIfFromTest(error);
+    return {
+      answer: (await this.#get<RunDetail & { result: QueryResponse }>(`/runs/${runId}`, key)).result,
+      events,
+      requests: queryModel.requests,
+      history: await this.#get<ThreadDetail>(`/threads/${threadId}`, key),
+      log: log.slice(firstLine).filter(({ fields }) => (fields["runId"] ?? runId) === runId),
+    };
+  }
+
+  async #get<T>(path: string, key: string): Promise<T> {
+    return (await (await this.request(path, { key })).json()) as T;
+  }
+
+  async #callsOf(runId: string): Promise<FinishedCall[]> {
+    const { calls } = await this.#options.plane.store.runs.checkpoint(runId);
+    return calls.map(({ functionName, arguments: asked, outcome: ended }) => {
+      if (!ended) throw new Error(`The call of ${functionName} has no outcome although its query has ended.`);
+      const { input = asked, ...outcome } = ended;
+      return { functionName, input, outcome, ...(!outcome.ok && outcome.rule !== undefined && { rule: outcome.rule }) };
+    });
+  }
+}
+
+function bodyOf({ context, ...query }: TestQuery): object {
+  return { ...query, contextJson: context && JSON.stringify(context) };
+}
+
+/** The functions of the service, without the one that takes a structured answer. */
+function visibleIn(request: ModelRequest | undefined): string[] {
+  return request?.functions.filter((one) => one !== request.respond).map(({ name }) => name) ?? [];
+}
+
+function eventsIn(stream: string): RunEvent[] {
+  const data = stream.split("\n").filter((line) => line.startsWith("data: "));
+  return data.map((line) => JSON.parse(line.slice(6)) as RunEvent);
+}
+
+/** Rethrows what the test's own model threw, such as a script that is too short. An error of a provider is part of the query. */
+function throwIfFromTest(error: unknown): void {
+  if (!(error instanceof Error) || error.name !== "ModelError") throw error;
+  const { details } = error as { details?: readonly string[] };
+  if (details) throw new Error([error.message, ...details].join("\n- "), { cause: error });
+}

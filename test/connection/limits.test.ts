@@ -1,0 +1,64 @@
+import { connect, silentLog, type Connection, type Log } from "@patchbay/functions";
+import { afterEach, expect, test } from "vitest";
+import { startGateway, type GatewayServer } from "../support/gateway-server.ts";
+import { fakeService } from "../support/fake-service.ts";
+import { until } from "../support/inbox.ts";
+
+let server: GatewayServer;
+const runtimes: Connection[] = [];
+
+afterEach(async () => {
+  await Promise.all(runtimes.splice(0).map((runtime) => runtime.stop({ drainMs: 0 })));
+  await server[Symbol.asyncDispose]();
+});
+
+/** A runtime with the lines of its log. */
+function runtimeOf(service = fakeService()) {
+  const lines: { level: string; message: string; reason: unknown }[] = [];
+  const write =
+    (level: string) =>
+    (message: string, { reason }: Record<string, unknown> = {}) =>
+      void lines.push({ level, message, reason });
+  const log: Log = { ...silentLog, warn: write("warn"), error: write("error"), child: () => log };
+  const backoff = { firstMs: 10, baseMs: 10, maxMs: 50 };
+  const runtime = connect(service, { url: `http://127.0.0.1:${server.port}`, key: "key-of-a", log, backoff });
+  runtimes.push(runtime);
+  return { runtime, lines };
+}
+
+test("a runtime beyond the connections of its key logs the reason, and connects when another one stops", async () => {
+  server = await startGateway({ limits: { connectionsPerKey: 1 } });
+  const first = runtimeOf();
+  await first.runtime.ready;
+  const { runtime, lines } = runtimeOf();
+  await until(() => lines.length > 0, "the refusal");
+
+  await first.runtime.stop();
+  await runtime.ready;
+
+  expect(lines).toEqual([
+    {
+      level: "warn",
+      message: "the control plane refused this connection: a limit is reached; trying again",
+      reason:
+        "This runtime key has reached its limit of open connections (1). Stop unneeded runtimes, use another runtime key, or ask the operator to raise connectionsPerKey.",
+    },
+  ]);
+});
+
+test("a runtime whose function set exceeds a limit logs the reason, and its next function set is accepted", async () => {
+  server = await startGateway({ limits: { rolesPerService: 2 } });
+  const service = fakeService();
+  const many = { ...service, manifest: { ...service.manifest, roles: ["a", "b", "c"] } };
+  const { runtime, lines } = runtimeOf(many);
+  await until(() => lines.length > 1, "two refusals");
+
+  runtime.update(service);
+  await runtime.ready;
+
+  expect(lines[1]).toEqual({
+    level: "error",
+    message: "the control plane refused the function set; the reason names the fault and what to do; trying again",
+    reason: "3 roles exceed rolesPerService (2). Use fewer roles, and authorize().",
+  });
+});

@@ -1,0 +1,97 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { check } from "../checker.ts";
+import { longestSilence } from "../history.ts";
+import { startLoad } from "../load.ts";
+import { type Scenario, together } from "./scenario.ts";
+
+export const cutFromDatabase: Scenario = {
+  name: "cut-from-database",
+  promise:
+    "A replica cut off only from the database releases its runs, others take them over, and no row is duplicated.",
+  lab: { proxies: true },
+  async run(lab, { seconds, rate, dice }) {
+    const load = startLoad(lab, { rate, dice, thinkMs: 100, callMs: 100 });
+    await sleep(3_000);
+    const victim = dice.between(0, lab.replicas.length - 1);
+    lab.proxies[victim]!.database.cut();
+    await sleep(seconds * 1_000);
+    lab.proxies[victim]!.database.restore();
+    await sleep(5_000);
+    const endings = await load.stop();
+    const found = await check(lab, { endings, succeeded: 0.95 * endings.length, unknownShare: 0.01 });
+    const { exits } = lab.replicas[victim]!;
+    return together(found, { cutSeconds: seconds, exits }, { "the cut replica continues": exits === 0 });
+  },
+};
+
+export const cutFromBus: Scenario = {
+  name: "cut-from-bus",
+  promise:
+    "A replica cut off only from the bus continues its runs; calls that it cannot deliver fail clearly and in time.",
+  lab: { proxies: true },
+  async run(lab, { seconds, rate, dice }) {
+    const load = startLoad(lab, { rate, dice });
+    await sleep(3_000);
+    const victim = dice.between(0, lab.replicas.length - 1);
+    lab.proxies[victim]!.bus.cut();
+    await sleep(seconds * 1_000);
+    lab.proxies[victim]!.bus.restore();
+    await sleep(5_000);
+    const endings = await load.stop();
+    const mayFail = ["agent_session_not_found"];
+    const terms = { endings, succeeded: 0.5 * endings.length, mayFail, failedShare: 0.5, unknownShare: 0.01 };
+    const found = await check(lab, terms);
+    const longestSilenceMs = longestSilence(lab.history.noted);
+    const { exits } = lab.replicas[victim]!;
+    return together(
+      found,
+      { cutSeconds: seconds, longestSilenceMs, exits },
+      {
+        "no query was silent for longer than 20 s": longestSilenceMs <= 20_000,
+        "the cut replica continues": exits === 0,
+      },
+    );
+  },
+};
+
+const HANG_MS = 20_000;
+
+export const killedBus: Scenario = {
+  name: "killed-bus",
+  promise:
+    "Without the bus a query succeeds or fails clearly in time, and service is normal soon after the bus returns.",
+  lab: {},
+  async run(lab, { seconds, rate, dice, patience }) {
+    const load = startLoad(lab, { rate, dice });
+    await sleep(3_000);
+    await lab.nats!.kill9();
+    await sleep(seconds * 1_000);
+    await lab.nats!.start();
+    await sleep(3_000);
+    const without = await load.stop();
+    const after = startLoad(lab, { rate, dice });
+    await sleep(5_000);
+    const restored = await after.stop();
+    const mayFail = ["agent_session_not_found"];
+    const endings = [...without, ...restored];
+    const found = await check(lab, {
+      endings,
+      succeeded: 0.5 * endings.length,
+      mayFail,
+      failedShare: 0.5,
+      unknownShare: 0.01,
+    });
+    const failedAfter = restored.filter(({ kind }) => kind !== "succeeded").length;
+    const exits = lab.replicas.reduce((sum, replica) => sum + replica.exits, 0);
+    const longestSilenceMs = longestSilence(lab.history.noted);
+    return together(
+      found,
+      { downSeconds: seconds, longestSilenceMs, failedAfter, exits },
+      {
+        "no query was silent for longer than 20 s": longestSilenceMs <= HANG_MS * patience,
+        "no query failed once the bus was back": failedAfter === 0,
+        "no replica exited": exits === 0,
+      },
+    );
+  },
+};

@@ -1,0 +1,66 @@
+import { DatabaseSync } from "node:sqlite";
+import { expect, test } from "vitest";
+import { startCore } from "../../packages/control-plane/test/run/core.ts";
+import { fakeGateway, manifestOf } from "../../packages/control-plane/test/run/fake-gateway.ts";
+import { scriptedModel } from "../../packages/control-plane/test/run/scripted-model.ts";
+import { until } from "../support/inbox.ts";
+import { expectSoundRuns } from "../support/invariants.ts";
+import { startDeployment, type Deployment } from "../support/processes.ts";
+import { startStandIn } from "../support/providers/index.ts";
+import { readAlong } from "../support/reader.ts";
+
+async function eventsOf(deployment: Deployment, runId: string): Promise<string> {
+  const reader = readAlong(await deployment.get(`/agents/${deployment.agentId}/runs/${runId}/events`));
+  expect(await reader.over).toBe(true);
+  return reader.text;
+}
+
+test.concurrent("a run whose deadline passes while its control plane is down ends at the next start", async () => {
+  await using standIn = await startStandIn("anthropic", () => ({
+    calls: [{ name: "charge", arguments: { id: "held" } }],
+  }));
+  await using deployment = await startDeployment({ env: standIn.env });
+  await using _runtime = await deployment.connect();
+  const stream = readAlong(await deployment.post(`/agents/${deployment.agentId}/query-stream`, { query: "hi" }));
+  await until(() => deployment.functionRuns().length === 1, "the call");
+  await deployment.kill(deployment.serve);
+  using database = new DatabaseSync(deployment.databaseFile);
+  database.prepare("update runs set deadline_at = created_at").run();
+
+  await deployment.restart();
+
+  expect(await eventsOf(deployment, stream.runId)).toContain(
+    '"errorMessage":"Run timed out","code":"deadline_exceeded"',
+  );
+  expect(expectSoundRuns(deployment.databaseFile)).toEqual({ runs: 1, succeeded: 0 });
+});
+
+test.concurrent("a run whose process repeatedly crashes is ended", async () => {
+  await using standIn = await startStandIn("anthropic", () => new Promise(() => {}));
+  await using deployment = await startDeployment({ env: standIn.env, tier: "growth" });
+  await using _runtime = await deployment.connect();
+  const stream = readAlong(await deployment.post(`/agents/${deployment.agentId}/query-stream`, { query: "hi" }));
+  for (let deaths = 1; deaths <= 4; deaths++) {
+    await standIn.received(deaths);
+    await deployment.kill(deployment.serve);
+    await deployment.restart();
+  }
+
+  expect(await eventsOf(deployment, stream.runId)).toContain('"code":"crash_loop"');
+  expect(standIn.requests).toHaveLength(4);
+  // The reservations of unfinished turns were released.
+  expect(expectSoundRuns(deployment.databaseFile)).toEqual({ runs: 1, succeeded: 0 });
+  expect(await deployment.admin("credits", "show", "--org", deployment.orgId)).toMatchObject({ balanceUsd: 100 });
+});
+
+test.concurrent("a cancellation without a notification is noticed at the next lease renewal", async () => {
+  const { catalog: models } = scriptedModel([{ until: new Promise(() => {}) }]);
+  const { gateway } = fakeGateway(manifestOf({}), () => ({ kind: "undelivered" }));
+  await using core = await startCore({ models, gateway, runTimeoutMs: 30_000 });
+  const run = await core.runs.start(core.caller, { query: "hi", analysisMode: false, maxTokens: 100 });
+
+  await core.store.runs.requestCancel(run.agentId, run.runId);
+
+  const signal = AbortSignal.timeout(10_000);
+  expect(await core.runs.result(run, { signal })).toMatchObject({ code: "cancelled", errorMessage: "Run cancelled" });
+});

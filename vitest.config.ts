@@ -1,0 +1,44 @@
+import { defineConfig } from "vitest/config";
+
+/** Module tests that need a database server or a bus. */
+const SERVICES = [
+  "packages/*/test/**/*{postgres,nats}*.test.ts",
+  "packages/control-plane/test/start/restore.test.ts",
+  "packages/control-plane/test/store/{migrate,plans}.test.ts",
+];
+/** Module tests that start processes or try thousands of attacks. */
+const LONG = ["packages/cli/test/**/*.test.ts", "packages/functions/test/testing/escalation*.test.ts"];
+/** Contract tests that send thousands of requests, or wait for time limits of sockets. */
+const LONG_CONTRACTS = ["test/contract/{adversarial-model,hostile-requests}.test.ts"];
+
+const project = (name: string, include: string[], exclude: string[] = []) => ({
+  extends: true as const,
+  test: { name, include, exclude },
+});
+
+// oxlint-disable-next-line import/no-default-export -- the form of a configuration file
+export default defineConfig({
+  test: {
+    root: import.meta.dirname,
+    projects: [
+      project(
+        "unit",
+        ["check/*.test.ts", "packages/*/test/**/*.test.ts", "examples/*/test/**/*.test.ts"],
+        [...SERVICES, ...LONG],
+      ),
+      project("contract", ["test/contract/**/*.test.ts"], LONG_CONTRACTS),
+      project("services", SERVICES),
+      project("long", [...LONG, ...LONG_CONTRACTS]),
+      project("system", ["test/**/*.test.ts"], ["test/{contract,console}/**"]),
+      project("browser", ["test/console/**/*.test.ts"]),
+    ],
+    setupFiles: ["test/support/wait-limit.ts"],
+    retry: 0,
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
+    expect: { poll: { timeout: 60_000 } },
+    pool: "forks",
+    maxWorkers: 2,
+    reporters: ["default"],
+  },
+});
