@@ -1,0 +1,60 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, globSync, readFileSync, statSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import { describe, expect, test } from "vitest";
+
+const root = join(import.meta.dirname, "..");
+const pages = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "*.md"], { cwd: root, encoding: "utf8" })
+  .split("\n")
+  .filter((page) => page !== "" && existsSync(join(root, page)));
+/** A page may write the name of a file from here on. */
+const BASES = ["", "packages/", ...globSync("packages/*/src/", { cwd: root }).map((base) => `${base}/`)];
+const FOLDER = /^(?:packages|docs|test|examples|bench|deploy|check)\/[\w./-]*$/;
+const FILE = /^[\w-]+(?:\/[\w.-]+)+\.(?:tsx?|md|json|yaml|conf)$/;
+
+const read = (page: string) => readFileSync(join(root, page), "utf8");
+const withoutCode = (text: string) => text.replaceAll(/^```.*?^```/gms, "");
+
+/** Anchors as GitHub makes them of headings: lower case, without punctuation, with dashes for spaces. */
+function anchors(page: string): string[] {
+  return [...withoutCode(read(page)).matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, "")
+      .replaceAll(" ", "-"),
+  );
+}
+
+function isBroken(page: string, link: string): boolean {
+  const [path = "", anchor] = link.split("#");
+  const target = path === "" ? page : normalize(join(dirname(page), path));
+  if (!existsSync(join(root, target))) return true;
+  return anchor !== undefined && !(target.endsWith(".md") && anchors(target).includes(anchor));
+}
+
+const isMissing = (page: string, name: string) =>
+  !name.includes("node_modules") && ![...BASES, dirname(page)].some((base) => existsSync(join(root, base, name)));
+
+describe.each(pages)("%s", (page) => {
+  test("has no broken link", () => {
+    const links = [...withoutCode(read(page)).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = ""]) => link);
+    const relative = links.filter((link) => !/^[a-z]+:/.test(link));
+
+    expect(relative.filter((link) => isBroken(page, link))).toEqual([]);
+  });
+
+  test("names files and folders that exist", () => {
+    const names = [...withoutCode(read(page)).matchAll(/`([^`\s]+)`/g)].map(([, name = ""]) => name);
+
+    expect(names.filter((name) => (FOLDER.test(name) || FILE.test(name)) && isMissing(page, name))).toEqual([]);
+  });
+});
+
+test("a missing file, folder and anchor are found", () => {
+  expect(isBroken("README.md", "docs/no-such-page.md")).toBe(true);
+  expect(isBroken("README.md", "docs/access.md#no-such-heading")).toBe(true);
+  expect(isBroken("README.md", "docs/access.md#the-trust-model")).toBe(false);
+  const names = ["packages/control-plane/src/run/none.ts", "run/none.ts", "docs/access.md"];
+  expect(names.filter((name) => isMissing("README.md", name))).toEqual(names.slice(0, 2));
+  expect(statSync(join(root, "docs")).isDirectory()).toBe(true);
+});
