@@ -32,6 +32,15 @@ describe("raw JSON Schema", () => {
     expect(message).toContain("lines.1.text: is required");
   });
 
+  test("refuses a value if the schema refers to itself without end", async () => {
+    const $defs = { a: { allOf: [{ $ref: "#/$defs/a" }] } };
+    const endless = { type: "object", $defs, properties: { one: { $ref: "#/$defs/a" } } };
+    const outcome = await call(serviceOf(define(endless)), "probe", { one: 1 });
+
+    expect(outcome).toMatchObject({ ok: false, code: "invalid_arguments", rule: "input" });
+    expect((outcome as { message: string }).message).toContain("its schema refers to itself without end");
+  });
+
   test("keeps unlisted properties of open objects for the handler, at every depth", async () => {
     const given = { zip: "12345", admin: true, lines: [{ text: "a", more: 1 }], labels: { any: "thing" } };
 

@@ -19,8 +19,24 @@ export function compileRawSchema(schema: JsonObject): (value: JsonValue) => read
   compiler ??= loadCompiler();
   refuseInvalid(schema, compiler);
   const validate = compileAndRemove(compiler, schema);
-  return (value) => (validate(value) ? [] : (validate.errors ?? []));
+  return (value) => {
+    try {
+      return validate(value) ? [] : (validate.errors ?? []);
+    } catch (error) {
+      // For example `{ "$defs": { "a": { "allOf": [{ "$ref": "#/$defs/a" }] } } }`, which no value can end.
+      if (error instanceof RangeError) return [ENDLESS];
+      throw error;
+    }
+  };
 }
+
+const ENDLESS: ErrorObject = {
+  instancePath: "",
+  schemaPath: "#",
+  keyword: "$ref",
+  params: {},
+  message: "cannot be checked, because its schema refers to itself without end",
+};
 
 type Compiler = ReturnType<typeof loadCompiler>;
 
