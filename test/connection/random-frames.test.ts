@@ -1,6 +1,6 @@
 import { connect, silentLog } from "@patchbay/functions";
 import { CLOSE_CODES } from "@patchbay/protocol";
-import * as fc from "fast-check";
+import * as fc from "../support/properties.ts";
 import { connect as dial } from "node:net";
 import { expect, test } from "vitest";
 import { orderFor, startGateway } from "../support/gateway-server.ts";

@@ -1,7 +1,7 @@
 import { randomInt } from "node:crypto";
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import * as fc from "fast-check";
+import * as fc from "../support/properties.ts";
 import { expect, test, vi } from "vitest";
 import { ROUTES } from "../../packages/control-plane/src/http/query/routes.ts";
 import { printFigure, quantile } from "../support/figures.ts";

@@ -1,6 +1,6 @@
 import { isJsonObject, widerPlaces, withOpenObjects, type JsonObject, type JsonValue } from "@patchbay/protocol";
 import { Ajv2020 } from "ajv/dist/2020.js";
-import * as fc from "fast-check";
+import * as fc from "../../../test/support/properties.ts";
 import { describe, expect, test } from "vitest";
 import { createParser } from "../src/schema/parser.ts";
 import type { Parsed } from "../src/schema/schema.ts";

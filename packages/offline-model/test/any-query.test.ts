@@ -1,5 +1,5 @@
 import type { JsonValue } from "@patchbay/protocol";
-import * as fc from "fast-check";
+import * as fc from "../../../test/support/properties.ts";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import type { ModelFunction } from "../src/model.ts";

@@ -1,4 +1,4 @@
-import * as fc from "fast-check";
+import * as fc from "../../../test/support/properties.ts";
 import { expect, test } from "vitest";
 import { LIMITS, LocalQueryRequest, parseJson, QueryRequest } from "../src/index.ts";
 import { near, withProperty } from "./near-misses.ts";

@@ -1,4 +1,4 @@
-import * as fc from "fast-check";
+import * as fc from "../../../test/support/properties.ts";
 import { expect, test } from "vitest";
 import { AgentSettings, LocalQueryRequest, QueryRequest, type JsonObject } from "../src/index.ts";
 import { checkResponseSchema } from "../src/response-schema/check.ts";

@@ -1,4 +1,4 @@
-import * as fc from "fast-check";
+import * as fc from "../../../test/support/properties.ts";
 import { expect, test, vi } from "vitest";
 import { compilePattern } from "../src/response-schema/pattern.ts";
 import { type JsonObject, type JsonValue, validateAnswer } from "../src/index.ts";

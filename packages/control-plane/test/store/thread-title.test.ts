@@ -1,4 +1,4 @@
-import * as fc from "fast-check";
+import * as fc from "../../../../test/support/properties.ts";
 import { expect, test } from "vitest";
 import { TITLED_CHARS, titleIn, titleOf } from "../../src/store/thread-roles.ts";
 

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@patchbay/protocol";
-import * as fc from "fast-check";
+import * as fc from "../../../../test/support/properties.ts";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { z as zod3 } from "zod3";
