@@ -1,4 +1,3 @@
-import { randomInt } from "node:crypto";
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as fc from "../support/properties.ts";
@@ -40,7 +39,7 @@ test.each(Object.keys(BODIES))("a body of %s is accepted or answered with 4xx, n
 });
 
 test("no random request to any route is answered with 5xx", async () => {
-  const seed = randomInt(2 ** 31);
+  const seed = Number(process.env["PATCHBAY_TEST_SEED"] ?? 2_026);
   await using system = await startContractSystem(scriptFor({ text: "Hello." }));
   const text = fc.string({ unit: "binary", maxLength: 30 });
   const header = fc.string({ unit: fc.constantFrom(...Array.from(" !#$%&'*+-./:;<=>?@[]{}azAZ09é")), maxLength: 30 });
