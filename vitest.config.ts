@@ -29,7 +29,15 @@ export default defineConfig({
       project("contract", ["test/contract/**/*.test.ts"], LONG_CONTRACTS),
       project("services", SERVICES),
       project("long", [...LONG, ...LONG_CONTRACTS]),
-      project("system", ["test/**/*.test.ts"], ["test/{contract,console}/**"]),
+      project("system", ["test/**/*.test.ts"], ["test/{contract,console,packages}/**"]),
+      {
+        extends: true as const,
+        test: {
+          name: "packages",
+          include: ["test/packages/**/*.test.ts"],
+          globalSetup: "test/packages/registry.ts",
+        },
+      },
       project("browser", ["test/console/**/*.test.ts"]),
     ],
     setupFiles: ["test/support/wait-limit.ts"],

@@ -1,0 +1,112 @@
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { json } from "node:stream/consumers";
+import { promisify } from "node:util";
+import type { TestProject } from "vitest/node";
+import { packAll } from "../../release/pack.ts";
+
+const run = promisify(execFile);
+
+/** What `npm publish` sends, and what `npm install` reads of it. */
+interface Document {
+  name: string;
+  "dist-tags": Record<string, string>;
+  versions: Record<string, { dist: { tarball: string } }>;
+  _attachments: Record<string, { data: string }>;
+}
+
+export interface Registry extends AsyncDisposable {
+  /** Serves the packages of this repository. Everything else is redirected to the registry that npm's configuration names. */
+  url: string;
+  /** A `.npmrc` with which npm and pnpm take this repository's packages, and only those, from here. */
+  npmrc: string;
+}
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** One registry for all test files; null if npm's registry does not answer. */
+    registry: Pick<Registry, "url" | "npmrc"> | null;
+  }
+}
+
+let registry: Registry | undefined;
+
+/** Before the first test file: concurrent builds would empty each other's output. */
+export async function setup(project: TestProject): Promise<void> {
+  const ping = ["ping", "--fetch-retries=1", "--fetch-timeout=20000", "--loglevel=error"];
+  const reached = await run("npm", ping, { cwd: tmpdir() }).then(
+    () => true,
+    () => false,
+  );
+  if (!reached) process.stderr.write("SKIPPED: test/packages, because npm's registry does not answer `npm ping`\n");
+  else registry = await startRegistry();
+  project.provide("registry", registry === undefined ? null : { url: registry.url, npmrc: registry.npmrc });
+}
+
+export async function teardown(): Promise<void> {
+  await registry?.[Symbol.asyncDispose]();
+}
+
+/** Packs the packages and publishes them to a registry of their own on loopback. */
+export async function startRegistry(): Promise<Registry> {
+  await using opening = new AsyncDisposableStack();
+  const folder = opening.adopt(await mkdtemp(join(tmpdir(), "patchbay-registry-")), (path) =>
+    rm(path, { recursive: true, force: true }),
+  );
+  const upstream = (await run("npm", ["config", "get", "registry"], { cwd: folder })).stdout.trim();
+  const published = new Map<string, Document>();
+  const server = createServer((request, response) => void answer(request, response, published, upstream));
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  opening.defer(async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+  // npm publishes only with a token, of whatever value.
+  await writeFile(join(folder, ".npmrc"), `${url.slice("http:".length)}/:_authToken=local\n`);
+  for (const tarball of await packAll(join(folder, "packages")))
+    await run("npm", ["publish", tarball, "--registry", url, "--loglevel=error"], { cwd: folder });
+
+  const held = opening.move();
+  return {
+    url,
+    npmrc: `@patchbay:registry=${url}\n`,
+    [Symbol.asyncDispose]: () => held[Symbol.asyncDispose](),
+  };
+}
+
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  published: Map<string, Document>,
+  upstream: string,
+): Promise<void> {
+  const path = decodeURIComponent(request.url ?? "/").split("?")[0]!;
+  const [, name, file] = /^\/(@patchbay\/[^/]+)(?:\/-\/(.+\.tgz))?$/.exec(path) ?? [];
+  if (name === undefined) {
+    response.writeHead(307, { location: new URL(request.url!.slice(1), upstream).href }).end();
+    return;
+  }
+  if (request.method === "PUT") {
+    const document = (await json(request)) as Document;
+    for (const [version, { dist }] of Object.entries(document.versions))
+      dist.tarball = `http://${request.headers.host}/${name}/-/${name}-${version}.tgz`;
+    published.set(name, document);
+    response.writeHead(201, { "content-type": "application/json" }).end("{}");
+    return;
+  }
+  const { _attachments: tarballs, ...document } = published.get(name) ?? {};
+  const body = file === undefined ? JSON.stringify(document) : Buffer.from(tarballs?.[file]?.data ?? "", "base64");
+  if (tarballs === undefined || body.length === 0) {
+    response.writeHead(404, { "content-type": "application/json" }).end('{"error":"Not found"}');
+    return;
+  }
+  const type = file === undefined ? "application/json" : "application/octet-stream";
+  response.writeHead(200, { "content-type": type }).end(body);
+}
