@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, globSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { describe, expect, test } from "vitest";
+import { slugOf } from "../docs/generators/slug.ts";
 
 const root = join(import.meta.dirname, "..");
 const pages = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "*.md"], { cwd: root, encoding: "utf8" })
@@ -15,14 +16,8 @@ const FILE = /^[\w-]+(?:\/[\w.-]+)+\.(?:tsx?|md|json|yaml|conf)$/;
 const read = (page: string) => readFileSync(join(root, page), "utf8");
 const withoutCode = (text: string) => text.replaceAll(/^```.*?^```/gms, "");
 
-/** Anchors as GitHub makes them of headings: lower case, without punctuation, with dashes for spaces. */
 function anchors(page: string): string[] {
-  return [...withoutCode(read(page)).matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) =>
-    heading
-      .toLowerCase()
-      .replaceAll(/[^\p{L}\p{N} _-]/gu, "")
-      .replaceAll(" ", "-"),
-  );
+  return [...withoutCode(read(page)).matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) => slugOf(heading));
 }
 
 function isBroken(page: string, link: string): boolean {
@@ -52,9 +47,9 @@ describe.each(pages)("%s", (page) => {
 
 test("a missing file, folder and anchor are found", () => {
   expect(isBroken("README.md", "docs/no-such-page.md")).toBe(true);
-  expect(isBroken("README.md", "docs/access.md#no-such-heading")).toBe(true);
-  expect(isBroken("README.md", "docs/access.md#the-trust-model")).toBe(false);
-  const names = ["packages/control-plane/src/run/none.ts", "run/none.ts", "docs/access.md"];
+  expect(isBroken("README.md", "docs/guides/access.md#no-such-heading")).toBe(true);
+  expect(isBroken("README.md", "docs/guides/access.md#the-trust-model")).toBe(false);
+  const names = ["packages/control-plane/src/run/none.ts", "run/none.ts", "docs/guides/access.md"];
   expect(names.filter((name) => isMissing("README.md", name))).toEqual(names.slice(0, 2));
   expect(statSync(join(root, "docs")).isDirectory()).toBe(true);
 });

@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { runCommand, temporaryFolder } from "../../packages/cli/test/support/command.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
-const page = readFileSync(join(root, "docs/access.md"), "utf8");
+const page = readFileSync(join(root, "docs/guides/access.md"), "utf8");
 
 /** Each command of the page with the output that is shown below it. */
 const shown = [...page.matchAll(/```sh\n(patchbay [^`]*?)\n```\n\n```\n([^`]*?)\n```/g)].map(

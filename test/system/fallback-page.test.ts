@@ -11,7 +11,7 @@ import { callThenAnswer, startStandIn } from "../support/providers/index.ts";
 import { startSystem } from "../support/system.ts";
 
 const run = promisify(execFile);
-const page = readFileSync(new URL("../../docs/fallback.md", import.meta.url), "utf8");
+const page = readFileSync(new URL("../../docs/guides/fallback.md", import.meta.url), "utf8");
 const [command = ""] = /(?<=```sh\n)patchbay [^`]*(?=\n```)/.exec(page) ?? [];
 const shown = [...page.matchAll(/```sh\n(curl [^`]*?)\n```\n\n```json\n([\s\S]*?)\n```/g)];
 
