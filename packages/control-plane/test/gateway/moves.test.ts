@@ -57,13 +57,15 @@ test.each(MOVES)(
 
 test("a result is stored once when its runtime moves during the write", async () => {
   const { y, z, desk, deliver } = await start("x", "y", "z");
+  const moved = Promise.withResolvers<void>();
   y.before("arrive", async () => {
     desk.move(z);
-    await desk.at(z);
+    await desk.at(z).finally(moved.resolve);
   });
 
   expect(await deliver()).toEqual(echoed);
   expect(desk.service.invoked).toHaveLength(1);
+  await moved.promise; // z may store the result before y sees the move
   await desk.connection.stop(); // every result is acknowledged
 });
 
