@@ -6,10 +6,20 @@ const SERVICES = [
   "packages/control-plane/test/start/restore.test.ts",
   "packages/control-plane/test/store/{migrate,plans}.test.ts",
 ];
-/** Module tests that start processes or try thousands of attacks. */
-const LONG = ["packages/cli/test/**/*.test.ts", "packages/functions/test/testing/escalation*.test.ts"];
+/** Module tests that start processes, wait for time limits, or try thousands of cases. */
+const LONG = [
+  "packages/cli/test/**/*.test.ts",
+  "packages/functions/test/testing/escalation*.test.ts",
+  "packages/functions/test/widening-properties.test.ts",
+  "packages/control-plane/test/console/{attempts,live,load,open-views,run-search}.test.ts",
+  "packages/control-plane/test/gateway/lost-messages.test.ts",
+  "packages/control-plane/test/run/{crash-loop,delivery,hanging}.test.ts",
+  "packages/control-plane/test/store/{sqlite-files,sqlite-processes}.test.ts",
+];
 /** Contract tests that send thousands of requests, or wait for time limits of sockets. */
-const LONG_CONTRACTS = ["test/contract/{adversarial-model,hostile-requests}.test.ts"];
+const LONG_CONTRACTS = [
+  "test/contract/{adversarial-model,canaries,command,hostile-requests,open-streams,run-control,time-limits}.test.ts",
+];
 
 const project = (name: string, include: string[], exclude: string[] = []) => ({
   extends: true as const,

@@ -27,8 +27,11 @@ function isBroken(page: string, link: string): boolean {
   return anchor !== undefined && !(target.endsWith(".md") && anchors(target).includes(anchor));
 }
 
+/** Folders that an installation or a build makes. */
+const MADE = /(?:^|\/)(?:node_modules|dist)(?:\/|$)/;
+
 const isMissing = (page: string, name: string) =>
-  !name.includes("node_modules") && ![...BASES, dirname(page)].some((base) => existsSync(join(root, base, name)));
+  !MADE.test(name) && ![...BASES, dirname(page)].some((base) => existsSync(join(root, base, name)));
 
 describe.each(pages)("%s", (page) => {
   test("has no broken link", () => {
