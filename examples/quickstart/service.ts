@@ -75,4 +75,14 @@ function findTicket(ticketId: string) {
   return ticket;
 }
 
-export default defineService({ name: "quickstart", context, functions: [listOpeningHours, closeTicket, getTicket] });
+export default defineService({
+  name: "quickstart",
+  context,
+  functions: [listOpeningHours, closeTicket, getTicket],
+  // `patchbay dev` and the playground of the console offer these.
+  exampleQueries: [
+    "What are the opening hours?",
+    { query: "What is the status of ticket T-100?", role: "staff", context: { userId: "ada" } },
+    { query: "Close ticket T-101", role: "support" },
+  ],
+});

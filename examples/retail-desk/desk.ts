@@ -1,6 +1,7 @@
 import { defineService, type Service } from "@patchbay/functions";
 import { createDeskCases } from "./cases.ts";
 import { deskContext } from "./context.ts";
+import { createExampleQueries } from "./example-queries.ts";
 import { generalFunctions } from "./functions/general.ts";
 import { orderFunctions } from "./functions/orders.ts";
 import { pendingOrderFunctions } from "./functions/pending-orders.ts";
@@ -28,6 +29,7 @@ export function createRetailDesk(store: RetailStore): Service {
     subject: ({ customerId }) => customerId,
     modelContext: ({ customerId }) => (customerId === undefined ? undefined : { customerId }),
     instructions: INSTRUCTIONS,
+    exampleQueries: createExampleQueries(store),
     functions: [
       ...userFunctions(store, policy, cases),
       ...orderFunctions(store, policy, cases),

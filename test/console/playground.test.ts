@@ -47,6 +47,21 @@ describeConsole("the playground", {}, (suite) => {
     expect(items).toHaveLength(1);
   });
 
+  test("offers the service's example queries, each with its role and context", async () => {
+    const { page, conversation } = await open();
+    const examples = page.getByRole("list", { name: "Example queries" }).getByRole("button");
+    await examples.first().waitFor();
+    expect(await examples.count()).toBe(6);
+
+    await examples.filter({ hasText: "What is my address?" }).click();
+    const context = await page.getByRole("textbox", { name: "Context" }).inputValue();
+    await page.getByRole("button", { name: "Send" }).click();
+
+    // Only as a customer with that id may the query read the account.
+    const { customerId } = JSON.parse(context) as { customerId: string };
+    await conversation.getByText(`(${customerId})`).waitFor();
+  });
+
   test("compares two roles and marks the call that only one of them may make", async () => {
     const { page, conversation, ask } = await open("?compare=1&role=agent&role2=customer");
 

@@ -1,4 +1,5 @@
 import { silentLog, type JsonObject } from "@patchbay/functions";
+import { startTestServer } from "@patchbay/functions/testing";
 import { expect, test } from "vitest";
 import service from "../service.ts";
 
@@ -38,4 +39,19 @@ test("only support receives the internal note of a ticket", async () => {
   expect(staff).toMatchObject({ ok: true, value: { id: "T-100" }, redacted: ["internalNote"] });
   expect(JSON.stringify(staff)).not.toContain("third time");
   expect(support).toMatchObject({ value: { internalNote: "Jams for the third time" } });
+});
+
+test("each example query calls its function and is answered from the ticket", async () => {
+  await using server = await startTestServer(service);
+  const answers = [];
+  for (const example of service.manifest.exampleQueries ?? []) {
+    const { answer } = await server.query(example);
+    answers.push([answer.toolInteractions.map(({ toolName, success }) => [toolName, success]), answer.response]);
+  }
+
+  expect(answers).toEqual([
+    [[["list_opening_hours", true]], expect.stringContaining("08:00 to 18:00")],
+    [[["get_ticket", true]], expect.stringContaining("**Status:** open (T-100)")],
+    [[["close_ticket", true]], expect.stringContaining("Done: **Close ticket** (T-101).")],
+  ]);
 });

@@ -1,5 +1,6 @@
 import {
   Effect,
+  type ExampleQuery,
   FUNCTION_NAME,
   isJsonObject,
   type JsonObject,
@@ -34,6 +35,7 @@ const SERVICE_OPTIONS = [
   "beforeQuery",
   "beforeAnswer",
   "instructions",
+  "exampleQueries",
   "functions",
 ];
 
@@ -195,4 +197,43 @@ function checkCase(one: unknown, parseInput: Parse, where: string): CheckedCase 
   if (parsed instanceof Promise) parsed.catch(() => undefined);
   else if (!parsed.ok) throw fault(`the function does not accept its input: ${listFaults(parsed.faults)}`);
   return { input, context, roles: roles?.map((role) => checkRole(role, where)) };
+}
+
+const EXAMPLE_PROPERTIES = ["query", "role", "context"];
+
+/** The example queries for the manifest. Throws for a context that the schema refuses, unless the schema decides later. */
+export function checkExampleQueries(list: unknown, parseContext: Parse | undefined, where: string): ExampleQuery[] {
+  if (!Array.isArray(list)) throw new DefinitionError(`${where}: exampleQueries must be a list of queries, or absent.`);
+  if (list.length > LIMITS.exampleQueriesPerService)
+    throw new DefinitionError(
+      `${where}: ${list.length} exampleQueries exceed the limit of ${LIMITS.exampleQueriesPerService}. Keep those that show most.`,
+    );
+  return list.map((one: unknown, i) => checkExampleQuery(one, parseContext, `${where}: exampleQueries[${i}]`));
+}
+
+function checkExampleQuery(one: unknown, parseContext: Parse | undefined, where: string): ExampleQuery {
+  const example = typeof one === "string" ? { query: one } : one;
+  if (!isJsonObject(example))
+    throw new DefinitionError(`${where}: an example must be a text, or an object with query, role and context.`);
+  refuseUnknownOptions(example, EXAMPLE_PROPERTIES, where);
+  const { role, context } = example;
+  const query = typeof example["query"] === "string" ? example["query"].trim() : "";
+  if (query === "" || query.length > LIMITS.exampleQueryUnits)
+    throw new DefinitionError(
+      `${where}: the query must be a string of 1 to ${LIMITS.exampleQueryUnits} characters, got ${query === "" ? JSON.stringify(example["query"]) : query.length}.`,
+    );
+  return {
+    query,
+    ...(role !== undefined && { role: checkRole(role, where) }),
+    ...(context !== undefined && { context: checkContext(context, parseContext, where) }),
+  };
+}
+
+function checkContext(context: unknown, parseContext: Parse | undefined, where: string): JsonObject {
+  if (!isJsonObject(context)) throw new DefinitionError(`${where}: context must be an object.`);
+  const parsed = parseContext?.(context);
+  if (parsed instanceof Promise) parsed.catch(() => undefined);
+  else if (parsed?.ok === false)
+    throw new DefinitionError(`${where}: the service does not accept its context: ${listFaults(parsed.faults)}`);
+  return context;
 }

@@ -2,6 +2,7 @@
 export type {
   CallOutcome,
   Effect,
+  ExampleQuery,
   HookCall,
   HookVerdict,
   JsonObject,

@@ -2,6 +2,7 @@ import {
   DEFAULT_LIMITS,
   LIMITS,
   type CallOutcome,
+  type ExampleQuery,
   type FunctionManifest,
   type HookCall,
   type HookVerdict,
@@ -11,7 +12,7 @@ import {
 } from "@patchbay/protocol";
 import type { AccessRequest, Refusal } from "./admission.ts";
 import { prepareContext } from "./context.ts";
-import { checkRole, checkRoles, checkServiceOptions } from "./definition-checks.ts";
+import { checkExampleQueries, checkRole, checkRoles, checkServiceOptions } from "./definition-checks.ts";
 import { DefinitionError } from "./errors.ts";
 import type { FunctionDefinition } from "./function.ts";
 import { createGate } from "./gate.ts";
@@ -19,7 +20,7 @@ import { type AnswerHook, type QueryHook, runHook } from "./hooks.ts";
 import type { Invocation, InvokeOptions } from "./invocation.ts";
 import { createLog, silentLog, type Log } from "./log.ts";
 import { createParser } from "./schema/parser.ts";
-import type { OutputOf, Schema } from "./schema/schema.ts";
+import type { OutputOf, Parse, Schema } from "./schema/schema.ts";
 
 /** A defined service: its functions behind one gate. A runtime connects it, and tests call it. */
 export interface Service {
@@ -67,6 +68,11 @@ export interface ServiceOptions<C extends Schema | undefined> {
   beforeAnswer?: AnswerHook<ContextOf<C>>;
   /** Instructions for the model, after those of the agent. */
   instructions?: string;
+  /**
+   * Queries that show what the service answers: `patchbay dev` and the console's playground offer them, with their role and
+   * context. They are never sent to a model provider. At most 20, each of at most 500 characters.
+   */
+  exampleQueries?: readonly (string | ExampleQuery)[];
   /** At most 200, each name once. */
   functions: readonly (FunctionDefinition | FunctionDefinition<ContextOf<C>>)[];
 }
@@ -76,8 +82,8 @@ export function defineService<C extends Schema | undefined = undefined>(options:
   const where = checkServiceOptions(options);
   const { context, subject, modelContext, beforeQuery, beforeAnswer } = options;
   const functions = indexFunctions(options.functions, context, where);
-  const manifest = describeService(options, functions, where);
   const parseContext = context === undefined ? undefined : createParser(context, "input", `${where}: context`);
+  const manifest = describeService(options, functions, { parseContext, where });
   const reader = { parse: parseContext, subject, modelContext };
   const hooks = { parse: parseContext, beforeQuery, beforeAnswer };
   const access = new Map([...functions].map(([name, { cases, protection }]) => [name, { cases, protection }]));
@@ -151,7 +157,7 @@ function indexFunctions(
 function describeService<C extends Schema | undefined>(
   options: ServiceOptions<C>,
   functions: ReadonlyMap<string, FunctionDefinition<never>>,
-  where: string,
+  { parseContext, where }: { parseContext: Parse | undefined; where: string },
 ): Manifest {
   const { name, defaultRole, instructions, context, subject, modelContext, beforeQuery, beforeAnswer } = options;
   const roles = options.roles === undefined ? undefined : checkRoles(options.roles, where);
@@ -159,11 +165,14 @@ function describeService<C extends Schema | undefined>(
   if (defaultRole !== undefined) checkKnown(roles, checkRole(defaultRole, where), `${where}: defaultRole`);
   const definitions = [...functions.values()];
   const named = definitions.flatMap((one) => (one.manifest.roles === "everyone" ? [] : one.manifest.roles));
+  const known = roles ?? [...new Set([...named, ...(defaultRole === undefined ? [] : [defaultRole])])];
+  const exampleQueries = checkExampleQueries(options.exampleQueries ?? [], parseContext, where);
+  for (const [i, { role }] of exampleQueries.entries())
+    if (role !== undefined) checkKnown(known, role, `${where}: exampleQueries[${i}]`);
   for (const { manifest, protection, cases } of definitions) {
     const of = `${where}: function "${manifest.name}"`;
     for (const role of manifest.roles === "everyone" ? [] : manifest.roles) checkKnown(roles, role, of);
     // A misspelt role in a mark would remove the field for every role, which is easy to overlook.
-    const known = roles ?? [...new Set([...named, ...(defaultRole === undefined ? [] : [defaultRole])])];
     for (const role of protection?.roles ?? []) checkKnown(known, role, `${of}: a mark of its output`);
     for (const [name, one] of cases)
       for (const role of one.roles ?? []) checkKnown(known, role, `${of}: case "${name}"`);
@@ -179,6 +188,7 @@ function describeService<C extends Schema | undefined>(
     namesSubject: subject !== undefined,
     ...(beforeQuery && { beforeQuery: true }),
     ...(beforeAnswer && { beforeAnswer: true }),
+    ...(exampleQueries.length > 0 && { exampleQueries }),
     functions: definitions.map((definition) => definition.manifest),
   };
   if (sizeOf(manifest) <= DEFAULT_LIMITS.manifestBytes) return manifest;

@@ -1,4 +1,4 @@
-import { LIMITS } from "@patchbay/protocol";
+import { LIMITS, Manifest } from "@patchbay/protocol";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { defineFunction, defineService, DefinitionError, everyone, functionsFor, isService } from "../src/index.ts";
@@ -101,6 +101,29 @@ describe("a service", () => {
     });
   });
 
+  test("describes its example queries with their role and context", () => {
+    const { manifest } = defineService({
+      name: "desk",
+      functions: [refund],
+      exampleQueries: [
+        " What can you do? ",
+        { query: "Refund order 1", role: "support", context: { customerId: "c-1" } },
+      ],
+    });
+
+    expect(manifest.exampleQueries).toEqual([
+      { query: "What can you do?" },
+      { query: "Refund order 1", role: "support", context: { customerId: "c-1" } },
+    ]);
+    expect(Manifest.parse(manifest)).toEqual(manifest);
+  });
+
+  test("without example queries has no such member in its manifest", () => {
+    expect(defineService({ name: "desk", functions: [refund], exampleQueries: [] }).manifest).not.toHaveProperty(
+      "exampleQueries",
+    );
+  });
+
   test("is recognised by isService", () => {
     expect(isService(defineService({ name: "desk", functions: [] }))).toBe(true);
     expect([undefined, null, {}, { manifest: {} }, () => {}].some(isService)).toBe(false);
@@ -143,6 +166,39 @@ describe("a service", () => {
       "too many functions",
       { functions: Array(LIMITS.functionsPerService + 1).fill(refund) },
       /201 functions exceed the limit of 200/,
+    ],
+    ["example queries that are a text", { exampleQueries: "Refund" }, /exampleQueries must be a list/],
+    [
+      "too many example queries",
+      { exampleQueries: Array(LIMITS.exampleQueriesPerService + 1).fill("Refund") },
+      /21 exampleQueries exceed the limit of 20/,
+    ],
+    [
+      "an example query of 501 characters",
+      { exampleQueries: ["x".repeat(LIMITS.exampleQueryUnits + 1)] },
+      /exampleQueries\[0\]: the query must be a string of 1 to 500 characters, got 501/,
+    ],
+    ["an empty example query", { exampleQueries: ["Refund", " "] }, /exampleQueries\[1\]: the query must .* got " "/],
+    ["a number as example query", { exampleQueries: [7] }, /exampleQueries\[0\]: an example must be a text/],
+    [
+      "a misspelt property of an example query",
+      { exampleQueries: [{ query: "Refund", rol: "support" }] },
+      /exampleQueries\[0\]: unknown option rol/,
+    ],
+    [
+      "an example query with an unknown role",
+      { exampleQueries: [{ query: "Refund", role: "suport" }] },
+      /exampleQueries\[0\] names the role "suport", which is not among support/,
+    ],
+    [
+      "an example query whose context is a text",
+      { exampleQueries: [{ query: "Refund", context: "c-1" }] },
+      /exampleQueries\[0\]: context must be an object/,
+    ],
+    [
+      "an example query whose context the schema refuses",
+      { context: z.object({ customerId: z.string() }), exampleQueries: [{ query: "Refund", context: {} }] },
+      /exampleQueries\[0\]: the service does not accept its context: .*customerId/,
     ],
     ["more description than a frame carries", { functions: large }, /Shorten schemas and descriptions/],
   ];

@@ -12,8 +12,11 @@ const SIGNATURE = "_Answered by Patchbay's offline model: word matching, not a l
 const MAX_LISTED = 25;
 const MAX_SECTION = 6000;
 
-/** The answer to a query after its last call. */
-export function writeAnswer({ outcomes, conversation, set }: Situation): string {
+/** The answer to a query after its last call. Names the example queries where no function fits. */
+export function writeAnswer(
+  { outcomes, conversation, set }: Situation,
+  exampleQueries: readonly string[] = [],
+): string {
   const sections: string[] = [];
   const reported = new Set<string>();
   const counting = /\bhow many\b|\bcount\b|\bthe number of\b/iu.test(conversation.query);
@@ -29,7 +32,9 @@ export function writeAnswer({ outcomes, conversation, set }: Situation): string 
   for (const outcome of outcomes) if (outcome.missing.length > 0) sections.push(question(outcome));
   const unmet = outcomes.filter(({ choice }) => !choice);
   if (sections.length === 0 || unmet.some(({ clause }) => clause.mood === "conditional" || clause.mood === "command")) {
-    sections.push(sections.length === 0 ? capabilities(unmet, set, conversation.made) : unmetNote(unmet));
+    sections.push(
+      sections.length === 0 ? capabilities(unmet, set, conversation.made, exampleQueries) : unmetNote(unmet),
+    );
   }
   return [...new Set(sections.filter(Boolean)), SIGNATURE].join("\n\n");
 }
@@ -95,7 +100,12 @@ function question({ choice, missing, alternatives }: Outcome): string {
   return `For **${readable(choice.fn.name)}** I still need:\n\n${needs.join("\n")}${rest}`;
 }
 
-function capabilities(unmet: readonly Outcome[], { functions }: FunctionSet, made: readonly MadeCall[]): string {
+function capabilities(
+  unmet: readonly Outcome[],
+  { functions }: FunctionSet,
+  made: readonly MadeCall[],
+  exampleQueries: readonly string[],
+): string {
   if (made.length > 0)
     return `That is all I could find out.\n\n${made.map(({ name, data }) => `- ${readable(name)}: ${typeof data === "object" ? "answered" : plainText(String(data ?? "failed"))}`).join("\n")}`;
   if (functions.length === 0) return "There is no function that I may use here.";
@@ -104,7 +114,9 @@ function capabilities(unmet: readonly Outcome[], { functions }: FunctionSet, mad
     : "I found no function that fits.";
   const listed = functions.slice(0, MAX_LISTED).map(({ title }) => `- ${title}`);
   const more = functions.length > MAX_LISTED ? [`- and ${functions.length - MAX_LISTED} more`] : [];
-  return `${opening} Here is what I can do:\n\n${[...listed, ...more].join("\n")}`;
+  const examples = exampleQueries.map((query) => `- ${plainText(query)}`);
+  const asked = examples.length > 0 ? `\n\nFor example, you can ask:\n\n${examples.join("\n")}` : "";
+  return `${opening} Here is what I can do:\n\n${[...listed, ...more].join("\n")}${asked}`;
 }
 
 function unmetNote(unmet: readonly Outcome[]): string {

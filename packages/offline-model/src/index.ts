@@ -44,7 +44,8 @@ function takeTurn(request: ModelRequest, plan: PlanTexts): ModelTurn {
   const acting = toolChoice === "auto" && planned.length > 0;
   const planning = toolChoice === "none" && situation.conversation.made.length === 0;
   const answering = !acting && respond !== undefined && toolChoice !== "none";
-  const full = acting || answering ? "" : planning ? writePlan(situation) : writeAnswer(situation);
+  const full =
+    acting || answering ? "" : planning ? writePlan(situation) : writeAnswer(situation, request.exampleQueries ?? []);
   const text = full.slice(0, request.maxTokens * CHARS_PER_TOKEN);
   const calls = acting ? planned.map(asCall) : answering ? [valueCall(respond, situation)] : [];
   const warnings = [

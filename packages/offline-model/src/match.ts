@@ -1,7 +1,7 @@
 import type { Clause } from "./clauses.ts";
 import { isReference } from "./evidence.ts";
 import { fill, type Filling, type Sources } from "./fill.ts";
-import type { FunctionSet, KnownFunction } from "./function-set.ts";
+import type { KnownFunction } from "./function-set.ts";
 import { contentWords } from "./reading.ts";
 import { conceptOf, isDoing, isLooking, stem, type Word } from "./words.ts";
 
@@ -20,7 +20,7 @@ const LIST = conceptOf(stem("list"));
 /** The functions that fit a clause, best first. */
 export function rankFunctions(clause: Clause, sources: Sources, hints: readonly Word[] = []): Choice[] {
   const words = contentWords(sources.clause);
-  const choices = eligible(clause, sources.set).map((fn) => weighFunction(fn, clause, words, hints, sources));
+  const choices = eligible(clause, sources).map((fn) => weighFunction(fn, clause, words, hints, sources));
   return choices
     .filter((choice): choice is Choice => choice !== undefined)
     .toSorted((a, b) => b.score - a.score || a.fn.name.localeCompare(b.fn.name, "en"));
@@ -30,15 +30,19 @@ export function rankFunctions(clause: Clause, sources: Sources, hints: readonly 
  * A function that changes something is eligible only if a command's verb asks for exactly that. If a command asks for a
  * change, a lookup does not answer it.
  */
-function eligible({ mood, verb }: Clause, set: FunctionSet): KnownFunction[] {
+function eligible({ mood, verb }: Clause, { set, clause: reading }: Sources): KnownFunction[] {
   const asked = verb?.concept ?? "";
   const doers = set.functions.filter((fn) => !fn.readOnly && mood === "command" && fn.actions.has(asked));
   const readers = set.functions.filter((fn) => fn.readOnly);
   if (verb === undefined || isLooking(asked)) return [...readers, ...doers];
   const named = readers.filter((fn) => fn.actions.has(asked));
   if (doers.length > 0 || named.length > 0) return [...doers, ...named];
+  // "Add 2 and 3" asks for a sum, although the verb also asks for a change.
+  if (reading.expression !== undefined && /^add$/iu.test(verb.text)) return readers.filter(computes);
   return isDoing(asked) || mood === "conditional" ? [] : readers;
 }
+
+const computes = ({ parameters }: KnownFunction): boolean => parameters.some(({ kind }) => kind === "expression");
 
 function weighFunction(
   fn: KnownFunction,

@@ -42,6 +42,8 @@ export interface ModelRequest {
   /** The last of `functions`, whose call is the answer; absent if the answer is a text. */
   respond?: ModelFunction;
   toolChoice: "auto" | "none" | "respond";
+  /** Queries that the service's author gave as examples for the caller's role. */
+  exampleQueries?: readonly string[];
 }
 
 /** One complete turn. */

@@ -219,7 +219,15 @@ function findNames(text: string, common: (word: string) => boolean): Value[] {
   return names;
 }
 
+/** A sum as a command: "add 2, 3 and 4". */
+const SUM =
+  /\b(?:add(?: up)?|sum(?: up| of)?)(?: the)?(?: numbers)?\s+(\d[\d.]*(?:(?:\s*,\s*(?:and\s+)?|\s+(?:and|to|with)\s+)\d[\d.]*)+)/giu;
+const asSum = (_: string, numbers: string): string => numbers.split(/[^\d.]+/u).join(" + ");
+
 const OPERATORS: readonly [RegExp, string][] = [
+  [/\bsubtract\s+(\d[\d.]*)\s+from\s+(\d[\d.]*)/giu, "$2 - $1"],
+  [/\bmultiply\s+(\d[\d.]*)\s+(?:by|with|and)\s+(\d[\d.]*)/giu, "$1 * $2"],
+  [/\bdivide\s+(\d[\d.]*)\s+by\s+(\d[\d.]*)/giu, "$1 / $2"],
   [/\bplus\b/giu, "+"],
   [/\bminus\b/giu, "-"],
   [/\b(?:times|multiplied by)\b|×|(?<=\d\s?)x(?=\s?\d)/giu, "*"],
@@ -230,7 +238,7 @@ const DATE = /^(?:\d{4}-\d\d-\d\d|\d{1,2}\/\d{1,2}\/\d{2,4})$/u;
 
 /** The longest arithmetic expression of a text, if it holds one. */
 function findExpression(full: string): string | undefined {
-  let text = full.slice(0, MAX_TEXT);
+  let text = full.slice(0, MAX_TEXT).replace(SUM, asSum);
   for (const [words, sign] of OPERATORS) text = text.replace(words, sign);
   const runs = [...text.matchAll(/(?<![\p{L}\p{N}_#.-])[-+(]{0,20}\s{0,5}\d[\d\s.+\-*/()^%]{0,400}/gu)].map((run) =>
     balanced(run[0]),

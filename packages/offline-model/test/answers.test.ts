@@ -133,3 +133,13 @@ test("usage grows with what is read and written", async () => {
   expect(long.turn.usage.input - short.turn.usage.input).toBeGreaterThanOrEqual(1000);
   expect(short.turn.usage).toMatchObject({ cachedInput: 0, output: expect.any(Number) });
 });
+
+test("where no function fits, the answer names the service's example queries", async () => {
+  const messages = [{ role: "user" as const, text: "What can you do?" }];
+
+  const { turn } = await takeTurn(retail, messages, { exampleQueries: ["Where is #W1?", "Add *2* and 3"] });
+  const { turn: without } = await takeTurn(retail, messages);
+
+  expect(turn.text).toContain("For example, you can ask:\n\n- Where is #W1?\n- Add \\*2\\* and 3\n");
+  expect(without.text).not.toContain("For example");
+});

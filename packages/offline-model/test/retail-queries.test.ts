@@ -48,6 +48,11 @@ const cases: [query: string, calls: Call[]][] = [
   ["What kinds of products do you sell?", [["list_all_product_types", {}]]],
   ["please compute (12.5+3)*2", [["calculate", { expression: "(12.5+3)*2" }]]],
   ["what is 12 * (3 + 4)?", [["calculate", { expression: "12 * (3 + 4)" }]]],
+  ["add 2 and 3", [["calculate", { expression: "2 + 3" }]]],
+  ["Please add up the numbers 1.5, 2, and 30.", [["calculate", { expression: "1.5 + 2 + 30" }]]],
+  ["subtract 2 from 5.5", [["calculate", { expression: "5.5 - 2" }]]],
+  ["Multiply 4 by 2.5", [["calculate", { expression: "4 * 2.5" }]]],
+  ["divide 9 by 3", [["calculate", { expression: "9 / 3" }]]],
   ["Calculate 19.99 times 3 plus 5", [["calculate", { expression: "19.99 * 3 + 5" }]]],
   [
     "What did Yusuf Rossi (19122) order?",

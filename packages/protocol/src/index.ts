@@ -47,6 +47,7 @@ export {
   Effect,
   explainDenial,
   FUNCTION_NAME,
+  ExampleQuery,
   FunctionManifest,
   listRoles,
   Manifest,

@@ -16,6 +16,8 @@ export const LIMITS = {
   resultToModelBytes: 32_768,
   frameBytes: 1_048_576,
   functionsPerService: 200,
+  exampleQueriesPerService: 20,
+  exampleQueryUnits: 500,
   schemaBytes: 65_536,
   functionTimeoutMs: 60_000,
   functionTimeoutMaxMs: 240_000,

@@ -52,6 +52,14 @@ export interface FunctionOrigin {
   manifestHash: string;
 }
 
+/** A query that shows what a service answers, for people. The control plane never sends it to a model provider. */
+export const ExampleQuery = z.object({
+  query: z.string().min(1).max(LIMITS.exampleQueryUnits),
+  role: z.string().min(1).max(LIMITS.labelUnits).optional(),
+  context: jsonObject.optional(),
+});
+export type ExampleQuery = z.infer<typeof ExampleQuery>;
+
 /** The function set of a service, which a runtime sends in its `hello`. */
 export const Manifest = z.object({
   name: z
@@ -73,6 +81,8 @@ export const Manifest = z.object({
   beforeQuery: z.boolean().optional(),
   /** True if the service has a `beforeAnswer` hook. Absent from runtimes of an earlier version. */
   beforeAnswer: z.boolean().optional(),
+  /** Absent if the service has none, and from runtimes of an earlier version. */
+  exampleQueries: z.array(ExampleQuery).max(LIMITS.exampleQueriesPerService).optional(),
   functions: z.array(FunctionManifest).max(LIMITS.functionsPerService),
 });
 export type Manifest = Omit<z.infer<typeof Manifest>, "functions"> & {

@@ -45,6 +45,7 @@ const manifest = {
   namesSubject: true,
   beforeQuery: true,
   beforeAnswer: true,
+  exampleQueries: [{ query: "Where is order 1?", role: "support", context: { customerId: "c-1" } }],
   functions: [fn],
 };
 
@@ -57,6 +58,9 @@ const OPTIONAL_OF_MANIFEST = [
   "namesSubject",
   "beforeQuery",
   "beforeAnswer",
+  "exampleQueries",
+  "exampleQueries.0.role",
+  "exampleQueries.0.context",
   ...OPTIONAL_OF_FUNCTION.map((name) => `functions.0.${name}`),
 ];
 
@@ -67,17 +71,26 @@ const fromRuntime: Omit<FrameExample, "sender">[] = [
     name: "hello",
     frame: { type: "hello", version: 1, instanceId: "i-1", manifest, deployment: "v1", concurrency: 16, sdk: "sdk/1" },
     optional: ["deployment", ...OPTIONAL_OF_MANIFEST.map((path) => `manifest.${path}`)],
-    json: ["manifest.functions.0.inputSchema", "manifest.functions.0.outputSchema"],
+    json: [
+      "manifest.exampleQueries.0.context",
+      "manifest.functions.0.inputSchema",
+      "manifest.functions.0.outputSchema",
+    ],
     texts: {
       instanceId: ID,
       deployment: [1, LIMITS.deploymentUnits],
       sdk: [0, 100],
       "manifest.name": [1, LIMITS.labelUnits],
+      "manifest.exampleQueries.0.query": [1, LIMITS.exampleQueryUnits],
+      "manifest.exampleQueries.0.role": [1, LIMITS.labelUnits],
       "manifest.functions.0.name": [1, 64],
       "manifest.functions.0.roles.0": [1, LIMITS.labelUnits],
     },
     numbers: { concurrency: [1, 10_000], "manifest.functions.0.timeoutMs": [1, LIMITS.functionTimeoutMaxMs] },
-    lists: { "manifest.functions": LIMITS.functionsPerService },
+    lists: {
+      "manifest.functions": LIMITS.functionsPerService,
+      "manifest.exampleQueries": LIMITS.exampleQueriesPerService,
+    },
   },
   {
     name: "result with a value",

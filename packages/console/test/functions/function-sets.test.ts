@@ -24,6 +24,7 @@ const setOf = (...functions: ConsoleFunction[]): FunctionSet => ({
   instructions: null,
   defaultRole: null,
   roles: ["support", "admin"],
+  exampleQueries: [],
   connected: true,
   firstSeenAt: "2026-11-21T10:00:00.000Z",
   functions,

@@ -1,7 +1,7 @@
 import type { JsonObject } from "@patchbay/protocol";
-import type { ConsoleFunction } from "@patchbay/protocol/console";
+import type { ConsoleFunction, FunctionSet } from "@patchbay/protocol/console";
 import { expect, test } from "vitest";
-import { exampleQueries } from "../../src/pages/playground/empty-playground.tsx";
+import { exampleQueries, examplesOf } from "../../src/pages/playground/empty-playground.tsx";
 
 const fn = (name: string, given: Partial<ConsoleFunction> = {}): ConsoleFunction => ({
   name,
@@ -42,4 +42,33 @@ test("only functions that the role may call are suggested, and writing ones only
 
   expect(exampleQueries(functions, "agent")).toEqual(["Staff", "Open"]);
   expect(exampleQueries(functions, "")).toEqual(["Open"]);
+});
+
+const setOf = (changed: Partial<FunctionSet>): FunctionSet => ({
+  manifestHash: "h",
+  service: "shop",
+  instructions: null,
+  defaultRole: null,
+  roles: ["support"],
+  exampleQueries: [],
+  connected: true,
+  firstSeenAt: "2026-11-21T10:00:00.000Z",
+  functions: [fn("list_hours")],
+  ...changed,
+});
+
+test("the service's own example queries replace generated ones, and set or clear role and context", () => {
+  const own = [
+    { query: "Where is order 1?", role: "support", context: { customerId: "c-1" } },
+    ...Array.from({ length: 9 }, (_, i) => ({ query: `Query ${i}` })),
+  ];
+
+  const examples = examplesOf(setOf({ exampleQueries: own }), "support");
+
+  expect(examples).toHaveLength(6);
+  expect(examples.slice(0, 2)).toEqual([
+    { query: "Where is order 1?", settings: { role: "support", context: '{\n  "customerId": "c-1"\n}' } },
+    { query: "Query 0", settings: { role: "", context: "" } },
+  ]);
+  expect(examplesOf(setOf({}), "support")).toEqual([{ query: "List hours", settings: {} }]);
 });

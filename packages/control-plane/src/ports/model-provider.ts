@@ -3,6 +3,9 @@ import type { Effect, JsonObject, JsonValue } from "@patchbay/protocol";
 /** Names of restricted fields in a function's results. Recordings leave their values out. A symbol, so that adapters cannot send the names to a model. */
 export const RESTRICTED_FIELDS = Symbol("restricted fields");
 
+/** Texts of the service's example queries for the caller's role, for the offline model. A symbol, so that adapters cannot send them. */
+export const EXAMPLE_QUERIES = Symbol("example queries");
+
 /** A function as a model sees it. `name` is the owner's; adapters map it to a name that their wire accepts and back. */
 export interface ModelFunction {
   name: string;
@@ -65,6 +68,7 @@ export interface ModelRequest {
   cacheKey: string;
   /** Number of messages of earlier runs, which the next queries of the thread send again. Default 0. */
   earlierMessages?: number;
+  [EXAMPLE_QUERIES]?: readonly string[];
 }
 
 /**

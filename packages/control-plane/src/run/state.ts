@@ -59,6 +59,8 @@ export interface RunState extends Progress {
   readonly shown: readonly ModelFunction[];
   /** The last of `shown`, whose call is the answer; absent when the answer is a text. */
   readonly respond?: ModelFunction;
+  /** Texts of the service's example queries for the run's role. */
+  readonly exampleQueries: readonly string[];
   readonly history: History;
   /** The `beforeAnswer` hooks that check each text of the model, in order. */
   readonly answerHooks: readonly ServiceHooks[];
@@ -122,6 +124,7 @@ export function createState(
     shown,
     ...(respond && { respond }),
     ...(next && { next }),
+    exampleQueries: (manifest.exampleQueries ?? []).flatMap(({ query, role }) => (role === run.role ? [query] : [])),
     history,
     answerHooks: answerHooksOf(run, manifest),
     maxTokens: Infinity,

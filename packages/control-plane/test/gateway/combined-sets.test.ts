@@ -1,4 +1,4 @@
-import { DEFAULT_LIMITS } from "@patchbay/protocol";
+import { DEFAULT_LIMITS, LIMITS } from "@patchbay/protocol";
 import { expect, test } from "vitest";
 import { CombinedSets, ManifestCache } from "../../src/gateway/routing/manifests.ts";
 import { addAgents, recordingStore } from "../../../../test/support/gateway-server.ts";
@@ -44,4 +44,25 @@ test("a combined set names the hooks of its services, in their order", async () 
     { service: "words", manifestHash: "hash of words", beforeQuery: true, beforeAnswer: false },
   ]);
   expect(await store.getManifest("agent-a", manifestHash)).toEqual(manifest);
+});
+
+test("a combined set has the example queries of its services, in their order and within the limit", async () => {
+  const store = await recordingStore();
+  await using _ = { [Symbol.asyncDispose]: () => store.all.close() };
+  await addAgents(store.all);
+  const combined = new CombinedSets({ store, manifests: new ManifestCache(store), limits: DEFAULT_LIMITS });
+  const withExamples = (service: string, count: number) => {
+    const exampleQueries = Array.from({ length: count }, (_, i) => ({ query: `${service} ${i}`, role: "support" }));
+    return { service, manifest: { ...fakeManifest([service]), exampleQueries }, manifestHash: service };
+  };
+
+  const { manifest } = await combined.of("agent-a", [
+    withExamples("desk", 15),
+    serviceOf("mail"),
+    withExamples("words", 15),
+  ]);
+
+  expect(manifest.exampleQueries).toHaveLength(LIMITS.exampleQueriesPerService);
+  expect(manifest.exampleQueries?.[0]).toEqual({ query: "desk 0", role: "support" });
+  expect(manifest.exampleQueries?.at(-1)).toEqual({ query: "words 4", role: "support" });
 });

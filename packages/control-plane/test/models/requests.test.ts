@@ -1,9 +1,10 @@
+import { inspect } from "node:util";
 import { expect, test } from "vitest";
 import { anthropicRequest } from "../../src/models/anthropic.ts";
 import { geminiRequest } from "../../src/models/gemini.ts";
 import { chatRequest } from "../../src/models/openai-chat.ts";
 import { responsesRequest } from "../../src/models/openai-responses.ts";
-import type { Message, ModelFunction } from "../../src/ports/model-provider.ts";
+import { EXAMPLE_QUERIES, type Message, type ModelFunction } from "../../src/ports/model-provider.ts";
 import { asking, ORDER_LOOKUP, PING } from "./drive.ts";
 
 test.each([
@@ -215,4 +216,15 @@ test("a call of respond is forced if the wire supports that, otherwise the model
     "auto",
     { functionCallingConfig: { mode: "ANY", allowedFunctionNames: ["orders_find"] } },
   ]);
+});
+
+test.each([
+  ["Claude", anthropicRequest, "claude-sonnet-5-5"],
+  ["the Responses API", responsesRequest, "gpt-6.1-terra"],
+  ["the Chat Completions API", chatRequest, "gpt-4.1"],
+  ["Gemini", geminiRequest, "gemini-3.8-flash"],
+] as const)("example queries are not sent to %s", (_api, build, model) => {
+  const request = build(asking(model, { [EXAMPLE_QUERIES]: ["Where is parcel 4711?"] }));
+
+  expect(inspect(request, { depth: Infinity, showHidden: true })).not.toContain("4711");
 });

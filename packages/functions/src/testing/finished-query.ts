@@ -15,8 +15,8 @@ import type { Log, LogFields, LogLevel } from "../log.ts";
 /** A query of a test: the properties of the HTTP body, and settings of its agent. */
 export interface TestQuery {
   query: string;
-  role?: string;
-  context?: JsonObject;
+  role?: string | undefined;
+  context?: JsonObject | undefined;
   /** Continues an earlier thread. Queries of one thread run one after another. */
   threadId?: string;
   sessionId?: string;

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { AgentSettings, AgentSettingsChange } from "../query.ts";
-import { FunctionManifest } from "../manifest.ts";
+import { ExampleQuery, FunctionManifest } from "../manifest.ts";
 import { ACCESS_CHANGES } from "../limits.ts";
 import { label, pageOf, time } from "./route.ts";
 
@@ -140,6 +140,7 @@ export const FunctionSet = z.object({
   defaultRole: z.string().nullable(),
   /** Every role that the service or one of its functions names. */
   roles: z.array(z.string()),
+  exampleQueries: z.array(ExampleQuery),
   connected: z.boolean(),
   firstSeenAt: time,
   functions: z.array(ConsoleFunction),

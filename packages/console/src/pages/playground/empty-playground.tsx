@@ -4,6 +4,13 @@ import { useSession } from "../../api/session.ts";
 import { connectSnippetsOf } from "../../format/snippets.ts";
 import { Command } from "../../ui/code.tsx";
 import { Icon } from "../../ui/icon.tsx";
+import type { Settings } from "./settings.ts";
+
+/** A query to start with, and the settings that it changes. */
+export interface Example {
+  query: string;
+  settings: Partial<Settings>;
+}
 
 /** Shown before the first query, with example queries. */
 export function EmptyPlayground({
@@ -14,9 +21,9 @@ export function EmptyPlayground({
   set: FunctionSet | undefined;
   role: string;
   /** Undefined for members who may not send queries. */
-  onPick: ((query: string) => void) | undefined;
+  onPick: ((example: Example) => void) | undefined;
 }) {
-  const queries = set && onPick ? exampleQueries(set.functions, role || (set.defaultRole ?? "")) : [];
+  const examples = set && onPick ? examplesOf(set, role) : [];
   return (
     <div className="mx-auto grid w-full max-w-2xl gap-4 py-8 sm:py-14">
       <div className="text-center">
@@ -25,16 +32,21 @@ export function EmptyPlayground({
           Queries call your real functions, with the same checks as the API.
         </p>
       </div>
-      {queries.length > 0 && (
+      {examples.length > 0 && (
         <ul aria-label="Example queries" className="grid gap-2 sm:grid-cols-2">
-          {queries.map((query) => (
-            <li key={query} className="min-w-0">
+          {examples.map((example, index) => (
+            <li key={index} className="min-w-0">
               <button
                 type="button"
-                onClick={() => onPick?.(query)}
+                onClick={() => onPick?.(example)}
                 className="border-line bg-surface hover:border-edge shadow-card flex h-full w-full items-center justify-between gap-3 rounded-lg border px-3 py-2.5 text-left text-sm transition-colors"
               >
-                <span className="min-w-0">{query}</span>
+                <span className="min-w-0">
+                  {example.query}
+                  {example.settings.role && (
+                    <span className="text-muted block text-xs">as {example.settings.role}</span>
+                  )}
+                </span>
                 <Icon name="right" className="text-faint size-3.5" />
               </button>
             </li>
@@ -81,6 +93,17 @@ export function NoRuntime({ agentId }: { agentId: string }) {
 export const BLANK = "…";
 
 const MAX_EXAMPLES = 4;
+const MAX_OWN_EXAMPLES = 6;
+
+/** The example queries of the service; without any, ones made of its functions, for the selected role. */
+export function examplesOf({ exampleQueries: own, functions, defaultRole }: FunctionSet, role: string): Example[] {
+  if (own.length === 0)
+    return exampleQueries(functions, role || (defaultRole ?? "")).map((query) => ({ query, settings: {} }));
+  return own.slice(0, MAX_OWN_EXAMPLES).map(({ query, role = "", context }) => ({
+    query,
+    settings: { role, context: context === undefined ? "" : JSON.stringify(context, null, 2) },
+  }));
+}
 
 /**
  * Example queries made of the functions that a role may call: only reading ones if there are any, sorted by the number of blanks.

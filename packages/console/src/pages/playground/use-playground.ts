@@ -1,7 +1,7 @@
 import type { RunTrace } from "@patchbay/protocol/console";
 import { getRouteApi } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
-import { BLANK } from "./empty-playground.tsx";
+import { BLANK, type Example } from "./empty-playground.tsx";
 import { runIdOf, useLane } from "./lane.ts";
 import { bodyOf, type Settings, settingsOfRun, useSettings, validateSettings } from "./settings.ts";
 import type { PanelTab } from "./side-panel.tsx";
@@ -56,9 +56,10 @@ export function usePlayground(repeated: RunTrace | undefined) {
     draft,
     setDraft,
     fieldRef,
-    /** Puts an example into the field, with its first blank selected. */
-    pickExample(query: string): void {
+    /** Puts an example into the field, with its first blank selected, and applies its settings. */
+    pickExample({ query, settings: ofExample }: Example): void {
       setDraft(query);
+      change(ofExample);
       requestAnimationFrame(() => selectBlank(fieldRef.current));
     },
     lanes,

@@ -28,6 +28,7 @@ export function functionRoutes({ store, queries, gateway, limits }: FunctionDeps
         instructions: manifest.instructions ?? null,
         defaultRole: manifest.defaultRole ?? null,
         roles: rolesOf(manifest, limits.rolesPerService).roles,
+        exampleQueries: manifest.exampleQueries ?? [],
         connected,
         firstSeenAt,
         functions: manifest.functions.map((one) => ({ ...one, figures: figures.get(one.name) ?? NEVER_CALLED })),

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { type FunctionManifest, isJsonObject, type Manifest, type OperatorLimits } from "@patchbay/protocol";
+import { type FunctionManifest, isJsonObject, LIMITS, type Manifest, type OperatorLimits } from "@patchbay/protocol";
 import { type FunctionSet, hooksOf, type ServiceSet } from "../../ports/function-gateway.ts";
 import { StoreUnavailable } from "../../ports/run-store.ts";
 import type { RuntimeStore } from "../../ports/stores.ts";
@@ -126,12 +126,16 @@ function combine(services: readonly ServiceSet[]): Manifest {
     return text === "" ? [] : [`Service ${service}:\n${text}`];
   });
   const hooks = services.flatMap(hooksOf);
+  const exampleQueries = services
+    .flatMap(({ manifest }) => manifest.exampleQueries ?? [])
+    .slice(0, LIMITS.exampleQueriesPerService);
   return {
     name: services.map(({ service }) => service).join(", "),
     ...(roles.length > 0 && { roles }),
     ...(defaultRole !== undefined && { defaultRole }),
     ...(instructions.length > 0 && { instructions: instructions.join("\n\n") }),
     ...(hooks.length > 0 && { hooks }),
+    ...(exampleQueries.length > 0 && { exampleQueries }),
     preparesContext: services.some(({ manifest }) => manifest.preparesContext),
     functions: services.flatMap(({ service, manifestHash, manifest }) =>
       manifest.functions.map((one): FunctionManifest => ({ ...one, origin: { service, manifestHash } })),

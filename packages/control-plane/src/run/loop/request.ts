@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import type { JsonValue } from "@patchbay/protocol";
-import { type Message, type ModelRequest, PLAN_REQUEST } from "../../ports/model-provider.ts";
+import { EXAMPLE_QUERIES, type Message, type ModelRequest, PLAN_REQUEST } from "../../ports/model-provider.ts";
 import { type CallRecord, type RunRequest, stepsOf, type TurnRecord } from "../../ports/records.ts";
 import { callsOf, type NextTurn, type Progress, type RunState } from "../state.ts";
 import { type Budget, budgetOf, BYTES_PER_TOKEN, fit, type Fitted, resultText, sizeOf } from "./compact.ts";
@@ -57,6 +57,7 @@ export function nextRequest(state: RunState): NextTurn {
       threadId,
       cacheKey: cacheKey([run.agentId, run.manifestHash, run.role, model.model, request.responseSchema]),
       ...(request.temperature !== undefined && { temperature: request.temperature }),
+      [EXAMPLE_QUERIES]: state.exampleQueries,
     },
   };
 }
