@@ -1,5 +1,7 @@
 import { CancelledError, type QueryClient } from "@tanstack/react-query";
 import {
+  type AnyRoute,
+  type AnyValidator,
   createRootRouteWithContext,
   createRoute,
   createRouter,
@@ -31,28 +33,7 @@ export async function pageCode<Module>(
   }
 }
 
-/** A page whose code loads when it is first opened. */
-function page<Module extends Record<string, unknown>, Name extends keyof Module & string>(
-  load: () => Promise<Module>,
-  name: Name,
-) {
-  return lazyRouteComponent(() => pageCode(load), name);
-}
-
 const root = createRootRouteWithContext<{ queries: QueryClient }>()({ component: Outlet });
-
-const signIn = createRoute({
-  getParentRoute: () => root,
-  path: "/sign-in",
-  validateSearch: searchOf({ back: text }),
-  component: page(() => import("./pages/sign-in/sign-in-page.tsx"), "SignInPage"),
-});
-
-const link = createRoute({
-  getParentRoute: () => root,
-  path: "/link",
-  component: page(() => import("./pages/sign-in/link-page.tsx"), "LinkPage"),
-});
 
 /** The parent of every page that requires a session. */
 const shell = createRoute({
@@ -76,21 +57,12 @@ const shell = createRoute({
   },
 });
 
-/** Parent and path of a page of the organisation. */
-const ofShell = <Path extends string>(path: Path) => ({ getParentRoute: () => shell, path });
-
 const home = createRoute({
   getParentRoute: () => shell,
   path: "/",
   beforeLoad: () => {
     throw redirect({ to: "/agents" });
   },
-});
-
-const agents = createRoute({
-  ...ofShell("/agents"),
-  validateSearch: search.agents,
-  component: page(() => import("./pages/agents/agents-page.tsx"), "AgentsPage"),
 });
 
 const agent = createRoute({
@@ -104,151 +76,69 @@ const agent = createRoute({
   },
 });
 
-/** Parent and path of a page of an agent. */
-const ofAgent = <Path extends string>(path: Path) => ({ getParentRoute: () => agent, path });
-
-const overview = createRoute({
-  ...ofAgent("/"),
-  component: page(() => import("./pages/agents/overview-page.tsx"), "OverviewPage"),
-});
-
-const agentAnalytics = createRoute({
-  ...ofAgent("/analytics"),
-  validateSearch: search.analytics,
-  component: page(() => import("./pages/analytics/analytics-page.tsx"), "AgentAnalyticsPage"),
-});
-
-const playground = createRoute({
-  ...ofAgent("/playground"),
-  validateSearch: search.playground,
-  component: page(() => import("./pages/playground/playground-page.tsx"), "PlaygroundPage"),
-});
-
-const runs = createRoute({
-  ...ofAgent("/runs"),
-  validateSearch: search.runs,
-  component: page(() => import("./pages/runs/runs-page.tsx"), "RunsPage"),
-});
-
-const run = createRoute({
-  ...ofAgent("/runs/$runId"),
-  validateSearch: search.run,
-  component: page(() => import("./pages/runs/run-page.tsx"), "RunPage"),
-});
-
-const threads = createRoute({
-  ...ofAgent("/threads"),
-  validateSearch: search.threads,
-  component: page(() => import("./pages/threads/threads-page.tsx"), "ThreadsPage"),
-});
-
-const thread = createRoute({
-  ...ofAgent("/threads/$threadId"),
-  component: page(() => import("./pages/threads/thread-page.tsx"), "ThreadPage"),
-});
-
-const sessions = createRoute({
-  ...ofAgent("/sessions"),
-  validateSearch: search.sessions,
-  component: page(() => import("./pages/sessions/sessions-page.tsx"), "SessionsPage"),
-});
-
-const functions = createRoute({
-  ...ofAgent("/functions"),
-  validateSearch: search.functions,
-  component: page(() => import("./pages/functions/functions-page.tsx"), "FunctionsPage"),
-});
-
-const oneFunction = createRoute({
-  ...ofAgent("/functions/$functionName"),
-  validateSearch: search.oneFunction,
-  component: page(() => import("./pages/functions/function-page.tsx"), "FunctionPage"),
-});
-
-const access = createRoute({
-  ...ofAgent("/access"),
-  validateSearch: search.access,
-  component: page(() => import("./pages/access/access-page.tsx"), "AccessPage"),
-});
-
-const keys = createRoute({
-  ...ofAgent("/keys"),
-  validateSearch: search.keys,
-  component: page(() => import("./pages/keys/keys-page.tsx"), "KeysPage"),
-});
-
-const runtimes = createRoute({
-  ...ofAgent("/runtimes"),
-  component: page(() => import("./pages/runtimes/runtimes-page.tsx"), "RuntimesPage"),
-});
-
-const agentSettings = createRoute({
-  ...ofAgent("/settings"),
-  component: page(() => import("./pages/agents/agent-settings-page.tsx"), "AgentSettingsPage"),
-});
-
-const analytics = createRoute({
-  ...ofShell("/analytics"),
-  validateSearch: search.analytics,
-  component: page(() => import("./pages/analytics/analytics-page.tsx"), "AnalyticsPage"),
-});
-
-const audit = createRoute({
-  ...ofShell("/audit"),
-  validateSearch: search.audit,
-  component: page(() => import("./pages/audit/audit-page.tsx"), "AuditPage"),
-});
-
-const credits = createRoute({
-  ...ofShell("/credits"),
-  validateSearch: search.credits,
-  component: page(() => import("./pages/credits/credits-page.tsx"), "CreditsPage"),
-});
-
-const members = createRoute({
-  ...ofShell("/members"),
-  validateSearch: search.members,
-  component: page(() => import("./pages/members/members-page.tsx"), "MembersPage"),
-});
-
-const settings = createRoute({
-  ...ofShell("/settings"),
-  component: page(() => import("./pages/organisation/settings-page.tsx"), "SettingsPage"),
-});
-
-const account = createRoute({
-  ...ofShell("/account"),
-  component: page(() => import("./pages/account/account-page.tsx"), "AccountPage"),
-});
+/** The route of a page whose code loads when it is first opened. */
+function page<
+  Parent extends AnyRoute,
+  const Path extends string,
+  Module extends Record<string, unknown>,
+  Search extends AnyValidator = undefined,
+>(parent: Parent, path: Path, load: () => Promise<Module>, name: keyof Module & string, validateSearch?: Search) {
+  const component = lazyRouteComponent(() => pageCode(load), name);
+  return createRoute({ getParentRoute: () => parent, path, component, validateSearch: validateSearch as Search });
+}
 
 const routeTree = root.addChildren([
-  signIn,
-  link,
+  page(root, "/sign-in", () => import("./pages/sign-in/sign-in-page.tsx"), "SignInPage", searchOf({ back: text })),
+  page(root, "/link", () => import("./pages/sign-in/link-page.tsx"), "LinkPage"),
   shell.addChildren([
     home,
-    agents,
     agent.addChildren([
-      overview,
-      agentAnalytics,
-      playground,
-      runs,
-      run,
-      threads,
-      thread,
-      sessions,
-      functions,
-      oneFunction,
-      access,
-      keys,
-      runtimes,
-      agentSettings,
+      page(agent, "/", () => import("./pages/agents/overview-page.tsx"), "OverviewPage"),
+      page(
+        agent,
+        "/analytics",
+        () => import("./pages/analytics/analytics-page.tsx"),
+        "AgentAnalyticsPage",
+        search.analytics,
+      ),
+      page(
+        agent,
+        "/playground",
+        () => import("./pages/playground/playground-page.tsx"),
+        "PlaygroundPage",
+        search.playground,
+      ),
+      page(agent, "/runs", () => import("./pages/runs/runs-page.tsx"), "RunsPage", search.runs),
+      page(agent, "/runs/$runId", () => import("./pages/runs/run-page.tsx"), "RunPage", search.run),
+      page(agent, "/threads", () => import("./pages/threads/threads-page.tsx"), "ThreadsPage", search.threads),
+      page(agent, "/threads/$threadId", () => import("./pages/threads/thread-page.tsx"), "ThreadPage"),
+      page(agent, "/sessions", () => import("./pages/sessions/sessions-page.tsx"), "SessionsPage", search.sessions),
+      page(
+        agent,
+        "/functions",
+        () => import("./pages/functions/functions-page.tsx"),
+        "FunctionsPage",
+        search.functions,
+      ),
+      page(
+        agent,
+        "/functions/$functionName",
+        () => import("./pages/functions/function-page.tsx"),
+        "FunctionPage",
+        search.oneFunction,
+      ),
+      page(agent, "/access", () => import("./pages/access/access-page.tsx"), "AccessPage", search.access),
+      page(agent, "/keys", () => import("./pages/keys/keys-page.tsx"), "KeysPage", search.keys),
+      page(agent, "/runtimes", () => import("./pages/runtimes/runtimes-page.tsx"), "RuntimesPage"),
+      page(agent, "/settings", () => import("./pages/agents/agent-settings-page.tsx"), "AgentSettingsPage"),
     ]),
-    analytics,
-    audit,
-    credits,
-    members,
-    settings,
-    account,
+    page(shell, "/agents", () => import("./pages/agents/agents-page.tsx"), "AgentsPage", search.agents),
+    page(shell, "/analytics", () => import("./pages/analytics/analytics-page.tsx"), "AnalyticsPage", search.analytics),
+    page(shell, "/audit", () => import("./pages/audit/audit-page.tsx"), "AuditPage", search.audit),
+    page(shell, "/credits", () => import("./pages/credits/credits-page.tsx"), "CreditsPage", search.credits),
+    page(shell, "/members", () => import("./pages/members/members-page.tsx"), "MembersPage", search.members),
+    page(shell, "/settings", () => import("./pages/organisation/settings-page.tsx"), "SettingsPage"),
+    page(shell, "/account", () => import("./pages/account/account-page.tsx"), "AccountPage"),
   ]),
 ]);
 
