@@ -12,10 +12,10 @@ import {
 import { ApiError, unreachable } from "./api/api-error.ts";
 import { queryClient, resource, sessionQuery } from "./api/api.ts";
 import { FailedPage, NotFoundPage } from "./pages/errors/error-pages.tsx";
-import * as search from "./state/page-search.ts";
+import { Shell } from "./shell/shell.tsx";
 import { parseSearch, searchOf, stringifySearch, text } from "./state/page-search.ts";
 import { PageSkeleton } from "./ui/states.tsx";
-import { Shell } from "./shell/shell.tsx";
+import * as search from "./state/page-search.ts";
 
 /**
  * Loads the code of a page. Fails as `unreachable`, which the page offers to retry, when the control plane does not respond. When
@@ -69,7 +69,7 @@ const agent = createRoute({
   getParentRoute: () => shell,
   path: "/agents/$agentId",
   loader: async ({ context: { queries }, params }) => {
-    const agentQuery = resource("/agents/:agent_id", { params: { agent_id: params.agentId } });
+    const agentQuery = resource("/agents/:agent_id", { params });
     // The header runs the same query: when it unmounts, it cancels the shared request, so start it again.
     const ensure = () => queries.ensureQueryData(agentQuery);
     await ensure().catch((error: unknown) => (error instanceof CancelledError ? ensure() : Promise.reject(error)));

@@ -34,7 +34,7 @@ test("a request fills IDs into its path and leaves out unset parameters", async 
   const { client, seen } = clientOf([Response.json({ items: [], nextCursor: null })]);
 
   await client.get("/agents/:agent_id/runs", {
-    params: { agent_id: "a/b c" },
+    params: { agentId: "a/b c" },
     query: { status: "failed", role: undefined, q: "", limit: 5 },
   });
 

@@ -1,4 +1,13 @@
-import { infiniteQueryOptions, QueryClient, queryOptions } from "@tanstack/react-query";
+import type { ConsoleRole, Session } from "@patchbay/protocol/console";
+import {
+  infiniteQueryOptions,
+  keepPreviousData,
+  QueryClient,
+  queryOptions,
+  useInfiniteQuery,
+  useQuery,
+  useSuspenseQuery,
+} from "@tanstack/react-query";
 import { askConfirmation } from "../state/confirmation.ts";
 import { createSignal } from "../state/signal.ts";
 import { ApiError } from "./api-error.ts";
@@ -61,9 +70,34 @@ export function list<Path extends ListPath>(path: Path, ...[request]: Arguments<
   });
 }
 
+/** The rows of a paged list. When a filter changes the key, the previous rows stay until the new ones arrive. */
+export const useList = <Path extends ListPath>(path: Path, ...request: Arguments<Path>) =>
+  useInfiniteQuery({ ...list(path, ...request), placeholderData: keepPreviousData });
+
+/** A resource. When a filter changes the key, the previous answer stays until the new one arrives. */
+export const useFiltered = <Path extends PathOf<"GET">>(path: Path, ...request: Arguments<Path>) =>
+  useQuery({ ...resource(path, ...request), placeholderData: keepPreviousData });
+
 /** The path in a key made by `keyOf`; of a list too. */
 export function pathOfKey(key: readonly unknown[]): unknown {
   return key[0] === "list" ? key[1] : key[0];
 }
 
 export const sessionQuery = () => resource("/session");
+
+/** Fetches the queries of these paths again where they are shown, and marks the others as stale. */
+export const refetch = (...paths: PathOf<"GET">[]): Promise<void> =>
+  queryClient.invalidateQueries({ predicate: ({ queryKey }) => paths.some((path) => path === pathOfKey(queryKey)) });
+
+/** The signed-in member. Only for pages inside the shell, which loads the session first. */
+export const useSession = (): Session => useSuspenseQuery(sessionQuery()).data;
+
+/** Stores the session that a request answered with. */
+export const setSession = (session: Session) => queryClient.setQueryData(sessionQuery().queryKey, session);
+
+const ORDER: Record<ConsoleRole, number> = { viewer: 0, developer: 1, owner: 2 };
+
+/** True if the member has this role or a higher one. Disable what the API would deny: see `GuardedButton`. */
+export function useHasRole(role: ConsoleRole): boolean {
+  return ORDER[useSession().member.role] >= ORDER[role];
+}

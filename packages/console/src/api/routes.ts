@@ -15,10 +15,12 @@ type NameOf<M extends Method, Path extends string> = `${M} ${Path}` & ConsoleRou
 type ParamNames<Path extends string> = Path extends `${infer Part}/${infer Rest}`
   ? ParamNames<Part> | ParamNames<Rest>
   : Path extends `:${infer Name}`
-    ? Name
+    ? Camel<Name>
     : never;
 
-/** The ids in a path. */
+type Camel<Name extends string> = Name extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<Rest>}` : Name;
+
+/** The ids in a path, by the names that the routes of the pages give them. */
 export type ParamsOf<Path extends string> = Record<ParamNames<Path>, string>;
 
 export type QueryOf<M extends Method, Path extends string> = ConsoleRoutes[NameOf<M, Path>] extends {
@@ -67,7 +69,8 @@ export function urlOf(
   params: Record<string, string> = {},
   query: Record<string, string | number | undefined> = {},
 ): string {
-  const filled = path.replace(/:([a-z_]+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ""));
+  const camel = (name: string): string => name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+  const filled = path.replace(/:([a-z_]+)/g, (_, name: string) => encodeURIComponent(params[camel(name)] ?? ""));
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query))
     if (value !== undefined && value !== "") search.set(name, String(value));

@@ -27,7 +27,7 @@ export async function* startQuery(
   { onRun, ...options }: FollowOptions & { onRun?: (runId: string, threadId: string | undefined) => void },
 ): AsyncGenerator<FollowedEvent> {
   const { agentId, signal, client = api } = options;
-  const params = { agent_id: agentId };
+  const params = { agentId };
   const response = await client.open("POST", "/agents/:agent_id/playground", { params, body, signal });
   const runId = response?.headers.get("x-run-id") ?? undefined;
   if (runId) onRun?.(runId, response?.headers.get("x-thread-id") ?? undefined);
@@ -68,7 +68,7 @@ async function* follow(
 
 function openEvents(runId: string, lastId: number | undefined, { agentId, signal, client = api }: FollowOptions) {
   return client.open("GET", "/agents/:agent_id/runs/:run_id/events", {
-    params: { agent_id: agentId, run_id: runId },
+    params: { agentId, runId },
     signal,
     ...(lastId !== undefined && { headers: { "last-event-id": String(lastId) } }),
   });

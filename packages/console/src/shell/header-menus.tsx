@@ -1,14 +1,13 @@
 import { useInfiniteQuery, useMutation } from "@tanstack/react-query";
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
-import { api, list, queryClient } from "../api/api.ts";
-import { useSession } from "../api/session.ts";
-import { showError } from "../ui/toast.tsx";
-import { GuardedMenuItem, Menu, MenuChoice, MenuItem, MenuSeparator, MenuSection } from "../ui/popover.tsx";
-import { Icon } from "../ui/icon.tsx";
-import { useCurrentAgent } from "./navigation.ts";
-import { useSignal } from "../state/signal.ts";
+import { api, list, queryClient, useSession } from "../api/api.ts";
 import { theme, zone } from "../state/preferences.ts";
+import { useSignal } from "../state/signal.ts";
 import { IconButton } from "../ui/button.tsx";
+import { Icon } from "../ui/icon.tsx";
+import { GuardedMenuItem, Menu, MenuChoice, MenuItem, MenuSection, MenuSeparator } from "../ui/popover.tsx";
+import { showError } from "../ui/toast.tsx";
+import { useCurrentAgent } from "./navigation.ts";
 
 export function AccountMenu() {
   const { member, version } = useSession();

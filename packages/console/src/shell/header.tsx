@@ -1,10 +1,10 @@
 import { Link } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
-import { useSession } from "../api/session.ts";
+import { useSession } from "../api/api.ts";
 import { buttonClass, IconButton } from "../ui/button.tsx";
 import { Icon, Logo } from "../ui/icon.tsx";
-import { Kbd } from "../ui/status.tsx";
 import { Skeleton } from "../ui/states.tsx";
+import { Kbd } from "../ui/status.tsx";
 
 // Lazy: no page needs the menus for its first paint.
 const loadMenus = () => import("./header-menus.tsx");

@@ -1,8 +1,8 @@
-import type { IconName } from "../ui/icon.tsx";
 import type { Agent } from "@patchbay/protocol/console";
 import { useQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
 import { resource } from "../api/api.ts";
+import type { IconName } from "../ui/icon.tsx";
 
 /** The pages of an agent in menu order. `g` and then `key` opens one. */
 export const AGENT_PAGES = [
@@ -40,7 +40,7 @@ interface Page {
 export function useCurrentAgent(): Agent | undefined {
   const { agentId } = useParams({ strict: false });
   return useQuery({
-    ...resource("/agents/:agent_id", { params: { agent_id: agentId ?? "" } }),
+    ...resource("/agents/:agent_id", { params: { agentId: agentId ?? "" } }),
     enabled: agentId !== undefined,
   }).data;
 }

@@ -3,10 +3,9 @@ import type { Agent, ConsoleRole } from "@patchbay/protocol/console";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { Command } from "cmdk";
-import { useDeferredValue, useState, type ReactNode } from "react";
-import { list } from "../api/api.ts";
+import { type ReactNode, useDeferredValue, useState } from "react";
+import { list, useHasRole } from "../api/api.ts";
 import { formatRelative } from "../format/times.ts";
-import { useHasRole } from "../api/session.ts";
 import { zone } from "../state/preferences.ts";
 import { Icon, type IconName } from "../ui/icon.tsx";
 import { Kbd } from "../ui/status.tsx";
@@ -132,7 +131,7 @@ function Runs({ agentId, typed, onGo }: FoundProps & { agentId: string }) {
   const navigate = useNavigate();
   const q = useDeferredValue(typed.trim()).slice(0, 200) || undefined;
   const { data = [] } = useInfiniteQuery(
-    list("/agents/:agent_id/runs", { params: { agent_id: agentId }, query: { q, limit: 5 } }),
+    list("/agents/:agent_id/runs", { params: { agentId }, query: { q, limit: 5 } }),
   );
   if (data.length === 0) return null;
   return (

@@ -1,10 +1,10 @@
 import { Button as BaseButton } from "@base-ui/react/button";
+import type { ConsoleRole } from "@patchbay/protocol/console";
 import { cloneElement, type ComponentProps, type ReactElement, type ReactNode } from "react";
+import { useHasRole, useSession } from "../api/api.ts";
 import { classNames } from "./class-names.ts";
 import { Icon, type IconName } from "./icon.tsx";
 import { Tooltip } from "./tooltip.tsx";
-import type { ConsoleRole } from "@patchbay/protocol/console";
-import { useHasRole, useSession } from "../api/session.ts";
 
 export type ButtonLook = "primary" | "secondary" | "ghost" | "danger";
 

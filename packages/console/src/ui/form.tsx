@@ -1,6 +1,6 @@
 import type { ConsoleRole } from "@patchbay/protocol/console";
-import { useState, type ReactNode } from "react";
-import { useHasRole } from "../api/session.ts";
+import { type ReactNode, useState } from "react";
+import { useHasRole } from "../api/api.ts";
 import { GuardedButton } from "./button.tsx";
 import { Field, Input } from "./field.tsx";
 import { Fault } from "./states.tsx";

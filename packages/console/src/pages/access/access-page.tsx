@@ -1,9 +1,8 @@
 import type { AccessMatrix } from "@patchbay/protocol/console";
-import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { ApiError } from "../../api/api-error.ts";
-import { list, resource } from "../../api/api.ts";
+import { useFiltered, useList } from "../../api/api.ts";
 import { formatCount } from "../../format/numbers.ts";
 import { formatRelative } from "../../format/times.ts";
 import { zone } from "../../state/preferences.ts";
@@ -31,7 +30,7 @@ import {
   VERDICTS,
 } from "./matrix-model.ts";
 import { Matrix } from "./matrix.tsx";
-import { WidenedSets, ServiceWarnings } from "./widened-sets.tsx";
+import { ServiceWarnings, WidenedSets } from "./widened-sets.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/access");
 
@@ -39,10 +38,7 @@ const route = getRouteApi("/shell/agents/$agentId/access");
 export function AccessPage() {
   const { agentId } = route.useParams();
   const { manifestHash } = route.useSearch();
-  const access = useQuery({
-    ...resource("/agents/:agent_id/access", { params: { agent_id: agentId }, query: { manifestHash } }),
-    placeholderData: keepPreviousData,
-  });
+  const access = useFiltered("/agents/:agent_id/access", { params: { agentId }, query: { manifestHash } });
   return (
     <>
       <PageHeader
@@ -156,9 +152,7 @@ function Versions({ shown, onChange }: { shown: AccessMatrix; onChange: (hash: s
   const { agentId } = route.useParams();
   const { manifestHash = LATEST } = route.useSearch();
   const shownZone = useSignal(zone);
-  const { data: sets = [] } = useInfiniteQuery(
-    list("/agents/:agent_id/function-sets", { params: { agent_id: agentId }, query: { limit: 20 } }),
-  );
+  const { data: sets = [] } = useList("/agents/:agent_id/function-sets", { params: { agentId }, query: { limit: 20 } });
   if (sets.length < 2 && manifestHash === LATEST) return null;
   const ago = (iso: string) => formatRelative(iso, Date.now(), shownZone);
   const older = sets.slice(1).map((set) => ({

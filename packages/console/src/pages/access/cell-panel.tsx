@@ -1,5 +1,5 @@
 import { Link } from "@tanstack/react-router";
-import { useHasRole } from "../../api/session.ts";
+import { useHasRole } from "../../api/api.ts";
 import { buttonClass } from "../../ui/button.tsx";
 import { Facts } from "../../ui/card.tsx";
 import { Drawer } from "../../ui/dialog.tsx";
@@ -7,7 +7,7 @@ import { Count, Time } from "../../ui/figures.tsx";
 import { fieldLabel } from "../../ui/function-badges.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Status } from "../../ui/status.tsx";
-import { roleLabel, whyOf, type FoundCell } from "./matrix-model.ts";
+import { type FoundCell, roleLabel, whyOf } from "./matrix-model.ts";
 
 /** The verdict for one function and role, its calls, and links to its runs and to a test call. */
 export function CellPanel({ agentId, found, onClose }: { agentId: string; found: FoundCell; onClose: () => void }) {

@@ -1,7 +1,7 @@
 import type { WidenedSet } from "@patchbay/protocol/console";
-import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { api, list, pathOfKey, resource } from "../../api/api.ts";
+import { api, pathOfKey, resource, useList } from "../../api/api.ts";
 import { GuardedButton } from "../../ui/button.tsx";
 import { Card } from "../../ui/card.tsx";
 import { type Column, DataTable } from "../../ui/data-table.tsx";
@@ -13,9 +13,7 @@ import { showSuccess } from "../../ui/toast.tsx";
 
 /** Lists deployments that widened access. A developer or an owner confirms those that wait for it. */
 export function WidenedSets({ agentId }: { agentId: string }) {
-  const sets = useInfiniteQuery(
-    list("/agents/:agent_id/access/widenings", { params: { agent_id: agentId }, query: { limit: 20 } }),
-  );
+  const sets = useList("/agents/:agent_id/access/widenings", { params: { agentId }, query: { limit: 20 } });
   const [confirming, setConfirming] = useState<WidenedSet>();
   if (sets.data === undefined || sets.data.length === 0) return null;
   const all = sets.data;
@@ -47,7 +45,7 @@ function Confirmation({ agentId, set, onClose }: { agentId: string; set: Widened
   const confirm = useMutation({
     mutationFn: () =>
       api.post("/agents/:agent_id/access/confirmations", {
-        params: { agent_id: agentId },
+        params: { agentId },
         body: { manifestHash: set.manifestHash },
       }),
     onSuccess: () => {
@@ -150,7 +148,7 @@ export function isConfirmable(set: WidenedSet, all: readonly WidenedSet[]): bool
 
 /** Warns of services that receive no queries, or that an older deployment serves. Renders nothing otherwise. */
 export function ServiceWarnings({ agentId }: { agentId: string }) {
-  const { data } = useQuery(resource("/agents/:agent_id/access/services", { params: { agent_id: agentId } }));
+  const { data } = useQuery(resource("/agents/:agent_id/access/services", { params: { agentId } }));
   const notes = data?.services.flatMap((one): string[] => {
     if (!one.serves) return [`Queries do not use the functions of ${one.service}: ${one.reason}.`];
     if (!one.isFallback) return [];

@@ -1,7 +1,6 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import { api, sessionQuery } from "../../api/api.ts";
-import { useSession } from "../../api/session.ts";
+import { api, setSession, useSession } from "../../api/api.ts";
 import { Button } from "../../ui/button.tsx";
 import { Card, Facts } from "../../ui/card.tsx";
 import { NewPasswordField, PasswordField } from "../../ui/field.tsx";
@@ -40,11 +39,10 @@ export function AccountPage() {
 }
 
 function Name({ name }: { name: string }) {
-  const queries = useQueryClient();
   const rename = useMutation({
     mutationFn: (next: string) => api.patch("/account", { body: { name: next } }),
     onSuccess: (session) => {
-      queries.setQueryData(sessionQuery().queryKey, session);
+      setSession(session);
       showSuccess("Name changed");
     },
   });

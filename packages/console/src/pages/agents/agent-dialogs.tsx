@@ -2,8 +2,7 @@ import type { Agent, CreatedAgent } from "@patchbay/protocol/console";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
-import { api, pathOfKey } from "../../api/api.ts";
-import { useSession } from "../../api/session.ts";
+import { api, pathOfKey, useSession } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
 import { Button, buttonClass } from "../../ui/button.tsx";
 import { Secret } from "../../ui/copy.tsx";
@@ -101,7 +100,7 @@ export function DeleteAgent({ agent, onClose }: { agent: Agent; onClose: () => v
   const navigate = useNavigate();
   const queries = useQueryClient();
   const remove = useMutation({
-    mutationFn: () => api.delete("/agents/:agent_id", { params: { agent_id: agentId } }),
+    mutationFn: () => api.delete("/agents/:agent_id", { params: { agentId } }),
     onSuccess: async () => {
       showSuccess(`Deleted ${name}`);
       await navigate({ to: "/agents", ignoreBlocker: true });

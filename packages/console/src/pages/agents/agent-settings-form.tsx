@@ -1,7 +1,7 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 import { useBlocker } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { api, pathOfKey, resource } from "../../api/api.ts";
+import { api, queryClient, refetch, resource } from "../../api/api.ts";
 import type { BodyOf } from "../../api/routes.ts";
 import { Button, GuardedButton } from "../../ui/button.tsx";
 import { Card } from "../../ui/card.tsx";
@@ -11,13 +11,12 @@ import { showSuccess } from "../../ui/toast.tsx";
 
 /** Saves a change of an agent; `onSaved` runs after the agent's data is updated everywhere. */
 export function useSaveAgent(agentId: string, change: () => BodyOf<"PATCH", "/agents/:agent_id">, onSaved: () => void) {
-  const queries = useQueryClient();
-  const params = { agent_id: agentId };
+  const params = { agentId };
   return useMutation({
     mutationFn: () => api.patch("/agents/:agent_id", { params, body: change() }),
     onSuccess: (saved) => {
-      queries.setQueryData(resource("/agents/:agent_id", { params }).queryKey, saved);
-      void queries.invalidateQueries({ predicate: ({ queryKey }) => pathOfKey(queryKey) === "/agents" });
+      queryClient.setQueryData(resource("/agents/:agent_id", { params }).queryKey, saved);
+      void refetch("/agents");
       onSaved();
       showSuccess("Saved", "Applies from the next query.");
     },

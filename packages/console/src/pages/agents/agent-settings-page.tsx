@@ -3,8 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense, useState } from "react";
 import { ApiError } from "../../api/api-error.ts";
-import { resource } from "../../api/api.ts";
-import { useHasRole } from "../../api/session.ts";
+import { resource, useHasRole } from "../../api/api.ts";
 import { formatCount } from "../../format/numbers.ts";
 import { GuardedButton } from "../../ui/button.tsx";
 import { Card, Facts } from "../../ui/card.tsx";
@@ -25,7 +24,7 @@ const route = getRouteApi("/shell/agents/$agentId/settings");
 /** An agent's name, instructions, handling of widened access and model settings, and its deletion. */
 export function AgentSettingsPage() {
   const { agentId } = route.useParams();
-  const agent = useQuery(resource("/agents/:agent_id", { params: { agent_id: agentId } }));
+  const agent = useQuery(resource("/agents/:agent_id", { params: { agentId } }));
   return (
     <>
       <PageHeader title="Agent settings" />
@@ -140,7 +139,7 @@ function GeneralFields({ draft: { name, instructions, accessChanges }, onChange 
 
 /** Shows the instructions that the owner's code defines for the model; read-only. */
 function ServiceInstructions({ agentId }: { agentId: string }) {
-  const { data } = useQuery(resource("/agents/:agent_id/functions", { params: { agent_id: agentId } }));
+  const { data } = useQuery(resource("/agents/:agent_id/functions", { params: { agentId } }));
   if (!data?.instructions) return null;
   return (
     <Card

@@ -1,13 +1,11 @@
 import type { Agent } from "@patchbay/protocol/console";
-import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
-import { list } from "../../api/api.ts";
-import { useHasRole } from "../../api/session.ts";
+import { useHasRole, useList } from "../../api/api.ts";
 import { countOf, formatShare } from "../../format/numbers.ts";
 import { GuardedButton } from "../../ui/button.tsx";
 import { Card } from "../../ui/card.tsx";
-import { DataTable, type Column } from "../../ui/data-table.tsx";
+import { type Column, DataTable } from "../../ui/data-table.tsx";
 import { Count, Time } from "../../ui/figures.tsx";
 import { PageHeader } from "../../ui/page-header.tsx";
 import { SearchField } from "../../ui/search-field.tsx";
@@ -24,7 +22,7 @@ export function AgentsPage() {
   const { q, create } = route.useSearch();
   const navigate = route.useNavigate();
   const mayCreate = useHasRole("developer");
-  const agents = useInfiniteQuery({ ...list("/agents", { query: { q } }), placeholderData: keepPreviousData });
+  const agents = useList("/agents", { query: { q } });
   const setCreate = (open: boolean) =>
     void navigate({ search: (before) => ({ ...before, create: open ? "1" : undefined }), replace: !open });
   const newAgent = (

@@ -1,7 +1,7 @@
 import type { Agent } from "@patchbay/protocol/console";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { useSession } from "../../api/session.ts";
+import { useSession } from "../../api/api.ts";
 import { connectSnippetsOf, KEY_VARIABLE, shellQuote } from "../../format/snippets.ts";
 import { buttonClass, GuardedLink } from "../../ui/button.tsx";
 import { Card } from "../../ui/card.tsx";

@@ -1,10 +1,10 @@
-import { useHasRole } from "../../api/session.ts";
+import { useHasRole } from "../../api/api.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { Field, Input, Textarea } from "../../ui/field.tsx";
 import { Select } from "../../ui/select.tsx";
 import { Checkbox } from "../../ui/toggle.tsx";
 import { PROVIDERS } from "../playground/settings.ts";
-import { MAX_FALLBACKS, OVERRIDES, type ModelDraft, type ModelErrors, type Override } from "./model-draft.ts";
+import { MAX_FALLBACKS, type ModelDraft, type ModelErrors, type Override, OVERRIDES } from "./model-draft.ts";
 
 interface ModelFieldsProps {
   draft: ModelDraft;

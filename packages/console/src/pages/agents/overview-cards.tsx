@@ -1,8 +1,7 @@
 import type { FunctionSet, RunSummary, Runtime } from "@patchbay/protocol/console";
-import { useInfiniteQuery, type UseQueryResult } from "@tanstack/react-query";
+import type { UseQueryResult } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { list } from "../../api/api.ts";
-import { useSession } from "../../api/session.ts";
+import { useList, useSession } from "../../api/api.ts";
 import { ShareBar } from "../../charts/small-charts.tsx";
 import { countOf } from "../../format/numbers.ts";
 import { connectSnippetsOf } from "../../format/snippets.ts";
@@ -22,9 +21,7 @@ const HEADS = new Set(["Query", "Role", "Duration", "Age"]);
 
 /** The latest runs of an agent, updated live. */
 export function LatestRuns({ agentId }: { agentId: string }) {
-  const runs = useInfiniteQuery(
-    list("/agents/:agent_id/runs", { params: { agent_id: agentId }, query: { limit: RUNS_SHOWN } }),
-  );
+  const runs = useList("/agents/:agent_id/runs", { params: { agentId }, query: { limit: RUNS_SHOWN } });
   const longestMs = Math.max(1, ...(runs.data ?? []).map(({ durationMs }) => durationMs));
   return (
     <Card
@@ -119,7 +116,7 @@ const RUNTIMES_SHOWN = 4;
 
 /** The connected runtimes, or how to connect one. */
 export function RuntimesCard({ agentId }: { agentId: string }) {
-  const runtimes = useInfiniteQuery(list("/agents/:agent_id/runtimes", { params: { agent_id: agentId } }));
+  const runtimes = useList("/agents/:agent_id/runtimes", { params: { agentId } });
   const connected = runtimes.data?.filter((runtime) => runtime.connected);
   return (
     <Card

@@ -1,7 +1,6 @@
 import { useQuery, useSuspenseQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { resource } from "../../api/api.ts";
-import { useSession } from "../../api/session.ts";
+import { resource, useSession } from "../../api/api.ts";
 import { buttonClass } from "../../ui/button.tsx";
 import { Card } from "../../ui/card.tsx";
 import { classNames } from "../../ui/class-names.ts";
@@ -19,12 +18,12 @@ const route = getRouteApi("/shell/agents/$agentId/");
 /** An agent's open steps, figures of the last day, latest runs, runtimes and functions, and how to query it. */
 export function OverviewPage() {
   const { agentId } = route.useParams();
-  const { data: agent } = useSuspenseQuery(resource("/agents/:agent_id", { params: { agent_id: agentId } }));
+  const { data: agent } = useSuspenseQuery(resource("/agents/:agent_id", { params: { agentId } }));
   // Empty cards are omitted: they would push the first steps out of view.
   const asked = agent.lastQueryAt !== null;
   const connected = agent.functions !== null;
   const functions = useQuery({
-    ...resource("/agents/:agent_id/functions", { params: { agent_id: agentId } }),
+    ...resource("/agents/:agent_id/functions", { params: { agentId } }),
     enabled: connected,
   });
   return (

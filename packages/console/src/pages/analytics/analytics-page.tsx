@@ -150,7 +150,7 @@ export function AgentAnalyticsPage() {
   const search = agentRoute.useSearch();
   const navigate = agentRoute.useNavigate();
   const { agentId } = agentRoute.useParams();
-  const params = { agent_id: agentId };
+  const params = { agentId };
   const { role } = search;
   const { figures, before } = useFigures({ agentId, search, preset: PRESET });
   const { data: agent } = useSuspenseQuery(resource("/agents/:agent_id", { params }));

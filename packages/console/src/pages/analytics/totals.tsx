@@ -30,7 +30,7 @@ export function useFigures({ agentId, search, preset }: FiguresOptions) {
     const query = { ...range, role: search.role };
     return agentId === undefined
       ? resource("/analytics", { query })
-      : resource("/agents/:agent_id/analytics", { params: { agent_id: agentId }, query });
+      : resource("/agents/:agent_id/analytics", { params: { agentId }, query });
   };
   const figures = useQuery({ ...optionsOf(rangeOf(search, { preset })), placeholderData: keepPreviousData });
   const before = useQuery({

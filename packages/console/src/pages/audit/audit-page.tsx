@@ -1,8 +1,8 @@
 import type { AuditItem } from "@patchbay/protocol/console";
-import { keepPreviousData, useInfiniteQuery, useMutation, useQuery } from "@tanstack/react-query";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
-import { api, list, resource } from "../../api/api.ts";
+import { api, resource, useList } from "../../api/api.ts";
 import type { QueryOf } from "../../api/routes.ts";
 import { formatCount } from "../../format/numbers.ts";
 import { rangeOf } from "../../format/time-range.ts";
@@ -16,7 +16,7 @@ import { PageHeader } from "../../ui/page-header.tsx";
 import { EmptyState } from "../../ui/states.tsx";
 import { Badge } from "../../ui/status.tsx";
 import { TimeRange } from "../../ui/time-range.tsx";
-import { showSuccess, showError } from "../../ui/toast.tsx";
+import { showError, showSuccess } from "../../ui/toast.tsx";
 import { ACTION_GROUPS, EntryPanel, lookOf } from "./entry-panel.tsx";
 
 const route = getRouteApi("/shell/audit");
@@ -31,8 +31,8 @@ export function AuditPage() {
   // All entries of a run are shown, regardless of their age: they are few.
   const times = filters.runId === undefined ? rangeOf({ range, from, to }, { preset: "30d" }) : {};
   const query = { ...filters, ...times };
-  const entries = useInfiniteQuery({ ...list("/audit", { query }), placeholderData: keepPreviousData });
-  const agents = useInfiniteQuery(list("/agents", { query: { limit: 100 } })).data ?? [];
+  const entries = useList("/audit", { query });
+  const agents = useList("/agents", { query: { limit: 100 } }).data ?? [];
   const agentNames = new Map(agents.map(({ agentId, name }) => [agentId, name]));
   const shown = entries.data?.find(({ id }) => id === opened);
   return (
@@ -118,7 +118,7 @@ function Filters({ search: { range, from, to, ...filters }, agentNames, onChange
 /** The roles and functions of the selected agent, or of the only one. */
 function useSuggestions(agentId: string | undefined): { roles: string[]; functions: string[] } {
   const { data } = useQuery({
-    ...resource("/agents/:agent_id/access", { params: { agent_id: agentId ?? "" }, query: {} }),
+    ...resource("/agents/:agent_id/access", { params: { agentId: agentId ?? "" }, query: {} }),
     enabled: agentId !== undefined,
   });
   return {

@@ -167,7 +167,7 @@ export function recordedTranscript({ agentId, runId, createdAt }: Pick<RunSummar
     queryKey: ["transcript", agentId, runId],
     staleTime: Infinity,
     async queryFn({ signal }): Promise<Transcript> {
-      const params = { agent_id: agentId, run_id: runId };
+      const params = { agentId, runId };
       const askedAt = Date.parse(createdAt);
       let transcript = EMPTY_TRANSCRIPT;
       let cursor: string | undefined;

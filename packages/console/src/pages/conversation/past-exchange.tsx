@@ -63,7 +63,7 @@ const PATH = "/agents/:agent_id/threads/:thread_id";
 
 /** A thread for `useInfiniteQuery`: the first page has the latest queries, each further page earlier ones. */
 export function threadPages(agentId: string, threadId: string) {
-  const params = { agent_id: agentId, thread_id: threadId };
+  const params = { agentId, threadId };
   return infiniteQueryOptions({
     queryKey: ["list", ...keyOf(PATH, { params })],
     queryFn: ({ signal, pageParam: cursor }) => api.get(PATH, { params, query: { cursor }, signal }),

@@ -1,8 +1,7 @@
 import type { Credits } from "@patchbay/protocol/console";
-import { keepPreviousData, useInfiniteQuery, useQuery, type UseQueryResult } from "@tanstack/react-query";
+import type { UseQueryResult } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { list, resource } from "../../api/api.ts";
-import { useSession } from "../../api/session.ts";
+import { useFiltered, useList, useSession } from "../../api/api.ts";
 import { ChartSkeleton } from "../../charts/chart-card.tsx";
 import { shellQuote } from "../../format/snippets.ts";
 import { rangeOf } from "../../format/time-range.ts";
@@ -26,14 +25,8 @@ export function CreditsPage() {
   const search = route.useSearch();
   const navigate = route.useNavigate();
   const { kind, ...range } = search;
-  const credits = useQuery({
-    ...resource("/credits", { query: rangeOf(range, { preset: PRESET }) }),
-    placeholderData: keepPreviousData,
-  });
-  const ledger = useInfiniteQuery({
-    ...list("/credits/ledger", { query: { kind } }),
-    placeholderData: keepPreviousData,
-  });
+  const credits = useFiltered("/credits", { query: rangeOf(range, { preset: PRESET }) });
+  const ledger = useList("/credits/ledger", { query: { kind } });
   const change = (changed: typeof search): void =>
     void navigate({ search: (before) => ({ ...before, ...changed }), replace: true });
   return (

@@ -1,8 +1,7 @@
 import type { ConsoleFunction, FunctionHistory as History } from "@patchbay/protocol/console";
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { resource } from "../../api/api.ts";
+import { useFiltered } from "../../api/api.ts";
 import { ChartCard, ChartSkeleton } from "../../charts/chart-card.tsx";
 import type { Series } from "../../charts/series.tsx";
 import { formatCount, formatShare } from "../../format/numbers.ts";
@@ -19,12 +18,9 @@ export function FunctionHistory() {
   const { agentId, functionName } = route.useParams();
   const { range, from, to } = route.useSearch();
   const navigate = route.useNavigate();
-  const history = useQuery({
-    ...resource("/agents/:agent_id/functions/:function_name/history", {
-      params: { agent_id: agentId, function_name: functionName },
-      query: rangeOf({ range, from, to }),
-    }),
-    placeholderData: keepPreviousData,
+  const history = useFiltered("/agents/:agent_id/functions/:function_name/history", {
+    params: { agentId, functionName },
+    query: rangeOf({ range, from, to }),
   });
   if (history.error && !history.data)
     return <ErrorState error={history.error} onRetry={() => void history.refetch()} />;

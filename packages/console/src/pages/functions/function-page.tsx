@@ -1,8 +1,8 @@
 import type { AccessMatrix, ConsoleFunction, FunctionSet } from "@patchbay/protocol/console";
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useState } from "react";
-import { resource } from "../../api/api.ts";
+import { resource, useFiltered } from "../../api/api.ts";
 import { rangeOf } from "../../format/time-range.ts";
 import { formatDuration } from "../../format/times.ts";
 import { type ArgumentsDraft, emptyArguments } from "../../schema-form/arguments-form.tsx";
@@ -12,7 +12,7 @@ import { Card } from "../../ui/card.tsx";
 import { Json } from "../../ui/code.tsx";
 import { type Column, DataTable, rowsOf } from "../../ui/data-table.tsx";
 import { Count, Time } from "../../ui/figures.tsx";
-import { fieldLabel, Effect, RoleBadges } from "../../ui/function-badges.tsx";
+import { Effect, fieldLabel, RoleBadges } from "../../ui/function-badges.tsx";
 import { PageHeader } from "../../ui/page-header.tsx";
 import { EmptyState, ErrorState, PageSkeleton } from "../../ui/states.tsx";
 import { Badge, Status } from "../../ui/status.tsx";
@@ -28,12 +28,9 @@ const route = getRouteApi("/shell/agents/$agentId/functions/$functionName");
 export function FunctionPage() {
   const { agentId, functionName } = route.useParams();
   const { manifestHash, ...search } = route.useSearch();
-  const set = useQuery({
-    ...resource("/agents/:agent_id/functions", {
-      params: { agent_id: agentId },
-      query: { ...rangeOf(search), manifestHash },
-    }),
-    placeholderData: keepPreviousData,
+  const set = useFiltered("/agents/:agent_id/functions", {
+    params: { agentId },
+    query: { ...rangeOf(search), manifestHash },
   });
   if (set.error && !set.data) return <ErrorState error={set.error} onRetry={() => void set.refetch()} />;
   if (!set.data) return <PageSkeleton />;
@@ -132,9 +129,7 @@ type Row = MatrixCell & { role: string | null; why: string };
 function FunctionRoles({ fn, manifestHash }: { fn: ConsoleFunction; manifestHash: string }) {
   const { agentId } = route.useParams();
   const navigate = route.useNavigate();
-  const access = useQuery(
-    resource("/agents/:agent_id/access", { params: { agent_id: agentId }, query: { manifestHash } }),
-  );
+  const access = useQuery(resource("/agents/:agent_id/access", { params: { agentId }, query: { manifestHash } }));
   const rows = access.data && rolesOfFunction(access.data, fn.name);
   return (
     <Card flush title="Access by role" description="Calls of the last 30 days">

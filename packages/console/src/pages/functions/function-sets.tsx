@@ -1,10 +1,9 @@
 import type { FunctionSetVersion } from "@patchbay/protocol/console";
-import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { list } from "../../api/api.ts";
+import { useList } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
 import { Card } from "../../ui/card.tsx";
-import { DataTable, type Column } from "../../ui/data-table.tsx";
+import { type Column, DataTable } from "../../ui/data-table.tsx";
 import { Time } from "../../ui/figures.tsx";
 import { Select } from "../../ui/select.tsx";
 import { Badge, Status } from "../../ui/status.tsx";
@@ -20,7 +19,7 @@ export function FunctionSets() {
   const { agentId } = route.useParams();
   const { manifestHash, base } = route.useSearch();
   const navigate = route.useNavigate();
-  const sets = useInfiniteQuery(list("/agents/:agent_id/function-sets", { params: { agent_id: agentId } }));
+  const sets = useList("/agents/:agent_id/function-sets", { params: { agentId } });
   const { data = [] } = sets;
   const after = data.find((set) => set.manifestHash === manifestHash) ?? data[0];
   const before = data.find((set) => set.manifestHash === base) ?? data[data.findIndex((set) => set === after) + 1];

@@ -1,8 +1,7 @@
 import type { ConsoleFunction, FunctionSet } from "@patchbay/protocol/console";
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { ApiError } from "../../api/api-error.ts";
-import { resource } from "../../api/api.ts";
+import { useFiltered } from "../../api/api.ts";
 import { countOf, formatShare } from "../../format/numbers.ts";
 import { rangeOf } from "../../format/time-range.ts";
 import { Card } from "../../ui/card.tsx";
@@ -66,12 +65,9 @@ function FunctionList() {
   const { q, manifestHash, sort = "name", range, from, to } = route.useSearch();
   const search = { range, from, to };
   const navigate = route.useNavigate();
-  const set = useQuery({
-    ...resource("/agents/:agent_id/functions", {
-      params: { agent_id: agentId },
-      query: { ...rangeOf(search), manifestHash },
-    }),
-    placeholderData: keepPreviousData,
+  const set = useFiltered("/agents/:agent_id/functions", {
+    params: { agentId },
+    query: { ...rangeOf(search), manifestHash },
   });
   if (set.error instanceof ApiError && set.error.code === "not_found" && manifestHash === undefined)
     return (

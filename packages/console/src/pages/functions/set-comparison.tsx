@@ -8,7 +8,7 @@ import { Badge, type Tone } from "../../ui/status.tsx";
 /** Shows the differences between two function sets, down to properties of schemas. */
 export function SetComparison({ agentId, before, after }: { agentId: string; before: string; after: string }) {
   const setOf = (manifestHash: string) =>
-    resource("/agents/:agent_id/functions", { params: { agent_id: agentId }, query: { manifestHash } });
+    resource("/agents/:agent_id/functions", { params: { agentId }, query: { manifestHash } });
   const old = useQuery(setOf(before));
   const now = useQuery(setOf(after));
   const error = old.error ?? now.error;

@@ -2,11 +2,10 @@ import type { ConsoleFunction, FunctionSet, TestCallResult } from "@patchbay/pro
 import { useMutation } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
-import { api } from "../../api/api.ts";
-import { useHasRole } from "../../api/session.ts";
+import { api, useHasRole } from "../../api/api.ts";
 import {
-  ArgumentsForm,
   type ArgumentsDraft,
+  ArgumentsForm,
   JsonEditor,
   readArguments,
   readJsonObject,
@@ -95,7 +94,7 @@ function useTestCall({ fn, shape, written }: TestCallProps) {
   const call = useMutation<TestCallResult, Error, SentCall>({
     mutationFn: ({ role, arguments: given, context }) =>
       api.post("/agents/:agent_id/functions/:function_name/test-calls", {
-        params: { agent_id: agentId, function_name: fn.name },
+        params: { agentId, functionName: fn.name },
         body: { arguments: given, ...(role !== undefined && { role }), ...(context && { context }) },
       }),
   });

@@ -48,7 +48,7 @@ function KeyForm({
   const create = useMutation({
     mutationFn: () =>
       api.post("/agents/:agent_id/credentials", {
-        params: { agent_id: agentId },
+        params: { agentId },
         body: {
           kind,
           ...(label.trim() !== "" && { label }),
@@ -102,7 +102,7 @@ function RolesField({
   const [other, setOther] = useState("");
   // Fails for an agent that never had functions: then no roles are suggested.
   const { data } = useQuery({
-    ...resource("/agents/:agent_id/functions", { params: { agent_id: agentId } }),
+    ...resource("/agents/:agent_id/functions", { params: { agentId } }),
     retry: false,
   });
   const offered = [...new Set([...(data?.roles ?? []), ...(roles ?? [])])];

@@ -1,6 +1,6 @@
 import type { CreatedCredential } from "@patchbay/protocol/console";
 import type { ReactNode } from "react";
-import { useSession } from "../../api/session.ts";
+import { useSession } from "../../api/api.ts";
 import { localSnippetOf } from "../../format/snippets.ts";
 import { Button } from "../../ui/button.tsx";
 import { Secret } from "../../ui/copy.tsx";

@@ -111,7 +111,7 @@ function RotateKey({ credential, onClose }: { credential: Credential; onClose: (
   const rotate = useMutation({
     mutationFn: () =>
       api.post("/agents/:agent_id/credentials/:credential_id/rotate", {
-        params: { agent_id: agentId, credential_id: credentialId },
+        params: { agentId, credentialId },
         body: { overlapSeconds: Number(seconds) },
       }),
     onSuccess: (created) => {
@@ -181,7 +181,7 @@ function RevokeKey({ credential, onClose }: { credential: Credential; onClose: (
   const revoke = useMutation({
     mutationFn: () =>
       api.delete("/agents/:agent_id/credentials/:credential_id", {
-        params: { agent_id: agentId, credential_id: credentialId },
+        params: { agentId, credentialId },
       }),
     onSuccess: () => {
       changed();

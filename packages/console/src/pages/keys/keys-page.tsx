@@ -1,12 +1,10 @@
 import type { Credential, CredentialKind } from "@patchbay/protocol/console";
-import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
-import { list } from "../../api/api.ts";
-import { useHasRole } from "../../api/session.ts";
+import { useHasRole, useList } from "../../api/api.ts";
 import { GuardedButton } from "../../ui/button.tsx";
 import { Card } from "../../ui/card.tsx";
-import { DataTable, type Column } from "../../ui/data-table.tsx";
+import { type Column, DataTable } from "../../ui/data-table.tsx";
 import { Time } from "../../ui/figures.tsx";
 import { PageHeader } from "../../ui/page-header.tsx";
 import { EmptyState } from "../../ui/states.tsx";
@@ -52,9 +50,7 @@ function KeyList({ kind }: { kind: CredentialKind }) {
   const { agentId } = route.useParams();
   const { key: selectedId } = route.useSearch();
   const navigate = route.useNavigate();
-  const keys = useInfiniteQuery(
-    list("/agents/:agent_id/credentials", { params: { agent_id: agentId }, query: { kind } }),
-  );
+  const keys = useList("/agents/:agent_id/credentials", { params: { agentId }, query: { kind } });
   const choose = (key: string | undefined) =>
     void navigate({ search: (before) => ({ ...before, key }), replace: true, resetScroll: false });
   const selected = keys.data?.find(({ credentialId }) => credentialId === selectedId);

@@ -1,8 +1,7 @@
 import type { Invitation, Member } from "@patchbay/protocol/console";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import { api } from "../../api/api.ts";
-import { useSession } from "../../api/session.ts";
+import { api, useSession } from "../../api/api.ts";
 import { FormDialog } from "../../ui/dialog.tsx";
 import { showSuccess } from "../../ui/toast.tsx";
 import { InvitationLink, RoleField } from "./invite-member.tsx";
@@ -28,7 +27,7 @@ function ChangeRole({ member, onClose }: ChangeProps) {
   const self = useSession().member.memberId === member.memberId;
   const membersChanged = useMembersChanged();
   const change = useMutation({
-    mutationFn: () => api.patch("/members/:member_id", { params: { member_id: member.memberId }, body: { role } }),
+    mutationFn: () => api.patch("/members/:member_id", { params: { memberId: member.memberId }, body: { role } }),
     onSuccess: () => {
       membersChanged();
       showSuccess(`${nameOf(member)} is now ${role === "owner" ? "an" : "a"} ${role}`);
@@ -57,7 +56,7 @@ function NewLink({ member, onClose }: ChangeProps) {
   const [invitation, setInvitation] = useState<Invitation>();
   const membersChanged = useMembersChanged();
   const create = useMutation({
-    mutationFn: () => api.post("/members/:member_id/link", { params: { member_id: member.memberId } }),
+    mutationFn: () => api.post("/members/:member_id/link", { params: { memberId: member.memberId } }),
     onSuccess: (made) => {
       membersChanged();
       setInvitation(made);
@@ -81,7 +80,7 @@ function NewLink({ member, onClose }: ChangeProps) {
 function RemoveMember({ member, onClose }: ChangeProps) {
   const membersChanged = useMembersChanged();
   const remove = useMutation({
-    mutationFn: () => api.delete("/members/:member_id", { params: { member_id: member.memberId } }),
+    mutationFn: () => api.delete("/members/:member_id", { params: { memberId: member.memberId } }),
     onSuccess: () => {
       membersChanged();
       showSuccess(`Removed ${nameOf(member)}`);

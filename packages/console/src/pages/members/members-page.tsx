@@ -1,9 +1,8 @@
 import type { Member, PendingLink } from "@patchbay/protocol/console";
-import { useInfiniteQuery, useMutation } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense, useState } from "react";
-import { api, list } from "../../api/api.ts";
-import { useHasRole, useSession } from "../../api/session.ts";
+import { api, useHasRole, useList, useSession } from "../../api/api.ts";
 import { GuardedButton, IconButton, useDisabledReason } from "../../ui/button.tsx";
 import { Card, Facts } from "../../ui/card.tsx";
 import { type Column, DataTable } from "../../ui/data-table.tsx";
@@ -27,7 +26,7 @@ export function MembersPage() {
   const { create } = route.useSearch();
   const navigate = route.useNavigate();
   const mayChange = useHasRole("owner");
-  const members = useInfiniteQuery(list("/members", { query: { limit: 100 } }));
+  const members = useList("/members", { query: { limit: 100 } });
   const [dialog, setDialog] = useState<{ member: Member; action: MemberAction }>();
   const setCreate = (open: boolean) =>
     void navigate({ search: { create: open ? "1" : undefined }, replace: !open, resetScroll: false });
@@ -146,7 +145,7 @@ const COLUMNS: Column<Member>[] = [
 
 /** One-time links that were not used yet. */
 function PendingLinks() {
-  const links = useInfiniteQuery(list("/links", { query: { limit: 100 } }));
+  const links = useList("/links", { query: { limit: 100 } });
   const [withdrawn, setWithdrawn] = useState<PendingLink>();
   return (
     <Card title="Pending links" description="Each link works once; withdraw one that went to the wrong person" flush>
@@ -171,7 +170,7 @@ function Withdraw({ link, onClose }: { link: PendingLink; onClose: () => void })
   const { member } = link;
   const membersChanged = useMembersChanged();
   const withdraw = useMutation({
-    mutationFn: () => api.delete("/members/:member_id/link", { params: { member_id: member.memberId } }),
+    mutationFn: () => api.delete("/members/:member_id/link", { params: { memberId: member.memberId } }),
     onSuccess: () => {
       membersChanged();
       showSuccess(`Withdrew the link for ${nameOf(member)}`);

@@ -1,9 +1,8 @@
 import type { Organisation } from "@patchbay/protocol/console";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { api, resource, sessionQuery } from "../../api/api.ts";
-import { useSession } from "../../api/session.ts";
+import { api, queryClient, refetch, resource, useSession } from "../../api/api.ts";
 import { countOf, formatCount } from "../../format/numbers.ts";
 import { buttonClass } from "../../ui/button.tsx";
 import { Card, Facts } from "../../ui/card.tsx";
@@ -78,12 +77,11 @@ function General({ organisation }: { organisation: Organisation }) {
 }
 
 function Name({ name }: { name: string }) {
-  const queries = useQueryClient();
   const rename = useMutation({
     mutationFn: (next: string) => api.patch("/organisation", { body: { name: next } }),
     onSuccess: (organisation) => {
-      queries.setQueryData(organisationQuery().queryKey, organisation);
-      void queries.invalidateQueries({ queryKey: sessionQuery().queryKey });
+      queryClient.setQueryData(organisationQuery().queryKey, organisation);
+      void refetch("/session");
       showSuccess("Organisation renamed");
     },
   });

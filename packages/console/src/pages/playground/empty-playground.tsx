@@ -1,6 +1,6 @@
 import type { ConsoleFunction, FunctionSet } from "@patchbay/protocol/console";
 import { Link } from "@tanstack/react-router";
-import { useSession } from "../../api/session.ts";
+import { useSession } from "../../api/api.ts";
 import { connectSnippetsOf } from "../../format/snippets.ts";
 import { Command } from "../../ui/code.tsx";
 import { Icon } from "../../ui/icon.tsx";

@@ -218,7 +218,7 @@ export function useLane(agentId: string, param: "thread" | "thread2"): LaneView 
 }
 
 const cancelRun = (agentId: string, runId: string) =>
-  api.post("/agents/:agent_id/runs/:run_id/cancel", { params: { agent_id: agentId, run_id: runId } });
+  api.post("/agents/:agent_id/runs/:run_id/cancel", { params: { agentId, runId } });
 
 export const queryOf = ({ past, live }: ShownExchange): string => (past ?? live).query;
 export const runIdOf = ({ past, live }: ShownExchange): string | undefined => (past ? past.run.runId : live.runId);

@@ -1,8 +1,7 @@
 import type { FunctionSet, RunTrace } from "@patchbay/protocol/console";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { resource } from "../../api/api.ts";
-import { useHasRole } from "../../api/session.ts";
+import { resource, useHasRole } from "../../api/api.ts";
 import { Button, buttonClass } from "../../ui/button.tsx";
 import { Card } from "../../ui/card.tsx";
 import { classNames } from "../../ui/class-names.ts";
@@ -14,9 +13,9 @@ import { EmptyState, ErrorState, Loading, PageSkeleton, Skeleton } from "../../u
 import { Announcer, Composer } from "./composer.tsx";
 import { EmptyPlayground, NoRuntime } from "./empty-playground.tsx";
 import { ExchangeList } from "./exchange-list.tsx";
-import { queryOf, runIdOf, type LaneView } from "./lane.ts";
+import { type LaneView, queryOf, runIdOf } from "./lane.ts";
 import { SidePanel } from "./side-panel.tsx";
-import { useFollowEnd, usePlayground, type PlaygroundState } from "./use-playground.ts";
+import { type PlaygroundState, useFollowEnd, usePlayground } from "./use-playground.ts";
 
 const route = getRouteApi("/shell/agents/$agentId/playground");
 
@@ -25,7 +24,7 @@ export function PlaygroundPage() {
   const { agentId } = route.useParams();
   const { again } = route.useSearch();
   const run = useQuery({
-    ...resource("/agents/:agent_id/runs/:run_id", { params: { agent_id: agentId, run_id: again ?? "" } }),
+    ...resource("/agents/:agent_id/runs/:run_id", { params: { agentId, runId: again ?? "" } }),
     enabled: again !== undefined,
   });
   if (again === undefined || run.data) return <Playground repeated={run.data} />;
@@ -42,7 +41,7 @@ export function PlaygroundPage() {
 function Playground({ repeated }: { repeated: RunTrace | undefined }) {
   const playground = usePlayground(repeated);
   const { agentId, settings, errors, changeSettings, draft, lanes, tab, openTab, shown } = playground;
-  const functions = useQuery(resource("/agents/:agent_id/functions", { params: { agent_id: agentId } }));
+  const functions = useQuery(resource("/agents/:agent_id/functions", { params: { agentId } }));
   const wide = useMedia(settings.compare ? "(min-width: 1536px)" : "(min-width: 1280px)");
   const panel = (
     <SidePanel

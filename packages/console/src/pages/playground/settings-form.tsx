@@ -1,9 +1,9 @@
-import { useHasRole } from "../../api/session.ts";
+import { useHasRole } from "../../api/api.ts";
 import { Button } from "../../ui/button.tsx";
 import { Field, Input, Textarea } from "../../ui/field.tsx";
 import { Select } from "../../ui/select.tsx";
 import { Switch } from "../../ui/toggle.tsx";
-import { PROVIDERS, type SettingsErrors, type Settings } from "./settings.ts";
+import { PROVIDERS, type Settings, type SettingsErrors } from "./settings.ts";
 
 interface SettingsFormProps {
   settings: Settings;

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { useSession } from "../../api/session.ts";
+import { useSession } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
 import { formatDuration } from "../../format/times.ts";
 import { Json } from "../../ui/code.tsx";
@@ -11,7 +11,7 @@ import { Tabs } from "../../ui/tabs.tsx";
 import { type EventEntry, recordedTranscript } from "../conversation/exchange.ts";
 import { queryOf, roleOf, type ShownExchange } from "./lane.ts";
 import { SettingsForm } from "./settings-form.tsx";
-import { bodyOf, type SettingsErrors, type Settings } from "./settings.ts";
+import { bodyOf, type Settings, type SettingsErrors } from "./settings.ts";
 
 export type PanelTab = "settings" | "events" | "code";
 

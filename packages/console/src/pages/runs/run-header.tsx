@@ -1,9 +1,8 @@
 import type { RunTrace } from "@patchbay/protocol/console";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { api, pathOfKey } from "../../api/api.ts";
-import { useSession } from "../../api/session.ts";
+import { api, refetch, useSession } from "../../api/api.ts";
 import { formatShare } from "../../format/numbers.ts";
 import { snippetsOf } from "../../format/snippets.ts";
 import { formatDuration } from "../../format/times.ts";
@@ -13,7 +12,7 @@ import { Count, Money, Time } from "../../ui/figures.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { PageHeader } from "../../ui/page-header.tsx";
 import { Badge, Status } from "../../ui/status.tsx";
-import { showSuccess, showError } from "../../ui/toast.tsx";
+import { showError, showSuccess } from "../../ui/toast.tsx";
 import { timeSpent } from "../../waterfall/rows.ts";
 import { PlaygroundLink } from "../playground/playground-link.tsx";
 import { bodyOf as bodyOfSettings, settingsOfRun } from "../playground/settings.ts";
@@ -95,16 +94,11 @@ function Actions({ run, running }: { run: RunTrace; running: boolean }) {
 }
 
 function Cancel({ run: { agentId, runId } }: { run: RunTrace }) {
-  const queries = useQueryClient();
   const cancel = useMutation({
-    mutationFn: () =>
-      api.post("/agents/:agent_id/runs/:run_id/cancel", { params: { agent_id: agentId, run_id: runId } }),
+    mutationFn: () => api.post("/agents/:agent_id/runs/:run_id/cancel", { params: { agentId, runId } }),
     onSuccess: () => showSuccess("Cancelling the run"),
     onError: (error) => showError("Couldn't cancel the run", error),
-    onSettled: () =>
-      queries.invalidateQueries({
-        predicate: ({ queryKey }) => pathOfKey(queryKey) === "/agents/:agent_id/runs/:run_id",
-      }),
+    onSettled: () => refetch("/agents/:agent_id/runs/:run_id"),
   });
   return (
     <GuardedButton

@@ -1,8 +1,7 @@
 import type { RunSummary } from "@patchbay/protocol/console";
 import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { list, resource } from "../../api/api.ts";
-import { useSession } from "../../api/session.ts";
+import { list, resource, useSession } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
 import { rangeOf } from "../../format/time-range.ts";
 import { runs as searchOfRuns } from "../../state/page-search.ts";
@@ -35,7 +34,7 @@ export function RunsPage() {
   const { range, from, to, ...filters } = search;
   const query = { ...filters, ...rangeOf({ range, from, to }, { preset: PRESET }) };
   const runs = useInfiniteQuery({
-    ...list("/agents/:agent_id/runs", { params: { agent_id: agentId }, query }),
+    ...list("/agents/:agent_id/runs", { params: { agentId }, query }),
     placeholderData: keepPreviousData,
     refetchInterval: ({ state }) =>
       state.data?.pages.some(({ items }) => items.some(({ status }) => isActive(status))) ? ACTIVE_MS : false,
@@ -69,7 +68,7 @@ type FilterName = "q" | "status" | "role" | "functionName" | "trouble" | "source
 /** The filters of the list; those by thread and key appear only if a link set them. */
 function useFilters(agentId: string, search: { [Name in FilterName]?: string | undefined }): Filter<FilterName>[] {
   const { data: set } = useQuery({
-    ...resource("/agents/:agent_id/functions", { params: { agent_id: agentId } }),
+    ...resource("/agents/:agent_id/functions", { params: { agentId } }),
     // Fails for an agent that never had a runtime: then nothing is suggested.
     retry: false,
   });

@@ -1,7 +1,7 @@
 import type { RunTrace } from "@patchbay/protocol/console";
-import { useQuery, useQueryClient, type UseQueryResult } from "@tanstack/react-query";
+import { useQuery, type UseQueryResult } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
-import { list, resource } from "../../api/api.ts";
+import { list, queryClient, resource } from "../../api/api.ts";
 import { followRun } from "../../api/stream.ts";
 
 /** Poll interval when the events of a run cannot be followed. */
@@ -18,10 +18,9 @@ export const isActive = (status: RunTrace["status"]): boolean => status === "que
 
 /** A run with its waterfall, refetched on every stored event until it ends. */
 export function useRunTrace(agentId: string, runId: string): FollowedTrace {
-  const queries = useQueryClient();
   const [partial, setPartial] = useState("");
   const [polling, setPolling] = useState(false);
-  const params = { agent_id: agentId, run_id: runId };
+  const params = { agentId, runId };
   const options = resource("/agents/:agent_id/runs/:run_id", { params });
   const query = useQuery({
     ...options,
@@ -37,7 +36,7 @@ export function useRunTrace(agentId: string, runId: string): FollowedTrace {
       const keys = [options.queryKey, ...DIALECTS.map((dialect) => logOf(agentId, runId, dialect).queryKey)];
       await Promise.all(
         // Cancelling a fetch for each event would starve the page while a run sends many.
-        keys.map((queryKey) => queries.invalidateQueries({ queryKey, exact: true }, { cancelRefetch: false })),
+        keys.map((queryKey) => queryClient.invalidateQueries({ queryKey, exact: true }, { cancelRefetch: false })),
       );
     });
     void (async () => {
@@ -57,7 +56,7 @@ export function useRunTrace(agentId: string, runId: string): FollowedTrace {
     })();
     return () => aborter.abort();
     // `options` depends only on these ids.
-  }, [running, agentId, runId, queries]);
+  }, [running, agentId, runId]);
 
   return { query, running, partial };
 }
@@ -68,7 +67,7 @@ export type Dialect = (typeof DIALECTS)[number];
 /** Stored events of a run in the format of the query API (`hosted`) or of the local API. */
 export const logOf = (agentId: string, runId: string, dialect: Dialect) =>
   list("/agents/:agent_id/runs/:run_id/log", {
-    params: { agent_id: agentId, run_id: runId },
+    params: { agentId, runId },
     query: { dialect, limit: 100 },
   });
 

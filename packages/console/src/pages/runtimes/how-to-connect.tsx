@@ -1,6 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { useSession } from "../../api/session.ts";
+import { useSession } from "../../api/api.ts";
 import { connectSnippetsOf } from "../../format/snippets.ts";
 import { buttonClass, GuardedLink } from "../../ui/button.tsx";
 import { Card } from "../../ui/card.tsx";

@@ -23,7 +23,7 @@ const POLL_MS = 5_000;
 export function RuntimesPage() {
   const { agentId } = route.useParams();
   const runtimes = useInfiniteQuery({
-    ...list("/agents/:agent_id/runtimes", { params: { agent_id: agentId } }),
+    ...list("/agents/:agent_id/runtimes", { params: { agentId } }),
     refetchInterval: POLL_MS,
   });
   const { data, dataUpdatedAt: fetchedAt } = runtimes;

@@ -1,13 +1,11 @@
 import type { ConsoleSession } from "@patchbay/protocol/console";
-import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { list } from "../../api/api.ts";
-import { useSession } from "../../api/session.ts";
+import { useList, useSession } from "../../api/api.ts";
 import { snippetsOf } from "../../format/snippets.ts";
 import { rangeOf } from "../../format/time-range.ts";
 import { buttonClass } from "../../ui/button.tsx";
 import { Card } from "../../ui/card.tsx";
-import { DataTable, type Column } from "../../ui/data-table.tsx";
+import { type Column, DataTable } from "../../ui/data-table.tsx";
 import { Count, Money, Time } from "../../ui/figures.tsx";
 import { PageHeader } from "../../ui/page-header.tsx";
 import { SearchField } from "../../ui/search-field.tsx";
@@ -21,12 +19,9 @@ export function SessionsPage() {
   const { agentId } = route.useParams();
   const { q, ...range } = route.useSearch();
   const navigate = route.useNavigate();
-  const sessions = useInfiniteQuery({
-    ...list("/agents/:agent_id/sessions", {
-      params: { agent_id: agentId },
-      query: { q, ...rangeOf(range, { preset: "7d" }) },
-    }),
-    placeholderData: keepPreviousData,
+  const sessions = useList("/agents/:agent_id/sessions", {
+    params: { agentId },
+    query: { q, ...rangeOf(range, { preset: "7d" }) },
   });
   return (
     <>

@@ -1,8 +1,8 @@
 import type { LinkOffer } from "@patchbay/protocol/console";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
-import { api, sessionQuery } from "../../api/api.ts";
+import { api, setSession } from "../../api/api.ts";
 import { Button, buttonClass } from "../../ui/button.tsx";
 import { Field, Input, NewPasswordField } from "../../ui/field.tsx";
 import { Time } from "../../ui/figures.tsx";
@@ -49,14 +49,13 @@ export function LinkPage() {
 
 /** Fetches what the link is for, and opens a sign-in link. A query, not an effect: a second render must not open the link again. */
 function useOpenedLink(link: string) {
-  const queries = useQueryClient();
   return useQuery({
     queryKey: ["opened-link", link],
     queryFn: async () => {
       const offer = await api.post("/links", { body: { link } });
       if (offer.kind !== "sign_in") return { offer, session: undefined };
       const session = await api.post("/links/open", { body: { link } });
-      queries.setQueryData(sessionQuery().queryKey, session);
+      setSession(session);
       return { offer, session };
     },
     enabled: link !== "",
@@ -73,7 +72,6 @@ function useOpenedLink(link: string) {
 function AcceptForm({ link, offer }: { link: string; offer: LinkOffer }) {
   const setup = offer.kind === "setup";
   const navigate = useNavigate();
-  const queries = useQueryClient();
   const [form, setForm] = useState({ organisation: offer.organisation ?? "", name: "", email: "", password: "" });
   const set = (field: keyof typeof form) => (value: string) => setForm({ ...form, [field]: value });
   const accept = useMutation({
@@ -85,7 +83,7 @@ function AcceptForm({ link, offer }: { link: string; offer: LinkOffer }) {
       });
     },
     onSuccess: async (session) => {
-      queries.setQueryData(sessionQuery().queryKey, session);
+      setSession(session);
       await navigate({ to: "/agents", replace: true });
     },
   });

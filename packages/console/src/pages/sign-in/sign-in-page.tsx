@@ -1,7 +1,7 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 import { getRouteApi, useRouter } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
-import { api, sessionQuery } from "../../api/api.ts";
+import { api, setSession } from "../../api/api.ts";
 import { Button } from "../../ui/button.tsx";
 import { Field, Input, PasswordField } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
@@ -14,13 +14,12 @@ const route = getRouteApi("/sign-in");
 export function SignInPage() {
   const { back } = route.useSearch();
   const router = useRouter();
-  const queries = useQueryClient();
   const [email, setEmail] = useState("");
   const [password, setPassword] = useState("");
   const signIn = useMutation({
     mutationFn: () => api.post("/session", { body: { email, password } }),
     onSuccess: async (session) => {
-      queries.setQueryData(sessionQuery().queryKey, session);
+      setSession(session);
       await router.navigate({ to: isInside(back) ? back : "/agents", replace: true });
     },
   });

@@ -1,7 +1,7 @@
 import type { ConsoleThreadDetail } from "@patchbay/protocol/console";
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
-import { useState, type ReactNode } from "react";
+import { type ReactNode, useState } from "react";
 import { api, pathOfKey } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
 import { Button, GuardedButton } from "../../ui/button.tsx";
@@ -182,8 +182,7 @@ function EraseThread({ agentId, thread: { threadId, title, runs, figures }, onCl
   const navigate = useNavigate();
   const queries = useQueryClient();
   const erase = useMutation({
-    mutationFn: () =>
-      api.delete("/agents/:agent_id/threads/:thread_id", { params: { agent_id: agentId, thread_id: threadId } }),
+    mutationFn: () => api.delete("/agents/:agent_id/threads/:thread_id", { params: { agentId, threadId } }),
     async onSuccess() {
       await navigate({ to: "/agents/$agentId/threads", params: { agentId } });
       showSuccess("Thread erased", shownTitle(title));

@@ -1,11 +1,10 @@
 import type { ConsoleThread } from "@patchbay/protocol/console";
-import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { list } from "../../api/api.ts";
+import { useList } from "../../api/api.ts";
 import { Card } from "../../ui/card.tsx";
-import { DataTable, type Column } from "../../ui/data-table.tsx";
+import { type Column, DataTable } from "../../ui/data-table.tsx";
 import { Count, Money, Time } from "../../ui/figures.tsx";
-import { FilterBar, type Filter } from "../../ui/filter-bar.tsx";
+import { type Filter, FilterBar } from "../../ui/filter-bar.tsx";
 import { PageHeader } from "../../ui/page-header.tsx";
 import { EmptyState } from "../../ui/states.tsx";
 import { shownTitle } from "../conversation/exchange.ts";
@@ -23,10 +22,7 @@ export function ThreadsPage() {
   const { agentId } = route.useParams();
   const search = route.useSearch();
   const navigate = route.useNavigate();
-  const threads = useInfiniteQuery({
-    ...list("/agents/:agent_id/threads", { params: { agent_id: agentId }, query: search }),
-    placeholderData: keepPreviousData,
-  });
+  const threads = useList("/agents/:agent_id/threads", { params: { agentId }, query: search });
   const filtered = search.q !== undefined || search.sessionId !== undefined;
   return (
     <>
