@@ -1,7 +1,8 @@
 import { Dialog as Base } from "@base-ui/react/dialog";
-import { useId, useRef, type ComponentProps, type ReactNode } from "react";
-import { classNames } from "./class-names.ts";
+import { useMutation } from "@tanstack/react-query";
+import { type ComponentProps, type ReactNode, useId, useRef } from "react";
 import { Button, IconButton } from "./button.tsx";
+import { classNames } from "./class-names.ts";
 import { Form } from "./form.tsx";
 
 interface PanelProps {
@@ -76,30 +77,31 @@ export function Dialog({
   );
 }
 
-interface FormDialogProps
+interface FormDialogProps<Answer>
   extends
     Pick<ComponentProps<typeof Dialog>, "title" | "description" | "sticky" | "onClose">,
     Pick<ComponentProps<typeof Button>, "look" | "icon" | "disabled"> {
-  /** What the form does: its `mutate` runs on submit. */
-  action: { mutate: () => void; isPending: boolean; error: unknown };
+  /** The request that the form sends on submit. */
+  send: () => Promise<Answer>;
+  onSent: (answer: Answer) => unknown;
   /** Text of the button. */
   submit: ReactNode;
-  cancel?: string;
   className?: string;
   children: ReactNode;
 }
 
 /** Asks for fields or a confirmation, with a button to cancel and one that submits. `sticky` as in `Dialog`. */
-export function FormDialog({ action, submit, cancel = "Cancel", className, children, ...props }: FormDialogProps) {
+export function FormDialog<Answer>({ send, onSent, submit, className, children, ...props }: FormDialogProps<Answer>) {
   const id = useId();
   const { look = "primary", icon, disabled = false, ...dialog } = props;
+  const action = useMutation({ mutationFn: send, onSuccess: onSent });
   return (
     <Dialog
       {...dialog}
       open
       footer={
         <>
-          <Button onClick={dialog.onClose}>{cancel}</Button>
+          <Button onClick={dialog.onClose}>Cancel</Button>
           <Button
             type="submit"
             form={id}

@@ -1,28 +1,21 @@
 import { Field as Base } from "@base-ui/react/field";
 import { Input as BaseInput } from "@base-ui/react/input";
 import { type ComponentProps, type ReactNode, useState } from "react";
-import { classNames, controlClass } from "./class-names.ts";
 import { Button } from "./button.tsx";
+import { classNames, controlClass } from "./class-names.ts";
 
-/** A control with its label, hint and error. `name` connects it to the faults of a form. */
-export function Field({
-  label,
-  name,
-  hint,
-  error,
-  className,
-  children,
-}: {
+interface FieldProps {
   label: ReactNode;
-  name?: string;
   hint?: ReactNode;
   /** An error of the API or the page. The browser's own validation messages appear by themselves. */
   error?: string | undefined;
-  className?: string;
   children: ReactNode;
-}) {
+}
+
+/** A control with its label, hint and error. */
+export function Field({ label, hint, error, children }: FieldProps) {
   return (
-    <Base.Root name={name} invalid={error !== undefined || undefined} className={classNames("grid gap-1", className)}>
+    <Base.Root invalid={error !== undefined || undefined} className="grid gap-1">
       <Base.Label className="text-sm font-medium">{label}</Base.Label>
       {children}
       {hint !== undefined && <Base.Description className="text-muted text-xs">{hint}</Base.Description>}
@@ -40,7 +33,7 @@ export function Field({
 export function Input({
   className,
   ...rest
-}: Omit<ComponentProps<typeof BaseInput>, "className"> & { className?: string }) {
+}: Omit<ComponentProps<typeof BaseInput>, "className"> & { className?: string | undefined }) {
   return <BaseInput {...rest} className={controlClass(className)} />;
 }
 
@@ -53,27 +46,33 @@ export function Textarea({ className, ...rest }: ComponentProps<"textarea">) {
   );
 }
 
-interface PasswordProps {
-  label: string;
+interface TextFieldProps
+  extends
+    Omit<FieldProps, "children">,
+    Pick<ComponentProps<"input">, "autoComplete" | "autoFocus" | "className" | "inputMode" | "maxLength" | "minLength">,
+    Pick<ComponentProps<"input">, "placeholder" | "readOnly" | "required" | "spellCheck" | "type"> {
   value: string;
   onChange: (value: string) => void;
+  /** Makes it a field of several lines. */
+  rows?: number;
 }
 
-/** A field for the current password. */
-export function PasswordField({ label, value, onChange, ...rest }: PasswordProps & { autoFocus?: boolean }) {
+/** A text field with its label, hint and error. */
+export function TextField({ label, hint, error, onChange, rows, ...input }: TextFieldProps) {
+  const control = { ...input, onChange: (event: { target: { value: string } }) => onChange(event.target.value) };
   return (
-    <Field label={label}>
-      <Input
-        {...rest}
-        type="password"
-        autoComplete="current-password"
-        required
-        value={value}
-        onChange={(event) => onChange(event.target.value)}
-      />
+    <Field label={label} hint={hint} error={error}>
+      {rows === undefined ? <Input {...control} /> : <Textarea {...control} rows={rows} />}
     </Field>
   );
 }
+
+type PasswordProps = Pick<TextFieldProps, "label" | "value" | "onChange" | "autoFocus">;
+
+/** A field for the current password. */
+export const PasswordField = (props: PasswordProps) => (
+  <TextField {...props} type="password" autoComplete="current-password" required />
+);
 
 const MIN_LENGTH = 12;
 

@@ -2,7 +2,7 @@ import type { ConsoleRole } from "@patchbay/protocol/console";
 import { type ReactNode, useState } from "react";
 import { useHasRole } from "../api/api.ts";
 import { GuardedButton } from "./button.tsx";
-import { Field, Input } from "./field.tsx";
+import { TextField } from "./field.tsx";
 import { Fault } from "./states.tsx";
 
 interface FormProps {
@@ -66,15 +66,15 @@ export function NameForm({ name: saved, hint, needs, rename }: NameFormProps) {
         </GuardedButton>
       }
     >
-      <Field label="Name" hint={hint}>
-        <Input
-          required
-          maxLength={200}
-          readOnly={!mayChange}
-          value={typed}
-          onChange={(event) => setTyped(event.target.value)}
-        />
-      </Field>
+      <TextField
+        label="Name"
+        hint={hint}
+        required
+        maxLength={200}
+        readOnly={!mayChange}
+        value={typed}
+        onChange={setTyped}
+      />
     </Form>
   );
 }

@@ -1,10 +1,10 @@
 import { useState } from "react";
+import { type Preset, PRESETS, type RangeSearch } from "../format/time-range.ts";
 import { formatBucket, formatDate } from "../format/times.ts";
-import { PRESETS, type Preset, type RangeSearch } from "../format/time-range.ts";
-import { useSignal } from "../state/signal.ts";
 import { zone } from "../state/preferences.ts";
+import { useSignal } from "../state/signal.ts";
 import { Button } from "./button.tsx";
-import { Field, Input } from "./field.tsx";
+import { TextField } from "./field.tsx";
 import { Popover } from "./popover.tsx";
 import { Segmented } from "./toggle.tsx";
 
@@ -81,16 +81,15 @@ function Choices({
           onChange({ range: undefined, from: fromInput(from), to: fromInput(to) });
         }}
       >
-        <Field label="From">
-          <Input type="datetime-local" required value={from} onChange={(event) => setFrom(event.target.value)} />
-        </Field>
-        <Field
+        <TextField label="From" type="datetime-local" required value={from} onChange={setFrom} />
+        <TextField
           label="To"
           hint="In your time zone. Leave empty for now."
           error={backwards ? "Must be after the start" : undefined}
-        >
-          <Input type="datetime-local" value={to} onChange={(event) => setTo(event.target.value)} />
-        </Field>
+          type="datetime-local"
+          value={to}
+          onChange={setTo}
+        />
         <Button type="submit" look="primary" disabled={from === "" || backwards}>
           Apply range
         </Button>

@@ -1,7 +1,7 @@
 import type { WidenedSet } from "@patchbay/protocol/console";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { api, pathOfKey, resource, useList } from "../../api/api.ts";
+import { api, pathOfKey, queryClient, resource, useList } from "../../api/api.ts";
 import { GuardedButton } from "../../ui/button.tsx";
 import { Card } from "../../ui/card.tsx";
 import { type Column, DataTable } from "../../ui/data-table.tsx";
@@ -41,26 +41,18 @@ export function WidenedSets({ agentId }: { agentId: string }) {
 }
 
 function Confirmation({ agentId, set, onClose }: { agentId: string; set: WidenedSet; onClose: () => void }) {
-  const queries = useQueryClient();
-  const confirm = useMutation({
-    mutationFn: () =>
-      api.post("/agents/:agent_id/access/confirmations", {
-        params: { agentId },
-        body: { manifestHash: set.manifestHash },
-      }),
-    onSuccess: () => {
-      const ofAgent = ({ queryKey }: { queryKey: readonly unknown[] }) =>
-        String(pathOfKey(queryKey)).startsWith("/agents/:agent_id");
-      void queries.invalidateQueries({ predicate: ofAgent });
-      showSuccess(`Confirmed ${nameOfDeployment(set)}`, "New queries use its functions.");
-      onClose();
-    },
-  });
+  const { manifestHash } = set;
   return (
     <FormDialog
       title={`Confirm ${nameOfDeployment(set)}?`}
       submit="Confirm"
-      action={confirm}
+      send={() => api.post("/agents/:agent_id/access/confirmations", { params: { agentId }, body: { manifestHash } })}
+      onSent={() => {
+        const ofAgent = (queryKey: readonly unknown[]) => String(pathOfKey(queryKey)).startsWith("/agents/:agent_id");
+        void queryClient.invalidateQueries({ predicate: ({ queryKey }) => ofAgent(queryKey) });
+        showSuccess(`Confirmed ${nameOfDeployment(set)}`, "New queries use its functions.");
+        onClose();
+      }}
       className="grid gap-3"
       onClose={onClose}
     >

@@ -1,13 +1,12 @@
 import type { Agent, CreatedAgent } from "@patchbay/protocol/console";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
-import { api, pathOfKey, useSession } from "../../api/api.ts";
+import { api, refetch, useSession } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
 import { Button, buttonClass } from "../../ui/button.tsx";
 import { Secret } from "../../ui/copy.tsx";
 import { Dialog, FormDialog } from "../../ui/dialog.tsx";
-import { Field, Input, Textarea } from "../../ui/field.tsx";
+import { TextField } from "../../ui/field.tsx";
 import { Snippets } from "../../ui/snippet.tsx";
 import { showSuccess } from "../../ui/toast.tsx";
 
@@ -24,33 +23,27 @@ export function CreateAgent({ onClose }: { onClose: () => void }) {
 function CreateForm({ onClose, onCreated }: { onClose: () => void; onCreated: (created: CreatedAgent) => void }) {
   const [name, setName] = useState("");
   const [instructions, setInstructions] = useState("");
-  const queries = useQueryClient();
-  const create = useMutation({
-    mutationFn: () => api.post("/agents", { body: { name, instructions } }),
-    onSuccess: (agent) => {
-      void queries.invalidateQueries({ predicate: ({ queryKey }) => pathOfKey(queryKey) === "/agents" });
-      onCreated(agent);
-    },
-  });
   return (
-    <FormDialog title="New agent" sticky submit="Create agent" action={create} onClose={onClose}>
-      <Field label="Name">
-        <Input
-          required
-          maxLength={200}
-          placeholder="orders"
-          value={name}
-          onChange={(event) => setName(event.target.value)}
-        />
-      </Field>
-      <Field label="Instructions" hint="Sent to the model with every query; do not include secrets">
-        <Textarea
-          rows={4}
-          maxLength={20_000}
-          value={instructions}
-          onChange={(event) => setInstructions(event.target.value)}
-        />
-      </Field>
+    <FormDialog
+      title="New agent"
+      sticky
+      submit="Create agent"
+      send={() => api.post("/agents", { body: { name, instructions } })}
+      onSent={(agent) => {
+        void refetch("/agents");
+        onCreated(agent);
+      }}
+      onClose={onClose}
+    >
+      <TextField label="Name" required maxLength={200} placeholder="orders" value={name} onChange={setName} />
+      <TextField
+        label="Instructions"
+        hint="Sent to the model with every query; do not include secrets"
+        rows={4}
+        maxLength={20_000}
+        value={instructions}
+        onChange={setInstructions}
+      />
     </FormDialog>
   );
 }
@@ -98,17 +91,6 @@ export function DeleteAgent({ agent, onClose }: { agent: Agent; onClose: () => v
   const { agentId, name, runtimes, queries: lastDay } = agent;
   const [typed, setTyped] = useState("");
   const navigate = useNavigate();
-  const queries = useQueryClient();
-  const remove = useMutation({
-    mutationFn: () => api.delete("/agents/:agent_id", { params: { agentId } }),
-    onSuccess: async () => {
-      showSuccess(`Deleted ${name}`);
-      await navigate({ to: "/agents", ignoreBlocker: true });
-      void queries.invalidateQueries({
-        predicate: ({ queryKey }) => ["/agents", "/organisation"].includes(pathOfKey(queryKey) as string),
-      });
-    },
-  });
   const inUse = [
     runtimes > 0 && `${countOf(runtimes, "runtime")} ${runtimes === 1 ? "is" : "are"} connected`,
     lastDay > 0 && `${countOf(lastDay, "query", "queries")} arrived in the last 24 hours`,
@@ -120,22 +102,29 @@ export function DeleteAgent({ agent, onClose }: { agent: Agent; onClose: () => v
       look="danger"
       icon="trash"
       disabled={typed.trim() !== name}
-      action={remove}
+      send={() => api.delete("/agents/:agent_id", { params: { agentId } })}
+      onSent={async () => {
+        showSuccess(`Deleted ${name}`);
+        await navigate({ to: "/agents", ignoreBlocker: true });
+        void refetch("/agents", "/organisation");
+      }}
       onClose={onClose}
     >
       <p className="text-pretty">
         All keys and tokens of this agent stop working immediately. This cannot be undone.
         {inUse.length > 0 && <strong className="font-semibold"> It is in use: {inUse.join(", and ")}.</strong>}
       </p>
-      <Field
+      <TextField
         label={
           <>
             Type <span className="font-mono">{name}</span> to confirm
           </>
         }
-      >
-        <Input autoComplete="off" spellCheck={false} value={typed} onChange={(event) => setTyped(event.target.value)} />
-      </Field>
+        autoComplete="off"
+        spellCheck={false}
+        value={typed}
+        onChange={setTyped}
+      />
     </FormDialog>
   );
 }

@@ -8,7 +8,7 @@ import { formatCount } from "../../format/numbers.ts";
 import { GuardedButton } from "../../ui/button.tsx";
 import { Card, Facts } from "../../ui/card.tsx";
 import { CopyableText } from "../../ui/copy.tsx";
-import { Field, Input, Textarea } from "../../ui/field.tsx";
+import { Field, TextField } from "../../ui/field.tsx";
 import { Time } from "../../ui/figures.tsx";
 import { PageHeader } from "../../ui/page-header.tsx";
 import { Select } from "../../ui/select.tsx";
@@ -94,16 +94,15 @@ function GeneralFields({ draft: { name, instructions, accessChanges }, onChange 
   const readOnly = !useHasRole("developer");
   return (
     <>
-      <Field label="Name">
-        <Input
-          required
-          maxLength={200}
-          readOnly={readOnly}
-          value={name}
-          onChange={(event) => onChange({ name: event.target.value })}
-        />
-      </Field>
-      <Field
+      <TextField
+        label="Name"
+        required
+        maxLength={200}
+        readOnly={readOnly}
+        value={name}
+        onChange={(name) => onChange({ name })}
+      />
+      <TextField
         label="Instructions"
         hint={
           <span className="flex flex-wrap justify-between gap-x-4">
@@ -113,15 +112,12 @@ function GeneralFields({ draft: { name, instructions, accessChanges }, onChange 
             </span>
           </span>
         }
-      >
-        <Textarea
-          rows={12}
-          maxLength={INSTRUCTIONS_LIMIT}
-          readOnly={readOnly}
-          value={instructions}
-          onChange={(event) => onChange({ instructions: event.target.value })}
-        />
-      </Field>
+        rows={12}
+        maxLength={INSTRUCTIONS_LIMIT}
+        readOnly={readOnly}
+        value={instructions}
+        onChange={(instructions) => onChange({ instructions })}
+      />
       <Field
         label="Functions that widen access"
         hint="The Access page lists deployments that allow a role more than before"

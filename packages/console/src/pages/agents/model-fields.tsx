@@ -1,10 +1,10 @@
 import { useHasRole } from "../../api/api.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
-import { Field, Input, Textarea } from "../../ui/field.tsx";
+import { Field, Input, TextField } from "../../ui/field.tsx";
 import { Select } from "../../ui/select.tsx";
 import { Checkbox } from "../../ui/toggle.tsx";
 import { PROVIDERS } from "../playground/settings.ts";
-import { MAX_FALLBACKS, type ModelDraft, type ModelErrors, type Override, OVERRIDES } from "./model-draft.ts";
+import { BOUNDS, MAX_FALLBACKS, type ModelDraft, type ModelErrors, type Override, OVERRIDES } from "./model-draft.ts";
 
 interface ModelFieldsProps {
   draft: ModelDraft;
@@ -12,12 +12,16 @@ interface ModelFieldsProps {
   onChange: (changed: Partial<ModelDraft>) => void;
 }
 
-type PartProps = ModelFieldsProps & { readOnly: boolean };
-
 /** The fields of an agent's model settings; read-only for viewers. */
 export function ModelFields(props: ModelFieldsProps) {
   const { draft, errors, onChange } = props;
   const readOnly = !useHasRole("developer");
+  const text = (name: keyof typeof BOUNDS | "model" | "responseSchema") => ({
+    readOnly,
+    error: errors[name],
+    value: draft[name],
+    onChange: (value: string) => onChange({ [name]: value }),
+  });
   return (
     <>
       <div className={columns}>
@@ -29,71 +33,59 @@ export function ModelFields(props: ModelFieldsProps) {
             onChange={(provider) => onChange({ provider })}
           />
         </Field>
-        <Field label="Model" error={errors.model}>
-          <Input
-            readOnly={readOnly}
-            spellCheck={false}
-            placeholder="Provider default"
-            value={draft.model}
-            onChange={(event) => onChange({ model: event.target.value })}
-          />
-        </Field>
+        <TextField {...text("model")} label="Model" spellCheck={false} placeholder="Provider default" />
       </div>
-      <Limits {...props} readOnly={readOnly} />
+      <div className={columns}>
+        {NUMBERS.map(({ name, ...field }) => (
+          <TextField key={name} {...text(name)} {...field} inputMode={BOUNDS[name].whole ? "numeric" : "decimal"} />
+        ))}
+      </div>
       <FallbackList
         models={draft.fallback}
         error={errors.fallback}
         readOnly={readOnly}
         onChange={(fallback) => onChange({ fallback })}
       />
-      <Field label="Answer schema" error={errors.responseSchema} hint="JSON Schema of type object for every answer">
-        <Textarea
-          rows={8}
-          readOnly={readOnly}
-          spellCheck={false}
-          placeholder={'{"type": "object", "properties": {"total": {"type": "number"}}}'}
-          className="font-mono text-xs leading-5"
-          value={draft.responseSchema}
-          onChange={(event) => onChange({ responseSchema: event.target.value })}
-        />
-      </Field>
+      <TextField
+        {...text("responseSchema")}
+        label="Answer schema"
+        hint="JSON Schema of type object for every answer"
+        rows={8}
+        spellCheck={false}
+        placeholder={'{"type": "object", "properties": {"total": {"type": "number"}}}'}
+        className="font-mono text-xs leading-5"
+      />
       <Overrides {...props} readOnly={readOnly} />
     </>
   );
 }
 
-type NumberName = "temperature" | "maxTokens" | "steps" | "maxCostUsd" | "historyTokens";
+const NUMBERS: { name: keyof typeof BOUNDS; label: string; hint: string; placeholder: string }[] = [
+  {
+    name: "temperature",
+    label: "Temperature",
+    hint: "0 to 2; not supported by all models",
+    placeholder: "Provider default",
+  },
+  { name: "maxTokens", label: "Max tokens", hint: "Limit for one model response", placeholder: "8192" },
+  { name: "steps", label: "Steps", hint: "Turns with function calls before the model must answer", placeholder: "25" },
+  {
+    name: "maxCostUsd",
+    label: "Cost cap in USD",
+    hint: "A run ends before a turn that could exceed it",
+    placeholder: "none",
+  },
+  {
+    name: "historyTokens",
+    label: "History in tokens",
+    hint: "Limit for earlier queries of the thread",
+    placeholder: "Half of the model's context window",
+  },
+];
 
 const columns = "grid items-start gap-4 sm:grid-cols-2";
 
-function Limits({ draft, errors, readOnly, onChange }: PartProps) {
-  const text = (name: NumberName) => ({
-    readOnly,
-    value: draft[name],
-    onChange: (event: { target: { value: string } }) => onChange({ [name]: event.target.value }),
-  });
-  return (
-    <div className={columns}>
-      <Field label="Temperature" error={errors.temperature} hint="0 to 2; not supported by all models">
-        <Input {...text("temperature")} inputMode="decimal" placeholder="Provider default" />
-      </Field>
-      <Field label="Max tokens" error={errors.maxTokens} hint="Limit for one model response">
-        <Input {...text("maxTokens")} inputMode="numeric" placeholder="8192" />
-      </Field>
-      <Field label="Steps" error={errors.steps} hint="Turns with function calls before the model must answer">
-        <Input {...text("steps")} inputMode="numeric" placeholder="25" />
-      </Field>
-      <Field label="Cost cap in USD" error={errors.maxCostUsd} hint="A run ends before a turn that could exceed it">
-        <Input {...text("maxCostUsd")} inputMode="decimal" placeholder="none" />
-      </Field>
-      <Field label="History in tokens" error={errors.historyTokens} hint="Limit for earlier queries of the thread">
-        <Input {...text("historyTokens")} inputMode="numeric" placeholder="Half of the model's context window" />
-      </Field>
-    </div>
-  );
-}
-
-function Overrides({ draft, readOnly, onChange }: PartProps) {
+function Overrides({ draft, readOnly, onChange }: ModelFieldsProps & { readOnly: boolean }) {
   return (
     <fieldset className="grid min-w-0 gap-2">
       <legend className="mb-1 text-sm font-medium">Queries may override</legend>

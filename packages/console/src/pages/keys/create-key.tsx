@@ -1,15 +1,15 @@
 import type { CreatedCredential, CredentialKind } from "@patchbay/protocol/console";
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
 import { api, resource } from "../../api/api.ts";
 import { Button } from "../../ui/button.tsx";
 import { FormDialog } from "../../ui/dialog.tsx";
-import { Field, Input } from "../../ui/field.tsx";
+import { Field, Input, TextField } from "../../ui/field.tsx";
 import { Select } from "../../ui/select.tsx";
 import { Checkbox, Segmented } from "../../ui/toggle.tsx";
 import { CreatedKey } from "./created-key.tsx";
-import { useKeysChanged } from "./key-panel.tsx";
+import { refetchKeys } from "./key-panel.tsx";
 import { KINDS } from "./kinds.ts";
 
 const route = getRouteApi("/shell/agents/$agentId/keys");
@@ -44,23 +44,12 @@ function KeyForm({
   const [label, setLabel] = useState("");
   const [roles, setRoles] = useState<string[]>();
   const [days, setDays] = useState("");
-  const changed = useKeysChanged();
-  const create = useMutation({
-    mutationFn: () =>
-      api.post("/agents/:agent_id/credentials", {
-        params: { agentId },
-        body: {
-          kind,
-          ...(label.trim() !== "" && { label }),
-          ...(roles && { roles }),
-          ...(days !== "" && { expiresInDays: Number(days) }),
-        },
-      }),
-    onSuccess: (made) => {
-      changed();
-      onCreated(made);
-    },
-  });
+  const body = {
+    kind,
+    ...(label.trim() !== "" && { label }),
+    ...(roles && { roles }),
+    ...(days !== "" && { expiresInDays: Number(days) }),
+  };
   return (
     <FormDialog
       sticky
@@ -68,17 +57,21 @@ function KeyForm({
       description={KINDS[kind].about}
       submit={`Create ${KINDS[kind].singular}`}
       disabled={roles?.length === 0}
-      action={create}
+      send={() => api.post("/agents/:agent_id/credentials", { params: { agentId }, body })}
+      onSent={(made) => {
+        refetchKeys();
+        onCreated(made);
+      }}
       onClose={onClose}
     >
-      <Field label="Label" hint="The program or machine that uses it">
-        <Input
-          maxLength={200}
-          placeholder="shop backend"
-          value={label}
-          onChange={(event) => setLabel(event.target.value)}
-        />
-      </Field>
+      <TextField
+        label="Label"
+        hint="The program or machine that uses it"
+        maxLength={200}
+        placeholder="shop backend"
+        value={label}
+        onChange={setLabel}
+      />
       {kind === "api" && <RolesField agentId={agentId} roles={roles} onChange={setRoles} />}
       {kind !== "access" && (
         <Field label="Expires">

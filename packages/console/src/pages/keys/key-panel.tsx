@@ -1,8 +1,7 @@
 import type { CreatedCredential, Credential } from "@patchbay/protocol/console";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
-import { api, pathOfKey } from "../../api/api.ts";
+import { api, refetch } from "../../api/api.ts";
 import { buttonClass, GuardedButton } from "../../ui/button.tsx";
 import { Facts } from "../../ui/card.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
@@ -107,18 +106,6 @@ function RotateKey({ credential, onClose }: { credential: Credential; onClose: (
   const [seconds, setSeconds] = useState("86400");
   const [made, setMade] = useState<CreatedCredential>();
   const { kind, agentId, credentialId } = credential;
-  const changed = useKeysChanged();
-  const rotate = useMutation({
-    mutationFn: () =>
-      api.post("/agents/:agent_id/credentials/:credential_id/rotate", {
-        params: { agentId, credentialId },
-        body: { overlapSeconds: Number(seconds) },
-      }),
-    onSuccess: (created) => {
-      changed();
-      setMade(created);
-    },
-  });
   if (made)
     return (
       <CreatedKey
@@ -132,7 +119,16 @@ function RotateKey({ credential, onClose }: { credential: Credential; onClose: (
       title={`Rotate ${nameOf(credential)}`}
       description={`Creates a new ${KINDS[kind].singular} with the same label${kind === "api" ? " and roles" : ""}`}
       submit="Rotate"
-      action={rotate}
+      send={() =>
+        api.post("/agents/:agent_id/credentials/:credential_id/rotate", {
+          params: { agentId, credentialId },
+          body: { overlapSeconds: Number(seconds) },
+        })
+      }
+      onSent={(created) => {
+        refetchKeys();
+        setMade(created);
+      }}
       onClose={onClose}
     >
       <Field label="Overlap" hint="How long the old secret keeps working while you deploy the new one">
@@ -165,36 +161,23 @@ function OldSecret({ hint, endsAt }: { hint: string; endsAt: string | null }) {
   );
 }
 
-/** Returns a function that refetches the lists of keys. */
-export function useKeysChanged(): () => void {
-  const queries = useQueryClient();
-  return () =>
-    void queries.invalidateQueries({
-      predicate: ({ queryKey }) => pathOfKey(queryKey) === "/agents/:agent_id/credentials",
-    });
-}
+/** Fetches the lists of keys again. */
+export const refetchKeys = () => void refetch("/agents/:agent_id/credentials");
 
 /** Revokes a key or a token after a confirmation. */
 function RevokeKey({ credential, onClose }: { credential: Credential; onClose: () => void }) {
   const { kind, agentId, credentialId, lastUsedAt } = credential;
-  const changed = useKeysChanged();
-  const revoke = useMutation({
-    mutationFn: () =>
-      api.delete("/agents/:agent_id/credentials/:credential_id", {
-        params: { agentId, credentialId },
-      }),
-    onSuccess: () => {
-      changed();
-      showSuccess(`Revoked ${nameOf(credential)}`);
-      onClose();
-    },
-  });
   return (
     <FormDialog
       title={`Revoke ${nameOf(credential)}?`}
       submit={`Revoke ${KINDS[kind].singular}`}
       look="danger"
-      action={revoke}
+      send={() => api.delete("/agents/:agent_id/credentials/:credential_id", { params: { agentId, credentialId } })}
+      onSent={() => {
+        refetchKeys();
+        showSuccess(`Revoked ${nameOf(credential)}`);
+        onClose();
+      }}
       className="grid gap-3 text-sm"
       onClose={onClose}
     >

@@ -1,11 +1,10 @@
 import type { Invitation, Member } from "@patchbay/protocol/console";
-import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, useSession } from "../../api/api.ts";
 import { FormDialog } from "../../ui/dialog.tsx";
 import { showSuccess } from "../../ui/toast.tsx";
 import { InvitationLink, RoleField } from "./invite-member.tsx";
-import { useMembersChanged } from "./members.ts";
+import { refetchMembers } from "./members.ts";
 
 export type MemberAction = "role" | "link" | "remove";
 
@@ -24,22 +23,19 @@ const nameOf = ({ name, email }: Member): string => name || (email ?? "this memb
 
 function ChangeRole({ member, onClose }: ChangeProps) {
   const [role, setRole] = useState(member.role);
-  const self = useSession().member.memberId === member.memberId;
-  const membersChanged = useMembersChanged();
-  const change = useMutation({
-    mutationFn: () => api.patch("/members/:member_id", { params: { memberId: member.memberId }, body: { role } }),
-    onSuccess: () => {
-      membersChanged();
-      showSuccess(`${nameOf(member)} is now ${role === "owner" ? "an" : "a"} ${role}`);
-      onClose();
-    },
-  });
+  const { memberId } = member;
+  const self = useSession().member.memberId === memberId;
   return (
     <FormDialog
       title={`Change the role of ${nameOf(member)}`}
       submit="Change role"
       disabled={role === member.role}
-      action={change}
+      send={() => api.patch("/members/:member_id", { params: { memberId }, body: { role } })}
+      onSent={() => {
+        refetchMembers();
+        showSuccess(`${nameOf(member)} is now ${role === "owner" ? "an" : "a"} ${role}`);
+        onClose();
+      }}
       onClose={onClose}
     >
       <RoleField value={role} onChange={setRole} />
@@ -54,17 +50,18 @@ function ChangeRole({ member, onClose }: ChangeProps) {
 
 function NewLink({ member, onClose }: ChangeProps) {
   const [invitation, setInvitation] = useState<Invitation>();
-  const membersChanged = useMembersChanged();
-  const create = useMutation({
-    mutationFn: () => api.post("/members/:member_id/link", { params: { memberId: member.memberId } }),
-    onSuccess: (made) => {
-      membersChanged();
-      setInvitation(made);
-    },
-  });
   if (invitation) return <InvitationLink invitation={invitation} onClose={onClose} />;
   return (
-    <FormDialog title={`New link for ${nameOf(member)}`} submit="Create link" action={create} onClose={onClose}>
+    <FormDialog
+      title={`New link for ${nameOf(member)}`}
+      submit="Create link"
+      send={() => api.post("/members/:member_id/link", { params: { memberId: member.memberId } })}
+      onSent={(made) => {
+        refetchMembers();
+        setInvitation(made);
+      }}
+      onClose={onClose}
+    >
       <p className="text-pretty">
         {member.email === null
           ? "The link signs in as this member."
@@ -78,22 +75,18 @@ function NewLink({ member, onClose }: ChangeProps) {
 }
 
 function RemoveMember({ member, onClose }: ChangeProps) {
-  const membersChanged = useMembersChanged();
-  const remove = useMutation({
-    mutationFn: () => api.delete("/members/:member_id", { params: { memberId: member.memberId } }),
-    onSuccess: () => {
-      membersChanged();
-      showSuccess(`Removed ${nameOf(member)}`);
-      onClose();
-    },
-  });
   return (
     <FormDialog
       title={`Remove ${nameOf(member)}?`}
       submit="Remove member"
       look="danger"
       icon="trash"
-      action={remove}
+      send={() => api.delete("/members/:member_id", { params: { memberId: member.memberId } })}
+      onSent={() => {
+        refetchMembers();
+        showSuccess(`Removed ${nameOf(member)}`);
+        onClose();
+      }}
       onClose={onClose}
     >
       <p className="text-pretty">

@@ -1,15 +1,14 @@
 import { Radio } from "@base-ui/react/radio";
 import { RadioGroup } from "@base-ui/react/radio-group";
 import type { ConsoleRole, Invitation } from "@patchbay/protocol/console";
-import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { api } from "../../api/api.ts";
 import { Button } from "../../ui/button.tsx";
 import { Secret } from "../../ui/copy.tsx";
 import { Dialog, FormDialog } from "../../ui/dialog.tsx";
-import { Field, Input } from "../../ui/field.tsx";
+import { TextField } from "../../ui/field.tsx";
 import { Time } from "../../ui/figures.tsx";
-import { ROLES, useMembersChanged } from "./members.ts";
+import { refetchMembers, ROLES } from "./members.ts";
 
 /** Invites a member, then shows the one-time link to pass on. */
 export function InviteMember({ onClose }: { onClose: () => void }) {
@@ -17,30 +16,37 @@ export function InviteMember({ onClose }: { onClose: () => void }) {
   const [email, setEmail] = useState("");
   const [name, setName] = useState("");
   const [role, setRole] = useState<ConsoleRole>("viewer");
-  const membersChanged = useMembersChanged();
-  const invite = useMutation({
-    mutationFn: () => api.post("/members", { body: { email, role, ...(name.trim() !== "" && { name: name.trim() }) } }),
-    onSuccess: (made) => {
-      membersChanged();
-      setInvitation(made);
-    },
-  });
   if (invitation) return <InvitationLink invitation={invitation} onClose={onClose} />;
   return (
-    <FormDialog title="Invite a member" sticky submit="Create invite link" action={invite} onClose={onClose}>
-      <Field label="E-mail" hint="Used to sign in; no e-mail is sent">
-        <Input
-          type="email"
-          required
-          maxLength={254}
-          autoComplete="off"
-          value={email}
-          onChange={(event) => setEmail(event.target.value)}
-        />
-      </Field>
-      <Field label="Name" hint="The member can change it when they join">
-        <Input maxLength={200} autoComplete="off" value={name} onChange={(event) => setName(event.target.value)} />
-      </Field>
+    <FormDialog
+      title="Invite a member"
+      sticky
+      submit="Create invite link"
+      send={() => api.post("/members", { body: { email, role, ...(name.trim() !== "" && { name: name.trim() }) } })}
+      onSent={(made) => {
+        refetchMembers();
+        setInvitation(made);
+      }}
+      onClose={onClose}
+    >
+      <TextField
+        label="E-mail"
+        hint="Used to sign in; no e-mail is sent"
+        type="email"
+        required
+        maxLength={254}
+        autoComplete="off"
+        value={email}
+        onChange={setEmail}
+      />
+      <TextField
+        label="Name"
+        hint="The member can change it when they join"
+        maxLength={200}
+        autoComplete="off"
+        value={name}
+        onChange={setName}
+      />
       <RoleField value={role} onChange={setRole} />
     </FormDialog>
   );

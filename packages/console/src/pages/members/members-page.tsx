@@ -1,5 +1,4 @@
 import type { Member, PendingLink } from "@patchbay/protocol/console";
-import { useMutation } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense, useState } from "react";
 import { api, useHasRole, useList, useSession } from "../../api/api.ts";
@@ -14,7 +13,7 @@ import { EmptyState } from "../../ui/states.tsx";
 import { Badge } from "../../ui/status.tsx";
 import { showSuccess } from "../../ui/toast.tsx";
 import type { MemberAction } from "./change-member.tsx";
-import { ROLES, useMembersChanged } from "./members.ts";
+import { refetchMembers, ROLES } from "./members.ts";
 
 const InviteMember = lazy(async () => ({ default: (await import("./invite-member.tsx")).InviteMember }));
 const ChangeMember = lazy(async () => ({ default: (await import("./change-member.tsx")).ChangeMember }));
@@ -168,21 +167,17 @@ function PendingLinks() {
 
 function Withdraw({ link, onClose }: { link: PendingLink; onClose: () => void }) {
   const { member } = link;
-  const membersChanged = useMembersChanged();
-  const withdraw = useMutation({
-    mutationFn: () => api.delete("/members/:member_id/link", { params: { memberId: member.memberId } }),
-    onSuccess: () => {
-      membersChanged();
-      showSuccess(`Withdrew the link for ${nameOf(member)}`);
-      onClose();
-    },
-  });
   return (
     <FormDialog
       title={`Withdraw the link for ${nameOf(member)}?`}
       submit="Withdraw"
       look="danger"
-      action={withdraw}
+      send={() => api.delete("/members/:member_id/link", { params: { memberId: member.memberId } })}
+      onSent={() => {
+        refetchMembers();
+        showSuccess(`Withdrew the link for ${nameOf(member)}`);
+        onClose();
+      }}
       onClose={onClose}
     >
       <p className="text-pretty">

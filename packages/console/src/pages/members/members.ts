@@ -1,6 +1,5 @@
 import type { ConsoleRole } from "@patchbay/protocol/console";
-import { useQueryClient } from "@tanstack/react-query";
-import { pathOfKey } from "../../api/api.ts";
+import { refetch } from "../../api/api.ts";
 
 /** What each role may do, from the least to the most powerful. */
 export const ROLES: { role: ConsoleRole; may: string }[] = [
@@ -9,10 +8,5 @@ export const ROLES: { role: ConsoleRole; may: string }[] = [
   { role: "owner", may: "Also manages members and the organisation, and deletes agents." },
 ];
 
-const PATHS: unknown[] = ["/members", "/links", "/organisation", "/session"];
-
-/** Returns a function that refetches what shows members. */
-export function useMembersChanged(): () => void {
-  const queries = useQueryClient();
-  return () => void queries.invalidateQueries({ predicate: ({ queryKey }) => PATHS.includes(pathOfKey(queryKey)) });
-}
+/** Fetches again what shows members. */
+export const refetchMembers = () => void refetch("/members", "/links", "/organisation", "/session");

@@ -4,7 +4,7 @@ import { Link, useNavigate } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import { api, setSession } from "../../api/api.ts";
 import { Button, buttonClass } from "../../ui/button.tsx";
-import { Field, Input, NewPasswordField } from "../../ui/field.tsx";
+import { NewPasswordField, TextField } from "../../ui/field.tsx";
 import { Time } from "../../ui/figures.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Fault, Loading, Skeleton } from "../../ui/states.tsx";
@@ -109,35 +109,33 @@ function AcceptForm({ link, offer }: { link: string; offer: LinkOffer }) {
         }
       >
         {setup && offer.organisation === null && (
-          <Field label="Organisation">
-            <Input
-              required
-              maxLength={200}
-              autoComplete="organization"
-              value={form.organisation}
-              onChange={(event) => set("organisation")(event.target.value)}
-            />
-          </Field>
-        )}
-        <Field label="Your name">
-          <Input
+          <TextField
+            label="Organisation"
             required
             maxLength={200}
-            autoComplete="name"
-            value={form.name}
-            onChange={(event) => set("name")(event.target.value)}
+            autoComplete="organization"
+            value={form.organisation}
+            onChange={set("organisation")}
           />
-        </Field>
+        )}
+        <TextField
+          label="Your name"
+          required
+          maxLength={200}
+          autoComplete="name"
+          value={form.name}
+          onChange={set("name")}
+        />
         {setup && (
-          <Field label="E-mail" hint="Used to sign in; no e-mail is sent">
-            <Input
-              type="email"
-              required
-              autoComplete="username"
-              value={form.email}
-              onChange={(event) => set("email")(event.target.value)}
-            />
-          </Field>
+          <TextField
+            label="E-mail"
+            hint="Used to sign in; no e-mail is sent"
+            type="email"
+            required
+            autoComplete="username"
+            value={form.email}
+            onChange={set("email")}
+          />
         )}
         <NewPasswordField label="Password" value={form.password} onChange={set("password")} />
       </Form>

@@ -3,7 +3,7 @@ import { getRouteApi, useRouter } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 import { api, setSession } from "../../api/api.ts";
 import { Button } from "../../ui/button.tsx";
-import { Field, Input, PasswordField } from "../../ui/field.tsx";
+import { PasswordField, TextField } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Logo } from "../../ui/icon.tsx";
 import { PageHeader } from "../../ui/page-header.tsx";
@@ -34,16 +34,15 @@ export function SignInPage() {
           </Button>
         }
       >
-        <Field label="E-mail">
-          <Input
-            type="email"
-            autoComplete="username"
-            required
-            autoFocus
-            value={email}
-            onChange={(event) => setEmail(event.target.value)}
-          />
-        </Field>
+        <TextField
+          label="E-mail"
+          type="email"
+          autoComplete="username"
+          required
+          autoFocus
+          value={email}
+          onChange={setEmail}
+        />
         <PasswordField label="Password" value={password} onChange={setPassword} />
       </Form>
       <p className="text-muted mt-6 text-sm text-pretty">

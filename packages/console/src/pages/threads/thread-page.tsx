@@ -1,8 +1,8 @@
 import type { ConsoleThreadDetail } from "@patchbay/protocol/console";
-import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
-import { api, pathOfKey } from "../../api/api.ts";
+import { api, refetch } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
 import { Button, GuardedButton } from "../../ui/button.tsx";
 import { Card } from "../../ui/card.tsx";
@@ -180,16 +180,6 @@ interface EraseThreadProps {
 /** Erases a thread after a confirmation. */
 function EraseThread({ agentId, thread: { threadId, title, runs, figures }, onClose }: EraseThreadProps) {
   const navigate = useNavigate();
-  const queries = useQueryClient();
-  const erase = useMutation({
-    mutationFn: () => api.delete("/agents/:agent_id/threads/:thread_id", { params: { agentId, threadId } }),
-    async onSuccess() {
-      await navigate({ to: "/agents/$agentId/threads", params: { agentId } });
-      showSuccess("Thread erased", shownTitle(title));
-      const stale = ["/agents/:agent_id/threads", "/agents/:agent_id/runs", "/agents/:agent_id/sessions"];
-      void queries.invalidateQueries({ predicate: ({ queryKey }) => stale.includes(String(pathOfKey(queryKey))) });
-    },
-  });
   const running = runs.filter(({ finishedAt }) => finishedAt === null).length;
   return (
     <FormDialog
@@ -197,7 +187,12 @@ function EraseThread({ agentId, thread: { threadId, title, runs, figures }, onCl
       submit="Erase thread"
       look="danger"
       icon="trash"
-      action={erase}
+      send={() => api.delete("/agents/:agent_id/threads/:thread_id", { params: { agentId, threadId } })}
+      onSent={async () => {
+        await navigate({ to: "/agents/$agentId/threads", params: { agentId } });
+        showSuccess("Thread erased", shownTitle(title));
+        void refetch("/agents/:agent_id/threads", "/agents/:agent_id/runs", "/agents/:agent_id/sessions");
+      }}
       className="grid gap-3"
       onClose={onClose}
     >
