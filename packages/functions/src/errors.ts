@@ -11,6 +11,20 @@ export class DefinitionError extends Error {
   override readonly name = "DefinitionError";
 }
 
+/**
+ * Why a runtime stopped: the control plane does not accept its key (`authentication_failed`), the key with this agent id
+ * (`agent_mismatch`) or its function set (`manifest_refused`). Connecting again helps only after one of them is changed.
+ */
+export class ConnectionError extends Error {
+  override readonly name = "ConnectionError";
+  readonly code: "authentication_failed" | "agent_mismatch" | "manifest_refused";
+
+  constructor(code: ConnectionError["code"], message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
 /** The outcome of a call that failed. */
 export type FailedOutcome = Extract<CallOutcome, { ok: false }>;
 

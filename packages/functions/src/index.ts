@@ -13,7 +13,7 @@ export type {
 } from "@patchbay/protocol";
 export type { AccessRequest, Refusal, Rule } from "./admission.ts";
 export type { CheckedCase, FunctionCase } from "./definition-checks.ts";
-export { DefinitionError, FunctionError } from "./errors.ts";
+export { ConnectionError, DefinitionError, FunctionError } from "./errors.ts";
 export {
   defineFunction,
   everyone,
@@ -26,7 +26,7 @@ export {
 export type { AnswerHook, AnswerReview, QueryHook, QueryReview, Refused, Replaced } from "./hooks.ts";
 export type { CallContext, Invocation, InvokeOptions } from "./invocation.ts";
 export { createLog, silentLog, type Log, type LogFields, type LogLevel } from "./log.ts";
-export type { BackoffOptions } from "./runtime/reconnect.ts";
+export type { BackoffOptions } from "./runtime/backoff.ts";
 export { connect, type Connection, type ConnectOptions } from "./runtime/connect.ts";
 export { visibleTo } from "./redaction/visible-to.ts";
 export type { InputOf, OutputOf, RawSchema, Schema, StandardSchema, Zod3Schema } from "./schema/schema.ts";

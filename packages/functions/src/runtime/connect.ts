@@ -1,11 +1,15 @@
 import { randomUUID } from "node:crypto";
 import { type ControlPlaneFrame, FRAMES_VERSION, isClearText, LIMITS, type RuntimeFrame } from "@patchbay/protocol";
+import { readProxyVariables } from "../config.ts";
+import type { ConnectionError } from "../errors.ts";
 import { createLog, createReference, type Log } from "../log.ts";
 import type { Service } from "../service.ts";
+import { type BackoffOptions, createBackoff } from "./backoff.ts";
 import { Calls } from "./calls.ts";
 import { type ControlPlaneConnection, parseTarget } from "./connection.ts";
 import { encodeFrame } from "./frames.ts";
-import { createBackoff, Reconnector, type BackoffOptions } from "./reconnect.ts";
+import { proxyFor } from "./proxy.ts";
+import { Reconnector } from "./reconnect.ts";
 
 /** Where a runtime connects, as which agent, and how many calls it accepts. */
 export interface ConnectOptions {
@@ -23,6 +27,11 @@ export interface ConnectOptions {
   deployment?: string;
   /** Calls that run at the same time; more of them wait. Default 16. */
   concurrency?: number;
+  /**
+   * The HTTP or HTTPS proxy to connect through: `http://user:password@proxy.example:3128`, or false for none. Default: the proxy
+   * that HTTPS_PROXY, HTTP_PROXY (only for an address without TLS) or ALL_PROXY names, unless NO_PROXY excepts the control plane.
+   */
+  proxy?: string | false;
   /** Default: JSON lines on standard error. */
   log?: Log;
   /** Stops the runtime when aborted, without draining. */
@@ -36,8 +45,13 @@ export interface Connection {
   /** Identifies this process to control planes; new for each `connect`. */
   readonly instanceId: string;
   readonly state: "connecting" | "connected" | "draining" | "stopped";
-  /** Resolves when a control plane first accepts the functions. Rejects only if the runtime is stopped before. */
+  /** Resolves when a control plane first accepts the functions. Rejects if the runtime stops before. */
   readonly ready: Promise<void>;
+  /**
+   * Resolves when the runtime has stopped because of `stop` or `signal`. Rejects with a {@link ConnectionError} when it stopped
+   * because the control plane refused its key or its functions: at its first connection, or for a minute after later ones.
+   */
+  readonly ended: Promise<void>;
   /**
    * Accepts no further calls, finishes the open ones, waits until their results are stored, and disconnects. Aborts the rest after
    * `drainMs` (default 25 s). If called again, the shortest time applies.
@@ -48,9 +62,10 @@ export interface Connection {
 }
 
 /**
- * Connects a service to a control plane by an outbound WebSocket and reconnects without limit. A refused key is logged and tried
- * again. Throws a `TypeError` for options that can never work. A call runs at most once, whatever happens to the connection, and
- * its result is kept until the control plane has stored it.
+ * Connects a service to a control plane by an outbound WebSocket and reconnects without limit, through a proxy if there is one.
+ * Stops, without ending the process, when the key or the function set is refused: see `ended`. Throws a `TypeError` for options
+ * that can never work. A call runs at most once, whatever happens to the connection, and its result is kept until the control
+ * plane has stored it.
  */
 export function connect(service: Service, options: ConnectOptions): Connection {
   return new Runtime(service, options);
@@ -59,7 +74,9 @@ export function connect(service: Service, options: ConnectOptions): Connection {
 class Runtime implements Connection {
   readonly instanceId = randomUUID();
   readonly ready: Promise<void>;
+  readonly ended: Promise<void>;
   readonly #ready = Promise.withResolvers<void>();
+  readonly #ended = Promise.withResolvers<void>();
   readonly #options: ConnectOptions;
   readonly #concurrency: number;
   readonly #log: Log;
@@ -76,6 +93,8 @@ class Runtime implements Connection {
     const { concurrency = 16, log = createLog(), signal, url, deployment } = options;
     requireValidDeployment(deployment);
     const target = parseTarget(options);
+    const proxy = proxyFor(target.address, options.proxy, readProxyVariables());
+    if (proxy) log.info("connecting through a proxy", { proxy: proxy.shown, from: proxy.from });
     if (isClearText(target.address))
       log.warn("connecting without TLS: the runtime key, calls and results travel in clear text", {
         url,
@@ -87,12 +106,15 @@ class Runtime implements Connection {
     this.#service = service;
     this.#hello = this.#helloOf(service);
     this.ready = this.#ready.promise;
-    this.ready.catch(() => {}); // An owner who does not await `ready` must not get an unhandled rejection.
+    this.ended = this.#ended.promise;
+    // An owner who awaits neither must not get an unhandled rejection.
+    for (const promise of [this.ready, this.ended]) promise.catch(() => {});
 
     const currentConnection = () => this.#reconnector.current;
     this.#calls = new Calls({ service: () => this.#service, concurrency, log, currentConnection });
     this.#reconnector = new Reconnector({
       target,
+      proxy,
       hello: () => this.#hello,
       backoff: createBackoff(options.backoff),
       log,
@@ -100,6 +122,7 @@ class Runtime implements Connection {
         welcomed: (connection) => this.#welcomed(connection),
         frame: (connection, frame) => this.#receive(connection, frame),
         ended: () => this.#resend(),
+        refused: (error) => this.#refused(error),
       },
     });
     if (signal?.aborted) this.#abort();
@@ -130,10 +153,23 @@ class Runtime implements Connection {
     this.#phase = "draining";
     for (const connection of this.#reconnector.open) connection.send(DRAINING);
     await Promise.race([this.#calls.drain(), this.#drainTimeout.promise]);
+    await this.#end(new Error("The runtime was stopped before it was connected."));
+    this.#ended.resolve();
+  }
+
+  /** While it drains, a refused runtime can no longer deliver results. */
+  #refused(error: ConnectionError): void {
+    if (this.#phase === "draining") this.#drainTimeout.resolve();
+    if (this.#phase !== "serving") return;
+    this.#stopping = this.#end(error);
+    void this.#stopping.then(() => this.#ended.reject(error));
+  }
+
+  async #end(notReady: Error): Promise<void> {
     this.#phase = "stopped";
     this.#calls.abortAll();
     this.#stopped.abort(new DOMException("the runtime stops", "AbortError"));
-    this.#ready.reject(new Error("The runtime was stopped before it was connected."));
+    this.#ready.reject(notReady);
     await this.#reconnector.end();
     this.#options.signal?.removeEventListener("abort", this.#abort);
   }

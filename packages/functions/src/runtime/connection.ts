@@ -4,6 +4,7 @@ import { type ControlPlaneFrame, DEFAULT_LIMITS, ErrorBody, LIMITS, parseJson } 
 import { WebSocket } from "ws";
 import type { Log } from "../log.ts";
 import { parseControlPlaneFrame } from "./frames.ts";
+import type { Tunnel } from "./proxy.ts";
 
 /** One WebSocket of this runtime to a control plane. */
 export interface ControlPlaneConnection {
@@ -21,6 +22,8 @@ export interface ControlPlaneConnection {
 /** Why a connection ended: `status` if the control plane refused the upgrade, else the WebSocket close code. */
 export interface ConnectionEnd {
   status?: number;
+  /** Status of the proxy's response, if the proxy refused to connect. */
+  proxyStatus?: number;
   code: number;
   reason: string;
   /** How long the control plane asks the runtime to wait after a refusal because of a limit. */
@@ -47,12 +50,16 @@ const HANDSHAKE_MS = 10_000;
 const IDLE_BYTES = 1_048_576;
 
 /** Connects to a control plane and sends `hello`. Never throws for network failures: they end the connection. */
-export function openConnection(
-  target: Target,
-  hello: string,
-  events: ConnectionEvents,
-  log: Log,
-): ControlPlaneConnection {
+export function openConnection(options: {
+  target: Target;
+  hello: string;
+  events: ConnectionEvents;
+  log: Log;
+  tunnel?: Tunnel;
+}): ControlPlaneConnection {
+  const { target, hello, events, log, tunnel } = options;
+  const abandoned = new AbortController();
+  let proxyStatus: number | undefined;
   const socket = new WebSocket(target.address, {
     headers: target.headers,
     perMessageDeflate: false,
@@ -60,9 +67,10 @@ export function openConnection(
     maxPayload: LIMITS.frameBytes,
     maxFragments: 64,
     maxBufferedChunks: 16_384,
+    ...tunnel?.({ signal: abandoned.signal, refused: (status) => (proxyStatus = status) }),
   });
   const connection = new SocketConnection(socket, events, log);
-  let refusal: Pick<ConnectionEnd, "status" | "retryAfterMs"> = {};
+  let refusal: Pick<ConnectionEnd, "status" | "proxyStatus" | "retryAfterMs"> = {};
   let failure = "";
   // Also limits the wait for the welcome, which `handshakeTimeout` does not cover.
   const welcomeTimer = setTimeout(() => socket.terminate(), 2 * HANDSHAKE_MS);
@@ -76,7 +84,8 @@ export function openConnection(
     connection.receive(parsed.frame);
   });
   socket.on("unexpected-response", (_, response) => {
-    refusal = refusalOf(response);
+    // A proxy's 401 or 403 says nothing about the runtime key.
+    refusal = proxyStatus === undefined ? refusalOf(response) : { proxyStatus };
     void readReason(response).then((reason) => {
       failure = reason;
       socket.terminate();
@@ -85,6 +94,7 @@ export function openConnection(
   socket.on("error", (error) => (failure ||= error.message));
   socket.on("close", (code, reason) => {
     clearTimeout(welcomeTimer);
+    if (!connection.transport) abandoned.abort();
     connection.end({ ...refusal, code, reason: String(reason) || failure });
   });
   return connection;

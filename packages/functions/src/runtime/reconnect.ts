@@ -1,6 +1,9 @@
-import { CLOSE_CODES, type ControlPlaneFrame, LIMITS } from "@patchbay/protocol";
+import { CLOSE_CODES, type ControlPlaneFrame } from "@patchbay/protocol";
+import { ConnectionError } from "../errors.ts";
 import type { Log } from "../log.ts";
+import type { Backoff } from "./backoff.ts";
 import { type ConnectionEnd, type ControlPlaneConnection, openConnection, type Target } from "./connection.ts";
+import type { Proxy, Tunnel } from "./proxy.ts";
 
 /** How long a replaced connection serves on if its control plane does not close it. */
 const LINGER_MS = 30_000;
@@ -10,15 +13,24 @@ export interface ReconnectorEvents {
   welcomed(connection: ControlPlaneConnection): void;
   frame(connection: ControlPlaneConnection, frame: ControlPlaneFrame): void;
   ended(connection: ControlPlaneConnection): void;
+  /** Called once, when no further attempt can succeed: see {@link Reconnector}. */
+  refused(error: ConnectionError): void;
 }
 
-/** Keeps one connection to a control plane, retries without limit, and replaces a connection without a gap. */
+/**
+ * Keeps one connection to a control plane, retries without limit, and replaces a connection without a gap. Gives up only when the
+ * key or the function set is refused: at once before the first welcome, later after `refusedMs` without a connection.
+ */
 export class Reconnector {
   readonly #target: Target;
   readonly #hello: () => string;
   readonly #backoff: Backoff;
   readonly #log: Log;
   readonly #events: ReconnectorEvents;
+  readonly #proxy: Proxy | undefined;
+  /** Loaded before the first attempt if there is a proxy. */
+  #tunnel: Tunnel | undefined;
+  #wasWelcomed = false;
   readonly #connections = new Set<ControlPlaneConnection>();
   #current: ControlPlaneConnection | undefined;
   #connecting: ControlPlaneConnection | undefined;
@@ -27,13 +39,22 @@ export class Reconnector {
   #retry: NodeJS.Timeout | undefined;
   #ended: PromiseWithResolvers<void> | undefined;
 
-  constructor(options: { target: Target; hello: () => string; backoff: Backoff; log: Log; events: ReconnectorEvents }) {
+  constructor(options: {
+    target: Target;
+    proxy: Proxy | undefined;
+    hello: () => string;
+    backoff: Backoff;
+    log: Log;
+    events: ReconnectorEvents;
+  }) {
     this.#target = options.target;
     this.#hello = options.hello;
     this.#backoff = options.backoff;
     this.#log = options.log;
     this.#events = options.events;
-    this.#connect();
+    this.#proxy = options.proxy;
+    if (this.#proxy) void this.#loadTunnel(this.#proxy);
+    else this.#connect();
   }
 
   get current(): ControlPlaneConnection | undefined {
@@ -62,23 +83,35 @@ export class Reconnector {
     return this.#ended.promise;
   }
 
+  async #loadTunnel(proxy: Proxy): Promise<void> {
+    this.#tunnel = await proxy.load();
+    this.#connect();
+  }
+
   #connect(): void {
     clearTimeout(this.#retry);
     this.#retry = undefined;
-    if (this.#ended || this.#connecting) return;
+    if (this.#ended || this.#connecting || (this.#proxy && !this.#tunnel)) return;
     this.#isStale = false;
     const events = {
       welcomed: this.#welcomed.bind(this),
       frame: this.#events.frame,
       ended: this.#connectionEnded.bind(this),
     };
-    this.#connecting = openConnection(this.#target, this.#hello(), events, this.#log);
+    this.#connecting = openConnection({
+      target: this.#target,
+      hello: this.#hello(),
+      events,
+      log: this.#log,
+      ...(this.#tunnel && { tunnel: this.#tunnel }),
+    });
     this.#connections.add(this.#connecting);
   }
 
   #welcomed(connection: ControlPlaneConnection, agentId: string): void {
     this.#log.info("connected to the control plane", { agentId });
     const previous = this.#current;
+    this.#wasWelcomed = true;
     this.#current = connection;
     this.#connecting = undefined;
     if (previous) setTimeout(() => previous.close(), LINGER_MS).unref();
@@ -99,10 +132,18 @@ export class Reconnector {
     if (!needed) return;
     // Attempts to replace an open connection may have failed for a long time. Without a new series the next one would come late.
     if (end.openMs > 0) this.#restartSeries();
-    const { level, message, lasting } = explainEnd(end);
-    const waitMs = this.#backoff.nextMs({ lasting });
-    const retryInMs = Math.round(waitMs + (end.retryAfterMs ?? 0));
-    this.#log[level](message, { ...end, openMs: Math.round(end.openMs), retryInMs });
+    const { level, message, lasting, refusal } = explainEnd(end);
+    const fields = { ...end, openMs: Math.round(end.openMs), ...(this.#proxy && { proxy: this.#proxy.shown }) };
+    // The present connection serves on while a replacement is refused.
+    const refused = refusal !== undefined && !this.#current;
+    const waitMs = refused && !this.#wasWelcomed ? undefined : this.#backoff.nextMs({ lasting, refused });
+    if (refused && waitMs === undefined) {
+      this.#log.error(`${message}; the runtime stops`, fields);
+      this.#events.refused(new ConnectionError(refusal, sentenceOf(message, end.reason)));
+      return;
+    }
+    const retryInMs = Math.round((waitMs ?? 0) + (end.retryAfterMs ?? 0));
+    this.#log[level](message, { ...fields, retryInMs });
     this.#retry ??= setTimeout(() => this.#connect(), retryInMs);
   }
 
@@ -120,18 +161,22 @@ interface EndDescription {
   message: string;
   /** True if only the owner can resolve it, so that another attempt is not urgent. */
   lasting: boolean;
+  /** Set if the control plane refused this key or this function set, so that the same attempt does not succeed later. */
+  refusal?: ConnectionError["code"];
 }
 
-/** Says why a connection ended and what the owner can do. The runtime retries in every case. */
-export function explainEnd({ status, code }: Pick<ConnectionEnd, "status" | "code">): EndDescription {
+/** Says why a connection ended and what the owner can do. */
+export function explainEnd({
+  status,
+  proxyStatus,
+  code,
+}: Pick<ConnectionEnd, "status" | "proxyStatus" | "code">): EndDescription {
+  if (proxyStatus !== undefined) return explainProxy(proxyStatus);
   if (status === 429)
     return passing("warn", "the control plane refused this connection: a limit is reached; trying again");
   if (status === 503) return passing("info", "the control plane does not accept connections now; trying again");
-  const refusal = status === undefined ? undefined : REFUSALS[status];
-  if (refusal) return { level: "error", message: refusal, lasting: true };
-  const closed = CLOSES[code];
-  // The name or the role may move from one service to the other in a rollout.
-  if (closed) return { level: "error", message: closed, lasting: code !== CLOSE_CODES.serviceConflict };
+  const refused = (status === undefined ? undefined : REFUSALS[status]) ?? CLOSES[code];
+  if (refused) return { level: "error", lasting: true, ...refused };
   if (code === CLOSE_CODES.tooManyFrames)
     return passing(
       "warn",
@@ -147,70 +192,69 @@ const passing = (level: EndDescription["level"], message: string): EndDescriptio
   lasting: false,
 });
 
-const REFUSALS: Record<number, string> = {
-  401: "the control plane refused the runtime key: it is wrong, revoked or of another kind (an API key does not connect functions); create one with `patchbay runtime-keys create --agent ID`",
-  403: "the control plane refused this runtime: the runtime key belongs to another agent than the given agent id; use a key of that agent",
-  404: "the address is not a control plane: it does not serve /functions/connect; check the url",
-};
-
-const CLOSES: Record<number, string> = {
-  [CLOSE_CODES.badFrame]:
-    "the control plane closed the connection because of malformed frames; run the same version on both sides",
-  [CLOSE_CODES.wrongVersion]:
-    "the control plane uses another version of the frames; update this package or the control plane",
-  [CLOSE_CODES.manifestRefused]:
-    "the control plane refused the function set; the reason names the fault and what to do; trying again",
-  [CLOSE_CODES.serviceConflict]:
-    "the control plane refused this service next to another one of the agent, and the reason says why; move functions, align the default roles or use another agent; trying again",
-  [CLOSE_CODES.helloTimeout]:
-    "the control plane did not receive a hello in time; this process or the network is too slow",
-  [CLOSE_CODES.keyRevoked]:
-    "the runtime key was revoked; create a new one with `patchbay runtime-keys create --agent ID` and restart with it",
-};
-
-/** Waits between attempts to connect, each random up to its upper end, so that many runtimes do not reconnect at the same moment. */
-export interface BackoffOptions {
-  /** Upper end of the wait before the first retry. The lower end of every wait is two fifths of it. Default 100. */
-  firstMs?: number;
-  /** Upper end of the second wait, which doubles from there. Default 200. */
-  baseMs?: number;
-  /** Upper end of waits in the first five minutes without a connection. Default 2,500. */
-  recentMaxMs?: number;
-  /** Upper end of later waits, and of waits after a refusal that only the owner can resolve. Default 30,000. */
-  maxMs?: number;
-}
-
-/**
- * The waits of one runtime: short first ones, because a control plane restarts within a second, then full jitter. The waits stay
- * short for five minutes, because the control plane gives up the calls of a runtime that is away for longer than `recentMaxMs`.
- */
-export interface Backoff {
-  /** `lasting`: the attempt was refused for a reason that only the owner can resolve. */
-  nextMs(options?: { lasting?: boolean }): number;
-  /** Begins a new series: the control plane is available, or was a moment ago. */
-  reset(): void;
-}
-
-const RECENT_MS = 300_000;
-
-export function createBackoff(
-  options: BackoffOptions = {},
-  { random = Math.random, now = () => performance.now() }: { random?: () => number; now?: () => number } = {},
-): Backoff {
-  const { firstMs = 100, baseMs = 200, recentMaxMs = LIMITS.runtimeReturnMs, maxMs = 30_000 } = options;
-  const floorMs = firstMs * 0.4;
-  let attempt = 0;
-  let resetAt = now();
+/** A proxy that cannot reach the control plane answers 5xx, also while the control plane restarts. */
+function explainProxy(status: number): EndDescription {
+  if (status === 407)
+    return {
+      level: "error",
+      message:
+        "the proxy refused the credentials, or requires them: give them in its address, http://USER:PASSWORD@HOST:PORT; trying again",
+      lasting: true,
+    };
+  if (status >= 500) return passing("warn", "the proxy does not reach the control plane; trying again");
   return {
-    nextMs({ lasting = false } = {}) {
-      const limitMs = lasting || now() - resetAt > RECENT_MS ? maxMs : Math.min(recentMaxMs, maxMs);
-      const spanMs = attempt === 0 ? firstMs : Math.min(limitMs, baseMs * 2 ** (attempt - 1));
-      attempt++;
-      return floorMs + random() * Math.max(0, spanMs - floorMs);
-    },
-    reset() {
-      attempt = 0;
-      resetAt = now();
-    },
+    level: "error",
+    message:
+      "the proxy refused to connect to the control plane; allow CONNECT to its address, or except it with NO_PROXY; trying again",
+    lasting: true,
   };
+}
+
+type Described = Pick<EndDescription, "message"> & Partial<EndDescription>;
+
+const REFUSALS: Record<number, Described> = {
+  401: {
+    message:
+      "the control plane refused the runtime key: it is wrong, revoked or of another kind (an API key does not connect functions); create one with `patchbay runtime-keys create --agent ID`",
+    refusal: "authentication_failed",
+  },
+  403: {
+    message:
+      "the control plane refused this runtime: the runtime key belongs to another agent than the given agent id; use a key of that agent",
+    refusal: "agent_mismatch",
+  },
+  404: { message: "the address is not a control plane: it does not serve /functions/connect; check the url" },
+};
+
+const CLOSES: Record<number, Described> = {
+  [CLOSE_CODES.badFrame]: {
+    message: "the control plane closed the connection because of malformed frames; run the same version on both sides",
+  },
+  [CLOSE_CODES.wrongVersion]: {
+    message: "the control plane uses another version of the frames; update this package or the control plane",
+  },
+  [CLOSE_CODES.manifestRefused]: {
+    message: "the control plane refused the function set; the reason names the fault and what to do",
+    refusal: "manifest_refused",
+  },
+  [CLOSE_CODES.serviceConflict]: {
+    message:
+      "the control plane refused this service next to another one of the agent, and the reason says why; move functions, align the default roles or use another agent; trying again",
+    // The name or the role may move from one service to the other in a rollout.
+    lasting: false,
+  },
+  [CLOSE_CODES.helloTimeout]: {
+    message: "the control plane did not receive a hello in time; this process or the network is too slow",
+  },
+  [CLOSE_CODES.keyRevoked]: {
+    message:
+      "the runtime key was revoked; create a new one with `patchbay runtime-keys create --agent ID` and restart with it",
+    refusal: "authentication_failed",
+  },
+};
+
+/** A log message and the control plane's reason as sentences for people. */
+function sentenceOf(message: string, reason: string): string {
+  const sentence = `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
+  return reason === "" ? sentence : `${sentence} Its reason: ${reason}`;
 }

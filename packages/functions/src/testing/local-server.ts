@@ -61,7 +61,14 @@ export async function startLocalServer(service: Service, options: LocalServerOpt
   opening.defer(() => plane.close({ graceMs: 0 }));
   const { agentId, apiKey } = await plane.admin.createAgent("Test", { instructions });
   const { runtimeKey: key } = await plane.admin.createRuntimeKey({ agentId });
-  const connection = connect(service, { url: plane.url, agentId, key, concurrency, log: keepLines(log, "runtime") });
+  const connection = connect(service, {
+    url: plane.url,
+    agentId,
+    key,
+    concurrency,
+    proxy: false,
+    log: keepLines(log, "runtime"),
+  });
   opening.defer(() => connection.stop({ drainMs: 0 }));
   await connection.ready;
 

@@ -1,6 +1,6 @@
 import { LIMITS } from "@patchbay/protocol";
 import { expect, test } from "vitest";
-import { createBackoff } from "../../src/runtime/reconnect.ts";
+import { createBackoff } from "../../src/runtime/backoff.ts";
 
 const MINUTE = 60_000;
 
@@ -65,4 +65,25 @@ test("an upper end that the owner sets applies from the first wait", () => {
   const backoff = createBackoff({ firstMs: 10, baseMs: 10, maxMs: 50 }, { random: () => 1 });
 
   expect(Array.from({ length: 5 }, () => backoff.nextMs())).toEqual([10, 10, 20, 40, 50]);
+});
+
+test("refusals are retried for 60 s, the last time at their end", () => {
+  const { backoff, time } = backoffAt();
+
+  expect(backoff.nextMs({ lasting: true, refused: true })).toBe(100);
+  time.now = 59_990;
+  expect(backoff.nextMs({ lasting: true, refused: true })).toBe(10);
+  time.now = MINUTE;
+  expect(backoff.nextMs({ lasting: true, refused: true })).toBeUndefined();
+});
+
+test("another end of a connection, or a welcome, starts a new period of 60 s", () => {
+  const { backoff, time } = backoffAt();
+  for (const between of [() => backoff.nextMs(), () => backoff.reset()]) {
+    expect(backoff.nextMs({ refused: true })).toBeDefined();
+    between();
+    time.now += MINUTE;
+    expect(backoff.nextMs({ refused: true })).toBeDefined();
+    backoff.reset();
+  }
 });

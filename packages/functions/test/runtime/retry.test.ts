@@ -1,6 +1,7 @@
 import { silentLog, type Log } from "@patchbay/functions";
 import { CLOSE_CODES } from "@patchbay/protocol";
 import { expect, test } from "vitest";
+import { callFrame } from "../../../../test/support/fake-control-plane.ts";
 import { fakeService } from "../../../../test/support/fake-service.ts";
 import { until } from "../../../../test/support/inbox.ts";
 import { explainEnd } from "../../src/runtime/reconnect.ts";
@@ -13,17 +14,95 @@ function errorLog(): { log: Log; errors: string[] } {
   return { log, errors };
 }
 
-test("a refused key is logged with what to do, and retried without limit", async () => {
+test("a key refused at the first connection stops the runtime with the code and what to do", async () => {
   const { log, errors } = errorLog();
   const started = await plane();
   started.refuseWith = 401;
   const runtime = runtimeOf(started.url, fakeService(), { log });
+
+  await expect(runtime.ended).rejects.toMatchObject({
+    name: "ConnectionError",
+    code: "authentication_failed",
+    message: expect.stringContaining("patchbay runtime-keys create"),
+  });
+
+  await expect(runtime.ready).rejects.toMatchObject({ code: "authentication_failed" });
+  expect(runtime.state).toBe("stopped");
+  expect(started.refused).toBe(1);
+  expect(errors).toEqual([expect.stringContaining("the runtime stops")]);
+});
+
+test("a function set refused at the first connection stops the runtime with the control plane's reason", async () => {
+  const { url, link } = await plane();
+  const runtime = runtimeOf(url);
+
+  (await link()).socket.close(CLOSE_CODES.manifestRefused, "212 functions exceed the limit of 200.");
+
+  await expect(runtime.ended).rejects.toMatchObject({
+    code: "manifest_refused",
+    message: expect.stringContaining("212 functions exceed the limit of 200."),
+  });
+});
+
+test("a key refused while the control plane starts stops a runtime that was never connected", async () => {
+  const started = await plane();
+  started.refuseWith = 503;
+  const runtime = runtimeOf(started.url);
+  await until(() => started.refused >= 2, "two refusals");
+
+  started.refuseWith = 403;
+
+  await expect(runtime.ended).rejects.toMatchObject({ code: "agent_mismatch" });
+});
+
+test("a runtime that was connected retries a refused key, and serves again when the key is accepted", async () => {
+  const started = await plane();
+  const runtime = runtimeOf(started.url);
+  const first = await started.welcome();
+  started.refuseWith = 401;
+  first.socket.close(CLOSE_CODES.keyRevoked, "revoked");
   await until(() => started.refused >= 3, "three refusals");
-  expect(errors[0]).toContain("patchbay runtime-keys create");
 
   started.refuseWith = undefined;
+
   await started.welcome();
-  await runtime.ready;
+  await until(() => runtime.state === "connected", "the connection");
+});
+
+test("a runtime that was connected stops when its key is refused for longer than it retries", async () => {
+  const started = await plane();
+  const runtime = runtimeOf(started.url, fakeService(), { backoff: { firstMs: 10, baseMs: 10, refusedMs: 50 } });
+  const first = await started.welcome();
+  started.refuseWith = 401;
+
+  first.socket.close(CLOSE_CODES.keyRevoked, "revoked");
+
+  await expect(runtime.ended).rejects.toMatchObject({ code: "authentication_failed" });
+  expect(started.refused).toBeGreaterThan(0);
+  expect(runtime.state).toBe("stopped");
+});
+
+test("a refused replacement leaves the open connection serving", async () => {
+  const { url, link, welcome } = await plane();
+  const runtime = runtimeOf(url, fakeService(), { backoff: { firstMs: 1, baseMs: 1, maxMs: 1, refusedMs: 0 } });
+  const first = await welcome();
+
+  runtime.update(fakeService());
+  for (let i = 0; i < 3; i++) (await link()).socket.close(CLOSE_CODES.manifestRefused, "because");
+
+  expect(runtime.state).toBe("connected");
+  first.send(callFrame("c1"));
+  expect(await first.next("result")).toMatchObject({ callId: "c1" });
+});
+
+test("a stopped runtime ends without an error", async () => {
+  const { url, welcome } = await plane();
+  const runtime = runtimeOf(url);
+  await welcome();
+
+  await runtime.stop();
+
+  await expect(runtime.ended).resolves.toBeUndefined();
 });
 
 test("the log says when the key belongs to another agent", async () => {
@@ -38,9 +117,7 @@ test("the log says when the key belongs to another agent", async () => {
 });
 
 test.each([
-  ["keyRevoked", "revoked"],
   ["wrongVersion", "another version"],
-  ["manifestRefused", "function set"],
   ["serviceConflict", "next to another one of the agent"],
 ] as const)("a connection closed as %s is logged with its cause and retried", async (reason, words) => {
   const { log, errors } = errorLog();
@@ -60,6 +137,17 @@ test.each([
   ["goingAway", false],
 ] as const)("a connection closed as %s counts as lasting: %s", (reason, lasting) => {
   expect(explainEnd({ code: CLOSE_CODES[reason] })).toMatchObject({ lasting });
+});
+
+test.each([
+  [407, "credentials", true],
+  [403, "allow CONNECT", true],
+  [502, "does not reach", false],
+])("a proxy's %i is not taken for the control plane's, and is retried", (proxyStatus, words, lasting) => {
+  const end = explainEnd({ status: proxyStatus, proxyStatus, code: 1006 });
+
+  expect(end).toMatchObject({ message: expect.stringContaining(words), lasting });
+  expect(end.refusal).toBeUndefined();
 });
 
 test("the message about too many frames names every unasked frame", () => {

@@ -115,6 +115,7 @@ async function startHostilePlane(service: Service): Promise<HostilePlane> {
     url: `ws://127.0.0.1:${port}`,
     key: "hostile",
     concurrency: 256,
+    proxy: false,
     log: silentLog,
   });
   const [socket] = await connected;
