@@ -62,7 +62,10 @@ export async function patchbay(installation: Installation, service: string, fold
       });
       // Started without waiting, as a supervisor does; it retries until the server listens.
       const connectArgs = ["connect", service, "--url", `http://127.0.0.1:${port}`, "--agent", agentId, "--json"];
-      const functions = launch(installation.command, connectArgs, { env: { PATCHBAY_KEY: runtimeKey }, cwd: data });
+      const functions = launch(installation.command, connectArgs, {
+        env: { PATCHBAY_RUNTIME_KEY: runtimeKey },
+        cwd: data,
+      });
       return {
         port,
         startedAt,

@@ -31,7 +31,7 @@ const server = createServer().on("upgrade", gateway.handleUpgrade);
 await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
 const { port } = server.address() as AddressInfo;
 const args = ["connect", service!, "--url", `http://127.0.0.1:${port}`, "--agent", agentId, "--json"];
-const functions = launch(command!, args, { env: { PATCHBAY_KEY: "key" } });
+const functions = launch(command!, args, { env: { PATCHBAY_RUNTIME_KEY: "key" } });
 await functions.whenReady;
 const session = await gateway.session(agentId, { signal });
 const instanceId = (await gateway.assign(agentId, session!.manifestHash, "echo", { signal }))!;

@@ -73,7 +73,7 @@ test("secrets from every possible source appear in no log, stream, answer or tab
     env: {
       PATCHBAY_URL: url,
       PATCHBAY_AGENT: agentId,
-      PATCHBAY_KEY: runtimeKey,
+      PATCHBAY_RUNTIME_KEY: runtimeKey,
       OWNER_SECRET: HIDDEN["environment of the runtime"],
     },
   });

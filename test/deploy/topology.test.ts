@@ -42,7 +42,7 @@ async function startTopology(natsUrl: string) {
   const replicas = [await replica(), await replica()] as const;
   const nginx = opening.use(await startNginx({ replicas: replicas.map(({ url }) => Number(new URL(url).port)) }));
   const keys = { agentId, apiKey, accessToken: "" };
-  await start(["connect", DESK, "--url", nginx.url, "--agent", agentId], { PATCHBAY_KEY: runtimeKey });
+  await start(["connect", DESK, "--url", nginx.url, "--agent", agentId], { PATCHBAY_RUNTIME_KEY: runtimeKey });
 
   const opened = opening.move();
   return {

@@ -2,7 +2,7 @@ import { connect, defineFunction, defineService, everyone, silentLog } from "@pa
 
 // Many runtimes in one process, to load the control plane.
 const [url = "", agentId = "", count = "0"] = process.argv.slice(2);
-const key = process.env["PATCHBAY_KEY"] ?? "";
+const key = process.env["PATCHBAY_RUNTIME_KEY"] ?? "";
 const input = { type: "object", properties: { id: { type: "string" } } };
 const charge = defineFunction({
   name: "charge",

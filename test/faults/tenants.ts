@@ -46,7 +46,7 @@ export async function createTenants({ database, folder, url }: { database: strin
 
     const runtimes: LabProcess[] = [];
     const args = ["connect", service, "--url", url, "--agent", agentId, "--json", "--concurrency", String(concurrency)];
-    const env = { FAULT_LAB_FOLDER: folder, FAULT_LAB_TENANT: name, PATCHBAY_KEY: runtimeKey };
+    const env = { FAULT_LAB_FOLDER: folder, FAULT_LAB_TENANT: name, PATCHBAY_RUNTIME_KEY: runtimeKey };
     return {
       name,
       orgId,

@@ -55,7 +55,7 @@ async function startTwoAgents(heartbeatMs: number) {
   const { admin } = system.plane;
   const blocked = await admin.createAgent("Blocked", { orgId: system.orgId });
   const { runtimeKey } = await admin.createRuntimeKey({ agentId: blocked.agentId });
-  const env = { PATCHBAY_URL: system.url, PATCHBAY_AGENT: blocked.agentId, PATCHBAY_KEY: runtimeKey };
+  const env = { PATCHBAY_URL: system.url, PATCHBAY_AGENT: blocked.agentId, PATCHBAY_RUNTIME_KEY: runtimeKey };
   const runtime = opening.use(startCommand(["connect", "service.ts", "--json"], { cwd: folder.path, env }));
   await runtime.seen(/^\{"ready".*\}$/m);
   const kept = opening.move();

@@ -93,7 +93,7 @@ export async function startDeployment({ env, tier = "sandbox", serveArgs = [] }:
     async connect(...args: string[]): Promise<Running> {
       const command = startCommand(["connect", "service.ts", "--json", ...args], {
         cwd: folder.path,
-        env: { PATCHBAY_URL: url, PATCHBAY_AGENT: agentId, PATCHBAY_KEY: runtimeKey },
+        env: { PATCHBAY_URL: url, PATCHBAY_AGENT: agentId, PATCHBAY_RUNTIME_KEY: runtimeKey },
       });
       running.add(command);
       await command.seen(READY);

@@ -64,11 +64,14 @@ test("the published command serves, connects, answers a query, lists its thread 
   await using serve = startCommand(["serve", "--port", "0", "--json"], options({ PATCHBAY_PROVIDER: "offline" }));
   const { baseUrl = "" } = await readyLine(serve);
   const target = { PATCHBAY_URL: baseUrl, PATCHBAY_AGENT: agentId };
-  await using connect = startCommand(["connect", service, "--json"], options({ ...target, PATCHBAY_KEY: runtimeKey }));
+  await using connect = startCommand(
+    ["connect", service, "--json"],
+    options({ ...target, PATCHBAY_RUNTIME_KEY: runtimeKey }),
+  );
   await readyLine(connect);
 
   const ask = ["query", 'Greet "Ann"', "--role", "staff", "--json"];
-  const answered = await runCommand(ask, options({ ...target, PATCHBAY_KEY: apiKey }));
+  const answered = await runCommand(ask, options({ ...target, PATCHBAY_API_KEY: apiKey }));
 
   expect(answered.code, answered.stderr).toBe(0);
   expect(JSON.parse(answered.stdout)).toMatchObject({ toolInteractions: [{ success: true, result: "Hello, Ann!" }] });

@@ -2,7 +2,9 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { readFile } from "node:fs/promises";
 import type { ModelPrices, Tiers } from "@patchbay/control-plane";
 import type { OperatorLimits } from "@patchbay/protocol";
+import { readEnvironment } from "./config.ts";
 import { CommandFailure, reasonOf } from "./failure.ts";
+import { paintStatus, printStatus } from "./output.ts";
 
 /** An option that is also an environment variable: `--data-dir` is PATCHBAY_DATA_DIR. */
 export function option(flags: string, description: string): Option {
@@ -16,8 +18,8 @@ export const databaseOption = () =>
   option("--database <url>", "sqlite:PATH or postgres://... (default: patchbay.db in the data folder)");
 export const natsOption = () =>
   option("--nats <url>", "nats://HOST:PORT, for several replicas on one Postgres database");
-export const hostOption = () =>
-  option("--host <host>", "address to listen on").argParser(parseHost).default("127.0.0.1");
+export const hostOption = (flags = "--host <host>", description = "address to listen on") =>
+  option(flags, description).argParser(parseHost).default("127.0.0.1");
 export const portOption = () =>
   option("--port <port>", "port to listen on, 0 picks a free one").argParser(parsePort).default(8787);
 export const corsOriginOption = () =>
@@ -33,7 +35,20 @@ export const arrivalOption = () =>
   option("--arrival-seconds <seconds>", "how long a query waits for a runtime that was connected in the last minute")
     .argParser((text: string) => parseWithin(text, 0, 3_600, "expected seconds, a whole number from 0 to 3600"))
     .default(15);
+/** `--key`. The two kinds of keys have variables of their own, so that one `.env` holds both. */
+export const keyOption = (variable: KeyVariable, description: string) =>
+  new Option("--key <key>", description).env(variable);
 export const agentOption = (what = "the agent") => option("--agent <id>", what);
+
+type KeyVariable = "PATCHBAY_API_KEY" | "PATCHBAY_RUNTIME_KEY";
+
+/** The key of a command that has {@link keyOption}: the given one, else the value of PATCHBAY_KEY, with a warning. */
+export function keyOr(given: string | undefined, variable: KeyVariable): string | undefined {
+  const { PATCHBAY_KEY: old = "" } = readEnvironment();
+  if (given !== undefined || old === "") return given;
+  printStatus(`${paintStatus("yellow", "warning")} PATCHBAY_KEY is deprecated. Set ${variable} instead.`);
+  return old;
+}
 
 export function parsePort(text: string): number {
   return parseWithin(text, 0, 65_535, "a port is a whole number from 0 to 65535");

@@ -26,13 +26,13 @@ test("serve --limits applies the limits of its file", async () => {
   const target = { PATCHBAY_URL: baseUrl, PATCHBAY_AGENT: agentId };
   await using runtime = startCommand(["connect", "service.ts", "--json"], {
     cwd,
-    env: { ...target, PATCHBAY_KEY: runtimeKey },
+    env: { ...target, PATCHBAY_RUNTIME_KEY: runtimeKey },
   });
   await runtime.seen('"ready":true');
 
   // The offline model calls the function once for each name, in one turn.
   const { stdout } = await runCommand(["query", 'Greet "Ann", "Bob" and "Eve"', "--json"], {
-    env: { ...target, PATCHBAY_KEY: apiKey },
+    env: { ...target, PATCHBAY_API_KEY: apiKey },
   });
 
   const { toolInteractions } = JSON.parse(stdout) as { toolInteractions: { success: boolean; code?: string }[] };

@@ -54,7 +54,7 @@ test("connect --json prints only its own line on stdout", async () => {
   const { agentId } = await admin("agents", "create", "Desk");
   const { runtimeKey } = await admin("runtime-keys", "create", "--agent", agentId);
 
-  const env = { PATCHBAY_KEY: runtimeKey };
+  const env = { PATCHBAY_RUNTIME_KEY: runtimeKey };
   const args = ["connect", "service.ts", "--url", baseUrl, "--agent", agentId, "--json"];
   await using runtime = startCommand(args, { cwd: folder.path, env });
   await runtime.seen(/^\{"ready".*\}$/m);

@@ -21,7 +21,11 @@ test("dev --prices charges a model at the prices of its file", async () => {
   await using dev = startCommand(args, { cwd, env });
   const ready = JSON.parse(await dev.seen(/^\{"ready".*\}$/m)) as Record<string, string>;
 
-  const target = { PATCHBAY_URL: ready["baseUrl"], PATCHBAY_AGENT: ready["agentId"], PATCHBAY_KEY: ready["apiKey"] };
+  const target = {
+    PATCHBAY_URL: ready["baseUrl"],
+    PATCHBAY_AGENT: ready["agentId"],
+    PATCHBAY_API_KEY: ready["apiKey"],
+  };
   const { stdout } = await runCommand(["query", "Hello", "--json"], { cwd, env: target as Record<string, string> });
 
   const micros = 500 * 2 + 200 * 1 + 300 * 3 + 100 * 4;

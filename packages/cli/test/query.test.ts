@@ -271,7 +271,7 @@ test("options come from PATCHBAY_ variables and from .env, and the real environm
   await using folder = await temporaryFolder();
   await writeFile(
     join(folder.path, ".env"),
-    `PATCHBAY_URL=${service.url}\nPATCHBAY_AGENT=from_file\nPATCHBAY_KEY=k\nPATCHBAY_ROLE=x\n`,
+    `PATCHBAY_URL=${service.url}\nPATCHBAY_AGENT=from_file\nPATCHBAY_API_KEY=k\nPATCHBAY_ROLE=x\n`,
   );
 
   const env = { PATCHBAY_AGENT: "from_environment", PATCHBAY_ROLE: "", PATCHBAY_STREAM: "false", PATCHBAY_JSON: "1" };

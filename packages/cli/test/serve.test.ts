@@ -27,17 +27,17 @@ test("serve, connect and query work together as three processes", async () => {
   const { runtimeKey = "" } = await admin("runtime-keys", "create", "--agent", agentId);
   const target = { PATCHBAY_URL: serve.ready.baseUrl, PATCHBAY_AGENT: agentId };
 
-  const early = await runCommand(["query", 'Greet "Ann"'], { env: { ...target, PATCHBAY_KEY: apiKey } });
+  const early = await runCommand(["query", 'Greet "Ann"'], { env: { ...target, PATCHBAY_API_KEY: apiKey } });
   expect(early.code).toBe(1);
   expect(early.stderr).toContain(
     "Agent session not found: no functions are connected. Start them with `patchbay connect",
   );
 
-  const runtimeEnv = { ...target, PATCHBAY_KEY: runtimeKey };
+  const runtimeEnv = { ...target, PATCHBAY_RUNTIME_KEY: runtimeKey };
   await using runtime = startCommand(["connect", "service.ts", "--json"], { cwd: folder.path, env: runtimeEnv });
   await runtime.seen('"ready":true');
   const answered = await runCommand(["query", 'Greet "Ann"', "--stream", "--json"], {
-    env: { ...target, PATCHBAY_KEY: apiKey },
+    env: { ...target, PATCHBAY_API_KEY: apiKey },
   });
   expect(answered.code).toBe(0);
   expect(JSON.parse(answered.stdout)).toMatchObject({

@@ -64,12 +64,12 @@ const CONNECT = { baseUrl: "https://patchbay.example", agentId: "agt_1" };
 test("connect snippets contain URL and agent, and the key only if it is inserted", () => {
   const { cli, code } = connectSnippetsOf(CONNECT);
   expect(cli.replaceAll(/ \\\n */g, " ")).toBe(
-    "PATCHBAY_KEY=patchbay_rt_... patchbay connect service.ts --url https://patchbay.example --agent agt_1",
+    "PATCHBAY_RUNTIME_KEY=patchbay_rt_... patchbay connect service.ts --url https://patchbay.example --agent agt_1",
   );
-  expect(code).toContain("key: process.env.PATCHBAY_KEY,");
+  expect(code).toContain("key: process.env.PATCHBAY_RUNTIME_KEY,");
 
   const inserted = connectSnippetsOf({ ...CONNECT, runtimeKey: "patchbay_rt_1" });
-  expect(inserted.cli).toContain("PATCHBAY_KEY=patchbay_rt_1 ");
+  expect(inserted.cli).toContain("PATCHBAY_RUNTIME_KEY=patchbay_rt_1 ");
   expect(inserted.code).toContain('key: "patchbay_rt_1",');
 });
 

@@ -170,7 +170,7 @@ export const reconnectedFleet: Scenario = {
   async run(lab, { rate }) {
     const tenant = lab.tenants[0]!;
     const args = [program, lab.url, tenant.agentId, String(rate)];
-    const [env, logFile] = [{ PATCHBAY_KEY: tenant.runtimeKey }, join(lab.folder, "logs", "fleet")];
+    const [env, logFile] = [{ PATCHBAY_RUNTIME_KEY: tenant.runtimeKey }, join(lab.folder, "logs", "fleet")];
     await using fleet = labProcess("fleet", args, { env, logFile, readyMs: 180_000 });
     await fleet.start();
     const all = async () => (await connectionsOf(lab)).reduce((sum, links) => sum + links, 0) >= rate;

@@ -1,18 +1,24 @@
+import type { Connection } from "@patchbay/functions";
 import { LIMITS } from "@patchbay/protocol";
 import { InvalidArgumentError, type Command } from "commander";
 import { readEnvironment } from "../config.ts";
 import { CommandFailure, reasonOf } from "../failure.ts";
 import { logLevel } from "../log.ts";
-import { agentOption, examples, jsonOption, option, parseCount, parseUrl } from "../options.ts";
+import { serveHealth } from "../health.ts";
+import * as flags from "../options.ts";
 import { keepStdoutForResults, printJson } from "../output.ts";
 import { findServiceFile, loadService } from "../service-file.ts";
 import type { QueryTarget } from "./query.ts";
 import { drain, shutdownRequested } from "../serving.ts";
 import { growWithWork } from "../startup.ts";
 
-interface ConnectOptions extends QueryTarget {
+interface ConnectOptions extends Omit<QueryTarget, "key"> {
+  key?: string;
   deployment?: string;
   concurrency?: number;
+  proxy?: string;
+  healthPort?: number;
+  healthHost: string;
   json?: true;
 }
 
@@ -21,22 +27,44 @@ export function addConnectCommand(program: Command): void {
     .command("connect")
     .description("run the functions of FILE and connect them to a control plane; opens no port")
     .argument("<file>", "module whose default export is what defineService() returned")
-    .addOption(option("--url <url>", "address of the control plane").argParser(parseUrl).makeOptionMandatory())
-    .addOption(agentOption("the agent to connect the functions to").makeOptionMandatory())
-    .addOption(option("--key <key>", "runtime key of the agent (better given as PATCHBAY_KEY)").makeOptionMandatory())
     .addOption(
-      option(
-        "--deployment <name>",
-        "release id or git commit that the functions belong to: the newest deployment decides which functions serve",
-      ).argParser(parseDeployment),
+      flags.option("--url <url>", "address of the control plane").argParser(flags.parseUrl).makeOptionMandatory(),
     )
-    .addOption(option("--concurrency <n>", "maximum calls at the same time").argParser(parseCount))
-    .addOption(jsonOption())
-    .action(connectFile);
-  examples(
+    .addOption(flags.agentOption("the agent to connect the functions to").makeOptionMandatory())
+    .addOption(
+      flags.keyOption("PATCHBAY_RUNTIME_KEY", "runtime key of the agent (better given as PATCHBAY_RUNTIME_KEY)"),
+    )
+    .addOption(
+      flags
+        .option(
+          "--deployment <name>",
+          "release id or git commit that the functions belong to: the newest deployment decides which functions serve",
+        )
+        .argParser(parseDeployment),
+    )
+    .addOption(flags.option("--concurrency <n>", "maximum calls at the same time").argParser(flags.parseCount))
+    .addOption(
+      flags.option(
+        "--proxy <url>",
+        "HTTP or HTTPS proxy to connect through, `none` for none (default: HTTPS_PROXY, unless NO_PROXY excepts the address)",
+      ),
+    )
+    .addOption(
+      flags
+        .option("--health-port <port>", "port for GET /healthz and GET /readyz, 0 picks a free one (default: no port)")
+        .argParser(flags.parsePort),
+    )
+    .addOption(flags.hostOption("--health-host <host>", "address of the health port, 0.0.0.0 for Kubernetes"))
+    .addOption(flags.jsonOption())
+    .action((file: string, options: ConnectOptions) => {
+      const key = flags.keyOr(options.key, "PATCHBAY_RUNTIME_KEY");
+      if (key === undefined) return command.error("error: required option '--key <key>' not specified");
+      return connectFile(file, { ...options, key });
+    });
+  flags.examples(
     command,
-    "PATCHBAY_KEY=patchbay_rt_... patchbay connect service.ts --url https://queries.example.com --agent agt_...",
-    'PATCHBAY_KEY=patchbay_rt_... patchbay connect service.ts --url https://queries.example.com --agent agt_... --deployment "$GIT_COMMIT"',
+    "PATCHBAY_RUNTIME_KEY=patchbay_rt_... patchbay connect service.ts --url https://queries.example.com --agent agt_...",
+    'PATCHBAY_RUNTIME_KEY=patchbay_rt_... patchbay connect service.ts --url https://queries.example.com --agent agt_... --deployment "$GIT_COMMIT"',
   );
 }
 
@@ -45,26 +73,35 @@ function parseDeployment(text: string): string {
   throw new InvalidArgumentError(`expected 1 to ${LIMITS.deploymentUnits} characters, got ${text.length}`);
 }
 
-async function connectFile(file: string, options: ConnectOptions): Promise<void> {
+async function connectFile(file: string, options: ConnectOptions & { key: string }): Promise<void> {
   const path = findServiceFile(file);
   if (options.json) keepStdoutForResults();
+  const { healthPort, healthHost } = options;
+  let runtime: Connection | undefined;
+  const state = () => runtime?.state ?? "loading";
+  const healthUrl =
+    healthPort === undefined ? undefined : await serveHealth({ host: healthHost, port: healthPort, state });
   const service = await loadService(path);
   const { connect, createLog } = await import("@patchbay/functions");
   const shutdown = shutdownRequested();
   growWithWork();
-  const runtime = connect(service, {
+  runtime = connect(service, {
     url: options.url,
     agentId: options.agent,
     key: options.key,
     log: createLog({ level: logLevel(readEnvironment()) }),
     ...(options.deployment !== undefined && { deployment: options.deployment }),
     ...(options.concurrency !== undefined && { concurrency: options.concurrency }),
+    ...(options.proxy !== undefined && { proxy: options.proxy === "none" ? false : options.proxy }),
   });
-  const connected = runtime.ready.then(() => {
-    if (options.json) printJson({ ready: true, agentId: options.agent, instanceId: runtime.instanceId });
-  });
+  const { instanceId, ready, ended } = runtime;
+  if (options.json)
+    void ready.then(
+      () => printJson({ ready: true, agentId: options.agent, instanceId, ...(healthUrl && { healthUrl }) }),
+      () => {}, // `ended` rejects with the same reason.
+    );
   try {
-    await Promise.race([shutdown, connected.then(() => shutdown)]);
+    await Promise.race([shutdown, ended]);
   } catch (error) {
     throw new CommandFailure(reasonOf(error));
   }

@@ -28,7 +28,7 @@ export function addDoctorCommand(program: Command): void {
     .addOption(flags.natsOption())
     .addOption(flags.option("--url <url>", "also check a running service").argParser(flags.parseUrl))
     .addOption(flags.agentOption("with --key: check this agent of the service"))
-    .addOption(flags.option("--key <key>", "API key of the agent; sends one short query"))
+    .addOption(flags.keyOption("PATCHBAY_API_KEY", "API key of the agent; sends one short query"))
     .addOption(flags.jsonOption())
     .action(doctor);
   flags.examples(
@@ -64,8 +64,9 @@ async function checkLocal(file: string | undefined, options: DoctorOptions): Pro
 }
 
 /** Each check assumes the one before: the rest is skipped when the service does not answer. */
-async function checkRemote({ url, agent, key }: DoctorOptions): Promise<Finding[]> {
+async function checkRemote({ url, agent, key: givenKey }: DoctorOptions): Promise<Finding[]> {
   if (url === undefined) return [];
+  const key = flags.keyOr(givenKey, "PATCHBAY_API_KEY");
   const checks = await import("../doctor/remote-checks.ts");
   const findings = await checks.checkReachable(url);
   if (findings.some(({ status }) => status === "fail")) return findings;

@@ -5,6 +5,7 @@ import type { DatabaseOptions } from "../database.ts";
 import { readDevCredentials } from "../dev/credentials.ts";
 import { codeOf, CommandFailure, reasonOf } from "../failure.ts";
 import * as flags from "../options.ts";
+import { connectCommand } from "../printed-commands.ts";
 import { oneLine, paintStatus, print, printJson, printStatus } from "../output.ts";
 
 interface QueryOptions extends Partial<QueryTarget>, DatabaseOptions {
@@ -30,7 +31,7 @@ export function addQueryCommand(program: Command): void {
     .argument("<text>", "the query, in plain words")
     .addOption(flags.option("--url <url>", "base address of the service").argParser(flags.parseUrl))
     .addOption(flags.agentOption("the agent to query"))
-    .addOption(flags.option("--key <key>", "API key of the agent (better given as PATCHBAY_KEY)"))
+    .addOption(flags.keyOption("PATCHBAY_API_KEY", "API key of the agent (better given as PATCHBAY_API_KEY)"))
     .addOption(flags.option("--role <role>", "role under which the functions are called"))
     .addOption(
       flags
@@ -62,7 +63,7 @@ async function query(text: string, options: QueryOptions): Promise<void> {
   const target = targetOf(options);
   const client = createClient({ baseUrl: target.url, agentId: target.agent, apiKey: target.key });
   try {
-    if (options.as === undefined) return await queryOnce(client, text, options);
+    if (options.as === undefined) return await queryOnce(client, text, { ...options, target });
     const { queryAs } = await import("./query-as.ts");
     await queryAs(text, options.as, { ...options, client, agentId: target.agent });
   } catch (error) {
@@ -70,7 +71,9 @@ async function query(text: string, options: QueryOptions): Promise<void> {
   }
 }
 
-async function queryOnce(client: AgentClient, text: string, options: QueryOptions): Promise<void> {
+type QueryOnceOptions = QueryOptions & { target: QueryTarget };
+
+async function queryOnce(client: AgentClient, text: string, options: QueryOnceOptions): Promise<void> {
   const body: Query = { query: text, role: options.role, contextJson: options.context, threadId: options.thread };
   using interrupt = announceOnInterrupt();
   try {
@@ -79,7 +82,7 @@ async function queryOnce(client: AgentClient, text: string, options: QueryOption
       : await client.query(body);
     if (options.json) printJson(answer);
     else showAnswer(answer);
-    if (!answer.success) throw new CommandFailure(oneLine(hintFor(answer)));
+    if (!answer.success) throw new CommandFailure(oneLine(hintFor(answer, options.target)));
   } catch (error) {
     if (options.json && error instanceof PatchbayError && error.body) printJson(error.body);
     throw error;
@@ -122,7 +125,8 @@ function failureOf(
   return { success: false, response: "", executionTimeMs, toolInteractions, ...failure, usage };
 }
 
-function targetOf({ url, agent, key, dataDir }: QueryOptions): QueryTarget {
+function targetOf({ url, agent, key: givenKey, dataDir }: QueryOptions): QueryTarget {
+  const key = flags.keyOr(givenKey, "PATCHBAY_API_KEY");
   const kept = url === undefined || agent === undefined || key === undefined ? readDevCredentials(dataDir) : undefined;
   // The development key is never sent to another service.
   const dev = url === undefined || isSameService(url, kept?.baseUrl) ? kept : undefined;
@@ -166,9 +170,9 @@ function showAnswer(answer: QueryResponse): void {
   printStatus(paintStatus("dim", `${answer.executionTimeMs} ms · to continue: --thread ${answer.threadId}`));
 }
 
-function hintFor({ errorMessage, code }: QueryResponse): string {
+function hintFor({ errorMessage, code }: QueryResponse, target: QueryTarget): string {
   if (code !== "agent_session_not_found") return errorMessage;
-  return `${errorMessage}: no functions are connected. Start them with \`patchbay connect FILE --url URL --agent ID --key RUNTIME_KEY\`.`;
+  return `${errorMessage}: no functions are connected. Start them with \`${connectCommand(target)}\`.`;
 }
 
 function showEvent(event: StreamedEvent["event"]): void {

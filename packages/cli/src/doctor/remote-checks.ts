@@ -3,6 +3,7 @@ import { request as httpsRequest } from "node:https";
 import { createClient, PatchbayError, type AgentClient, type StreamedEvent } from "@patchbay/client";
 import type { QueryTarget } from "../commands/query.ts";
 import { reasonOf } from "../failure.ts";
+import { connectCommand } from "../printed-commands.ts";
 import { fail, ok, warn, type Finding } from "./local-checks.ts";
 
 const WAIT_MS = 10_000;
@@ -61,7 +62,11 @@ export async function checkKey(target: QueryTarget): Promise<Finding> {
     const status = error instanceof PatchbayError ? error.status : 0;
     if (status === 0) return fail("key", networkReason(error), "Try again.");
     if (status === 401)
-      return fail("key", "is unknown or revoked", "Make one on the server: patchbay keys create --agent ID.");
+      return fail(
+        "key",
+        "is unknown or revoked",
+        `Create one on the server: patchbay keys create --agent ${target.agent}`,
+      );
     if (status === 403)
       return fail(
         "key",
@@ -92,7 +97,7 @@ export async function checkStream(target: QueryTarget): Promise<Finding[]> {
   }
   const tookMs = performance.now() - startedAt;
   if (last !== undefined && "threadId" in last) await client.deleteThread(last.threadId).catch(() => undefined);
-  return [queryFinding(last), streamFinding({ openedMs, tookMs })];
+  return [queryFinding(last, target), streamFinding({ openedMs, tookMs })];
 }
 
 /** What the network reported, where the client's error has it as its cause. */
@@ -105,14 +110,10 @@ function clientOf({ url, agent, key }: QueryTarget): AgentClient {
   return createClient({ baseUrl: url, agentId: agent, apiKey: key, maxRetries: 0 });
 }
 
-function queryFinding(last: StreamedEvent["event"] | undefined): Finding {
+function queryFinding(last: StreamedEvent["event"] | undefined, target: QueryTarget): Finding {
   if (last?.type === "finalResponse") return ok("query", "functions are connected and a query is answered");
   if (last?.type === "error" && last.code === "agent_session_not_found")
-    return fail(
-      "query",
-      "no functions are connected",
-      "Start them: patchbay connect FILE --url URL --agent ID --key RUNTIME_KEY.",
-    );
+    return fail("query", "no functions are connected", `Start them: ${connectCommand(target)}`);
   const reason = last?.type === "error" ? last.errorMessage : "the stream ended without a last event";
   return fail(
     "query",

@@ -97,10 +97,10 @@ export interface ConnectSnippet {
 
 /** Two ways to connect functions: the CLI, and `connect` in the owner's program. */
 export function connectSnippetsOf({ baseUrl, agentId, runtimeKey }: ConnectSnippet): { cli: string; code: string } {
-  const key = runtimeKey === undefined ? "process.env.PATCHBAY_KEY" : JSON.stringify(runtimeKey);
+  const key = runtimeKey === undefined ? "process.env.PATCHBAY_RUNTIME_KEY" : JSON.stringify(runtimeKey);
   return {
     cli: [
-      `PATCHBAY_KEY=${shellQuote(runtimeKey ?? "patchbay_rt_...")} patchbay connect service.ts \\`,
+      `PATCHBAY_RUNTIME_KEY=${shellQuote(runtimeKey ?? "patchbay_rt_...")} patchbay connect service.ts \\`,
       `  --url ${shellQuote(baseUrl)} \\`,
       `  --agent ${shellQuote(agentId)}`,
     ].join("\n"),
