@@ -6,10 +6,11 @@ type Allowed = Readonly<Record<string, readonly string[]>>;
 export const PACKAGES: Allowed = {
   protocol: [],
   client: ["protocol"],
+  create: [],
   "offline-model": ["protocol"],
   functions: ["protocol"],
   "control-plane": ["protocol", "offline-model"],
-  cli: ["protocol", "client", "functions", "control-plane"],
+  cli: ["protocol", "client", "create", "functions", "control-plane"],
   console: ["protocol", "client"],
 };
 
@@ -23,6 +24,7 @@ export const FOLDERS: Readonly<Record<string, Allowed>> = {
     "response-schema": ["."],
   },
   client: {},
+  create: {},
   "offline-model": {},
   functions: {
     schema: [".", "redaction"],
@@ -182,7 +184,14 @@ export default defineConfig({
     },
     { files: ["packages/console/src/**"], plugins: ["typescript", "import", "unicorn", "oxc", "react"] },
     {
-      files: ["**/vite.config.ts", "**/vitest.config.ts", "examples/**", "test/**", "packages/*/test/**"],
+      files: [
+        "**/vite.config.ts",
+        "**/vitest.config.ts",
+        "examples/**",
+        "packages/create/template/**",
+        "test/**",
+        "packages/*/test/**",
+      ],
       rules: { "import/no-default-export": "off", "no-console": "off" },
     },
   ],

@@ -14,6 +14,7 @@ import { defineConfig, type Plugin, type BuildOptions } from "rolldown";
 const ENTRIES = {
   protocol: ["index", "console/index"],
   client: ["index"],
+  create: ["main", "index"],
   functions: ["index", "access/index", "testing/index"],
   "control-plane": ["index", "admin", "store/dialect/sqlite-reader-thread"],
   cli: ["main", "runtime-process"],

@@ -33,7 +33,7 @@ export default defineConfig({
     projects: [
       project(
         "unit",
-        ["check/*.test.ts", "packages/*/test/**/*.test.ts", "examples/*/test/**/*.test.ts"],
+        ["check/*.test.ts", "packages/*/{test,template}/**/*.test.ts", "examples/*/test/**/*.test.ts"],
         [...SERVICES, ...LONG],
       ),
       project("contract", ["test/contract/**/*.test.ts"], LONG_CONTRACTS),

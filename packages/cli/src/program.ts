@@ -8,6 +8,7 @@ import { addCredentialCommands } from "./commands/credentials.ts";
 import { addDatabaseCommands } from "./commands/database.ts";
 import { addDevCommand } from "./commands/dev.ts";
 import { addDoctorCommand } from "./commands/doctor.ts";
+import { addInitCommand } from "./commands/init.ts";
 import { addMemberCommands, addOrganisationCommands } from "./commands/organisations.ts";
 import { addQueryCommand } from "./commands/query.ts";
 import { addRunCommands } from "./commands/runs.ts";
@@ -31,6 +32,7 @@ function createProgram(): Command {
     .configureOutput({ writeOut: (text) => print(text.trimEnd()), writeErr: (text) => printStatus(text.trimEnd()) })
     .showHelpAfterError("(add --help for usage)");
   program.commandsGroup("Run:");
+  addInitCommand(program);
   addDevCommand(program);
   addServeCommand(program);
   addConnectCommand(program);

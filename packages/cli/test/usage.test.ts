@@ -10,6 +10,7 @@ test("--help names every command and exits 0", async () => {
   const { code, stdout } = await runCommand(["--help"]);
   expect(code).toBe(0);
   for (const name of [
+    "init",
     "dev",
     "serve",
     "connect",
@@ -30,15 +31,23 @@ test("--help names every command and exits 0", async () => {
     expect(stdout).toMatch(new RegExp(`^  ${name} `, "m"));
 });
 
-test.each(["dev", "serve", "connect", "query", "doctor", "backup", "agents create", "keys create", "members invite"])(
-  "%s has a help page with an example and its variables",
-  async (words) => {
-    const { code, stdout } = await runCommand([...words.split(" "), "--help"]);
-    expect(code).toBe(0);
-    expect(stdout).toContain("Examples:");
-    expect(stdout).toContain("PATCHBAY_");
-  },
-);
+test.each([
+  "init",
+  "dev",
+  "serve",
+  "connect",
+  "query",
+  "doctor",
+  "backup",
+  "agents create",
+  "keys create",
+  "members invite",
+])("%s has a help page with an example and its variables", async (words) => {
+  const { code, stdout } = await runCommand([...words.split(" "), "--help"]);
+  expect(code).toBe(0);
+  expect(stdout).toContain("Examples:");
+  expect(stdout).toContain("PATCHBAY_");
+});
 
 test.each([
   ["an unknown command", ["nonsense"]],

@@ -1,0 +1,101 @@
+import type { CANCEL_SYMBOL } from "@clack/prompts";
+import { readdirSync } from "node:fs";
+import { basename, resolve } from "node:path";
+import type { Host } from "./config.ts";
+import { CreateFailure } from "./failure.ts";
+import type { CreateOptions } from "./options.ts";
+import { nameFault } from "./package-json.ts";
+
+export interface Decisions {
+  /** Absolute. */
+  folder: string;
+  name: string;
+  install: boolean;
+  /** Files of the folder that may be replaced. */
+  replaced: string[];
+}
+
+const DEFAULT_FOLDER = "my-service";
+
+/** Decides what the options leave open: by questions in a terminal, otherwise by defaults. Writes nothing. */
+export async function decide(
+  options: CreateOptions,
+  { terminal, workingFolder, packageManager }: Host,
+  filesOf: (name: string) => string[],
+): Promise<Decisions> {
+  const asked = options.yes ? undefined : terminal;
+  const named = options.folder ?? (asked && (await askFolder(asked))) ?? DEFAULT_FOLDER;
+  const folder = resolve(workingFolder, named);
+  const name = await decideName(options.name, folder, asked);
+  const existing = entriesOf(folder);
+  const replaced = filesOf(name).filter((file) => existing.includes(file));
+  if (existing.length > 0 && !options.overwrite) await confirmFolder(folder, existing, replaced, asked);
+  const install =
+    options.install !== false &&
+    (asked === undefined ||
+      (await answered(({ confirm }) =>
+        confirm({ ...asked, message: `Install the packages with ${packageManager}?` }),
+      )));
+  return { folder, name, install, replaced };
+}
+
+type Terminal = NonNullable<Host["terminal"]>;
+type Prompts = typeof import("@clack/prompts");
+
+async function answered<T>(ask: (prompts: Prompts) => Promise<T | typeof CANCEL_SYMBOL>): Promise<T> {
+  // Imported here because each start of the `patchbay` command imports this module.
+  const prompts = await import("@clack/prompts");
+  const answer = await ask(prompts);
+  if (prompts.isCancel(answer)) throw new CreateFailure(CANCELLED);
+  return answer;
+}
+
+const CANCELLED = "Cancelled; nothing was written.";
+
+function askFolder(terminal: Terminal): Promise<string> {
+  const shown = { placeholder: DEFAULT_FOLDER, defaultValue: DEFAULT_FOLDER };
+  return answered(({ text }) => text({ ...terminal, ...shown, message: "Folder of the service" }));
+}
+
+async function decideName(given: string | undefined, folder: string, asked: Terminal | undefined): Promise<string> {
+  const name = given ?? basename(folder);
+  const fault = nameFault(name);
+  if (fault === undefined) return name;
+  if (given === undefined && asked)
+    return answered(({ text }) =>
+      text({ ...asked, message: `Name of the service. ${fault}`, validate: (typed = "") => nameFault(typed) }),
+    );
+  throw new CreateFailure(given === undefined ? `${fault} Name the service with --name.` : fault);
+}
+
+/** Entries of a folder that a service could replace or be mixed with; none if the folder does not exist. */
+function entriesOf(folder: string): string[] {
+  try {
+    return readdirSync(folder).filter((name) => name !== ".git" && name !== ".DS_Store");
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") return [];
+    if (code === "ENOTDIR") throw new CreateFailure(`${folder} is a file. Name a folder.`);
+    throw new CreateFailure(`The folder ${folder} cannot be read (${code}). Name another one.`);
+  }
+}
+
+const MAX_NAMED = 5;
+
+async function confirmFolder(
+  folder: string,
+  existing: readonly string[],
+  replaced: readonly string[],
+  asked: Terminal | undefined,
+): Promise<void> {
+  const more = existing.length > MAX_NAMED ? ` and ${existing.length - MAX_NAMED} more` : "";
+  const state = `The folder ${folder} is not empty: it contains ${existing.slice(0, MAX_NAMED).join(", ")}${more}.`;
+  const effect = replaced.length === 0 ? "replaces none of them" : `replaces ${replaced.join(", ")}`;
+  if (!asked)
+    throw new CreateFailure(
+      `${state} Name another folder, or pass --overwrite to write into this one, which ${effect}.`,
+    );
+  const message = `${state} Write the service into it? This ${effect}.`;
+  if (!(await answered(({ confirm }) => confirm({ ...asked, message, initialValue: false }))))
+    throw new CreateFailure(CANCELLED);
+}
