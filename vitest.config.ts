@@ -6,15 +6,15 @@ const SERVICES = [
   "packages/control-plane/test/start/restore.test.ts",
   "packages/control-plane/test/store/{migrate,plans}.test.ts",
 ];
-/** Module tests that start processes, wait for time limits, or try thousands of cases. */
+/** Module tests that start processes, hash many passwords, wait for time limits, or try thousands of cases. */
 const LONG = [
   "packages/cli/test/**/*.test.ts",
   "packages/functions/test/testing/escalation*.test.ts",
   "packages/functions/test/widening-properties.test.ts",
-  "packages/control-plane/test/console/{attempts,live,load,open-views,run-search}.test.ts",
-  "packages/control-plane/test/gateway/lost-messages.test.ts",
+  "packages/control-plane/test/console/{attempts,csrf,live,load,members,open-views,run-search,sign-in}.test.ts",
+  "packages/control-plane/test/gateway/{limits,lost-messages}.test.ts",
   "packages/control-plane/test/run/{crash-loop,delivery,hanging}.test.ts",
-  "packages/control-plane/test/store/{sqlite-files,sqlite-processes}.test.ts",
+  "packages/control-plane/test/store/{sqlite-files,sqlite-processes,thread-title}.test.ts",
 ];
 /** Contract tests that send thousands of requests, or wait for time limits of sockets. */
 const LONG_CONTRACTS = [
