@@ -13,7 +13,15 @@ describe.each(["query", "query-stream"] as const)("POST {base_url}/agents/{agent
     await system.plane.admin.credentials.revoke("api", keyId);
     const last = system.apiKey.at(-1) === "a" ? "b" : "a";
 
-    const keys = ["", "secret", system.apiKey.slice(0, -1) + last, revoked, system.runtimeKey, system.accessToken];
+    const keys = [
+      "",
+      "secret",
+      "k".repeat(5_000),
+      system.apiKey.slice(0, -1) + last,
+      revoked,
+      system.runtimeKey,
+      system.accessToken,
+    ];
     for (const key of keys) {
       const response = await system.post(system.path(endpoint), { query: "hi" }, { "x-api-key": key });
       expect(response.status).toBe(401);
@@ -24,7 +32,8 @@ describe.each(["query", "query-stream"] as const)("POST {base_url}/agents/{agent
       });
     }
     const none = await fetch(system.url + system.path(endpoint), { method: "POST" });
-    expect(none.status).toBe(401);
+    const bearer = { method: "POST", headers: { authorization: `Bearer ${system.apiKey}` } };
+    expect([none.status, (await fetch(system.url + system.path(endpoint), bearer)).status]).toEqual([401, 401]);
     expect(system.standIn.requests).toHaveLength(0);
   });
 
@@ -57,6 +66,7 @@ describe.each(["query", "query-stream"] as const)("POST {base_url}/agents/{agent
     expect(refused.headers.get("RateLimit")).toMatch(/^"default";r=0;t=\d+$/);
     expect(Number(refused.headers.get("Retry-After"))).toBeGreaterThan(0);
     expect(await refused.json()).toMatchObject({ code: "rate_limited" });
+    expect((await system.post(`/agents/${second.agentId}/${endpoint}`, "{")).status).toBe(403); // checked before
     await first.text();
   });
 
@@ -109,6 +119,7 @@ describe.each(["query", "query-stream"] as const)("POST {base_url}/agents/{agent
     }
     const unpinned = await ask(system.apiKey, "admin"); // keys are not pinned unless their owner wants it
     expect(unpinned.status).toBe(200);
+    expect(unpinned.headers.has("RateLimit")).toBe(false); // a sandbox has no rate limit
     await unpinned.text();
     expect(system.sent().map(({ functions }) => functions.includes("refund"))).toEqual([true, false, false, true]);
   });

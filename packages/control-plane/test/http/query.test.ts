@@ -1,52 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { USAGE } from "./support/fake-runs.ts";
 import { openSocket, requestText } from "./support/raw-socket.ts";
 import { API_KEY, QUERY, startHttp } from "./support/start-http.ts";
 
 describe("endpoint 1", () => {
-  test("answers 200 with the QueryResponse, and headers that name the run and its thread", async () => {
-    await using http = await startHttp();
-
-    const response = await http.post(QUERY, { query: "hi" });
-
-    const [run] = http.runs.runs.values();
-    expect(response.status).toBe(200);
-    expect(response.headers.get("Content-Type")).toBe("application/json");
-    expect(response.headers.get("X-Run-Id")).toBe(run?.handle.runId);
-    expect(response.headers.get("X-Thread-Id")).toBe(run?.handle.threadId);
-    expect(await response.json()).toEqual(run?.result);
-  });
-
-  test("answers 200 with success false for errors of the run", async () => {
-    await using http = await startHttp();
-    http.runs.onBegin = (run) => {
-      const { runId, threadId } = run.handle;
-      const said = {
-        errorMessage: "Agent session not found",
-        code: "agent_session_not_found",
-        threadId,
-        runId,
-      } as const;
-      run.end(
-        { success: false, response: "", executionTimeMs: 1, toolInteractions: [], usage: USAGE, ...said },
-        { type: "error", ...said },
-      );
-    };
-
-    const response = await http.post(QUERY, { query: "hi" });
-
-    expect(response.status).toBe(200);
-    expect(await response.json()).toMatchObject({
-      success: false,
-      response: "",
-      toolInteractions: [],
-      errorMessage: "Agent session not found",
-      code: "agent_session_not_found",
-      threadId: expect.any(String),
-      executionTimeMs: expect.any(Number),
-    });
-  });
-
   test("answers 503 with Retry-After and X-Run-Id when the replica drains first", async () => {
     await using http = await startHttp();
     http.runs.onBegin = (run) => run.drain();

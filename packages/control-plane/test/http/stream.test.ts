@@ -20,21 +20,6 @@ async function openRun(http: TestHttp, sent: unknown = { query: "hi" }, more: Re
 }
 
 describe("endpoint 2", () => {
-  test("answers with the documented headers, before the first event", async () => {
-    await using http = await startHttp();
-    const { response, run, stream } = await openRun(http);
-
-    expect(response.status).toBe(200);
-    expect(Object.fromEntries(response.headers)).toMatchObject({
-      "content-type": "text/event-stream; charset=utf-8",
-      "cache-control": "no-cache, no-transform",
-      "x-accel-buffering": "no",
-      "x-run-id": run.handle.runId,
-      "x-thread-id": run.handle.threadId,
-    });
-    await stream.leave();
-  });
-
   test("writes each stored event as an id line, one data line and a blank line, byte for byte", async () => {
     await using http = await startHttp();
     http.runs.onBegin = (run) => {
@@ -94,13 +79,6 @@ describe("endpoint 2", () => {
     expect(await stream.rest()).toMatch(/\n\nretry: 1000\n\n$/);
     expect(http.lines).toMatchObject([{ level: "warn", message: "stream cut short" }]);
     expect(run.readers).toHaveLength(0);
-  });
-
-  test("does not check Accept", async () => {
-    await using http = await startHttp();
-    const response = await http.post(STREAM, { query: "hi" }, { Accept: "application/json" });
-    expect(response.headers.get("Content-Type")).toBe("text/event-stream; charset=utf-8");
-    await response.text();
   });
 
   test.each([
@@ -226,12 +204,6 @@ test("a stream at its maximum age ends with retry: 1000 while its run continues"
   const { run, stream } = await openRun(http);
   expect(await stream.rest()).toMatch(/^(: keepalive\n\n)*retry: 1000\n\n$/);
   expect(run.status).toBe("running");
-});
-
-test("errors before a stream begins are JSON with a status", async () => {
-  await using http = await startHttp();
-  const response = await http.post(STREAM, { query: "" });
-  expect([response.status, response.headers.get("Content-Type")]).toEqual([400, "application/json"]);
 });
 
 test("a stream and a query can share one connection", async () => {

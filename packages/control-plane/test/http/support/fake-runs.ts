@@ -35,7 +35,6 @@ export interface FakeRuns extends Runs {
   followFailure?: Error;
   /** Called with each run that begins: ends it at once unless replaced. */
   onBegin: (run: FakeRun) => void;
-  erased: string[];
 }
 
 export function answerOf({ handle }: FakeRun): { result: QueryResponse; event: RunEvent } {
@@ -61,7 +60,6 @@ export function createFakeRuns(): FakeRuns {
     runs,
     starts: [],
     joins: [],
-    erased: [],
     onBegin(run) {
       const { result, event } = answerOf(run);
       run.end(result, event);
@@ -150,11 +148,7 @@ export function createFakeRuns(): FakeRuns {
       return run && { success: true, runId, status: run.status };
     },
 
-    async eraseThread(caller, threadId) {
-      if (caller.agentId !== "agent-1" || threadId !== "thr_known") return false;
-      fake.erased.push(threadId);
-      return true;
-    },
+    eraseThread: async () => false,
 
     async open() {},
     async drain() {},

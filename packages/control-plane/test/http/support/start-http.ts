@@ -1,4 +1,4 @@
-import { DEFAULT_LIMITS, type ThreadDetail } from "@patchbay/protocol";
+import { DEFAULT_LIMITS } from "@patchbay/protocol";
 import { createHttpServer, type HttpServer, type UpgradeHandler } from "../../../src/http/kernel/server.ts";
 import { createHttpApp } from "../../../src/http/query/app.ts";
 import type { HttpDeps } from "../../../src/http/query/deps.ts";
@@ -9,9 +9,6 @@ import type { Credential, CredentialKind } from "../../../src/ports/stores.ts";
 import { createFakeRuns, type FakeRuns } from "./fake-runs.ts";
 
 export const API_KEY = "service_live_mine";
-export const OTHER_AGENTS_KEY = "service_live_other";
-const PINNED_KEY = "service_live_pinned";
-export const METERED_KEY = "service_live_metered";
 export const ACCESS_TOKEN = "access-token";
 export const RUNTIME_KEY = "runtime-key";
 
@@ -20,21 +17,8 @@ export const STREAM = "/agents/agent-1/query-stream";
 
 const CREDENTIALS: Record<string, { kind: CredentialKind; agentId?: string; roles?: string[]; tier?: string }> = {
   [API_KEY]: { kind: "api" },
-  [OTHER_AGENTS_KEY]: { kind: "api", agentId: "agent-2" },
-  [PINNED_KEY]: { kind: "api", roles: ["support"] },
-  [METERED_KEY]: { kind: "api", tier: "starter" },
   [ACCESS_TOKEN]: { kind: "access" },
   [RUNTIME_KEY]: { kind: "runtime" },
-};
-
-export const THREAD: ThreadDetail = {
-  threadId: "thr_known",
-  sessionId: null,
-  title: "Hello",
-  createdAt: "2026-01-01T00:00:00.000Z",
-  updatedAt: "2026-01-01T00:00:00.000Z",
-  messages: [],
-  nextCursor: null,
 };
 
 export interface Line {
@@ -50,7 +34,6 @@ export interface TestHttp extends AsyncDisposable {
   lines: Line[];
   server: HttpServer;
   counts: string[];
-  listed: unknown[];
   openStreams(): number;
   /** Sends JSON with the API key by default. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>;
@@ -65,18 +48,13 @@ export async function startHttp(
   const runs = createFakeRuns();
   const lines: Line[] = [];
   const counts: string[] = [];
-  const listed: unknown[] = [];
   let openStreams = 0;
   const log = memoryLog(lines);
   const app = createHttpApp({
     runs,
     threads: {
-      async list(agentId, options) {
-        listed.push({ agentId, ...options });
-        const { messages: _messages, nextCursor: _nextCursor, ...summary } = THREAD;
-        return { items: [summary], nextCursor: null };
-      },
-      get: async (agentId, threadId) => (agentId === "agent-1" && threadId === "thr_known" ? THREAD : undefined),
+      list: async () => ({ items: [], nextCursor: null }),
+      get: async () => undefined,
     },
     authenticate: async (kind, secret) => credentialOf(kind, secret),
     within: (_orgId, work) => work(),
@@ -118,7 +96,6 @@ export async function startHttp(
     lines,
     server,
     counts,
-    listed,
     openStreams: () => openStreams,
     post: (path, body, headers) =>
       fetch(url + path, {
