@@ -1,11 +1,11 @@
 import { type ReactNode, useState } from "react";
 import { IconButton } from "../ui/button.tsx";
 import { Card } from "../ui/card.tsx";
+import { classNames } from "../ui/class-names.ts";
 import { Loading, Skeleton } from "../ui/states.tsx";
 import { ChartTable } from "./chart-table.tsx";
-import { TimeChart, type TimeChartProps } from "./time-chart.tsx";
-import { classNames } from "../ui/class-names.ts";
 import { type Series, Swatch } from "./series.tsx";
+import { TimeChart, type TimeChartProps } from "./time-chart.tsx";
 
 interface ChartCardProps extends TimeChartProps {
   description?: ReactNode;
@@ -63,18 +63,15 @@ export function ChartSkeleton({ title }: { title: string }) {
   );
 }
 
-/** The names of the series; each is a button that hides or shows its series. */
-function Legend({
-  series,
-  kind,
-  hidden,
-  onToggle,
-}: {
+interface LegendProps {
   series: readonly Series[];
   kind: "bars" | "lines";
   hidden: ReadonlySet<string>;
   onToggle: (key: string) => void;
-}) {
+}
+
+/** The names of the series; each is a button that hides or shows its series. */
+function Legend({ series, kind, hidden, onToggle }: LegendProps) {
   return (
     <div role="group" aria-label="Visible series" className="-mx-1.5 flex flex-wrap gap-x-1 gap-y-0.5">
       {series.map(({ key, label, look, note }) => {

@@ -1,22 +1,19 @@
-import { useSignal } from "../state/signal.ts";
 import { zone } from "../state/preferences.ts";
+import { useSignal } from "../state/signal.ts";
 import { CopyButton } from "../ui/copy.tsx";
 import type { Series } from "./series.tsx";
 import { stepLabel, type TimeSteps } from "./time-steps.ts";
 import { formatValue, type Unit } from "./units.ts";
 
-/** The values of a chart as a table, newest first. */
-export function ChartTable({
-  title,
-  steps,
-  series,
-  unit,
-}: {
+interface ChartTableProps {
   title: string;
   steps: TimeSteps;
   series: readonly Series[];
   unit: Unit;
-}) {
+}
+
+/** The values of a chart as a table, newest first. */
+export function ChartTable({ title, steps, series, unit }: ChartTableProps) {
   const shownZone = useSignal(zone);
   const newestFirst = steps.at.map((_, i) => i).toReversed();
   return (

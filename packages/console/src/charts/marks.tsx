@@ -40,18 +40,15 @@ export function StackedBars({ plot, series }: { plot: Plot; series: readonly Ser
   );
 }
 
-/** A line per series, or a dot for a step without neighbours. `band` fills the area between two lines, `filled` the area below each. */
-export function Lines({
-  plot,
-  series,
-  band,
-  filled = false,
-}: {
+interface LinesProps {
   plot: Plot;
   series: readonly Series[];
   band?: readonly [low: string, high: string] | undefined;
   filled?: boolean | undefined;
-}) {
+}
+
+/** A line per series, or a dot for a step without neighbours. `band` fills the area between two lines, `filled` the area below each. */
+export function Lines({ plot, series, band, filled = false }: LinesProps) {
   const low = series.find(({ key }) => key === band?.[0]);
   const high = series.find(({ key }) => key === band?.[1]);
   return (

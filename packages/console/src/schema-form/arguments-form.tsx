@@ -35,19 +35,16 @@ export function readJsonObject(text: string): { value: Arguments; faults: Fault[
   }
 }
 
-/** A form generated from a schema, which can switch to a JSON editor of the same value. */
-export function ArgumentsForm({
-  shape,
-  written,
-  onChange,
-  faults,
-}: {
+interface ArgumentsFormProps {
   shape: FieldShape;
   written: ArgumentsDraft;
   onChange: (written: ArgumentsDraft) => void;
   /** Faults to show. Leave empty until the first attempt to send. */
   faults: readonly Fault[];
-}) {
+}
+
+/** A form generated from a schema, which can switch to a JSON editor of the same value. */
+export function ArgumentsForm({ shape, written, onChange, faults }: ArgumentsFormProps) {
   const [switchError, setSwitchError] = useState<string>();
   const change = (next: ArgumentsDraft): void => {
     setSwitchError(undefined);
@@ -104,19 +101,15 @@ export function ArgumentsForm({
   );
 }
 
-export function JsonEditor({
-  label,
-  text,
-  onChange,
-  error,
-  rows = 10,
-}: {
+interface JsonEditorProps {
   label: string;
   text: string;
   onChange: (text: string) => void;
   error?: string | undefined;
   rows?: number;
-}) {
+}
+
+export function JsonEditor({ label, text, onChange, error, rows = 10 }: JsonEditorProps) {
   return (
     <div className="grid gap-1">
       <Textarea

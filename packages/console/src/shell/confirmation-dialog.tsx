@@ -5,14 +5,13 @@ import { Dialog } from "../ui/dialog.tsx";
 import { PasswordField } from "../ui/field.tsx";
 import { Form } from "../ui/form.tsx";
 
-/** Asks for the password. Calls `settle` with true once `send` accepts it, with false when the member closes the dialog. */
-export function ConfirmationDialog({
-  send,
-  settle,
-}: {
+interface ConfirmationDialogProps {
   send: (password: string) => Promise<unknown>;
   settle: (confirmed: boolean) => void;
-}) {
+}
+
+/** Asks for the password. Calls `settle` with true once `send` accepts it, with false when the member closes the dialog. */
+export function ConfirmationDialog({ send, settle }: ConfirmationDialogProps) {
   const [password, setPassword] = useState("");
   const confirm = useMutation({ mutationFn: () => send(password), onSuccess: () => settle(true) });
   return (

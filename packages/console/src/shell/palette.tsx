@@ -162,14 +162,7 @@ function Group({ heading, children }: { heading: string; children: ReactNode }) 
   );
 }
 
-function Item({
-  icon,
-  hint,
-  needs = "viewer",
-  value,
-  onSelect,
-  children,
-}: {
+interface ItemProps {
   icon: IconName;
   hint?: ReactNode;
   /** The lowest role that may choose it. Others see it disabled, with that role. */
@@ -177,7 +170,9 @@ function Item({
   value?: string;
   onSelect: () => void;
   children: ReactNode;
-}) {
+}
+
+function Item({ icon, hint, needs = "viewer", value, onSelect, children }: ItemProps) {
   const may = useHasRole(needs);
   return (
     <Command.Item

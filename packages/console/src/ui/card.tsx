@@ -1,22 +1,17 @@
-import { useId, type ReactNode } from "react";
+import { type ReactNode, useId } from "react";
 import { classNames } from "./class-names.ts";
 
-/** A titled section of a page. `flush` omits the padding, for tables and charts with their own. */
-export function Card({
-  title,
-  description,
-  actions,
-  flush = false,
-  className,
-  children,
-}: {
+interface CardProps {
   title?: ReactNode;
   description?: ReactNode;
   actions?: ReactNode;
   flush?: boolean;
   className?: string;
   children: ReactNode;
-}) {
+}
+
+/** A titled section of a page. `flush` omits the padding, for tables and charts with their own. */
+export function Card({ title, description, actions, flush = false, className, children }: CardProps) {
   const id = useId();
   return (
     <section

@@ -1,18 +1,15 @@
 import { type ReactNode, useEffect, useState } from "react";
 import { Button, type ButtonLook, IconButton } from "./button.tsx";
 
-/** Copies `text` and confirms it for two seconds. A text button with `children`, otherwise an icon button. */
-export function CopyButton({
-  text,
-  label = "Copy",
-  look = "secondary",
-  children,
-}: {
+interface CopyButtonProps {
   text: string | (() => string);
   label?: string;
   look?: ButtonLook;
   children?: ReactNode;
-}) {
+}
+
+/** Copies `text` and confirms it for two seconds. A text button with `children`, otherwise an icon button. */
+export function CopyButton({ text, label = "Copy", look = "secondary", children }: CopyButtonProps) {
   const [state, setState] = useState<"idle" | "copied" | "failed">("idle");
   useEffect(() => {
     if (state === "idle") return undefined;

@@ -2,7 +2,7 @@ import type { ReactNode } from "react";
 import { Button } from "./button.tsx";
 import { Combobox } from "./combobox.tsx";
 import { SearchField, useDraft } from "./search-field.tsx";
-import { Select, type Option } from "./select.tsx";
+import { type Option, Select } from "./select.tsx";
 
 type Values = Record<string, string | undefined>;
 
@@ -11,19 +11,16 @@ export type Filter<Name extends string> =
   | { kind: "choice"; name: Name; label: string; options: readonly (string | Option)[] }
   | { kind: "text"; name: Name; label: string; suggestions: readonly string[] };
 
-/** The filters of a list. Values are the page's search parameters; `onChange` gets the changed ones, undefined for a cleared filter. */
-export function FilterBar<Name extends string>({
-  filters,
-  values,
-  onChange,
-  children,
-}: {
+interface FilterBarProps<Name extends string> {
   filters: readonly Filter<Name>[];
   values: { [N in Name]?: string | undefined };
   onChange: (changed: { [N in Name]?: string | undefined }) => void;
   /** Shown after the filters: a time range, a link to export. */
   children?: ReactNode;
-}) {
+}
+
+/** The filters of a list. Values are the page's search parameters; `onChange` gets the changed ones, undefined for a cleared filter. */
+export function FilterBar<Name extends string>({ filters, values, onChange, children }: FilterBarProps<Name>) {
   const loose = values as Values;
   const change = onChange as (changed: Values) => void;
   const active = filters.filter(({ name }) => loose[name] !== undefined);
@@ -53,15 +50,13 @@ export function FilterBar<Name extends string>({
 
 const ANY = "";
 
-function OneFilter({
-  filter,
-  value = ANY,
-  onChange,
-}: {
+interface OneFilterProps {
   filter: Filter<string>;
   value: string | undefined;
   onChange: (value: string) => void;
-}) {
+}
+
+function OneFilter({ filter, value = ANY, onChange }: OneFilterProps) {
   if (filter.kind === "choice") {
     const options = filter.options.map((option) =>
       typeof option === "string" ? { value: option, label: option } : option,
@@ -80,15 +75,13 @@ function OneFilter({
   return <TextFilter filter={filter} value={value} onChange={onChange} />;
 }
 
-function TextFilter({
-  filter,
-  value,
-  onChange,
-}: {
+interface TextFilterProps {
   filter: Extract<Filter<string>, { kind: "text" }>;
   value: string;
   onChange: (value: string) => void;
-}) {
+}
+
+function TextFilter({ filter, value, onChange }: TextFilterProps) {
   const [draft, setDraft] = useDraft(value, onChange);
   return (
     <Combobox

@@ -1,17 +1,10 @@
-import { useEffect, useRef, type ReactNode } from "react";
+import { type ReactNode, useEffect, useRef } from "react";
 import { classNames } from "./class-names.ts";
 
 /** Appended to the document title. */
 const PRODUCT = "Patchbay";
 
-/** The only h1 of a page. Sets the document title and takes the focus after navigation. */
-export function PageHeader({
-  title,
-  name = title,
-  description,
-  actions,
-  children,
-}: {
+interface PageHeaderProps {
   /** The document title, and the heading unless `name` is given. */
   title: string;
   /** The content of the heading, if it is more than the title. */
@@ -20,7 +13,10 @@ export function PageHeader({
   actions?: ReactNode;
   /** Below the heading: tabs, filters. */
   children?: ReactNode;
-}) {
+}
+
+/** The only h1 of a page. Sets the document title and takes the focus after navigation. */
+export function PageHeader({ title, name = title, description, actions, children }: PageHeaderProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = `${title} · ${PRODUCT}`;

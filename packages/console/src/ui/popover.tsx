@@ -2,21 +2,19 @@ import { Menu as BaseMenu } from "@base-ui/react/menu";
 import { Popover as BasePopover } from "@base-ui/react/popover";
 import type { ConsoleRole } from "@patchbay/protocol/console";
 import type { ReactElement, ReactNode } from "react";
-import { classNames, itemClass, popupClass } from "./class-names.ts";
 import { useDisabledReason } from "./button.tsx";
+import { classNames, itemClass, popupClass } from "./class-names.ts";
 import { Icon, type IconName } from "./icon.tsx";
 
-/** A small panel that opens next to `trigger`. */
-export function Popover({
-  trigger,
-  title,
-  children,
-}: {
+interface PopoverProps {
   trigger: ReactElement;
   /** The accessible name. */
   title: string;
   children: ReactNode;
-}) {
+}
+
+/** A small panel that opens next to `trigger`. */
+export function Popover({ trigger, title, children }: PopoverProps) {
   return (
     <BasePopover.Root>
       <BasePopover.Trigger render={trigger} />
@@ -32,16 +30,14 @@ export function Popover({
   );
 }
 
-/** A menu of actions or links. Its children are MenuItem, MenuChoice, MenuSeparator and MenuSection. */
-export function Menu({
-  trigger,
-  align = "end",
-  children,
-}: {
+interface MenuProps {
   trigger: ReactElement;
   align?: "start" | "end";
   children: ReactNode;
-}) {
+}
+
+/** A menu of actions or links. Its children are MenuItem, MenuChoice, MenuSeparator and MenuSection. */
+export function Menu({ trigger, align = "end", children }: MenuProps) {
   return (
     <BaseMenu.Root modal={false}>
       <BaseMenu.Trigger render={trigger} />
@@ -94,16 +90,14 @@ export function GuardedMenuItem({ needs, ...rest }: Omit<MenuItemProps, "reason"
   return <MenuItem {...rest} reason={useDisabledReason(needs)} />;
 }
 
-/** Radio items within a menu. */
-export function MenuChoice<T extends string>({
-  value,
-  options,
-  onChange,
-}: {
+interface MenuChoiceProps<T extends string> {
   value: T;
   options: readonly { value: T; label: string; icon?: IconName }[];
   onChange: (value: T) => void;
-}) {
+}
+
+/** Radio items within a menu. */
+export function MenuChoice<T extends string>({ value, options, onChange }: MenuChoiceProps<T>) {
   return (
     <BaseMenu.RadioGroup value={value} onValueChange={(next: T) => onChange(next)}>
       {options.map((option) => (

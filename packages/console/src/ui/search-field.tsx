@@ -2,17 +2,15 @@ import { useEffect, useState } from "react";
 import { controlClass } from "./class-names.ts";
 import { Icon } from "./icon.tsx";
 
-/** The search field of a list. `/` focuses it. */
-export function SearchField({
-  label,
-  value,
-  onChange,
-}: {
+interface SearchFieldProps {
   label: string;
   value: string | undefined;
   /** Called when typing pauses; with an empty string when the field is cleared. */
   onChange: (value: string) => void;
-}) {
+}
+
+/** The search field of a list. `/` focuses it. */
+export function SearchField({ label, value, onChange }: SearchFieldProps) {
   const [draft, setDraft] = useDraft(value ?? "", onChange);
   return (
     <div className="relative w-full sm:w-64">

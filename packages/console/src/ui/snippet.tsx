@@ -1,5 +1,5 @@
-import { useState, type ReactNode } from "react";
-import { snippetsOf, type SnippetQuery } from "../format/snippets.ts";
+import { type ReactNode, useState } from "react";
+import { type SnippetQuery, snippetsOf } from "../format/snippets.ts";
 import { CodeBlock } from "./code.tsx";
 import { Tabs } from "./tabs.tsx";
 import { Switch } from "./toggle.tsx";
@@ -22,16 +22,14 @@ export function Snippets({ apiKey, ...query }: SnippetQuery) {
   );
 }
 
-/** Tabs of equivalent snippets. The secret is inserted only on request: shell histories and files would keep it. */
-export function SnippetTabs({
-  secret,
-  insertLabel,
-  snippets,
-}: {
+interface SnippetTabsProps {
   secret?: string | undefined;
   insertLabel: ReactNode;
   snippets: (secret: string | undefined) => readonly { label: string; text: string }[];
-}) {
+}
+
+/** Tabs of equivalent snippets. The secret is inserted only on request: shell histories and files would keep it. */
+export function SnippetTabs({ secret, insertLabel, snippets }: SnippetTabsProps) {
   const [chosen, setChosen] = useState<string>();
   const [inserted, setInserted] = useState(false);
   const written = snippets(inserted ? secret : undefined);

@@ -3,20 +3,17 @@ import { formatShare } from "../format/numbers.ts";
 import { classNames } from "./class-names.ts";
 import { Skeleton } from "./states.tsx";
 
-/** A figure with its label, its change and its trend. */
-export function StatTile({
-  label,
-  value,
-  note,
-  children,
-}: {
+interface StatTileProps {
   label: string;
   value: ReactNode;
   /** Small text below the figure. */
   note?: ReactNode;
   /** The trend: a sparkline. */
   children?: ReactNode;
-}) {
+}
+
+/** A figure with its label, its change and its trend. */
+export function StatTile({ label, value, note, children }: StatTileProps) {
   return (
     <div className="border-line bg-surface shadow-card flex min-w-0 flex-col rounded-lg border px-4 py-3 max-sm:last:odd:col-span-full">
       <dt className="text-muted truncate text-xs font-medium">{label}</dt>
@@ -47,17 +44,15 @@ export function StatTilesSkeleton({ labels, trend = true }: { labels: readonly s
   );
 }
 
-/** The change from the previous range to this one. Renders nothing if `before` is undefined. */
-export function Change({
-  now,
-  before,
-  better,
-}: {
+interface ChangeProps {
   now: number | null;
   before: number | null | undefined;
   /** Which direction is an improvement; undefined for neither. */
   better?: "more" | "less";
-}) {
+}
+
+/** The change from the previous range to this one. Renders nothing if `before` is undefined. */
+export function Change({ now, before, better }: ChangeProps) {
   if (before === undefined) return null;
   if (now === null || before === null) return <>No earlier data</>;
   if (now === before) return <>No change</>;

@@ -6,20 +6,16 @@ import { Command } from "./code.tsx";
 import { CopyButton } from "./copy.tsx";
 import { Icon, type IconName } from "./icon.tsx";
 
-/** An empty state: the reason, the next step and its command. */
-export function EmptyState({
-  icon = "info",
-  title,
-  children,
-  command,
-  action,
-}: {
+interface EmptyStateProps {
   icon?: IconName;
   title: string;
   children?: ReactNode;
   command?: string;
   action?: ReactNode;
-}) {
+}
+
+/** An empty state: the reason, the next step and its command. */
+export function EmptyState({ icon = "info", title, children, command, action }: EmptyStateProps) {
   return (
     <div className="mx-auto flex max-w-xl flex-col items-center gap-3 px-4 py-12 text-center">
       <span className="border-line bg-sunken text-muted rounded-lg border p-2.5">
@@ -39,16 +35,14 @@ export function EmptyState({
   );
 }
 
-/** A failed request: the error, the request ID for the operator's log, and a retry button. */
-export function ErrorState({
-  error,
-  title = "Could not load this",
-  onRetry,
-}: {
+interface ErrorStateProps {
   error: unknown;
   title?: string;
   onRetry?: () => void;
-}) {
+}
+
+/** A failed request: the error, the request ID for the operator's log, and a retry button. */
+export function ErrorState({ error, title = "Could not load this", onRetry }: ErrorStateProps) {
   const known = error instanceof ApiError ? error : undefined;
   return (
     <div role="alert" className="mx-auto flex max-w-xl flex-col items-center gap-3 px-4 py-12 text-center">

@@ -7,19 +7,16 @@ export interface Tab<T extends string> {
   content: ReactNode;
 }
 
-/** Tabs. Keep `value` in the URL if the choice must survive a reload. */
-export function Tabs<T extends string>({
-  tabs,
-  value,
-  onChange,
-  actions,
-}: {
+interface TabsProps<T extends string> {
   tabs: readonly Tab<T>[];
   value: T;
   onChange: (value: T) => void;
   /** Shown at the end of the row of tabs. */
   actions?: ReactNode;
-}) {
+}
+
+/** Tabs. Keep `value` in the URL if the choice must survive a reload. */
+export function Tabs<T extends string>({ tabs, value, onChange, actions }: TabsProps<T>) {
   return (
     <Base.Root value={value} onValueChange={(next) => onChange(next as T)} className="min-w-0">
       <div className="border-line flex items-end justify-between gap-2 border-b">

@@ -10,16 +10,14 @@ import { Segmented } from "./toggle.tsx";
 
 const PRESET_NAMES = Object.keys(PRESETS) as Preset[];
 
-/** A picker for the time range of a page. `value` is the page's search parameters, `preset` the default of the page. */
-export function TimeRange({
-  value,
-  onChange,
-  preset = "24h",
-}: {
+interface TimeRangeProps {
   value: RangeSearch;
   onChange: (value: Required<RangeSearch>) => void;
   preset?: Preset;
-}) {
+}
+
+/** A picker for the time range of a page. `value` is the page's search parameters, `preset` the default of the page. */
+export function TimeRange({ value, onChange, preset = "24h" }: TimeRangeProps) {
   const shownZone = useSignal(zone);
   const custom = value.range === undefined && value.from !== undefined;
   const label = custom ? spanLabel(value.from!, value.to, shownZone) : PRESETS[value.range ?? preset].label;
@@ -46,15 +44,13 @@ function spanLabel(from: string, to: string | undefined, shownZone: "local" | "u
   return `${formatBucket(from, 3_600_000, shownZone)} – ${formatBucket(to, 60_000, shownZone)}`;
 }
 
-function Choices({
-  value,
-  preset,
-  onChange,
-}: {
+interface ChoicesProps {
   value: RangeSearch;
   preset: Preset | undefined;
   onChange: (value: Required<RangeSearch>) => void;
-}) {
+}
+
+function Choices({ value, preset, onChange }: ChoicesProps) {
   const [from, setFrom] = useState(() => toInput(value.from));
   const [to, setTo] = useState(() => toInput(value.to));
   const shownZone = useSignal(zone);

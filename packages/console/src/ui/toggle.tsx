@@ -46,18 +46,15 @@ export function Switch({ label, checked, onChange, disabled = false }: CheckProp
   );
 }
 
-/** A segmented control: a choice among a few visible options. */
-export function Segmented<T extends string>({
-  label,
-  options,
-  value,
-  onChange,
-}: {
+interface SegmentedProps<T extends string> {
   label: string;
   options: readonly { value: T; label: string; icon?: IconName }[];
   value: T;
   onChange: (value: T) => void;
-}) {
+}
+
+/** A segmented control: a choice among a few visible options. */
+export function Segmented<T extends string>({ label, options, value, onChange }: SegmentedProps<T>) {
   return (
     <ToggleGroup
       aria-label={label}

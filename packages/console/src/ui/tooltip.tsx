@@ -1,4 +1,4 @@
-import { useEffect, useId, useLayoutEffect, useRef, useState, type PointerEvent, type ReactNode } from "react";
+import { type PointerEvent, type ReactNode, useEffect, useId, useLayoutEffect, useRef, useState } from "react";
 
 const DELAY_MS = 300;
 /** Time for the pointer to move from the element to the tooltip. */
@@ -8,21 +8,19 @@ const GAP_PX = 6;
 /** When the last tooltip closed: soon after, another opens without a delay. */
 let closedAt = -Infinity;
 
+interface TooltipProps {
+  content: ReactNode;
+  describes?: boolean;
+  children: ReactNode;
+}
+
 /**
  * A short explanation on hover and focus; put essential information on the page instead. `children` is one element. With `describes`
  * the text is also the accessible description of the element.
  *
  * Not the tooltip of Base UI: it would add 28 kB gzip to the first load of 147 kB, because every icon button has a tooltip.
  */
-export function Tooltip({
-  content,
-  describes = false,
-  children,
-}: {
-  content: ReactNode;
-  describes?: boolean;
-  children: ReactNode;
-}) {
+export function Tooltip({ content, describes = false, children }: TooltipProps) {
   const wrapper = useRef<HTMLSpanElement>(null);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   const [shown, setShown] = useState(false);

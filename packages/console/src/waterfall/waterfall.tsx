@@ -2,14 +2,14 @@ import type { Span } from "@patchbay/protocol/console";
 import { defaultRangeExtractor, useWindowVirtualizer } from "@tanstack/react-virtual";
 import { type RefObject, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useHotkeys } from "../state/hotkeys.ts";
+import { Button } from "../ui/button.tsx";
 import { useMedia, useWidth } from "../ui/measure.ts";
+import { Kbd } from "../ui/status.tsx";
 import { axisEndOf, Cursor, TickLabels, TickLines } from "./axis.tsx";
 import { Row } from "./row.tsx";
 import { ancestorsOf, endOf, gapsIn, nextProblem, rowsOf } from "./rows.ts";
 import { handleTreeKey } from "./tree-keys.ts";
 import "./waterfall.css";
-import { Button } from "../ui/button.tsx";
-import { Kbd } from "../ui/status.tsx";
 
 interface WaterfallProps {
   spans: readonly Span[];
@@ -165,18 +165,15 @@ function gapsOf(query: Span, spans: readonly Span[], nowMs: number, axisMs: numb
   return gapsIn(intervalOf(query), spans.filter((span) => span !== query).map(intervalOf), axisMs * MIN_GAP);
 }
 
-/** Virtual rows; the window scrolls. The active row is always rendered: unmounting it would lose the focus. */
-function useRows({
-  grid,
-  count,
-  height,
-  activeIndex,
-}: {
+interface useRowsProps {
   grid: RefObject<HTMLDivElement | null>;
   count: number;
   height: number;
   activeIndex: number;
-}) {
+}
+
+/** Virtual rows; the window scrolls. The active row is always rendered: unmounting it would lose the focus. */
+function useRows({ grid, count, height, activeIndex }: useRowsProps) {
   const [scrollMargin, setScrollMargin] = useState(0);
   // Measure after every render: content above the rows may change its height.
   useLayoutEffect(() => {

@@ -18,22 +18,17 @@ export const VERDICT_LOOKS: Record<Verdict, { icon: IconName; className: string;
   denied: { icon: "denied", className: "text-faint", meaning: "not in the role list; hidden from the model" },
 };
 
-/** One verdict with its calls of 30 days. A tooltip gives the reason; a click opens the panel. */
-export function MatrixCellButton({
-  place,
-  focusable,
-  cell,
-  why,
-  label,
-  onOpen,
-}: {
+interface MatrixCellButtonProps {
   place: string;
   focusable: boolean;
   cell: MatrixCell;
   why: string;
   label: string;
   onOpen: () => void;
-}) {
+}
+
+/** One verdict with its calls of 30 days. A tooltip gives the reason; a click opens the panel. */
+export function MatrixCellButton({ place, focusable, cell, why, label, onOpen }: MatrixCellButtonProps) {
   const { verdict, calls, denied } = cell;
   const { icon, className } = VERDICT_LOOKS[verdict];
   return (

@@ -115,18 +115,15 @@ const isLocked = ({ locked }: ModelDraft, one: Override, changed: { name: Overri
 
 type Models = ModelDraft["fallback"];
 
-/** An editable list of models, in the order in which a run tries them. */
-function FallbackList({
-  models,
-  error,
-  readOnly,
-  onChange,
-}: {
+interface FallbackListProps {
   models: Models;
   error: string | undefined;
   readOnly: boolean;
   onChange: (models: Models) => void;
-}) {
+}
+
+/** An editable list of models, in the order in which a run tries them. */
+function FallbackList({ models, error, readOnly, onChange }: FallbackListProps) {
   const replace = (index: number, changed: Partial<Models[number]>) =>
     onChange(models.map((one, at) => (at === index ? { ...one, ...changed } : one)));
   return (

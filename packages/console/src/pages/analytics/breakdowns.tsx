@@ -119,16 +119,14 @@ type Row = Analytics["functions"][number];
 
 const SHOWN = 10;
 
-/** The most called functions with their outcomes, linked if they are of one agent. */
-export function FunctionsTable({
-  functions,
-  agentId,
-  range,
-}: {
+interface FunctionsTableProps {
   functions: Row[];
   agentId: string | undefined;
   range: RangeSearch;
-}) {
+}
+
+/** The most called functions with their outcomes, linked if they are of one agent. */
+export function FunctionsTable({ functions, agentId, range }: FunctionsTableProps) {
   const [all, setAll] = useState(false);
   const max = Math.max(0, ...functions.map(({ calls }) => calls));
   return (

@@ -10,16 +10,14 @@ import type { IconName } from "../../ui/icon.tsx";
 import type { Option } from "../../ui/select.tsx";
 import { Badge, type Tone } from "../../ui/status.tsx";
 
-/** The details of one entry, with links to its agent, run, function and key. */
-export function EntryPanel({
-  entry,
-  agentName,
-  onClose,
-}: {
+interface EntryPanelProps {
   entry: AuditItem;
   agentName: string | undefined;
   onClose: () => void;
-}) {
+}
+
+/** The details of one entry, with links to its agent, run, function and key. */
+export function EntryPanel({ entry, agentName, onClose }: EntryPanelProps) {
   return (
     <Drawer open onClose={onClose} title="Audit entry" description={<Time at={entry.at} exact />}>
       <div className="grid gap-5">

@@ -6,14 +6,13 @@ import { Markdown } from "../../ui/markdown.tsx";
 import { Badge, Status } from "../../ui/status.tsx";
 import type { Call, CallOutcome, Transcript } from "./exchange.ts";
 
-/** A run's thoughts and calls in order, then its answer or error, and warnings. `remarks` are shown on the calls with their ids. */
-export function TranscriptView({
-  transcript,
-  remarks,
-}: {
+interface TranscriptViewProps {
   transcript: Transcript;
   remarks?: ReadonlyMap<string, string> | undefined;
-}) {
+}
+
+/** A run's thoughts and calls in order, then its answer or error, and warnings. `remarks` are shown on the calls with their ids. */
+export function TranscriptView({ transcript, remarks }: TranscriptViewProps) {
   const { steps, answer, warnings, end } = transcript;
   return (
     <div className="grid min-w-0 gap-2">

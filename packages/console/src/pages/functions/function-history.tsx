@@ -115,17 +115,14 @@ export function FunctionFigures({ fn: { figures } }: { fn: ConsoleFunction }) {
   );
 }
 
-function Figure({
-  name,
-  note,
-  tone = "",
-  children,
-}: {
+interface FigureProps {
   name: string;
   note?: string | false;
   tone?: string;
   children: ReactNode;
-}) {
+}
+
+function Figure({ name, note, tone = "", children }: FigureProps) {
   return (
     <div className="bg-surface px-4 py-2.5">
       <dt className="text-muted text-xs">{name}</dt>

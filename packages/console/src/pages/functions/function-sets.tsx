@@ -78,17 +78,14 @@ export function FunctionSets() {
   );
 }
 
-function SetSelect({
-  label,
-  sets,
-  value,
-  onChange,
-}: {
+interface SetSelectProps {
   label: string;
   sets: readonly FunctionSetVersion[];
   value: FunctionSetVersion;
   onChange: (manifestHash: string) => void;
-}) {
+}
+
+function SetSelect({ label, sets, value, onChange }: SetSelectProps) {
   return (
     <Select
       label={label}

@@ -20,20 +20,16 @@ export interface SentCall {
   context: Arguments | undefined;
 }
 
-/** The result of a test call. */
-export function TestCallOutcome({
-  fn,
-  sent,
-  result,
-  error,
-  pending,
-}: {
+interface TestCallOutcomeProps {
   fn: ConsoleFunction;
   sent: SentCall | undefined;
   result: TestCallResult | undefined;
   error: Error | null;
   pending: boolean;
-}) {
+}
+
+/** The result of a test call. */
+export function TestCallOutcome({ fn, sent, result, error, pending }: TestCallOutcomeProps) {
   const { agentId } = route.useParams();
   return (
     <Card

@@ -31,15 +31,13 @@ export function CreateKey({ kind, onClose }: { kind: CredentialKind; onClose: ()
   );
 }
 
-function KeyForm({
-  kind,
-  onClose,
-  onCreated,
-}: {
+interface KeyFormProps {
   kind: CredentialKind;
   onClose: () => void;
   onCreated: (created: CreatedCredential) => void;
-}) {
+}
+
+function KeyForm({ kind, onClose, onCreated }: KeyFormProps) {
   const { agentId } = route.useParams();
   const [label, setLabel] = useState("");
   const [roles, setRoles] = useState<string[]>();
@@ -82,16 +80,14 @@ function KeyForm({
   );
 }
 
-/** The roles that an API key may use; undefined means any. Roles that no function lists yet can be typed. */
-function RolesField({
-  agentId,
-  roles,
-  onChange,
-}: {
+interface RolesFieldProps {
   agentId: string;
   roles: string[] | undefined;
   onChange: (roles: string[] | undefined) => void;
-}) {
+}
+
+/** The roles that an API key may use; undefined means any. Roles that no function lists yet can be typed. */
+function RolesField({ agentId, roles, onChange }: RolesFieldProps) {
   const [other, setOther] = useState("");
   // Fails for an agent that never had functions: then no roles are suggested.
   const { data } = useQuery({

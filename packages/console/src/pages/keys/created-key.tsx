@@ -9,16 +9,14 @@ import { Snippets, SnippetTabs } from "../../ui/snippet.tsx";
 import { ConnectSnippets } from "../runtimes/how-to-connect.tsx";
 import { KINDS } from "./kinds.ts";
 
-/** Shows a new secret and how to use it; the API does not return it again. */
-export function CreatedKey({
-  created: { credential, secret },
-  note,
-  onClose,
-}: {
+interface CreatedKeyProps {
   created: CreatedCredential;
   note?: ReactNode;
   onClose: () => void;
-}) {
+}
+
+/** Shows a new secret and how to use it; the API does not return it again. */
+export function CreatedKey({ created: { credential, secret }, note, onClose }: CreatedKeyProps) {
   const { kind } = credential;
   return (
     <Dialog

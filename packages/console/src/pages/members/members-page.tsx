@@ -74,15 +74,13 @@ export function MembersPage() {
   );
 }
 
-function Actions({
-  member,
-  lastOwner,
-  onAction,
-}: {
+interface ActionsProps {
   member: Member;
   lastOwner: boolean;
   onAction: (action: MemberAction) => void;
-}) {
+}
+
+function Actions({ member, lastOwner, onAction }: ActionsProps) {
   const name = member.name || member.email || "member";
   const notAllowed = useDisabledReason("owner");
   const reason =

@@ -12,17 +12,15 @@ export interface Example {
   settings: Partial<Settings>;
 }
 
-/** Shown before the first query, with example queries. */
-export function EmptyPlayground({
-  set,
-  role,
-  onPick,
-}: {
+interface EmptyPlaygroundProps {
   set: FunctionSet | undefined;
   role: string;
   /** Undefined for members who may not send queries. */
   onPick: ((example: Example) => void) | undefined;
-}) {
+}
+
+/** Shown before the first query, with example queries. */
+export function EmptyPlayground({ set, role, onPick }: EmptyPlaygroundProps) {
   const examples = set && onPick ? examplesOf(set, role) : [];
   return (
     <div className="mx-auto grid w-full max-w-2xl gap-4 py-8 sm:py-14">

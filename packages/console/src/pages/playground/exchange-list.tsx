@@ -65,15 +65,13 @@ export function ExchangeList({ agentId, lanes, roles, running, selected, onSelec
   );
 }
 
-function LaneName({
-  letter,
-  shown,
-  role,
-}: {
+interface LaneNameProps {
   letter: string;
   shown: ShownExchange | undefined;
   role: string | undefined;
-}) {
+}
+
+function LaneName({ letter, shown, role }: LaneNameProps) {
   const name = shown ? roleOf(shown) : role;
   return (
     <h3 className="text-muted mb-2 flex items-center gap-2 text-xs font-medium">
@@ -104,16 +102,12 @@ const ComparisonNote = ({ differing }: { differing: number }) => (
   </p>
 );
 
-function OneAnswer({
-  agentId,
-  shown,
-  remarks,
-  selected,
-  onSelect,
-}: Pick<ExchangeListProps, "agentId" | "selected" | "onSelect"> & {
+interface OneAnswerProps extends Pick<ExchangeListProps, "agentId" | "selected" | "onSelect"> {
   shown: ShownExchange;
   remarks: ReadonlyMap<string, string> | undefined;
-}) {
+}
+
+function OneAnswer({ agentId, shown, remarks, selected, onSelect }: OneAnswerProps) {
   const runId = runIdOf(shown);
   const events = runId !== undefined && (
     <Button

@@ -154,16 +154,14 @@ function Main({ playground, functions, eventsShown }: MainProps) {
   );
 }
 
-/** Shows a conversation, or that its thread is being fetched, is missing or failed to load. */
-function Conversation({
-  lanes,
-  onNew,
-  children,
-}: {
+interface ConversationProps {
   lanes: readonly LaneView[];
   onNew: () => void;
   children: React.ReactNode;
-}) {
+}
+
+/** Shows a conversation, or that its thread is being fetched, is missing or failed to load. */
+function Conversation({ lanes, onNew, children }: ConversationProps) {
   const failed = lanes.find(({ error }) => error !== null);
   if (failed?.error && "code" in failed.error && failed.error.code === "not_found")
     return (

@@ -94,12 +94,12 @@ export const SOURCE_LABELS: Record<RunSource, string> = {
   test_call: "Test call",
 };
 
-/** For example "1 denied, 2 failed". */
-export function CallMarks({
-  run: { deniedCalls, failedCalls },
-}: {
+interface CallMarksProps {
   run: Pick<RunSummary, "deniedCalls" | "failedCalls">;
-}) {
+}
+
+/** For example "1 denied, 2 failed". */
+export function CallMarks({ run: { deniedCalls, failedCalls } }: CallMarksProps) {
   if (deniedCalls + failedCalls === 0) return null;
   return (
     <>

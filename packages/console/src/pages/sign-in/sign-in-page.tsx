@@ -56,16 +56,14 @@ export function SignInPage() {
 /** Accepts only paths of the console: an attacker may have written the URL, and must not send members to another site. */
 const isInside = (back: string | undefined): back is string => back !== undefined && /^\/(?![/\\])/.test(back);
 
-/** The layout of pages without a session. */
-export function SignInFrame({
-  title,
-  description,
-  children,
-}: {
+interface SignInFrameProps {
   title: string;
   description?: ReactNode;
   children: ReactNode;
-}) {
+}
+
+/** The layout of pages without a session. */
+export function SignInFrame({ title, description, children }: SignInFrameProps) {
   return (
     <main className="mx-auto flex min-h-dvh w-full max-w-sm flex-col justify-center px-4 py-12">
       <div className="mb-6 flex items-center gap-2.5 font-semibold">

@@ -102,15 +102,13 @@ function Conversation({ thread }: { thread: ConsoleThreadDetail | undefined }) {
   );
 }
 
-function About({
-  agentId,
-  threadId,
-  thread,
-}: {
+interface AboutProps {
   agentId: string;
   threadId: string;
   thread: ConsoleThreadDetail | undefined;
-}) {
+}
+
+function About({ agentId, threadId, thread }: AboutProps) {
   const figures = thread?.figures;
   const loading = <Skeleton className="h-4 w-24" />;
   const facts: [name: string, value: ReactNode][] = [
