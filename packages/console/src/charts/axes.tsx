@@ -44,31 +44,29 @@ export function plotOf(
 }
 
 /** Grid lines with their labels to the left. */
-export function ValueAxis({ plot, ticks }: { plot: Plot; ticks: readonly { value: number; label: string }[] }) {
-  return (
-    <g className="text-2xs" textAnchor="end">
-      {ticks.map(({ value, label }) => {
-        const y = Math.round(plot.y(value)) + 0.5;
-        return (
-          <g key={value}>
-            <line
-              x1={plot.left}
-              x2={plot.left + plot.width}
-              y1={y}
-              y2={y}
-              stroke={value === 0 ? "var(--edge)" : "var(--line)"}
-              strokeOpacity={value === 0 ? 0.7 : 1}
-              shapeRendering="crispEdges"
-            />
-            <text x={plot.left - 8} y={y} dy="0.32em" className="fill-faint">
-              {label}
-            </text>
-          </g>
-        );
-      })}
-    </g>
-  );
-}
+export const ValueAxis = ({ plot, ticks }: { plot: Plot; ticks: readonly { value: number; label: string }[] }) => (
+  <g className="text-2xs" textAnchor="end">
+    {ticks.map(({ value, label }) => {
+      const y = Math.round(plot.y(value)) + 0.5;
+      return (
+        <g key={value}>
+          <line
+            x1={plot.left}
+            x2={plot.left + plot.width}
+            y1={y}
+            y2={y}
+            stroke={value === 0 ? "var(--edge)" : "var(--line)"}
+            strokeOpacity={value === 0 ? 0.7 : 1}
+            shapeRendering="crispEdges"
+          />
+          <text x={plot.left - 8} y={y} dy="0.32em" className="fill-faint">
+            {label}
+          </text>
+        </g>
+      );
+    })}
+  </g>
+);
 
 /** Half the width of the longest label. */
 const HALF_LABEL = 18;

@@ -52,16 +52,14 @@ export function ChartCard({ description, ...chart }: ChartCardProps) {
 }
 
 /** The placeholder of a chart that is loading. */
-export function ChartSkeleton({ title }: { title: string }) {
-  return (
-    <Card title={title}>
-      <Loading label={`Loading ${title.toLowerCase()}`}>
-        <Skeleton className="mb-3 h-5 w-56 max-w-full" />
-        <Skeleton className="h-52 w-full" />
-      </Loading>
-    </Card>
-  );
-}
+export const ChartSkeleton = ({ title }: { title: string }) => (
+  <Card title={title}>
+    <Loading label={`Loading ${title.toLowerCase()}`}>
+      <Skeleton className="mb-3 h-5 w-56 max-w-full" />
+      <Skeleton className="h-52 w-full" />
+    </Loading>
+  </Card>
+);
 
 interface LegendProps {
   series: readonly Series[];
@@ -71,27 +69,25 @@ interface LegendProps {
 }
 
 /** The names of the series; each is a button that hides or shows its series. */
-function Legend({ series, kind, hidden, onToggle }: LegendProps) {
-  return (
-    <div role="group" aria-label="Visible series" className="-mx-1.5 flex flex-wrap gap-x-1 gap-y-0.5">
-      {series.map(({ key, label, look, note }) => {
-        const shown = !hidden.has(key);
-        return (
-          <button
-            key={key}
-            type="button"
-            aria-pressed={shown}
-            onClick={() => onToggle(key)}
-            className="hover:bg-hover inline-flex min-h-6 max-w-full items-center gap-1.5 rounded px-1.5 text-xs"
-          >
-            <span className={classNames("flex", !shown && "opacity-30")}>
-              <Swatch look={look} kind={kind} />
-            </span>
-            <span className={classNames("text-muted min-w-0 truncate", !shown && "line-through")}>{label}</span>
-            {note !== undefined && <span className="font-medium whitespace-nowrap">{note}</span>}
-          </button>
-        );
-      })}
-    </div>
-  );
-}
+const Legend = ({ series, kind, hidden, onToggle }: LegendProps) => (
+  <div role="group" aria-label="Visible series" className="-mx-1.5 flex flex-wrap gap-x-1 gap-y-0.5">
+    {series.map(({ key, label, look, note }) => {
+      const shown = !hidden.has(key);
+      return (
+        <button
+          key={key}
+          type="button"
+          aria-pressed={shown}
+          onClick={() => onToggle(key)}
+          className="hover:bg-hover inline-flex min-h-6 max-w-full items-center gap-1.5 rounded px-1.5 text-xs"
+        >
+          <span className={classNames("flex", !shown && "opacity-30")}>
+            <Swatch look={look} kind={kind} />
+          </span>
+          <span className={classNames("text-muted min-w-0 truncate", !shown && "line-through")}>{label}</span>
+          {note !== undefined && <span className="font-medium whitespace-nowrap">{note}</span>}
+        </button>
+      );
+    })}
+  </div>
+);

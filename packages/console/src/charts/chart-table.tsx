@@ -61,16 +61,14 @@ export function ChartTable({ title, steps, series, unit }: ChartTableProps) {
   );
 }
 
-function Head({ end = false, children }: { end?: boolean; children: string }) {
-  return (
-    <th
-      scope="col"
-      className={`bg-sunken text-muted sticky top-0 px-2.5 py-1.5 font-medium whitespace-nowrap ${end ? "text-right" : "text-left"}`}
-    >
-      {children}
-    </th>
-  );
-}
+const Head = ({ end = false, children }: { end?: boolean; children: string }) => (
+  <th
+    scope="col"
+    className={`bg-sunken text-muted sticky top-0 px-2.5 py-1.5 font-medium whitespace-nowrap ${end ? "text-right" : "text-left"}`}
+  >
+    {children}
+  </th>
+);
 
 /** CSV of the series: oldest first, exact values, times in ISO 8601. */
 export function csvOf(steps: TimeSteps, series: readonly Series[]): string {

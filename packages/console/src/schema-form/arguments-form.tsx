@@ -109,23 +109,21 @@ interface JsonEditorProps {
   rows?: number;
 }
 
-export function JsonEditor({ label, text, onChange, error, rows = 10 }: JsonEditorProps) {
-  return (
-    <div className="grid gap-1">
-      <Textarea
-        aria-label={label}
-        aria-invalid={error !== undefined || undefined}
-        rows={rows}
-        spellCheck={false}
-        value={text}
-        onChange={(event) => onChange(event.target.value)}
-        className="font-mono text-xs leading-5"
-      />
-      {error !== undefined && (
-        <p role="alert" className="text-bad text-xs">
-          {error}
-        </p>
-      )}
-    </div>
-  );
-}
+export const JsonEditor = ({ label, text, onChange, error, rows = 10 }: JsonEditorProps) => (
+  <div className="grid gap-1">
+    <Textarea
+      aria-label={label}
+      aria-invalid={error !== undefined || undefined}
+      rows={rows}
+      spellCheck={false}
+      value={text}
+      onChange={(event) => onChange(event.target.value)}
+      className="font-mono text-xs leading-5"
+    />
+    {error !== undefined && (
+      <p role="alert" className="text-bad text-xs">
+        {error}
+      </p>
+    )}
+  </div>
+);

@@ -1,4 +1,4 @@
-import { useId, type ReactNode } from "react";
+import { type ReactNode, useId } from "react";
 import { Button, IconButton } from "../ui/button.tsx";
 import { Field, Input, Textarea } from "../ui/field.tsx";
 import { Select } from "../ui/select.tsx";
@@ -100,17 +100,15 @@ function placeholderOf(shape: FieldShape, required: boolean): string {
 const notGiven = ({ default: fallback }: FieldShape): string =>
   fallback === undefined ? "not set" : `default: ${JSON.stringify(fallback)}`;
 
-function GroupField({ shape, label, ...rest }: AnyFieldProps & { shape: FieldShape & { kind: "group" } }) {
-  return (
-    <Fieldset label={label} shape={shape} faults={rest.faults} path={rest.path}>
-      {shape.properties.length === 0 ? (
-        <p className="text-muted text-xs">No properties.</p>
-      ) : (
-        <SchemaFields {...rest} shape={shape} />
-      )}
-    </Fieldset>
-  );
-}
+const GroupField = ({ shape, label, ...rest }: AnyFieldProps & { shape: FieldShape & { kind: "group" } }) => (
+  <Fieldset label={label} shape={shape} faults={rest.faults} path={rest.path}>
+    {shape.properties.length === 0 ? (
+      <p className="text-muted text-xs">No properties.</p>
+    ) : (
+      <SchemaFields {...rest} shape={shape} />
+    )}
+  </Fieldset>
+);
 
 function ListField({
   shape,

@@ -43,14 +43,12 @@ export function Sidebar({ onNavigate }: { onNavigate?: () => void }) {
   );
 }
 
-function Section({ title, children }: { title: string; children: React.ReactNode }) {
-  return (
-    <div>
-      <h2 className="text-faint mb-1 truncate px-2.5 text-xs font-medium">{title}</h2>
-      <ul className="grid gap-px">{children}</ul>
-    </div>
-  );
-}
+const Section = ({ title, children }: { title: string; children: React.ReactNode }) => (
+  <div>
+    <h2 className="text-faint mb-1 truncate px-2.5 text-xs font-medium">{title}</h2>
+    <ul className="grid gap-px">{children}</ul>
+  </div>
+);
 
 const Entry = ({ icon, label }: { icon: IconName; label: string }) => (
   <>

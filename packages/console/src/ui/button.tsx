@@ -36,24 +36,22 @@ interface ButtonProps extends Omit<ComponentProps<typeof BaseButton>, "className
   className?: string;
 }
 
-export function Button({ look, size, icon, busy = false, className, children, disabled, ...rest }: ButtonProps) {
-  return (
-    <BaseButton
-      {...rest}
-      disabled={disabled === true || busy}
-      focusableWhenDisabled
-      aria-busy={busy || undefined}
-      className={classNames(buttonClass(look, size), className)}
-    >
-      {busy ? (
-        <Icon name="running" className="animate-turn size-3.5" />
-      ) : (
-        icon && <Icon name={icon} className="size-3.5" />
-      )}
-      {children}
-    </BaseButton>
-  );
-}
+export const Button = ({ look, size, icon, busy = false, className, children, disabled, ...rest }: ButtonProps) => (
+  <BaseButton
+    {...rest}
+    disabled={disabled === true || busy}
+    focusableWhenDisabled
+    aria-busy={busy || undefined}
+    className={classNames(buttonClass(look, size), className)}
+  >
+    {busy ? (
+      <Icon name="running" className="animate-turn size-3.5" />
+    ) : (
+      icon && <Icon name={icon} className="size-3.5" />
+    )}
+    {children}
+  </BaseButton>
+);
 
 interface IconButtonProps extends Omit<ComponentProps<typeof BaseButton>, "className" | "children"> {
   icon: IconName;
@@ -65,30 +63,28 @@ interface IconButtonProps extends Omit<ComponentProps<typeof BaseButton>, "class
   className?: string;
 }
 
-export function IconButton({ icon, label, keys, size = "medium", className, ...rest }: IconButtonProps) {
-  return (
-    <Tooltip
-      content={
-        <>
-          {label} {keys}
-        </>
-      }
+export const IconButton = ({ icon, label, keys, size = "medium", className, ...rest }: IconButtonProps) => (
+  <Tooltip
+    content={
+      <>
+        {label} {keys}
+      </>
+    }
+  >
+    <BaseButton
+      {...rest}
+      focusableWhenDisabled
+      aria-label={label}
+      className={classNames(
+        "text-muted hover:bg-hover hover:text-text inline-flex shrink-0 items-center justify-center rounded-md transition-colors data-disabled:opacity-60",
+        size === "medium" ? "size-8" : "size-7",
+        className,
+      )}
     >
-      <BaseButton
-        {...rest}
-        focusableWhenDisabled
-        aria-label={label}
-        className={classNames(
-          "text-muted hover:bg-hover hover:text-text inline-flex shrink-0 items-center justify-center rounded-md transition-colors data-disabled:opacity-60",
-          size === "medium" ? "size-8" : "size-7",
-          className,
-        )}
-      >
-        <Icon name={icon} />
-      </BaseButton>
-    </Tooltip>
-  );
-}
+      <Icon name={icon} />
+    </BaseButton>
+  </Tooltip>
+);
 
 /** Why the member may not do what requires the role `needs`; undefined if the member may. */
 export function useDisabledReason(needs: ConsoleRole): string | undefined {

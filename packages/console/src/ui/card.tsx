@@ -35,16 +35,14 @@ export function Card({ title, description, actions, flush = false, className, ch
 }
 
 /** Name and value pairs. */
-export function Facts({ items }: { items: [name: ReactNode, value: ReactNode][] }) {
-  return (
-    <dl className="grid grid-cols-[minmax(6rem,auto)_minmax(0,1fr)] gap-x-6 gap-y-2 text-sm">
-      {items.map(([name, value], index) => (
-        // The order of facts is fixed.
-        <div key={index} className="contents">
-          <dt className="text-muted">{name}</dt>
-          <dd className="min-w-0">{value}</dd>
-        </div>
-      ))}
-    </dl>
-  );
-}
+export const Facts = ({ items }: { items: [name: ReactNode, value: ReactNode][] }) => (
+  <dl className="grid grid-cols-[minmax(6rem,auto)_minmax(0,1fr)] gap-x-6 gap-y-2 text-sm">
+    {items.map(([name, value], index) => (
+      // The order of facts is fixed.
+      <div key={index} className="contents">
+        <dt className="text-muted">{name}</dt>
+        <dd className="min-w-0">{value}</dd>
+      </div>
+    ))}
+  </dl>
+);

@@ -1,62 +1,56 @@
-import { useState, type ReactNode } from "react";
+import { type ReactNode, useState } from "react";
 import { countOf } from "../format/numbers.ts";
 import { classNames } from "./class-names.ts";
 import { CopyButton } from "./copy.tsx";
 
 /** Preformatted text in a scrollable box with a copy button. */
-export function CodeBlock({ text, title, wrap = false }: { text: string; title?: ReactNode; wrap?: boolean }) {
-  return (
-    <div className="border-line bg-sunken group/code relative min-w-0 rounded-lg border">
-      {title !== undefined && <div className="border-line text-muted border-b px-3 py-1.5 text-xs">{title}</div>}
-      <pre
-        tabIndex={0}
-        className={classNames(
-          "max-h-120 overflow-auto py-2.5 pr-11 pl-3 font-mono text-xs leading-5",
-          wrap && "break-words whitespace-pre-wrap",
-        )}
-      >
-        {text}
-      </pre>
-      <div className={classNames("bg-sunken absolute right-1 rounded-md", title === undefined ? "top-1" : "top-9")}>
-        <CopyButton text={text} />
-      </div>
+export const CodeBlock = ({ text, title, wrap = false }: { text: string; title?: ReactNode; wrap?: boolean }) => (
+  <div className="border-line bg-sunken group/code relative min-w-0 rounded-lg border">
+    {title !== undefined && <div className="border-line text-muted border-b px-3 py-1.5 text-xs">{title}</div>}
+    <pre
+      tabIndex={0}
+      className={classNames(
+        "max-h-120 overflow-auto py-2.5 pr-11 pl-3 font-mono text-xs leading-5",
+        wrap && "break-words whitespace-pre-wrap",
+      )}
+    >
+      {text}
+    </pre>
+    <div className={classNames("bg-sunken absolute right-1 rounded-md", title === undefined ? "top-1" : "top-9")}>
+      <CopyButton text={text} />
     </div>
-  );
-}
+  </div>
+);
 
 /** A shell command with a copy button. */
-export function Command({ text }: { text: string }) {
-  return (
-    <div className="border-line bg-sunken flex min-w-0 items-center gap-1 rounded-lg border py-0.5 pr-1 pl-3 text-left">
-      <code tabIndex={0} className="min-w-0 flex-1 overflow-x-auto py-1 font-mono text-xs whitespace-pre">
-        <span aria-hidden="true" className="text-faint select-none">
-          ${" "}
-        </span>
-        {text}
-      </code>
-      <CopyButton text={text} label="Copy command" />
-    </div>
-  );
-}
+export const Command = ({ text }: { text: string }) => (
+  <div className="border-line bg-sunken flex min-w-0 items-center gap-1 rounded-lg border py-0.5 pr-1 pl-3 text-left">
+    <code tabIndex={0} className="min-w-0 flex-1 overflow-x-auto py-1 font-mono text-xs whitespace-pre">
+      <span aria-hidden="true" className="text-faint select-none">
+        ${" "}
+      </span>
+      {text}
+    </code>
+    <CopyButton text={text} label="Copy command" />
+  </div>
+);
 
 /** A JSON value as a tree. Deep and long values start collapsed and render when they are expanded. */
-export function Json({ value, name }: { value: unknown; name?: string }) {
-  return (
-    <div className="border-line bg-sunken relative min-w-0 rounded-lg border">
-      <div
-        role="region"
-        tabIndex={0}
-        aria-label={name ?? "JSON"}
-        className="max-h-120 overflow-auto py-2.5 pr-11 pl-3 font-mono text-xs leading-5"
-      >
-        <Node value={value} depth={0} />
-      </div>
-      <div className="bg-sunken absolute top-1 right-1 rounded-md">
-        <CopyButton text={() => JSON.stringify(value, null, 2) ?? ""} label="Copy JSON" />
-      </div>
+export const Json = ({ value, name }: { value: unknown; name?: string }) => (
+  <div className="border-line bg-sunken relative min-w-0 rounded-lg border">
+    <div
+      role="region"
+      tabIndex={0}
+      aria-label={name ?? "JSON"}
+      className="max-h-120 overflow-auto py-2.5 pr-11 pl-3 font-mono text-xs leading-5"
+    >
+      <Node value={value} depth={0} />
     </div>
-  );
-}
+    <div className="bg-sunken absolute top-1 right-1 rounded-md">
+      <CopyButton text={() => JSON.stringify(value, null, 2) ?? ""} label="Copy JSON" />
+    </div>
+  </div>
+);
 
 const OPEN_DEPTH = 2;
 const OPEN_ENTRIES = 20;

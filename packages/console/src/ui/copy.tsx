@@ -39,16 +39,14 @@ export function CopyButton({ text, label = "Copy", look = "secondary", children 
 }
 
 /** An id or address with a button that copies it. */
-export function CopyableText({ text, label }: { text: string; label: string }) {
-  return (
-    <span className="flex items-center gap-1">
-      <code className="min-w-0 font-mono text-xs break-all">{text}</code>
-      <span className="-my-1">
-        <CopyButton text={text} label={label} />
-      </span>
+export const CopyableText = ({ text, label }: { text: string; label: string }) => (
+  <span className="flex items-center gap-1">
+    <code className="min-w-0 font-mono text-xs break-all">{text}</code>
+    <span className="-my-1">
+      <CopyButton text={text} label={label} />
     </span>
-  );
-}
+  </span>
+);
 
 /** The Clipboard API exists only on https and loopback. Elsewhere, copies a selection with `execCommand`. */
 async function copyText(text: string): Promise<boolean> {

@@ -13,22 +13,20 @@ interface FieldProps {
 }
 
 /** A control with its label, hint and error. */
-export function Field({ label, hint, error, children }: FieldProps) {
-  return (
-    <Base.Root invalid={error !== undefined || undefined} className="grid gap-1">
-      <Base.Label className="text-sm font-medium">{label}</Base.Label>
-      {children}
-      {hint !== undefined && <Base.Description className="text-muted text-xs">{hint}</Base.Description>}
-      {error === undefined ? (
-        <Base.Error className="text-bad text-xs" />
-      ) : (
-        <Base.Error match className="text-bad text-xs">
-          {error}
-        </Base.Error>
-      )}
-    </Base.Root>
-  );
-}
+export const Field = ({ label, hint, error, children }: FieldProps) => (
+  <Base.Root invalid={error !== undefined || undefined} className="grid gap-1">
+    <Base.Label className="text-sm font-medium">{label}</Base.Label>
+    {children}
+    {hint !== undefined && <Base.Description className="text-muted text-xs">{hint}</Base.Description>}
+    {error === undefined ? (
+      <Base.Error className="text-bad text-xs" />
+    ) : (
+      <Base.Error match className="text-bad text-xs">
+        {error}
+      </Base.Error>
+    )}
+  </Base.Root>
+);
 
 export function Input({
   className,
@@ -37,14 +35,12 @@ export function Input({
   return <BaseInput {...rest} className={controlClass(className)} />;
 }
 
-export function Textarea({ className, ...rest }: ComponentProps<"textarea">) {
-  return (
-    <Base.Control
-      render={<textarea {...rest} />}
-      className={controlClass(classNames("h-auto min-h-20 resize-y py-1.5", className))}
-    />
-  );
-}
+export const Textarea = ({ className, ...rest }: ComponentProps<"textarea">) => (
+  <Base.Control
+    render={<textarea {...rest} />}
+    className={controlClass(classNames("h-auto min-h-20 resize-y py-1.5", className))}
+  />
+);
 
 interface TextFieldProps
   extends

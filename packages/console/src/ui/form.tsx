@@ -19,22 +19,20 @@ interface FormProps {
 }
 
 /** A form that submits without leaving the page: its fields, the error of the last attempt, and its button. */
-export function Form({ onSubmit, error, className = "grid gap-4", submit, children, ...rest }: FormProps) {
-  return (
-    <form
-      {...rest}
-      className={className}
-      onSubmit={(event) => {
-        event.preventDefault();
-        onSubmit();
-      }}
-    >
-      {children}
-      <Fault error={error} />
-      {submit}
-    </form>
-  );
-}
+export const Form = ({ onSubmit, error, className = "grid gap-4", submit, children, ...rest }: FormProps) => (
+  <form
+    {...rest}
+    className={className}
+    onSubmit={(event) => {
+      event.preventDefault();
+      onSubmit();
+    }}
+  >
+    {children}
+    <Fault error={error} />
+    {submit}
+  </form>
+);
 
 interface NameFormProps {
   /** The saved name. */

@@ -17,27 +17,25 @@ export function Effect({ effect }: Pick<ConsoleFunction, "effect">) {
 }
 
 /** The roles that may call the function, and whether authorize() decides per call. */
-export function RoleBadges({ roles, conditional }: Pick<ConsoleFunction, "roles" | "conditional">) {
-  return (
-    <span className="inline-flex flex-wrap items-center gap-1">
-      {roles === "everyone" ? (
-        <Badge tone="ok">everyone</Badge>
-      ) : roles.length === 0 ? (
-        <Badge tone="warn" icon="denied">
-          no role
+export const RoleBadges = ({ roles, conditional }: Pick<ConsoleFunction, "roles" | "conditional">) => (
+  <span className="inline-flex flex-wrap items-center gap-1">
+    {roles === "everyone" ? (
+      <Badge tone="ok">everyone</Badge>
+    ) : roles.length === 0 ? (
+      <Badge tone="warn" icon="denied">
+        no role
+      </Badge>
+    ) : (
+      roles.map((role) => (
+        <Badge key={role} tone="accent">
+          {role}
         </Badge>
-      ) : (
-        roles.map((role) => (
-          <Badge key={role} tone="accent">
-            {role}
-          </Badge>
-        ))
-      )}
-      {conditional && (
-        <Badge tone="info" icon="branch">
-          conditional
-        </Badge>
-      )}
-    </span>
-  );
-}
+      ))
+    )}
+    {conditional && (
+      <Badge tone="info" icon="branch">
+        conditional
+      </Badge>
+    )}
+  </span>
+);

@@ -3,10 +3,8 @@ import { lazy, Suspense } from "react";
 const Rendered = lazy(async () => ({ default: (await import("./rendered-markdown.tsx")).RenderedMarkdown }));
 
 /** Renders Markdown of a model or a member. Shows plain text until the parser, which is loaded on first use, is ready. */
-export function Markdown({ text }: { text: string }) {
-  return (
-    <Suspense fallback={<div className="prose whitespace-pre-wrap">{text}</div>}>
-      <Rendered text={text} />
-    </Suspense>
-  );
-}
+export const Markdown = ({ text }: { text: string }) => (
+  <Suspense fallback={<div className="prose whitespace-pre-wrap">{text}</div>}>
+    <Rendered text={text} />
+  </Suspense>
+);

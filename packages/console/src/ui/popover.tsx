@@ -14,21 +14,19 @@ interface PopoverProps {
 }
 
 /** A small panel that opens next to `trigger`. */
-export function Popover({ trigger, title, children }: PopoverProps) {
-  return (
-    <BasePopover.Root>
-      <BasePopover.Trigger render={trigger} />
-      <BasePopover.Portal>
-        <BasePopover.Positioner sideOffset={6} align="start" collisionPadding={12} className="z-50">
-          <BasePopover.Popup className="rises border-line bg-raised shadow-raised max-w-(--available-width) rounded-lg border p-3 text-sm outline-none">
-            <BasePopover.Title className="sr-only">{title}</BasePopover.Title>
-            {children}
-          </BasePopover.Popup>
-        </BasePopover.Positioner>
-      </BasePopover.Portal>
-    </BasePopover.Root>
-  );
-}
+export const Popover = ({ trigger, title, children }: PopoverProps) => (
+  <BasePopover.Root>
+    <BasePopover.Trigger render={trigger} />
+    <BasePopover.Portal>
+      <BasePopover.Positioner sideOffset={6} align="start" collisionPadding={12} className="z-50">
+        <BasePopover.Popup className="rises border-line bg-raised shadow-raised max-w-(--available-width) rounded-lg border p-3 text-sm outline-none">
+          <BasePopover.Title className="sr-only">{title}</BasePopover.Title>
+          {children}
+        </BasePopover.Popup>
+      </BasePopover.Positioner>
+    </BasePopover.Portal>
+  </BasePopover.Root>
+);
 
 interface MenuProps {
   trigger: ReactElement;
@@ -37,18 +35,16 @@ interface MenuProps {
 }
 
 /** A menu of actions or links. Its children are MenuItem, MenuChoice, MenuSeparator and MenuSection. */
-export function Menu({ trigger, align = "end", children }: MenuProps) {
-  return (
-    <BaseMenu.Root modal={false}>
-      <BaseMenu.Trigger render={trigger} />
-      <BaseMenu.Portal>
-        <BaseMenu.Positioner sideOffset={6} align={align} collisionPadding={8} className="z-50">
-          <BaseMenu.Popup className={classNames(popupClass, "min-w-48")}>{children}</BaseMenu.Popup>
-        </BaseMenu.Positioner>
-      </BaseMenu.Portal>
-    </BaseMenu.Root>
-  );
-}
+export const Menu = ({ trigger, align = "end", children }: MenuProps) => (
+  <BaseMenu.Root modal={false}>
+    <BaseMenu.Trigger render={trigger} />
+    <BaseMenu.Portal>
+      <BaseMenu.Positioner sideOffset={6} align={align} collisionPadding={8} className="z-50">
+        <BaseMenu.Popup className={classNames(popupClass, "min-w-48")}>{children}</BaseMenu.Popup>
+      </BaseMenu.Positioner>
+    </BaseMenu.Portal>
+  </BaseMenu.Root>
+);
 
 interface MenuItemProps {
   icon?: IconName;
@@ -116,11 +112,9 @@ export function MenuChoice<T extends string>({ value, options, onChange }: MenuC
 export const MenuSeparator = () => <BaseMenu.Separator className="bg-line mx-1 my-1 h-px" />;
 
 /** A group of menu items with a title. */
-export function MenuSection({ title, children }: { title: ReactNode; children: ReactNode }) {
-  return (
-    <BaseMenu.Group>
-      <BaseMenu.GroupLabel className="text-faint px-2 py-1 text-xs">{title}</BaseMenu.GroupLabel>
-      {children}
-    </BaseMenu.Group>
-  );
-}
+export const MenuSection = ({ title, children }: { title: ReactNode; children: ReactNode }) => (
+  <BaseMenu.Group>
+    <BaseMenu.GroupLabel className="text-faint px-2 py-1 text-xs">{title}</BaseMenu.GroupLabel>
+    {children}
+  </BaseMenu.Group>
+);

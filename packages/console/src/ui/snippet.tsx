@@ -5,22 +5,20 @@ import { Tabs } from "./tabs.tsx";
 import { Switch } from "./toggle.tsx";
 
 /** A query for curl, fetch and Python. With an `apiKey`, a switch inserts it into the snippets. */
-export function Snippets({ apiKey, ...query }: SnippetQuery) {
-  return (
-    <SnippetTabs
-      secret={apiKey}
-      insertLabel="Insert my key"
-      snippets={(key) => {
-        const { curl, fetch, python } = snippetsOf({ ...query, apiKey: key });
-        return [
-          { label: "curl", text: curl },
-          { label: "fetch", text: fetch },
-          { label: "Python", text: python },
-        ];
-      }}
-    />
-  );
-}
+export const Snippets = ({ apiKey, ...query }: SnippetQuery) => (
+  <SnippetTabs
+    secret={apiKey}
+    insertLabel="Insert my key"
+    snippets={(key) => {
+      const { curl, fetch, python } = snippetsOf({ ...query, apiKey: key });
+      return [
+        { label: "curl", text: curl },
+        { label: "fetch", text: fetch },
+        { label: "Python", text: python },
+      ];
+    }}
+  />
+);
 
 interface SnippetTabsProps {
   secret?: string | undefined;

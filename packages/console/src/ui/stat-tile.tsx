@@ -13,18 +13,16 @@ interface StatTileProps {
 }
 
 /** A figure with its label, its change and its trend. */
-export function StatTile({ label, value, note, children }: StatTileProps) {
-  return (
-    <div className="border-line bg-surface shadow-card flex min-w-0 flex-col rounded-lg border px-4 py-3 max-sm:last:odd:col-span-full">
-      <dt className="text-muted truncate text-xs font-medium">{label}</dt>
-      <dd className="mt-1 min-w-0">
-        <span className="block truncate text-xl font-semibold tracking-tight">{value}</span>
-        <span className="text-faint block min-h-4 text-xs">{note}</span>
-      </dd>
-      {children !== undefined && <dd className="mt-auto pt-2">{children}</dd>}
-    </div>
-  );
-}
+export const StatTile = ({ label, value, note, children }: StatTileProps) => (
+  <div className="border-line bg-surface shadow-card flex min-w-0 flex-col rounded-lg border px-4 py-3 max-sm:last:odd:col-span-full">
+    <dt className="text-muted truncate text-xs font-medium">{label}</dt>
+    <dd className="mt-1 min-w-0">
+      <span className="block truncate text-xl font-semibold tracking-tight">{value}</span>
+      <span className="text-faint block min-h-4 text-xs">{note}</span>
+    </dd>
+    {children !== undefined && <dd className="mt-auto pt-2">{children}</dd>}
+  </div>
+);
 
 /** A grid of tiles with as many columns as fit. */
 export function StatTiles({ children }: { children: ReactNode }) {
@@ -32,17 +30,15 @@ export function StatTiles({ children }: { children: ReactNode }) {
 }
 
 /** Placeholder tiles; `trend: false` for tiles without a sparkline. */
-export function StatTilesSkeleton({ labels, trend = true }: { labels: readonly string[]; trend?: boolean }) {
-  return (
-    <StatTiles>
-      {labels.map((label) => (
-        <StatTile key={label} label={label} value={<Skeleton className="my-1 h-5 w-20" />}>
-          {trend ? <Skeleton className="h-6 w-full" /> : undefined}
-        </StatTile>
-      ))}
-    </StatTiles>
-  );
-}
+export const StatTilesSkeleton = ({ labels, trend = true }: { labels: readonly string[]; trend?: boolean }) => (
+  <StatTiles>
+    {labels.map((label) => (
+      <StatTile key={label} label={label} value={<Skeleton className="my-1 h-5 w-20" />}>
+        {trend ? <Skeleton className="h-6 w-full" /> : undefined}
+      </StatTile>
+    ))}
+  </StatTiles>
+);
 
 interface ChangeProps {
   now: number | null;

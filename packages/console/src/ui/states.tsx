@@ -15,25 +15,23 @@ interface EmptyStateProps {
 }
 
 /** An empty state: the reason, the next step and its command. */
-export function EmptyState({ icon = "info", title, children, command, action }: EmptyStateProps) {
-  return (
-    <div className="mx-auto flex max-w-xl flex-col items-center gap-3 px-4 py-12 text-center">
-      <span className="border-line bg-sunken text-muted rounded-lg border p-2.5">
-        <Icon name={icon} className="size-5" />
-      </span>
-      <div>
-        <p className="font-semibold">{title}</p>
-        {children !== undefined && <p className="text-muted mt-1 text-pretty">{children}</p>}
-      </div>
-      {command !== undefined && (
-        <div className="w-full">
-          <Command text={command} />
-        </div>
-      )}
-      {action}
+export const EmptyState = ({ icon = "info", title, children, command, action }: EmptyStateProps) => (
+  <div className="mx-auto flex max-w-xl flex-col items-center gap-3 px-4 py-12 text-center">
+    <span className="border-line bg-sunken text-muted rounded-lg border p-2.5">
+      <Icon name={icon} className="size-5" />
+    </span>
+    <div>
+      <p className="font-semibold">{title}</p>
+      {children !== undefined && <p className="text-muted mt-1 text-pretty">{children}</p>}
     </div>
-  );
-}
+    {command !== undefined && (
+      <div className="w-full">
+        <Command text={command} />
+      </div>
+    )}
+    {action}
+  </div>
+);
 
 interface ErrorStateProps {
   error: unknown;
@@ -95,24 +93,20 @@ export function Skeleton({ className = "h-4 w-full" }: { className?: string }) {
 }
 
 /** Announces loading to screen readers, once for any number of skeletons. */
-export function Loading({ children, label = "Loading" }: { children: ReactNode; label?: string }) {
-  return (
-    <div role="status" aria-busy="true">
-      <span className="sr-only">{label}</span>
-      {children}
-    </div>
-  );
-}
+export const Loading = ({ children, label = "Loading" }: { children: ReactNode; label?: string }) => (
+  <div role="status" aria-busy="true">
+    <span className="sr-only">{label}</span>
+    {children}
+  </div>
+);
 
 /** The placeholder of a page while its code or first data loads. */
-export function PageSkeleton() {
-  return (
-    <Loading label="Loading page">
-      <div className="grid gap-5">
-        <Skeleton className="h-7 w-48" />
-        <Skeleton className="h-9 w-full max-w-xl" />
-        <Skeleton className="h-72 w-full rounded-lg" />
-      </div>
-    </Loading>
-  );
-}
+export const PageSkeleton = () => (
+  <Loading label="Loading page">
+    <div className="grid gap-5">
+      <Skeleton className="h-7 w-48" />
+      <Skeleton className="h-9 w-full max-w-xl" />
+      <Skeleton className="h-72 w-full rounded-lg" />
+    </div>
+  </Loading>
+);

@@ -14,19 +14,17 @@ const TONES: Record<Tone, string> = {
 };
 
 /** A short label with an optional icon. */
-export function Badge({ tone = "idle", icon, children }: { tone?: Tone; icon?: IconName; children: ReactNode }) {
-  return (
-    <span
-      className={classNames(
-        "inline-flex h-5 max-w-full items-center gap-1 rounded px-1.5 text-xs font-medium whitespace-nowrap",
-        TONES[tone],
-      )}
-    >
-      {icon && <Icon name={icon} className={`size-3 ${icon === "running" ? "animate-turn" : ""}`} />}
-      <span className="truncate">{children}</span>
-    </span>
-  );
-}
+export const Badge = ({ tone = "idle", icon, children }: { tone?: Tone; icon?: IconName; children: ReactNode }) => (
+  <span
+    className={classNames(
+      "inline-flex h-5 max-w-full items-center gap-1 rounded px-1.5 text-xs font-medium whitespace-nowrap",
+      TONES[tone],
+    )}
+  >
+    {icon && <Icon name={icon} className={`size-3 ${icon === "running" ? "animate-turn" : ""}`} />}
+    <span className="truncate">{children}</span>
+  </span>
+);
 
 const STATES: Record<string, { tone: Tone; icon: IconName; word?: string }> = {
   // Runs.
@@ -63,18 +61,16 @@ export function Status({ state }: { state: string }) {
 const APPLE = /Mac|iP(hone|ad|od)/.test(globalThis.navigator?.userAgent ?? "");
 
 /** A key, or several keys separated by spaces; `mod` is Cmd on Apple devices and Ctrl elsewhere. */
-export function Kbd({ keys }: { keys: string }) {
-  return (
-    <span className="inline-flex shrink-0 gap-0.5 whitespace-nowrap">
-      {keys.split(" ").map((key, index) => (
-        <kbd
-          // Keys may repeat; their order is fixed.
-          key={`${key}${index}`}
-          className="border-line bg-sunken text-muted text-2xs inline-flex h-4.5 min-w-4.5 items-center justify-center rounded border px-1 font-sans"
-        >
-          {key === "mod" ? (APPLE ? "⌘" : "Ctrl") : key}
-        </kbd>
-      ))}
-    </span>
-  );
-}
+export const Kbd = ({ keys }: { keys: string }) => (
+  <span className="inline-flex shrink-0 gap-0.5 whitespace-nowrap">
+    {keys.split(" ").map((key, index) => (
+      <kbd
+        // Keys may repeat; their order is fixed.
+        key={`${key}${index}`}
+        className="border-line bg-sunken text-muted text-2xs inline-flex h-4.5 min-w-4.5 items-center justify-center rounded border px-1 font-sans"
+      >
+        {key === "mod" ? (APPLE ? "⌘" : "Ctrl") : key}
+      </kbd>
+    ))}
+  </span>
+);

@@ -12,39 +12,35 @@ interface CheckProps {
   disabled?: boolean;
 }
 
-export function Checkbox({ label, checked, onChange, disabled = false }: CheckProps) {
-  return (
-    <label className="inline-flex items-center gap-2 text-sm">
-      <BaseCheckbox.Root
-        checked={checked}
-        onCheckedChange={onChange}
-        disabled={disabled}
-        className="border-edge data-checked:border-accent-fill data-checked:bg-accent-fill text-on-accent bg-surface flex size-4 shrink-0 items-center justify-center rounded border"
-      >
-        <BaseCheckbox.Indicator>
-          <Icon name="check" className="size-3" />
-        </BaseCheckbox.Indicator>
-      </BaseCheckbox.Root>
-      {label}
-    </label>
-  );
-}
+export const Checkbox = ({ label, checked, onChange, disabled = false }: CheckProps) => (
+  <label className="inline-flex items-center gap-2 text-sm">
+    <BaseCheckbox.Root
+      checked={checked}
+      onCheckedChange={onChange}
+      disabled={disabled}
+      className="border-edge data-checked:border-accent-fill data-checked:bg-accent-fill text-on-accent bg-surface flex size-4 shrink-0 items-center justify-center rounded border"
+    >
+      <BaseCheckbox.Indicator>
+        <Icon name="check" className="size-3" />
+      </BaseCheckbox.Indicator>
+    </BaseCheckbox.Root>
+    {label}
+  </label>
+);
 
-export function Switch({ label, checked, onChange, disabled = false }: CheckProps) {
-  return (
-    <label className="inline-flex items-center gap-2 text-sm">
-      <BaseSwitch.Root
-        checked={checked}
-        onCheckedChange={onChange}
-        disabled={disabled}
-        className="bg-edge data-checked:bg-accent-fill flex h-4.5 w-8 shrink-0 rounded-full p-0.5 transition-colors"
-      >
-        <BaseSwitch.Thumb className="size-3.5 rounded-full bg-[#fff] transition-transform data-checked:translate-x-3.5" />
-      </BaseSwitch.Root>
-      {label}
-    </label>
-  );
-}
+export const Switch = ({ label, checked, onChange, disabled = false }: CheckProps) => (
+  <label className="inline-flex items-center gap-2 text-sm">
+    <BaseSwitch.Root
+      checked={checked}
+      onCheckedChange={onChange}
+      disabled={disabled}
+      className="bg-edge data-checked:bg-accent-fill flex h-4.5 w-8 shrink-0 rounded-full p-0.5 transition-colors"
+    >
+      <BaseSwitch.Thumb className="size-3.5 rounded-full bg-[#fff] transition-transform data-checked:translate-x-3.5" />
+    </BaseSwitch.Root>
+    {label}
+  </label>
+);
 
 interface SegmentedProps<T extends string> {
   label: string;

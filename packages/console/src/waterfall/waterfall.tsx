@@ -135,30 +135,28 @@ function useTree(grid: RefObject<HTMLDivElement | null>, { spans, selected, onSe
   return { rows, active, actions: { focus, setOpen, select, goToProblem, close } };
 }
 
-function Head({ axisMs, maxTicks }: { axisMs: number; maxTicks: number }) {
-  return (
-    <div role="rowgroup" className="border-line bg-surface sticky top-12 z-2 rounded-t-lg border-b">
-      <div
-        role="row"
-        aria-rowindex={1}
-        className="waterfall-row text-muted h-8 px-2 text-xs max-sm:[grid-template-rows:2rem_0]"
-      >
-        <div role="columnheader" className="waterfall-name self-center pl-1 font-medium max-sm:sr-only">
-          Span
-        </div>
-        <div role="columnheader" className="waterfall-bar">
-          <span className="sr-only">Time since the run was accepted</span>
-        </div>
-        <div role="columnheader" className="waterfall-length self-center text-right font-medium max-sm:sr-only">
-          Duration
-        </div>
+const Head = ({ axisMs, maxTicks }: { axisMs: number; maxTicks: number }) => (
+  <div role="rowgroup" className="border-line bg-surface sticky top-12 z-2 rounded-t-lg border-b">
+    <div
+      role="row"
+      aria-rowindex={1}
+      className="waterfall-row text-muted h-8 px-2 text-xs max-sm:[grid-template-rows:2rem_0]"
+    >
+      <div role="columnheader" className="waterfall-name self-center pl-1 font-medium max-sm:sr-only">
+        Span
       </div>
-      <div aria-hidden="true" className="waterfall-axis text-faint text-2xs absolute inset-y-0 top-2">
-        <TickLabels axisMs={axisMs} maxTicks={maxTicks} />
+      <div role="columnheader" className="waterfall-bar">
+        <span className="sr-only">Time since the run was accepted</span>
+      </div>
+      <div role="columnheader" className="waterfall-length self-center text-right font-medium max-sm:sr-only">
+        Duration
       </div>
     </div>
-  );
-}
+    <div aria-hidden="true" className="waterfall-axis text-faint text-2xs absolute inset-y-0 top-2">
+      <TickLabels axisMs={axisMs} maxTicks={maxTicks} />
+    </div>
+  </div>
+);
 
 function gapsOf(query: Span, spans: readonly Span[], nowMs: number, axisMs: number) {
   const intervalOf = (span: Span) => ({ startMs: span.startMs, endMs: endOf(span, nowMs) });
@@ -207,29 +205,27 @@ const KEYS = [
 ] as const;
 
 /** The legend of colours, patterns and keys. `onNextProblem` selects the next failed or denied span; undefined without one. */
-function Legend({ onNextProblem }: { onNextProblem: (() => void) | undefined }) {
-  return (
-    <div className="border-line text-muted flex flex-wrap items-center justify-between gap-x-6 gap-y-2 border-t px-4 py-2 text-xs">
-      <ul className="flex flex-wrap items-center gap-x-4 gap-y-1">
-        {MARKS.map(([look, label]) => (
-          <li key={label} className="inline-flex items-center gap-1.5">
-            <span aria-hidden="true" className={`h-2.5 w-4 rounded-sm ${look}`} />
-            {label}
-          </li>
-        ))}
-      </ul>
-      <div className="flex flex-wrap items-center gap-x-4 gap-y-1">
-        {KEYS.map(([key, label]) => (
-          <span key={key} className="inline-flex items-center gap-1.5 max-sm:hidden">
-            <Kbd keys={key} /> {label}
-          </span>
-        ))}
-        {onNextProblem && (
-          <Button size="small" look="ghost" icon="down" className="-mx-1" onClick={onNextProblem}>
-            Next failure <Kbd keys="n" />
-          </Button>
-        )}
-      </div>
+const Legend = ({ onNextProblem }: { onNextProblem: (() => void) | undefined }) => (
+  <div className="border-line text-muted flex flex-wrap items-center justify-between gap-x-6 gap-y-2 border-t px-4 py-2 text-xs">
+    <ul className="flex flex-wrap items-center gap-x-4 gap-y-1">
+      {MARKS.map(([look, label]) => (
+        <li key={label} className="inline-flex items-center gap-1.5">
+          <span aria-hidden="true" className={`h-2.5 w-4 rounded-sm ${look}`} />
+          {label}
+        </li>
+      ))}
+    </ul>
+    <div className="flex flex-wrap items-center gap-x-4 gap-y-1">
+      {KEYS.map(([key, label]) => (
+        <span key={key} className="inline-flex items-center gap-1.5 max-sm:hidden">
+          <Kbd keys={key} /> {label}
+        </span>
+      ))}
+      {onNextProblem && (
+        <Button size="small" look="ghost" icon="down" className="-mx-1" onClick={onNextProblem}>
+          Next failure <Kbd keys="n" />
+        </Button>
+      )}
     </div>
-  );
-}
+  </div>
+);

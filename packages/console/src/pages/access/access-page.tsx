@@ -182,48 +182,44 @@ function Versions({ shown, onChange }: { shown: AccessMatrix; onChange: (hash: s
   );
 }
 
-function Legend({ matrix: { defaultRole, rolesOmitted, callsOmitted } }: { matrix: AccessMatrix }) {
-  return (
-    <section aria-label="Legend" className="text-muted grid gap-x-8 gap-y-3 text-sm lg:grid-cols-2">
-      <dl className="grid content-start gap-1.5">
-        {VERDICTS.map((verdict) => {
-          const { icon, className, meaning } = VERDICT_LOOKS[verdict];
-          return (
-            <div key={verdict} className="flex gap-2">
-              <dt className="w-26 shrink-0">
-                <span
-                  className={`inline-flex h-5 items-center gap-1.5 rounded px-1.5 text-xs font-medium ${className}`}
-                >
-                  <Icon name={icon} className="size-3.5" />
-                  {verdict}
-                </span>
-              </dt>
-              <dd>{meaning}</dd>
-            </div>
-          );
-        })}
-      </dl>
-      <div className="grid max-w-prose content-start gap-1.5 text-pretty">
-        <p>
-          Enforced twice: the control plane hides denied functions from the model, and your runtime checks every call
-          again.
-        </p>
-        {rolesOmitted > 0 && <p>{formatCount(rolesOmitted)} more roles are not shown.</p>}
-        <p>
-          Cells count allowed and denied calls of the last 30 days.
-          {callsOmitted && " Only the functions and roles with the most calls are counted."}
-          {defaultRole !== null && (
-            <>
-              {" "}
-              Queries without a role use <strong className="text-text font-medium">{defaultRole}</strong>; “no role” is
-              for unknown roles.
-            </>
-          )}
-        </p>
-      </div>
-    </section>
-  );
-}
+const Legend = ({ matrix: { defaultRole, rolesOmitted, callsOmitted } }: { matrix: AccessMatrix }) => (
+  <section aria-label="Legend" className="text-muted grid gap-x-8 gap-y-3 text-sm lg:grid-cols-2">
+    <dl className="grid content-start gap-1.5">
+      {VERDICTS.map((verdict) => {
+        const { icon, className, meaning } = VERDICT_LOOKS[verdict];
+        return (
+          <div key={verdict} className="flex gap-2">
+            <dt className="w-26 shrink-0">
+              <span className={`inline-flex h-5 items-center gap-1.5 rounded px-1.5 text-xs font-medium ${className}`}>
+                <Icon name={icon} className="size-3.5" />
+                {verdict}
+              </span>
+            </dt>
+            <dd>{meaning}</dd>
+          </div>
+        );
+      })}
+    </dl>
+    <div className="grid max-w-prose content-start gap-1.5 text-pretty">
+      <p>
+        Enforced twice: the control plane hides denied functions from the model, and your runtime checks every call
+        again.
+      </p>
+      {rolesOmitted > 0 && <p>{formatCount(rolesOmitted)} more roles are not shown.</p>}
+      <p>
+        Cells count allowed and denied calls of the last 30 days.
+        {callsOmitted && " Only the functions and roles with the most calls are counted."}
+        {defaultRole !== null && (
+          <>
+            {" "}
+            Queries without a role use <strong className="text-text font-medium">{defaultRole}</strong>; “no role” is
+            for unknown roles.
+          </>
+        )}
+      </p>
+    </div>
+  </section>
+);
 
 function Export({ matrix }: { matrix: AccessMatrix }) {
   const { agentId } = route.useParams();

@@ -62,20 +62,18 @@ export function CellPanel({ agentId, found, onClose }: { agentId: string; found:
   );
 }
 
-function RestrictedFields({ fields }: { fields: readonly string[] }) {
-  return (
-    <span className="grid gap-1">
-      <span className="flex flex-wrap gap-1">
-        {fields.map((field) => (
-          <code key={field} className="bg-sunken border-line rounded border px-1 font-mono text-xs">
-            {fieldLabel(field)}
-          </code>
-        ))}
-      </span>
-      <span className="text-muted text-xs">Restricted to some roles; removed from results for the others.</span>
+const RestrictedFields = ({ fields }: { fields: readonly string[] }) => (
+  <span className="grid gap-1">
+    <span className="flex flex-wrap gap-1">
+      {fields.map((field) => (
+        <code key={field} className="bg-sunken border-line rounded border px-1 font-mono text-xs">
+          {fieldLabel(field)}
+        </code>
+      ))}
     </span>
-  );
-}
+    <span className="text-muted text-xs">Restricted to some roles; removed from results for the others.</span>
+  </span>
+);
 
 /** Search parameters of the runs that called this function as this role. */
 const runsOf = ({ row, role }: FoundCell) => ({

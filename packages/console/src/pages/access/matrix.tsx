@@ -1,13 +1,13 @@
 import type { AccessMatrix } from "@patchbay/protocol/console";
 import { Link } from "@tanstack/react-router";
-import { Fragment, memo, useRef, useState, type KeyboardEvent } from "react";
+import { Fragment, type KeyboardEvent, memo, useRef, useState } from "react";
 import { useHotkeys } from "../../state/hotkeys.ts";
 import { classNames } from "../../ui/class-names.ts";
 import { Effect } from "../../ui/function-badges.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Badge } from "../../ui/status.tsx";
 import { MatrixCellButton } from "./matrix-cell.tsx";
-import { cellKey, countVerdicts, roleKey, roleLabel, whyOf, type MatrixRow } from "./matrix-model.ts";
+import { cellKey, countVerdicts, type MatrixRow, roleKey, roleLabel, whyOf } from "./matrix-model.ts";
 
 interface MatrixProps {
   agentId: string;
@@ -109,56 +109,54 @@ function placeAfter(event: KeyboardEvent, [row, column]: Place, rows: number, co
 
 const edgeClass = "bg-surface border-line sticky";
 
-function Head({ matrix, rows, highlighted, onHighlight, active }: MatrixProps & { active: Place }) {
-  return (
-    <thead>
-      <tr>
-        <th
-          scope="col"
-          className={classNames(edgeClass, "top-0 left-0 z-20 w-36 border-r border-b px-4 text-left sm:w-80")}
-        >
-          <span className="text-muted text-xs font-medium">Function</span>
-        </th>
-        {matrix.roles.map((role, column) => {
-          const { allowed, conditional } = countVerdicts(rows, column);
-          const pressed = highlighted === column;
-          return (
-            <th
-              key={roleKey(role)}
-              scope="col"
-              className={classNames(edgeClass, "top-0 z-10 border-b p-1 text-left font-normal")}
+const Head = ({ matrix, rows, highlighted, onHighlight, active }: MatrixProps & { active: Place }) => (
+  <thead>
+    <tr>
+      <th
+        scope="col"
+        className={classNames(edgeClass, "top-0 left-0 z-20 w-36 border-r border-b px-4 text-left sm:w-80")}
+      >
+        <span className="text-muted text-xs font-medium">Function</span>
+      </th>
+      {matrix.roles.map((role, column) => {
+        const { allowed, conditional } = countVerdicts(rows, column);
+        const pressed = highlighted === column;
+        return (
+          <th
+            key={roleKey(role)}
+            scope="col"
+            className={classNames(edgeClass, "top-0 z-10 border-b p-1 text-left font-normal")}
+          >
+            <button
+              type="button"
+              data-place={`0,${column + 1}`}
+              tabIndex={active[0] === 0 && active[1] === column + 1 ? 0 : -1}
+              aria-pressed={pressed}
+              onClick={() => onHighlight(pressed ? undefined : role)}
+              className={classNames(
+                "w-full min-w-28 rounded-md px-2 py-1.5 text-left transition-colors",
+                pressed ? "bg-accent-soft text-accent" : "hover:bg-hover",
+              )}
             >
-              <button
-                type="button"
-                data-place={`0,${column + 1}`}
-                tabIndex={active[0] === 0 && active[1] === column + 1 ? 0 : -1}
-                aria-pressed={pressed}
-                onClick={() => onHighlight(pressed ? undefined : role)}
-                className={classNames(
-                  "w-full min-w-28 rounded-md px-2 py-1.5 text-left transition-colors",
-                  pressed ? "bg-accent-soft text-accent" : "hover:bg-hover",
-                )}
-              >
-                <span className="flex items-center gap-1.5">
-                  <span
-                    className={classNames("max-w-40 truncate font-medium", role === null && "italic")}
-                    title={roleLabel(role)}
-                  >
-                    {roleLabel(role)}
-                  </span>
-                  {role !== null && role === matrix.defaultRole && <Badge>default</Badge>}
+              <span className="flex items-center gap-1.5">
+                <span
+                  className={classNames("max-w-40 truncate font-medium", role === null && "italic")}
+                  title={roleLabel(role)}
+                >
+                  {roleLabel(role)}
                 </span>
-                <span className={classNames("text-xs", !pressed && "text-faint")}>
-                  {allowed + conditional} of {rows.length}
-                </span>
-              </button>
-            </th>
-          );
-        })}
-      </tr>
-    </thead>
-  );
-}
+                {role !== null && role === matrix.defaultRole && <Badge>default</Badge>}
+              </span>
+              <span className={classNames("text-xs", !pressed && "text-faint")}>
+                {allowed + conditional} of {rows.length}
+              </span>
+            </button>
+          </th>
+        );
+      })}
+    </tr>
+  </thead>
+);
 
 /** Lets long names wrap between their words. */
 const breakable = (name: string) =>

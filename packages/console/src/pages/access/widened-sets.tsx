@@ -62,15 +62,13 @@ function Confirmation({ agentId, set, onClose }: { agentId: string; set: Widened
   );
 }
 
-function Differences({ texts }: { texts: readonly string[] }) {
-  return (
-    <ul className="grid list-disc gap-1 pl-4 text-sm break-words">
-      {texts.map((text) => (
-        <li key={text}>{text}</li>
-      ))}
-    </ul>
-  );
-}
+const Differences = ({ texts }: { texts: readonly string[] }) => (
+  <ul className="grid list-disc gap-1 pl-4 text-sm break-words">
+    {texts.map((text) => (
+      <li key={text}>{text}</li>
+    ))}
+  </ul>
+);
 
 const SHOWN = 3;
 

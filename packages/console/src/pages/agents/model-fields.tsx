@@ -85,22 +85,20 @@ const NUMBERS: { name: keyof typeof BOUNDS; label: string; hint: string; placeho
 
 const columns = "grid items-start gap-4 sm:grid-cols-2";
 
-function Overrides({ draft, readOnly, onChange }: ModelFieldsProps & { readOnly: boolean }) {
-  return (
-    <fieldset className="grid min-w-0 gap-2">
-      <legend className="mb-1 text-sm font-medium">Queries may override</legend>
-      {OVERRIDES.map((name) => (
-        <Checkbox
-          key={name}
-          label={OVERRIDE_WORDS[name]}
-          disabled={readOnly}
-          checked={!draft.locked.includes(name)}
-          onChange={(may) => onChange({ locked: OVERRIDES.filter((one) => isLocked(draft, one, { name, may })) })}
-        />
-      ))}
-    </fieldset>
-  );
-}
+const Overrides = ({ draft, readOnly, onChange }: ModelFieldsProps & { readOnly: boolean }) => (
+  <fieldset className="grid min-w-0 gap-2">
+    <legend className="mb-1 text-sm font-medium">Queries may override</legend>
+    {OVERRIDES.map((name) => (
+      <Checkbox
+        key={name}
+        label={OVERRIDE_WORDS[name]}
+        disabled={readOnly}
+        checked={!draft.locked.includes(name)}
+        onChange={(may) => onChange({ locked: OVERRIDES.filter((one) => isLocked(draft, one, { name, may })) })}
+      />
+    ))}
+  </fieldset>
+);
 
 const OVERRIDE_WORDS: Record<Override, string> = {
   model: "Provider and model",

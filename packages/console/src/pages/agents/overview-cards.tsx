@@ -153,26 +153,24 @@ export function RuntimesCard({ agentId }: { agentId: string }) {
   );
 }
 
-function RuntimeRow({ instanceId, draining, inFlight, concurrency, sdk, lastSeenAt }: Runtime) {
-  return (
-    <li className="border-line border-b px-4 py-2.5 last:border-b-0">
-      <div className="flex items-center justify-between gap-3">
-        <Status state={draining ? "draining" : "connected"} />
-        <span className="text-muted text-xs">
-          heartbeat <Time at={lastSeenAt} />
-        </span>
-      </div>
-      <p className="mt-1.5 truncate font-mono text-xs" title={instanceId}>
-        {instanceId}
-      </p>
-      <p className="text-muted mt-0.5 text-xs">
-        {inFlight}
-        {concurrency !== null && ` of ${concurrency}`} calls in flight
-        {sdk !== null && ` · ${sdk}`}
-      </p>
-    </li>
-  );
-}
+const RuntimeRow = ({ instanceId, draining, inFlight, concurrency, sdk, lastSeenAt }: Runtime) => (
+  <li className="border-line border-b px-4 py-2.5 last:border-b-0">
+    <div className="flex items-center justify-between gap-3">
+      <Status state={draining ? "draining" : "connected"} />
+      <span className="text-muted text-xs">
+        heartbeat <Time at={lastSeenAt} />
+      </span>
+    </div>
+    <p className="mt-1.5 truncate font-mono text-xs" title={instanceId}>
+      {instanceId}
+    </p>
+    <p className="text-muted mt-0.5 text-xs">
+      {inFlight}
+      {concurrency !== null && ` of ${concurrency}`} calls in flight
+      {sdk !== null && ` · ${sdk}`}
+    </p>
+  </li>
+);
 
 function NotConnected({ agentId }: { agentId: string }) {
   const { baseUrl } = useSession();

@@ -73,19 +73,17 @@ const roleColumns = (max: number, onRole: (role: string) => void): Column<Role>[
 ];
 
 /** Turns, tokens and cost by model. */
-export function ModelsTable({ models }: { models: Model[] }) {
-  return (
-    <Card title="Models" flush>
-      <DataTable
-        caption="Models"
-        query={allRows(models.toSorted((a, b) => b.costUsd - a.costUsd || b.turns - a.turns))}
-        columns={MODEL_COLUMNS}
-        rowKey={({ provider, model }) => `${provider}/${model}`}
-        empty={<EmptyState icon="agent" title="No model turns" />}
-      />
-    </Card>
-  );
-}
+export const ModelsTable = ({ models }: { models: Model[] }) => (
+  <Card title="Models" flush>
+    <DataTable
+      caption="Models"
+      query={allRows(models.toSorted((a, b) => b.costUsd - a.costUsd || b.turns - a.turns))}
+      columns={MODEL_COLUMNS}
+      rowKey={({ provider, model }) => `${provider}/${model}`}
+      empty={<EmptyState icon="agent" title="No model turns" />}
+    />
+  </Card>
+);
 
 const MODEL_COLUMNS: Column<Model>[] = [
   {

@@ -17,25 +17,23 @@ interface EntryPanelProps {
 }
 
 /** The details of one entry, with links to its agent, run, function and key. */
-export function EntryPanel({ entry, agentName, onClose }: EntryPanelProps) {
-  return (
-    <Drawer open onClose={onClose} title="Audit entry" description={<Time at={entry.at} exact />}>
-      <div className="grid gap-5">
-        <div className="grid justify-items-start gap-2">
-          <Badge {...lookOf(entry.action)}>{entry.action}</Badge>
-          <p className="text-pretty">{entry.sentence}</p>
-        </div>
-        <Facts items={factsOf(entry, agentName)} />
-        {entry.detail !== null && Object.keys(entry.detail).length > 0 && (
-          <section>
-            <h3 className="mb-2 font-semibold">Detail</h3>
-            <Json value={entry.detail} name="Detail" />
-          </section>
-        )}
+export const EntryPanel = ({ entry, agentName, onClose }: EntryPanelProps) => (
+  <Drawer open onClose={onClose} title="Audit entry" description={<Time at={entry.at} exact />}>
+    <div className="grid gap-5">
+      <div className="grid justify-items-start gap-2">
+        <Badge {...lookOf(entry.action)}>{entry.action}</Badge>
+        <p className="text-pretty">{entry.sentence}</p>
       </div>
-    </Drawer>
-  );
-}
+      <Facts items={factsOf(entry, agentName)} />
+      {entry.detail !== null && Object.keys(entry.detail).length > 0 && (
+        <section>
+          <h3 className="mb-2 font-semibold">Detail</h3>
+          <Json value={entry.detail} name="Detail" />
+        </section>
+      )}
+    </div>
+  </Drawer>
+);
 
 const linkClass = "text-accent underline underline-offset-2";
 
@@ -111,16 +109,14 @@ function By({ entry: { member, keyId, agentId } }: { entry: AuditItem }) {
   );
 }
 
-function Id({ id, children = id }: { id: string; children?: ReactNode }) {
-  return (
-    <span className="flex min-w-0 items-start gap-1">
-      <code className="min-w-0 font-mono text-xs leading-5 break-all">{children}</code>
-      <span className="-my-1">
-        <CopyButton text={id} label="Copy ID" />
-      </span>
+const Id = ({ id, children = id }: { id: string; children?: ReactNode }) => (
+  <span className="flex min-w-0 items-start gap-1">
+    <code className="min-w-0 font-mono text-xs leading-5 break-all">{children}</code>
+    <span className="-my-1">
+      <CopyButton text={id} label="Copy ID" />
     </span>
-  );
-}
+  </span>
+);
 
 /** Choices of the filter: an action, or the prefix of several. */
 export const ACTION_GROUPS: readonly Option[] = [

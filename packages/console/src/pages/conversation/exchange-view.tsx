@@ -37,13 +37,11 @@ export function TranscriptView({ transcript, remarks }: TranscriptViewProps) {
 }
 
 /** An answer as Markdown. The text is deferred, so that tokens that arrive faster than Markdown renders do not block the page. */
-export function Answer({ text }: { text: string }) {
-  return (
-    <div className="min-w-0 py-1">
-      <Markdown text={useDeferredValue(text)} />
-    </div>
-  );
-}
+export const Answer = ({ text }: { text: string }) => (
+  <div className="min-w-0 py-1">
+    <Markdown text={useDeferredValue(text)} />
+  </div>
+);
 
 /** Why a run has no answer. */
 export function NoAnswer({ message, code }: { message: string; code: string | null }) {
@@ -60,18 +58,16 @@ export function NoAnswer({ message, code }: { message: string; code: string | nu
   );
 }
 
-function Thought({ text, live }: { text: string; live: boolean }) {
-  return (
-    <details open={live} className="group/thought text-muted min-w-0 text-sm">
-      <summary className="hover:text-text flex items-center gap-1.5 py-0.5">
-        <Icon name="right" className="text-faint size-3.5 transition-transform group-open/thought:rotate-90" />
-        <span className="min-w-0 truncate group-open/thought:hidden">{text}</span>
-        <span className="hidden group-open/thought:inline">{live ? "Thinking" : "Thought"}</span>
-      </summary>
-      <p className="border-line mt-1 ml-1.5 border-l-2 pl-3 whitespace-pre-wrap">{text}</p>
-    </details>
-  );
-}
+const Thought = ({ text, live }: { text: string; live: boolean }) => (
+  <details open={live} className="group/thought text-muted min-w-0 text-sm">
+    <summary className="hover:text-text flex items-center gap-1.5 py-0.5">
+      <Icon name="right" className="text-faint size-3.5 transition-transform group-open/thought:rotate-90" />
+      <span className="min-w-0 truncate group-open/thought:hidden">{text}</span>
+      <span className="hidden group-open/thought:inline">{live ? "Thinking" : "Thought"}</span>
+    </summary>
+    <p className="border-line mt-1 ml-1.5 border-l-2 pl-3 whitespace-pre-wrap">{text}</p>
+  </details>
+);
 
 /** One function call as a line; expanded, its arguments, progress and result. */
 function CallView({ call, ended, remark }: { call: Call; ended: boolean; remark?: string | undefined }) {
@@ -126,14 +122,12 @@ function CallView({ call, ended, remark }: { call: Call; ended: boolean; remark?
   );
 }
 
-function Part({ title, children }: { title: string; children: React.ReactNode }) {
-  return (
-    <section aria-label={title} className="min-w-0">
-      <p className="text-muted mb-1 text-xs font-medium">{title}</p>
-      {children}
-    </section>
-  );
-}
+const Part = ({ title, children }: { title: string; children: React.ReactNode }) => (
+  <section aria-label={title} className="min-w-0">
+    <p className="text-muted mb-1 text-xs font-medium">{title}</p>
+    {children}
+  </section>
+);
 
 /** The state of a call; without an outcome it is running, or was cancelled with its run. */
 function stateOf(outcome: CallOutcome | undefined, ended: boolean): string {
@@ -154,14 +148,12 @@ function summarize(parameters: unknown): string {
 }
 
 /** The text of a query. */
-export function QueryText({ text, children }: { text: string; children?: React.ReactNode }) {
-  return (
-    <div className="group/query flex min-w-0 items-start justify-end gap-1">
-      {children}
-      <p className="bg-accent-soft max-w-[min(100%,75ch)] min-w-0 rounded-lg rounded-tr-sm px-3 py-2 whitespace-pre-wrap">
-        <span className="sr-only">Query: </span>
-        {text}
-      </p>
-    </div>
-  );
-}
+export const QueryText = ({ text, children }: { text: string; children?: React.ReactNode }) => (
+  <div className="group/query flex min-w-0 items-start justify-end gap-1">
+    {children}
+    <p className="bg-accent-soft max-w-[min(100%,75ch)] min-w-0 rounded-lg rounded-tr-sm px-3 py-2 whitespace-pre-wrap">
+      <span className="sr-only">Query: </span>
+      {text}
+    </p>
+  </div>
+);

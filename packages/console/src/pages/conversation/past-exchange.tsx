@@ -99,34 +99,32 @@ interface RunFiguresProps {
 }
 
 /** The line below an answer: state and figures of its run, and a link to the run. */
-export function RunFigures({ agentId, runId, state, role, ms, tokens, costUsd, children }: RunFiguresProps) {
-  return (
-    <div className="text-muted flex min-w-0 flex-wrap items-center gap-x-3 gap-y-1 text-xs">
-      <Status state={state} />
-      {role !== undefined && (role === null ? <span>no role</span> : <code className="font-mono">{role}</code>)}
-      {ms !== null && <Duration ms={ms} />}
-      {tokens !== null && (
-        <span className="whitespace-nowrap">
-          <Count value={tokens} short /> {tokens === 1 ? "token" : "tokens"}
-        </span>
-      )}
-      {costUsd !== null && costUsd > 0 && <Money usd={costUsd} />}
-      <span className="ml-auto flex flex-wrap items-center gap-1">
-        {children}
-        {runId !== undefined && (
-          <Link
-            to="/agents/$agentId/runs/$runId"
-            params={{ agentId, runId }}
-            className="text-muted hover:bg-hover hover:text-text inline-flex h-7 items-center gap-1.5 rounded-md px-2 text-xs font-medium"
-          >
-            <Icon name="run" className="size-3.5" />
-            Waterfall
-          </Link>
-        )}
+export const RunFigures = ({ agentId, runId, state, role, ms, tokens, costUsd, children }: RunFiguresProps) => (
+  <div className="text-muted flex min-w-0 flex-wrap items-center gap-x-3 gap-y-1 text-xs">
+    <Status state={state} />
+    {role !== undefined && (role === null ? <span>no role</span> : <code className="font-mono">{role}</code>)}
+    {ms !== null && <Duration ms={ms} />}
+    {tokens !== null && (
+      <span className="whitespace-nowrap">
+        <Count value={tokens} short /> {tokens === 1 ? "token" : "tokens"}
       </span>
-    </div>
-  );
-}
+    )}
+    {costUsd !== null && costUsd > 0 && <Money usd={costUsd} />}
+    <span className="ml-auto flex flex-wrap items-center gap-1">
+      {children}
+      {runId !== undefined && (
+        <Link
+          to="/agents/$agentId/runs/$runId"
+          params={{ agentId, runId }}
+          className="text-muted hover:bg-hover hover:text-text inline-flex h-7 items-center gap-1.5 rounded-md px-2 text-xs font-medium"
+        >
+          <Icon name="run" className="size-3.5" />
+          Waterfall
+        </Link>
+      )}
+    </span>
+  </div>
+);
 
 /** For example "2 function calls, 1 denied". */
 function callsInWords({ calls, deniedCalls, failedCalls }: Record<"calls" | "deniedCalls" | "failedCalls", number>) {

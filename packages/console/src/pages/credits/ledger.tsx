@@ -1,7 +1,7 @@
 import type { LedgerEntry } from "@patchbay/protocol/console";
 import { Link } from "@tanstack/react-router";
 import { formatUsd } from "../../format/numbers.ts";
-import { DataTable, type Column, type RowsQuery } from "../../ui/data-table.tsx";
+import { type Column, DataTable, type RowsQuery } from "../../ui/data-table.tsx";
 import { Time } from "../../ui/figures.tsx";
 import type { IconName } from "../../ui/icon.tsx";
 import { EmptyState } from "../../ui/states.tsx";
@@ -28,27 +28,25 @@ export const LEDGER_WORDS: Record<LedgerEntry["kind"], Words> = {
 };
 
 /** The entries of the ledger. */
-export function Ledger({ ledger, kind }: { ledger: RowsQuery<LedgerEntry>; kind: LedgerEntry["kind"] | undefined }) {
-  return (
-    <DataTable
-      caption="Ledger"
-      query={ledger}
-      columns={COLUMNS}
-      rowKey={({ id }) => id}
-      empty={
-        kind === undefined ? (
-          <EmptyState icon="credit" title="No entries yet">
-            Added credits, and the reservation and cost of each model turn appear here.
-          </EmptyState>
-        ) : (
-          <EmptyState icon="search" title={`No entries of kind ${LEDGER_WORDS[kind].label.toLowerCase()}`}>
-            {LEDGER_WORDS[kind].label}: {LEDGER_WORDS[kind].meaning}.
-          </EmptyState>
-        )
-      }
-    />
-  );
-}
+export const Ledger = ({ ledger, kind }: { ledger: RowsQuery<LedgerEntry>; kind: LedgerEntry["kind"] | undefined }) => (
+  <DataTable
+    caption="Ledger"
+    query={ledger}
+    columns={COLUMNS}
+    rowKey={({ id }) => id}
+    empty={
+      kind === undefined ? (
+        <EmptyState icon="credit" title="No entries yet">
+          Added credits, and the reservation and cost of each model turn appear here.
+        </EmptyState>
+      ) : (
+        <EmptyState icon="search" title={`No entries of kind ${LEDGER_WORDS[kind].label.toLowerCase()}`}>
+          {LEDGER_WORDS[kind].label}: {LEDGER_WORDS[kind].meaning}.
+        </EmptyState>
+      )
+    }
+  />
+);
 
 const COLUMNS: Column<LedgerEntry>[] = [
   {

@@ -26,13 +26,11 @@ export function FailedPage({ error, reset }: ErrorComponentProps) {
 }
 
 /** Shown for unknown addresses and missing items; `why` is the message of the API. */
-export function NotFoundPage({ why }: { why?: string }) {
-  return (
-    <div className="grid justify-items-center py-16 text-center">
-      <PageHeader title="Not found" description={why ?? "The address is wrong, or the item was deleted."} />
-      <Link to="/agents" className={buttonClass("primary")}>
-        Go to agents
-      </Link>
-    </div>
-  );
-}
+export const NotFoundPage = ({ why }: { why?: string }) => (
+  <div className="grid justify-items-center py-16 text-center">
+    <PageHeader title="Not found" description={why ?? "The address is wrong, or the item was deleted."} />
+    <Link to="/agents" className={buttonClass("primary")}>
+      Go to agents
+    </Link>
+  </div>
+);

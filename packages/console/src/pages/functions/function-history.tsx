@@ -122,14 +122,12 @@ interface FigureProps {
   children: ReactNode;
 }
 
-function Figure({ name, note, tone = "", children }: FigureProps) {
-  return (
-    <div className="bg-surface px-4 py-2.5">
-      <dt className="text-muted text-xs">{name}</dt>
-      <dd className={`text-lg font-semibold ${tone}`}>
-        {children}
-        {note && <span className="ml-1.5 text-xs font-normal">{note}</span>}
-      </dd>
-    </div>
-  );
-}
+const Figure = ({ name, note, tone = "", children }: FigureProps) => (
+  <div className="bg-surface px-4 py-2.5">
+    <dt className="text-muted text-xs">{name}</dt>
+    <dd className={`text-lg font-semibold ${tone}`}>
+      {children}
+      {note && <span className="ml-1.5 text-xs font-normal">{note}</span>}
+    </dd>
+  </div>
+);

@@ -102,26 +102,24 @@ function Facts({ fn }: { fn: ConsoleFunction }) {
   );
 }
 
-function Missing({ name, agentId }: { name: string; agentId: string }) {
-  return (
-    <>
-      <PageHeader title={name} name={<span className="font-mono">{name}</span>} />
-      <Card>
-        <EmptyState
-          icon="function"
-          title="Function not found"
-          action={
-            <Link to="/agents/$agentId/functions" params={{ agentId }} className={buttonClass("primary")}>
-              Show all functions
-            </Link>
-          }
-        >
-          It may have been renamed or removed. Compare versions of the functions to see what changed.
-        </EmptyState>
-      </Card>
-    </>
-  );
-}
+const Missing = ({ name, agentId }: { name: string; agentId: string }) => (
+  <>
+    <PageHeader title={name} name={<span className="font-mono">{name}</span>} />
+    <Card>
+      <EmptyState
+        icon="function"
+        title="Function not found"
+        action={
+          <Link to="/agents/$agentId/functions" params={{ agentId }} className={buttonClass("primary")}>
+            Show all functions
+          </Link>
+        }
+      >
+        It may have been renamed or removed. Compare versions of the functions to see what changed.
+      </EmptyState>
+    </Card>
+  </>
+);
 
 type Row = MatrixCell & { role: string | null; why: string };
 

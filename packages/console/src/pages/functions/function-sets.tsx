@@ -85,17 +85,15 @@ interface SetSelectProps {
   onChange: (manifestHash: string) => void;
 }
 
-function SetSelect({ label, sets, value, onChange }: SetSelectProps) {
-  return (
-    <Select
-      label={label}
-      className="w-36 font-mono"
-      options={sets.map(({ manifestHash }) => ({ value: manifestHash, label: shortHash(manifestHash) }))}
-      value={value.manifestHash}
-      onChange={onChange}
-    />
-  );
-}
+const SetSelect = ({ label, sets, value, onChange }: SetSelectProps) => (
+  <Select
+    label={label}
+    className="w-36 font-mono"
+    options={sets.map(({ manifestHash }) => ({ value: manifestHash, label: shortHash(manifestHash) }))}
+    value={value.manifestHash}
+    onChange={onChange}
+  />
+);
 
 const columnsOf = (sets: readonly FunctionSetVersion[]): Column<FunctionSetVersion>[] => [
   {

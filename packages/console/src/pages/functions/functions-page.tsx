@@ -127,26 +127,24 @@ function FunctionList() {
   );
 }
 
-function SetLine({ set, selected }: { set: FunctionSet; selected: boolean }) {
-  return (
-    <p className="text-muted flex flex-wrap items-center gap-x-2 gap-y-1 text-sm">
-      <Status state={set.connected ? "connected" : "disconnected"} />
-      <span>
-        {countOf(set.functions.length, "function")} of {set.service}, first seen <Time at={set.firstSeenAt} />
-      </span>
-      {selected && (
-        <Link
-          from="/agents/$agentId/functions"
-          to="."
-          search={(before) => ({ ...before, manifestHash: undefined })}
-          className="text-accent underline underline-offset-2"
-        >
-          Show latest version
-        </Link>
-      )}
-    </p>
-  );
-}
+const SetLine = ({ set, selected }: { set: FunctionSet; selected: boolean }) => (
+  <p className="text-muted flex flex-wrap items-center gap-x-2 gap-y-1 text-sm">
+    <Status state={set.connected ? "connected" : "disconnected"} />
+    <span>
+      {countOf(set.functions.length, "function")} of {set.service}, first seen <Time at={set.firstSeenAt} />
+    </span>
+    {selected && (
+      <Link
+        from="/agents/$agentId/functions"
+        to="."
+        search={(before) => ({ ...before, manifestHash: undefined })}
+        className="text-accent underline underline-offset-2"
+      >
+        Show latest version
+      </Link>
+    )}
+  </p>
+);
 
 const COLUMNS: Column<ConsoleFunction>[] = [
   {
@@ -178,20 +176,18 @@ const COLUMNS: Column<ConsoleFunction>[] = [
 ];
 
 /** Failed calls with their share; denied calls do not count as errors. */
-function Errors({ calls, failed, denied }: ConsoleFunction["figures"]) {
-  return (
-    <span className="whitespace-nowrap">
-      {failed === 0 ? (
-        <span className="text-faint">{calls === 0 ? "–" : "0"}</span>
-      ) : (
-        <span className="text-bad">
-          {failed} <span className="text-xs">({formatShare(failed, calls)})</span>
-        </span>
-      )}
-      {denied > 0 && <span className="text-warn block text-xs">{denied} denied</span>}
-    </span>
-  );
-}
+const Errors = ({ calls, failed, denied }: ConsoleFunction["figures"]) => (
+  <span className="whitespace-nowrap">
+    {failed === 0 ? (
+      <span className="text-faint">{calls === 0 ? "–" : "0"}</span>
+    ) : (
+      <span className="text-bad">
+        {failed} <span className="text-xs">({formatShare(failed, calls)})</span>
+      </span>
+    )}
+    {denied > 0 && <span className="text-warn block text-xs">{denied} denied</span>}
+  </span>
+);
 
 const ORDERS: Record<string, (one: ConsoleFunction) => string | number | null> = {
   name: ({ name }) => name,

@@ -73,21 +73,19 @@ function ChangedFunction({ agentId, change, now }: { agentId: string; change: Fu
   );
 }
 
-function Differences({ differences }: { differences: readonly Difference[] }) {
-  return (
-    <ul className="border-line divide-line divide-y rounded-lg border text-sm">
-      {differences.map(({ path, before, after }) => (
-        <li key={path} className="grid gap-1 px-3 py-2 md:grid-cols-[minmax(10rem,1fr)_3fr] md:gap-4">
-          <code className="text-muted font-mono text-xs leading-5 break-words">{path}</code>
-          <div className="grid min-w-0 gap-1">
-            {before !== undefined && <Side sign="−" word="before" value={before} tone="bg-bad-soft text-bad" />}
-            {after !== undefined && <Side sign="+" word="after" value={after} tone="bg-ok-soft text-ok" />}
-          </div>
-        </li>
-      ))}
-    </ul>
-  );
-}
+const Differences = ({ differences }: { differences: readonly Difference[] }) => (
+  <ul className="border-line divide-line divide-y rounded-lg border text-sm">
+    {differences.map(({ path, before, after }) => (
+      <li key={path} className="grid gap-1 px-3 py-2 md:grid-cols-[minmax(10rem,1fr)_3fr] md:gap-4">
+        <code className="text-muted font-mono text-xs leading-5 break-words">{path}</code>
+        <div className="grid min-w-0 gap-1">
+          {before !== undefined && <Side sign="−" word="before" value={before} tone="bg-bad-soft text-bad" />}
+          {after !== undefined && <Side sign="+" word="after" value={after} tone="bg-ok-soft text-ok" />}
+        </div>
+      </li>
+    ))}
+  </ul>
+);
 
 const Side = ({ sign, word, value, tone }: { sign: string; word: string; value: unknown; tone: string }) => (
   <p className={`flex min-w-0 gap-2 rounded px-2 py-0.5 font-mono text-xs leading-5 ${tone}`}>

@@ -71,41 +71,37 @@ export function TestCallOutcome({ fn, sent, result, error, pending }: TestCallOu
   );
 }
 
-function Outcome({ fn, sent, result }: { fn: ConsoleFunction; sent: SentCall | undefined; result: TestCallResult }) {
-  return (
-    <div className="grid gap-4">
-      <p className="flex flex-wrap items-center gap-2 text-sm">
-        <Status state={result.ok ? "succeeded" : result.rule === null ? "failed" : "denied"} />
-        <span>as {sent?.role === undefined ? "no role" : <strong className="font-semibold">{sent.role}</strong>}</span>
-        <span className="text-muted">{formatDuration(result.durationMs)}</span>
-      </p>
-      {result.ok ? (
-        <>
-          {result.redacted.length > 0 && <RemovedFields fields={result.redacted} role={sent?.role} />}
-          <Json value={result.value} name="Value returned" />
-        </>
-      ) : (
-        <Failure fn={fn} role={sent?.role} result={result} />
-      )}
-    </div>
-  );
-}
+const Outcome = ({ fn, sent, result }: { fn: ConsoleFunction; sent: SentCall | undefined; result: TestCallResult }) => (
+  <div className="grid gap-4">
+    <p className="flex flex-wrap items-center gap-2 text-sm">
+      <Status state={result.ok ? "succeeded" : result.rule === null ? "failed" : "denied"} />
+      <span>as {sent?.role === undefined ? "no role" : <strong className="font-semibold">{sent.role}</strong>}</span>
+      <span className="text-muted">{formatDuration(result.durationMs)}</span>
+    </p>
+    {result.ok ? (
+      <>
+        {result.redacted.length > 0 && <RemovedFields fields={result.redacted} role={sent?.role} />}
+        <Json value={result.value} name="Value returned" />
+      </>
+    ) : (
+      <Failure fn={fn} role={sent?.role} result={result} />
+    )}
+  </div>
+);
 
-function RemovedFields({ fields, role }: { fields: readonly string[]; role: string | undefined }) {
-  return (
-    <Note tone="warn">
-      <p className="font-medium">Removed for {role === undefined ? "queries without a role" : role}</p>
-      <p className="mt-1 flex flex-wrap gap-1">
-        {fields.map((field) => (
-          <Badge key={field} icon="access">
-            {fieldLabel(field)}
-          </Badge>
-        ))}
-      </p>
-      <p className="mt-1">Your runtime removed them before it sent the result.</p>
-    </Note>
-  );
-}
+const RemovedFields = ({ fields, role }: { fields: readonly string[]; role: string | undefined }) => (
+  <Note tone="warn">
+    <p className="font-medium">Removed for {role === undefined ? "queries without a role" : role}</p>
+    <p className="mt-1 flex flex-wrap gap-1">
+      {fields.map((field) => (
+        <Badge key={field} icon="access">
+          {fieldLabel(field)}
+        </Badge>
+      ))}
+    </p>
+    <p className="mt-1">Your runtime removed them before it sent the result.</p>
+  </Note>
+);
 
 /** Which rule denied the call. The control plane has the same sentences for the calls of runs. */
 const RULES: Record<string, (fn: ConsoleFunction, role: string) => string> = {
@@ -151,12 +147,10 @@ function Failure({ fn, role, result }: { fn: ConsoleFunction; role: string | und
   );
 }
 
-function Note({ tone, children }: { tone: "warn" | "bad"; children: ReactNode }) {
-  return (
-    <div
-      className={`min-w-0 rounded-md px-3 py-2 text-sm ${tone === "bad" ? "bg-bad-soft text-bad" : "bg-warn-soft text-warn"}`}
-    >
-      {children}
-    </div>
-  );
-}
+const Note = ({ tone, children }: { tone: "warn" | "bad"; children: ReactNode }) => (
+  <div
+    className={`min-w-0 rounded-md px-3 py-2 text-sm ${tone === "bad" ? "bg-bad-soft text-bad" : "bg-warn-soft text-warn"}`}
+  >
+    {children}
+  </div>
+);

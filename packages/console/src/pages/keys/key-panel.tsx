@@ -146,20 +146,18 @@ function endOf(old: Credential, made: Credential, overlapSeconds: number): strin
   return old.expiresAt !== null && old.expiresAt < end ? old.expiresAt : end;
 }
 
-function OldSecret({ hint, endsAt }: { hint: string; endsAt: string | null }) {
-  return (
-    <p className="bg-info-soft text-info rounded-md px-3 py-2 text-sm">
-      The old secret (<code className="font-mono text-xs">{hint}</code>){" "}
-      {endsAt === null ? (
-        "no longer works."
-      ) : (
-        <>
-          works until <Time at={endsAt} exact />.
-        </>
-      )}
-    </p>
-  );
-}
+const OldSecret = ({ hint, endsAt }: { hint: string; endsAt: string | null }) => (
+  <p className="bg-info-soft text-info rounded-md px-3 py-2 text-sm">
+    The old secret (<code className="font-mono text-xs">{hint}</code>){" "}
+    {endsAt === null ? (
+      "no longer works."
+    ) : (
+      <>
+        works until <Time at={endsAt} exact />.
+      </>
+    )}
+  </p>
+);
 
 /** Fetches the lists of keys again. */
 export const refetchKeys = () => void refetch("/agents/:agent_id/credentials");

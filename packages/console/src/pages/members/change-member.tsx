@@ -74,27 +74,25 @@ function NewLink({ member, onClose }: ChangeProps) {
   );
 }
 
-function RemoveMember({ member, onClose }: ChangeProps) {
-  return (
-    <FormDialog
-      title={`Remove ${nameOf(member)}?`}
-      submit="Remove member"
-      look="danger"
-      icon="trash"
-      send={() => api.delete("/members/:member_id", { params: { memberId: member.memberId } })}
-      onSent={() => {
-        refetchMembers();
-        showSuccess(`Removed ${nameOf(member)}`);
-        onClose();
-      }}
-      onClose={onClose}
-    >
-      <p className="text-pretty">
-        {member.active
-          ? "Their sessions end, and links that they created stop working."
-          : "Their invitation stops working."}{" "}
-        Keys that they created keep working; the audit log keeps their entries.
-      </p>
-    </FormDialog>
-  );
-}
+const RemoveMember = ({ member, onClose }: ChangeProps) => (
+  <FormDialog
+    title={`Remove ${nameOf(member)}?`}
+    submit="Remove member"
+    look="danger"
+    icon="trash"
+    send={() => api.delete("/members/:member_id", { params: { memberId: member.memberId } })}
+    onSent={() => {
+      refetchMembers();
+      showSuccess(`Removed ${nameOf(member)}`);
+      onClose();
+    }}
+    onClose={onClose}
+  >
+    <p className="text-pretty">
+      {member.active
+        ? "Their sessions end, and links that they created stop working."
+        : "Their invitation stops working."}{" "}
+      Keys that they created keep working; the audit log keeps their entries.
+    </p>
+  </FormDialog>
+);

@@ -111,25 +111,23 @@ function TierCard({ organisation }: { organisation: Organisation }) {
   );
 }
 
-function Retention({ organisation: { retentionDays, auditDays, usageDays } }: { organisation: Organisation }) {
-  return (
-    <Card title="Retention">
-      <div className="grid gap-4">
-        <Facts
-          items={[
-            ["Ended runs", countOf(retentionDays, "day")],
-            ["Audit entries", countOf(auditDays, "day")],
-            ["Usage by turn", countOf(usageDays, "day")],
-          ]}
-        />
-        <Note>
-          The operator sets these times. Expired runs are deleted with their messages, events and calls; older usage and
-          credits are kept as daily sums.
-        </Note>
-      </div>
-    </Card>
-  );
-}
+const Retention = ({ organisation: { retentionDays, auditDays, usageDays } }: { organisation: Organisation }) => (
+  <Card title="Retention">
+    <div className="grid gap-4">
+      <Facts
+        items={[
+          ["Ended runs", countOf(retentionDays, "day")],
+          ["Audit entries", countOf(auditDays, "day")],
+          ["Usage by turn", countOf(usageDays, "day")],
+        ]}
+      />
+      <Note>
+        The operator sets these times. Expired runs are deleted with their messages, events and calls; older usage and
+        credits are kept as daily sums.
+      </Note>
+    </div>
+  </Card>
+);
 
 function Api() {
   const { baseUrl, version } = useSession();

@@ -101,13 +101,11 @@ function RoleField({
 }
 
 /** Announces the state of the latest answer to screen readers; announcing each token would be too much. */
-export function Announcer({ shown }: { shown: readonly (ShownExchange | undefined)[] }) {
-  return (
-    <p role="status" className="sr-only">
-      {shown.map((one) => one?.live && announcementOf(one.live)).join(" ")}
-    </p>
-  );
-}
+export const Announcer = ({ shown }: { shown: readonly (ShownExchange | undefined)[] }) => (
+  <p role="status" className="sr-only">
+    {shown.map((one) => one?.live && announcementOf(one.live)).join(" ")}
+  </p>
+);
 
 function announcementOf(live: NonNullable<ShownExchange["live"]>): string {
   const { end, steps } = live.transcript;

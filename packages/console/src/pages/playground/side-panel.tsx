@@ -141,34 +141,29 @@ function EventList({ entries }: { entries: readonly EventEntry[] }) {
   );
 }
 
-function Event({ entry: { type, seq, atMs, payloads } }: { entry: EventEntry }) {
-  return (
-    <li className="min-w-0">
-      <details className="group/event min-w-0">
-        <summary className="hover:bg-hover/60 flex min-w-0 items-baseline gap-2 py-1.5 pr-1 text-xs">
-          <Icon
-            name="right"
-            className="text-faint size-3 self-center transition-transform group-open/event:rotate-90"
-          />
-          <span className="text-muted w-14 shrink-0 text-right">{formatDuration(atMs)}</span>
-          <code className={`shrink-0 font-mono font-medium ${TONES[type] ?? "text-text"}`}>{type}</code>
-          {payloads.length > 1 && <span className="text-muted shrink-0">×{payloads.length}</span>}
-          <span className="text-muted min-w-0 flex-1 truncate group-open/event:invisible">{summarize(payloads)}</span>
-          {seq === undefined ? (
-            <span className="text-faint shrink-0" title="Live only, not logged">
-              live
-            </span>
-          ) : (
-            <span className="text-faint shrink-0">#{seq}</span>
-          )}
-        </summary>
-        <div className="pt-0.5 pb-2 pl-5">
-          <Json name={type} value={payloads.length === 1 ? payloads[0] : payloads} />
-        </div>
-      </details>
-    </li>
-  );
-}
+const Event = ({ entry: { type, seq, atMs, payloads } }: { entry: EventEntry }) => (
+  <li className="min-w-0">
+    <details className="group/event min-w-0">
+      <summary className="hover:bg-hover/60 flex min-w-0 items-baseline gap-2 py-1.5 pr-1 text-xs">
+        <Icon name="right" className="text-faint size-3 self-center transition-transform group-open/event:rotate-90" />
+        <span className="text-muted w-14 shrink-0 text-right">{formatDuration(atMs)}</span>
+        <code className={`shrink-0 font-mono font-medium ${TONES[type] ?? "text-text"}`}>{type}</code>
+        {payloads.length > 1 && <span className="text-muted shrink-0">×{payloads.length}</span>}
+        <span className="text-muted min-w-0 flex-1 truncate group-open/event:invisible">{summarize(payloads)}</span>
+        {seq === undefined ? (
+          <span className="text-faint shrink-0" title="Live only, not logged">
+            live
+          </span>
+        ) : (
+          <span className="text-faint shrink-0">#{seq}</span>
+        )}
+      </summary>
+      <div className="pt-0.5 pb-2 pl-5">
+        <Json name={type} value={payloads.length === 1 ? payloads[0] : payloads} />
+      </div>
+    </details>
+  </li>
+);
 
 /** The start of the event's text. */
 function summarize(payloads: readonly object[]): string {

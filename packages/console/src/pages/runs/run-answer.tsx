@@ -77,29 +77,25 @@ export function RunRequest({ run }: { run: RunTrace }) {
 }
 
 /** The error of a run, and its warnings. */
-export function RunNotices({ run }: { run: RunTrace }) {
-  return (
-    <div className="mb-4 grid gap-2 empty:hidden">
-      {run.errorMessage !== null && (
-        <Notice icon="failed" tone={run.status === "cancelled" ? "bg-idle-soft text-idle" : "bg-bad-soft text-bad"}>
-          <span className="font-medium">{run.errorMessage}</span>
-          {run.code !== null && <code className="ml-2 font-mono text-xs">{run.code}</code>}
-        </Notice>
-      )}
-      {run.warnings.map((warning) => (
-        <Notice key={warning} icon="alert" tone="bg-warn-soft text-warn">
-          {warning}
-        </Notice>
-      ))}
-    </div>
-  );
-}
+export const RunNotices = ({ run }: { run: RunTrace }) => (
+  <div className="mb-4 grid gap-2 empty:hidden">
+    {run.errorMessage !== null && (
+      <Notice icon="failed" tone={run.status === "cancelled" ? "bg-idle-soft text-idle" : "bg-bad-soft text-bad"}>
+        <span className="font-medium">{run.errorMessage}</span>
+        {run.code !== null && <code className="ml-2 font-mono text-xs">{run.code}</code>}
+      </Notice>
+    )}
+    {run.warnings.map((warning) => (
+      <Notice key={warning} icon="alert" tone="bg-warn-soft text-warn">
+        {warning}
+      </Notice>
+    ))}
+  </div>
+);
 
-function Notice({ icon, tone, children }: { icon: "failed" | "alert"; tone: string; children: React.ReactNode }) {
-  return (
-    <p className={`flex items-start gap-2 rounded-md px-3 py-2 text-sm ${tone}`}>
-      <Icon name={icon} className="mt-0.5 size-4" />
-      <span className="min-w-0">{children}</span>
-    </p>
-  );
-}
+const Notice = ({ icon, tone, children }: { icon: "failed" | "alert"; tone: string; children: React.ReactNode }) => (
+  <p className={`flex items-start gap-2 rounded-md px-3 py-2 text-sm ${tone}`}>
+    <Icon name={icon} className="mt-0.5 size-4" />
+    <span className="min-w-0">{children}</span>
+  </p>
+);

@@ -72,19 +72,17 @@ export const runColumns = (longestMs: number): Column<RunSummary>[] => [
   { head: "Age", align: "end", cell: ({ createdAt }) => <Time at={createdAt} /> },
 ];
 
-function DurationBar({ ms, longestMs }: { ms: number; longestMs: number }) {
-  return (
-    <span className="inline-flex items-center gap-2 whitespace-nowrap">
-      <span aria-hidden="true" className="bg-sunken h-1.5 w-12 overflow-hidden rounded-full max-md:hidden">
-        <span
-          className="bg-series-1 block h-full min-w-px rounded-full"
-          style={{ width: `${Math.min(100, (ms / longestMs) * 100)}%` }}
-        />
-      </span>
-      <span className="sm:min-w-14">{formatDuration(ms)}</span>
+const DurationBar = ({ ms, longestMs }: { ms: number; longestMs: number }) => (
+  <span className="inline-flex items-center gap-2 whitespace-nowrap">
+    <span aria-hidden="true" className="bg-sunken h-1.5 w-12 overflow-hidden rounded-full max-md:hidden">
+      <span
+        className="bg-series-1 block h-full min-w-px rounded-full"
+        style={{ width: `${Math.min(100, (ms / longestMs) * 100)}%` }}
+      />
     </span>
-  );
-}
+    <span className="sm:min-w-14">{formatDuration(ms)}</span>
+  </span>
+);
 
 /** Labels of where a query came from. */
 export const SOURCE_LABELS: Record<RunSource, string> = {

@@ -70,14 +70,12 @@ export function RunHeader({ run, running }: { run: RunTrace; running: boolean })
 
 const linkClass = "text-text hover:text-accent underline decoration-line underline-offset-2";
 
-function LinkItem({ icon, children }: { icon: "thread" | "session" | "audit"; children: ReactNode }) {
-  return (
-    <span className="inline-flex min-w-0 items-center gap-1">
-      <Icon name={icon} className="text-faint size-3.5" />
-      {children}
-    </span>
-  );
-}
+const LinkItem = ({ icon, children }: { icon: "thread" | "session" | "audit"; children: ReactNode }) => (
+  <span className="inline-flex min-w-0 items-center gap-1">
+    <Icon name={icon} className="text-faint size-3.5" />
+    {children}
+  </span>
+);
 
 function Actions({ run, running }: { run: RunTrace; running: boolean }) {
   const { baseUrl } = useSession();

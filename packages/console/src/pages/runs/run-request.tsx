@@ -58,35 +58,33 @@ interface NamesProps {
   hidden?: boolean;
 }
 
-function Names({ title, names, none, agentId, called, hidden = false }: NamesProps) {
-  return (
-    <section className="min-w-0">
-      <h3 className="text-muted mb-1.5 text-xs font-medium">{title}</h3>
-      {names.length === 0 ? (
-        <p className="text-faint text-sm">{none}</p>
-      ) : (
-        <ul className="flex flex-wrap gap-1.5">
-          {names.map((name) => (
-            <li key={name} className="min-w-0">
-              <Link
-                to="/agents/$agentId/functions/$functionName"
-                params={{ agentId, functionName: name }}
-                className={`inline-flex h-6 max-w-full items-center gap-1 rounded border px-1.5 font-mono text-xs ${
-                  hidden ? "border-line text-muted border-dashed" : "border-line bg-sunken text-text hover:bg-hover"
-                }`}
-              >
-                {hidden && <Icon name="denied" className="text-faint size-3" />}
-                {called.has(name) && !hidden && <Icon name="check" className="text-ok size-3" />}
-                <span className="truncate">{name}</span>
-                {called.has(name) && <span className="sr-only"> (called)</span>}
-              </Link>
-            </li>
-          ))}
-        </ul>
-      )}
-    </section>
-  );
-}
+const Names = ({ title, names, none, agentId, called, hidden = false }: NamesProps) => (
+  <section className="min-w-0">
+    <h3 className="text-muted mb-1.5 text-xs font-medium">{title}</h3>
+    {names.length === 0 ? (
+      <p className="text-faint text-sm">{none}</p>
+    ) : (
+      <ul className="flex flex-wrap gap-1.5">
+        {names.map((name) => (
+          <li key={name} className="min-w-0">
+            <Link
+              to="/agents/$agentId/functions/$functionName"
+              params={{ agentId, functionName: name }}
+              className={`inline-flex h-6 max-w-full items-center gap-1 rounded border px-1.5 font-mono text-xs ${
+                hidden ? "border-line text-muted border-dashed" : "border-line bg-sunken text-text hover:bg-hover"
+              }`}
+            >
+              {hidden && <Icon name="denied" className="text-faint size-3" />}
+              {called.has(name) && !hidden && <Icon name="check" className="text-ok size-3" />}
+              <span className="truncate">{name}</span>
+              {called.has(name) && <span className="sr-only"> (called)</span>}
+            </Link>
+          </li>
+        ))}
+      </ul>
+    )}
+  </section>
+);
 
 /** The model settings of the run, fixed at its start from the query, the agent and the defaults. */
 export function RunSettings({ run: { provider, model, settings } }: { run: RunTrace }) {

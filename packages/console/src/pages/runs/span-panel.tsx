@@ -70,22 +70,20 @@ function Output({ span }: { span: Span }) {
   );
 }
 
-function Failure({ span }: { span: Span }) {
-  return (
-    <div className="grid gap-3">
-      <Facts
-        items={[
-          ["Code", <code className="font-mono text-xs">{span.code ?? "none"}</code>],
-          ...(span.rule === null
-            ? []
-            : [["Rule", <code className="font-mono text-xs">{span.rule}</code>] as [string, ReactNode]]),
-        ]}
-      />
-      {span.errorMessage !== null && <CodeBlock title="Error returned to the caller" text={span.errorMessage} wrap />}
-      {span.why !== null && <CodeBlock title="Internal reason" text={span.why} wrap />}
-    </div>
-  );
-}
+const Failure = ({ span }: { span: Span }) => (
+  <div className="grid gap-3">
+    <Facts
+      items={[
+        ["Code", <code className="font-mono text-xs">{span.code ?? "none"}</code>],
+        ...(span.rule === null
+          ? []
+          : [["Rule", <code className="font-mono text-xs">{span.rule}</code>] as [string, ReactNode]]),
+      ]}
+    />
+    {span.errorMessage !== null && <CodeBlock title="Error returned to the caller" text={span.errorMessage} wrap />}
+    {span.why !== null && <CodeBlock title="Internal reason" text={span.why} wrap />}
+  </div>
+);
 
 function SpanEvents({
   run,

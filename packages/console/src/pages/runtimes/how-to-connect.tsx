@@ -36,29 +36,25 @@ export function HowToConnect({ agentId, open }: { agentId: string; open: boolean
   );
 }
 
-function Steps({ agentId }: { agentId: string }) {
-  return (
-    <ol className="grid min-w-0 gap-4">
-      <Step number={1} title="Create a runtime key">
-        <p className="text-muted mb-2 text-sm">It works for this agent only and is shown only once.</p>
-        <GuardedLink
-          needs="developer"
-          size="small"
-          icon="key"
-          link={
-            <Link to="/agents/$agentId/keys" params={{ agentId }} search={{ kind: "runtime", create: "runtime" }} />
-          }
-        >
-          New runtime key
-        </GuardedLink>
-      </Step>
-      <Step number={2} title="Start the runtime next to your functions">
-        <p className="text-muted mb-2 text-sm">It connects out and opens no port; several can run at the same time.</p>
-        <ConnectSnippets agentId={agentId} />
-      </Step>
-    </ol>
-  );
-}
+const Steps = ({ agentId }: { agentId: string }) => (
+  <ol className="grid min-w-0 gap-4">
+    <Step number={1} title="Create a runtime key">
+      <p className="text-muted mb-2 text-sm">It works for this agent only and is shown only once.</p>
+      <GuardedLink
+        needs="developer"
+        size="small"
+        icon="key"
+        link={<Link to="/agents/$agentId/keys" params={{ agentId }} search={{ kind: "runtime", create: "runtime" }} />}
+      >
+        New runtime key
+      </GuardedLink>
+    </Step>
+    <Step number={2} title="Start the runtime next to your functions">
+      <p className="text-muted mb-2 text-sm">It connects out and opens no port; several can run at the same time.</p>
+      <ConnectSnippets agentId={agentId} />
+    </Step>
+  </ol>
+);
 
 const Step = ({ number, title, children }: { number: number; title: string; children: ReactNode }) => (
   <li className="flex min-w-0 gap-3">

@@ -57,20 +57,18 @@ export function RuntimesPage() {
   );
 }
 
-function NoneConnected({ seenBefore }: { seenBefore: boolean }) {
-  return (
-    <div role="status" className="bg-warn-soft text-warn flex items-start gap-2.5 rounded-lg px-4 py-3">
-      <Icon name="alert" className="mt-0.5 size-4" />
-      <div>
-        <p className="font-semibold">No runtime is connected</p>
-        <p className="text-sm">
-          Queries of this agent fail with “Agent session not found”.
-          {seenBefore && " Runtimes seen recently are listed below."}
-        </p>
-      </div>
+const NoneConnected = ({ seenBefore }: { seenBefore: boolean }) => (
+  <div role="status" className="bg-warn-soft text-warn flex items-start gap-2.5 rounded-lg px-4 py-3">
+    <Icon name="alert" className="mt-0.5 size-4" />
+    <div>
+      <p className="font-semibold">No runtime is connected</p>
+      <p className="text-sm">
+        Queries of this agent fail with “Agent session not found”.
+        {seenBefore && " Runtimes seen recently are listed below."}
+      </p>
     </div>
-  );
-}
+  </div>
+);
 
 const columnsOf = (fetchedAt: number): Column<Runtime>[] => [
   {

@@ -63,15 +63,13 @@ interface SignInFrameProps {
 }
 
 /** The layout of pages without a session. */
-export function SignInFrame({ title, description, children }: SignInFrameProps) {
-  return (
-    <main className="mx-auto flex min-h-dvh w-full max-w-sm flex-col justify-center px-4 py-12">
-      <div className="mb-6 flex items-center gap-2.5 font-semibold">
-        <Logo />
-        Patchbay
-      </div>
-      <PageHeader title={title} {...(description !== undefined && { description })} />
-      {children}
-    </main>
-  );
-}
+export const SignInFrame = ({ title, description, children }: SignInFrameProps) => (
+  <main className="mx-auto flex min-h-dvh w-full max-w-sm flex-col justify-center px-4 py-12">
+    <div className="mb-6 flex items-center gap-2.5 font-semibold">
+      <Logo />
+      Patchbay
+    </div>
+    <PageHeader title={title} {...(description !== undefined && { description })} />
+    {children}
+  </main>
+);
