@@ -6,8 +6,7 @@ import { createRoot } from "react-dom/client";
 import { api, queryClient, signedOut } from "./api/api.ts";
 import { router } from "./router.tsx";
 import { openConfirmation } from "./state/confirmation.ts";
-import { applyTheme } from "./state/preferences.ts";
-import { useSignal } from "./state/signal.ts";
+import { applyTheme, useSignal } from "./state/signals.ts";
 import { Toasts } from "./ui/toast.tsx";
 import "./styles/main.css";
 

@@ -14,7 +14,7 @@ import { queryClient, resource, sessionQuery } from "./api/api.ts";
 import { FailedPage, NotFoundPage } from "./pages/errors/error-pages.tsx";
 import { Shell } from "./shell/shell.tsx";
 import { parseSearch, searchOf, stringifySearch, text } from "./state/page-search.ts";
-import { PageSkeleton } from "./ui/states.tsx";
+import { PageSkeleton } from "./ui/page.tsx";
 import * as search from "./state/page-search.ts";
 
 /**

@@ -9,7 +9,7 @@ import {
   useSuspenseQuery,
 } from "@tanstack/react-query";
 import { askConfirmation } from "../state/confirmation.ts";
-import { createSignal } from "../state/signal.ts";
+import { createSignal } from "../state/signals.ts";
 import { ApiError } from "./api-error.ts";
 import { createClient } from "./client.ts";
 import type { AnswerOf, ItemOf, ListPath, PathOf, RequestOf } from "./routes.ts";

@@ -1,8 +1,7 @@
 import { type ReactNode, useState } from "react";
 import { IconButton } from "../ui/button.tsx";
-import { Card } from "../ui/card.tsx";
 import { classNames } from "../ui/class-names.ts";
-import { Loading, Skeleton } from "../ui/states.tsx";
+import { Card, Loading, Skeleton } from "../ui/page.tsx";
 import { ChartTable } from "./chart-table.tsx";
 import { type Series, Swatch } from "./series.tsx";
 import { TimeChart, type TimeChartProps } from "./time-chart.tsx";

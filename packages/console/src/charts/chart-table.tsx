@@ -1,5 +1,4 @@
-import { zone } from "../state/preferences.ts";
-import { useSignal } from "../state/signal.ts";
+import { useSignal, zone } from "../state/signals.ts";
 import { CopyButton } from "../ui/copy.tsx";
 import type { Series } from "./series.tsx";
 import { stepLabel, type TimeSteps } from "./time-steps.ts";

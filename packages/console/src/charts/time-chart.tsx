@@ -1,12 +1,11 @@
 import { type KeyboardEvent, type PointerEvent, useRef, useState } from "react";
-import { useSignal } from "../state/signal.ts";
-import { zone } from "../state/preferences.ts";
+import { useSignal, zone } from "../state/signals.ts";
+import { useWidth } from "../ui/measure.ts";
 import { type Plot, plotOf, TimeAxis, ValueAxis } from "./axes.tsx";
 import { Lines, StackedBars } from "./marks.tsx";
 import { type Series, stackTotals, Swatch, topOf } from "./series.tsx";
 import { stepLabel, type TimeSteps, timeTicks } from "./time-steps.ts";
 import { formatTick, formatValue, type Unit, valueTicks } from "./units.ts";
-import { useWidth } from "../ui/measure.ts";
 
 export interface TimeChartProps {
   /** The accessible name. */

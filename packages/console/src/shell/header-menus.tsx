@@ -1,8 +1,7 @@
 import { useInfiniteQuery, useMutation } from "@tanstack/react-query";
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import { api, list, queryClient, useSession } from "../api/api.ts";
-import { theme, zone } from "../state/preferences.ts";
-import { useSignal } from "../state/signal.ts";
+import { theme, useSignal, zone } from "../state/signals.ts";
 import { IconButton } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { GuardedMenuItem, Menu, MenuChoice, MenuItem, MenuSection, MenuSeparator } from "../ui/popover.tsx";

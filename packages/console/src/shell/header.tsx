@@ -3,8 +3,8 @@ import { lazy, Suspense } from "react";
 import { useSession } from "../api/api.ts";
 import { buttonClass, IconButton } from "../ui/button.tsx";
 import { Icon, Logo } from "../ui/icon.tsx";
-import { Skeleton } from "../ui/states.tsx";
-import { Kbd } from "../ui/status.tsx";
+import { Skeleton } from "../ui/page.tsx";
+import { Kbd } from "../ui/values.tsx";
 
 // Lazy: no page needs the menus for its first paint.
 const loadMenus = () => import("./header-menus.tsx");

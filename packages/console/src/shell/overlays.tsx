@@ -1,7 +1,7 @@
 import { Dialog as Base } from "@base-ui/react/dialog";
 import { IconButton } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
-import { Kbd } from "../ui/status.tsx";
+import { Kbd } from "../ui/values.tsx";
 import { AGENT_PAGES, ORGANISATION_PAGES } from "./navigation.ts";
 import { Sidebar } from "./sidebar.tsx";
 

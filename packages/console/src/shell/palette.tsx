@@ -6,9 +6,9 @@ import { Command } from "cmdk";
 import { type ReactNode, useDeferredValue, useState } from "react";
 import { list, useHasRole } from "../api/api.ts";
 import { formatRelative } from "../format/times.ts";
-import { zone } from "../state/preferences.ts";
+import { zone } from "../state/signals.ts";
 import { Icon, type IconName } from "../ui/icon.tsx";
-import { Kbd } from "../ui/status.tsx";
+import { Kbd } from "../ui/values.tsx";
 import { AGENT_PAGES, ORGANISATION_PAGES, useCurrentAgent } from "./navigation.ts";
 
 /** Searches pages, agents and runs by text or ID and opens the chosen one. */

@@ -1,4 +1,4 @@
-import { createSignal } from "./signal.ts";
+import { createSignal } from "./signals.ts";
 
 interface Confirmation {
   settle: (confirmed: boolean) => void;

@@ -1,9 +1,9 @@
-import { useRef, type MouseEvent, type ReactElement, type ReactNode } from "react";
+import { type MouseEvent, type ReactElement, type ReactNode, useRef } from "react";
 import { useHotkeys } from "../state/hotkeys.ts";
 import { Button } from "./button.tsx";
 import { classNames } from "./class-names.ts";
 import { Icon } from "./icon.tsx";
-import { ErrorState, Loading, Skeleton } from "./states.tsx";
+import { ErrorState, Loading, Skeleton } from "./page.tsx";
 
 export interface Column<Row> {
   head: string;

@@ -3,7 +3,7 @@ import { type ReactNode, useState } from "react";
 import { useHasRole } from "../api/api.ts";
 import { GuardedButton } from "./button.tsx";
 import { TextField } from "./field.tsx";
-import { Fault } from "./states.tsx";
+import { Fault } from "./page.tsx";
 
 interface FormProps {
   onSubmit: () => void;

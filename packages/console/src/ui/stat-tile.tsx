@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import { formatShare } from "../format/numbers.ts";
 import { classNames } from "./class-names.ts";
-import { Skeleton } from "./states.tsx";
+import { Skeleton } from "./page.tsx";
 
 interface StatTileProps {
   label: string;

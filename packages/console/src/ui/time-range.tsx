@@ -1,8 +1,7 @@
 import { useState } from "react";
 import { type Preset, PRESETS, type RangeSearch } from "../format/time-range.ts";
 import { formatBucket, formatDate } from "../format/times.ts";
-import { zone } from "../state/preferences.ts";
-import { useSignal } from "../state/signal.ts";
+import { useSignal, zone } from "../state/signals.ts";
 import { Button } from "./button.tsx";
 import { TextField } from "./field.tsx";
 import { Popover } from "./popover.tsx";

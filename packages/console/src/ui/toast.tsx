@@ -1,5 +1,5 @@
 import { createPortal } from "react-dom";
-import { createSignal, useSignal } from "../state/signal.ts";
+import { createSignal, useSignal } from "../state/signals.ts";
 import { IconButton } from "./button.tsx";
 import { Icon } from "./icon.tsx";
 

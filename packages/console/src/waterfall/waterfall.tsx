@@ -4,7 +4,7 @@ import { type RefObject, useCallback, useEffect, useLayoutEffect, useMemo, useRe
 import { useHotkeys } from "../state/hotkeys.ts";
 import { Button } from "../ui/button.tsx";
 import { useMedia, useWidth } from "../ui/measure.ts";
-import { Kbd } from "../ui/status.tsx";
+import { Kbd } from "../ui/values.tsx";
 import { axisEndOf, Cursor, TickLabels, TickLines } from "./axis.tsx";
 import { Row } from "./row.tsx";
 import { ancestorsOf, endOf, gapsIn, nextProblem, rowsOf } from "./rows.ts";

@@ -1,12 +1,10 @@
 import { Link } from "@tanstack/react-router";
 import { useHasRole } from "../../api/api.ts";
 import { buttonClass } from "../../ui/button.tsx";
-import { Facts } from "../../ui/card.tsx";
 import { Drawer } from "../../ui/dialog.tsx";
-import { Count, Time } from "../../ui/figures.tsx";
-import { fieldLabel } from "../../ui/function-badges.tsx";
 import { Icon } from "../../ui/icon.tsx";
-import { Status } from "../../ui/status.tsx";
+import { Facts } from "../../ui/page.tsx";
+import { Count, fieldLabel, Status, Time } from "../../ui/values.tsx";
 import { type FoundCell, roleLabel, whyOf } from "./matrix-model.ts";
 
 /** The verdict for one function and role, its calls, and links to its runs and to a test call. */

@@ -3,9 +3,8 @@ import { Link } from "@tanstack/react-router";
 import { Fragment, type KeyboardEvent, memo, useRef, useState } from "react";
 import { useHotkeys } from "../../state/hotkeys.ts";
 import { classNames } from "../../ui/class-names.ts";
-import { Effect } from "../../ui/function-badges.tsx";
 import { Icon } from "../../ui/icon.tsx";
-import { Badge } from "../../ui/status.tsx";
+import { Badge, Effect } from "../../ui/values.tsx";
 import { MatrixCellButton } from "./matrix-cell.tsx";
 import { cellKey, countVerdicts, type MatrixRow, roleKey, roleLabel, whyOf } from "./matrix-model.ts";
 

@@ -3,13 +3,12 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, pathOfKey, queryClient, resource, useList } from "../../api/api.ts";
 import { GuardedButton } from "../../ui/button.tsx";
-import { Card } from "../../ui/card.tsx";
 import { type Column, DataTable } from "../../ui/data-table.tsx";
 import { FormDialog } from "../../ui/dialog.tsx";
-import { Time } from "../../ui/figures.tsx";
 import { Icon } from "../../ui/icon.tsx";
-import { Badge } from "../../ui/status.tsx";
+import { Card } from "../../ui/page.tsx";
 import { showSuccess } from "../../ui/toast.tsx";
+import { Badge, Time } from "../../ui/values.tsx";
 
 /** Lists deployments that widened access. A developer or an owner confirms those that wait for it. */
 export function WidenedSets({ agentId }: { agentId: string }) {

@@ -2,12 +2,11 @@ import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, setSession, useSession } from "../../api/api.ts";
 import { Button } from "../../ui/button.tsx";
-import { Card, Facts } from "../../ui/card.tsx";
 import { NewPasswordField, PasswordField } from "../../ui/field.tsx";
-import { Time } from "../../ui/figures.tsx";
 import { Form, NameForm } from "../../ui/form.tsx";
-import { PageHeader } from "../../ui/page-header.tsx";
+import { Card, Facts, PageHeader } from "../../ui/page.tsx";
 import { showSuccess } from "../../ui/toast.tsx";
+import { Time } from "../../ui/values.tsx";
 
 /** The signed-in member's name, password and session. */
 export function AccountPage() {

@@ -4,9 +4,9 @@ import type { ReactNode } from "react";
 import { api, queryClient, refetch, resource } from "../../api/api.ts";
 import type { BodyOf } from "../../api/routes.ts";
 import { Button, GuardedButton } from "../../ui/button.tsx";
-import { Card } from "../../ui/card.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { Form } from "../../ui/form.tsx";
+import { Card } from "../../ui/page.tsx";
 import { showSuccess } from "../../ui/toast.tsx";
 
 /** Saves a change of an agent; `onSaved` runs after the agent's data is updated everywhere. */

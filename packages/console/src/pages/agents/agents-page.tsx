@@ -4,13 +4,10 @@ import { lazy, Suspense } from "react";
 import { useHasRole, useList } from "../../api/api.ts";
 import { countOf, formatShare } from "../../format/numbers.ts";
 import { GuardedButton } from "../../ui/button.tsx";
-import { Card } from "../../ui/card.tsx";
 import { type Column, DataTable } from "../../ui/data-table.tsx";
-import { Count, Time } from "../../ui/figures.tsx";
-import { PageHeader } from "../../ui/page-header.tsx";
+import { Card, EmptyState, PageHeader } from "../../ui/page.tsx";
 import { SearchField } from "../../ui/search-field.tsx";
-import { EmptyState } from "../../ui/states.tsx";
-import { Badge } from "../../ui/status.tsx";
+import { Badge, Count, Time } from "../../ui/values.tsx";
 
 const FirstSteps = lazy(async () => ({ default: (await import("./first-steps.tsx")).FirstSteps }));
 const CreateAgent = lazy(async () => ({ default: (await import("./agent-dialogs.tsx")).CreateAgent }));

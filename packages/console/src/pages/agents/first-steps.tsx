@@ -4,9 +4,9 @@ import type { ReactNode } from "react";
 import { useSession } from "../../api/api.ts";
 import { connectSnippetsOf, KEY_VARIABLE, shellQuote } from "../../format/snippets.ts";
 import { buttonClass, GuardedLink } from "../../ui/button.tsx";
-import { Card } from "../../ui/card.tsx";
 import { Command } from "../../ui/code.tsx";
 import { Icon } from "../../ui/icon.tsx";
+import { Card } from "../../ui/page.tsx";
 import { PlaygroundLink } from "../playground/playground-link.tsx";
 
 interface Step {

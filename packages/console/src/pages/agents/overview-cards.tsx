@@ -6,13 +6,11 @@ import { ShareBar } from "../../charts/small-charts.tsx";
 import { countOf } from "../../format/numbers.ts";
 import { connectSnippetsOf } from "../../format/snippets.ts";
 import { buttonClass } from "../../ui/button.tsx";
-import { Card } from "../../ui/card.tsx";
 import { Command } from "../../ui/code.tsx";
 import { DataTable, type RowLinkProps, rowsOf } from "../../ui/data-table.tsx";
-import { Count, Time } from "../../ui/figures.tsx";
 import { Icon } from "../../ui/icon.tsx";
-import { EmptyState, ErrorState, Loading, Skeleton } from "../../ui/states.tsx";
-import { Status } from "../../ui/status.tsx";
+import { Card, EmptyState, ErrorState, Loading, Skeleton } from "../../ui/page.tsx";
+import { Count, Status, Time } from "../../ui/values.tsx";
 import { callParts } from "../analytics/series.ts";
 import { runColumns } from "../runs/run-columns.tsx";
 

@@ -5,10 +5,9 @@ import { ShareBar } from "../../charts/small-charts.tsx";
 import { formatShare } from "../../format/numbers.ts";
 import type { RangeSearch } from "../../format/time-range.ts";
 import { Button } from "../../ui/button.tsx";
-import { Card } from "../../ui/card.tsx";
 import { allRows, type Column, DataTable, type RowLinkProps } from "../../ui/data-table.tsx";
-import { Count, Duration, Money } from "../../ui/figures.tsx";
-import { EmptyState } from "../../ui/states.tsx";
+import { Card, EmptyState } from "../../ui/page.tsx";
+import { Count, Duration, Money } from "../../ui/values.tsx";
 import { callParts, OUTCOME_LOOKS, SERIES_LOOKS } from "./series.ts";
 
 type Role = Analytics["roles"][number];

@@ -7,10 +7,9 @@ import { Sparkline } from "../../charts/small-charts.tsx";
 import type { TimeChartProps } from "../../charts/time-chart.tsx";
 import { formatCompact, formatShare } from "../../format/numbers.ts";
 import { type Preset, rangeBefore, rangeOf, type RangeSearch } from "../../format/time-range.ts";
-import { Card } from "../../ui/card.tsx";
-import { Count, Duration, Money } from "../../ui/figures.tsx";
+import { Card, EmptyState } from "../../ui/page.tsx";
 import { Change, StatTile, StatTiles, StatTilesSkeleton } from "../../ui/stat-tile.tsx";
-import { EmptyState } from "../../ui/states.tsx";
+import { Count, Duration, Money } from "../../ui/values.tsx";
 import { costSeries, latencySeries, outcomeSeries, queriesOf, stepsOf, tokenSeries } from "./series.ts";
 
 export interface AnalyticsSearch extends RangeSearch {

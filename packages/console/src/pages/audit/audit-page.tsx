@@ -7,16 +7,13 @@ import type { QueryOf } from "../../api/routes.ts";
 import { formatCount } from "../../format/numbers.ts";
 import { rangeOf } from "../../format/time-range.ts";
 import { Button } from "../../ui/button.tsx";
-import { Card } from "../../ui/card.tsx";
 import { type Column, DataTable } from "../../ui/data-table.tsx";
 import { download } from "../../ui/download.ts";
-import { Time } from "../../ui/figures.tsx";
 import { FilterBar } from "../../ui/filter-bar.tsx";
-import { PageHeader } from "../../ui/page-header.tsx";
-import { EmptyState } from "../../ui/states.tsx";
-import { Badge } from "../../ui/status.tsx";
+import { Card, EmptyState, PageHeader } from "../../ui/page.tsx";
 import { TimeRange } from "../../ui/time-range.tsx";
 import { showError, showSuccess } from "../../ui/toast.tsx";
+import { Badge, Time } from "../../ui/values.tsx";
 import { ACTION_GROUPS, EntryPanel, lookOf } from "./entry-panel.tsx";
 
 const route = getRouteApi("/shell/audit");

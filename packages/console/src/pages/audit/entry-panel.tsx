@@ -1,14 +1,13 @@
 import type { AuditItem } from "@patchbay/protocol/console";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { Facts } from "../../ui/card.tsx";
 import { Json } from "../../ui/code.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
 import { Drawer } from "../../ui/dialog.tsx";
-import { Time } from "../../ui/figures.tsx";
 import type { IconName } from "../../ui/icon.tsx";
+import { Facts } from "../../ui/page.tsx";
 import type { Option } from "../../ui/select.tsx";
-import { Badge, type Tone } from "../../ui/status.tsx";
+import { Badge, Time, type Tone } from "../../ui/values.tsx";
 
 interface EntryPanelProps {
   entry: AuditItem;

@@ -3,7 +3,7 @@ import { classNames } from "../../ui/class-names.ts";
 import { Json } from "../../ui/code.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Markdown } from "../../ui/markdown.tsx";
-import { Badge, Status } from "../../ui/status.tsx";
+import { Badge, Status } from "../../ui/values.tsx";
 import type { Call, CallOutcome, Transcript } from "./exchange.ts";
 
 interface TranscriptViewProps {

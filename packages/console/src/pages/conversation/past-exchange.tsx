@@ -5,10 +5,9 @@ import { useState } from "react";
 import { api, keyOf } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
 import { Button } from "../../ui/button.tsx";
-import { Count, Duration, Money } from "../../ui/figures.tsx";
 import { Icon } from "../../ui/icon.tsx";
-import { Fault, Loading, Skeleton } from "../../ui/states.tsx";
-import { Status } from "../../ui/status.tsx";
+import { Fault, Loading, Skeleton } from "../../ui/page.tsx";
+import { Count, Duration, Money, Status } from "../../ui/values.tsx";
 import { Answer, NoAnswer, TranscriptView } from "./exchange-view.tsx";
 import { type PastExchange, recordedTranscript } from "./exchange.ts";
 

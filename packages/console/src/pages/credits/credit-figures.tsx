@@ -4,8 +4,8 @@ import type { Series } from "../../charts/series.tsx";
 import type { TimeSteps } from "../../charts/time-steps.ts";
 import { countOf, formatUsd } from "../../format/numbers.ts";
 import { formatDate } from "../../format/times.ts";
-import { Money } from "../../ui/figures.tsx";
 import { StatTile, StatTiles } from "../../ui/stat-tile.tsx";
+import { Money } from "../../ui/values.tsx";
 
 const DAY_MS = 86_400_000;
 /** A longer forecast from seven days of usage would mislead. */

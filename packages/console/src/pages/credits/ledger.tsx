@@ -2,10 +2,9 @@ import type { LedgerEntry } from "@patchbay/protocol/console";
 import { Link } from "@tanstack/react-router";
 import { formatUsd } from "../../format/numbers.ts";
 import { type Column, DataTable, type RowsQuery } from "../../ui/data-table.tsx";
-import { Time } from "../../ui/figures.tsx";
 import type { IconName } from "../../ui/icon.tsx";
-import { EmptyState } from "../../ui/states.tsx";
-import { Badge, type Tone } from "../../ui/status.tsx";
+import { EmptyState } from "../../ui/page.tsx";
+import { Badge, Time, type Tone } from "../../ui/values.tsx";
 
 interface Words {
   label: string;

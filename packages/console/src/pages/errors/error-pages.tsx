@@ -2,8 +2,7 @@ import { useQueryErrorResetBoundary } from "@tanstack/react-query";
 import { type ErrorComponentProps, Link, useRouter } from "@tanstack/react-router";
 import { ApiError } from "../../api/api-error.ts";
 import { buttonClass } from "../../ui/button.tsx";
-import { PageHeader } from "../../ui/page-header.tsx";
-import { ErrorState } from "../../ui/states.tsx";
+import { ErrorState, PageHeader } from "../../ui/page.tsx";
 
 /** Shown in place of a page that failed to load or render. */
 export function FailedPage({ error, reset }: ErrorComponentProps) {

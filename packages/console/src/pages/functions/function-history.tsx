@@ -6,8 +6,8 @@ import { ChartCard, ChartSkeleton } from "../../charts/chart-card.tsx";
 import type { Series } from "../../charts/series.tsx";
 import { formatCount, formatShare } from "../../format/numbers.ts";
 import { rangeOf } from "../../format/time-range.ts";
-import { Count, Duration, Time } from "../../ui/figures.tsx";
-import { ErrorState } from "../../ui/states.tsx";
+import { ErrorState } from "../../ui/page.tsx";
+import { Count, Duration, Time } from "../../ui/values.tsx";
 import { LATENCY_LOOKS, OUTCOME_LOOKS } from "../analytics/series.ts";
 
 const route = getRouteApi("/shell/agents/$agentId/functions/$functionName");

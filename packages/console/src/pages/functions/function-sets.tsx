@@ -2,11 +2,10 @@ import type { FunctionSetVersion } from "@patchbay/protocol/console";
 import { getRouteApi } from "@tanstack/react-router";
 import { useList } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
-import { Card } from "../../ui/card.tsx";
 import { type Column, DataTable } from "../../ui/data-table.tsx";
-import { Time } from "../../ui/figures.tsx";
+import { Card } from "../../ui/page.tsx";
 import { Select } from "../../ui/select.tsx";
-import { Badge, Status } from "../../ui/status.tsx";
+import { Badge, Status, Time } from "../../ui/values.tsx";
 import { NeverConnected } from "../runtimes/how-to-connect.tsx";
 import { SetComparison } from "./set-comparison.tsx";
 

@@ -4,16 +4,12 @@ import { ApiError } from "../../api/api-error.ts";
 import { useFiltered } from "../../api/api.ts";
 import { countOf, formatShare } from "../../format/numbers.ts";
 import { rangeOf } from "../../format/time-range.ts";
-import { Card } from "../../ui/card.tsx";
 import { type Column, DataTable, rowsOf } from "../../ui/data-table.tsx";
-import { Count, Duration, Time } from "../../ui/figures.tsx";
-import { Effect, RoleBadges } from "../../ui/function-badges.tsx";
-import { PageHeader } from "../../ui/page-header.tsx";
+import { Card, EmptyState, PageHeader } from "../../ui/page.tsx";
 import { SearchField } from "../../ui/search-field.tsx";
-import { EmptyState } from "../../ui/states.tsx";
-import { Status } from "../../ui/status.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
 import { TimeRange } from "../../ui/time-range.tsx";
+import { Count, Duration, Effect, RoleBadges, Status, Time } from "../../ui/values.tsx";
 import { NeverConnected } from "../runtimes/how-to-connect.tsx";
 import { FunctionSets } from "./function-sets.tsx";
 

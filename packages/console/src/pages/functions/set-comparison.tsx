@@ -2,8 +2,8 @@ import type { ConsoleFunction, FunctionSet } from "@patchbay/protocol/console";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { resource } from "../../api/api.ts";
-import { ErrorState, Loading, Skeleton } from "../../ui/states.tsx";
-import { Badge, type Tone } from "../../ui/status.tsx";
+import { ErrorState, Loading, Skeleton } from "../../ui/page.tsx";
+import { Badge, type Tone } from "../../ui/values.tsx";
 
 /** Shows the differences between two function sets, down to properties of schemas. */
 export function SetComparison({ agentId, before, after }: { agentId: string; before: string; after: string }) {

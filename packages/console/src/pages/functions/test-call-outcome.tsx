@@ -4,12 +4,10 @@ import type { ReactNode } from "react";
 import { formatDuration } from "../../format/times.ts";
 import type { Arguments } from "../../schema-form/arguments-form.tsx";
 import { buttonClass } from "../../ui/button.tsx";
-import { Card } from "../../ui/card.tsx";
 import { Json } from "../../ui/code.tsx";
-import { fieldLabel } from "../../ui/function-badges.tsx";
 import { Icon } from "../../ui/icon.tsx";
-import { EmptyState, Fault, Loading, Skeleton } from "../../ui/states.tsx";
-import { Badge, Status } from "../../ui/status.tsx";
+import { Card, EmptyState, Fault, Loading, Skeleton } from "../../ui/page.tsx";
+import { Badge, fieldLabel, Status } from "../../ui/values.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/functions/$functionName");
 

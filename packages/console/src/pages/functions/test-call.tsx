@@ -12,11 +12,11 @@ import {
 } from "../../schema-form/arguments-form.tsx";
 import type { FieldShape } from "../../schema-form/field-shape.ts";
 import { GuardedButton } from "../../ui/button.tsx";
-import { Card } from "../../ui/card.tsx";
 import { Combobox } from "../../ui/combobox.tsx";
 import { Field } from "../../ui/field.tsx";
 import { Icon } from "../../ui/icon.tsx";
-import { Kbd } from "../../ui/status.tsx";
+import { Card } from "../../ui/page.tsx";
+import { Kbd } from "../../ui/values.tsx";
 import { type SentCall, TestCallOutcome } from "./test-call-outcome.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/functions/$functionName");

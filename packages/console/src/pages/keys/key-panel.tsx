@@ -3,15 +3,14 @@ import { Link } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 import { api, refetch } from "../../api/api.ts";
 import { buttonClass, GuardedButton } from "../../ui/button.tsx";
-import { Facts } from "../../ui/card.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
 import { Drawer, FormDialog } from "../../ui/dialog.tsx";
 import { Field } from "../../ui/field.tsx";
-import { Time } from "../../ui/figures.tsx";
 import { Icon } from "../../ui/icon.tsx";
+import { Facts } from "../../ui/page.tsx";
 import { Select } from "../../ui/select.tsx";
-import { Status } from "../../ui/status.tsx";
 import { showSuccess } from "../../ui/toast.tsx";
+import { Status, Time } from "../../ui/values.tsx";
 import { CreatedKey } from "./created-key.tsx";
 import { KINDS, nameOf } from "./kinds.ts";
 

@@ -3,13 +3,10 @@ import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
 import { useHasRole, useList } from "../../api/api.ts";
 import { GuardedButton } from "../../ui/button.tsx";
-import { Card } from "../../ui/card.tsx";
 import { type Column, DataTable } from "../../ui/data-table.tsx";
-import { Time } from "../../ui/figures.tsx";
-import { PageHeader } from "../../ui/page-header.tsx";
-import { EmptyState } from "../../ui/states.tsx";
-import { Badge, Status } from "../../ui/status.tsx";
+import { Card, EmptyState, PageHeader } from "../../ui/page.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
+import { Badge, Status, Time } from "../../ui/values.tsx";
 import { KINDS } from "./kinds.ts";
 
 const CreateKey = lazy(async () => ({ default: (await import("./create-key.tsx")).CreateKey }));

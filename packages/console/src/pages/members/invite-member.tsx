@@ -7,7 +7,7 @@ import { Button } from "../../ui/button.tsx";
 import { Secret } from "../../ui/copy.tsx";
 import { Dialog, FormDialog } from "../../ui/dialog.tsx";
 import { TextField } from "../../ui/field.tsx";
-import { Time } from "../../ui/figures.tsx";
+import { Time } from "../../ui/values.tsx";
 import { refetchMembers, ROLES } from "./members.ts";
 
 /** Invites a member, then shows the one-time link to pass on. */

@@ -3,15 +3,12 @@ import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense, useState } from "react";
 import { api, useHasRole, useList, useSession } from "../../api/api.ts";
 import { GuardedButton, IconButton, useDisabledReason } from "../../ui/button.tsx";
-import { Card, Facts } from "../../ui/card.tsx";
 import { type Column, DataTable } from "../../ui/data-table.tsx";
 import { FormDialog } from "../../ui/dialog.tsx";
-import { Time } from "../../ui/figures.tsx";
-import { PageHeader } from "../../ui/page-header.tsx";
+import { Card, EmptyState, Facts, PageHeader } from "../../ui/page.tsx";
 import { Menu, MenuItem, MenuSeparator } from "../../ui/popover.tsx";
-import { EmptyState } from "../../ui/states.tsx";
-import { Badge } from "../../ui/status.tsx";
 import { showSuccess } from "../../ui/toast.tsx";
+import { Badge, Time } from "../../ui/values.tsx";
 import type { MemberAction } from "./change-member.tsx";
 import { refetchMembers, ROLES } from "./members.ts";
 

@@ -5,15 +5,12 @@ import type { ReactNode } from "react";
 import { api, queryClient, refetch, resource, useSession } from "../../api/api.ts";
 import { countOf, formatCount } from "../../format/numbers.ts";
 import { buttonClass } from "../../ui/button.tsx";
-import { Card, Facts } from "../../ui/card.tsx";
 import { CopyableText } from "../../ui/copy.tsx";
-import { Money, Time } from "../../ui/figures.tsx";
 import { NameForm } from "../../ui/form.tsx";
 import { Icon } from "../../ui/icon.tsx";
-import { PageHeader } from "../../ui/page-header.tsx";
-import { ErrorState, Loading, Skeleton } from "../../ui/states.tsx";
-import { Badge } from "../../ui/status.tsx";
+import { Card, ErrorState, Facts, Loading, PageHeader, Skeleton } from "../../ui/page.tsx";
 import { showSuccess } from "../../ui/toast.tsx";
+import { Badge, Money, Time } from "../../ui/values.tsx";
 
 const organisationQuery = () => resource("/organisation");
 

@@ -1,7 +1,7 @@
 import { Button } from "../../ui/button.tsx";
 import { Combobox } from "../../ui/combobox.tsx";
-import { Kbd } from "../../ui/status.tsx";
 import { Switch } from "../../ui/toggle.tsx";
+import { Kbd } from "../../ui/values.tsx";
 import { isRunning, type ShownExchange } from "./lane.ts";
 import { QUERY_UNITS } from "./settings.ts";
 import type { PlaygroundState } from "./use-playground.ts";

@@ -2,7 +2,7 @@ import { useState } from "react";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { classNames, controlClass } from "../../ui/class-names.ts";
 import { Icon } from "../../ui/icon.tsx";
-import { Fault } from "../../ui/states.tsx";
+import { Fault } from "../../ui/page.tsx";
 import { QueryText, TranscriptView } from "../conversation/exchange-view.tsx";
 import { callsOf } from "../conversation/exchange.ts";
 import { PastAnswer, RunFigures } from "../conversation/past-exchange.tsx";

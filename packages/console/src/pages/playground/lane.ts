@@ -3,7 +3,7 @@ import { getRouteApi } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import { api } from "../../api/api.ts";
 import { type FollowedEvent, followRun, startQuery } from "../../api/stream.ts";
-import { createSignal, type Signal, useSignal } from "../../state/signal.ts";
+import { createSignal, type Signal, useSignal } from "../../state/signals.ts";
 import {
   addEvent,
   EMPTY_TRANSCRIPT,

@@ -8,10 +8,10 @@ import { CodeBlock } from "../../ui/code.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
 import { download } from "../../ui/download.ts";
 import { Icon } from "../../ui/icon.tsx";
-import { EmptyState, ErrorState, Loading, Skeleton } from "../../ui/states.tsx";
-import { Badge, type Tone } from "../../ui/status.tsx";
+import { EmptyState, ErrorState, Loading, Skeleton } from "../../ui/page.tsx";
 import { Segmented } from "../../ui/toggle.tsx";
-import { logOf, type Dialect } from "./use-run-trace.ts";
+import { Badge, type Tone } from "../../ui/values.tsx";
+import { type Dialect, logOf } from "./use-run-trace.ts";
 
 /** Pages that are fetched automatically. */
 const PAGES_AT_ONCE = 5;

@@ -1,12 +1,12 @@
 import type { RunTrace } from "@patchbay/protocol/console";
 import { useState } from "react";
 import { Button } from "../../ui/button.tsx";
-import { Card, Facts } from "../../ui/card.tsx";
 import { Json } from "../../ui/code.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
-import { Time } from "../../ui/figures.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Markdown } from "../../ui/markdown.tsx";
+import { Card, Facts } from "../../ui/page.tsx";
+import { Time } from "../../ui/values.tsx";
 
 /** Longer answers are collapsed at first. */
 const LONG_UNITS = 800;

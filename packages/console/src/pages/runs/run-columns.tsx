@@ -1,8 +1,7 @@
 import type { RunSource, RunSummary } from "@patchbay/protocol/console";
 import { formatDuration } from "../../format/times.ts";
 import type { Column } from "../../ui/data-table.tsx";
-import { Count, Money, Time } from "../../ui/figures.tsx";
-import { Badge, Status } from "../../ui/status.tsx";
+import { Badge, Count, Money, Status, Time } from "../../ui/values.tsx";
 
 /** Hidden in the cards of narrow screens to keep them short; the run page has these values. */
 const UNSTACKED = "max-sm:hidden!";

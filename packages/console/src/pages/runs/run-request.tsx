@@ -1,9 +1,9 @@
 import type { RunTrace } from "@patchbay/protocol/console";
 import { Link } from "@tanstack/react-router";
 import { countOf, formatCount } from "../../format/numbers.ts";
-import { Card, Facts } from "../../ui/card.tsx";
-import { Money } from "../../ui/figures.tsx";
 import { Icon } from "../../ui/icon.tsx";
+import { Card, Facts } from "../../ui/page.tsx";
+import { Money } from "../../ui/values.tsx";
 
 /** The functions that the role of the run could see, and those that were hidden. */
 export function RunFunctions({ run }: { run: RunTrace }) {

@@ -3,11 +3,10 @@ import type { ReactNode } from "react";
 import { useSession } from "../../api/api.ts";
 import { connectSnippetsOf } from "../../format/snippets.ts";
 import { buttonClass, GuardedLink } from "../../ui/button.tsx";
-import { Card } from "../../ui/card.tsx";
 import { Command } from "../../ui/code.tsx";
 import { Icon } from "../../ui/icon.tsx";
+import { Card, EmptyState } from "../../ui/page.tsx";
 import { SnippetTabs } from "../../ui/snippet.tsx";
-import { EmptyState } from "../../ui/states.tsx";
 
 /** How to start a runtime of this agent, and what its errors mean. */
 export function HowToConnect({ agentId, open }: { agentId: string; open: boolean }) {

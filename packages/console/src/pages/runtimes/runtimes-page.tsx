@@ -5,13 +5,11 @@ import { useEffect, useState } from "react";
 import { list } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
 import { formatDuration } from "../../format/times.ts";
-import { Card } from "../../ui/card.tsx";
 import { classNames } from "../../ui/class-names.ts";
 import { type Column, DataTable } from "../../ui/data-table.tsx";
-import { Time } from "../../ui/figures.tsx";
 import { Icon } from "../../ui/icon.tsx";
-import { PageHeader } from "../../ui/page-header.tsx";
-import { Status } from "../../ui/status.tsx";
+import { Card, PageHeader } from "../../ui/page.tsx";
+import { Status, Time } from "../../ui/values.tsx";
 import { HowToConnect } from "./how-to-connect.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/runtimes");

@@ -4,13 +4,11 @@ import { useList, useSession } from "../../api/api.ts";
 import { snippetsOf } from "../../format/snippets.ts";
 import { rangeOf } from "../../format/time-range.ts";
 import { buttonClass } from "../../ui/button.tsx";
-import { Card } from "../../ui/card.tsx";
 import { type Column, DataTable } from "../../ui/data-table.tsx";
-import { Count, Money, Time } from "../../ui/figures.tsx";
-import { PageHeader } from "../../ui/page-header.tsx";
+import { Card, EmptyState, PageHeader } from "../../ui/page.tsx";
 import { SearchField } from "../../ui/search-field.tsx";
-import { EmptyState } from "../../ui/states.tsx";
 import { TimeRange } from "../../ui/time-range.tsx";
+import { Count, Money, Time } from "../../ui/values.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/sessions");
 

@@ -5,9 +5,9 @@ import { useEffect, useState } from "react";
 import { api, setSession } from "../../api/api.ts";
 import { Button, buttonClass } from "../../ui/button.tsx";
 import { NewPasswordField, TextField } from "../../ui/field.tsx";
-import { Time } from "../../ui/figures.tsx";
 import { Form } from "../../ui/form.tsx";
-import { Fault, Loading, Skeleton } from "../../ui/states.tsx";
+import { Fault, Loading, Skeleton } from "../../ui/page.tsx";
+import { Time } from "../../ui/values.tsx";
 import { SignInFrame } from "./sign-in-page.tsx";
 
 /** Opens a one-time link: signs the member in, or asks for what a set-up or an invitation needs. */

@@ -6,7 +6,7 @@ import { Button } from "../../ui/button.tsx";
 import { PasswordField, TextField } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Logo } from "../../ui/icon.tsx";
-import { PageHeader } from "../../ui/page-header.tsx";
+import { PageHeader } from "../../ui/page.tsx";
 
 const route = getRouteApi("/sign-in");
 

@@ -1,12 +1,10 @@
 import type { ConsoleThread } from "@patchbay/protocol/console";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useList } from "../../api/api.ts";
-import { Card } from "../../ui/card.tsx";
 import { type Column, DataTable } from "../../ui/data-table.tsx";
-import { Count, Money, Time } from "../../ui/figures.tsx";
 import { type Filter, FilterBar } from "../../ui/filter-bar.tsx";
-import { PageHeader } from "../../ui/page-header.tsx";
-import { EmptyState } from "../../ui/states.tsx";
+import { Card, EmptyState, PageHeader } from "../../ui/page.tsx";
+import { Count, Money, Time } from "../../ui/values.tsx";
 import { shownTitle } from "../conversation/exchange.ts";
 import { PlaygroundLink } from "../playground/playground-link.tsx";
 

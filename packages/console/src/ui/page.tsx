@@ -1,10 +1,97 @@
-import type { ReactNode } from "react";
+import { type ReactNode, useEffect, useId, useRef } from "react";
 import { ApiError } from "../api/api-error.ts";
 import { Button } from "./button.tsx";
 import { classNames } from "./class-names.ts";
 import { Command } from "./code.tsx";
 import { CopyButton } from "./copy.tsx";
 import { Icon, type IconName } from "./icon.tsx";
+
+/** Appended to the document title. */
+const PRODUCT = "Patchbay";
+
+interface PageHeaderProps {
+  /** The document title, and the heading unless `name` is given. */
+  title: string;
+  /** The content of the heading, if it is more than the title. */
+  name?: ReactNode;
+  description?: ReactNode;
+  actions?: ReactNode;
+  /** Below the heading: tabs, filters. */
+  children?: ReactNode;
+}
+
+/** The only h1 of a page. Sets the document title and takes the focus after navigation. */
+export function PageHeader({ title, name = title, description, actions, children }: PageHeaderProps) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    document.title = `${title} · ${PRODUCT}`;
+  }, [title]);
+  useEffect(() => {
+    // Leave the focus to the browser on the first load; after navigation, start at the heading of the new page.
+    if (document.documentElement.dataset["navigated"] !== undefined) heading.current?.focus({ preventScroll: true });
+  }, []);
+  return (
+    <header className="mb-5 flex flex-col gap-3">
+      <div className="flex flex-wrap items-start justify-between gap-x-6 gap-y-3">
+        {/* Without a description, the title may be narrow. */}
+        <div className={classNames("min-w-0 flex-1", description === undefined ? "basis-48" : "basis-72")}>
+          <h1 ref={heading} tabIndex={-1} className="text-xl font-semibold tracking-tight text-balance">
+            {name}
+          </h1>
+          {description !== undefined && <p className="text-muted mt-0.5 max-w-prose text-pretty">{description}</p>}
+        </div>
+        {actions !== undefined && <div className="flex flex-wrap items-center gap-2">{actions}</div>}
+      </div>
+      {children}
+    </header>
+  );
+}
+
+interface CardProps {
+  title?: ReactNode;
+  description?: ReactNode;
+  actions?: ReactNode;
+  flush?: boolean;
+  className?: string;
+  children: ReactNode;
+}
+
+/** A titled section of a page. `flush` omits the padding, for tables and charts with their own. */
+export function Card({ title, description, actions, flush = false, className, children }: CardProps) {
+  const id = useId();
+  return (
+    <section
+      aria-labelledby={title === undefined ? undefined : id}
+      className={classNames("border-line bg-surface shadow-card min-w-0 rounded-lg border", className)}
+    >
+      {title !== undefined && (
+        <header className="border-line flex flex-wrap items-center justify-between gap-x-4 gap-y-2 border-b px-4 py-2.5">
+          <div className="min-w-0 flex-1 basis-40">
+            <h2 id={id} className="text-base font-semibold">
+              {title}
+            </h2>
+            {description !== undefined && <p className="text-muted text-sm">{description}</p>}
+          </div>
+          {actions}
+        </header>
+      )}
+      <div className={flush ? "min-w-0" : "p-4"}>{children}</div>
+    </section>
+  );
+}
+
+/** Name and value pairs. */
+export const Facts = ({ items }: { items: [name: ReactNode, value: ReactNode][] }) => (
+  <dl className="grid grid-cols-[minmax(6rem,auto)_minmax(0,1fr)] gap-x-6 gap-y-2 text-sm">
+    {items.map(([name, value], index) => (
+      // The order of facts is fixed.
+      <div key={index} className="contents">
+        <dt className="text-muted">{name}</dt>
+        <dd className="min-w-0">{value}</dd>
+      </div>
+    ))}
+  </dl>
+);
 
 interface EmptyStateProps {
   icon?: IconName;

@@ -1,0 +1,197 @@
+import type { ConsoleFunction } from "@patchbay/protocol/console";
+import { type ReactNode, useEffect, useState } from "react";
+import { formatCompact, formatCount, formatUsd } from "../format/numbers.ts";
+import { formatDuration, formatInstant, formatRelative } from "../format/times.ts";
+import { createSignal, useSignal, zone } from "../state/signals.ts";
+import { classNames } from "./class-names.ts";
+import { Icon, type IconName } from "./icon.tsx";
+import { useMedia } from "./measure.ts";
+import { Tooltip } from "./tooltip.tsx";
+
+const now = createSignal(Date.now());
+let watchers = 0;
+let timer: ReturnType<typeof setInterval> | undefined;
+
+/** The current time, updated every 10 seconds. All times of a page share one timer, which stops when none is shown. */
+function useNow(): number {
+  useEffect(() => {
+    watchers += 1;
+    timer ??= setInterval(() => now.set(Date.now()), 10_000);
+    return () => {
+      watchers -= 1;
+      if (watchers > 0) return;
+      clearInterval(timer);
+      timer = undefined;
+    };
+  }, []);
+  return useSignal(now);
+}
+
+/** A relative time with the exact time in its tooltip; `exact` shows the exact time. */
+export function Time({ at, exact = false }: { at: string | null; exact?: boolean }) {
+  const current = useNow();
+  const shownZone = useSignal(zone);
+  if (at === null) return <span className="text-faint">never</span>;
+  const instant = formatInstant(at, shownZone);
+  if (exact) return <time dateTime={at}>{instant}</time>;
+  return (
+    <Tooltip content={instant}>
+      <time dateTime={at} className="whitespace-nowrap">
+        {formatRelative(at, Math.max(current, Date.now()), shownZone)}
+      </time>
+    </Tooltip>
+  );
+}
+
+const none = <span className="text-faint">–</span>;
+
+export function Duration({ ms }: { ms: number | null }) {
+  return ms === null ? none : <span className="whitespace-nowrap">{formatDuration(ms)}</span>;
+}
+
+export function Money({ usd }: { usd: number | null }) {
+  return usd === null ? none : <span className="whitespace-nowrap">{formatUsd(usd)}</span>;
+}
+
+/** A count; `short` shows 12.3K with the whole number as title. */
+export function Count({ value, short = false }: { value: number | null; short?: boolean }) {
+  if (value === null) return none;
+  return short ? <span title={formatCount(value)}>{formatCompact(value)}</span> : <span>{formatCount(value)}</span>;
+}
+
+/** Interval of updates with reduced motion. */
+const REDUCED_MOTION_MS = 1_000;
+
+/**
+ * The duration of a run in milliseconds, updated on every frame while it runs. `knownMs` is the duration in the response that
+ * arrived at `knownAt` on the page's clock. The value never decreases, although the two clocks may drift between responses.
+ */
+export function useRunClock({ running, knownMs, knownAt }: { running: boolean; knownMs: number; knownAt: number }) {
+  const reducedMotion = useMedia("(prefers-reduced-motion: reduce)");
+  const [nowMs, setNowMs] = useState(knownMs);
+  useEffect(() => {
+    if (!running) return undefined;
+    const move = () => setNowMs((before) => Math.max(before, knownMs + Date.now() - knownAt));
+    if (reducedMotion) {
+      const timer = setInterval(move, REDUCED_MOTION_MS);
+      return () => clearInterval(timer);
+    }
+    let frame = requestAnimationFrame(function draw() {
+      move();
+      frame = requestAnimationFrame(draw);
+    });
+    return () => cancelAnimationFrame(frame);
+  }, [running, reducedMotion, knownMs, knownAt]);
+  return running ? Math.max(nowMs, knownMs) : knownMs;
+}
+
+export type Tone = "ok" | "bad" | "warn" | "info" | "idle" | "accent";
+
+const TONES: Record<Tone, string> = {
+  ok: "bg-ok-soft text-ok",
+  bad: "bg-bad-soft text-bad",
+  warn: "bg-warn-soft text-warn",
+  info: "bg-info-soft text-info",
+  idle: "bg-idle-soft text-idle",
+  accent: "bg-accent-soft text-accent",
+};
+
+/** A short label with an optional icon. */
+export const Badge = ({ tone = "idle", icon, children }: { tone?: Tone; icon?: IconName; children: ReactNode }) => (
+  <span
+    className={classNames(
+      "inline-flex h-5 max-w-full items-center gap-1 rounded px-1.5 text-xs font-medium whitespace-nowrap",
+      TONES[tone],
+    )}
+  >
+    {icon && <Icon name={icon} className={`size-3 ${icon === "running" ? "animate-turn" : ""}`} />}
+    <span className="truncate">{children}</span>
+  </span>
+);
+
+const STATES: Record<string, { tone: Tone; icon: IconName; word?: string }> = {
+  // Runs.
+  queued: { tone: "idle", icon: "clock" },
+  running: { tone: "info", icon: "running" },
+  succeeded: { tone: "ok", icon: "succeeded" },
+  failed: { tone: "bad", icon: "failed" },
+  cancelled: { tone: "idle", icon: "stopped" },
+  // Spans and access decisions.
+  ok: { tone: "ok", icon: "succeeded" },
+  denied: { tone: "warn", icon: "denied" },
+  unknown: { tone: "warn", icon: "alert", word: "outcome unknown" },
+  allowed: { tone: "ok", icon: "succeeded" },
+  conditional: { tone: "info", icon: "branch" },
+  // Keys and runtimes.
+  active: { tone: "ok", icon: "succeeded" },
+  expired: { tone: "idle", icon: "clock" },
+  revoked: { tone: "bad", icon: "denied" },
+  connected: { tone: "ok", icon: "plug" },
+  draining: { tone: "warn", icon: "clock" },
+  disconnected: { tone: "idle", icon: "stopped" },
+};
+
+/** A state as icon, word and colour. Accepts every state of the API; an unknown one is shown as it is. */
+export function Status({ state }: { state: string }) {
+  const { tone, icon, word = state } = STATES[state] ?? { tone: "idle", icon: "info" };
+  return (
+    <Badge tone={tone} icon={icon}>
+      {word}
+    </Badge>
+  );
+}
+
+const APPLE = /Mac|iP(hone|ad|od)/.test(globalThis.navigator?.userAgent ?? "");
+
+/** A key, or several keys separated by spaces; `mod` is Cmd on Apple devices and Ctrl elsewhere. */
+export const Kbd = ({ keys }: { keys: string }) => (
+  <span className="inline-flex shrink-0 gap-0.5 whitespace-nowrap">
+    {keys.split(" ").map((key, index) => (
+      <kbd
+        // Keys may repeat; their order is fixed.
+        key={`${key}${index}`}
+        className="border-line bg-sunken text-muted text-2xs inline-flex h-4.5 min-w-4.5 items-center justify-center rounded border px-1 font-sans"
+      >
+        {key === "mod" ? (APPLE ? "⌘" : "Ctrl") : key}
+      </kbd>
+    ))}
+  </span>
+);
+
+const EFFECTS: Record<ConsoleFunction["effect"], { tone: Tone; icon: IconName }> = {
+  read: { tone: "idle", icon: "search" },
+  write: { tone: "info", icon: "edit" },
+  destructive: { tone: "bad", icon: "alert" },
+};
+
+/** A restricted field as shown: its path, or "the whole result" for `$`. */
+export const fieldLabel = (path: string): string => (path === "$" ? "the whole result" : path);
+
+/** What a call does to the owner's data. */
+export function Effect({ effect }: Pick<ConsoleFunction, "effect">) {
+  return <Badge {...EFFECTS[effect]}>{effect}</Badge>;
+}
+
+/** The roles that may call the function, and whether authorize() decides per call. */
+export const RoleBadges = ({ roles, conditional }: Pick<ConsoleFunction, "roles" | "conditional">) => (
+  <span className="inline-flex flex-wrap items-center gap-1">
+    {roles === "everyone" ? (
+      <Badge tone="ok">everyone</Badge>
+    ) : roles.length === 0 ? (
+      <Badge tone="warn" icon="denied">
+        no role
+      </Badge>
+    ) : (
+      roles.map((role) => (
+        <Badge key={role} tone="accent">
+          {role}
+        </Badge>
+      ))
+    )}
+    {conditional && (
+      <Badge tone="info" icon="branch">
+        conditional
+      </Badge>
+    )}
+  </span>
+);
