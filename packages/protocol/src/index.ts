@@ -1,4 +1,5 @@
 /** The data of every Patchbay wire: frames, the query API, limits, and functions that both of their sides need. */
+export { AccessLock, type LockedCell } from "./access-lock.ts";
 export {
   CALL_ERROR_CODES,
   HTTP_ERROR_CODES,

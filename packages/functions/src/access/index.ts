@@ -1,7 +1,8 @@
 /** The access that the code of a service gives: the matrix, its lock file, changes, and the reason for a decision on one call. */
 export { compareAccess, type AccessChange } from "./lock.ts";
 export { explainAccess, type AccessExplanation, type AccessQuestion } from "./explain.ts";
-export { lockOf, parseLock, writeLock, type AccessLock, type LockedCell } from "./lock.ts";
+export { lockOf, parseLock, writeLock } from "./lock.ts";
+export type { AccessLock, LockedCell } from "@patchbay/protocol";
 export {
   accessMatrix,
   NO_ROLE,

@@ -1,30 +1,5 @@
+import { AccessLock, type LockedCell } from "@patchbay/protocol";
 import { type AccessMatrix, type Cell, compareTexts, NO_ROLE } from "./matrix.ts";
-import { z } from "zod";
-
-/** An object instead of a list, so that each entry is one line of a diff with any formatter. */
-const Members = z.record(z.string(), z.literal("removed"));
-
-const LockedCell = z.union([
-  z.enum(["allowed", "hidden"]),
-  z.strictObject({ access: z.literal("allowed"), members: Members }),
-  z.strictObject({
-    access: z.literal("conditional"),
-    cases: z.record(z.string(), z.enum(["allowed", "denied"])),
-    members: Members.optional(),
-  }),
-]);
-/** The locked access of one role to one function. */
-export type LockedCell = z.infer<typeof LockedCell>;
-
-const AccessLock = z.strictObject({
-  version: z.literal(1),
-  defaultRole: z.string().optional(),
-  hooks: z.partialRecord(z.enum(["beforeQuery", "beforeAnswer"]), z.literal("runs")).optional(),
-  functions: z.record(z.string(), z.record(z.string(), LockedCell)),
-});
-
-/** The contents of a lock file: the decisions of an access matrix by function and role, without texts and data. */
-export type AccessLock = z.infer<typeof AccessLock>;
 
 /** The lock of a matrix. It does not depend on the order of definitions in the code. */
 export function lockOf(matrix: AccessMatrix): AccessLock {
