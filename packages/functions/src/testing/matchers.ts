@@ -1,4 +1,3 @@
-/// <reference types="vitest" />
 import type { JsonObject } from "@patchbay/protocol";
 import type { Rule } from "../admission.ts";
 import { toJson } from "../json.ts";
@@ -92,14 +91,17 @@ function describe(functionName: string, { role }: AccessCase): string {
 type Given<Name extends keyof typeof accessMatchers> =
   Parameters<(typeof accessMatchers)[Name]> extends [unknown, ...infer Rest] ? Rest : never;
 
-/** The matchers as methods of what `expect` returns. `R` is the result of a matcher that is not async. */
-export interface AccessAssertions<R = void> {
+/** The matchers as methods of what `expect` returns. */
+export interface AccessAssertions {
   toAllow(...given: Given<"toAllow">): Promise<void>;
   toDeny(...given: Given<"toDeny">): Promise<void>;
-  toLeakNothing(...given: Given<"toLeakNothing">): R;
+  toLeakNothing(...given: Given<"toLeakNothing">): void;
 }
 
-// Types only, so that this package does not need vitest. The type parameters must equal those of vitest's own declaration.
-declare module "vitest" {
-  interface Matchers<R extends void | Promise<void> = void | Promise<void>, T = unknown> extends AccessAssertions<R> {}
+// Types only, so that this package does not need vitest. Each release of vitest declares its own interface for matchers with other
+// type parameters, but all of them take the methods of this global one.
+declare global {
+  namespace Chai {
+    interface Assertion extends AccessAssertions {}
+  }
 }
