@@ -8,8 +8,8 @@ import { defineConfig, type Plugin, type BuildOptions } from "rolldown";
  * thousand small modules starts slowly and keeps more of them in memory.
  *
  * What a package names in `dependencies` stays there and is installed with it: what reads bytes of strangers (ws, hono, pg),
- * so that its fixes reach owners at once, and zod where it must be the one that owners write their schemas with. The rest,
- * in `devDependencies`, is bundled, as is the protocol.
+ * so that its fixes reach owners at once. The rest, in `devDependencies`, is bundled, as is the protocol, except where zod is
+ * a peer: the protocol needs its own zod there, because the owner's may be an older one.
  */
 const ENTRIES = {
   protocol: ["index", "console/index"],
@@ -38,7 +38,8 @@ const readPackage = (folder: string): PackageJson =>
 /** Bundles `entries` of a package, or modules that are to see it from inside, into `dir`, which is emptied before. */
 export function bundle(name: PackageName, dir: string, entries = entriesOf(name)): BuildOptions {
   const { dependencies, peerDependencies } = readPackage(folderOf(name));
-  const installed = Object.keys({ ...dependencies, ...peerDependencies }).filter((id) => id !== "@patchbay/protocol");
+  const isBundled = (id: string) => id === "@patchbay/protocol" && peerDependencies?.["zod"] === undefined;
+  const installed = Object.keys({ ...dependencies, ...peerDependencies }).filter((id) => !isBundled(id));
   return {
     cwd: folderOf(name),
     input: entries,

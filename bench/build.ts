@@ -67,7 +67,7 @@ async function installPackage(folder: string, name: PackageName): Promise<void> 
   for (const dependency of Object.keys({ ...declared.dependencies, ...declared.peerDependencies })) {
     const own = /^@patchbay\/(.+)$/.exec(dependency)?.[1];
     if (own !== undefined) linkTo(dependency, join(folder, own));
-    else if (dependency in (declared.dependencies ?? {})) linkTo(dependency, join(from, "node_modules", dependency));
+    else linkTo(dependency, join(from, "node_modules", dependency));
   }
 }
 

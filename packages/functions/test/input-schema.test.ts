@@ -240,6 +240,6 @@ describe("a mistake in a schema is refused when the function is defined", () => 
     const lossy = z.object({ id: z.string(), note: z.string() });
     lossy._zod.toJSONSchema = () => ({ type: "object" });
 
-    expect(() => define(lossy)).toThrow(/describes id, note, but its JSON Schema does not/);
+    expect(() => define(lossy)).toThrow(/lacks the property "id", the property "note"/);
   });
 });

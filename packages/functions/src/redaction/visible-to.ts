@@ -1,8 +1,8 @@
 import { isJsonObject, rolesAllow } from "@patchbay/protocol";
-import { z } from "zod";
 import { checkRoles } from "../definition-checks.ts";
 import { DefinitionError } from "../errors.ts";
-import { isStandardSchema, isZod3, isZod4, type Schema, type Zod3Schema } from "../schema/schema.ts";
+import { isStandardSchema, isZod3, isZod4, type Schema, type Zod3Schema, type Zod4Schema } from "../schema/schema.ts";
+import { withDefinition } from "../schema/zod4.ts";
 
 /**
  * Restricts a part of an output schema to roles. For other roles, and without a role, it is removed from the result before the
@@ -49,12 +49,8 @@ export function sees(mark: readonly string[] | undefined, role: string | undefin
   return mark === undefined || rolesAllow([...mark], role);
 }
 
-/** Puts the mark into the definition, because methods such as `.min(1)` copy the definition but not the entry in zod's registry. */
-function markZod4<S extends Schema>(schema: S, roles: readonly string[]): S {
-  const known = schema as unknown as z.core.$ZodType;
-  const marked = { [MARK]: both(roles, (known._zod.def as { [MARK]?: unknown })[MARK]) };
-  const definition = z.core.util.mergeDefs(known._zod.def, marked) as z.core.$ZodTypeDef;
-  return z.core.clone(known, definition, { parent: true }) as unknown as S;
+function markZod4<S extends Zod4Schema>(schema: S, roles: readonly string[]): S {
+  return withDefinition(schema, { [MARK]: both(roles, (schema._zod.def as { [MARK]?: unknown })[MARK]) });
 }
 
 function markZod3<S extends Zod3Schema>(schema: S, roles: readonly string[]): S {

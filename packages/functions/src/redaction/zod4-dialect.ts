@@ -1,6 +1,7 @@
-import { z } from "zod";
+import { DefinitionError } from "../errors.ts";
+import type { Zod4Schema } from "../schema/schema.ts";
+import { metadataOf } from "../schema/zod4.ts";
 import type { Dialect, Kind, Part, Shape } from "./shape.ts";
-
 import { both, MARK, refuseMisspelt } from "./visible-to.ts";
 
 interface Definition {
@@ -24,7 +25,7 @@ interface Definition {
 /** Reads schemas of zod 4 and zod mini for redaction. */
 export const zod4Dialect = (where: string): Dialect => ({
   markOf(part) {
-    const metadata = metadataOf(part);
+    const metadata = readMetadata(part, where);
     refuseMisspelt(Object.keys(metadata), where);
     const [own, meta] = [definitionOf(part)[MARK], metadata[MARK]];
     // A mark in the metadata that is not a list fails later, in checkMark().
@@ -100,9 +101,13 @@ function setValues(shape: Shape, values: unknown[]): void {
   shape.values = values.map((value) => value ?? null);
 }
 
-/** An early version of zod 4 has a registry of its own, which its schemas use. */
-function metadataOf(part: Partial<z.ZodType>): Record<string, unknown> {
-  return part.meta?.() ?? z.globalRegistry.get(part as z.core.$ZodType) ?? {};
+function readMetadata(part: Part, where: string): Readonly<Record<string, unknown>> {
+  try {
+    return metadataOf(part as Zod4Schema);
+  } catch (cause) {
+    // A mark that cannot be read would have no effect.
+    throw new DefinitionError(`${where}: ${(cause as Error).message}`, { cause });
+  }
 }
 
 function definitionOf(part: Part): Definition {

@@ -1,43 +1,21 @@
-import {
-  followRef,
-  isJsonObject,
-  LIMITS,
-  mapSchema,
-  memberPath,
-  withoutAnnotations,
-  type JsonObject,
-} from "@patchbay/protocol";
+import { followRef, LIMITS, mapSchema, memberPath, withoutAnnotations, type JsonObject } from "@patchbay/protocol";
 import { DefinitionError } from "../errors.ts";
 import { MARK } from "../redaction/visible-to.ts";
 import { readRawSchema } from "./raw.ts";
-import { isStandardSchema, isZod3, isZod4, type Schema } from "./schema.ts";
-import {
-  describesItself,
-  explainUnwritable,
-  standardToJsonSchema,
-  tidy,
-  type Unwritable,
-  zod3Members,
-  zod3ToJsonSchema,
-  zod4Members,
-  zod4ToJsonSchema,
-} from "./to-json-schema.ts";
+import { explainUnwritable, findLosses } from "./losses.ts";
+import { isStandardSchema, isZod3, isZod4, type Schema, type Zod3Schema, type Zod4Schema } from "./schema.ts";
+import { describesItself, standardToJsonSchema, tidy, zod3ToJsonSchema } from "./to-json-schema.ts";
+import { versionOf, zod4ToJsonSchema } from "./zod4.ts";
 
 /**
  * The JSON Schema 2020-12 of the input of `schema`, as models receive it. Throws `DefinitionError` if it cannot be written as JSON
  * Schema, with a message that begins with `where`.
  */
 export function describeInput(schema: Schema, where: string): JsonObject {
-  const { jsonSchema: written, members } = convert(schema, where);
+  const written = convert(schema, where);
+  checkRefs(written, where);
+  checkRoot(written, where);
   const jsonSchema = mapSchema(written, withoutMark);
-  checkRefs(jsonSchema, where);
-  checkRoot(jsonSchema, where);
-  const { properties } = jsonSchema;
-  const lost = members.filter((name) => !isJsonObject(properties) || !Object.hasOwn(properties, name));
-  if (lost.length > 0)
-    throw new DefinitionError(
-      `${where}: the schema describes ${lost.join(", ")}, but its JSON Schema does not. Pass raw JSON Schema instead.`,
-    );
   const sizeBytes = Buffer.byteLength(JSON.stringify(jsonSchema));
   if (sizeBytes > LIMITS.schemaBytes)
     throw new DefinitionError(
@@ -49,7 +27,7 @@ export function describeInput(schema: Schema, where: string): JsonObject {
 /** The JSON Schema 2020-12 of the values that a handler with this output schema may return. Undefined if it cannot be written. */
 export function describeOutput(schema: Schema): JsonObject | undefined {
   try {
-    return convert(schema, "output").jsonSchema;
+    return convert(schema, "output");
   } catch {
     return undefined;
   }
@@ -70,44 +48,52 @@ export function describeResult(schema: Schema): JsonObject | undefined {
 }
 
 function writeResult(schema: Schema): JsonObject {
-  if (isZod4(schema)) return tidy(zod4ToJsonSchema(schema, { side: "output" }));
-  if (isZod3(schema)) return tidy(zod3ToJsonSchema(schema, { side: "output" }));
+  if (isZod4(schema)) return tidy(zod4ToJsonSchema(schema, "output"));
+  if (isZod3(schema)) return tidy(zod3ToJsonSchema(schema, "output"));
   return isStandardSchema(schema) ? tidy(standardToJsonSchema(schema, "output")) : readRawSchema(schema, "output");
 }
 
-/** A schema as plain JSON Schema, and the properties that its library lists. */
-function convert(schema: Schema, where: string): { jsonSchema: JsonObject; members: string[] } {
-  const unwritable: Unwritable[] = [];
-  const note = (part: Unwritable) => void unwritable.push(part);
+/** A schema as plain JSON Schema. */
+function convert(schema: Schema, where: string): JsonObject {
   try {
-    const written = write(schema, where, note);
-    if (unwritable.length === 0) return written;
+    if (isZod4(schema) || isZod3(schema)) return convertZod(schema, where);
+    if (!isStandardSchema(schema)) return readRawSchema(schema, where);
+    if (describesItself(schema)) return tidy(standardToJsonSchema(schema, "input"));
+    throw new TypeError(adviceFor(schema["~standard"].vendor));
   } catch (cause) {
     if (cause instanceof DefinitionError) throw cause;
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new DefinitionError(`${where}: the schema cannot be written as JSON Schema: ${reason}`, { cause });
   }
-  throw new DefinitionError(`${where}: ${unwritable.map(explainUnwritable).join("; ")}.`);
 }
 
-function write(
-  schema: Schema,
-  where: string,
-  note: (part: Unwritable) => void,
-): { jsonSchema: JsonObject; members: string[] } {
-  if (isZod4(schema))
-    return {
-      jsonSchema: tidy(zod4ToJsonSchema(schema, { side: "input", unwritable: note })),
-      members: zod4Members(schema),
-    };
-  if (isZod3(schema))
-    return {
-      jsonSchema: tidy(zod3ToJsonSchema(schema, { side: "input", unwritable: note })),
-      members: zod3Members(schema),
-    };
-  if (!isStandardSchema(schema)) return { jsonSchema: readRawSchema(schema, where), members: [] };
-  if (describesItself(schema)) return { jsonSchema: tidy(standardToJsonSchema(schema, "input")), members: [] };
-  throw new TypeError(adviceFor(schema["~standard"].vendor));
+/** Refuses a JSON Schema that says less than the schema, because the model would guess the rest. */
+function convertZod(schema: Zod4Schema | Zod3Schema, where: string): JsonObject {
+  // Before the conversion, because the converters fail on some of these parts with an error about their own code.
+  const { unwritable, foreign } = findLosses(schema);
+  if (foreign.length > 0)
+    throw new DefinitionError(
+      `${where}: ${foreign.join(", ")}: a schema of zod 3 and one of zod 4 cannot contain each other. Write all parts with one of them.`,
+    );
+  if (unwritable.length > 0) throw new DefinitionError(`${where}: ${unwritable.map(explainUnwritable).join("; ")}.`);
+  const jsonSchema = tidy(isZod4(schema) ? zod4ToJsonSchema(schema, "input") : zod3ToJsonSchema(schema, "input"));
+  const { missing } = findLosses(schema, jsonSchema);
+  if (missing.length === 0) return jsonSchema;
+  const named = missing.length > NAMED ? [...missing.slice(0, NAMED), `${missing.length - NAMED} more`] : missing;
+  throw new DefinitionError(`${where}: the JSON Schema for the model lacks ${named.join(", ")}. ${remedyFor(schema)}`);
+}
+
+/** More would hide what to do. */
+const NAMED = 5;
+
+function remedyFor(schema: Zod4Schema | Zod3Schema): string {
+  const instead = "or pass raw JSON Schema";
+  if (!isZod4(schema)) return `zod 3 cannot write it. Upgrade zod to 4.2 or newer, ${instead}.`;
+  const version = `zod ${versionOf(schema)}`;
+  if (describesItself(schema)) return `${version} does not write it. Describe this part in another way, ${instead}.`;
+  if (schema.meta === undefined)
+    return `The schema is of zod mini ${versionOf(schema)}, and another copy of zod converted it. Import z from "zod" instead of "zod/mini", ${instead}.`;
+  return `${version} cannot write it. Upgrade zod to 4.2 or newer, ${instead}.`;
 }
 
 function adviceFor(vendor: string): string {

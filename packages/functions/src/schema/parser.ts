@@ -14,9 +14,11 @@ import {
   type StandardIssue,
   type StandardSchema,
   type Zod3Schema,
+  type Zod4Schema,
 } from "./schema.ts";
-import { describesItself, standardToJsonSchema, zod3ToJsonSchema, zod4ToJsonSchema } from "./to-json-schema.ts";
+import { describesItself, standardToJsonSchema, zod3ToJsonSchema } from "./to-json-schema.ts";
 import { dropUnlisted } from "./unlisted.ts";
+import { zod4ToJsonSchema } from "./zod4.ts";
 
 /**
  * Creates the parser of a schema of any library. Drops properties that the schema does not list: zod does so itself; for libraries
@@ -24,7 +26,7 @@ import { dropUnlisted } from "./unlisted.ts";
  * properties in open objects: the parser keeps them in an input and drops them from an output.
  */
 export function createParser(schema: Schema, side: "input" | "output", where: string): Parse {
-  if (isZod4(schema) || isZod3(schema)) return zodParser(schema as ZodSchema, side);
+  if (isZod4(schema) || isZod3(schema)) return zodParser(schema, side);
   if (!isStandardSchema(schema)) return rawParser(schema, { side, where });
   const listed = describesItself(schema) ? writtenBy(() => standardToJsonSchema(schema, side)) : undefined;
   const parse = ofOwnMembers(standardParser(schema), listed);
@@ -36,16 +38,12 @@ export function createParser(schema: Schema, side: "input" | "output", where: st
   };
 }
 
-type ZodSchema = StandardSchema | Zod3Schema;
-
-function zodParser(schema: ZodSchema, side: "input" | "output"): Parse {
+function zodParser(schema: Zod4Schema | Zod3Schema, side: "input" | "output"): Parse {
   // Releases of zod 3 before 3.24 have no `~standard`.
   const parse: Parse = isStandardSchema(schema)
     ? standardParser(schema)
     : async (value) => toParsed(await schema.safeParseAsync(value));
-  const described = writtenBy(() =>
-    isZod4(schema) ? zod4ToJsonSchema(schema, { side }) : zod3ToJsonSchema(schema as Zod3Schema, { side }),
-  );
+  const described = writtenBy(() => (isZod4(schema) ? zod4ToJsonSchema(schema, side) : zod3ToJsonSchema(schema, side)));
   return ofOwnMembers(parse, described);
 }
 

@@ -31,6 +31,54 @@ type Zod3Result =
   | { success: true; data: unknown }
   | { success: false; error: { issues: readonly { message: string; path: readonly PropertyKey[] }[] } };
 
+/**
+ * A schema of zod 4 or zod mini. The members have the same form in every release, so that they are read without a copy of zod: the
+ * owner's schema may come from another copy than one that this package would import.
+ */
+export interface Zod4Schema extends StandardSchema {
+  readonly _zod: {
+    readonly def: Zod4Definition;
+    readonly version: { readonly major: number; readonly minor: number; readonly patch: number };
+    readonly constr: new (definition: object) => Zod4Schema;
+    /** Defined if the input, or the output, may be absent. */
+    readonly optin?: string | undefined;
+    readonly optout?: string | undefined;
+    /** All values, if the schema lists them. */
+    readonly values?: ReadonlySet<unknown>;
+    /** The schema that a lazy one returns. */
+    readonly innerType?: object;
+    /** Written by the owner to replace the JSON Schema of this part. */
+    toJSONSchema?(): object;
+  };
+  /** Schemas of zod mini do not have this method. */
+  meta?(): Record<string, unknown> | undefined;
+  clone(definition: object, options: { parent: boolean }): Zod4Schema;
+}
+
+export interface Zod4Definition {
+  readonly type: string;
+  readonly coerce?: boolean;
+  readonly shape?: Readonly<Record<string, object>>;
+  readonly catchall?: object;
+  readonly element?: object;
+  readonly items?: readonly object[];
+  readonly rest?: object | null;
+  readonly keyType?: object;
+  readonly valueType?: object;
+  /** True for a record that may lack some of its keys. */
+  readonly partial?: boolean;
+  readonly options?: readonly object[];
+  readonly discriminator?: string;
+  readonly left?: object;
+  readonly right?: object;
+  readonly innerType?: object;
+  readonly in?: object;
+  readonly out?: object;
+  readonly values?: readonly unknown[];
+  readonly entries?: Readonly<Record<string, unknown>>;
+  readonly checks?: readonly Zod4Schema[];
+}
+
 /** JSON Schema, draft 2020-12. `format` is a hint for the model and is not validated. */
 export interface RawSchema {
   readonly [keyword: string]: unknown;
@@ -57,17 +105,17 @@ export type InputOf<S> = S extends { readonly "~standard": { readonly types?: in
     ? Input
     : unknown;
 
-export function isStandardSchema(schema: Schema): schema is StandardSchema {
+export function isStandardSchema(schema: object): schema is StandardSchema {
   return "~standard" in schema;
 }
 
 /** True for schemas of zod 4 and zod mini, which have a property `_zod`. */
-export function isZod4(schema: Schema): boolean {
+export function isZod4<S extends object>(schema: S): schema is S & Zod4Schema {
   return "_zod" in schema;
 }
 
 /** True for schemas of zod 3, which have a `typeName` in their definition. */
-export function isZod3(schema: Schema): schema is Zod3Schema {
+export function isZod3(schema: object): schema is Zod3Schema {
   const definition = (schema as Partial<Zod3Schema>)._def;
   return typeof definition === "object" && "typeName" in definition;
 }
