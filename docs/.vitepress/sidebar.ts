@@ -9,6 +9,7 @@ export const sidebar = [
     items: [
       { text: "Roles and authorize", link: "/guides/access" },
       { text: "Testing", link: "/guides/testing" },
+      { text: "Connecting functions", link: "/guides/connecting" },
       { text: "Threads", link: "/guides/threads" },
       { text: "Structured answers", link: "/guides/structured-answers" },
       { text: "Hooks", link: "/guides/hooks" },
