@@ -1,4 +1,6 @@
-/** The argument as a shell reads it back. */
+import { type DatabaseOptions, withoutPassword } from "./database.ts";
+
+/** An argument as a shell reads it back. */
 const shellQuote = (text: string): string =>
   /^[A-Za-z0-9_./:=@-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
@@ -6,3 +8,19 @@ const shellQuote = (text: string): string =>
 export function connectCommand({ url, agent }: { url: string; agent: string }): string {
   return `PATCHBAY_RUNTIME_KEY=... patchbay connect service.ts --url ${shellQuote(url)} --agent ${shellQuote(agent)}`;
 }
+
+/** The command that queries an agent. */
+export function queryCommand({ url, agent }: { url: string; agent: string }): string {
+  return `PATCHBAY_API_KEY=... patchbay query "What can you do?" --url ${shellQuote(url)} --agent ${shellQuote(agent)}`;
+}
+
+/** `patchbay COMMAND` with the options that name the present command's database, so that it finds the same one. */
+export function adminCommandLine(command: string, { database, dataDir }: DatabaseOptions): string {
+  const given = database === undefined ? "" : ` --database ${databaseArgument(database)}`;
+  const folder = database === undefined && dataDir !== ".patchbay" ? ` --data-dir ${shellQuote(dataDir)}` : "";
+  return `patchbay ${command}${given}${folder}`;
+}
+
+/** A password does not belong into the output: the variable has it. */
+const databaseArgument = (url: string): string =>
+  withoutPassword(url) === url ? shellQuote(url) : '"$PATCHBAY_DATABASE"';

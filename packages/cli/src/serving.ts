@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import type { ControlPlane, QueryLine } from "@patchbay/control-plane";
+import type { QueryLine } from "@patchbay/control-plane";
 
 /** Longest time to drain: below the 25 s that the command promises. */
 const DRAIN_MS = 24_000;
@@ -36,12 +36,6 @@ export function countOpenQueries() {
     },
     count: (): number => open.size,
   };
-}
-
-/** Address of the control plane for this machine: a wildcard host can be listened on, but not connected to. */
-export function localAddress({ port, url }: ControlPlane, host: string): string {
-  if (host === "0.0.0.0") return `http://127.0.0.1:${port}`;
-  return host === "::" ? `http://[::1]:${port}` : url;
 }
 
 const KEYS = "ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY";

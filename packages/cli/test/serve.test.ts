@@ -30,7 +30,7 @@ test("serve, connect and query work together as three processes", async () => {
   const early = await runCommand(["query", 'Greet "Ann"'], { env: { ...target, PATCHBAY_API_KEY: apiKey } });
   expect(early.code).toBe(1);
   expect(early.stderr).toContain(
-    "Agent session not found: no functions are connected. Start them with `patchbay connect",
+    `Start them with \`PATCHBAY_RUNTIME_KEY=... patchbay connect service.ts --url ${serve.ready.baseUrl} --agent ${agentId}\``,
   );
 
   const runtimeEnv = { ...target, PATCHBAY_RUNTIME_KEY: runtimeKey };

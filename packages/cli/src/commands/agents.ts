@@ -2,6 +2,7 @@ import { ACCESS_CHANGES, type AccessChanges, type AgentSettings } from "@patchba
 import type { Command } from "commander";
 import { settingsChange, settingsFields, settingsOptions, type SettingsOptions } from "./agent-settings.ts";
 import { examples, option, orgOption, pricesOption, tiersOption } from "../options.ts";
+import { adminCommandLine } from "../printed-commands.ts";
 import { fields, table } from "../table.ts";
 import { adminCommand, administer, SHOWN_ONCE, type AdminOptions } from "./administer.ts";
 
@@ -16,7 +17,11 @@ const instructionsOption = () => option("--instructions <text>", "instructions f
 /** `agents`: create, list, update, delete, and accept wider access. */
 export function addAgentCommands(program: Command): void {
   const agents = program.command("agents").description("manage agents, which answer queries");
-  const create = adminCommand(agents, "create <name>", "create an agent with an API key")
+  const create = adminCommand(
+    agents,
+    "create <name>",
+    "create an agent with an API key, and the database if it is missing",
+  )
     .addOption(orgOption())
     .addOption(instructionsOption())
     .action((name: string, options: AdminOptions & { org?: string; instructions?: string }) => {
@@ -32,7 +37,8 @@ export function addAgentCommands(program: Command): void {
             ["key", made.keyId],
             ["API key", made.apiKey],
           ])}\n${SHOWN_ONCE}`,
-        { mayCreate: true },
+        // An organisation that is named must exist, so that a new database cannot have it.
+        { mayCreate: org === undefined },
       );
     });
   examples(create, 'patchbay agents create "Order desk" --instructions "Answer in one sentence."');
@@ -46,7 +52,7 @@ export function addAgentCommands(program: Command): void {
           table(
             ["id", "name", "organisation", "model"],
             items.map((agent) => [agent.agentId, agent.name, agent.orgId, modelOf(agent.settings)]),
-            "No agents yet. Create one with `patchbay agents create NAME`.",
+            `No agents yet. Create one with \`${adminCommandLine("agents create NAME", options)}\`.`,
           ),
       ),
     );

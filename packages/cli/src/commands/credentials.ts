@@ -1,6 +1,8 @@
 import type { Admin } from "@patchbay/control-plane";
+import type { Store } from "@patchbay/control-plane/admin";
 import { InvalidArgumentError, type Command } from "commander";
 import { agentOption, examples, option, parseList } from "../options.ts";
+import { adminCommandLine, connectCommand, queryCommand } from "../printed-commands.ts";
 import { fields, table } from "../table.ts";
 import { adminCommand, administer, SHOWN_ONCE, type AdminOptions } from "./administer.ts";
 
@@ -75,10 +77,15 @@ function addCreate(parent: Command, kind: Kind): void {
   if (isApiKey) create.addOption(option("--roles <roles>", "only these roles, comma-separated").argParser(parseList));
   create.action(({ agent, roles, label, ...options }: CreateOptions) => {
     const wanted = { agentId: agent, ...(roles && { roles }), ...(label !== undefined && { label }) };
+    let use = "";
     return administer(
       options,
-      async ({ credentials }) => named(kind, await credentials.create(kind.kind, wanted)),
-      showCreated,
+      async ({ credentials }, store) => {
+        const created = named(kind, await credentials.create(kind.kind, wanted));
+        use = await useOf(kind, agent, store);
+        return created;
+      },
+      (created) => showCreated(created) + use,
     );
   });
   examples(create, `patchbay ${kind.command} create --agent agt_...${isApiKey ? " --roles customer,guest" : ""}`);
@@ -104,7 +111,7 @@ function addList(parent: Command, kind: Kind): void {
               item.lastUsedAt ?? "never",
               stateOf(item),
             ]),
-            `None yet. Create one with \`patchbay ${kind.command} create --agent ID\`.`,
+            `None yet. Create one with \`${adminCommandLine(`${kind.command} create --agent ${options.agent}`, options)}\`.`,
           ),
       ),
     );
@@ -156,6 +163,13 @@ function listed({ kind, id }: Kind, stored: Listed) {
 function showCreated(created: object): string {
   const pairs = Object.entries(created).filter(([, value]) => value !== null);
   return `${fields(pairs.map(([name, value]) => [name, String(value)]))}\n${SHOWN_ONCE}`;
+}
+
+/** The command that a new key is for, at the address of the service's last start. Empty before the first start, and for tokens. */
+async function useOf({ kind }: Kind, agent: string, store: Store): Promise<string> {
+  const url = await store.address();
+  if (url === undefined || kind === "access") return "";
+  return `\n\nUse it:\n  ${kind === "api" ? queryCommand({ url, agent }) : connectCommand({ url, agent })}`;
 }
 
 function stateOf({ expiresAt, revokedAt }: ReturnType<typeof listed>): string {

@@ -10,7 +10,7 @@ import * as flags from "../options.ts";
 import { paintStatus, print, printJson, printStatus } from "../output.ts";
 import { launchRuntime, type ConnectionTarget, type RuntimeChild } from "../runtime-child.ts";
 import { findServiceFile } from "../service-file.ts";
-import { consoleFiles, countOpenQueries, drain, localAddress, shutdownRequested } from "../serving.ts";
+import { consoleFiles, countOpenQueries, drain, shutdownRequested } from "../serving.ts";
 import { growWithWork } from "../startup.ts";
 
 interface DevOptions {
@@ -65,7 +65,7 @@ async function dev(named: string | undefined, options: DevOptions): Promise<void
     return plane.close({ graceMs: 18_000 });
   });
   const credentials = await ensureDevCredentials(options.dataDir, plane);
-  const address = localAddress(plane, options.host);
+  const address = plane.url;
   target.resolve({ url: address, agentId: credentials.agentId, key: credentials.runtimeKey });
   const consoleUrl = address + (await plane.admin.members.signInLink(credentials.orgId)).path;
   // Without the race a file that never finishes loading would keep the service from stopping.

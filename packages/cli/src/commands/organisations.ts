@@ -1,6 +1,8 @@
 import type { Admin, InvitedMember } from "@patchbay/control-plane";
+import type { Store } from "@patchbay/control-plane/admin";
 import type { Command } from "commander";
 import { examples, option, orgOption, parseUrl, tiersOption } from "../options.ts";
+import { adminCommandLine } from "../printed-commands.ts";
 import { fields, table } from "../table.ts";
 import { adminCommand, administer, SHOWN_ONCE, type AdminOptions } from "./administer.ts";
 
@@ -12,7 +14,7 @@ export function addOrganisationCommands(program: Command): void {
 
 function addOrgs(program: Command): void {
   const orgs = program.command("orgs").description("manage organisations and their query limits");
-  const create = adminCommand(orgs, "create <name>", "create an organisation")
+  const create = adminCommand(orgs, "create <name>", "create an organisation, and the database if it is missing")
     .addOption(option("--tier <tier>", "sandbox, starter, growth or scale").default("sandbox"))
     .addOption(tiersOption())
     .action((name: string, options: AdminOptions & { tier: string }) =>
@@ -36,7 +38,7 @@ function addOrgs(program: Command): void {
         table(
           ["id", "name", "tier"],
           items.map((org) => [org.orgId, org.name, org.tier]),
-          "No organisations yet. Create one with `patchbay orgs create NAME`.",
+          `No organisations yet. Create one with \`${adminCommandLine("orgs create NAME", options)}\`.`,
         ),
     ),
   );
@@ -66,15 +68,16 @@ interface MemberOptions extends AdminOptions {
   org?: string;
 }
 interface LinkOptions extends AdminOptions {
-  publicUrl: string;
+  publicUrl?: string;
 }
 type Role = InvitedMember["member"]["role"];
 
 const memberOrgOption = () => option("--org <id>", "the organisation (default: the only one)");
 const publicUrlOption = () =>
-  option("--public-url <url>", "address of the service, at which the link begins")
-    .argParser(parseUrl)
-    .default("http://127.0.0.1:8787");
+  option(
+    "--public-url <url>",
+    "address of the service, at which the link begins (default: its address at its last start)",
+  ).argParser(parseUrl);
 const roleOption = () => option("--role <role>", "the member's role").choices(["viewer", "developer", "owner"]);
 
 /** `members`: people who may sign in to the console. */
@@ -97,7 +100,7 @@ export function addMemberCommands(program: Command): void {
               one.role,
               one.active ? "active" : "invited",
             ]),
-            "No members yet. Invite one with `patchbay members invite EMAIL --role owner`.",
+            `No members yet. Invite one with \`${adminCommandLine("members invite EMAIL --role owner", options)}\`.`,
           ),
       ),
     );
@@ -111,7 +114,8 @@ export function addMemberCommands(program: Command): void {
     .action((id: string, options: LinkOptions) =>
       administer(
         options,
-        async (admin) => withLink(options.publicUrl, await admin.members.link(await admin.members.orgOf(id), id)),
+        async (admin, store) =>
+          withLink(await addressOf(options, store), await admin.members.link(await admin.members.orgOf(id), id)),
         showLink,
       ),
     );
@@ -132,13 +136,13 @@ function addInvite(members: Command): void {
     .addOption(option("--name <name>", "the member's name"))
     .addOption(publicUrlOption())
     .action((email: string, options: MemberOptions & LinkOptions & { role: Role; name?: string }) => {
-      const { org, role, name, publicUrl } = options;
+      const { org, role, name } = options;
       return administer(
         options,
-        async (admin) => {
+        async (admin, store) => {
           const orgId = await admin.orgFor(org);
           const invited = await admin.members.invite({ orgId, email, role, ...(name !== undefined && { name }) });
-          return withLink(publicUrl, invited);
+          return withLink(await addressOf(options, store), invited);
         },
         showLink,
       );
@@ -158,6 +162,11 @@ async function listMembers(admin: Admin, orgId: string | undefined) {
     }
   }
   return members;
+}
+
+/** Of a service that was never started, the address is the default one of `serve`. */
+async function addressOf({ publicUrl }: LinkOptions, store: Store): Promise<string> {
+  return publicUrl ?? (await store.address()) ?? "http://127.0.0.1:8787";
 }
 
 function withLink(publicUrl: string, { member, path, expiresAt }: InvitedMember) {

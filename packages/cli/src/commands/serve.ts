@@ -2,14 +2,7 @@ import type { ControlPlane } from "@patchbay/control-plane";
 import { isLoopback } from "@patchbay/protocol";
 import type { Command } from "commander";
 import { readEnvironment, readProviderConfig } from "../config.ts";
-import {
-  consoleFiles,
-  countOpenQueries,
-  describeProvider,
-  drain,
-  localAddress,
-  shutdownRequested,
-} from "../serving.ts";
+import { consoleFiles, countOpenQueries, describeProvider, drain, shutdownRequested } from "../serving.ts";
 import { type DatabaseOptions, databaseUrl, isEmbedded, requireDatabase, withoutPassword } from "../database.ts";
 import { CommandFailure } from "../failure.ts";
 import { logLevel } from "../log.ts";
@@ -136,14 +129,13 @@ async function serve(options: ServeOptions): Promise<void> {
   if (options.json)
     printJson({ ready: true, baseUrl: plane.url, ...(metricsUrl && { metricsUrl }), ...(setupUrl && { setupUrl }) });
   else {
-    print(`Patchbay serves at ${plane.url}`);
+    print(`Patchbay serves at ${publicUrl ?? plane.url}`);
     print(
       fields([
+        ...(publicUrl === undefined ? [] : [["listens at", plane.url] satisfies [string, string]]),
         ["data", withoutPassword(databaseUrl(options))],
         ["model", describeProvider(plane.provider)],
-        ...(options.console
-          ? [["console", `${publicUrl ?? localAddress(plane, host)}/console`] satisfies [string, string]]
-          : []),
+        ...(options.console ? [["console", `${publicUrl ?? plane.url}/console`] satisfies [string, string]] : []),
         ...(metricsUrl === undefined ? [] : [["metrics", metricsUrl] satisfies [string, string]]),
       ]),
     );
@@ -161,5 +153,5 @@ async function serve(options: ServeOptions): Promise<void> {
  */
 async function setUpAddress(plane: ControlPlane, options: ServeOptions): Promise<string | undefined> {
   const link = await plane.admin.members.setUpLink({ replace: isEmbedded(options) });
-  return link && (options.publicUrl ?? localAddress(plane, options.host)) + link.path;
+  return link && (options.publicUrl ?? plane.url) + link.path;
 }

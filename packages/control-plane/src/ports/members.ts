@@ -132,3 +132,10 @@ export interface SignInStore {
     made: { org?: { orgId: string; name: string; tier: string }; owner: NewMember },
   ): Promise<boolean>;
 }
+
+/** Where clients and members reach the service, for the links and commands that tools print. */
+export interface ServiceAddress {
+  /** The address at the last start of a replica; undefined before the first start. */
+  address(): Promise<string | undefined>;
+  recordAddress(address: string): Promise<void>;
+}

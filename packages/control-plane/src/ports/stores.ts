@@ -7,7 +7,7 @@ import type {
   ThreadDetail,
   Widening,
 } from "@patchbay/protocol";
-import type { MemberStore, SignInStore } from "./members.ts";
+import type { MemberStore, ServiceAddress, SignInStore } from "./members.ts";
 import type { AuditEntry } from "./records.ts";
 import type { CallStore, RunStore } from "./run-store.ts";
 
@@ -273,7 +273,7 @@ export interface SweepOptions {
 }
 
 /** The store of a control plane. Methods throw `StoreUnavailable` when the database cannot be reached or written. */
-export interface Store {
+export interface Store extends ServiceAddress {
   runs: RunStore;
   calls: CallStore;
   accounts: AccountStore;

@@ -25,7 +25,7 @@ import { startSweeping } from "./sweeping.ts";
 
 /** A running control plane. Its creator closes it. */
 export interface ControlPlane {
-  /** Base address, for example `http://127.0.0.1:8787`. */
+  /** Base address for this machine, for example `http://127.0.0.1:8787`. */
   readonly url: string;
   /** The port of {@link url}. */
   readonly port: number;
@@ -109,6 +109,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<S
   const metricsServer = await listenForMetrics(settings, deps);
   if (metricsServer) opening.use(metricsServer);
   const { port } = await server.listen({ host, port: settings.port });
+  await store.recordAddress(settings.publicUrl ?? urlOf(host, port));
   await core.runs.open();
   opening.use(startSweeping((sweepOptions) => store.sweep(settings.retention, sweepOptions), log));
 
@@ -126,17 +127,24 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<S
   }
   let closing: Promise<void> | undefined;
   const defaultModel = core.models.choose();
-  const urlOf = (at: number) => `http://${host.includes(":") ? `[${host}]` : host}:${at}`;
   return {
     store,
-    url: urlOf(port),
+    url: urlOf(host, port),
     port,
-    metricsUrl: `${urlOf(metricsServer?.port ?? port)}/metrics`,
+    metricsUrl: `${urlOf(host, metricsServer?.port ?? port)}/metrics`,
     admin: adminOf(),
     provider: "missing" in defaultModel ? "none" : defaultModel.provider.name,
     connectedRuntimes: (agentId) => core.gateway.connectionCount(agentId),
     close: ({ graceMs = 20_000 } = {}) => (closing ??= close(graceMs)),
   };
+}
+
+/** A server can listen on a wildcard address, but not every machine connects to one. */
+const REACHABLE: Record<string, string> = { "0.0.0.0": "127.0.0.1", "::": "::1" };
+
+function urlOf(host: string, port: number): string {
+  const name = REACHABLE[host] ?? host;
+  return `http://${name.includes(":") ? `[${name}]` : name}:${port}`;
 }
 
 type Core = ReturnType<typeof createCore>;

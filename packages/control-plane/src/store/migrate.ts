@@ -2,6 +2,7 @@ import type { Kysely } from "kysely";
 import { DEFAULT_MIGRATION_TABLE, type Migration, Migrator } from "kysely/migration";
 import { changeCounters } from "./migrations/0001-change-counters.ts";
 import { initialSchema } from "./migrations/0001-initial-schema.ts";
+import { serviceAddress } from "./migrations/0002-service-address.ts";
 import type { Schema } from "./schema.ts";
 
 /** How the migrations of a database run, and where it is. */
@@ -24,6 +25,7 @@ function migrations(options: MigrationOptions): Record<string, Migration> {
         await changeCounters(db, options);
       },
     },
+    "0002-service-address": { up: (db) => serviceAddress(db, options) },
   };
 }
 

@@ -107,6 +107,14 @@ function assemble(engine: Engine): OpenStore {
       const row = await engine.db.selectNoFrom(engine.dialect.now.as("now")).executeTakeFirstOrThrow();
       return row.now;
     },
+    async address() {
+      const row = await engine.db.selectFrom("service").select("address").executeTakeFirst();
+      return row?.address;
+    },
+    async recordAddress(address) {
+      const added = engine.db.insertInto("service").values({ id: 1, address });
+      await added.onConflict((conflict) => conflict.column("id").doUpdateSet({ address })).execute();
+    },
     within: (orgId, work) => engine.dialect.within(orgId, work),
     sweep: (retention, options) => sweep(engine, retention, options),
     backup: (file) => backup(engine, file),

@@ -91,6 +91,8 @@ export interface Schema {
     last_seen_at: number;
   };
   /** Queries of an organisation per minute. */
+  /** One row, of the replica that started last. */
+  service: { id: number; address: string };
   rate_windows: { org_id: string; window_start: number; count: number };
   usage: {
     run_id: string;

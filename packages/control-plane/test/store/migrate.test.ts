@@ -20,14 +20,14 @@ describe.each(Object.keys(ENGINES) as (keyof typeof ENGINES)[])("a database on %
     const { place, url, location } = await ENGINES[engine]();
     await using _place = place;
     await (await openStore(url)).close();
-    await place.execute("update kysely_migration set name = '0002-audit'");
+    await place.execute("update kysely_migration set name = '0002-audit' where name = '0001-initial-schema'");
 
     const refused =
       `A version of Patchbay before 0.1.0 made the database ${location}, ` +
       "which this version cannot read: move it away, or use an empty database.";
     await expect(openStore(url)).rejects.toThrow(refused);
     if (engine === "Postgres") await expect(inspectPostgres(url)).rejects.toThrow(refused);
-    await place.execute("update kysely_migration set name = '0001-initial-schema'");
+    await place.execute("update kysely_migration set name = '0001-initial-schema' where name = '0002-audit'");
   });
 
   test("that a newer version has used is refused and stays as it is", async () => {
@@ -40,6 +40,7 @@ describe.each(Object.keys(ENGINES) as (keyof typeof ENGINES)[])("a database on %
 
     expect(await place.rows("select name from kysely_migration order by name")).toEqual([
       { name: "0001-initial-schema" },
+      { name: "0002-service-address" },
       { name: "9999-later" },
     ]);
     await place.execute("delete from kysely_migration where name = '9999-later'");

@@ -41,6 +41,14 @@ test("an organisation sees its own rows of every table, and no others", async ()
   }
 });
 
+test("no organisation sees the address of the service", async () => {
+  await using place = await openTenants();
+  await place.store.recordAddress("https://desk.example");
+
+  expect(await place.store.address()).toBe("https://desk.example");
+  expect(await place.within("org_a", () => sql`select * from service`.execute(place.db))).toMatchObject({ rows: [] });
+});
+
 test("an organisation writes no row of another into any table", async () => {
   await using place = await openTenants();
 
