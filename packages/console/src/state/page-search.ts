@@ -1,3 +1,5 @@
+import type { RegisteredRouter, RouteApi, RouteById } from "@tanstack/react-router";
+
 /** Reads one search parameter. Returns undefined if it is absent or invalid: a URL is untrusted input. */
 type Read<T> = (value: unknown) => T | undefined;
 
@@ -30,6 +32,21 @@ export function stringifySearch(search: Record<string, unknown>): string {
   const entries = Object.entries(search).filter(([, value]) => value !== undefined && value !== "");
   const params = new URLSearchParams(entries.map(([name, value]) => [name, String(value)]));
   return entries.length === 0 ? "" : `?${params}`;
+}
+
+/** The names of a route's search parameters. */
+type SearchName<Id> = keyof RouteById<RegisteredRouter["routeTree"], Id>["types"]["fullSearchSchema"];
+
+type Navigate = (to: { search: (before: object) => object; replace: true; resetScroll: boolean }) => Promise<void>;
+
+/**
+ * Returns a function that changes search parameters of the page and keeps the others, without an entry in the history. With `toTop`,
+ * for changes that replace the content, it scrolls to the top.
+ */
+export function useSearchChange<Id extends string>(route: RouteApi<Id>, { toTop = false } = {}) {
+  const navigate = route.useNavigate() as unknown as Navigate;
+  return (changed: { [Name in SearchName<Id>]?: string | undefined }): void =>
+    void navigate({ search: (before) => ({ ...before, ...changed }), replace: true, resetScroll: toTop });
 }
 
 /** Search parameters of a page with a time range: a preset, or `from` and `to`. */

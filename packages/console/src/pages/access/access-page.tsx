@@ -5,6 +5,7 @@ import { ApiError } from "../../api/api-error.ts";
 import { useFiltered, useList } from "../../api/api.ts";
 import { formatCount } from "../../format/numbers.ts";
 import { formatRelative } from "../../format/times.ts";
+import { useSearchChange } from "../../state/page-search.ts";
 import { useSignal, zone } from "../../state/signals.ts";
 import { Button } from "../../ui/button.tsx";
 import { download } from "../../ui/download.ts";
@@ -67,9 +68,7 @@ export function AccessPage() {
 function LoadedMatrix({ matrix }: { matrix: AccessMatrix }) {
   const { agentId } = route.useParams();
   const { q, as, verdict, cell } = route.useSearch();
-  const navigate = route.useNavigate();
-  const change = (changed: Record<string, string | undefined>) =>
-    void navigate({ search: (before) => ({ ...before, ...changed }), replace: true, resetScroll: false });
+  const change = useSearchChange(route);
   const column = as === undefined ? -1 : matrix.roles.findIndex((role) => roleKey(role) === as);
   const highlighted = column === -1 ? undefined : column;
   const all = useMemo(() => rowsOf(matrix), [matrix]);

@@ -3,6 +3,7 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
 import { useHasRole, useList } from "../../api/api.ts";
 import { countOf, formatShare } from "../../format/numbers.ts";
+import { useSearchChange } from "../../state/page-search.ts";
 import { GuardedButton } from "../../ui/button.tsx";
 import { type Column, DataTable } from "../../ui/data-table.tsx";
 import { Card, EmptyState, PageHeader } from "../../ui/page.tsx";
@@ -18,6 +19,7 @@ const route = getRouteApi("/shell/agents");
 export function AgentsPage() {
   const { q, create } = route.useSearch();
   const navigate = route.useNavigate();
+  const change = useSearchChange(route, { toTop: true });
   const mayCreate = useHasRole("developer");
   const agents = useList("/agents", { query: { q } });
   const setCreate = (open: boolean) =>
@@ -43,13 +45,7 @@ export function AgentsPage() {
   return (
     <>
       <PageHeader title="Agents" description="Agents and their activity in the last 24 hours" actions={newAgent}>
-        <SearchField
-          label="Search agents"
-          value={q}
-          onChange={(value) =>
-            void navigate({ search: (before) => ({ ...before, q: value || undefined }), replace: true })
-          }
-        />
+        <SearchField label="Search agents" value={q} onChange={(value) => change({ q: value })} />
       </PageHeader>
       <Card flush>
         <DataTable

@@ -5,6 +5,7 @@ import type { ReactNode } from "react";
 import { resource } from "../../api/api.ts";
 import type { TimeChartProps } from "../../charts/time-chart.tsx";
 import { stepRange } from "../../charts/time-steps.ts";
+import { useSearchChange } from "../../state/page-search.ts";
 import { buttonClass } from "../../ui/button.tsx";
 import { classNames } from "../../ui/class-names.ts";
 import { FilterBar } from "../../ui/filter-bar.tsx";
@@ -22,8 +23,7 @@ export function AnalyticsPage() {
   const search = route.useSearch();
   const navigate = route.useNavigate();
   const { figures, before } = useFigures({ search, preset: PRESET });
-  const onSearch = (changed: AnalyticsSearch): void =>
-    void navigate({ search: (current) => ({ ...current, ...changed }), replace: true });
+  const onSearch = useSearchChange(route, { toTop: true });
   return (
     <AnalyticsView
       description="Queries, calls and cost of all agents"
@@ -158,8 +158,7 @@ export function AgentAnalyticsPage() {
     // Fails for an agent that never had functions.
     enabled: agent.functions !== null,
   });
-  const onSearch = (changed: AnalyticsSearch): void =>
-    void navigate({ search: (current) => ({ ...current, ...changed }), replace: true });
+  const onSearch = useSearchChange(agentRoute, { toTop: true });
   return (
     <AnalyticsView
       description="Queries, calls and cost of this agent"

@@ -6,6 +6,7 @@ import { api, resource, useList } from "../../api/api.ts";
 import type { QueryOf } from "../../api/routes.ts";
 import { formatCount } from "../../format/numbers.ts";
 import { rangeOf } from "../../format/time-range.ts";
+import { useSearchChange } from "../../state/page-search.ts";
 import { Button } from "../../ui/button.tsx";
 import { type Column, DataTable } from "../../ui/data-table.tsx";
 import { download } from "../../ui/download.ts";
@@ -22,9 +23,7 @@ const route = getRouteApi("/shell/audit");
 export function AuditPage() {
   const search = route.useSearch();
   const { entry: opened, range, from, to, ...filters } = search;
-  const navigate = route.useNavigate();
-  const change = (changed: Record<string, string | undefined>) =>
-    void navigate({ search: (before) => ({ ...before, ...changed }), replace: true, resetScroll: false });
+  const change = useSearchChange(route);
   // All entries of a run are shown, regardless of their age: they are few.
   const times = filters.runId === undefined ? rangeOf({ range, from, to }, { preset: "30d" }) : {};
   const query = { ...filters, ...times };

@@ -5,6 +5,7 @@ import { useFiltered, useList, useSession } from "../../api/api.ts";
 import { ChartSkeleton } from "../../charts/chart-card.tsx";
 import { shellQuote } from "../../format/snippets.ts";
 import { rangeOf } from "../../format/time-range.ts";
+import { useSearchChange } from "../../state/page-search.ts";
 import { buttonClass } from "../../ui/button.tsx";
 import { Command } from "../../ui/code.tsx";
 import { FilterBar } from "../../ui/filter-bar.tsx";
@@ -21,12 +22,10 @@ const PRESET = "30d";
 /** The balance of the organisation, its use over time, and the ledger. */
 export function CreditsPage() {
   const search = route.useSearch();
-  const navigate = route.useNavigate();
+  const change = useSearchChange(route, { toTop: true });
   const { kind, ...range } = search;
   const credits = useFiltered("/credits", { query: rangeOf(range, { preset: PRESET }) });
   const ledger = useList("/credits/ledger", { query: { kind } });
-  const change = (changed: typeof search): void =>
-    void navigate({ search: (before) => ({ ...before, ...changed }), replace: true });
   return (
     <>
       <PageHeader
@@ -51,7 +50,7 @@ export function CreditsPage() {
             <FilterBar
               filters={[{ kind: "choice", name: "kind", label: "Kind", options: KINDS }]}
               values={{ kind }}
-              onChange={(changed) => change(changed as typeof search)}
+              onChange={change}
             />
           }
         >

@@ -7,6 +7,7 @@ import { rangeOf } from "../../format/time-range.ts";
 import { formatDuration } from "../../format/times.ts";
 import { type ArgumentsDraft, emptyArguments } from "../../schema-form/arguments-form.tsx";
 import { shapeOf } from "../../schema-form/field-shape.ts";
+import { useSearchChange } from "../../state/page-search.ts";
 import { Button, buttonClass } from "../../ui/button.tsx";
 import { Json } from "../../ui/code.tsx";
 import { type Column, DataTable, rowsOf } from "../../ui/data-table.tsx";
@@ -36,11 +37,9 @@ export function FunctionPage() {
 
 function LoadedFunction({ fn, set }: { fn: ConsoleFunction; set: FunctionSet }) {
   const { tab = "try", range, from, to } = route.useSearch();
-  const navigate = route.useNavigate();
+  const change = useSearchChange(route);
   const shape = shapeOf(fn.inputSchema);
   const [written, setWritten] = useState<ArgumentsDraft>(() => emptyArguments(shape));
-  const change = (changed: Partial<ReturnType<typeof route.useSearch>>) =>
-    void navigate({ search: (before) => ({ ...before, ...changed }), replace: true, resetScroll: false });
   return (
     <>
       <PageHeader
@@ -122,7 +121,7 @@ type Row = MatrixCell & { role: string | null; why: string };
 /** Which roles may call the function, and why. */
 function FunctionRoles({ fn, manifestHash }: { fn: ConsoleFunction; manifestHash: string }) {
   const { agentId } = route.useParams();
-  const navigate = route.useNavigate();
+  const change = useSearchChange(route);
   const access = useQuery(resource("/agents/:agent_id/access", { params: { agentId }, query: { manifestHash } }));
   const rows = access.data && rolesOfFunction(access.data, fn.name);
   return (
@@ -133,17 +132,7 @@ function FunctionRoles({ fn, manifestHash }: { fn: ConsoleFunction; manifestHash
         columns={COLUMNS}
         rowKey={({ role }) => role ?? ""}
         actions={({ role }) => (
-          <Button
-            look="ghost"
-            size="small"
-            onClick={() =>
-              void navigate({
-                search: (before) => ({ ...before, tab: undefined, role: role ?? undefined }),
-                replace: true,
-                resetScroll: false,
-              })
-            }
-          >
+          <Button look="ghost" size="small" onClick={() => change({ tab: undefined, role: role ?? undefined })}>
             Test as {role ?? "no role"}
           </Button>
         )}

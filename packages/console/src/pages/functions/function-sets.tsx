@@ -2,6 +2,7 @@ import type { FunctionSetVersion } from "@patchbay/protocol/console";
 import { getRouteApi } from "@tanstack/react-router";
 import { useList } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
+import { useSearchChange } from "../../state/page-search.ts";
 import { type Column, DataTable } from "../../ui/data-table.tsx";
 import { Card } from "../../ui/page.tsx";
 import { Select } from "../../ui/select.tsx";
@@ -17,13 +18,11 @@ const shortHash = (hash: string): string => hash.slice(0, 8);
 export function FunctionSets() {
   const { agentId } = route.useParams();
   const { manifestHash, base } = route.useSearch();
-  const navigate = route.useNavigate();
+  const change = useSearchChange(route);
   const sets = useList("/agents/:agent_id/function-sets", { params: { agentId } });
   const { data = [] } = sets;
   const after = data.find((set) => set.manifestHash === manifestHash) ?? data[0];
   const before = data.find((set) => set.manifestHash === base) ?? data[data.findIndex((set) => set === after) + 1];
-  const choose = (changed: { manifestHash?: string; base?: string | undefined }) =>
-    void navigate({ search: (old) => ({ ...old, ...changed }), replace: true, resetScroll: false });
   return (
     <div className="grid gap-5">
       <Card flush>
@@ -38,7 +37,7 @@ export function FunctionSets() {
               {...props}
               className={`text-left ${props.className}`}
               aria-pressed={set === after}
-              onClick={() => choose({ manifestHash: set.manifestHash, base: undefined })}
+              onClick={() => change({ manifestHash: set.manifestHash, base: undefined })}
             />
           )}
           empty={
@@ -54,13 +53,13 @@ export function FunctionSets() {
           actions={
             before && (
               <div className="flex flex-wrap items-center gap-2 text-sm">
-                <SetSelect label="From" sets={data} value={before} onChange={(next) => choose({ base: next })} />
+                <SetSelect label="From" sets={data} value={before} onChange={(next) => change({ base: next })} />
                 <span className="text-muted">to</span>
                 <SetSelect
                   label="To"
                   sets={data}
                   value={after}
-                  onChange={(next) => choose({ manifestHash: next, base: before.manifestHash })}
+                  onChange={(next) => change({ manifestHash: next, base: before.manifestHash })}
                 />
               </div>
             )

@@ -4,6 +4,7 @@ import { ApiError } from "../../api/api-error.ts";
 import { useFiltered } from "../../api/api.ts";
 import { countOf, formatShare } from "../../format/numbers.ts";
 import { rangeOf } from "../../format/time-range.ts";
+import { useSearchChange } from "../../state/page-search.ts";
 import { type Column, DataTable, rowsOf } from "../../ui/data-table.tsx";
 import { Card, EmptyState, PageHeader } from "../../ui/page.tsx";
 import { SearchField } from "../../ui/search-field.tsx";
@@ -18,33 +19,18 @@ const route = getRouteApi("/shell/agents/$agentId/functions");
 /** The functions of an agent with their figures, and its function sets over time. */
 export function FunctionsPage() {
   const { view = "list", ...search } = route.useSearch();
-  const navigate = route.useNavigate();
+  const change = useSearchChange(route, { toTop: true });
   return (
     <>
       <PageHeader
         title="Functions"
         description="Functions that the model can call, with figures of their calls"
-        actions={
-          view === "list" && (
-            <TimeRange
-              value={search}
-              onChange={(range) => void navigate({ search: (before) => ({ ...before, ...range }), replace: true })}
-            />
-          )
-        }
+        actions={view === "list" && <TimeRange value={search} onChange={change} />}
       />
       <Tabs
         value={view}
         onChange={(next) =>
-          void navigate({
-            search: (before) => ({
-              ...before,
-              view: next === "list" ? undefined : next,
-              manifestHash: undefined,
-              base: undefined,
-            }),
-            replace: true,
-          })
+          change({ view: next === "list" ? undefined : next, manifestHash: undefined, base: undefined })
         }
         tabs={[
           { value: "list", label: "Functions", content: <FunctionList /> },
@@ -60,7 +46,7 @@ function FunctionList() {
   const { agentId } = route.useParams();
   const { q, manifestHash, sort = "name", range, from, to } = route.useSearch();
   const search = { range, from, to };
-  const navigate = route.useNavigate();
+  const change = useSearchChange(route, { toTop: true });
   const set = useFiltered("/agents/:agent_id/functions", {
     params: { agentId },
     query: { ...rangeOf(search), manifestHash },
@@ -75,13 +61,7 @@ function FunctionList() {
   return (
     <div className="grid gap-3">
       <div className="flex flex-wrap items-center justify-between gap-x-4 gap-y-2">
-        <SearchField
-          label="Search functions"
-          value={q}
-          onChange={(value) =>
-            void navigate({ search: (before) => ({ ...before, q: value || undefined }), replace: true })
-          }
-        />
+        <SearchField label="Search functions" value={q} onChange={(value) => change({ q: value })} />
         {set.data && <SetLine set={set.data} selected={manifestHash !== undefined} />}
       </div>
       <Card flush>
@@ -92,11 +72,7 @@ function FunctionList() {
           rowKey={({ name }) => name}
           sort={{
             by: sort,
-            onChange: (by) =>
-              void navigate({
-                search: (before) => ({ ...before, sort: by === "name" ? undefined : by }),
-                replace: true,
-              }),
+            onChange: (by) => change({ sort: by === "name" ? undefined : by }),
           }}
           link={({ name }, props) => (
             <Link

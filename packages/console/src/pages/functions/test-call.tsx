@@ -11,6 +11,7 @@ import {
   readJsonObject,
 } from "../../schema-form/arguments-form.tsx";
 import type { FieldShape } from "../../schema-form/field-shape.ts";
+import { useSearchChange } from "../../state/page-search.ts";
 import { GuardedButton } from "../../ui/button.tsx";
 import { Combobox } from "../../ui/combobox.tsx";
 import { Field } from "../../ui/field.tsx";
@@ -117,14 +118,9 @@ function useTestCall({ fn, shape, written }: TestCallProps) {
 /** The role is in the URL, so that links can set it; the context is not. */
 function useCaller() {
   const { role = "" } = route.useSearch();
-  const navigate = route.useNavigate();
+  const change = useSearchChange(route);
   const [context, setContext] = useState("");
-  const setRole = (next: string) =>
-    void navigate({
-      search: (before) => ({ ...before, role: next === "" ? undefined : next }),
-      replace: true,
-      resetScroll: false,
-    });
+  const setRole = (next: string) => change({ role: next });
   const parsed = context.trim() === "" ? { value: undefined, faults: [] } : readJsonObject(context);
   return { role, setRole, context, setContext, parsed };
 }

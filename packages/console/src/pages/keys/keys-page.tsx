@@ -2,6 +2,7 @@ import type { Credential, CredentialKind } from "@patchbay/protocol/console";
 import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
 import { useHasRole, useList } from "../../api/api.ts";
+import { useSearchChange } from "../../state/page-search.ts";
 import { GuardedButton } from "../../ui/button.tsx";
 import { type Column, DataTable } from "../../ui/data-table.tsx";
 import { Card, EmptyState, PageHeader } from "../../ui/page.tsx";
@@ -46,10 +47,8 @@ export function KeysPage() {
 function KeyList({ kind }: { kind: CredentialKind }) {
   const { agentId } = route.useParams();
   const { key: selectedId } = route.useSearch();
-  const navigate = route.useNavigate();
+  const change = useSearchChange(route);
   const keys = useList("/agents/:agent_id/credentials", { params: { agentId }, query: { kind } });
-  const choose = (key: string | undefined) =>
-    void navigate({ search: (before) => ({ ...before, key }), replace: true, resetScroll: false });
   const selected = keys.data?.find(({ credentialId }) => credentialId === selectedId);
   return (
     <>
@@ -65,7 +64,7 @@ function KeyList({ kind }: { kind: CredentialKind }) {
               type="button"
               {...props}
               className={`text-left ${props.className}`}
-              onClick={() => choose(credentialId)}
+              onClick={() => change({ key: credentialId })}
             />
           )}
           empty={
@@ -76,7 +75,9 @@ function KeyList({ kind }: { kind: CredentialKind }) {
         />
       </Card>
       <Suspense>
-        {selected && <KeyPanel key={selected.credentialId} credential={selected} onClose={() => choose(undefined)} />}
+        {selected && (
+          <KeyPanel key={selected.credentialId} credential={selected} onClose={() => change({ key: undefined })} />
+        )}
       </Suspense>
     </>
   );

@@ -1,6 +1,7 @@
 import type { RunTrace } from "@patchbay/protocol/console";
 import { getRouteApi } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
+import { useSearchChange } from "../../state/page-search.ts";
 import { BLANK, type Example } from "./empty-playground.tsx";
 import { runIdOf, useLane } from "./lane.ts";
 import { bodyOf, type Settings, settingsOfRun, useSettings, validateSettings } from "./settings.ts";
@@ -14,7 +15,7 @@ export type PlaygroundState = ReturnType<typeof usePlayground>;
 export function usePlayground(repeated: RunTrace | undefined) {
   const { agentId } = route.useParams();
   const search = route.useSearch();
-  const navigate = route.useNavigate();
+  const changeSearch = useSearchChange(route);
   const [settings, change] = useSettings(repeated && settingsOfRun(repeated));
   const [draft, setDraft] = useState(search.query ?? repeated?.fullQuery ?? "");
   const fieldRef = useRef<HTMLTextAreaElement>(null);
@@ -38,11 +39,7 @@ export function usePlayground(repeated: RunTrace | undefined) {
       const { threadId } = lane.state.get();
       lane.send(bodyOf(settings, { query: query.trim(), role: roles[index] ?? "", threadId }));
     });
-    void navigate({
-      search: (before) => ({ ...before, query: undefined, run: undefined, again: undefined }),
-      replace: true,
-      resetScroll: false,
-    });
+    changeSearch({ query: undefined, run: undefined, again: undefined });
   };
   return {
     agentId,
@@ -78,12 +75,7 @@ export function usePlayground(repeated: RunTrace | undefined) {
     shown: selected ?? first.exchanges.at(-1),
     tab: search.tab ?? (started ? ("events" as const) : ("settings" as const)),
     panelOpen: search.tab !== undefined,
-    openTab: (tab: PanelTab | undefined, run?: string) =>
-      void navigate({
-        search: (before) => ({ ...before, tab, run: run ?? before.run }),
-        replace: true,
-        resetScroll: false,
-      }),
+    openTab: (tab: PanelTab | undefined, run?: string) => changeSearch({ tab, run: run ?? search.run }),
   };
 }
 

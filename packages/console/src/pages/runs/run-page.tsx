@@ -2,6 +2,7 @@ import type { RunTrace } from "@patchbay/protocol/console";
 import { getRouteApi } from "@tanstack/react-router";
 import { useCallback } from "react";
 import { ApiError } from "../../api/api-error.ts";
+import { useSearchChange } from "../../state/page-search.ts";
 import { IconButton } from "../../ui/button.tsx";
 import { Drawer } from "../../ui/dialog.tsx";
 import { Icon } from "../../ui/icon.tsx";
@@ -48,7 +49,7 @@ interface RunProps {
 
 function Run({ run, running, partial, knownAt }: RunProps) {
   const search = route.useSearch();
-  const navigate = route.useNavigate();
+  const changeView = useSearchChange(route, { toTop: true });
   const nowMs = useRunClock({ running, knownMs: run.durationMs, knownAt });
   const view = search.view === "events" ? "events" : "waterfall";
   return (
@@ -58,7 +59,7 @@ function Run({ run, running, partial, knownAt }: RunProps) {
       <RunFigures run={run} nowMs={nowMs} />
       <Tabs
         value={view}
-        onChange={(next) => void navigate({ search: (before) => ({ ...before, view: next }), replace: true })}
+        onChange={(view) => changeView({ view })}
         tabs={[
           {
             value: "waterfall",
@@ -83,6 +84,7 @@ function Run({ run, running, partial, knownAt }: RunProps) {
 function WaterfallView({ run, running, partial, nowMs }: Omit<RunProps, "knownAt"> & { nowMs: number }) {
   const { span: selected, tab } = route.useSearch();
   const navigate = route.useNavigate();
+  const change = useSearchChange(route);
   const wide = useMedia("(width >= 1100px)");
   const span = run.spans.find(({ id }) => id === selected);
   const select = useCallback(
@@ -97,9 +99,7 @@ function WaterfallView({ run, running, partial, nowMs }: Omit<RunProps, "knownAt
       span={span}
       nowMs={nowMs}
       tab={tab}
-      onTab={(next: SpanTab) =>
-        void navigate({ search: (before) => ({ ...before, tab: next }), replace: true, resetScroll: false })
-      }
+      onTab={(next: SpanTab) => change({ tab: next })}
       onEvents={() => void navigate({ search: { view: "events" } })}
     />
   );

@@ -3,6 +3,7 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import { useList, useSession } from "../../api/api.ts";
 import { snippetsOf } from "../../format/snippets.ts";
 import { rangeOf } from "../../format/time-range.ts";
+import { useSearchChange } from "../../state/page-search.ts";
 import { buttonClass } from "../../ui/button.tsx";
 import { type Column, DataTable } from "../../ui/data-table.tsx";
 import { Card, EmptyState, PageHeader } from "../../ui/page.tsx";
@@ -16,7 +17,7 @@ const route = getRouteApi("/shell/agents/$agentId/sessions");
 export function SessionsPage() {
   const { agentId } = route.useParams();
   const { q, ...range } = route.useSearch();
-  const navigate = route.useNavigate();
+  const change = useSearchChange(route, { toTop: true });
   const sessions = useList("/agents/:agent_id/sessions", {
     params: { agentId },
     query: { q, ...rangeOf(range, { preset: "7d" }) },
@@ -25,18 +26,8 @@ export function SessionsPage() {
     <>
       <PageHeader title="Sessions" description="Queries grouped by sessionId, across threads">
         <div role="search" className="flex flex-wrap items-center gap-2">
-          <SearchField
-            label="Search IDs and first queries"
-            value={q}
-            onChange={(value) =>
-              void navigate({ search: (before) => ({ ...before, q: value || undefined }), replace: true })
-            }
-          />
-          <TimeRange
-            value={range}
-            preset="7d"
-            onChange={(value) => void navigate({ search: (before) => ({ ...before, ...value }), replace: true })}
-          />
+          <SearchField label="Search IDs and first queries" value={q} onChange={(value) => change({ q: value })} />
+          <TimeRange value={range} preset="7d" onChange={change} />
         </div>
       </PageHeader>
       <Card flush>

@@ -1,6 +1,7 @@
 import type { ConsoleThread } from "@patchbay/protocol/console";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useList } from "../../api/api.ts";
+import { useSearchChange } from "../../state/page-search.ts";
 import { type Column, DataTable } from "../../ui/data-table.tsx";
 import { type Filter, FilterBar } from "../../ui/filter-bar.tsx";
 import { Card, EmptyState, PageHeader } from "../../ui/page.tsx";
@@ -19,17 +20,13 @@ const FILTERS: Filter<"q" | "sessionId">[] = [
 export function ThreadsPage() {
   const { agentId } = route.useParams();
   const search = route.useSearch();
-  const navigate = route.useNavigate();
+  const change = useSearchChange(route, { toTop: true });
   const threads = useList("/agents/:agent_id/threads", { params: { agentId }, query: search });
   const filtered = search.q !== undefined || search.sessionId !== undefined;
   return (
     <>
       <PageHeader title="Threads" description="Conversations: queries that include the messages before them">
-        <FilterBar
-          filters={FILTERS}
-          values={search}
-          onChange={(changed) => void navigate({ search: (before) => ({ ...before, ...changed }), replace: true })}
-        />
+        <FilterBar filters={FILTERS} values={search} onChange={change} />
       </PageHeader>
       <Card flush>
         <DataTable
