@@ -47,6 +47,7 @@ export const FOLDERS: Readonly<Record<string, Allowed>> = {
     start: ["ports", "bus", "models", "store", "accounts", "gateway", "run", "http", "console"],
   },
   cli: {
+    loading: ["."],
     dev: ["."],
     doctor: [".", "commands"],
     commands: [".", "dev", "doctor"],

@@ -7,6 +7,9 @@ import { CommandFailure, reasonOf } from "./failure.ts";
 
 export type Environment = Record<string, string | undefined>;
 
+/** The environment that this process was started with, for a process that reads `.env` itself, and again after a change. */
+export const startEnvironment: Environment = { ...process.env };
+
 /** The environment of this process, with the additions of `.env` in the working folder. */
 export function readEnvironment(): Environment {
   if (existsSync(".env")) {

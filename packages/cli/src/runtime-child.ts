@@ -2,6 +2,7 @@ import { fork } from "node:child_process";
 import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Manifest } from "@patchbay/protocol";
+import { startEnvironment } from "./config.ts";
 import { CommandFailure } from "./failure.ts";
 
 /** Where a runtime connects, and as what. Sent over the channel between the two processes, never on a command line. */
@@ -20,6 +21,8 @@ export type ToRuntime =
 
 /** Messages of that process to `dev`. */
 export type FromRuntime =
+  /** A file that decides what runs; sent before it is loaded. */
+  | { type: "file"; path: string }
   | { type: "loaded"; manifest: Manifest }
   | { type: "connected" }
   /** It cannot serve and is about to end; `reason` is for people and may have several lines. */
@@ -43,9 +46,9 @@ export interface RuntimeChild {
 /** Next to this file, also once bundled: chunks are directly in dist, as this file is in src. */
 const entry = fileURLToPath(new URL(`./runtime-process${extname(import.meta.filename)}`, import.meta.url));
 
-/** Starts a new process for `file`. What the functions print goes to stderr: stdout belongs to the command. */
-export function launchRuntime(file: string): RuntimeChild {
-  const child = fork(entry, [file], { stdio: ["ignore", 2, 2, "ipc"], execArgv: [] });
+/** Starts a new process for `file`; `onFile` gets the files that it loads. What the functions print goes to stderr: stdout belongs to the command. */
+export function launchRuntime(file: string, onFile: (path: string) => void): RuntimeChild {
+  const child = fork(entry, [file], { stdio: ["ignore", 2, 2, "ipc"], execArgv: [], env: startEnvironment });
   const send = (message: ToRuntime) => {
     if (child.connected) child.send(message);
   };
@@ -61,7 +64,8 @@ export function launchRuntime(file: string): RuntimeChild {
   connected.promise.catch(() => {});
 
   child.on("message", (message: FromRuntime) => {
-    if (message.type === "loaded") loaded.resolve(message.manifest);
+    if (message.type === "file") onFile(message.path);
+    else if (message.type === "loaded") loaded.resolve(message.manifest);
     else if (message.type === "connected") connected.resolve();
     else fail(message.reason);
   });

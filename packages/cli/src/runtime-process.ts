@@ -6,7 +6,8 @@ import type { Service } from "@patchbay/functions";
 import { readEnvironment } from "./config.ts";
 import { createHumanLog, logLevel } from "./log.ts";
 import type { ConnectionTarget, FromRuntime, ToRuntime } from "./runtime-child.ts";
-import { describeLoadError, loadService } from "./service-file.ts";
+import { describeLoadError } from "./loading/load-error.ts";
+import { loadService } from "./service-file.ts";
 import { cacheCompiledCode } from "./startup.ts";
 
 // A terminal sends both signals to every process of the group; the parent stops this one in its own order.
@@ -23,7 +24,8 @@ async function serveFunctions(file: string): Promise<void> {
     process.on("message", (message: ToRuntime) => resolve(message.type === "connect" ? message.target : undefined));
   });
   try {
-    const service = await loadService(file);
+    readEnvironment();
+    const service = await loadService(file, (path) => send({ type: "file", path }));
     send({ type: "loaded", manifest: service.manifest });
     const connectTo = await target;
     if (connectTo) await serve(service, connectTo);

@@ -1,8 +1,9 @@
 import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { pathToFileURL } from "node:url";
 import type { Service } from "@patchbay/functions";
 import { CommandFailure } from "./failure.ts";
+import { describeLoadError } from "./loading/load-error.ts";
 import { paintStatus, printStatus } from "./output.ts";
 
 export const DEFAULT_FILES = ["service.ts", "functions.ts"];
@@ -23,17 +24,32 @@ export function findServiceFile(named: string | undefined): string {
   return path;
 }
 
-/** Loads the service of a file. Throws a CommandFailure when the file throws, or when its default export is not a service. */
-export async function loadService(path: string): Promise<Service> {
+/**
+ * Loads the service of a file; `onFile` gets each file that decides what runs. Throws a CommandFailure when the file throws, or
+ * when it exports no service.
+ */
+export async function loadService(path: string, onFile?: (file: string) => void): Promise<Service> {
   const { isService } = await import("@patchbay/functions");
+  const { loadOwnersFiles } = await import("./loading/hooks.ts");
+  loadOwnersFiles(onFile);
   using _guard = refuseExit(path);
   const imported = import(pathToFileURL(path).href).catch((error: unknown) => {
     throw new CommandFailure(describeLoadError(error, path));
   });
-  const exports = (await imported) as { default?: unknown };
-  if (isService(exports.default)) return exports.default;
-  const found = "default" in exports ? "its default export is something else" : "it has no default export";
-  throw new CommandFailure(`${path} must \`export default defineService({ ... })\`, but ${found}.`);
+  return serviceOf((await imported) as object, isService, path);
+}
+
+/** The default export that is a service, or else the only one. CommonJS modules have their exports in `default` too. */
+function serviceOf(exports: object, isService: (value: unknown) => value is Service, path: string): Service {
+  const members = (value: unknown) => (Object(value) === value && !isService(value) ? (value as object) : {});
+  const of = (value: unknown) => (members(value) as { default?: unknown }).default;
+  const preferred = [of(exports), of(of(exports))].find(isService);
+  if (preferred) return preferred;
+  const services = new Set([...Object.values(exports), ...Object.values(members(of(exports)))].filter(isService));
+  const [only] = services;
+  if (only && services.size === 1) return only;
+  const found = only ? `exports ${services.size} services without a default. Add` : `exports no service. Add`;
+  throw new CommandFailure(`${path} ${found} \`export default defineService({ ... })\`.`);
 }
 
 /**
@@ -55,33 +71,3 @@ export function refuseExit(path: string): Disposable {
 
 /** Node's exit code for a top-level await that can no longer settle. */
 const UNSETTLED = 13;
-
-/** Why a file did not load, for people: the error and its position in the owner's own code. */
-export function describeLoadError(error: unknown, path: string): string {
-  if (error instanceof CommandFailure) return error.message;
-  if (!(error instanceof Error)) return `${path} threw ${String(error)} while it was loaded.`;
-  const stack = error.stack ?? "";
-  const place = placeIn(stack);
-  const excerpt = error instanceof SyntaxError ? excerptOf(stack) : "";
-  return `${place ?? path}: ${error.name}: ${error.message}${excerpt && `\n${excerpt}`}`;
-}
-
-/** The first position in the stack outside Node, this package and dependencies. */
-function placeIn(stack: string): string | undefined {
-  const places = stack.matchAll(/(?:file:\/\/)?(\/[^\s:)]+):(\d+(?::\d+)?)/g);
-  for (const [, path = "", position] of places) {
-    const own = path.startsWith(workspace) && /^[^/]+\/(src|dist)\//.test(path.slice(workspace.length));
-    if (!own && !path.includes("/node_modules/")) return `${decodeURI(path)}:${position}`;
-  }
-  return undefined;
-}
-
-/** The folder of this package and, in a workspace, its siblings: their frames do not help an owner. */
-const workspace = fileURLToPath(new URL("../../", import.meta.url));
-
-/** The source line and the marks below it that Node prints before a syntax error. */
-function excerptOf(stack: string): string {
-  const lines = stack.split("\n");
-  const marks = lines.findIndex((line) => /^\s*\^+\s*$/.test(line));
-  return marks > 0 ? lines.slice(marks - 1, marks + 1).join("\n") : "";
-}

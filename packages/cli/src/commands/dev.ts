@@ -51,13 +51,18 @@ async function dev(named: string | undefined, options: DevOptions): Promise<void
   const file = findServiceFile(named);
   const shutdown = shutdownRequested();
   const target = Promise.withResolvers<ConnectionTarget>();
-  const functions = superviseFunctions(file, target.promise);
+  const watching = options.watch
+    ? watchSources(file, { dataDir: options.dataDir, onChange: () => void functions.reload() })
+    : undefined;
+  const watchFile = (path: string) => void watching?.then((files) => files.add(path));
+  const functions = superviseFunctions(file, target.promise, watchFile);
   // The functions load while the control plane starts; a failure is handled where `loading` is awaited.
   const loading = functions.start();
   loading.catch(() => {});
 
   await using opened = new AsyncDisposableStack();
   opened.defer(() => functions.stop(4_000));
+  opened.defer(async () => (await watching)?.close());
   const queries = countOpenQueries();
   const plane = await startPlane(options, queries.observe);
   opened.defer(() => {
@@ -71,10 +76,7 @@ async function dev(named: string | undefined, options: DevOptions): Promise<void
   // Without the race a file that never finishes loading would keep the service from stopping.
   const manifest = await Promise.race([loading, shutdown]);
   if (manifest) {
-    if (options.watch) {
-      const onChange = () => void functions.reload();
-      opened.defer(await watchSources(file, { dataDir: options.dataDir, onChange }));
-    }
+    await watching;
     growWithWork();
     const facts = { baseUrl: plane.url, consoleUrl, provider: plane.provider, credentials, manifest, file };
     if (options.json) printJson(readyLine(plane, credentials, consoleUrl));
@@ -116,10 +118,10 @@ async function startPlane(options: DevOptions, observe: Observer): Promise<Contr
   });
 }
 
-function superviseFunctions(file: string, target: Promise<ConnectionTarget>) {
+function superviseFunctions(file: string, target: Promise<ConnectionTarget>, onFile: (path: string) => void) {
   let served = false;
   return new Supervisor({
-    launch: () => warnOfSlowLoad(launchRuntime(file), file),
+    launch: () => warnOfSlowLoad(launchRuntime(file, onFile), file),
     target,
     onServing({ functions }) {
       if (served) printStatus(`${clock()}  ${paintStatus("green", "reload")}  ${countOf(functions)}`);

@@ -28,6 +28,8 @@ export class Supervisor {
   #serving: { child: RuntimeChild; service: string; since: number } | undefined;
   /** The process that is to take over; undefined when none is starting. */
   #next: RuntimeChild | undefined;
+  #hasServed = false;
+  readonly #first = Promise.withResolvers<Manifest>();
   #failures = 0;
   #lastReason: string | undefined;
 
@@ -35,11 +37,10 @@ export class Supervisor {
     this.#options = options;
   }
 
-  /** Starts the first process; rejects when its functions cannot be loaded or connected. */
-  async start(): Promise<Manifest> {
-    const manifest = await this.#replace();
-    if (!manifest) throw new Error("The functions were replaced before they were connected.");
-    return manifest;
+  /** Starts the first process. Resolves when it, or one that a change put in its place, serves; rejects when that one fails. */
+  start(): Promise<Manifest> {
+    this.#replace().catch(this.#first.reject);
+    return this.#first.promise;
   }
 
   /** Starts a new process; the old one serves until the new one is connected, and then finishes its calls. */
@@ -49,6 +50,7 @@ export class Supervisor {
       await this.#replace();
     } catch (error) {
       if (this.#stopping.signal.aborted) return;
+      if (!this.#hasServed) return this.#first.reject(error);
       const reason = error instanceof Error ? error.message : String(error);
       // Automatic retries report the same reason only once.
       if (this.#serving || reason !== this.#lastReason) this.#options.onFailure(reason, this.#serving !== undefined);
@@ -73,8 +75,8 @@ export class Supervisor {
     await ended;
   }
 
-  /** Starts a process and lets it take over. Resolves with undefined when a newer one was started meanwhile. */
-  async #replace(): Promise<Manifest | undefined> {
+  /** Starts a process and lets it take over, unless a newer one was started meanwhile. */
+  async #replace(): Promise<void> {
     this.#next?.kill();
     const child = this.#launch();
     this.#next = child;
@@ -82,17 +84,18 @@ export class Supervisor {
       const manifest = await child.loaded;
       if (this.#next === child) this.#makeWayFor(manifest);
       await child.connect(await this.#options.target);
-      if (this.#next !== child) return undefined;
+      if (this.#next !== child) return;
       const old = this.#serving;
       this.#serving = { child, service: manifest.name, since: performance.now() };
       this.#next = undefined;
       this.#lastReason = undefined;
+      this.#hasServed = true;
       this.#options.onServing(manifest);
+      this.#first.resolve(manifest);
       old?.child.stop();
-      return manifest;
     } catch (error) {
       child.kill();
-      if (this.#next !== child) return undefined;
+      if (this.#next !== child) return;
       this.#next = undefined;
       throw error;
     }
@@ -134,23 +137,31 @@ export class Supervisor {
   }
 }
 
-/** Source files of functions. Data files are ignored: functions may write them, and a reload would lose their memory. */
+/** Source files of functions. Other files are watched if they are imported: functions may write them, and a reload would lose their memory. */
 const SOURCE = /\.[cm]?[jt]sx?$/;
 const SKIPPED = new Set(["node_modules", "dist"]);
 const QUIET_MS = 50;
 
+export interface Watching {
+  /** Watches one more file, wherever it is. */
+  add(path: string): void;
+  close(): Promise<void>;
+}
+
 /**
- * Calls `onChange` once after each burst of changes to sources in the folder of `file`. Resolves when it watches, with a
- * function that ends the watching.
+ * Calls `onChange` once after each burst of changes to sources in the folder of `file`, to `.env` of the working folder and to added
+ * files. Resolves when it watches.
  */
 export async function watchSources(
   file: string,
   { dataDir, onChange }: { dataDir: string; onChange: () => void },
-): Promise<() => Promise<void>> {
+): Promise<Watching> {
   const folder = dirname(file);
   const data = resolve(dataDir);
+  const settings = resolve(".env");
+  const named = new Set([folder, file, settings]);
   const ignored = (path: string, stats?: { isFile(): boolean }) => {
-    if (path === folder || path === file) return false;
+    if (named.has(path)) return false;
     const name = path.slice(path.lastIndexOf(sep) + 1);
     return (
       name.startsWith(".") || SKIPPED.has(name) || path === data || (stats?.isFile() === true && !SOURCE.test(name))
@@ -159,7 +170,7 @@ export async function watchSources(
 
   let quiet: NodeJS.Timeout | undefined;
   const { watch } = await import("chokidar");
-  const watcher = watch(folder, { ignored, ignoreInitial: true });
+  const watcher = watch([folder, settings], { ignored, ignoreInitial: true });
   const ready = Promise.withResolvers<void>();
   watcher.on("ready", ready.resolve);
   // Too few inotify watches must not end the service; the folders watched so far stay watched.
@@ -169,8 +180,15 @@ export async function watchSources(
     quiet = setTimeout(onChange, QUIET_MS);
   });
   await ready.promise;
-  return async () => {
-    clearTimeout(quiet);
-    await watcher.close();
+  return {
+    add(path) {
+      if (named.has(path)) return;
+      named.add(path);
+      watcher.add(path);
+    },
+    async close() {
+      clearTimeout(quiet);
+      await watcher.close();
+    },
   };
 }
