@@ -21,9 +21,7 @@ async function loadedBy(source: string): Promise<string[]> {
     ${source}
     console.log(JSON.stringify([...loaded]));
   `;
-  const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", program], {
-    timeout: 15_000,
-  });
+  const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", program]);
   return JSON.parse(stdout) as string[];
 }
 
