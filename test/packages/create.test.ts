@@ -1,6 +1,6 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, symlink } from "node:fs/promises";
+import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
@@ -60,12 +60,20 @@ function npmIn(folder: string, cache: string) {
   };
 }
 
-test.skipIf(registry === null)("npm create makes a service whose tests pass and that answers a query", async () => {
+/** Writes the `.env` of a service as its `.env.example` describes it, with these values. */
+async function writeEnvironment(folder: string, values: Record<string, string | undefined>): Promise<void> {
+  const example = await readFile(join(folder, ".env.example"), "utf8");
+  const text = example.replaceAll(/^# (PATCHBAY_\w+)=.*$/gm, (_line, name: string) => `${name}=${values[name]}`);
+  await writeFile(join(folder, ".env"), text);
+}
+
+test.skipIf(registry === null)("npm create makes a service that passes its tests, answers and connects", async () => {
   await using folder = await temporaryFolder();
   const cache = await npmCache(folder.path);
   const created = await npmIn(folder.path, cache).run("create", "--yes", "@patchbay@latest", "my-service");
   expect(created).toContain("Next:\n  cd my-service\n  npm run dev\n  npm test\n");
-  const service = npmIn(join(folder.path, "my-service"), cache);
+  const made = join(folder.path, "my-service");
+  const service = npmIn(made, cache);
 
   expect(await service.run("test")).toMatch(/4 passed/);
   await service.run("run", "check");
@@ -80,4 +88,14 @@ test.skipIf(registry === null)("npm create makes a service whose tests pass and 
     response: expect.stringContaining("**Due date:** 2027-03-01") as string,
     toolInteractions: [{ toolName: "get_loan", success: true, result: { id: "L-100", memberId: "ada" } }],
   });
+
+  const { baseUrl, agentId, runtimeKey, apiKey } = dev.ready;
+  await writeEnvironment(made, {
+    PATCHBAY_URL: baseUrl,
+    PATCHBAY_AGENT: agentId,
+    PATCHBAY_RUNTIME_KEY: runtimeKey,
+    PATCHBAY_API_KEY: apiKey,
+  });
+  await using connected = await service.start("run", "connect", "--", "--json");
+  expect(connected.ready).toMatchObject({ ready: true });
 });

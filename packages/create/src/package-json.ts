@@ -20,7 +20,7 @@ const DEV_DEPENDENCIES = {
 const LIMIT = 100;
 
 /** Why a service cannot have a name, which is also the name of its package. Undefined for a valid name. */
-export function nameFault(name: string): string | undefined {
+export function nameFault(name = ""): string | undefined {
   if (name in DEPENDENCIES || name in DEV_DEPENDENCIES || name === "node_modules")
     return `A service cannot be named ${name}, because a package that it installs has this name.`;
   if (name.length <= LIMIT && /^[a-z0-9][a-z0-9._-]*$/.test(name)) return undefined;
@@ -76,7 +76,7 @@ export function packageFiles(
       test: "vitest run",
       check: "tsc",
       access: "patchbay access",
-      connect: "patchbay connect",
+      connect: "patchbay connect service.ts",
     },
     dependencies: locally(DEPENDENCIES),
     devDependencies: locally(DEV_DEPENDENCIES),

@@ -63,10 +63,22 @@ async function decideName(given: string | undefined, folder: string, asked: Term
   if (fault === undefined) return name;
   if (given === undefined && asked)
     return answered(({ text }) =>
-      text({ ...asked, message: `Name of the service. ${fault}`, validate: (typed = "") => nameFault(typed) }),
+      text({
+        ...asked,
+        message: `Name of the service. ${fault}`,
+        initialValue: similarName(name),
+        validate: nameFault,
+      }),
     );
   throw new CreateFailure(given === undefined ? `${fault} Name the service with --name.` : fault);
 }
+
+/** `my-shop` for `My Shop!`. */
+const similarName = (name: string) =>
+  name
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9._-]+/g, "-")
+    .replaceAll(/^[^a-z0-9]+|-+$/g, "");
 
 /** Entries of a folder that a service could replace or be mixed with; none if the folder does not exist. */
 function entriesOf(folder: string): string[] {

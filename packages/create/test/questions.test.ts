@@ -54,18 +54,26 @@ test("--yes asks nothing in a terminal", async () => {
   expect(await folder.answer([], { yes: true })).toMatchObject({ name: "my-service", installed: true, screen: "" });
 });
 
-test("a name is asked for when the folder's name cannot be one, until it is valid", async () => {
+test("a similar name is offered when the folder's name cannot be one", async () => {
+  await using folder = await testFolder();
+
+  const created = await folder.answer([["Name of the service.", ENTER]], { folder: "My Shop!", install: false });
+
+  expect(created).toMatchObject({ folder: join(folder.path, "My Shop!"), name: "my-shop" });
+});
+
+test("a name is asked for until it is valid", async () => {
   await using folder = await testFolder();
 
   const created = await folder.answer(
     [
-      ["Name of the service.", `Shop${ENTER}`],
-      ['A service cannot be named "Shop".', `${"\u007f".repeat(4)}shop${ENTER}`],
+      ["Name of the service.", ` 2${ENTER}`],
+      ['A service cannot be named "my-shop 2".', `${"\u007f".repeat(2)}-2${ENTER}`],
     ],
     { folder: "My Shop", install: false },
   );
 
-  expect(created).toMatchObject({ folder: join(folder.path, "My Shop"), name: "shop" });
+  expect(created).toMatchObject({ folder: join(folder.path, "My Shop"), name: "my-shop-2" });
 });
 
 test.each([
