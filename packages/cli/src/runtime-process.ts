@@ -46,6 +46,8 @@ async function serve(service: Service, target: ConnectionTarget): Promise<void> 
     if (message.type === "stop") void runtime.stop().finally(() => process.exit(0));
   });
   await runtime.ready;
+  // The parent starts a process again that ends, with the keys of that moment.
+  runtime.ended.catch(() => process.exit(1));
   send({ type: "connected" });
 }
 

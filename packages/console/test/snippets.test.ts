@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { connectSnippetsOf, localSnippetOf, shellQuote, snippetsOf } from "../src/format/snippets.ts";
+import { connectSnippetsOf, localSnippetOf, operatorCommand, shellQuote, snippetsOf } from "../src/format/snippets.ts";
 
 const run = promisify(execFile);
 const body = { query: `Which of O'Neill's "late" orders cost $5?`, role: "support", analysisMode: true, note: null };
@@ -60,6 +60,14 @@ test.each(["plain", "two words", "it's", '$HOME `id` "x" \\', "-n", ""])(
 );
 
 const CONNECT = { baseUrl: "https://patchbay.example", agentId: "agt_1" };
+
+test.each([
+  [null, "patchbay orgs list"],
+  [{ name: "--data-dir", value: "/srv/it's" }, `patchbay orgs list --data-dir '/srv/it'\\''s'`],
+  [{ name: "--database", value: null }, 'patchbay orgs list --database "$PATCHBAY_DATABASE"'],
+] as const)("the operator's commands name the database %o", (option, command) => {
+  expect(operatorCommand("orgs list", option)).toBe(command);
+});
 
 test("connect snippets contain URL and agent, and the key only if it is inserted", () => {
   const { cli, code } = connectSnippetsOf(CONNECT);

@@ -1,3 +1,4 @@
+import type { Session } from "@patchbay/protocol/console";
 /** The query that a snippet sends; `body` is the request body of the query API. */
 export interface SnippetQuery {
   baseUrl: string;
@@ -114,6 +115,13 @@ const runtime = connect(service, {
 });
 await runtime.ready;`,
   };
+}
+
+/** `patchbay COMMAND` of the operator, with the option that names the database of this service. */
+export function operatorCommand(command: string, option: Session["databaseOption"]): string {
+  if (option === null) return `patchbay ${command}`;
+  const value = option.value === null ? '"$PATCHBAY_DATABASE"' : shellQuote(option.value);
+  return `patchbay ${command} ${option.name} ${value}`;
 }
 
 /** A query to the local API, which only `patchbay dev` serves. */

@@ -1,4 +1,4 @@
-import type { ConsoleRole, ConsoleRouteName, ConsoleRoutes } from "@patchbay/protocol/console";
+import type { ConsoleRole, ConsoleRouteName, ConsoleRoutes, Session } from "@patchbay/protocol/console";
 import type { z } from "zod";
 import type { AccessWatch } from "../accounts/access.ts";
 import type { Admin } from "../accounts/admin.ts";
@@ -30,6 +30,7 @@ export interface ConsoleDeps extends HttpDeps {
   retentionDays: number;
   auditDays: number;
   usageDays: number;
+  databaseOption: Session["databaseOption"];
   /** Folder of the built console. Without it, `/console` explains how to build it. */
   consoleFiles?: string;
 }

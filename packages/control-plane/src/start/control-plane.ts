@@ -17,6 +17,7 @@ import { createOfflineProvider } from "../models/offline.ts";
 import type { ModelCatalog } from "../ports/model-provider.ts";
 import { ServiceError } from "../ports/service-error.ts";
 import type { Store } from "../ports/stores.ts";
+import { databaseOption } from "../store/open.ts";
 import { createRuns } from "../run/runs.ts";
 import { createMetrics } from "./metrics.ts";
 import { type ControlPlaneOptions, type Settings, withDefaults } from "./options.ts";
@@ -103,6 +104,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<S
       auditDays,
       usageDays,
       adminOf,
+      databaseOption: databaseOption(settings.database),
     });
   }
   const server = createHttpServer({ app, upgrade: core.gateway.handleUpgrade, log });

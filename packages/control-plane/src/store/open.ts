@@ -1,3 +1,5 @@
+import { basename, dirname, resolve } from "node:path";
+import type { Session } from "@patchbay/protocol/console";
 import { Kysely } from "kysely";
 import type { Clock } from "../ports/clock.ts";
 import { type Log, silentLog } from "../ports/log.ts";
@@ -78,6 +80,16 @@ export async function inspectPostgres(url: string): Promise<boolean> {
 /** The file of an embedded database; undefined for a database in memory or on a server. */
 export function embeddedFile(url: string): string | undefined {
   return isPostgresUrl(url) ? undefined : sqliteFile(sqliteUrl(url));
+}
+
+/** The option with which a command of this machine opens the database at `url`: see `Session.databaseOption`. */
+export function databaseOption(url: string): Session["databaseOption"] {
+  if (isPostgresUrl(url)) return { name: "--database", value: null };
+  const file = embeddedFile(url);
+  if (file === undefined) return null;
+  const path = resolve(file);
+  if (basename(path) === "patchbay.db") return { name: "--data-dir", value: dirname(path) };
+  return { name: "--database", value: `sqlite:${path}` };
 }
 
 /**

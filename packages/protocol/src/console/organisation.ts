@@ -77,6 +77,11 @@ export const Session = z.object({
   baseUrl: z.string(),
   /** True where the local development variant is served. */
   local: z.boolean(),
+  /**
+   * The option with which the operator's commands find this database. The value is null where it may contain a password: the
+   * operator has it in PATCHBAY_DATABASE. Null for a database in memory, which no command reaches.
+   */
+  databaseOption: z.object({ name: z.enum(["--data-dir", "--database"]), value: z.string().nullable() }).nullable(),
 });
 export type Session = z.infer<typeof Session>;
 

@@ -3,7 +3,7 @@ import type { UseQueryResult } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useFiltered, useList, useSession } from "../../api/api.ts";
 import { ChartSkeleton } from "../../charts/chart-card.tsx";
-import { shellQuote } from "../../format/snippets.ts";
+import { operatorCommand, shellQuote } from "../../format/snippets.ts";
 import { rangeOf } from "../../format/time-range.ts";
 import { useSearchChange } from "../../state/page-search.ts";
 import { buttonClass } from "../../ui/button.tsx";
@@ -111,7 +111,7 @@ function NotCharged() {
 
 /** Shown on charged tiers without credits, where every query fails. */
 function NoCredits() {
-  const { organisation } = useSession();
+  const { organisation, databaseOption } = useSession();
   return (
     <Card>
       <div className="grid gap-3">
@@ -124,7 +124,7 @@ function NoCredits() {
             </span>
           </p>
         </div>
-        <Command text={`patchbay credits grant --org ${shellQuote(organisation.orgId)} 50`} />
+        <Command text={operatorCommand(`credits grant --org ${shellQuote(organisation.orgId)} 50`, databaseOption)} />
       </div>
     </Card>
   );

@@ -1,7 +1,8 @@
 import type { Credential, CredentialKind } from "@patchbay/protocol/console";
 import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
-import { useHasRole, useList } from "../../api/api.ts";
+import { useHasRole, useList, useSession } from "../../api/api.ts";
+import { operatorCommand } from "../../format/snippets.ts";
 import { useSearchChange } from "../../state/page-search.ts";
 import { GuardedButton } from "../../ui/button.tsx";
 import { type Column, DataTable } from "../../ui/data-table.tsx";
@@ -46,6 +47,7 @@ export function KeysPage() {
 
 function KeyList({ kind }: { kind: CredentialKind }) {
   const { agentId } = route.useParams();
+  const { databaseOption } = useSession();
   const { key: selectedId } = route.useSearch();
   const change = useSearchChange(route);
   const keys = useList("/agents/:agent_id/credentials", { params: { agentId }, query: { kind } });
@@ -68,7 +70,11 @@ function KeyList({ kind }: { kind: CredentialKind }) {
             />
           )}
           empty={
-            <EmptyState icon="key" title={`No ${KINDS[kind].singular} yet`} command={KINDS[kind].command(agentId)}>
+            <EmptyState
+              icon="key"
+              title={`No ${KINDS[kind].singular} yet`}
+              command={operatorCommand(`${KINDS[kind].command} --agent ${agentId}`, databaseOption)}
+            >
               Create one here, or with the CLI on the server.
             </EmptyState>
           }

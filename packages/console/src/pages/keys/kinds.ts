@@ -10,7 +10,7 @@ interface KindWords {
   /** What stops working after a revocation. */
   ends: string;
   /** The CLI command that creates one. */
-  command: (agentId: string) => string;
+  command: string;
 }
 
 export const KINDS: Record<CredentialKind, KindWords> = {
@@ -20,7 +20,7 @@ export const KINDS: Record<CredentialKind, KindWords> = {
     title: "New API key",
     about: "Lets a client query this agent. The client picks the role unless you restrict it.",
     ends: "Queries with this key fail with 401. Runs in progress continue.",
-    command: (agentId) => `patchbay keys create --agent ${agentId}`,
+    command: "keys create",
   },
   runtime: {
     plural: "Runtime keys",
@@ -28,7 +28,7 @@ export const KINDS: Record<CredentialKind, KindWords> = {
     title: "New runtime key",
     about: "Connects a runtime to this agent. It cannot send queries.",
     ends: "Runtimes with this key are disconnected within seconds. Queries that need their functions fail until another runtime connects.",
-    command: (agentId) => `patchbay runtime-keys create --agent ${agentId}`,
+    command: "runtime-keys create",
   },
   access: {
     plural: "Access tokens",
@@ -36,7 +36,7 @@ export const KINDS: Record<CredentialKind, KindWords> = {
     title: "New access token",
     about: "Gives access to the local API, which only the development service has. It expires after 12 hours.",
     ends: "Requests to the local API with this token fail.",
-    command: (agentId) => `patchbay tokens create --agent ${agentId}`,
+    command: "tokens create",
   },
 };
 

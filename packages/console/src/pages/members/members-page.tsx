@@ -2,6 +2,7 @@ import type { Member, PendingLink } from "@patchbay/protocol/console";
 import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense, useState } from "react";
 import { api, useHasRole, useList, useSession } from "../../api/api.ts";
+import { operatorCommand } from "../../format/snippets.ts";
 import { GuardedButton, IconButton, useDisabledReason } from "../../ui/button.tsx";
 import { type Column, DataTable } from "../../ui/data-table.tsx";
 import { FormDialog } from "../../ui/dialog.tsx";
@@ -22,6 +23,7 @@ export function MembersPage() {
   const { create } = route.useSearch();
   const navigate = route.useNavigate();
   const mayChange = useHasRole("owner");
+  const { databaseOption } = useSession();
   const members = useList("/members", { query: { limit: 100 } });
   const [dialog, setDialog] = useState<{ member: Member; action: MemberAction }>();
   const setCreate = (open: boolean) =>
@@ -55,7 +57,13 @@ export function MembersPage() {
                 onAction={(action) => setDialog({ member, action })}
               />
             )}
-            empty={<EmptyState icon="members" title="No members" command="patchbay members invite EMAIL" />}
+            empty={
+              <EmptyState
+                icon="members"
+                title="No members"
+                command={operatorCommand("members invite EMAIL --role owner", databaseOption)}
+              />
+            }
           />
         </Card>
         <PendingLinks />

@@ -105,6 +105,7 @@ export function shownSession(exchange: Exchange, deps: ConsoleDeps, session: Ses
     version: deps.version,
     baseUrl: baseUrlOf(exchange, deps),
     local: deps.local,
+    databaseOption: deps.databaseOption,
   };
 }
 

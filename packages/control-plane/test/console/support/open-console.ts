@@ -58,6 +58,7 @@ export async function openConsole(overrides: Partial<ConsoleDeps> = {}, url = "s
     retentionDays: 30,
     auditDays: 365,
     usageDays: 90,
+    databaseOption: null,
     authenticate: unused,
     within: (org, work) => store.within(org, work),
     rateLimit: async () => undefined,
