@@ -21,7 +21,7 @@ export const natsOption = () =>
 export const hostOption = (flags = "--host <host>", description = "address to listen on") =>
   option(flags, description).argParser(parseHost).default("127.0.0.1");
 export const portOption = () =>
-  option("--port <port>", "port to listen on, 0 picks a free one").argParser(parsePort).default(8787);
+  option("--port <port>", "port to listen on, 0 to 65535; 0 picks a free one").argParser(parsePort).default(8787);
 export const corsOriginOption = () =>
   option("--cors-origin <origins>", "origins whose pages may call the service, comma-separated").argParser(
     parseOrigins,
@@ -30,15 +30,18 @@ export const tiersOption = () => option("--tiers <file>", "JSON file with tiers 
 export const limitsOption = () => option("--limits <file>", "JSON file with limits that replace the defaults");
 export const pricesOption = () =>
   option("--prices <file>", "JSON file with prices of models that replace or extend the built-in ones");
-export const orgOption = () => option("--org <id>", "the organisation");
+export const orgOption = (what = "organisation, as `orgs list` shows its id") => option("--org <id>", what);
 export const arrivalOption = () =>
-  option("--arrival-seconds <seconds>", "how long a query waits for a runtime that was connected in the last minute")
+  option(
+    "--arrival-seconds <seconds>",
+    "seconds that a query waits for a runtime that was connected in the last minute, 0 to 3600; then it ends with agent_session_not_found",
+  )
     .argParser((text: string) => parseWithin(text, 0, 3_600, "expected seconds, a whole number from 0 to 3600"))
     .default(15);
 /** `--key`. The two kinds of keys have variables of their own, so that one `.env` holds both. */
 export const keyOption = (variable: KeyVariable, description: string) =>
   new Option("--key <key>", description).env(variable);
-export const agentOption = (what = "the agent") => option("--agent <id>", what);
+export const agentOption = (what = "agent, as `agents list` shows its id") => option("--agent <id>", what);
 
 type KeyVariable = "PATCHBAY_API_KEY" | "PATCHBAY_RUNTIME_KEY";
 

@@ -20,7 +20,8 @@ import { paintStatus, print, printStatus, written } from "./output.ts";
 
 export { written };
 
-function createProgram(): Command {
+/** The `patchbay` command with all its commands and options. */
+export function createProgram(): Command {
   const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
     version: string;
   };

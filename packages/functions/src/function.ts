@@ -21,34 +21,53 @@ export type Decision = boolean | string;
 
 /** The call that `authorize` decides on. */
 export interface Access<Input, Context> {
+  /** The role of the query, or the service's default role. Undefined without both. */
   readonly role: string | undefined;
+  /** The object of the query's `contextJson`, as the service's schema parsed it; `{}` if the query had none. */
   readonly context: Context;
+  /** The arguments of the call, as the input schema parsed them. The model wrote them, so do not take an identity from them. */
   readonly input: Input;
 }
 
 /** The options of {@link defineFunction}. It refuses unknown options. */
 export interface FunctionOptions<I extends Schema, O extends Schema | undefined, Context> {
-  /** 1 to 64 of `A-Za-z0-9_.-`. */
+  /** Identifies the function for the model, in tests and in the lock: 1 to 64 of `A-Za-z0-9_.-`, unique in its service and among the connected services of an agent. */
   name: string;
-  /** For the model: what the function does and when to use it. */
+  /** Text for the model: what the function does and when to use it. The model selects functions by it. */
   description: string;
-  /** Schema of an object: zod 4, zod 3, a Standard Schema that can write JSON Schema, or raw JSON Schema 2020-12. */
+  /**
+   * Schema of an object, which the arguments of each call must match: zod 4, zod 3, a Standard Schema that can write JSON Schema,
+   * or raw JSON Schema 2020-12. At most 64 KiB of JSON Schema. A call with other arguments fails with `invalid_arguments`, and the
+   * model can correct it.
+   */
   input: I;
-  /** Schema of the result. Properties that it does not list, or marks for other roles ({@link visibleTo}), are removed. */
+  /**
+   * Schema of the result. Properties that it does not list, or marks for other roles ({@link visibleTo}), are removed. A result
+   * that does not match fails the call with `function_failed`. Default: none, and the whole result is sent.
+   */
   output?: O;
-  /** The roles that may call the function: a list, or `"everyone"`. For other roles the function does not exist. */
+  /** The roles that may call the function: a list of 1 to 100 names of 1 to 200 characters, or `"everyone"`. There is no default. For other roles the function does not exist. */
   roles: typeof everyone | readonly string[];
-  /** Decides each call, after the roles and the input were checked. Any result except `true`, and an exception, refuses the call. */
+  /**
+   * Decides each call, after the roles, the context and the input were checked. Any result except `true`, and an exception, refuses
+   * the call with `denied`; the caller can read a string. Its time counts toward `timeoutMs`. Default: the role list decides.
+   */
   authorize?: (access: Access<OutputOf<I>, Context>) => Decision | Promise<Decision>;
-  /** Typical calls by name, for tests and the access matrix. They stay in this process, and no handler runs for them. */
+  /** Typical calls by name (1 to 64 characters), for tests and the access matrix. They stay in this process, and no handler runs for them. Arguments that the input schema refuses throw a `DefinitionError`. */
   cases?: Readonly<Record<string, FunctionCase<InputOf<I>>>>;
-  /** Timeout of the handler. Default 60,000, at most 240,000. */
+  /**
+   * Milliseconds that `authorize` and the handler may take: 1 to 240,000, default 60,000. Then the signal is aborted and the call
+   * ends with `timed_out`. The time that the run has left also limits it.
+   */
   timeoutMs?: number;
-  /** True if a call may safely run twice. It may then be delivered again, with the same call id, after a lost connection. Default false. */
+  /** True if a call may safely run twice. It may then be delivered again, at most twice and with the same call id, after a lost connection. Default false: such a call ends with `outcome_unknown`. */
   idempotent?: boolean;
-  /** Default `"write"`. */
+  /**
+   * What a call does to your data: `"read"`, `"write"` or `"destructive"`. Default `"write"`. A run may make 10 equal calls of a
+   * function that reads, else 3. If a call that does not only read ends midway, its message says that it may have taken effect.
+   */
   effect?: Effect;
-  /** Runs a call that passed every check. Its result goes to the model and into the run's log. */
+  /** Runs a call that passed every check. Its result, JSON of at most 256 KiB, goes into the run's log, and its first 32 KiB to the model. The caller reads the message of a `FunctionError`; any other error appears only in the runtime's log, as `function_failed`. */
   handler: (input: OutputOf<I>, context: CallContext<Context>) => ResultOf<O> | Promise<ResultOf<O>>;
 }
 

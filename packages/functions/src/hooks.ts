@@ -4,21 +4,24 @@ import { isTimeoutError, withDeadline } from "./deadline.ts";
 import { createReference, type Log } from "./log.ts";
 import type { Parse } from "./schema/schema.ts";
 
-interface OfQuery<Context> {
+/** What every hook receives of its query. */
+interface ReviewOfQuery<Context> {
   /** The role of the query, or the service's default role. Undefined without both. */
   readonly role: string | undefined;
+  /** The object of the query's `contextJson`, as the service's schema parsed it; `{}` if the query had none. */
   readonly context: Context;
   /** Aborted after 10 seconds and when the runtime stops. A result after that is dropped. */
   readonly signal: AbortSignal;
 }
 
 /** The query that a {@link QueryHook} decides on. */
-export interface QueryReview<Context> extends OfQuery<Context> {
+export interface QueryReview<Context> extends ReviewOfQuery<Context> {
+  /** The text of the caller, at most 100,000 UTF-16 units. */
   readonly query: string;
 }
 
 /** The text that an {@link AnswerHook} decides on. */
-export interface AnswerReview<Context> extends OfQuery<Context> {
+export interface AnswerReview<Context> extends ReviewOfQuery<Context> {
   /** A text of the model. A structured answer is fenced JSON. */
   readonly answer: string;
   /** `answer` for the text that answers the query; `thought` for reasoning, a plan, and texts next to function calls. */

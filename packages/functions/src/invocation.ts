@@ -36,12 +36,17 @@ export interface InvokeOptions {
 export interface CallContext<Context = JsonObject> {
   /** The role of the query, or the service's default role. Undefined without both. */
   readonly role: string | undefined;
+  /** The object of the query's `contextJson`, as the service's schema parsed it; `{}` if the query had none. */
   readonly context: Context;
+  /** The conversation of the query. */
   readonly threadId: string;
+  /** The session of the end user that the query named. Undefined if it named none. */
   readonly sessionId: string | undefined;
+  /** The processing of the query, as answers, logs and the console name it. */
   readonly runId: string;
   /** The same for every delivery of one call. Use it as the key to detect duplicates. */
   readonly callId: string;
+  /** 1 for the first delivery of the call, and higher only for idempotent functions. */
   readonly attempt: number;
   /** Aborted when the call is cancelled or times out. A result after that is dropped. */
   readonly signal: AbortSignal;

@@ -47,33 +47,34 @@ export type ContextOf<C> = C extends Schema ? OutputOf<C> : JsonObject;
 
 /** The options of {@link defineService}. It refuses unknown options. */
 export interface ServiceOptions<C extends Schema | undefined> {
-  /** 1 to 200 characters, unique among the services of an agent. */
+  /** Identifies the service: 1 to 200 characters, unique among the services of an agent. Its newest deployment decides which function set is active. */
   name: string;
-  /** All roles. If given, another role in a function is a mistake. */
+  /** All roles, so that a misspelt role in a function, a mark or a case throws a `DefinitionError`. Default: the roles that the functions name. At most 200 with those of the functions. */
   roles?: readonly string[];
-  /** The role of queries without one. The control plane sets it, so that a key that is pinned to roles never gains it. */
+  /** The role of queries that name none. Default: none, and such queries reach only functions for everyone. The control plane sets it, so that a key that is pinned to roles never gains it. */
   defaultRole?: string;
-  /** Schema of the query's `contextJson`. A query with another context is rejected. */
+  /** Schema of the query's `contextJson`. A query whose context does not match is answered with 400. Default: any object. */
   context?: C;
-  /** The subject of a query. The model does not receive earlier turns with another subject. */
+  /** Names the identity that a query is about, such as a customer id. The model does not receive earlier turns with another subject. Default: turns are separated by role only. */
   subject?: (context: ContextOf<C>) => string | undefined | Promise<string | undefined>;
-  /** The part of the context that the model receives. Default: all of it. Undefined: nothing. */
+  /** Selects the part of the context that the model receives. Default: all of it. If it returns undefined, the model receives nothing. */
   modelContext?: (context: ContextOf<C>) => unknown;
-  /** Reads each query before the model, and may refuse it with `{ refuse: text }`. */
+  /** Reads each query before the model, and may refuse it with `{ refuse: text }`. It has 10 seconds; then, and if it throws, the query ends with `internal`. */
   beforeQuery?: QueryHook<ContextOf<C>>;
   /**
    * Reads each text of the model before it is sent, and may refuse it with `{ refuse: text }` or replace it with
-   * `{ replace: text }`. With this hook, texts are not streamed while the model writes them.
+   * `{ replace: text }`. It has 10 seconds for each; then, and if it throws, the query ends with `internal`. With this hook, texts
+   * are not streamed while the model writes them.
    */
   beforeAnswer?: AnswerHook<ContextOf<C>>;
-  /** Instructions for the model, after those of the agent. */
+  /** Text for the model in every query, after the instructions of the agent. It counts toward the 512 KiB of a function set. */
   instructions?: string;
   /**
    * Queries that show what the service answers: `patchbay dev` and the console's playground offer them, with their role and
    * context. They are never sent to a model provider. At most 20, each of at most 500 characters.
    */
   exampleQueries?: readonly (string | ExampleQuery)[];
-  /** At most 200, each name once. */
+  /** What `defineFunction` returned: at most 200, each name once, else a `DefinitionError`. Other connected services of the agent share the limit. */
   functions: readonly (FunctionDefinition | FunctionDefinition<ContextOf<C>>)[];
 }
 

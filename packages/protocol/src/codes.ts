@@ -1,51 +1,90 @@
 /** Codes of responses with a 4xx or 5xx status. */
 export const HTTP_ERROR_CODES = [
+  /** The key or token is missing, wrong, revoked or of another kind. */
   "authentication_failed",
+  /** The key belongs to another agent than the one in the path. */
   "agent_mismatch",
+  /** The key is pinned to roles, and the query names another one. */
   "role_not_allowed",
+  /** The organisation's queries per minute are used up, or a limit on streams or connections is reached. */
   "rate_limited",
+  /** The body, a parameter or a header is not valid, or names a thread that does not exist. */
   "invalid_request",
+  /** The body is not `application/json`, or it is compressed. */
   "unsupported_media_type",
+  /** The body has more than 1 MiB. */
   "payload_too_large",
+  /** The path, the run or the thread does not exist, or the key may not see it. */
   "not_found",
+  /** The path exists, but not with this method. */
   "method_not_allowed",
+  /** The `Idempotency-Key` was used with another body in the last 24 hours. */
   "idempotency_mismatch",
+  /** The query names a model that is not a valid name, or that queries of the agent cannot choose. */
   "model_not_allowed",
+  /** The service is stopping, or cannot reach its store. */
   "unavailable",
+  /** The service failed in a way that it does not explain to clients; the log has the reason. */
   "internal",
 ] as const;
 
 /** Codes of runs that ended without an answer, in a response with status 200 or in an `error` event. */
 export const RUN_ERROR_CODES = [
+  /** No runtime of the agent is connected, or none that serves its newest function set. */
   "agent_session_not_found",
+  /** The organisation's balance is lower than what the next model turn can cost. */
   "insufficient_credits",
+  /** The next model turn could exceed the cost cap of the run. */
   "budget_exceeded",
+  /** The service has no key of the provider. */
   "provider_not_configured",
+  /** The provider failed, after its retries and after all fallback models. */
   "provider_error",
+  /** The model has no price, which credits and cost caps need. */
   "model_not_allowed",
+  /** The model declined to answer. */
   "model_refused",
+  /** The model's output was cut by `maxTokens` before anything usable was complete. */
   "output_limit",
+  /** The model wrote no value that meets the answer's schema, after two corrections. */
   "output_invalid",
+  /** The model still called functions after its last step. */
   "step_limit",
+  /** A hook of a service refused the query or the answer. */
   "refused",
+  /** The run reached its time limit. */
   "deadline_exceeded",
+  /** The run was cancelled by a client, a member, or a restore of the database. */
   "cancelled",
+  /** Too many queries already wait on the thread. */
   "thread_busy",
+  /** The run was in progress at several crashes of its process and is not resumed. */
   "crash_loop",
+  /** The run failed in a way that is not explained to clients, or a hook failed; the log has the reason. */
   "internal",
 ] as const;
 
 /** Codes of one failed function call, in `toolInteractions` and `toolResult`. */
 export const CALL_ERROR_CODES = [
+  /** The function's `authorize` refused the call, or the context does not match the service's schema. */
   "denied",
+  /** The function does not exist, or the role may not call it. */
   "unknown_function",
+  /** The arguments do not match the input schema. */
   "invalid_arguments",
+  /** The handler threw an error, its result is not valid, or no runtime accepted the call. */
   "function_failed",
+  /** The handler took longer than the function's `timeoutMs`, or than the time that the run had left. */
   "timed_out",
+  /** The connection was lost during the call, which may have taken effect. */
   "outcome_unknown",
+  /** The result exceeds 256 KiB, or the results of the run exceed their limit. */
   "result_too_large",
+  /** The turn or the run has used up its calls. */
   "call_limit",
+  /** The model repeated a call with equal arguments too often. */
   "repeated_call",
+  /** The run ended or gave its answer before the call finished. */
   "cancelled",
 ] as const;
 
@@ -58,13 +97,21 @@ export type CallErrorCode = (typeof CALL_ERROR_CODES)[number];
 
 /** Error messages that clients may compare literally. They are part of the HTTP contract. */
 export const MESSAGES = {
+  /** With `authentication_failed`, status 401. */
   authentication_failed: "Authentication failed",
+  /** With `agent_mismatch`, status 403. */
   agent_mismatch: "Agent ID mismatch",
+  /** With `role_not_allowed`, status 403. */
   role_not_allowed: "Role not allowed for this key",
+  /** With `invalid_request`, status 400, if a query names a thread that does not exist or that its key may not see. */
   thread_not_found: "Thread not found",
+  /** With `agent_session_not_found`, status 200 or an `error` event. */
   agent_session_not_found: "Agent session not found",
+  /** With `insufficient_credits`, status 200 or an `error` event. */
   insufficient_credits: "Insufficient credits",
+  /** With `deadline_exceeded`, status 200 or an `error` event. */
   deadline_exceeded: "Run timed out",
+  /** With `cancelled`, status 200 or an `error` event. */
   cancelled: "Run cancelled",
 } as const;
 

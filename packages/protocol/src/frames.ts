@@ -14,23 +14,37 @@ export const FRAMES_VERSION = 1;
 /** The deepest nesting of a frame: its payload may nest as deeply as a request body, and is a few levels down in the frame. */
 export const FRAME_DEPTH = LIMITS.jsonDepth + 4;
 
-/** The arguments that the handler received, if they differ from those of the call: with defaults, without dropped properties. */
-const input = json.optional();
+const input = json
+  .optional()
+  .describe(
+    "The arguments that the handler received, if they differ from those of the call: with defaults, without dropped members.",
+  );
 
 /** The outcome of one function call, as the runtime reports it and the log stores it. */
 export const CallOutcome = z.discriminatedUnion("ok", [
   z.object({
     ok: z.literal(true),
-    value: json,
-    /** Paths of the restricted fields that the runtime removed from the value, because the role may not see them. */
-    redacted: z.array(z.string()).optional(),
+    value: json.describe(`What the handler returned: at most ${LIMITS.resultBytes} bytes, else \`result_too_large\`.`),
+    redacted: z
+      .array(z.string())
+      .optional()
+      .describe(
+        "Paths of the restricted fields that the runtime removed from the value, because the role may not see them.",
+      ),
     input,
   }),
   z.object({
     ok: z.literal(false),
-    code: z.enum(CALL_ERROR_CODES),
-    message: z.string(),
-    rule: z.string().optional(),
+    code: z
+      .enum(CALL_ERROR_CODES)
+      .describe("Which failure it was. `call_limit` and `repeated_call` of a runtime count as `function_failed`."),
+    message: z.string().describe("Why the call failed, for the model and the caller."),
+    rule: z
+      .string()
+      .optional()
+      .describe(
+        "The rule that refused the call: `unknown`, `roles`, `context`, `input` or `authorize`. Not sent to callers.",
+      ),
     input,
   }),
 ]);
@@ -40,101 +54,203 @@ export type CallOutcome = z.infer<typeof CallOutcome>;
 export const PreparedContext = z.discriminatedUnion("ok", [
   z.object({
     ok: z.literal(true),
-    /** The subject of the query. The model does not receive history of other subjects. */
-    subject: z.string().optional(),
-    /** The part of the context that the model receives. Absent: all of it. */
-    modelContext: json.optional(),
+    subject: z
+      .string()
+      .optional()
+      .describe("The identity that the owner derives from the context. The model does not receive history of others."),
+    modelContext: json.optional().describe("The part of the context that the model receives. Absent: all of it."),
   }),
-  z.object({ ok: z.literal(false), faults: z.array(z.object({ path: z.string(), message: z.string() })) }),
+  z.object({
+    ok: z.literal(false),
+    faults: z
+      .array(
+        z.object({
+          path: z.string().describe("The place in the query, such as `contextJson.customerId`."),
+          message: z.string().describe("What is wrong at this place."),
+        }),
+      )
+      .describe("Why the context does not match the schema. The query is answered with 400."),
+  }),
 ]);
 export type PreparedContext = z.infer<typeof PreparedContext>;
 
-const ofQuery = { role: z.string().optional(), context: jsonObject };
+const role = z.string().optional().describe("The role of the query, or the service's default role.");
+const context = jsonObject.describe("The object of the query's `contextJson`; `{}` if it had none.");
 
 /**
  * The input of a hook: a query, or a text of the model. `part` is `answer` for the text that answers the query, and `thought` for
  * reasoning, the plan and texts next to function calls.
  */
 export const HookCall = z.discriminatedUnion("hook", [
-  z.object({ hook: z.literal("beforeQuery"), query: z.string(), ...ofQuery }),
-  z.object({ hook: z.literal("beforeAnswer"), answer: z.string(), part: z.enum(["answer", "thought"]), ...ofQuery }),
+  z.object({ hook: z.literal("beforeQuery"), query: z.string().describe("The text of the caller."), role, context }),
+  z.object({
+    hook: z.literal("beforeAnswer"),
+    answer: z.string().describe("A text of the model; a structured answer is fenced JSON."),
+    part: z
+      .enum(["answer", "thought"])
+      .describe("`answer` for the text that answers the query, `thought` for every other text of the model."),
+    role,
+    context,
+  }),
 ]);
 export type HookCall = z.infer<typeof HookCall>;
 
 /** The decision of a hook. `failed`: it threw, timed out or returned something else; the reference is in the runtime's log. */
 export const HookVerdict = z.discriminatedUnion("verdict", [
   z.object({ verdict: z.literal("passed") }),
-  z.object({ verdict: z.literal("replaced"), text: z.string() }),
-  z.object({ verdict: z.literal("refused"), text: z.string().min(1) }),
-  z.object({ verdict: z.literal("failed"), reference: z.string() }),
+  z.object({
+    verdict: z.literal("replaced"),
+    text: z.string().describe("Shown and stored in place of the model's text."),
+  }),
+  z.object({ verdict: z.literal("refused"), text: z.string().min(1).describe("Sent to the caller as the reason.") }),
+  z.object({
+    verdict: z.literal("failed"),
+    reference: z.string().describe("Names the line of the runtime's log that has the error."),
+  }),
 ]);
 export type HookVerdict = z.infer<typeof HookVerdict>;
 
+const callId = id.describe("Identifies the call. Every delivery of one call has the same value.");
+const requestId = id.describe("Pairs the request with its answer.");
+const attempt = z.int().positive().describe("1 for the first delivery, and higher for each redelivery.");
+
 /** Frames that a runtime sends. The first one must be `hello`. */
 export const RuntimeFrame = z.discriminatedUnion("type", [
-  z.object({
-    type: z.literal("hello"),
-    version: z.int(),
-    /** Stable for the life of the runtime's process; new after a restart. */
-    instanceId: id,
-    manifest: Manifest,
-    /** Names the release that the process runs. Without a name, each process is a deployment of its own. */
-    deployment: z.string().min(1).max(LIMITS.deploymentUnits).exactOptional(),
-    /** Calls that the runtime runs at the same time. */
-    concurrency: z.int().positive().max(10_000),
-    sdk: z.string().max(100),
-  }),
-  z.object({ type: z.literal("result"), callId: id, attempt: z.int().positive(), outcome: CallOutcome }),
-  z.object({ type: z.literal("progress"), callId: id, data: json }),
-  /** Answer to `callQuery`. The result follows `done`. `unseen` promises that this attempt and older ones will not run. */
-  z.object({
-    type: z.literal("callState"),
-    callId: id,
-    /** The attempt of the `callQuery`. Absent from runtimes of an earlier version. */
-    attempt: z.int().positive().optional(),
-    state: z.enum(["running", "done", "unseen"]),
-  }),
-  z.object({ type: z.literal("prepared"), id, prepared: PreparedContext }),
-  z.object({ type: z.literal("hookResult"), id, result: HookVerdict }),
-  /** The runtime accepts no further calls and disconnects when its open calls are done. */
-  z.object({ type: z.literal("draining") }),
+  z
+    .object({
+      type: z.literal("hello"),
+      version: z
+        .int()
+        .describe(`${FRAMES_VERSION}. The control plane closes the connection of another version with 4406.`),
+      instanceId: id.describe("Identifies the runtime: stable for the life of its process, new after a restart."),
+      manifest: Manifest.describe("The function set that the runtime serves."),
+      deployment: z
+        .string()
+        .min(1)
+        .max(LIMITS.deploymentUnits)
+        .exactOptional()
+        .describe("Names the release that the process runs. Without it, each process is a deployment of its own."),
+      concurrency: z
+        .int()
+        .positive()
+        .max(10_000)
+        .describe("Calls that the runtime runs at the same time. The control plane prefers runtimes with free places."),
+      sdk: z.string().max(100).describe("Name and version of the library, for the console and the log."),
+    })
+    .describe("The first frame of a runtime. Without it the connection is closed with 4408."),
+  z
+    .object({
+      type: z.literal("result"),
+      callId,
+      attempt,
+      outcome: CallOutcome.describe("What the call returned, or why it failed."),
+    })
+    .describe(
+      "The outcome of a call. The runtime keeps it until a `resultAck` arrives, and sends it again over its next connection.",
+    ),
+  z
+    .object({
+      type: z.literal("progress"),
+      callId,
+      data: json.describe(`What the handler gave to \`progress()\`: at most ${LIMITS.resultToModelBytes} bytes.`),
+    })
+    .describe(
+      "Progress of a running call, for readers of live events. Never stored; dropped beyond `framesPerSecond`.",
+    ),
+  z
+    .object({
+      type: z.literal("callState"),
+      callId,
+      attempt: z
+        .int()
+        .positive()
+        .optional()
+        .describe("The value of the `callQuery`. Absent from runtimes of an earlier version."),
+      state: z
+        .enum(["running", "done", "unseen"])
+        .describe("The result follows `done`. `unseen` promises that this attempt and older ones will not run."),
+    })
+    .describe("The answer to `callQuery`."),
+  z
+    .object({
+      type: z.literal("prepared"),
+      id: requestId,
+      prepared: PreparedContext.describe("The checked context, or its faults."),
+    })
+    .describe("The answer to `prepare`."),
+  z
+    .object({ type: z.literal("hookResult"), id: requestId, result: HookVerdict.describe("The decision of the hook.") })
+    .describe("The answer to `hook`."),
+  z
+    .object({ type: z.literal("draining") })
+    .describe("The runtime accepts no further calls and disconnects when its open calls are done."),
 ]);
 export type RuntimeFrame = z.infer<typeof RuntimeFrame>;
 
 /** Frames that a control plane sends. The first one is `welcome`. It refuses a runtime by closing the WebSocket with a reason. */
 export const ControlPlaneFrame = z.discriminatedUnion("type", [
-  z.object({
-    type: z.literal("welcome"),
-    connectionId: id,
-    agentId: z.string(),
-    heartbeatMs: z.int().positive(),
-    /** Frames per second that the runtime may send without having been asked for them. The control plane drops more. */
-    framesPerSecond: z.int().positive().optional(),
-  }),
-  z.object({
-    type: z.literal("call"),
-    callId: id,
-    /** 1 for the first delivery, and higher for each redelivery. */
-    attempt: z.int().positive(),
-    function: z.string(),
-    arguments: json,
-    role: z.string().optional(),
-    context: jsonObject,
-    threadId: z.string(),
-    sessionId: z.string().optional(),
-    runId: z.string(),
-    /** The time that the handler had left when the frame was sent. */
-    timeoutMs: z.int().nonnegative(),
-  }),
-  z.object({ type: z.literal("cancel"), callId: id, reason: z.string() }),
-  z.object({ type: z.literal("callQuery"), callId: id, attempt: z.int().positive() }),
-  /** The control plane has stored the result, so the runtime may forget it. */
-  z.object({ type: z.literal("resultAck"), callId: id }),
-  z.object({ type: z.literal("prepare"), id, ...ofQuery }),
-  /** Sent only to runtimes whose function set has the hook. `timeoutMs`: the time that the hook had left when the frame was sent. */
-  z.object({ type: z.literal("hook"), id, call: HookCall, timeoutMs: z.int().nonnegative() }),
-  /** The control plane will stop: the runtime opens another connection and serves this one until it closes. */
-  z.object({ type: z.literal("goingAway") }),
+  z
+    .object({
+      type: z.literal("welcome"),
+      connectionId: id.describe("Names the connection in the log of the control plane."),
+      agentId: z.string().describe("The agent that the runtime key belongs to."),
+      heartbeatMs: z
+        .int()
+        .positive()
+        .describe(
+          "Milliseconds between two pings of the control plane. A runtime closes a connection without pings for two of them.",
+        ),
+      framesPerSecond: z
+        .int()
+        .positive()
+        .optional()
+        .describe(
+          "Frames per second that the runtime may send without having been asked for them. The control plane drops more.",
+        ),
+    })
+    .describe("Accepts the runtime: its function set is registered, and calls may follow."),
+  z
+    .object({
+      type: z.literal("call"),
+      callId,
+      attempt,
+      function: z.string().describe("Name of the function in the manifest."),
+      arguments: json.describe("What the model wrote, not yet checked against the input schema."),
+      role,
+      context,
+      threadId: z.string().describe("The conversation of the query."),
+      sessionId: z.string().optional().describe("The session of the end user that the query named."),
+      runId: z.string().describe("The run that makes the call."),
+      timeoutMs: z.int().nonnegative().describe("Milliseconds that the handler had left when the frame was sent."),
+    })
+    .describe("Orders the runtime to run one function, after its own checks."),
+  z
+    .object({
+      type: z.literal("cancel"),
+      callId,
+      reason: z.string().describe("`timed_out` or `cancelled`."),
+    })
+    .describe("The result is not needed any more: the runtime aborts the handler's signal."),
+  z
+    .object({ type: z.literal("callQuery"), callId, attempt })
+    .describe("Asks for the state of a call, after a connection or a replica was lost."),
+  z
+    .object({ type: z.literal("resultAck"), callId })
+    .describe("The control plane has stored the result, so the runtime may forget it."),
+  z
+    .object({ type: z.literal("prepare"), id: requestId, role, context })
+    .describe("Asks for a check of a query's context."),
+  z
+    .object({
+      type: z.literal("hook"),
+      id: requestId,
+      call: HookCall.describe("The query or the text to decide on."),
+      timeoutMs: z.int().nonnegative().describe("Milliseconds that the hook had left when the frame was sent."),
+    })
+    .describe("Asks for a decision. Sent only to runtimes whose function set has the hook."),
+  z
+    .object({ type: z.literal("goingAway") })
+    .describe("The control plane will stop: the runtime opens another connection and serves this one until it closes."),
 ]);
 export type ControlPlaneFrame = z.infer<typeof ControlPlaneFrame>;
 /** Orders a runtime to run one function. A redelivery has the same `callId`. */
@@ -142,14 +258,22 @@ export type CallFrame = Extract<ControlPlaneFrame, { type: "call" }>;
 
 /** WebSocket close codes of the reasons for which a control plane closes a runtime's connection. */
 export const CLOSE_CODES = {
+  /** The runtime sent frames that are not valid. It logs an error and reconnects; update the older side. */
   badFrame: 4400,
+  /** The runtime's version of the frames is not the control plane's. Update the older side. */
   wrongVersion: 4406,
+  /** The function set is not valid or exceeds a limit. The close reason names the fault. */
   manifestRefused: 4422,
   /** Another connected service has a function of the same name, or another default role. The runtime retries. */
   serviceConflict: 4423,
+  /** The runtime sent no `hello` in time, for example because a proxy delays it. The runtime retries. */
   helloTimeout: 4408,
+  /** The same runtime opened a newer connection, which replaces this one. */
   replaced: 4409,
+  /** The runtime key was revoked or has expired. Connect with another key. */
   keyRevoked: 4401,
+  /** The runtime sent more unrequested frames than `framesPerSecond` for 10 s. It reconnects. */
   tooManyFrames: 4429,
+  /** The control plane stops. The runtime reconnects to another replica, or after the restart. */
   goingAway: 1001,
 } as const;

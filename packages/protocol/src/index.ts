@@ -22,6 +22,7 @@ export {
   RuntimeFrame,
   type CallFrame,
 } from "./frames.ts";
+export { LiveEvent, LocalEvent, RunEvent } from "./events.ts";
 export {
   canonicalJson,
   inexactMessage,
@@ -71,11 +72,8 @@ export {
 export {
   CancelResponse,
   ErrorBody,
-  LiveEvent,
-  LocalEvent,
   QueryResponse,
   RunDetail,
-  RunEvent,
   RunStatus,
   ThreadDetail,
   ThreadPage,

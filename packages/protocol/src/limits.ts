@@ -2,34 +2,58 @@ import { z } from "zod";
 
 /** Limits that both sides of a wire share. `Bytes` are bytes of UTF-8, `Units` are UTF-16 units. */
 export const LIMITS = {
+  /** Body of a request. A larger one is answered with 413. */
   bodyBytes: 1_048_576,
+  /** Text of a query after trimming. A longer one is answered with 400. */
   queryUnits: 100_000,
+  /** Text of `contextJson`. A larger one is answered with 400. */
   contextBytes: 65_536,
+  /** Nesting of a request body. A deeper one is answered with 400. */
   jsonDepth: 64,
+  /** A role, a session id, the name of a service. A longer one is answered with 400, or refused at definition. */
   labelUnits: 200,
+  /** The name of a deployment. A longer one is refused at connect. */
   deploymentUnits: 100,
+  /** The header `Idempotency-Key`. A longer one is answered with 400. */
   idempotencyKeyUnits: 255,
+  /** Highest `maxTokens` that a query or an agent may set. */
   maxTokens: 1_000_000,
+  /** Tokens of one answer of the model, unless the query or the agent sets `maxTokens`. A longer answer is cut. */
   defaultMaxTokens: 8192,
+  /** As `defaultMaxTokens`, in the local variant. */
   localDefaultMaxTokens: 8000,
+  /** Result of one call. The call of a larger one fails with `result_too_large`. */
   resultBytes: 262_144,
+  /** The part of one result that the model receives; the rest is cut with a note. Also one `progress()`, which is dropped beyond it. */
   resultToModelBytes: 32_768,
+  /** One frame of a runtime's connection. A larger one closes the connection. */
   frameBytes: 1_048_576,
+  /** Functions of a service, and of all connected services of an agent. More are refused at definition, or with 4422. */
   functionsPerService: 200,
+  /** Example queries of a service. More are refused at definition, or with 4422. */
   exampleQueriesPerService: 20,
+  /** Text of one example query. A longer one is refused at definition, or with 4422. */
   exampleQueryUnits: 500,
+  /** JSON Schema of one function's input. A larger one is refused at definition. A larger output schema is not sent. */
   schemaBytes: 65_536,
+  /** Milliseconds that a handler may take, unless its function sets `timeoutMs`. Then the call ends with `timed_out`. */
   functionTimeoutMs: 60_000,
+  /** Highest `timeoutMs` of a function. A higher one is refused at definition. */
   functionTimeoutMaxMs: 240_000,
-  /** The longest wait before a runtime reconnects, in the first five minutes after its connection was lost. */
+  /** Milliseconds: the longest wait before a runtime reconnects, in the first five minutes after its connection was lost. */
   runtimeReturnMs: 2_500,
-  /** Timeout of one hook of a service. */
+  /** Milliseconds that one hook of a service may take. Then the query ends with `internal`. */
   hookTimeoutMs: 10_000,
-  /** JSON of a text that a hook receives or returns. With the context of its query it fits into a message between replicas. */
+  /**
+   * JSON of a text that a hook receives or returns; a larger one ends the query with `internal`. With the context of its query it
+   * fits into a message between replicas.
+   */
   hookTextBytes: 163_840,
-  /** The text of a hook's refusal. */
+  /** The text of a hook's refusal. A longer one counts as a failure of the hook. */
   refusalUnits: 10_000,
+  /** Queries that wait on a thread while another one runs. A further one ends with `thread_busy`. */
   threadQueueDepth: 4,
+  /** Turns with function calls, unless the agent sets `steps`. Then the model is asked for an answer without functions. */
   steps: 25,
 } as const;
 

@@ -16,32 +16,49 @@ export const Effect = z.enum(["read", "write", "destructive"]);
 export type Effect = z.infer<typeof Effect>;
 
 /** A place in results that only some roles see, as a path such as `orders[].cost`. */
-export const Redaction = z.object({ path: z.string(), roles: z.array(z.string()) });
+export const Redaction = z.object({
+  path: z.string().describe("The place in the result, such as `orders[].cost`."),
+  roles: z.array(z.string()).describe("The roles that receive the value."),
+});
 export type Redaction = z.infer<typeof Redaction>;
 
 /** A function as the control plane knows it. Its handler and its checks stay with the owner. */
 export const FunctionManifest = z.object({
-  name: z.string().regex(FUNCTION_NAME),
-  description: z.string(),
-  /** JSON Schema 2020-12 of the arguments; its root is an object. */
-  inputSchema: jsonObject,
-  /**
-   * True if the handler receives properties that an object of `inputSchema` neither lists nor refuses, as raw JSON Schema allows.
-   * Absent if they are dropped, as by zod and by runtimes of an earlier version.
-   */
-  keepsUnlisted: z.boolean().optional(),
-  roles: Roles,
-  /** True if the owner's `authorize` decides each call. */
-  conditional: z.boolean(),
-  effect: Effect,
-  idempotent: z.boolean(),
-  timeoutMs: z.int().positive().max(LIMITS.functionTimeoutMaxMs),
-  /** Names of result properties that contain restricted fields, `$` for the whole result. Recordings blank them. */
-  restrictedFields: z.array(z.string()).optional(),
-  /** The restricted fields and their roles. Absent from runtimes of an earlier version. */
-  redactions: z.array(Redaction).optional(),
-  /** JSON Schema 2020-12 of results, without descriptions. Absent without an output schema, and from runtimes of an earlier version. */
-  outputSchema: jsonObject.optional(),
+  name: z.string().regex(FUNCTION_NAME).describe("1 to 64 of `A-Za-z0-9_.-`, unique among the services of the agent."),
+  description: z.string().describe("What the function does, for the model."),
+  inputSchema: jsonObject.describe(
+    `JSON Schema 2020-12 of the arguments; its root is an object. At most ${LIMITS.schemaBytes} bytes.`,
+  ),
+  keepsUnlisted: z
+    .boolean()
+    .optional()
+    .describe(
+      "True if the handler receives properties that `inputSchema` neither lists nor refuses, as raw JSON Schema allows. Absent if they are dropped, as by zod and by runtimes of an earlier version.",
+    ),
+  roles: Roles.describe("Who may call the function. For every other role it does not exist."),
+  conditional: z.boolean().describe("True if the owner's `authorize` decides each call."),
+  effect: Effect.describe(
+    "What a call does to the owner's data. Equal calls of `read` functions may repeat more often.",
+  ),
+  idempotent: z.boolean().describe("True if a call whose outcome is unknown may be delivered again."),
+  timeoutMs: z
+    .int()
+    .positive()
+    .max(LIMITS.functionTimeoutMaxMs)
+    .describe("Milliseconds that the handler may take. Then the call ends with `timed_out`."),
+  restrictedFields: z
+    .array(z.string())
+    .optional()
+    .describe("Result properties that contain restricted fields, `$` for the whole result. Recordings blank them."),
+  redactions: z
+    .array(Redaction)
+    .optional()
+    .describe("The restricted fields and their roles. Absent from runtimes of an earlier version."),
+  outputSchema: jsonObject
+    .optional()
+    .describe(
+      "JSON Schema 2020-12 of results, without descriptions. Absent without an output schema, and from runtimes of an earlier version.",
+    ),
 });
 export type FunctionManifest = z.infer<typeof FunctionManifest> & { origin?: FunctionOrigin };
 
@@ -54,9 +71,9 @@ export interface FunctionOrigin {
 
 /** A query that shows what a service answers, for people. The control plane never sends it to a model provider. */
 export const ExampleQuery = z.object({
-  query: z.string().min(1).max(LIMITS.exampleQueryUnits),
-  role: z.string().min(1).max(LIMITS.labelUnits).optional(),
-  context: jsonObject.optional(),
+  query: z.string().min(1).max(LIMITS.exampleQueryUnits).describe("What a caller could send, in natural language."),
+  role: z.string().min(1).max(LIMITS.labelUnits).optional().describe("The role under which it is sent, if any."),
+  context: jsonObject.optional().describe("The object that it carries in `contextJson`, if any."),
 });
 export type ExampleQuery = z.infer<typeof ExampleQuery>;
 
@@ -66,24 +83,43 @@ export const Manifest = z.object({
     .string()
     .min(1, "a service needs a name")
     // Part of a primary key: PostgreSQL refuses index rows of more than about 2.7 KB.
-    .max(LIMITS.labelUnits, `a service name has at most ${LIMITS.labelUnits} characters; shorten it`),
-  /** Roles of the service, in addition to those of its functions. */
-  roles: z.array(z.string()).optional(),
-  defaultRole: z.string().optional(),
-  instructions: z.string().optional(),
-  /** True if the service uses the context: a schema, a subject or a `modelContext`. */
-  preparesContext: z.boolean(),
-  /** True if the service has a schema of the context. Absent from runtimes of an earlier version. */
-  checksContext: z.boolean().optional(),
-  /** True if the service names the subject of a query. Absent from runtimes of an earlier version. */
-  namesSubject: z.boolean().optional(),
-  /** True if the service has a `beforeQuery` hook. Absent from runtimes of an earlier version. */
-  beforeQuery: z.boolean().optional(),
-  /** True if the service has a `beforeAnswer` hook. Absent from runtimes of an earlier version. */
-  beforeAnswer: z.boolean().optional(),
-  /** Absent if the service has none, and from runtimes of an earlier version. */
-  exampleQueries: z.array(ExampleQuery).max(LIMITS.exampleQueriesPerService).optional(),
-  functions: z.array(FunctionManifest).max(LIMITS.functionsPerService),
+    .max(LIMITS.labelUnits, `a service name has at most ${LIMITS.labelUnits} characters; shorten it`)
+    .describe(
+      "Identifies the service among those of the agent. Its newest deployment decides which function set is active.",
+    ),
+  roles: z.array(z.string()).optional().describe("Roles of the service, in addition to those of its functions."),
+  defaultRole: z.string().optional().describe("The role of queries that name none."),
+  instructions: z.string().optional().describe("Text for the model, after the instructions of the agent."),
+  preparesContext: z
+    .boolean()
+    .describe("True if the service uses the context of queries: a schema, a subject or a `modelContext`."),
+  checksContext: z
+    .boolean()
+    .optional()
+    .describe("True if the service has a schema of the context. Absent from runtimes of an earlier version."),
+  namesSubject: z
+    .boolean()
+    .optional()
+    .describe("True if the service names the subject of a query. Absent from runtimes of an earlier version."),
+  beforeQuery: z
+    .boolean()
+    .optional()
+    .describe("True if the service checks each query with a hook. Absent from runtimes of an earlier version."),
+  beforeAnswer: z
+    .boolean()
+    .optional()
+    .describe("True if the service checks each text of the model. Absent from runtimes of an earlier version."),
+  exampleQueries: z
+    .array(ExampleQuery)
+    .max(LIMITS.exampleQueriesPerService)
+    .optional()
+    .describe(
+      "Queries that show what the service answers. Absent without any, and from runtimes of an earlier version.",
+    ),
+  functions: z
+    .array(FunctionManifest)
+    .max(LIMITS.functionsPerService)
+    .describe("What the model may call. Together with those of other connected services at most 200."),
 });
 export type Manifest = Omit<z.infer<typeof Manifest>, "functions"> & {
   functions: FunctionManifest[];

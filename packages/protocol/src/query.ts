@@ -35,12 +35,21 @@ const modelName = optional(
 
 /** A caller's choice of provider and model for one query. The agent's settings apply to absent properties. */
 export const LlmConfig = z.object({
-  provider: z.enum(PROVIDER_NAMES),
-  model: modelName,
-  maxTokens: optional(maxTokens),
-  temperature: optional(z.number().min(0).max(2)),
-  /** False disables the agent's fallback models. */
-  fallback: optional(z.boolean()),
+  provider: z
+    .enum(PROVIDER_NAMES)
+    .describe("Provider of the query's first model. One without a key ends the run with `provider_not_configured`."),
+  model: modelName.describe(
+    "Name of a model of the provider, at most 200 characters. Default: the agent's model if `provider` is the agent's, else the provider's default. 400 `model_not_allowed` if queries of the agent cannot choose it.",
+  ),
+  maxTokens: optional(maxTokens).describe(
+    `Tokens of one answer of the model. Default: the agent's setting, else ${LIMITS.defaultMaxTokens}. An answer that needs more is cut: the run ends with \`output_limit\` if nothing usable is left.`,
+  ),
+  temperature: optional(z.number().min(0).max(2)).describe(
+    "Randomness of the model's choice of words. Default: the agent's setting, else the provider's.",
+  ),
+  fallback: optional(z.boolean()).describe(
+    "`false` disables the agent's fallback models for this query. Default: true.",
+  ),
 });
 export type LlmConfig = z.infer<typeof LlmConfig>;
 
@@ -69,32 +78,53 @@ export const ResponseSchema = z.custom<JsonObject>().superRefine((schema, contex
     context.addIssue({ code: "custom", path: [...path], message });
 });
 
+/** Descriptions of the members that both bodies of a query have. */
+const described = {
+  query: `What the caller wants, in natural language: 1 to ${LIMITS.queryUnits.toLocaleString("en-US")} UTF-16 units after trimming, else 400.`,
+  thread:
+    "The conversation to continue. Without it the query begins one. 400 if the agent has no such thread. At most 4 queries wait on a thread; a further one ends with `thread_busy`.",
+  session: `Your name for the session of the end user, at most ${LIMITS.labelUnits} UTF-16 units; lists of threads are filtered by it.`,
+  role: `The role under which functions are called, at most ${LIMITS.labelUnits} UTF-16 units, compared character by character. Without it the service's default role applies, or only functions for everyone. 403 if the key is pinned to other roles.`,
+  analysis: "True asks the model for a plan before its first call; the plan is an event `thought`. Default: false.",
+  model: "The model for this query and its options. Default: the agent's settings.",
+  schema:
+    "JSON Schema 2020-12 that the answer meets: an object at the root, at most 65,536 bytes, 200 members and 10 nested objects and arrays, names of at most 64 characters, references of the form #/... only. Unknown keywords are ignored. 400 with the path of each fault; a run whose model writes no valid value ends with `output_invalid`.",
+  deltas:
+    "True adds live events to the stream: parts of texts as the model writes them, and the progress of functions. Default: false.",
+};
+
 /** Body of the two query endpoints. Unknown properties are ignored. */
 export const QueryRequest = z.object({
-  query: queryText,
-  threadId: optional(z.string()),
-  sessionId: label,
-  role: label,
-  contextJson: optional(contextText),
-  analysisMode: optional(z.boolean()),
-  llmConfig: optional(LlmConfig),
-  responseSchema: optional(ResponseSchema),
-  includeDeltas: optional(z.boolean()),
+  query: queryText.describe(described.query),
+  threadId: optional(z.string()).describe(described.thread),
+  sessionId: label.describe(described.session),
+  role: label.describe(described.role),
+  contextJson: optional(contextText).describe(
+    `Facts about the caller for the owner's code, as the text of a JSON object of at most ${LIMITS.contextBytes} bytes, with numbers that a 64-bit float keeps exactly. Anything else is answered with 400.`,
+  ),
+  analysisMode: optional(z.boolean()).describe(described.analysis),
+  llmConfig: optional(LlmConfig).describe(described.model),
+  responseSchema: optional(ResponseSchema).describe(described.schema),
+  includeDeltas: optional(z.boolean()).describe(described.deltas),
 });
 export type QueryRequest = z.infer<typeof QueryRequest>;
 
 /** Body of a query in the local development variant. */
 export const LocalQueryRequest = z.object({
-  query: queryText,
-  max_tokens: optional(maxTokens),
-  role: label,
-  analysis_mode: optional(z.boolean()),
-  thread_id: optional(z.string()),
-  session_id: label,
-  context: optional(z.custom<JsonObject>(isJsonObject, "must be a JSON object")),
-  llm_config: optional(LlmConfig),
-  response_schema: optional(ResponseSchema),
-  include_deltas: optional(z.boolean()),
+  query: queryText.describe(described.query),
+  max_tokens: optional(maxTokens).describe(
+    `Tokens of one answer of the model. Default: the agent's setting, else ${LIMITS.localDefaultMaxTokens}. An answer that needs more is cut: the run ends with \`output_limit\` if nothing usable is left.`,
+  ),
+  role: label.describe(`The role under which functions are called, at most ${LIMITS.labelUnits} UTF-16 units.`),
+  analysis_mode: optional(z.boolean()).describe(described.analysis),
+  thread_id: optional(z.string()).describe(described.thread),
+  session_id: label.describe(described.session),
+  context: optional(z.custom<JsonObject>(isJsonObject, "must be a JSON object")).describe(
+    "Facts about the caller for the owner's code. Anything but an object is answered with 400.",
+  ),
+  llm_config: optional(LlmConfig).describe(described.model),
+  response_schema: optional(ResponseSchema).describe(described.schema),
+  include_deltas: optional(z.boolean()).describe(described.deltas),
 });
 export type LocalQueryRequest = z.infer<typeof LocalQueryRequest>;
 

@@ -12,14 +12,21 @@ export interface AdminOptions extends DatabaseOptions {
   json?: true;
 }
 
-/** A command that works directly on the database, also while a server runs. */
-export function adminCommand(parent: Command, nameAndArguments: string, description: string): Command {
-  return parent
+/** A command that works directly on the database, also while a server runs. `arguments` describes each argument by name. */
+export function adminCommand(
+  parent: Command,
+  nameAndArguments: string,
+  description: string,
+  arguments_: Readonly<Record<string, string>> = {},
+): Command {
+  const command = parent
     .command(nameAndArguments)
     .description(description)
     .addOption(databaseOption())
     .addOption(dataDirOption())
     .addOption(jsonOption());
+  for (const argument of command.registeredArguments) argument.description = arguments_[argument.name()] ?? "";
+  return command;
 }
 
 /**

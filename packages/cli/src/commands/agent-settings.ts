@@ -20,35 +20,35 @@ const SETTINGS: Setting[] = [
   {
     name: "provider",
     flags: "--provider <name>",
-    description: `the provider that answers: ${PROVIDERS}`,
+    description: `the provider that answers: ${PROVIDERS} (default: the service's)`,
     expected: `one of ${PROVIDERS}`,
     read: asText,
   },
   {
     name: "model",
     flags: "--model <name>",
-    description: "the model that answers",
+    description: "name of the model, such as gpt-6-luna (default: that of the provider)",
     expected: "a model name such as gpt-6-luna",
     read: asText,
   },
   {
     name: "temperature",
     flags: "--temperature <number>",
-    description: "from 0 to 2",
+    description: "randomness of the model's words, 0 to 2 (default: that of the provider)",
     expected: "a number from 0 to 2",
     read: asNumber,
   },
   {
     name: "maxTokens",
     flags: "--max-tokens <count>",
-    description: "maximum tokens of one model answer",
+    description: `tokens of one answer of the model, 1 to ${LIMITS.maxTokens}; a longer one is cut (default: ${LIMITS.defaultMaxTokens})`,
     expected: `a whole number from 1 to ${LIMITS.maxTokens}`,
     read: asNumber,
   },
   {
     name: "steps",
     flags: "--steps <count>",
-    description: "maximum turns with function calls",
+    description: `turns with function calls, 1 to 100, before the model must answer (default: ${LIMITS.steps})`,
     expected: "a whole number from 1 to 100",
     read: asNumber,
   },
@@ -62,27 +62,32 @@ const SETTINGS: Setting[] = [
   {
     name: "maxCostUsd",
     flags: "--max-cost-run <usd>",
-    description: "maximum cost of one run in US dollars",
+    description:
+      "US dollars that one run may cost, up to 10000; it ends with budget_exceeded before a turn that could exceed it (default: no limit)",
     expected: "US dollars above 0, at most 10000, with up to six decimals",
     read: asDollars,
   },
   {
     name: "historyTokens",
     flags: "--history-tokens <count>",
-    description: "maximum tokens of earlier turns of the thread in the model's input",
+    description:
+      "tokens of the thread's earlier queries that the model receives, 1000 to 1000000; older ones are omitted (default: half of the model's window)",
     expected: "a whole number from 1000 to 1000000",
     read: asNumber,
   },
   {
     name: "locked",
     flags: "--locked <names>",
-    description: `settings that queries cannot change: ${OVERRIDES.join(", ")}`,
+    description: `settings that queries cannot change, else 400: ${OVERRIDES.join(", ")} (default: none)`,
     expected: `names separated by commas, of ${OVERRIDES.join(", ")}`,
     read: asNames,
   },
 ];
 
-const SCHEMA = new Option("--response-schema <file>", "JSON Schema of every answer");
+const SCHEMA = new Option(
+  "--response-schema <file>",
+  "JSON Schema that every answer of the agent meets, unless a query has its own (default: none)",
+);
 
 /** The options of `agents update` that are settings, as commander passes them: the text of each argument by name. */
 export type SettingsOptions = Partial<Record<string, string>>;

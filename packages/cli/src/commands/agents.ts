@@ -12,7 +12,8 @@ interface UpdateOptions extends AdminOptions {
   accessChanges?: AccessChanges;
 }
 
-const instructionsOption = () => option("--instructions <text>", "instructions for the model in every query");
+const instructionsOption = () =>
+  option("--instructions <text>", "text for the model in every query, before the instructions of the services");
 
 /** `agents`: create, list, update, delete, and accept wider access. */
 export function addAgentCommands(program: Command): void {
@@ -21,8 +22,11 @@ export function addAgentCommands(program: Command): void {
     agents,
     "create <name>",
     "create an agent with an API key, and the database if it is missing",
+    {
+      name: "what the console and lists show; it need not be unique",
+    },
   )
-    .addOption(orgOption())
+    .addOption(orgOption("organisation of the agent (default: the only one; without any, one is made)"))
     .addOption(instructionsOption())
     .action((name: string, options: AdminOptions & { org?: string; instructions?: string }) => {
       const { org, instructions } = options;
@@ -43,7 +47,7 @@ export function addAgentCommands(program: Command): void {
     });
   examples(create, 'patchbay agents create "Order desk" --instructions "Answer in one sentence."');
   adminCommand(agents, "list", "list the agents")
-    .addOption(orgOption())
+    .addOption(orgOption("only agents of this organisation (default: of every one)"))
     .action((options: AdminOptions & { org?: string }) =>
       administer(
         options,
@@ -57,7 +61,10 @@ export function addAgentCommands(program: Command): void {
       ),
     );
   addUpdate(agents);
-  const accept = adminCommand(agents, "accept-access <agent> <set>", "confirm a function set that widens access")
+  const accept = adminCommand(agents, "accept-access <agent> <set>", "confirm a function set that widens access", {
+    agent: "id of the agent, as `agents list` shows it",
+    set: "hash of the set, or at least 8 characters that it begins with",
+  })
     .addHelpText(
       "after",
       "\nSET is the set's hash, or at least its first 8 characters. Confirms the newest deployment with this set.",
@@ -74,19 +81,22 @@ export function addAgentCommands(program: Command): void {
       ),
     );
   examples(accept, "patchbay agents accept-access agt_... 3f9a1c2e");
-  adminCommand(agents, "delete <id>", "delete an agent, with its keys and tokens").action(
-    (id: string, options: AdminOptions) =>
-      administer(
-        options,
-        (admin) => admin.deleteAgent(id),
-        ({ agentId }) => `Deleted ${agentId}.`,
-      ),
+  adminCommand(agents, "delete <id>", "delete an agent, with its keys and tokens", {
+    id: "id of the agent, as `agents list` shows it; its connections and streams end",
+  }).action((id: string, options: AdminOptions) =>
+    administer(
+      options,
+      (admin) => admin.deleteAgent(id),
+      ({ agentId }) => `Deleted ${agentId}.`,
+    ),
   );
 }
 
 function addUpdate(agents: Command): void {
-  const update = adminCommand(agents, "update <id>", "change an agent's settings; `none` clears one")
-    .addOption(option("--name <name>", "the new name"))
+  const update = adminCommand(agents, "update <id>", "change an agent's settings; `none` clears one", {
+    id: "id of the agent, as `agents list` shows it",
+  })
+    .addOption(option("--name <name>", "what the console and lists show from now on"))
     .addOption(instructionsOption())
     .addOption(
       option(

@@ -28,14 +28,14 @@ export function addAuditCommand(program: Command): void {
     .command("audit")
     .description("read the audit log: calls, refusals with their rule, administration");
   const command = adminCommand(audit, "list", "list an agent's entries, newest first")
-    .addOption(agentOption("the agent"))
+    .addOption(agentOption("agent whose entries are shown, as `agents list` shows its id"))
     .addOption(option("--org <id>", "administration of this organisation, in place of an agent's entries"))
     .addOption(option("--run <id>", "only this run, with the functions that its role saw"))
-    .addOption(option("--role <role>", "only this role"))
-    .addOption(option("--function <name>", "only this function"))
+    .addOption(option("--role <role>", "only entries of queries with this role"))
+    .addOption(option("--function <name>", "only entries of calls of this function"))
     .addOption(option("--action <action>", "only this action (call.denied) or group of actions (call)"))
     .addOption(option("--since <time>", "only since a time, or for the last 90m, 24h, 7d"))
-    .addOption(option("--limit <n>", "maximum entries").argParser(parseCount).default(100))
+    .addOption(option("--limit <n>", "entries to show, 1 to 10000").argParser(parseCount).default(100))
     .addOption(option("--cursor <cursor>", "continue after the page that returned this cursor"))
     .action(async (options: AuditOptions) => {
       if (options.agent === undefined && options.org === undefined)

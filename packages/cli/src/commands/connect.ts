@@ -42,7 +42,11 @@ export function addConnectCommand(program: Command): void {
         )
         .argParser(parseDeployment),
     )
-    .addOption(flags.option("--concurrency <n>", "maximum calls at the same time").argParser(flags.parseCount))
+    .addOption(
+      flags
+        .option("--concurrency <n>", "calls that run at the same time, 1 to 10000; more wait (default: 16)")
+        .argParser(flags.parseCount),
+    )
     .addOption(
       flags.option(
         "--proxy <url>",

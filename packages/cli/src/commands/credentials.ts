@@ -59,7 +59,9 @@ export function addCredentialCommands(program: Command): void {
     addCreate(parent, kind);
     addList(parent, kind);
     addRotate(parent, kind);
-    adminCommand(parent, "revoke <id>", "revoke one permanently").action((id: string, options: AdminOptions) =>
+    adminCommand(parent, "revoke <id>", "revoke one permanently", {
+      id: "id that `list` shows; requests with its secret fail from then on",
+    }).action((id: string, options: AdminOptions) =>
       administer(
         options,
         async ({ credentials }) => ({ [kind.id]: id, agentId: await credentials.revoke(kind.kind, id) }),
@@ -73,8 +75,14 @@ function addCreate(parent: Command, kind: Kind): void {
   const isApiKey = kind.kind === "api";
   const create = adminCommand(parent, "create", "create one for an agent; shows its secret only once")
     .addOption(agentOption().makeOptionMandatory())
-    .addOption(option("--label <text>", "a note to recognise it by"));
-  if (isApiKey) create.addOption(option("--roles <roles>", "only these roles, comma-separated").argParser(parseList));
+    .addOption(option("--label <text>", "a note that `list` and the console show, to recognise it by"));
+  if (isApiKey)
+    create.addOption(
+      option(
+        "--roles <roles>",
+        "roles that queries with this key may name, comma-separated (default: every role); another role is answered with 403",
+      ).argParser(parseList),
+    );
   create.action(({ agent, roles, label, ...options }: CreateOptions) => {
     const wanted = { agentId: agent, ...(roles && { roles }), ...(label !== undefined && { label }) };
     let use = "";
@@ -118,7 +126,9 @@ function addList(parent: Command, kind: Kind): void {
 }
 
 function addRotate(parent: Command, kind: Kind): void {
-  const rotate = adminCommand(parent, "rotate <id>", "replace its secret; shows the new one only once").addOption(
+  const rotate = adminCommand(parent, "rotate <id>", "replace its secret; shows the new one only once", {
+    id: "id that `list` shows; the new secret has another id",
+  }).addOption(
     option("--overlap <time>", "how long the old one keeps working: 30m, 24h, 7d, or 0 to revoke it immediately")
       .argParser(parseOverlap)
       .default(DAY_MS, "24h"),

@@ -11,6 +11,7 @@ export function addDatabaseCommands(program: Command): void {
     program,
     "backup <file>",
     "write a consistent copy of the embedded database, while it runs",
+    { file: "path of the copy; a path that exists is refused" },
   );
   backup.action((file: string, options: AdminOptions) =>
     administer(
@@ -25,8 +26,10 @@ export function addDatabaseCommands(program: Command): void {
   examples(backup, "patchbay backup backups/2026-11-21.db --data-dir /var/lib/patchbay");
 
   const db = program.command("db").description("restore a database while no server uses it");
-  const restore = adminCommand(db, "restore <file>", "replace the embedded database with a backup")
-    .addOption(option("--force", "overwrite an existing database"))
+  const restore = adminCommand(db, "restore <file>", "replace the embedded database with a backup", {
+    file: "copy that `backup` wrote",
+  })
+    .addOption(option("--force", "replace a database that exists; without it the command refuses"))
     .action(async (file: string, options: AdminOptions & { force?: true }) => {
       const { restoreBackup } = await import("@patchbay/control-plane/admin");
       const restored = await restoreBackup(databaseUrl(options), file, { force: options.force ?? false });

@@ -14,8 +14,15 @@ export function addOrganisationCommands(program: Command): void {
 
 function addOrgs(program: Command): void {
   const orgs = program.command("orgs").description("manage organisations and their query limits");
-  const create = adminCommand(orgs, "create <name>", "create an organisation, and the database if it is missing")
-    .addOption(option("--tier <tier>", "sandbox, starter, growth or scale").default("sandbox"))
+  const create = adminCommand(orgs, "create <name>", "create an organisation, and the database if it is missing", {
+    name: "what the console and lists show; it need not be unique",
+  })
+    .addOption(
+      option(
+        "--tier <tier>",
+        "limit and charging of its queries: sandbox, starter, growth, scale, or a tier of --tiers",
+      ).default("sandbox"),
+    )
     .addOption(tiersOption())
     .action((name: string, options: AdminOptions & { tier: string }) =>
       administer(
@@ -51,7 +58,9 @@ function addCredits(program: Command): void {
       ["organisation", orgId],
       ["balance", `${balanceUsd} USD`],
     ]);
-  const grant = adminCommand(credits, "grant <amount-usd>", "add to an organisation's balance")
+  const grant = adminCommand(credits, "grant <amount-usd>", "add to an organisation's balance", {
+    "amount-usd": "US dollars, such as 25 or 0.5; prints the new balance",
+  })
     .addOption(orgOption().makeOptionMandatory())
     .action((amount: string, options: AdminOptions & { org: string }) =>
       administer(options, (admin) => admin.grant(options.org, amount), show),
@@ -78,7 +87,8 @@ const publicUrlOption = () =>
     "--public-url <url>",
     "address of the service, at which the link begins (default: its address at its last start)",
   ).argParser(parseUrl);
-const roleOption = () => option("--role <role>", "the member's role").choices(["viewer", "developer", "owner"]);
+const roleOption = () =>
+  option("--role <role>", "what the member may do in the console").choices(["viewer", "developer", "owner"]);
 
 /** `members`: people who may sign in to the console. */
 export function addMemberCommands(program: Command): void {
@@ -109,6 +119,7 @@ export function addMemberCommands(program: Command): void {
     members,
     "link <id>",
     "print a new link for a member, to join or to set another password; it replaces earlier ones",
+    { id: "id that `members list` shows" },
   )
     .addOption(publicUrlOption())
     .action((id: string, options: LinkOptions) =>
@@ -119,21 +130,24 @@ export function addMemberCommands(program: Command): void {
         showLink,
       ),
     );
-  adminCommand(members, "remove <id>", "remove a member and end its sessions").action(
-    (id: string, options: AdminOptions) =>
-      administer(
-        options,
-        async (admin) => admin.members.remove(await admin.members.orgOf(id), id),
-        ({ memberId }) => `Removed ${memberId}.`,
-      ),
+  adminCommand(members, "remove <id>", "remove a member and end its sessions", {
+    id: "id that `members list` shows",
+  }).action((id: string, options: AdminOptions) =>
+    administer(
+      options,
+      async (admin) => admin.members.remove(await admin.members.orgOf(id), id),
+      ({ memberId }) => `Removed ${memberId}.`,
+    ),
   );
 }
 
 function addInvite(members: Command): void {
-  const invite = adminCommand(members, "invite <email>", "invite a member; prints a one-time link, valid for 7 days")
+  const invite = adminCommand(members, "invite <email>", "invite a member; prints a one-time link, valid for 7 days", {
+    email: "address that the member signs in with; nothing is sent to it",
+  })
     .addOption(memberOrgOption())
     .addOption(roleOption().makeOptionMandatory())
-    .addOption(option("--name <name>", "the member's name"))
+    .addOption(option("--name <name>", "name that the console shows for the member"))
     .addOption(publicUrlOption())
     .action((email: string, options: MemberOptions & LinkOptions & { role: Role; name?: string }) => {
       const { org, role, name } = options;

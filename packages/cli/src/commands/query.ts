@@ -29,18 +29,26 @@ export function addQueryCommand(program: Command): void {
     .command("query")
     .description("send a query to an agent and show its answer")
     .argument("<text>", "the query, in plain words")
-    .addOption(flags.option("--url <url>", "base address of the service").argParser(flags.parseUrl))
-    .addOption(flags.agentOption("the agent to query"))
+    .addOption(
+      flags
+        .option("--url <url>", "base address of the service (default: the one that `dev` runs for this folder)")
+        .argParser(flags.parseUrl),
+    )
+    .addOption(flags.agentOption("agent that answers (default: that of `dev`)"))
     .addOption(flags.keyOption("PATCHBAY_API_KEY", "API key of the agent (better given as PATCHBAY_API_KEY)"))
-    .addOption(flags.option("--role <role>", "role under which the functions are called"))
+    .addOption(
+      flags.option("--role <role>", "role under which the functions are called (default: that of the service)"),
+    )
     .addOption(
       flags
         .option("--as <roles>", "query once as each of these roles (none: no role) and compare the answers")
         .argParser(flags.parseList)
         .conflicts(["role", "thread", "stream"]),
     )
-    .addOption(flags.option("--context <json>", "context for the functions, a JSON object"))
-    .addOption(flags.option("--thread <id>", "thread to continue"))
+    .addOption(
+      flags.option("--context <json>", "facts about the caller for the functions: a JSON object of at most 64 KiB"),
+    )
+    .addOption(flags.option("--thread <id>", "conversation to continue: the threadId of an earlier answer"))
     .addOption(flags.option("--stream", "show reasoning and function calls as they happen"))
     .addOption(flags.dataDirOption())
     .addOption(flags.databaseOption())

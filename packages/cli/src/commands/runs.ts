@@ -13,7 +13,7 @@ export function addRunCommands(program: Command): void {
   const runs = program.command("runs").description("list, show and export runs");
   adminCommand(runs, "list", "list an agent's runs, newest first")
     .addOption(agentOption().makeOptionMandatory())
-    .addOption(option("--limit <n>", "maximum runs").argParser(parseCount).default(100))
+    .addOption(option("--limit <n>", "runs to show, 1 to 10000").argParser(parseCount).default(100))
     .action((options: AdminOptions & { agent: string; limit: number }) =>
       administer(
         options,
@@ -32,11 +32,20 @@ export function addRunCommands(program: Command): void {
           ),
       ),
     );
-  const exporting = adminCommand(runs, "export <id>", "export a finished run as a recording that the test kit replays")
+  const exporting = adminCommand(
+    runs,
+    "export <id>",
+    "export a finished run as a recording that the test kit replays",
+    {
+      id: "id of a run that has ended, as `runs list` shows it",
+    },
+  )
     .addOption(option("--output <file>", "write it to NAME.json, with a test that replays it next to it"))
     .action(exportRun);
   examples(exporting, "patchbay runs export run_9f... --output test/runs/refund.json");
-  adminCommand(runs, "show <id>", "show a run and its events").action((id: string, options: AdminOptions) =>
+  adminCommand(runs, "show <id>", "show a run and its events", {
+    id: "id of a run, as answers and `runs list` show it",
+  }).action((id: string, options: AdminOptions) =>
     administer(
       options,
       (admin) => admin.showRun(id),

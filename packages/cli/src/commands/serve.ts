@@ -45,16 +45,49 @@ export function addServeCommand(program: Command): void {
     .addOption(flags.databaseOption())
     .addOption(flags.dataDirOption())
     .addOption(flags.natsOption())
-    .addOption(flags.option("--run-timeout <seconds>", "query timeout").argParser(seconds).default(240))
-    .addOption(flags.arrivalOption())
-    .addOption(flags.corsOriginOption())
-    .addOption(flags.option("--public-url <url>", "public address of the service").argParser(flags.parseUrl))
-    .addOption(flags.option("--trust-proxy", "trust the X-Forwarded-* headers of the proxy"))
-    .addOption(flags.option("--retention-days <days>", "days to keep ended queries").argParser(days).default(30))
-    .addOption(flags.option("--audit-days <days>", "days to keep the audit log").argParser(days).default(365))
     .addOption(
       flags
-        .option("--usage-days <days>", "days to keep usage and credits by turn, then as daily sums")
+        .option(
+          "--run-timeout <seconds>",
+          "seconds that a query may take, 1 to 86400; then it ends with deadline_exceeded",
+        )
+        .argParser(seconds)
+        .default(240),
+    )
+    .addOption(flags.arrivalOption())
+    .addOption(flags.corsOriginOption())
+    .addOption(
+      flags
+        .option(
+          "--public-url <url>",
+          "address that clients and browsers use, with which printed links begin (default: that of the request)",
+        )
+        .argParser(flags.parseUrl),
+    )
+    .addOption(
+      flags.option("--trust-proxy", "trust the X-Forwarded-* headers; only behind a proxy that sets them itself"),
+    )
+    .addOption(
+      flags
+        .option(
+          "--retention-days <days>",
+          "days to keep ended queries with their events, 1 to 36500; then they are deleted",
+        )
+        .argParser(days)
+        .default(30),
+    )
+    .addOption(
+      flags
+        .option("--audit-days <days>", "days to keep entries of the audit log, 1 to 36500; then they are deleted")
+        .argParser(days)
+        .default(365),
+    )
+    .addOption(
+      flags
+        .option(
+          "--usage-days <days>",
+          "days to keep usage and credits by turn, 1 to 36500; then only daily sums remain",
+        )
         .argParser(days)
         .default(90),
     )

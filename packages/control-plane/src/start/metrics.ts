@@ -7,8 +7,7 @@ const SECONDS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 240
 type Registers = { registers: Registry[] };
 
 /** Prometheus metrics in their own registry, so that several control planes in one process do not share counts. */
-export function createMetrics(): Metrics & MetricsPage {
-  const registry = new Registry();
+export function createMetrics(registry = new Registry()): Metrics & MetricsPage {
   collectDefaultMetrics({ register: registry });
   const all = { registers: [registry] };
   return {
@@ -25,25 +24,25 @@ function runMetrics(all: Registers): Pick<Metrics, "runEnded" | "callEnded" | "m
   const runs = new Counter({
     ...all,
     name: "patchbay_runs_total",
-    help: "Ended runs, by outcome",
+    help: "Ended runs, by outcome: `succeeded`, or the code of the failure",
     labelNames: ["outcome"],
   });
   const durations = new Histogram({
     ...all,
     name: "patchbay_query_duration_seconds",
-    help: "Time from a query's acceptance to its last event",
+    help: "Seconds from the acceptance of a query to its last event",
     buckets: SECONDS,
   });
   const calls = new Counter({
     ...all,
     name: "patchbay_function_calls_total",
-    help: "Function calls, by outcome",
+    help: "Ended function calls, by outcome: `succeeded`, or the code of the failure",
     labelNames: ["outcome"],
   });
   const turns = new Counter({
     ...all,
     name: "patchbay_model_turns_total",
-    help: "Attempts at model turns, by outcome",
+    help: "Requests to a model, repeated ones included, by outcome: `succeeded`, `aborted`, or the kind of the failure",
     labelNames: ["provider", "outcome"],
   });
   const tokens = new Counter({
@@ -88,10 +87,10 @@ function streamMetrics(
   const queries = new Counter({
     ...all,
     name: "patchbay_queries_total",
-    help: "Requests of the query endpoints, by outcome",
+    help: "Requests of the query endpoints, by outcome: `accepted`, `joined` by an Idempotency-Key, or the code of the refusal",
     labelNames: ["endpoint", "outcome"],
   });
-  const open = new Gauge({ ...all, name: "patchbay_streams_open", help: "Open event streams" });
+  const open = new Gauge({ ...all, name: "patchbay_streams_open", help: "Event streams that this replica sends now" });
   const refused = new Counter({
     ...all,
     name: "patchbay_streams_refused_total",
@@ -114,7 +113,11 @@ function streamMetrics(
 function runtimeMetrics(
   all: Registers,
 ): Pick<Metrics, "runtimeConnected" | "runtimeDisconnected" | "runtimeRefused" | "frameDropped"> {
-  const connected = new Gauge({ ...all, name: "patchbay_runtimes_connected", help: "Connected runtimes" });
+  const connected = new Gauge({
+    ...all,
+    name: "patchbay_runtimes_connected",
+    help: "Runtimes that are connected to this replica now",
+  });
   const refused = new Counter({
     ...all,
     name: "patchbay_runtimes_refused_total",

@@ -15,7 +15,7 @@ import { Reconnector } from "./reconnect.ts";
 export interface ConnectOptions {
   /** Base address of the control plane: `https://host`, or `ws://127.0.0.1:8787`. */
   url: string;
-  /** A runtime key of the agent. The key decides the agent. */
+  /** A runtime key of the agent, which decides the agent. A refused key at the first connection stops the runtime. */
   key: string;
   /** If given, the control plane refuses a key of another agent, so that the functions never serve a wrong one. */
   agentId?: string;
@@ -25,14 +25,14 @@ export interface ConnectOptions {
    * Without a name, each process is a deployment of its own.
    */
   deployment?: string;
-  /** Calls that run at the same time; more of them wait. Default 16. */
+  /** Calls that run at the same time: 1 to 10,000, default 16. More of them wait, within their timeouts. */
   concurrency?: number;
   /**
    * The HTTP or HTTPS proxy to connect through: `http://user:password@proxy.example:3128`, or false for none. Default: the proxy
    * that HTTPS_PROXY, HTTP_PROXY (only for an address without TLS) or ALL_PROXY names, unless NO_PROXY excepts the control plane.
    */
   proxy?: string | false;
-  /** Default: JSON lines on standard error. */
+  /** Receives the log lines of the runtime and of its handlers. Default: JSON lines on standard error. */
   log?: Log;
   /** Stops the runtime when aborted, without draining. */
   signal?: AbortSignal;
@@ -44,6 +44,7 @@ export interface ConnectOptions {
 export interface Connection {
   /** Identifies this process to control planes; new for each `connect`. */
   readonly instanceId: string;
+  /** `connecting` also between two connections. `draining` from `stop` until the open calls are done. */
   readonly state: "connecting" | "connected" | "draining" | "stopped";
   /** Resolves when a control plane first accepts the functions. Rejects if the runtime stops before. */
   readonly ready: Promise<void>;

@@ -24,11 +24,15 @@ export interface ConsoleRoute {
   confirmed?: true;
 }
 
-/** Error codes that only the console's API has. `confirmation_required`: send the password (POST /session/confirm), then repeat the request. */
+/** Error codes that only the console's API has. */
 export const CONSOLE_ERROR_CODES = [
+  /** The browser does not state that the request comes from the console's own pages. */
   "csrf_refused",
+  /** The change needs a password that was entered in the last 15 minutes: send it to `POST /session/confirm`, then repeat the request. */
   "confirmation_required",
+  /** The member's console role does not permit the change. */
   "console_role_required",
+  /** The change does not fit the present state, such as the removal of the last owner. */
   "conflict",
 ] as const;
 

@@ -41,11 +41,12 @@ export function openApiDocument(options: {
 /** `/agents/{agent_id}` of `/agents/:agent_id`. */
 export const templateOf = (path: string): string => path.replace(/:(\w+)/g, "{$1}");
 
-export function pathParameters(path: string): Schema[] {
-  return [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({
+export function pathParameters(path: string, descriptions: Readonly<Record<string, string>> = {}): Schema[] {
+  return [...path.matchAll(/:(\w+)/g)].map(([, name = ""]) => ({
     name,
     in: "path",
     required: true,
+    ...(descriptions[name] !== undefined && { description: descriptions[name] }),
     schema: { type: "string" },
   }));
 }

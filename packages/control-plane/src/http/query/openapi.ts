@@ -1,25 +1,6 @@
-import {
-  CancelResponse,
-  DEFAULT_LIMITS,
-  ErrorBody,
-  LIMITS,
-  LiveEvent,
-  LlmConfig,
-  LocalEvent,
-  LocalQueryRequest,
-  OperatorLimits,
-  QueryRequest,
-  QueryResponse,
-  RunDetail,
-  RunEvent,
-  ThreadDetail,
-  ThreadPage,
-  ThreadSummary,
-  ToolCall,
-  Usage,
-} from "@patchbay/protocol";
-import { z } from "zod";
+import { DEFAULT_LIMITS, OperatorLimits } from "@patchbay/protocol";
 import { eventStreamContent, jsonContent, openApiDocument, pathParameters, type Schema } from "../kernel/openapi.ts";
+import { componentSchemas, ref, type SchemaName } from "./openapi-schemas.ts";
 import type { Access, RouteId, RouteSpec } from "./routes.ts";
 
 interface Described {
@@ -35,14 +16,14 @@ const FAILURES: Record<string, string> = {
   "400": "The request is not valid, or names a thread that does not exist",
   "401": "Key or token missing or invalid",
   "403": "The key is another agent's, or may not state this role",
-  "404": "Not found",
+  "404": "The path, the run or the thread does not exist, or the key may not see it",
   "413": "The body is too large",
   "415": "The body is not JSON",
   "422": "The Idempotency-Key was used with another body",
   "429":
     "The rate limit of the organisation's tier is used up, or a limit on open event streams is reached; see Retry-After",
-  "500": "Server error",
-  "503": "Out of service for a moment; see Retry-After",
+  "500": "The service failed. Quote `requestId` when you report it",
+  "503": "The service is stopping, or cannot reach its store. Try again after `Retry-After` seconds",
 };
 
 const OF_QUERIES = ["400", "401", "403", "413", "415", "422", "429", "500", "503"];
@@ -55,11 +36,31 @@ const header = (name: string, description: string, schema: Schema = { type: "str
   description,
   schema,
 });
-const inQuery = (name: string, schema: Schema): Schema => ({ name, in: "query", schema });
+const inQuery = (name: string, description: string, schema: Schema): Schema => ({
+  name,
+  in: "query",
+  description,
+  schema,
+});
 const pageOf = (preset: number): Schema[] => [
-  inQuery("limit", { type: "integer", minimum: 1, maximum: 100, default: preset }),
-  inQuery("cursor", { type: "string" }),
+  inQuery("limit", `Entries of the page: 1 to 100, default ${preset}. Another value is answered with 400`, {
+    type: "integer",
+    minimum: 1,
+    maximum: 100,
+    default: preset,
+  }),
+  inQuery("cursor", "`nextCursor` of the page before. Default: the first page", { type: "string" }),
 ];
+const withDeltas = (name: string): Schema =>
+  inQuery(name, "True adds live events from now on: parts of texts, and the progress of functions. Default: false", {
+    type: "boolean",
+  });
+
+const IN_PATH = {
+  agent_id: "Id of the agent, such as `agt_…`. 403 if the key belongs to another agent",
+  run_id: "Value of `X-Run-Id` or `runId`. 404 if the agent has no such run, or the key may not see it",
+  thread_id: "Value of `threadId` of an answer. 404 if the agent has no such thread, or the key may not see it",
+};
 
 const IDEMPOTENCY = header(
   "Idempotency-Key",
@@ -78,7 +79,7 @@ const LAST_EVENT_ID = header("Last-Event-ID", "Number of the last event received
 
 const stream = { description: "Server-sent events", stream: { anyOf: [ref("RunEvent"), ref("LiveEvent")] } };
 const localStream = { description: "Server-sent events", stream: ref("LocalEvent") };
-const drained = { description: "Nothing is left to send" };
+const drained = { description: "The run has ended and the client has all its events: nothing is left to send" };
 
 const DESCRIBED: Record<RouteId, Described> = {
   query: {
@@ -101,12 +102,12 @@ const DESCRIBED: Record<RouteId, Described> = {
   runEvents: {
     answers: { "200": stream, "204": drained },
     failures: OF_FOLLOWERS,
-    parameters: [LAST_EVENT_ID, inQuery("includeDeltas", { type: "boolean" })],
+    parameters: [LAST_EVENT_ID, withDeltas("includeDeltas")],
   },
   localRunEvents: {
     answers: { "200": localStream, "204": drained },
     failures: ["400", "401", "404", "429", "500", "503"],
-    parameters: [LAST_EVENT_ID, inQuery("include_deltas", { type: "boolean" })],
+    parameters: [LAST_EVENT_ID, withDeltas("include_deltas")],
   },
   cancelRun: {
     answers: {
@@ -115,26 +116,59 @@ const DESCRIBED: Record<RouteId, Described> = {
     },
     failures: OF_RESOURCES,
   },
-  getRun: { answers: { "200": { description: "The run", json: ref("RunDetail") } }, failures: OF_RESOURCES },
-  listThreads: {
-    answers: { "200": { description: "One page", json: ref("ThreadPage") } },
+  getRun: {
+    answers: { "200": { description: "State, usage so far, and after the end the result", json: ref("RunDetail") } },
     failures: OF_RESOURCES,
-    parameters: [...pageOf(50), inQuery("sessionId", { type: "string" })],
+  },
+  listThreads: {
+    answers: { "200": { description: "One page of threads, latest change first", json: ref("ThreadPage") } },
+    failures: OF_RESOURCES,
+    parameters: [
+      ...pageOf(50),
+      inQuery("sessionId", "Lists only threads whose first query had this value", { type: "string" }),
+    ],
   },
   getThread: {
     answers: { "200": { description: "The thread with one page of its messages", json: ref("ThreadDetail") } },
     failures: OF_RESOURCES,
     parameters: pageOf(100),
   },
-  deleteThread: { answers: { "204": { description: "Erased" } }, failures: OF_RESOURCES },
+  deleteThread: {
+    answers: { "204": { description: "Messages, events and calls of the thread are erased" } },
+    failures: OF_RESOURCES,
+  },
   connect: {
     answers: { "101": { description: "The connection is open" } },
     failures: ["400", "401", "403", "429", "503"],
   },
-  healthz: { answers: { "200": { description: "Alive", json: { type: "object" } } }, failures: [] },
-  readyz: { answers: { "200": { description: "Ready", json: { type: "object" } } }, failures: ["503"] },
-  metrics: { answers: { "200": { description: "Figures", mediaType: "text/plain" } }, failures: ["401"] },
-  openapi: { answers: { "200": { description: "This document", json: { type: "object" } } }, failures: [] },
+  healthz: {
+    answers: { "200": { description: "The process accepts requests", json: { type: "object" } } },
+    failures: [],
+  },
+  readyz: {
+    answers: {
+      "200": {
+        description: "The store and the bus are available, so the service can work on queries",
+        json: { type: "object" },
+      },
+    },
+    failures: ["503"],
+  },
+  metrics: {
+    answers: {
+      "200": { description: "Counters, gauges and histograms in Prometheus's text format", mediaType: "text/plain" },
+    },
+    failures: ["401"],
+  },
+  openapi: {
+    answers: {
+      "200": {
+        description: "An OpenAPI 3.1 document with the limits of this service in `x-limits`",
+        json: { type: "object" },
+      },
+    },
+    failures: [],
+  },
 };
 
 const SECURITY: Record<Access, Schema[]> = {
@@ -182,7 +216,7 @@ function limitsAt(limits: OperatorLimits): Schema {
 
 function operation(route: RouteSpec): Schema {
   const { body, answers, failures, parameters = [] } = DESCRIBED[route.id];
-  const inPath = pathParameters(route.path);
+  const inPath = pathParameters(route.path, IN_PATH);
   return {
     operationId: route.id,
     summary: route.summary,
@@ -205,80 +239,4 @@ function described({ description, json, mediaType, stream }: Described["answers"
 
 function failed(status: string): Schema {
   return { description: FAILURES[status], content: jsonContent(ref("ErrorBody")) };
-}
-
-const PUBLISHED = {
-  QueryRequest,
-  LlmConfig,
-  LocalQueryRequest,
-  QueryResponse,
-  ToolCall,
-  Usage,
-  RunEvent,
-  LiveEvent,
-  LocalEvent,
-  ErrorBody,
-  RunDetail,
-  CancelResponse,
-  ThreadSummary,
-  ThreadPage,
-  ThreadDetail,
-};
-type SchemaName = keyof typeof PUBLISHED;
-
-function ref(name: SchemaName): { $ref: string } {
-  return { $ref: `#/components/schemas/${name}` };
-}
-
-/** The wire's schemas as the document's components. */
-function componentSchemas(): Record<string, Schema> {
-  const registry = z.registry<{ id: string }>();
-  for (const [id, schema] of Object.entries(PUBLISHED)) registry.add(schema, { id });
-  const { schemas } = z.toJSONSchema(registry, {
-    uri: (id) => `#/components/schemas/${id}`,
-    // What the schemas let out is also what they ask for, but for members that are changed on the way in: see below.
-    io: "output",
-    unrepresentable: "any",
-    override: ({ jsonSchema }) => void delete jsonSchema.additionalProperties,
-  });
-  const components = schemas as Record<string, Schema>;
-  for (const schema of Object.values(components)) {
-    delete schema["$id"];
-    delete schema["$schema"];
-  }
-  describe(components, "QueryRequest", "contextJson", {
-    type: "string",
-    description: `The text of a JSON object, at most ${LIMITS.contextBytes} bytes.`,
-    contentMediaType: "application/json",
-  });
-  describe(components, "LocalQueryRequest", "context", { type: "object" });
-  const answerSchema = {
-    type: "object",
-    description:
-      "JSON Schema 2020-12 that the answer meets: an object at the root, at most 65,536 bytes, 200 members and 10 nested objects and arrays, names of at most 64 characters, references of the form #/... only. Unknown keywords are ignored.",
-  };
-  describe(components, "QueryRequest", "responseSchema", answerSchema);
-  describe(components, "LocalQueryRequest", "response_schema", answerSchema);
-  const maxTokens = "Tokens of one answer of the model at most. The agent's setting comes before the default.";
-  describe(components, "LlmConfig", "maxTokens", { default: LIMITS.defaultMaxTokens, description: maxTokens });
-  describe(components, "LocalQueryRequest", "max_tokens", {
-    default: LIMITS.localDefaultMaxTokens,
-    description: maxTokens,
-  });
-  describe(components, "LlmConfig", "model", {
-    description:
-      "Default: the agent's model where `provider` is the agent's, else the provider's default. 400 `model_not_allowed` where queries of the agent cannot choose it.",
-  });
-  describe(components, "LlmConfig", "fallback", {
-    default: true,
-    description: "`false` leaves the fallback models of the agent out.",
-  });
-  describe(components, "LocalQueryRequest", "role", { default: "user" });
-  describe(components, "LocalQueryRequest", "analysis_mode", { default: false });
-  return components;
-}
-
-function describe(components: Record<string, Schema>, name: SchemaName, member: string, said: Schema): void {
-  const properties = components[name]?.["properties"] as Record<string, Schema>;
-  properties[member] = { ...properties[member], ...said };
 }

@@ -1,0 +1,36 @@
+import { membersOf } from "./doc-comments.ts";
+import type { Section } from "./section.ts";
+
+const SOURCES = "packages/functions/src";
+
+/** The options of the functions package, from the doc comments of its types. */
+const INTERFACES = {
+  "define-function": [
+    ["Options of defineFunction", `${SOURCES}/function.ts`, "FunctionOptions"],
+    ["What authorize receives", `${SOURCES}/function.ts`, "Access"],
+    ["What the handler receives", `${SOURCES}/invocation.ts`, "CallContext"],
+    ["A case", `${SOURCES}/definition-checks.ts`, "FunctionCase"],
+  ],
+  "define-service": [
+    ["Options of defineService", `${SOURCES}/service.ts`, "ServiceOptions"],
+    ["What beforeQuery receives", `${SOURCES}/hooks.ts`, "QueryReview"],
+    ["What beforeAnswer receives", `${SOURCES}/hooks.ts`, "AnswerReview"],
+    ["What every hook receives", `${SOURCES}/hooks.ts`, "ReviewOfQuery"],
+  ],
+  connect: [
+    ["Options of connect", `${SOURCES}/runtime/connect.ts`, "ConnectOptions"],
+    ["Waits between attempts", `${SOURCES}/runtime/backoff.ts`, "BackoffOptions"],
+    ["The connection", `${SOURCES}/runtime/connect.ts`, "Connection"],
+  ],
+} as const;
+
+export function optionSections(page: keyof typeof INTERFACES): Section[] {
+  return INTERFACES[page].map(([heading, file, name]) => ({
+    heading,
+    entries: membersOf(file, name).map(({ name, type, optional, description }) => ({
+      name,
+      facts: `\`${type}\`${optional ? ", optional" : ""}`,
+      description,
+    })),
+  }));
+}

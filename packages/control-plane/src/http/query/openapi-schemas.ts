@@ -1,0 +1,80 @@
+import {
+  CancelResponse,
+  ErrorBody,
+  LIMITS,
+  LiveEvent,
+  LlmConfig,
+  LocalEvent,
+  LocalQueryRequest,
+  QueryRequest,
+  QueryResponse,
+  RunDetail,
+  RunEvent,
+  ThreadDetail,
+  ThreadPage,
+  ThreadSummary,
+  ToolCall,
+  Usage,
+} from "@patchbay/protocol";
+import { z } from "zod";
+import type { Schema } from "../kernel/openapi.ts";
+
+/** The schemas of the document by name. */
+const PUBLISHED = {
+  QueryRequest,
+  LlmConfig,
+  LocalQueryRequest,
+  QueryResponse,
+  ToolCall,
+  Usage,
+  RunEvent,
+  LiveEvent,
+  LocalEvent,
+  ErrorBody,
+  RunDetail,
+  CancelResponse,
+  ThreadSummary,
+  ThreadPage,
+  ThreadDetail,
+};
+/** Name of a schema of the document. */
+export type SchemaName = keyof typeof PUBLISHED;
+
+/** Refers to a schema of the document. */
+export function ref(name: SchemaName): { $ref: string } {
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+/** The wire's schemas as the document's components. */
+export function componentSchemas(): Record<string, Schema> {
+  const registry = z.registry<{ id: string }>();
+  for (const [id, schema] of Object.entries(PUBLISHED)) registry.add(schema, { id });
+  const { schemas } = z.toJSONSchema(registry, {
+    uri: (id) => `#/components/schemas/${id}`,
+    // What the schemas let out is also what they ask for, but for members that are changed on the way in: see below.
+    io: "output",
+    unrepresentable: "any",
+    override: ({ jsonSchema }) => void delete jsonSchema.additionalProperties,
+  });
+  const components = schemas as Record<string, Schema>;
+  for (const schema of Object.values(components)) {
+    delete schema["$id"];
+    delete schema["$schema"];
+  }
+  // What the wire has where parsing makes something else of it.
+  describe(components, "QueryRequest", "contextJson", { type: "string", contentMediaType: "application/json" });
+  describe(components, "LocalQueryRequest", "context", { type: "object" });
+  describe(components, "QueryRequest", "responseSchema", { type: "object" });
+  describe(components, "LocalQueryRequest", "response_schema", { type: "object" });
+  describe(components, "LlmConfig", "maxTokens", { default: LIMITS.defaultMaxTokens });
+  describe(components, "LocalQueryRequest", "max_tokens", { default: LIMITS.localDefaultMaxTokens });
+  describe(components, "LlmConfig", "fallback", { default: true });
+  describe(components, "LocalQueryRequest", "role", { default: "user" });
+  describe(components, "LocalQueryRequest", "analysis_mode", { default: false });
+  return components;
+}
+
+function describe(components: Record<string, Schema>, name: SchemaName, member: string, said: Schema): void {
+  const properties = components[name]?.["properties"] as Record<string, Schema>;
+  properties[member] = { ...properties[member], ...said };
+}
