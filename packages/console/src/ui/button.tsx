@@ -1,5 +1,6 @@
 import { Button as BaseButton } from "@base-ui/react/button";
 import type { ConsoleRole } from "@patchbay/protocol/console";
+import { createLink } from "@tanstack/react-router";
 import { cloneElement, type ComponentProps, type ReactElement, type ReactNode } from "react";
 import { useHasRole, useSession } from "../api/api.ts";
 import { classNames } from "./class-names.ts";
@@ -104,29 +105,30 @@ export function GuardedButton({ needs, ...rest }: ComponentProps<typeof Button> 
   );
 }
 
-interface GuardedLinkProps extends Pick<ComponentProps<typeof Button>, "look" | "size" | "icon" | "className"> {
+interface LinkLooks extends Pick<ButtonProps, "look" | "size" | "icon"> {
+  className?: string;
+  children?: ReactNode;
+}
+
+/** A link that looks like a button. */
+export const LinkButton = createLink(({ look, size, icon, className, children, ...rest }: LinkLooks) => (
+  <a {...rest} className={classNames(buttonClass(look, size), className)}>
+    {icon && <Icon name={icon} className="size-3.5" />}
+    {children}
+  </a>
+));
+
+/** A link within a text. */
+export const TextLink = createLink(({ className, ...rest }: ComponentProps<"a">) => (
+  <a {...rest} className={classNames("text-accent underline underline-offset-2", className)} />
+));
+
+interface GuardedLinkProps extends LinkLooks {
   needs: ConsoleRole;
-  /** A `Link` without children. */
-  link: ReactElement<{ className?: string; children?: ReactNode }>;
-  children: ReactNode;
+  /** A `LinkButton` without looks and children. */
+  link: ReactElement<LinkLooks>;
 }
 
 /** A link that looks like a button, enabled like `GuardedButton`. */
-export function GuardedLink({ needs, link, children, ...looks }: GuardedLinkProps) {
-  const { look, size, icon, className } = looks;
-  if (!useHasRole(needs))
-    return (
-      <GuardedButton needs={needs} {...looks}>
-        {children}
-      </GuardedButton>
-    );
-  return cloneElement(link, {
-    className: classNames(buttonClass(look, size), className),
-    children: (
-      <>
-        {icon && <Icon name={icon} className="size-3.5" />}
-        {children}
-      </>
-    ),
-  });
-}
+export const GuardedLink = ({ needs, link, ...looks }: GuardedLinkProps) =>
+  useHasRole(needs) ? cloneElement(link, looks) : <GuardedButton needs={needs} {...looks} />;

@@ -1,8 +1,6 @@
-import { Link } from "@tanstack/react-router";
 import { useHasRole } from "../../api/api.ts";
-import { buttonClass } from "../../ui/button.tsx";
+import { LinkButton, TextLink } from "../../ui/button.tsx";
 import { Drawer } from "../../ui/dialog.tsx";
-import { Icon } from "../../ui/icon.tsx";
 import { Facts } from "../../ui/page.tsx";
 import { Count, fieldLabel, Status, Time } from "../../ui/values.tsx";
 import { type FoundCell, roleLabel, whyOf } from "./matrix-model.ts";
@@ -27,9 +25,9 @@ export function CellPanel({ agentId, found, onClose }: { agentId: string; found:
           <h3 className="mb-2 font-semibold">Last 30 days</h3>
           <Facts
             items={[
-              ["Allowed calls", <Count key="calls" value={cell.calls} />],
-              ["Denied calls", <DeniedCalls key="denied" agentId={agentId} found={found} />],
-              ["Last call", <Time key="last" at={cell.lastAt} />],
+              ["Allowed calls", <Count value={cell.calls} />],
+              ["Denied calls", <DeniedCalls agentId={agentId} found={found} />],
+              ["Last call", <Time at={cell.lastAt} />],
             ]}
           />
         </section>
@@ -86,14 +84,9 @@ function DeniedCalls({ agentId, found }: { agentId: string; found: FoundCell }) 
   return (
     <>
       <Count value={denied} />{" "}
-      <Link
-        to="/agents/$agentId/runs"
-        params={{ agentId }}
-        search={{ ...runsOf(found), trouble: "denied" }}
-        className="text-accent underline underline-offset-2"
-      >
+      <TextLink to="/agents/$agentId/runs" params={{ agentId }} search={{ ...runsOf(found), trouble: "denied" }}>
         Show runs
-      </Link>
+      </TextLink>
     </>
   );
 }
@@ -103,19 +96,18 @@ function Actions({ agentId, found }: { agentId: string; found: FoundCell }) {
   const { row, role } = found;
   return (
     <>
-      <Link to="/agents/$agentId/runs" params={{ agentId }} search={runsOf(found)} className={buttonClass()}>
-        <Icon name="run" className="size-3.5" />
+      <LinkButton to="/agents/$agentId/runs" params={{ agentId }} search={runsOf(found)} icon="run">
         Runs with this call
-      </Link>
-      <Link
+      </LinkButton>
+      <LinkButton
         to="/agents/$agentId/functions/$functionName"
         params={{ agentId, functionName: row.name }}
         search={role === null ? {} : { role }}
-        className={buttonClass("primary")}
+        look="primary"
+        icon="function"
       >
-        <Icon name="function" className="size-3.5" />
         {mayTest ? (role === null ? "Test without a role" : "Test as this role") : "Open function"}
-      </Link>
+      </LinkButton>
     </>
   );
 }

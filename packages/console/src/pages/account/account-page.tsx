@@ -21,7 +21,7 @@ export function AccountPage() {
               items={[
                 ["E-mail", member.email ?? "None: you sign in with a link"],
                 ["Role", `${member.role} in ${organisation.name}`],
-                ["Session ends", <Time key="ends" at={expiresAt} exact />],
+                ["Session ends", <Time at={expiresAt} exact />],
               ]}
             />
             <Name name={member.name} />

@@ -1,9 +1,9 @@
 import type { Agent, CreatedAgent } from "@patchbay/protocol/console";
-import { Link, useNavigate } from "@tanstack/react-router";
+import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { api, refetch, useSession } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
-import { Button, buttonClass } from "../../ui/button.tsx";
+import { Button, LinkButton } from "../../ui/button.tsx";
 import { Secret } from "../../ui/copy.tsx";
 import { Dialog, FormDialog } from "../../ui/dialog.tsx";
 import { TextField } from "../../ui/field.tsx";
@@ -61,9 +61,9 @@ function Created({ created: { agent, key }, onClose }: { created: CreatedAgent; 
       footer={
         <>
           <Button onClick={onClose}>Close</Button>
-          <Link to="/agents/$agentId/runtimes" params={{ agentId: agent.agentId }} className={buttonClass("primary")}>
+          <LinkButton to="/agents/$agentId/runtimes" params={{ agentId: agent.agentId }} look="primary">
             Connect functions
-          </Link>
+          </LinkButton>
         </>
       }
     >

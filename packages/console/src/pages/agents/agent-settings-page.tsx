@@ -74,8 +74,8 @@ function General({ agent }: { agent: Agent }) {
     >
       <Facts
         items={[
-          ["ID", <CopyableText key="id" text={agent.agentId} label="Copy agent ID" />],
-          ["Created", <Time key="created" at={agent.createdAt} />],
+          ["ID", <CopyableText text={agent.agentId} label="Copy agent ID" />],
+          ["Created", <Time at={agent.createdAt} />],
         ]}
       />
       <GeneralFields draft={draft} onChange={(changed) => setEdited({ ...edited, ...changed })} />

@@ -1,9 +1,8 @@
 import type { Agent } from "@patchbay/protocol/console";
-import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { useSession } from "../../api/api.ts";
 import { connectSnippetsOf, KEY_VARIABLE, shellQuote } from "../../format/snippets.ts";
-import { buttonClass, GuardedLink } from "../../ui/button.tsx";
+import { GuardedLink, LinkButton } from "../../ui/button.tsx";
 import { Command } from "../../ui/code.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Card } from "../../ui/page.tsx";
@@ -85,14 +84,18 @@ function HowToConnect({ agentId }: { agentId: string }) {
           needs="developer"
           look="primary"
           link={
-            <Link to="/agents/$agentId/keys" params={{ agentId }} search={{ kind: "runtime", create: "runtime" }} />
+            <LinkButton
+              to="/agents/$agentId/keys"
+              params={{ agentId }}
+              search={{ kind: "runtime", create: "runtime" }}
+            />
           }
         >
           Create runtime key
         </GuardedLink>
-        <Link to="/agents/$agentId/runtimes" params={{ agentId }} className={buttonClass()}>
+        <LinkButton to="/agents/$agentId/runtimes" params={{ agentId }}>
           How to connect
-        </Link>
+        </LinkButton>
       </div>
     </>
   );

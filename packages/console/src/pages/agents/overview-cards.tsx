@@ -5,7 +5,7 @@ import { useList, useSession } from "../../api/api.ts";
 import { ShareBar } from "../../charts/small-charts.tsx";
 import { countOf } from "../../format/numbers.ts";
 import { connectSnippetsOf } from "../../format/snippets.ts";
-import { buttonClass } from "../../ui/button.tsx";
+import { LinkButton } from "../../ui/button.tsx";
 import { Command } from "../../ui/code.tsx";
 import { DataTable, type RowLinkProps, rowsOf } from "../../ui/data-table.tsx";
 import { Icon } from "../../ui/icon.tsx";
@@ -26,9 +26,9 @@ export function LatestRuns({ agentId }: { agentId: string }) {
       title="Latest runs"
       flush
       actions={
-        <Link to="/agents/$agentId/runs" params={{ agentId }} className={buttonClass("ghost", "small")}>
+        <LinkButton to="/agents/$agentId/runs" params={{ agentId }} look="ghost" size="small">
           All runs
-        </Link>
+        </LinkButton>
       }
     >
       <DataTable
@@ -60,9 +60,9 @@ export function FunctionsCard({ agentId, functions }: { agentId: string; functio
       description={set && `${countOf(set.functions.length, "function")} for ${countOf(set.roles.length, "role")}`}
       flush
       actions={
-        <Link to="/agents/$agentId/functions" params={{ agentId }} className={buttonClass("ghost", "small")}>
+        <LinkButton to="/agents/$agentId/functions" params={{ agentId }} look="ghost" size="small">
           All functions
-        </Link>
+        </LinkButton>
       }
     >
       {set ? (
@@ -122,9 +122,9 @@ export function RuntimesCard({ agentId }: { agentId: string }) {
       description={connected && connected.length > 0 ? `${connected.length} connected` : undefined}
       flush
       actions={
-        <Link to="/agents/$agentId/runtimes" params={{ agentId }} className={buttonClass("ghost", "small")}>
+        <LinkButton to="/agents/$agentId/runtimes" params={{ agentId }} look="ghost" size="small">
           All runtimes
-        </Link>
+        </LinkButton>
       }
     >
       {connected ? (

@@ -1,7 +1,7 @@
 import { useQuery, useSuspenseQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { resource, useSession } from "../../api/api.ts";
-import { buttonClass } from "../../ui/button.tsx";
+import { LinkButton } from "../../ui/button.tsx";
 import { classNames } from "../../ui/class-names.ts";
 import { CopyButton } from "../../ui/copy.tsx";
 import { Card, ErrorState, PageHeader } from "../../ui/page.tsx";
@@ -94,14 +94,9 @@ function HowToQuery({ agentId, role }: { agentId: string; role: string | undefin
     <Card
       title="Use the API"
       actions={
-        <Link
-          to="/agents/$agentId/keys"
-          params={{ agentId }}
-          search={{ kind: "api" }}
-          className={buttonClass("ghost", "small")}
-        >
+        <LinkButton to="/agents/$agentId/keys" params={{ agentId }} search={{ kind: "api" }} look="ghost" size="small">
           Keys
-        </Link>
+        </LinkButton>
       }
     >
       <Snippets

@@ -1,12 +1,12 @@
 import type { Analytics } from "@patchbay/protocol/console";
 import { useQuery, type UseQueryResult, useSuspenseQuery } from "@tanstack/react-query";
-import { getRouteApi, Link } from "@tanstack/react-router";
+import { getRouteApi } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { resource } from "../../api/api.ts";
 import type { TimeChartProps } from "../../charts/time-chart.tsx";
 import { stepRange } from "../../charts/time-steps.ts";
 import { useSearchChange } from "../../state/page-search.ts";
-import { buttonClass } from "../../ui/button.tsx";
+import { LinkButton } from "../../ui/button.tsx";
 import { classNames } from "../../ui/class-names.ts";
 import { FilterBar } from "../../ui/filter-bar.tsx";
 import { EmptyState, ErrorState, PageHeader } from "../../ui/page.tsx";
@@ -40,9 +40,9 @@ export function AnalyticsPage() {
         },
       })}
       emptyAction={
-        <Link to="/agents" className={buttonClass("primary")}>
+        <LinkButton to="/agents" look="primary">
           Go to agents
-        </Link>
+        </LinkButton>
       }
     />
   );

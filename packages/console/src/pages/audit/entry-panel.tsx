@@ -1,6 +1,6 @@
 import type { AuditItem } from "@patchbay/protocol/console";
-import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
+import { TextLink } from "../../ui/button.tsx";
 import { Json } from "../../ui/code.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
 import { Drawer } from "../../ui/dialog.tsx";
@@ -34,58 +34,49 @@ export const EntryPanel = ({ entry, agentName, onClose }: EntryPanelProps) => (
   </Drawer>
 );
 
-const linkClass = "text-accent underline underline-offset-2";
-
 type Fact = [name: string, value: ReactNode];
 
 function factsOf(entry: AuditItem, agentName: string | undefined): Fact[] {
   const { agentId, runId, callId, role, functionName, rule } = entry;
   const facts: (Fact | false)[] = [
-    ["By", <By key="by" entry={entry} />],
+    ["By", <By entry={entry} />],
     agentId !== null && [
       "Agent",
-      <Link key="agent" to="/agents/$agentId" params={{ agentId }} className={linkClass}>
+      <TextLink to="/agents/$agentId" params={{ agentId }}>
         {agentName ?? agentId}
-      </Link>,
+      </TextLink>,
     ],
     agentId !== null &&
       runId !== null && [
         "Run",
-        <Id key="run" id={runId}>
-          <Link
+        <Id id={runId}>
+          <TextLink
             to="/agents/$agentId/runs/$runId"
             params={{ agentId, runId }}
             search={callId === null ? {} : { span: callId }}
-            className={linkClass}
           >
             {runId}
-          </Link>
+          </TextLink>
         </Id>,
       ],
-    callId !== null && ["Call", <Id key="call" id={callId} />],
+    callId !== null && ["Call", <Id id={callId} />],
     (runId !== null || role !== null) && ["Role", role ?? <span className="text-faint">none</span>],
     functionName !== null && [
       "Function",
       agentId === null ? (
         functionName
       ) : (
-        <Link
-          key="function"
+        <TextLink
           to="/agents/$agentId/functions/$functionName"
           params={{ agentId, functionName }}
-          className={`${linkClass} font-mono text-xs`}
+          className="font-mono text-xs"
         >
           {functionName}
-        </Link>
+        </TextLink>
       ),
     ],
-    rule !== null && [
-      "Rule",
-      <code key="rule" className="font-mono text-xs">
-        {rule}
-      </code>,
-    ],
-    ["Entry", <Id key="id" id={entry.id} />],
+    rule !== null && ["Rule", <code className="font-mono text-xs">{rule}</code>],
+    ["Entry", <Id id={entry.id} />],
   ];
   return facts.filter((fact) => fact !== false);
 }
@@ -99,9 +90,9 @@ function By({ entry: { member, keyId, agentId } }: { entry: AuditItem }) {
       {member !== null && <span className="block">{member}</span>}
       <Id id={keyId}>
         {isMember || agentId === null ? undefined : (
-          <Link to="/agents/$agentId/keys" params={{ agentId }} search={{ key: keyId }} className={linkClass}>
+          <TextLink to="/agents/$agentId/keys" params={{ agentId }} search={{ key: keyId }}>
             {keyId}
-          </Link>
+          </TextLink>
         )}
       </Id>
     </>

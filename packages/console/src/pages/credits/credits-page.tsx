@@ -1,12 +1,12 @@
 import type { Credits } from "@patchbay/protocol/console";
 import type { UseQueryResult } from "@tanstack/react-query";
-import { getRouteApi, Link } from "@tanstack/react-router";
+import { getRouteApi } from "@tanstack/react-router";
 import { useFiltered, useList, useSession } from "../../api/api.ts";
 import { ChartSkeleton } from "../../charts/chart-card.tsx";
 import { operatorCommand, shellQuote } from "../../format/snippets.ts";
 import { rangeOf } from "../../format/time-range.ts";
 import { useSearchChange } from "../../state/page-search.ts";
-import { buttonClass } from "../../ui/button.tsx";
+import { LinkButton } from "../../ui/button.tsx";
 import { Command } from "../../ui/code.tsx";
 import { FilterBar } from "../../ui/filter-bar.tsx";
 import { Icon } from "../../ui/icon.tsx";
@@ -33,9 +33,9 @@ export function CreditsPage() {
         description="Prepaid model usage"
         actions={
           <>
-            <Link to="/analytics" search={range} className={buttonClass()}>
+            <LinkButton to="/analytics" search={range}>
               View usage
-            </Link>
+            </LinkButton>
             <TimeRange value={range} onChange={change} preset={PRESET} />
           </>
         }

@@ -1,7 +1,7 @@
 import { useQueryErrorResetBoundary } from "@tanstack/react-query";
-import { type ErrorComponentProps, Link, useRouter } from "@tanstack/react-router";
+import { type ErrorComponentProps, useRouter } from "@tanstack/react-router";
 import { ApiError } from "../../api/api-error.ts";
-import { buttonClass } from "../../ui/button.tsx";
+import { LinkButton } from "../../ui/button.tsx";
 import { ErrorState, PageHeader } from "../../ui/page.tsx";
 
 /** Shown in place of a page that failed to load or render. */
@@ -28,8 +28,8 @@ export function FailedPage({ error, reset }: ErrorComponentProps) {
 export const NotFoundPage = ({ why }: { why?: string }) => (
   <div className="grid justify-items-center py-16 text-center">
     <PageHeader title="Not found" description={why ?? "The address is wrong, or the item was deleted."} />
-    <Link to="/agents" className={buttonClass("primary")}>
+    <LinkButton to="/agents" look="primary">
       Go to agents
-    </Link>
+    </LinkButton>
   </div>
 );

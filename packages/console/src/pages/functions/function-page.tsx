@@ -1,6 +1,6 @@
 import type { AccessMatrix, ConsoleFunction, FunctionSet } from "@patchbay/protocol/console";
 import { useQuery } from "@tanstack/react-query";
-import { getRouteApi, Link } from "@tanstack/react-router";
+import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
 import { resource, useFiltered } from "../../api/api.ts";
 import { rangeOf } from "../../format/time-range.ts";
@@ -8,7 +8,7 @@ import { formatDuration } from "../../format/times.ts";
 import { type ArgumentsDraft, emptyArguments } from "../../schema-form/arguments-form.tsx";
 import { shapeOf } from "../../schema-form/field-shape.ts";
 import { useSearchChange } from "../../state/page-search.ts";
-import { Button, buttonClass } from "../../ui/button.tsx";
+import { Button, LinkButton } from "../../ui/button.tsx";
 import { Json } from "../../ui/code.tsx";
 import { type Column, DataTable, rowsOf } from "../../ui/data-table.tsx";
 import { Card, EmptyState, ErrorState, PageHeader, PageSkeleton } from "../../ui/page.tsx";
@@ -105,9 +105,9 @@ const Missing = ({ name, agentId }: { name: string; agentId: string }) => (
         icon="function"
         title="Function not found"
         action={
-          <Link to="/agents/$agentId/functions" params={{ agentId }} className={buttonClass("primary")}>
+          <LinkButton to="/agents/$agentId/functions" params={{ agentId }} look="primary">
             Show all functions
-          </Link>
+          </LinkButton>
         }
       >
         It may have been renamed or removed. Compare versions of the functions to see what changed.

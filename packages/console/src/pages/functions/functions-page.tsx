@@ -5,6 +5,7 @@ import { useFiltered } from "../../api/api.ts";
 import { countOf, formatShare } from "../../format/numbers.ts";
 import { rangeOf } from "../../format/time-range.ts";
 import { useSearchChange } from "../../state/page-search.ts";
+import { TextLink } from "../../ui/button.tsx";
 import { type Column, DataTable, rowsOf } from "../../ui/data-table.tsx";
 import { Card, EmptyState, PageHeader } from "../../ui/page.tsx";
 import { SearchField } from "../../ui/search-field.tsx";
@@ -106,14 +107,9 @@ const SetLine = ({ set, selected }: { set: FunctionSet; selected: boolean }) => 
       {countOf(set.functions.length, "function")} of {set.service}, first seen <Time at={set.firstSeenAt} />
     </span>
     {selected && (
-      <Link
-        from="/agents/$agentId/functions"
-        to="."
-        search={(before) => ({ ...before, manifestHash: undefined })}
-        className="text-accent underline underline-offset-2"
-      >
+      <TextLink from="/agents/$agentId/functions" to="." search={(before) => ({ ...before, manifestHash: undefined })}>
         Show latest version
-      </Link>
+      </TextLink>
     )}
   </p>
 );

@@ -1,11 +1,10 @@
 import type { ConsoleFunction, TestCallResult } from "@patchbay/protocol/console";
-import { getRouteApi, Link } from "@tanstack/react-router";
+import { getRouteApi } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { formatDuration } from "../../format/times.ts";
 import type { Arguments } from "../../schema-form/arguments-form.tsx";
-import { buttonClass } from "../../ui/button.tsx";
+import { LinkButton } from "../../ui/button.tsx";
 import { Json } from "../../ui/code.tsx";
-import { Icon } from "../../ui/icon.tsx";
 import { Card, EmptyState, Fault, Loading, Skeleton } from "../../ui/page.tsx";
 import { Badge, fieldLabel, Status } from "../../ui/values.tsx";
 
@@ -36,14 +35,15 @@ export function TestCallOutcome({ fn, sent, result, error, pending }: TestCallOu
       actions={
         result &&
         !pending && (
-          <Link
+          <LinkButton
             to="/agents/$agentId/runs/$runId"
             params={{ agentId, runId: result.runId }}
-            className={buttonClass("ghost", "small")}
+            look="ghost"
+            size="small"
+            icon="run"
           >
-            <Icon name="run" className="size-3.5" />
             Open run
-          </Link>
+          </LinkButton>
         )
       }
     >

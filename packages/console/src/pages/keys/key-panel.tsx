@@ -1,12 +1,10 @@
 import type { CreatedCredential, Credential } from "@patchbay/protocol/console";
-import { Link } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 import { api, refetch } from "../../api/api.ts";
-import { buttonClass, GuardedButton } from "../../ui/button.tsx";
+import { GuardedButton, LinkButton } from "../../ui/button.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
 import { Drawer, FormDialog } from "../../ui/dialog.tsx";
 import { Field } from "../../ui/field.tsx";
-import { Icon } from "../../ui/icon.tsx";
 import { Facts } from "../../ui/page.tsx";
 import { Select } from "../../ui/select.tsx";
 import { showSuccess } from "../../ui/toast.tsx";
@@ -42,24 +40,19 @@ export function KeyPanel({ credential, onClose }: { credential: Credential; onCl
         <div className="grid gap-5">
           <Facts
             items={[
-              ["State", <Status key="state" state={state} />],
-              [
-                "Secret",
-                <code key="hint" className="font-mono text-xs">
-                  {hint}
-                </code>,
-              ],
+              ["State", <Status state={state} />],
+              ["Secret", <code className="font-mono text-xs">{hint}</code>],
               ["Label", label ?? <span className="text-faint">none</span>],
               ...(kind === "api" ? [["Roles", roles?.join(", ") ?? "any"] as [string, string]] : []),
-              ["Created", <Time key="created" at={credential.createdAt} exact />],
-              ["Last used", <Time key="used" at={credential.lastUsedAt} exact />],
-              ["Expires", <Time key="expires" at={credential.expiresAt} exact />],
+              ["Created", <Time at={credential.createdAt} exact />],
+              ["Last used", <Time at={credential.lastUsedAt} exact />],
+              ["Expires", <Time at={credential.expiresAt} exact />],
               ...(credential.revokedAt === null
                 ? []
-                : [["Revoked", <Time key="revoked" at={credential.revokedAt} exact />] as [string, ReactNode]]),
+                : [["Revoked", <Time at={credential.revokedAt} exact />] as [string, ReactNode]]),
               [
                 "ID",
-                <span key="id" className="flex items-center gap-1">
+                <span className="flex items-center gap-1">
                   <code className="font-mono text-xs break-all">{credentialId}</code>
                   <CopyButton text={credentialId} label="Copy ID" />
                 </span>,
@@ -68,21 +61,20 @@ export function KeyPanel({ credential, onClose }: { credential: Credential; onCl
           />
           <div className="flex flex-wrap gap-2">
             {kind === "api" && (
-              <Link
+              <LinkButton
                 to="/agents/$agentId/runs"
                 params={{ agentId }}
                 search={{ keyId: credentialId }}
-                className={buttonClass("secondary", "small")}
+                size="small"
+                icon="run"
               >
-                <Icon name="run" className="size-3.5" />
                 Runs with this key
-              </Link>
+              </LinkButton>
             )}
             {kind === "runtime" && (
-              <Link to="/agents/$agentId/runtimes" params={{ agentId }} className={buttonClass("secondary", "small")}>
-                <Icon name="plug" className="size-3.5" />
+              <LinkButton to="/agents/$agentId/runtimes" params={{ agentId }} size="small" icon="plug">
                 Connected runtimes
-              </Link>
+              </LinkButton>
             )}
           </div>
         </div>

@@ -1,10 +1,9 @@
 import type { Organisation } from "@patchbay/protocol/console";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { api, queryClient, refetch, resource, useSession } from "../../api/api.ts";
 import { countOf, formatCount } from "../../format/numbers.ts";
-import { buttonClass } from "../../ui/button.tsx";
+import { buttonClass, TextLink } from "../../ui/button.tsx";
 import { CopyableText } from "../../ui/copy.tsx";
 import { NameForm } from "../../ui/form.tsx";
 import { Icon } from "../../ui/icon.tsx";
@@ -42,8 +41,6 @@ export function SettingsPage() {
   );
 }
 
-const linkClass = "text-accent underline underline-offset-2";
-
 function General({ organisation }: { organisation: Organisation }) {
   const { orgId, agents, members, createdAt } = organisation;
   return (
@@ -52,20 +49,10 @@ function General({ organisation }: { organisation: Organisation }) {
         <Name key={organisation.name} name={organisation.name} />
         <Facts
           items={[
-            ["ID", <CopyableText key="id" text={orgId} label="Copy organisation ID" />],
-            [
-              "Agents",
-              <Link key="agents" to="/agents" className={linkClass}>
-                {countOf(agents, "agent")}
-              </Link>,
-            ],
-            [
-              "Members",
-              <Link key="members" to="/members" className={linkClass}>
-                {countOf(members, "member")}
-              </Link>,
-            ],
-            ["Created", <Time key="created" at={createdAt} />],
+            ["ID", <CopyableText text={orgId} label="Copy organisation ID" />],
+            ["Agents", <TextLink to="/agents">{countOf(agents, "agent")}</TextLink>],
+            ["Members", <TextLink to="/members">{countOf(members, "member")}</TextLink>],
+            ["Created", <Time at={createdAt} />],
           ]}
         />
       </div>
@@ -96,9 +83,9 @@ function TierCard({ organisation }: { organisation: Organisation }) {
             ["Model turns", charged ? "paid from credits" : "free of charge"],
             [
               "Balance",
-              <Link key="balance" to="/credits" className={linkClass}>
+              <TextLink to="/credits">
                 <Money usd={balanceUsd} />
-              </Link>,
+              </TextLink>,
             ],
           ]}
         />
@@ -133,7 +120,7 @@ function Api() {
       <div className="grid gap-4">
         <Facts
           items={[
-            ["Address", <CopyableText key="address" text={baseUrl} label="Copy address" />],
+            ["Address", <CopyableText text={baseUrl} label="Copy address" />],
             ["Version", version],
           ]}
         />

@@ -1,7 +1,7 @@
 import type { ConsoleFunction, FunctionSet } from "@patchbay/protocol/console";
-import { Link } from "@tanstack/react-router";
 import { useSession } from "../../api/api.ts";
 import { connectSnippetsOf } from "../../format/snippets.ts";
+import { TextLink } from "../../ui/button.tsx";
 import { Command } from "../../ui/code.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import type { Settings } from "./settings.ts";
@@ -73,14 +73,9 @@ export function NoRuntime({ agentId }: { agentId: string }) {
       <Command text={connectSnippetsOf({ baseUrl, agentId }).cli} />
       <p className="text-muted text-xs">
         Create a runtime key under{" "}
-        <Link
-          to="/agents/$agentId/keys"
-          params={{ agentId }}
-          search={{ kind: "runtime" }}
-          className="text-accent underline underline-offset-2"
-        >
+        <TextLink to="/agents/$agentId/keys" params={{ agentId }} search={{ kind: "runtime" }}>
           Keys
-        </Link>
+        </TextLink>
         .
       </p>
     </section>

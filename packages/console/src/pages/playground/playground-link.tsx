@@ -1,6 +1,5 @@
-import { Link } from "@tanstack/react-router";
 import type { ComponentProps, ReactNode } from "react";
-import { GuardedLink } from "../../ui/button.tsx";
+import { GuardedLink, LinkButton } from "../../ui/button.tsx";
 import type { PlaygroundSearch } from "./settings.ts";
 
 interface PlaygroundLinkProps extends Pick<ComponentProps<typeof GuardedLink>, "icon" | "size" | "className"> {
@@ -17,7 +16,7 @@ export function PlaygroundLink({ agentId, search = {}, children = "Open playgrou
       {...looks}
       needs="developer"
       look="primary"
-      link={<Link to="/agents/$agentId/playground" params={{ agentId }} search={search} />}
+      link={<LinkButton to="/agents/$agentId/playground" params={{ agentId }} search={search} />}
     >
       {children}
     </GuardedLink>

@@ -1,11 +1,10 @@
 import type { FunctionSet, RunTrace } from "@patchbay/protocol/console";
 import { useQuery } from "@tanstack/react-query";
-import { getRouteApi, Link } from "@tanstack/react-router";
+import { getRouteApi } from "@tanstack/react-router";
 import { resource, useHasRole } from "../../api/api.ts";
-import { Button, buttonClass } from "../../ui/button.tsx";
+import { Button, LinkButton } from "../../ui/button.tsx";
 import { classNames } from "../../ui/class-names.ts";
 import { Drawer } from "../../ui/dialog.tsx";
-import { Icon } from "../../ui/icon.tsx";
 import { useMedia } from "../../ui/measure.ts";
 import { Card, EmptyState, ErrorState, Loading, PageHeader, PageSkeleton, Skeleton } from "../../ui/page.tsx";
 import { Announcer, Composer } from "./composer.tsx";
@@ -81,10 +80,9 @@ function Actions({ playground, wide }: { playground: PlaygroundState; wide: bool
   return (
     <>
       {threadId !== undefined && !settings.compare && (
-        <Link to="/agents/$agentId/threads/$threadId" params={{ agentId, threadId }} className={buttonClass("ghost")}>
-          <Icon name="thread" className="size-3.5" />
+        <LinkButton to="/agents/$agentId/threads/$threadId" params={{ agentId, threadId }} look="ghost" icon="thread">
           Open thread
-        </Link>
+        </LinkButton>
       )}
       {started && (
         <Button icon="plus" onClick={startThreads}>

@@ -1,6 +1,7 @@
 import type { RunTrace } from "@patchbay/protocol/console";
 import { Link } from "@tanstack/react-router";
 import { countOf, formatCount } from "../../format/numbers.ts";
+import { TextLink } from "../../ui/button.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Card, Facts } from "../../ui/page.tsx";
 import { Money } from "../../ui/values.tsx";
@@ -19,13 +20,9 @@ export function RunFunctions({ run }: { run: RunTrace }) {
           : `Of ${countOf(visible.length + hidden.length, "function")}, ${caller} ${visible.length}`
       }
       actions={
-        <Link
-          to="/agents/$agentId/access"
-          params={{ agentId }}
-          className="text-accent text-sm underline underline-offset-2"
-        >
+        <TextLink to="/agents/$agentId/access" params={{ agentId }} className="text-sm">
           Open access matrix
-        </Link>
+        </TextLink>
       }
     >
       <div className="grid gap-4">

@@ -1,8 +1,7 @@
-import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { useSession } from "../../api/api.ts";
 import { connectSnippetsOf } from "../../format/snippets.ts";
-import { buttonClass, GuardedLink } from "../../ui/button.tsx";
+import { GuardedLink, LinkButton } from "../../ui/button.tsx";
 import { Command } from "../../ui/code.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Card, EmptyState } from "../../ui/page.tsx";
@@ -43,7 +42,9 @@ const Steps = ({ agentId }: { agentId: string }) => (
         needs="developer"
         size="small"
         icon="key"
-        link={<Link to="/agents/$agentId/keys" params={{ agentId }} search={{ kind: "runtime", create: "runtime" }} />}
+        link={
+          <LinkButton to="/agents/$agentId/keys" params={{ agentId }} search={{ kind: "runtime", create: "runtime" }} />
+        }
       >
         New runtime key
       </GuardedLink>
@@ -76,7 +77,7 @@ function Troubleshooting() {
   const errors: [logged: string, remedy: ReactNode][] = [
     ["refused the runtime key", "The key is revoked, expired or not a runtime key; API keys cannot connect."],
     ["belongs to another agent", "The key is valid, but the agent ID is another one: use a runtime key of this agent."],
-    ["the address is not a control plane", <Address key="address" baseUrl={baseUrl} />],
+    ["the address is not a control plane", <Address baseUrl={baseUrl} />],
     [
       "no connection to the control plane",
       "Check that the machine can reach the address, and that proxies allow WebSocket upgrades on /functions/connect.",
@@ -137,9 +138,9 @@ export function NeverConnected({ agentId, children }: { agentId: string; childre
       title="No functions yet"
       command={connectSnippetsOf({ baseUrl, agentId }).cli}
       action={
-        <Link to="/agents/$agentId/runtimes" params={{ agentId }} className={buttonClass("primary")}>
+        <LinkButton to="/agents/$agentId/runtimes" params={{ agentId }} look="primary">
           How to connect
-        </Link>
+        </LinkButton>
       }
     >
       {children}

@@ -1,9 +1,9 @@
 import type { LinkOffer } from "@patchbay/protocol/console";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { Link, useNavigate } from "@tanstack/react-router";
+import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import { api, setSession } from "../../api/api.ts";
-import { Button, buttonClass } from "../../ui/button.tsx";
+import { Button, LinkButton } from "../../ui/button.tsx";
 import { NewPasswordField, TextField } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Fault, Loading, Skeleton } from "../../ui/page.tsx";
@@ -30,9 +30,7 @@ export function LinkPage() {
           <p className="text-muted text-sm text-pretty">
             Links work once, for a limited time. Ask an owner for a new one, or restart <code>patchbay dev</code>.
           </p>
-          <Link to="/sign-in" className={buttonClass()}>
-            Sign in with a password
-          </Link>
+          <LinkButton to="/sign-in">Sign in with a password</LinkButton>
         </div>
       </SignInFrame>
     );

@@ -1,10 +1,10 @@
 import type { ConsoleThreadDetail } from "@patchbay/protocol/console";
 import { useInfiniteQuery } from "@tanstack/react-query";
-import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 import { api, refetch } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
-import { Button, GuardedButton } from "../../ui/button.tsx";
+import { Button, GuardedButton, TextLink } from "../../ui/button.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
 import { FormDialog } from "../../ui/dialog.tsx";
 import { Card, ErrorState, Fault, Loading, PageHeader, Skeleton } from "../../ui/page.tsx";
@@ -112,32 +112,27 @@ function About({ agentId, threadId, thread }: AboutProps) {
   const facts: [name: string, value: ReactNode][] = [
     [
       "Thread",
-      <span key="id" className="flex items-start gap-1">
+      <span className="flex items-start gap-1">
         <code className="min-w-0 font-mono text-xs leading-5 break-all">{threadId}</code>
         <CopyButton text={threadId} label="Copy thread ID" />
       </span>,
     ],
-    ["Session", thread ? <SessionLink key="session" agentId={agentId} id={thread.sessionId} /> : loading],
+    ["Session", thread ? <SessionLink agentId={agentId} id={thread.sessionId} /> : loading],
     [
       "Queries",
       thread ? (
-        <Link
-          to="/agents/$agentId/runs"
-          params={{ agentId }}
-          search={{ threadId }}
-          className="text-accent underline underline-offset-2"
-        >
+        <TextLink to="/agents/$agentId/runs" params={{ agentId }} search={{ threadId }}>
           <Count value={thread.figures.queries} />
-        </Link>
+        </TextLink>
       ) : (
         loading
       ),
     ],
-    ["Cost", <Money key="cost" usd={figures?.costUsd ?? null} />],
-    ["Input tokens", <Count key="input" value={figures?.inputTokens ?? null} />],
-    ["Output tokens", <Count key="output" value={figures?.outputTokens ?? null} />],
-    ["Created", thread ? <Time key="created" at={thread.createdAt} /> : loading],
-    ["Updated", thread ? <Time key="updated" at={thread.updatedAt} /> : loading],
+    ["Cost", <Money usd={figures?.costUsd ?? null} />],
+    ["Input tokens", <Count value={figures?.inputTokens ?? null} />],
+    ["Output tokens", <Count value={figures?.outputTokens ?? null} />],
+    ["Created", thread ? <Time at={thread.createdAt} /> : loading],
+    ["Updated", thread ? <Time at={thread.updatedAt} /> : loading],
   ];
   return (
     <Card>
@@ -156,14 +151,14 @@ function About({ agentId, threadId, thread }: AboutProps) {
 function SessionLink({ agentId, id }: { agentId: string; id: string | null }) {
   if (id === null) return <span className="text-faint">none</span>;
   return (
-    <Link
+    <TextLink
       to="/agents/$agentId/threads"
       params={{ agentId }}
       search={{ sessionId: id }}
-      className="text-accent font-mono text-xs break-all underline underline-offset-2"
+      className="font-mono text-xs break-all"
     >
       {id}
-    </Link>
+    </TextLink>
   );
 }
 
