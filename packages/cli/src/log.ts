@@ -12,13 +12,15 @@ export function logLevel(env: Environment, preset: Level = "info"): Level {
   return LEVELS.find((level) => level === env["PATCHBAY_LOG"]) ?? preset;
 }
 
-/** A log for people: one line per event on stderr, `12:03:11 warn  message  field=value`. */
+/** A log for people: one line per event on stderr, `12:03:11 warn  message  field=value`, and below it the stacks of errors. */
 export function createHumanLog(lowest: () => Level, bound: LogFields = {}): Log {
   const write = (level: Level) => (message: string, fields?: LogFields) => {
     if (LEVELS.indexOf(level) < LEVELS.indexOf(lowest())) return;
-    const rest = Object.entries({ ...bound, ...fields }).map(([name, value]) => `${name}=${show(value)}`);
+    const all = Object.entries({ ...bound, ...fields });
+    const rest = all.flatMap(([name, value]) => (value instanceof Error ? [] : [`${name}=${show(value)}`]));
     const levelText = paintStatus(LEVEL_STYLES[level], level.padEnd(5));
-    printStatus(`${clock()} ${levelText} ${message}  ${paintStatus("dim", rest.join(" "))}`.trimEnd());
+    const line = `${clock()} ${levelText} ${message}  ${paintStatus("dim", rest.join(" "))}`.trimEnd();
+    printStatus([line, ...all.flatMap(([, value]) => (value instanceof Error ? [stackOf(value)] : []))].join("\n"));
   };
   return {
     debug: write("debug"),
@@ -34,14 +36,17 @@ export function clock(at = Date.now()): string {
   return paintStatus("dim", new Date(at).toTimeString().slice(0, 8));
 }
 
+/** Indented, so that a line of an error's message cannot look like an event. */
+const stackOf = ({ stack, name, message }: Error): string =>
+  (stack ?? `${name}: ${message}`).replaceAll("\r\n", "\n").replaceAll(/^/gm, "    ");
+
 function show(value: unknown): string {
-  if (value instanceof Error) return JSON.stringify(value.stack ?? value.message);
   return typeof value === "string" && !/[\s"=]/.test(value) ? value : JSON.stringify(value);
 }
 
 const QUERY_STYLES = { query: "cyan", call: "blue", done: "green", failed: "red" } as const;
 
-/** Writes the live log of `dev`: one line on stderr per query, call and end. */
+/** Writes the live log of `dev`: one line on stderr per query, call and end. Texts of queries appear only in a terminal. */
 export function logQueryLine(line: QueryLine): void {
   const parts = [
     clock(line.at),
@@ -50,6 +55,7 @@ export function logQueryLine(line: QueryLine): void {
   ];
   if (line.kind === "query" || line.kind === "call")
     parts.push(line.role === undefined ? "no role" : `as ${oneLine(line.role)}`);
+  if (line.kind === "query" && process.stderr.isTTY) parts.push(paintStatus("dim", excerpt(oneLine(line.text))));
   if (line.kind === "call")
     parts.push(oneLine(line.functionName), line.ok ? paintStatus("green", "ok") : failed(line.code));
   if (line.kind === "failed") parts.push(failed(line.code));
@@ -57,5 +63,9 @@ export function logQueryLine(line: QueryLine): void {
   if (line.kind === "done") parts.push(`${line.tokens} tokens`);
   printStatus(parts.join("  "));
 }
+
+const MAX_TEXT = 120;
+
+const excerpt = (text: string): string => (text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT - 1)}…` : text);
 
 const failed = (code = "failed") => paintStatus("red", code);

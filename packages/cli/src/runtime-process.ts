@@ -36,7 +36,8 @@ async function serveFunctions(file: string): Promise<void> {
 }
 
 async function serve(service: Service, target: ConnectionTarget): Promise<void> {
-  const level = logLevel(readEnvironment());
+  // The live log of the parent already shows what happens at level `info`.
+  const level = logLevel(readEnvironment(), "warn");
   let closing = false;
   const log = createHumanLog(() => (closing ? "error" : level));
   const { connect } = await import("@patchbay/functions");

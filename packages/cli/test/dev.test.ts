@@ -108,6 +108,33 @@ test("the live log shows queries and calls without their text", async () => {
   expect(stderr).not.toContain("Ann");
 });
 
+test("the error of a function is logged with its stack on lines of its own", async () => {
+  const handler = "() => { throw new Error('no stock\\n09:00:00  done    run_fake'); }";
+  await using folder = await folderWith(serviceSource({ handler }));
+  await using dev = await startDev(folder.path);
+
+  await dev.query('Greet "Ann"');
+
+  await dev.seen(/^ {4}Error: no stock\n {4}09:00:00 {2}done {4}run_fake\n {8}at .*service\.ts:\d+:\d+/m);
+});
+
+test("the agent has the name of its service, also after the service was renamed", async () => {
+  await using folder = await folderWith(serviceSource());
+  const agents = async () => {
+    const { stdout } = await runCommand(["agents", "list", "--json", "--data-dir", folder.dataDir]);
+    return (JSON.parse(stdout) as { items: { agentId: string; name: string }[] }).items;
+  };
+  const first = await startDev(folder.path);
+  expect(await agents()).toMatchObject([{ agentId: first.ready.agentId, name: "greeter" }]);
+  first.process.kill("SIGTERM");
+  await first.finished;
+  await folder.save(serviceSource().replace('name: "greeter"', 'name: "welcome desk"'));
+
+  await using second = await startDev(folder.path);
+  expect(second.ready.agentId).toBe(first.ready.agentId);
+  expect(await agents()).toMatchObject([{ agentId: first.ready.agentId, name: "welcome desk" }]);
+});
+
 test("credentials are created once, readable only by the owner, and created again when the database is gone", async () => {
   await using folder = await folderWith(serviceSource());
   const startOnce = async () => {
@@ -265,17 +292,3 @@ function isRunning(pid: number): boolean {
   const { stdout } = spawnSync("ps", ["-o", "stat=", "-p", String(pid)], { encoding: "utf8" });
   return /^[^Z\s]/.test(stdout.trim());
 }
-
-test("without --json dev shows the functions and curl lines for each endpoint", async () => {
-  await using folder = await folderWith(serviceSource());
-  await using dev = startCommand(["dev", "--port", "0", "--no-watch"], { cwd: folder.path });
-  await dev.seen("Ctrl-C stops.");
-  dev.process.kill("SIGINT");
-  const { code, stdout } = await dev.finished;
-  expect(code).toBe(0);
-  expect(stdout).toMatch(/greet +everyone +read +name/);
-  expect(stdout).toContain("offline: word matching, not a language model; set ANTHROPIC_API_KEY");
-  expect(stdout).toMatch(/curl http:\S+\/agents\/agt_\S+\/query -H 'X-API-Key: service_live_/);
-  expect(stdout).toMatch(/curl -N http:\S+\/query-stream -H 'X-API-Key/);
-  expect(stdout).toMatch(/curl -N http:\S+\/agent\/query-stream -H 'Authorization: Bearer /);
-});

@@ -1,17 +1,20 @@
 import type { ControlPlane, Observer } from "@patchbay/control-plane";
+import type { Manifest } from "@patchbay/protocol";
 import type { Command } from "commander";
 import { readEnvironment, readProviderConfig } from "../config.ts";
 import { databaseUrl, requireDatabase } from "../database.ts";
 import { ensureDevCredentials, makeDataFolder, type DevCredentials } from "../dev/credentials.ts";
-import { readyBlock } from "../dev/ready-block.ts";
+import { TerminalKeys } from "../dev/keys.ts";
+import { readyBlock, serviceDetails } from "../dev/ready-block.ts";
 import { Supervisor, watchSources } from "../dev/supervisor.ts";
 import { clock, createHumanLog, logLevel, logQueryLine } from "../log.ts";
 import * as flags from "../options.ts";
-import { paintStatus, print, printJson, printStatus } from "../output.ts";
+import { paint, paintStatus, print, printJson, printStatus } from "../output.ts";
 import { launchRuntime, type ConnectionTarget, type RuntimeChild } from "../runtime-child.ts";
 import { findServiceFile } from "../service-file.ts";
 import { consoleFiles, countOpenQueries, drain, shutdownRequested } from "../serving.ts";
 import { growWithWork } from "../startup.ts";
+import { type DevService, devKeys } from "./dev-keys.ts";
 
 interface DevOptions {
   port: number;
@@ -52,36 +55,38 @@ async function dev(named: string | undefined, options: DevOptions): Promise<void
   const shutdown = shutdownRequested();
   const target = Promise.withResolvers<ConnectionTarget>();
   const watching = options.watch
-    ? watchSources(file, { dataDir: options.dataDir, onChange: () => void functions.reload() })
+    ? watchSources(file, { dataDir: options.dataDir, onChange: () => void supervisor.reload() })
     : undefined;
   const watchFile = (path: string) => void watching?.then((files) => files.add(path));
-  const functions = superviseFunctions(file, target.promise, watchFile);
-  // The functions load while the control plane starts; a failure is handled where `loading` is awaited.
-  const loading = functions.start();
-  loading.catch(() => {});
+  const { supervisor, serving } = superviseFunctions(file, target.promise, watchFile);
+  // The functions load while the control plane starts; a failure is handled where `connected` is awaited.
+  const connected = supervisor.start();
+  connected.catch(() => {});
 
   await using opened = new AsyncDisposableStack();
-  opened.defer(() => functions.stop(4_000));
+  opened.defer(() => supervisor.stop(4_000));
   opened.defer(async () => (await watching)?.close());
   const queries = countOpenQueries();
   const plane = await startPlane(options, queries.observe);
   opened.defer(() => {
-    functions.expectClose();
+    supervisor.expectClose();
     return plane.close({ graceMs: 18_000 });
   });
-  const credentials = await ensureDevCredentials(options.dataDir, plane);
-  const address = plane.url;
-  target.resolve({ url: address, agentId: credentials.agentId, key: credentials.runtimeKey });
-  const consoleUrl = address + (await plane.admin.members.signInLink(credentials.orgId)).path;
-  // Without the race a file that never finishes loading would keep the service from stopping.
-  const manifest = await Promise.race([loading, shutdown]);
-  if (manifest) {
-    await watching;
-    growWithWork();
-    const facts = { baseUrl: plane.url, consoleUrl, provider: plane.provider, credentials, manifest, file };
-    if (options.json) printJson(readyLine(plane, credentials, consoleUrl));
-    else print(readyBlock({ ...facts, watching: options.watch }));
-    await shutdown;
+  // Without the races a file that never finishes loading would keep the service from stopping.
+  const loaded = await Promise.race([supervisor.loaded, shutdown]);
+  if (loaded) {
+    const credentials = await ensureDevCredentials(options.dataDir, plane, loaded);
+    const { url } = plane;
+    target.resolve({ url, agentId: credentials.agentId, key: credentials.runtimeKey });
+    const manifest = await Promise.race([connected, shutdown]);
+    if (manifest) {
+      await watching;
+      growWithWork();
+      const restart = () => supervisor.reload();
+      const service = { plane, credentials, url, manifest: () => serving() ?? manifest, restart };
+      using _keys = await announce(service, file, options);
+      await shutdown;
+    }
   }
   const left = queries.count();
   if (left > 0)
@@ -89,6 +94,27 @@ async function dev(named: string | undefined, options: DevOptions): Promise<void
       `Finishing ${left === 1 ? "1 query" : `${left} queries`}, at most 18 s. Press Ctrl-C again to stop immediately.`,
     );
   await drain(() => opened.disposeAsync());
+}
+
+type Announced = Omit<DevService, "signInLink" | "help"> & { plane: ControlPlane };
+
+/** Prints how to use the service. In a terminal, credentials and further steps are behind keys until the result is disposed. */
+async function announce(service: Announced, file: string, { json, watch }: DevOptions): Promise<Disposable> {
+  const { plane, credentials, url, manifest } = service;
+  const signInLink = async () => url + (await plane.admin.members.signInLink(credentials.orgId)).path;
+  const consoleUrl = await signInLink();
+  if (json) {
+    printJson(readyLine(plane, credentials, consoleUrl));
+    return new DisposableStack();
+  }
+  const help = () => print(`\n${serviceDetails(plane.url, credentials, manifest())}\n`);
+  const commands = devKeys({ ...service, signInLink, help }, (question) => keys?.ask(question));
+  const keys = TerminalKeys.available ? new TerminalKeys(commands) : undefined;
+  print(readyBlock({ baseUrl: plane.url, consoleUrl, provider: plane.provider, manifest: manifest() }));
+  if (!keys) help();
+  const watching = watch ? `Watching ${file}: saved changes take effect immediately. ` : "";
+  print(keys ? `\n${paint("bold", TerminalKeys.describe(commands))}` : paint("dim", `${watching}Ctrl-C stops.`));
+  return keys ?? new DisposableStack();
 }
 
 async function startPlane(options: DevOptions, observe: Observer): Promise<ControlPlane> {
@@ -119,13 +145,13 @@ async function startPlane(options: DevOptions, observe: Observer): Promise<Contr
 }
 
 function superviseFunctions(file: string, target: Promise<ConnectionTarget>, onFile: (path: string) => void) {
-  let served = false;
-  return new Supervisor({
+  let serving: Manifest | undefined;
+  const supervisor = new Supervisor({
     launch: () => warnOfSlowLoad(launchRuntime(file, onFile), file),
     target,
-    onServing({ functions }) {
-      if (served) printStatus(`${clock()}  ${paintStatus("green", "reload")}  ${countOf(functions)}`);
-      served = true;
+    onServing(manifest) {
+      if (serving) printStatus(`${clock()}  ${paintStatus("green", "reload")}  ${countOf(manifest.functions)}`);
+      serving = manifest;
     },
     onFailure(reason, serving) {
       const then = serving ? "The previous functions keep serving." : "No functions are served.";
@@ -134,6 +160,7 @@ function superviseFunctions(file: string, target: Promise<ConnectionTarget>, onF
     onCrash: (how) =>
       printStatus(`${clock()}  ${paintStatus("red", "crash")}  The process of the functions ${how}; restarting it.`),
   });
+  return { supervisor, serving: (): Manifest | undefined => serving };
 }
 
 const SLOW_LOAD_MS = 5_000;

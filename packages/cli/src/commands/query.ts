@@ -97,6 +97,18 @@ async function queryOnce(client: AgentClient, text: string, options: QueryOnceOp
   }
 }
 
+/** Sends one query and shows its progress and answer. A run that fails is shown too, and not thrown. */
+export async function queryFromTerminal(target: QueryTarget, body: Query): Promise<void> {
+  const { url, agent, key } = target;
+  try {
+    const answer = await streamQuery(createClient({ baseUrl: url, agentId: agent, apiKey: key }), body, () => {});
+    if (answer.success) showAnswer(answer);
+    else printStatus(`${paintStatus("red", "error:")} ${oneLine(hintFor(answer, target))}`);
+  } catch (error) {
+    throw error instanceof PatchbayError ? explain(error, url) : error;
+  }
+}
+
 /** Shows each event as it arrives; resolves with the answer in the form that `query` returns. */
 async function streamQuery(client: AgentClient, body: Query, onRun: (runId: string) => void): Promise<QueryResponse> {
   const startedAt = Date.now();

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Admin, ControlPlane } from "@patchbay/control-plane";
+import type { Manifest } from "@patchbay/protocol";
 
 /** Credentials of a development service in clear text, for development only. */
 export interface DevCredentials {
@@ -30,16 +31,21 @@ export function readDevCredentials(dataDir: string): Partial<DevCredentials> | u
   }
 }
 
-/** The stored credentials that the database still accepts, and new ones for the rest; stored for the next start. */
+/**
+ * The stored credentials that the database still accepts, and new ones for the rest; stored for the next start. The agent is
+ * named after its service.
+ */
 export async function ensureDevCredentials(
   dataDir: string,
   { admin, url: baseUrl }: Pick<ControlPlane, "admin" | "url">,
+  { name }: Pick<Manifest, "name">,
 ): Promise<DevCredentials> {
   const kept = readDevCredentials(dataDir) ?? {};
   const agent = (await admin.listAgents()).find(({ agentId }) => agentId === kept.agentId);
   const known: Partial<DevCredentials> & Pick<DevCredentials, "orgId" | "agentId"> = agent
     ? { ...kept, orgId: agent.orgId, agentId: agent.agentId }
-    : await createAgent(admin);
+    : await createAgent(admin, name);
+  if (agent && agent.name !== name) await admin.updateAgent(agent.agentId, { name });
   const { orgId, agentId } = known;
   const [keyId, apiKey] = await ensureCredential(admin, "api", agentId, known.keyId, known.apiKey);
   const runtime = await ensureCredential(admin, "runtime", agentId, known.runtimeKeyId, known.runtimeKey);
@@ -51,9 +57,9 @@ export async function ensureDevCredentials(
   return credentials;
 }
 
-async function createAgent(admin: Admin) {
+async function createAgent(admin: Admin, name: string) {
   const { orgId } = await admin.createOrg("Development", "sandbox");
-  return admin.createAgent("dev", { orgId });
+  return admin.createAgent(name, { orgId });
 }
 
 /** The id and the secret that are kept where the database still accepts them, else new ones. */

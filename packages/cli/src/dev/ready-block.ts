@@ -1,42 +1,58 @@
-import type { FunctionManifest, JsonObject, Manifest } from "@patchbay/protocol";
-import { paint } from "../output.ts";
+import type { ExampleQuery, FunctionManifest, JsonObject, Manifest } from "@patchbay/protocol";
+import { oneLine, paint } from "../output.ts";
 import { fields, table } from "../table.ts";
 import { describeProvider } from "../serving.ts";
 import type { DevCredentials } from "./credentials.ts";
 
-interface ReadyFacts {
+export interface ReadyFacts {
   baseUrl: string;
   /** One-time sign-in link to the console. */
   consoleUrl: string;
   provider: string;
-  credentials: DevCredentials;
   manifest: Manifest;
-  file: string;
-  watching: boolean;
 }
 
-/** What `dev` prints for people when it is ready for queries. */
-export function readyBlock(facts: ReadyFacts): string {
-  const { baseUrl, consoleUrl, provider, credentials, manifest, file, watching } = facts;
+/** What `dev` prints first for people when it is ready for queries: the link to open, without secrets besides it. */
+export function readyBlock({ baseUrl, consoleUrl, provider, manifest }: ReadyFacts): string {
+  const { name, functions, exampleQueries = [] } = manifest;
+  const count = functions.length === 1 ? "1 function" : `${functions.length} functions`;
   return [
-    paint("bold", `Patchbay is ready at ${baseUrl}`),
+    `${paint("bold", "Open")} ${consoleUrl}`,
     "",
     fields([
-      ["console", consoleUrl],
-      ["agent", credentials.agentId],
-      ["API key", credentials.apiKey],
-      ["access token", credentials.accessToken],
-      ["runtime key", credentials.runtimeKey],
+      ["service", `${name}, ${count}, at ${baseUrl}`],
       ["model", describeProvider(provider)],
+    ]),
+    ...(exampleQueries.length > 0 ? ["", "Queries to try:", exampleList(exampleQueries)] : []),
+  ].join("\n");
+}
+
+/** Example queries, numbered, with their roles. */
+export function exampleList(examples: readonly ExampleQuery[]): string {
+  return examples
+    .map(({ query, role }, i) => {
+      const as = role === undefined ? "" : paint("dim", `  as ${oneLine(role)}`);
+      return `${String(i + 1).padStart(3)}  ${oneLine(query)}${as}`;
+    })
+    .join("\n");
+}
+
+/** The credentials, the functions, and how to query them. */
+export function serviceDetails(baseUrl: string, credentials: DevCredentials, manifest: Manifest): string {
+  const { agentId, apiKey, accessToken, runtimeKey } = credentials;
+  return [
+    fields([
+      ["agent", agentId],
+      ["API key", apiKey],
+      ["access token", accessToken],
+      ["runtime key", runtimeKey],
     ]),
     "",
     functionTable(manifest),
     "",
-    ...curlLines(baseUrl, credentials),
+    ...curlLines(baseUrl, credentials, manifest.exampleQueries?.[0]),
     paint("dim", "# the same as shell variables"),
-    `export BASE=${baseUrl} AGENT=${credentials.agentId} KEY=${credentials.apiKey} TOKEN=${credentials.accessToken}`,
-    "",
-    paint("dim", watching ? `Watching ${file}: saved changes take effect immediately. Ctrl-C stops.` : "Ctrl-C stops."),
+    `export BASE=${baseUrl} AGENT=${agentId} KEY=${apiKey} TOKEN=${accessToken}`,
   ].join("\n");
 }
 
@@ -59,15 +75,22 @@ function describeArguments({ properties, required }: JsonObject): string {
     .join(", ");
 }
 
-function curlLines(baseUrl: string, { agentId, apiKey, accessToken }: DevCredentials): string[] {
+function curlLines(
+  baseUrl: string,
+  { agentId, apiKey, accessToken }: DevCredentials,
+  { query, role, context }: ExampleQuery = { query: "What can you do?" },
+): string[] {
   const json = `-H 'Content-Type: application/json'`;
-  const body = `-d '{"query": "What can you do?"}'`;
+  const bodyOf = (body: object) => `-d ${shellWord(JSON.stringify(body))}`;
+  const body = bodyOf({ query, role, ...(context && { contextJson: JSON.stringify(context) }) });
   return [
     paint("dim", "# one answer"),
     `curl ${baseUrl}/agents/${agentId}/query -H 'X-API-Key: ${apiKey}' ${json} ${body}`,
     paint("dim", "# the same as a stream of events"),
     `curl -N ${baseUrl}/agents/${agentId}/query-stream -H 'X-API-Key: ${apiKey}' -H 'Accept: text/event-stream' ${json} ${body}`,
     paint("dim", "# the local variant of the stream"),
-    `curl -N ${baseUrl}/agent/query-stream -H 'Authorization: Bearer ${accessToken}' ${json} ${body}`,
+    `curl -N ${baseUrl}/agent/query-stream -H 'Authorization: Bearer ${accessToken}' ${json} ${bodyOf({ query, role, context })}`,
   ];
 }
+
+const shellWord = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;

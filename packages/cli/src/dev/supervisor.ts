@@ -25,6 +25,7 @@ export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #children = new Set<RuntimeChild>();
   readonly #stopping = new AbortController();
+  readonly #loaded = Promise.withResolvers<Manifest>();
   #serving: { child: RuntimeChild; service: string; since: number } | undefined;
   /** The process that is to take over; undefined when none is starting. */
   #next: RuntimeChild | undefined;
@@ -35,6 +36,14 @@ export class Supervisor {
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
+    this.#first.promise.catch(this.#loaded.reject);
+    // It may reject before it is awaited, which would end this process.
+    this.#loaded.promise.catch(() => {});
+  }
+
+  /** The first function set that was loaded. Rejects as `start` does when none was. */
+  get loaded(): Promise<Manifest> {
+    return this.#loaded.promise;
   }
 
   /** Starts the first process. Resolves when it, or one that a change put in its place, serves; rejects when that one fails. */
@@ -82,6 +91,7 @@ export class Supervisor {
     this.#next = child;
     try {
       const manifest = await child.loaded;
+      this.#loaded.resolve(manifest);
       if (this.#next === child) this.#makeWayFor(manifest);
       await child.connect(await this.#options.target);
       if (this.#next !== child) return;

@@ -18,6 +18,8 @@ export interface CommandOptions {
   uid?: number;
   /** File of the command. Default: its source. */
   main?: string;
+  /** In a terminal of its own, whose output is all in `stdout`. Default: with pipes and without an input. */
+  terminal?: boolean;
 }
 
 export interface Finished {
@@ -31,24 +33,29 @@ export interface Running extends AsyncDisposable {
   process: ChildProcess;
   /** Resolves when either stream contains `text`; rejects when the process ends before. */
   seen(text: string | RegExp): Promise<string>;
+  /** Types into the terminal. */
+  type(text: string): void;
   finished: Promise<Finished>;
 }
 
 /** Starts the real command. Its environment has only PATH of the caller's, so that it uses no keys of the caller. */
 export function startCommand(
   args: string[],
-  { cwd = emptyFolder, env = {}, uid, main = source }: CommandOptions = {},
+  { cwd = emptyFolder, env = {}, uid, main = source, terminal = false }: CommandOptions = {},
 ): Running {
-  const child = spawn(process.execPath, [main, ...args], {
+  const command = [process.execPath, main, ...args];
+  const quoted = command.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(" ");
+  const [program = "", ...rest] = terminal ? ["script", "-qfec", `exec ${quoted}`, "/dev/null"] : command;
+  const child = spawn(program, rest, {
     cwd,
     env: { PATH: process.env["PATH"], HOME: process.env["HOME"], NO_COLOR: "1", ...env },
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: [terminal ? "pipe" : "ignore", "pipe", "pipe"],
     ...(uid !== undefined && { uid }),
   });
   const output = { stdout: "", stderr: "" };
   const waiting = new Set<() => void>();
   for (const name of ["stdout", "stderr"] as const)
-    child[name].setEncoding("utf8").on("data", (text: string) => {
+    child[name]?.setEncoding("utf8").on("data", (text: string) => {
       output[name] += text;
       for (const check of waiting) check();
     });
@@ -76,6 +83,7 @@ export function startCommand(
         check();
       });
     },
+    type: (text) => void child.stdin?.write(text),
     async [Symbol.asyncDispose]() {
       child.kill("SIGKILL");
       await finished;

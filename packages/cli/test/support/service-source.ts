@@ -7,6 +7,7 @@ export function serviceSource({
   name = "greet",
   handler = "({ name }) => `Hello, ${name}!`",
   before = "",
+  roles = "everyone",
 } = {}): string {
   return `
 import { defineFunction, defineService, everyone } from ${JSON.stringify(functionsPackage)};
@@ -15,7 +16,7 @@ const one = defineFunction({
   name: ${JSON.stringify(name)},
   description: "Greets a person by name.",
   input: { type: "object", properties: { name: { type: "string" } }, required: ["name"] },
-  roles: everyone,
+  roles: ${roles},
   effect: "read",
   handler: ${handler},
 });

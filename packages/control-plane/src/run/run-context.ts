@@ -33,9 +33,9 @@ export interface RunContext {
   providerIdleMs?: number;
 }
 
-/** One event of a run for a live view. Contains no query text, arguments or results. */
+/** One event of a run for a live view. Contains no arguments or results. The text of a query is for a terminal, not for a log. */
 export type QueryLine = { at: number; runId: string; agentId: string; role?: string } & (
-  | { kind: "query" }
+  | { kind: "query"; text: string }
   | { kind: "call"; functionName: string; ok: boolean; code?: string; ms: number }
   | { kind: "done"; ms: number; tokens: number }
   | { kind: "failed"; code: string; ms: number }
@@ -56,13 +56,13 @@ export interface RunObserver {
 }
 
 export function observeRun(
-  { runId, agentId, role }: Pick<RunRecord, "runId" | "agentId" | "role">,
+  { runId, agentId, role, request }: Pick<RunRecord, "runId" | "agentId" | "role" | "request">,
   { metrics, observe, clock, log }: Pick<RunContext, "metrics" | "observe" | "clock" | "log">,
 ): RunObserver {
   const ofRole = role === undefined ? {} : { role };
   const about = () => ({ at: clock.now(), runId, agentId, ...ofRole });
   return {
-    started: () => observe({ kind: "query", ...about() }),
+    started: () => observe({ kind: "query", ...about(), text: request.query }),
     attemptEnded: metrics.modelTurn,
     turnEnded: ({ provider, usage }) => metrics.tokensUsed(provider, usage),
     callEnded({ functionName, outcome }, ms) {
