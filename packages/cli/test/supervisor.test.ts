@@ -145,6 +145,30 @@ test("start rejects with the failure of the first process", async () => {
   await expect(started).rejects.toThrow("DefinitionError: roles is missing");
 });
 
+test("a change while the first process loads replaces it, and start resolves with the new one", async () => {
+  const { supervisor, order, children } = startSupervisor();
+  const started = supervisor.start();
+
+  const reloaded = supervisor.reload();
+  children[1]?.serve();
+  await reloaded;
+
+  expect(await started).toMatchObject({ instructions: "b" });
+  expect(order.filter((line) => line !== "kill a")).toEqual(["serving b"]);
+});
+
+test("start rejects with the failure of the process that replaced the first one", async () => {
+  const { supervisor, children } = startSupervisor();
+  const started = supervisor.start();
+
+  const reloaded = supervisor.reload();
+  children[1]?.fail("SyntaxError");
+  await reloaded;
+
+  await expect(started).rejects.toThrow("SyntaxError");
+  expect(children).toHaveLength(2);
+});
+
 test("stop drains the serving process and restarts none", async () => {
   const { supervisor, order, children } = startSupervisor();
   const started = supervisor.start();
