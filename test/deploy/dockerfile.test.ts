@@ -40,9 +40,11 @@ test("it runs as a plain user, stops on SIGTERM, and is built with the pnpm vers
 });
 
 test("it contains the console, built and placed as by `pnpm build`", () => {
-  const { scripts } = JSON.parse(readFileSync(at("package.json"), "utf8")) as { scripts: Record<string, string> };
-  const [building = "nothing"] = /node packages\/console\/build\.ts --copy-to \S+/.exec(scripts["build"]!) ?? [];
+  const building = "node packages/console/build.ts --copy-to packages/control-plane/dist/console/files";
   expect(of("RUN").join("\n")).toContain(`rolldown -c && ${building}`);
+  expect(readFileSync(at("release/build.ts"), "utf8")).toContain(
+    'join(folderOf("control-plane"), "dist/console/files")',
+  );
   expect(of("RUN").join("\n")).toMatch(/pnpm install .*--filter @patchbay\/console /);
 });
 

@@ -10,7 +10,20 @@ import { promisify } from "node:util";
 import type { TestProject } from "vitest/node";
 import { packAll } from "../../release/pack.ts";
 
-const run = promisify(execFile);
+const execute = promisify(execFile);
+
+/** The caller's environment, with only those settings of npm that concern the network: `npm test` passes on its whole configuration. */
+export function npmEnvironment(): Record<string, string> {
+  const kept =
+    /^(PATH|HOME|NODE_EXTRA_CA_CERTS|npm_config_(registry|cache|userconfig)|(npm_config_)?(https?_?)?proxy|no_?proxy)$/i;
+  return Object.fromEntries(
+    Object.entries(process.env).flatMap(([name, value]) =>
+      value !== undefined && kept.test(name) ? [[name, value]] : [],
+    ),
+  );
+}
+
+const npm = (cwd: string, ...args: string[]) => execute("npm", args, { cwd, env: npmEnvironment() });
 
 /** What `npm publish` sends, and what `npm install` reads of it. */
 interface Document {
@@ -38,8 +51,7 @@ let registry: Registry | undefined;
 
 /** Before the first test file: concurrent builds would empty each other's output. */
 export async function setup(project: TestProject): Promise<void> {
-  const ping = ["ping", "--fetch-retries=1", "--fetch-timeout=20000", "--loglevel=error"];
-  const reached = await run("npm", ping, { cwd: tmpdir() }).then(
+  const reached = await npm(tmpdir(), "ping", "--fetch-retries=1", "--fetch-timeout=20000", "--loglevel=error").then(
     () => true,
     () => false,
   );
@@ -58,7 +70,7 @@ export async function startRegistry(): Promise<Registry> {
   const folder = opening.adopt(await mkdtemp(join(tmpdir(), "patchbay-registry-")), (path) =>
     rm(path, { recursive: true, force: true }),
   );
-  const upstream = (await run("npm", ["config", "get", "registry"], { cwd: folder })).stdout.trim();
+  const upstream = (await npm(folder, "config", "get", "registry")).stdout.trim();
   const published = new Map<string, Document>();
   const server = createServer((request, response) => void answer(request, response, published, upstream));
   await once(server.listen(0, "127.0.0.1"), "listening");
@@ -71,7 +83,7 @@ export async function startRegistry(): Promise<Registry> {
   // npm publishes only with a token, of whatever value.
   await writeFile(join(folder, ".npmrc"), `${url.slice("http:".length)}/:_authToken=local\n`);
   for (const tarball of await packAll(join(folder, "packages")))
-    await run("npm", ["publish", tarball, "--registry", url, "--loglevel=error"], { cwd: folder });
+    await npm(folder, "publish", tarball, "--registry", url, "--loglevel=error");
 
   const held = opening.move();
   return {

@@ -3,7 +3,7 @@ import { type AnthropicConfig, createAnthropic } from "./anthropic.ts";
 import { contextTokens } from "./capabilities.ts";
 import { createGemini, type GeminiConfig } from "./gemini.ts";
 import { createOpenaiChat } from "./openai-chat.ts";
-import type { OpenaiConfig } from "./openai-client.ts";
+import type { OpenaiConfig } from "./openai-config.ts";
 import { createOpenaiResponses } from "./openai-responses.ts";
 import { createPrices, type ModelPrices } from "./prices.ts";
 

@@ -1,8 +1,8 @@
 import type { OpenAI } from "openai";
 import type { Message, ModelFunction, ModelProvider, ModelRequest } from "../ports/model-provider.ts";
 import { CHAT_WIRE, chatAccumulator, type ChatChunk } from "./openai-chat-accumulator.ts";
-import { lazyOpenai, type OpenaiConfig } from "./openai-client.ts";
-
+import { lazyOpenai } from "./openai-client.ts";
+import type { OpenaiConfig } from "./openai-config.ts";
 import { wireProvider } from "./turn-stream.ts";
 import { type JsonObject, type JsonValue, oncePer } from "@patchbay/protocol";
 import { openaiCapabilities } from "./capabilities.ts";

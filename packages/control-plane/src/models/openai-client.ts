@@ -1,12 +1,6 @@
 import type { ClientOptions, OpenAI } from "openai";
+import type { OpenaiConfig } from "./openai-config.ts";
 import { createProviderFetch } from "./provider-fetch.ts";
-
-/** An account at OpenAI, or at a server that speaks its language. */
-export interface OpenaiConfig {
-  apiKey: string;
-  /** With `/v1`. Default: OpenAI's own. */
-  baseUrl?: string;
-}
 
 /**
  * The SDK's client, loaded when it is first asked for. It builds the address and headers of a request once, since they are the

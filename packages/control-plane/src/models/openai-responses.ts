@@ -1,6 +1,7 @@
 import type { OpenAI } from "openai";
 import type { Message, ModelFunction, ModelProvider, ModelRequest, ModelResult } from "../ports/model-provider.ts";
-import { lazyOpenai, type OpenaiConfig } from "./openai-client.ts";
+import { lazyOpenai } from "./openai-client.ts";
+import type { OpenaiConfig } from "./openai-config.ts";
 
 import { RESPONSES_WIRE, responsesAccumulator, type ResponsesEvent } from "./openai-responses-accumulator.ts";
 import { wireProvider } from "./turn-stream.ts";

@@ -3,7 +3,28 @@ import shipped from "./prices.json" with { type: "json" };
 import { isJsonObject, MODEL_NAME } from "@patchbay/protocol";
 import { z } from "zod";
 
-type Rates = Omit<ModelPrice, "above" | "from">;
+/** USD per million tokens, which is micro-USD per token. */
+interface Rates {
+  input: number;
+  /** Of input that the provider reads from its cache. Default: as `input`. */
+  cachedInput?: number | undefined;
+  /** Of input that the provider writes to its cache. Default: 1.25 times `input` at Claude and at OpenAI from gpt-5.6 on, else `input`. */
+  cacheWriteInput?: number | undefined;
+  /** Of input that Claude writes to its cache for an hour. Default: twice `input`. */
+  hourCacheWriteInput?: number | undefined;
+  output: number;
+}
+
+interface DatedRates extends Rates {
+  /** For a turn whose whole input is above this many tokens. */
+  above?: (Rates & { inputTokens: number }) | undefined;
+}
+
+/** The price of one model. */
+export interface ModelPrice extends DatedRates {
+  /** From this day on (UTC), in place of all rates above. */
+  from?: (DatedRates & { date: string }) | undefined;
+}
 
 /**
  * The shipped prices with the operator's on top, each in place of the shipped price of its model. Throws when they have faults. A
@@ -59,26 +80,20 @@ function costOf(rate: Rates, writes: { usual: number; hour: number }, usage: Tok
 const dollars = z.number("must be a number of USD per million tokens").min(0, "must not be negative");
 const RATES = {
   input: dollars,
-  /** Of input that the provider reads from its cache. Default: as `input`. */
   cachedInput: dollars.optional(),
-  /** Of input that the provider writes to its cache. */
   cacheWriteInput: dollars.optional(),
-  /** Of input that Claude writes to its cache for an hour. */
   hourCacheWriteInput: dollars.optional(),
   output: dollars,
 };
 
 const PRICE = {
   ...RATES,
-  /** For a turn whose whole input is above this many tokens. */
   above: z.strictObject({ inputTokens: z.int().min(1), ...RATES }).optional(),
 };
 
-/** USD per million tokens, which is micro-USD per token. */
-const ModelPrice = z
+const ModelPrice: z.ZodType<ModelPrice> = z
   .strictObject({
     ...PRICE,
-    /** From this day on (UTC), in place of all rates above. */
     from: z.strictObject({ date: z.iso.date("must be a date such as 2026-12-01"), ...PRICE }).optional(),
   })
   // Without it the price of long inputs after that day would be a guess.
@@ -86,7 +101,6 @@ const ModelPrice = z
     path: ["from", "above"],
     message: "is missing: the price has `above`, so the price from that day on needs its own",
   });
-export type ModelPrice = z.infer<typeof ModelPrice>;
 
 const ModelPrices = z.record(z.string().regex(MODEL_NAME), ModelPrice);
 /** Prices by the names of models. */

@@ -25,8 +25,9 @@ import { signInStore } from "./sign-in.ts";
 import { sweep } from "./sweep/sweep.ts";
 import { threadStore } from "./threads.ts";
 
-/** A store with the engine beneath it, for queries outside of the store. The package does not export this type. */
+/** A store with the engine beneath it, for queries outside of the store. The published type is without it. */
 export interface OpenStore extends Store {
+  /** @internal */
   readonly engine: Engine;
 }
 
