@@ -27,6 +27,7 @@ interface PackageJson {
   name: string;
   version: string;
   license?: string;
+  engines?: { node?: string };
   dependencies?: Record<string, string>;
   peerDependencies?: Record<string, string>;
 }
@@ -37,15 +38,17 @@ const readPackage = (folder: string): PackageJson =>
 
 /** Bundles `entries` of a package, or modules that are to see it from inside, into `dir`, which is emptied before. */
 export function bundle(name: PackageName, dir: string, entries = entriesOf(name)): BuildOptions {
-  const { dependencies, peerDependencies } = readPackage(folderOf(name));
+  const { dependencies, peerDependencies, engines } = readPackage(folderOf(name));
   const isBundled = (id: string) => id === "@patchbay/protocol" && peerDependencies?.["zod"] === undefined;
-  const installed = Object.keys({ ...dependencies, ...peerDependencies }).filter((id) => !isBundled(id));
+  const installed = Object.keys({ ...dependencies, ...peerDependencies, engines }).filter((id) => !isBundled(id));
   return {
     cwd: folderOf(name),
     input: entries,
     platform: "node",
     external: (id) => installed.some((one) => id === one || id.startsWith(`${one}/`)),
     plugins: [asciiOnly, licences],
+    // The oldest Node.js that may install the package: ">=22".
+    transform: { target: `node${engines!.node!.slice(">=".length)}` },
     output: {
       dir,
       cleanDir: true,

@@ -17,6 +17,7 @@ const OTHERS = [
   "@patchbay/client",
   "@patchbay/control-plane",
   "@patchbay/control-plane/admin",
+  "@patchbay/create",
   "@patchbay/protocol",
   "@patchbay/protocol/console",
 ];
@@ -43,7 +44,9 @@ describe.skipIf(registry === null)("declarations", () => {
   });
 
   describe("with the other packages", () => {
-    beforeAll(() => project.add("@patchbay/client", "@patchbay/control-plane", "@patchbay/protocol"));
+    beforeAll(() =>
+      project.add("@patchbay/client", "@patchbay/control-plane", "@patchbay/create", "@patchbay/protocol"),
+    );
 
     test.each(Object.entries(MODULES))("compile: %s", async (_name, options) => {
       expect(await compile([...FUNCTIONS, ...OTHERS], ...options)).toBe("");

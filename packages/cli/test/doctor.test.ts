@@ -29,8 +29,10 @@ test("an installation without faults is ok and exits 0", async () => {
 });
 
 test("an old Node.js fails", () => {
-  expect(checkNode("22.20.0")).toMatchObject({ status: "fail", fix: expect.stringContaining("24") });
-  expect(checkNode("24.0.0")).toMatchObject({ status: "ok" });
+  expect(checkNode("22.20.0")).toMatchObject({ status: "fail", fix: "Install Node.js 24.7 or newer." });
+  expect(checkNode("24.6.0")).toMatchObject({ status: "fail" });
+  expect(checkNode("24.7.0")).toMatchObject({ status: "ok" });
+  expect(checkNode("24.10.0")).toMatchObject({ status: "ok" });
 });
 
 test("a port of another program fails", async () => {

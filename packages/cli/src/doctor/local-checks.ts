@@ -1,3 +1,4 @@
+import packageJson from "../../package.json" with { type: "json" };
 import { existsSync, statSync } from "node:fs";
 import { createServer } from "node:net";
 import { resolve } from "node:path";
@@ -27,12 +28,15 @@ export const ok = (name: string, message: string): Finding => ({ name, status: "
 export const warn = (name: string, message: string, fix: string): Finding => ({ name, status: "warn", message, fix });
 export const fail = (name: string, message: string, fix: string): Finding => ({ name, status: "fail", message, fix });
 
-/** The first version with disposable stacks. */
-const MIN_NODE = 24;
+const MIN_NODE = packageJson.engines.node.slice(">=".length);
 
 export function checkNode(version = process.versions.node): Finding {
-  if (Number.parseInt(version, 10) >= MIN_NODE) return ok("Node.js", version);
+  if (!isOlder(version, MIN_NODE)) return ok("Node.js", version);
   return fail("Node.js", `${version} is too old`, `Install Node.js ${MIN_NODE} or newer.`);
+}
+
+function isOlder(version: string, than: string): boolean {
+  return version.localeCompare(than, "en", { numeric: true }) < 0;
 }
 
 export function checkDataDir(dataDir: string): Finding {

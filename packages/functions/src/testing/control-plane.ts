@@ -3,8 +3,16 @@
 import type * as ControlPlanePackage from "@patchbay/control-plane";
 import type * as AdminEntry from "@patchbay/control-plane/admin";
 
-/** Imports the control plane. Throws an error with the install command if the package is missing. */
+/** The oldest Node.js that can load the control plane. Functions and their other tests run with older ones. */
+const NEEDED = "24.7";
+
+/** Imports the control plane. Throws an error that says what to install if Node.js is too old or the package is missing. */
 export async function loadControlPlane(): Promise<typeof ControlPlanePackage & typeof AdminEntry> {
+  const { node } = process.versions;
+  if (node.localeCompare(NEEDED, "en", { numeric: true }) < 0)
+    throw new Error(
+      `A whole query in a test runs the control plane, which Node.js ${node} cannot load: it needs ${NEEDED} or newer. Run these tests with a newer version; callAs and the access matrix need none.`,
+    );
   try {
     return { ...(await import("@patchbay/control-plane")), ...(await import("@patchbay/control-plane/admin")) };
   } catch (error) {
@@ -12,7 +20,7 @@ export async function loadControlPlane(): Promise<typeof ControlPlanePackage & t
     // The code is the same if the control plane is installed and one of its own dependencies is missing.
     if (code !== "ERR_MODULE_NOT_FOUND" || !message.includes("'@patchbay/control-plane'")) throw error;
     throw new Error(
-      "To run a whole query in a test, install the control plane: npm install --save-dev @patchbay/control-plane",
+      "A whole query in a test runs the control plane, which is not installed. Run: npm install --save-dev @patchbay/control-plane",
       { cause: error },
     );
   }
