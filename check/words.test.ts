@@ -21,6 +21,15 @@ test("a phrase is found across the lines of a comment", () => {
   expect(found("page.md", "The replica is\nnone of them.")).toEqual(["1:13 is\nnone"]);
 });
 
+test("a page cannot run the package of npm that is called patchbay", () => {
+  expect(found("page.md", "Run `npx patchbay dev`, or npx -y patchbay.")).toEqual([
+    "1:6 npx patchbay",
+    "1:28 npx -y patchbay",
+  ]);
+  expect(found("a.tsx", "const line = 'npx patchbay connect';")).toEqual(["1:15 npx patchbay"]);
+  expect(found("page.md", "npx @patchbay/cli dev; npx patchbay-something")).toEqual([]);
+});
+
 test("names of programs and true uses are not reported", () => {
   expect(
     found("a.ts", "const told = nobody.alone(); // leaves it alone, is no longer here, there is no lease"),
