@@ -20,6 +20,8 @@ export interface CommandOptions {
   main?: string;
   /** In a terminal of its own, whose output is all in `stdout`. Default: with pipes and without an input. */
   terminal?: boolean;
+  /** File of its Node.js. Default: the one that runs the tests. */
+  node?: string;
 }
 
 export interface Finished {
@@ -41,9 +43,9 @@ export interface Running extends AsyncDisposable {
 /** Starts the real command. Its environment has only PATH of the caller's, so that it uses no keys of the caller. */
 export function startCommand(
   args: string[],
-  { cwd = emptyFolder, env = {}, uid, main = source, terminal = false }: CommandOptions = {},
+  { cwd = emptyFolder, env = {}, uid, main = source, terminal = false, node = process.execPath }: CommandOptions = {},
 ): Running {
-  const command = [process.execPath, main, ...args];
+  const command = [node, main, ...args];
   const quoted = command.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(" ");
   const [program = "", ...rest] = terminal ? ["script", "-qfec", `exec ${quoted}`, "/dev/null"] : command;
   const child = spawn(program, rest, {
