@@ -23,10 +23,31 @@ export async function packAll(folder: string): Promise<string[]> {
     .map((file) => join(folder, file));
 }
 
+/** The command that creates a service from the packed packages in `folder`, in whatever folder it is run. */
+export function creationCommand(folder: string): string {
+  const [create] = globSync("patchbay-create-*.tgz", { cwd: folder });
+  if (create === undefined) throw new Error(`${folder} has no packed @patchbay/create.`);
+  return `npx --yes --package ${quoted(join(folder, create))} create-patchbay my-service --packages ${quoted(folder)}`;
+}
+
+/** A path as one word of a shell. */
+const quoted = (path: string): string => (/^[\w./@-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`);
+
 /** Names of the packages that are published. */
 function publishedNames(): string[] {
   const packages = globSync("packages/*/package.json", { cwd: ROOT }).map(
     (file) => JSON.parse(readFileSync(join(ROOT, file), "utf8")) as { name: string; private?: boolean },
   );
   return packages.filter((one) => one.private !== true).map(({ name }) => name);
+}
+
+if (import.meta.main) {
+  const folder = join(ROOT, "dist/packages");
+  const packed = await packAll(folder);
+  process.stdout
+    .write(`Packed ${packed.length} packages into ${folder}. In any other folder, create a service from them:
+
+  ${creationCommand(folder)}
+
+`);
 }

@@ -24,6 +24,7 @@ export const sidebar = [
       { text: "Architecture", link: "/architecture" },
       { text: "Reliability", link: "/reliability" },
       { text: "Performance", link: "/performance" },
+      { text: "Releasing", link: "/releasing" },
     ],
   },
 ];

@@ -38,12 +38,14 @@ export interface Registry extends AsyncDisposable {
   url: string;
   /** A `.npmrc` with which npm and pnpm take this repository's packages, and only those, from here. */
   npmrc: string;
+  /** The packed packages that it serves. */
+  folder: string;
 }
 
 declare module "vitest" {
   interface ProvidedContext {
     /** One registry for all test files; null if npm's registry does not answer. */
-    registry: Pick<Registry, "url" | "npmrc"> | null;
+    registry: Pick<Registry, "url" | "npmrc" | "folder"> | null;
   }
 }
 
@@ -55,9 +57,14 @@ export async function setup(project: TestProject): Promise<void> {
     () => true,
     () => false,
   );
-  if (!reached) process.stderr.write("SKIPPED: test/packages, because npm's registry does not answer `npm ping`\n");
-  else registry = await startRegistry();
-  project.provide("registry", registry === undefined ? null : { url: registry.url, npmrc: registry.npmrc });
+  if (!reached) {
+    process.stderr.write("SKIPPED: test/packages, because npm's registry does not answer `npm ping`\n");
+    project.provide("registry", null);
+    return;
+  }
+  registry = await startRegistry();
+  const { url, npmrc, folder } = registry;
+  project.provide("registry", { url, npmrc, folder });
 }
 
 export async function teardown(): Promise<void> {
@@ -82,13 +89,15 @@ export async function startRegistry(): Promise<Registry> {
 
   // npm publishes only with a token, of whatever value.
   await writeFile(join(folder, ".npmrc"), `${url.slice("http:".length)}/:_authToken=local\n`);
-  for (const tarball of await packAll(join(folder, "packages")))
+  const packed = join(folder, "packages");
+  for (const tarball of await packAll(packed))
     await npm(folder, "publish", tarball, "--registry", url, "--loglevel=error");
 
   const held = opening.move();
   return {
     url,
     npmrc: `@patchbay:registry=${url}\n`,
+    folder: packed,
     [Symbol.asyncDispose]: () => held[Symbol.asyncDispose](),
   };
 }
