@@ -46,6 +46,9 @@ export default defineConfig({
           name: "packages",
           include: ["test/packages/**/*.test.ts"],
           globalSetup: "test/packages/registry.ts",
+          // They install packages from the network.
+          testTimeout: 600_000,
+          hookTimeout: 600_000,
         },
       },
       project("browser", ["test/console/**/*.test.ts"]),

@@ -32,7 +32,6 @@ const rows = process.env["PATCHBAY_TEST_ROWS"] === "all" ? ALL : ONE;
 
 test.skipIf(registry === null).each(rows)(
   "an owner with $manager, Node.js $node, zod $zod and vitest $vitest goes from an empty folder to an answer",
-  { timeout: 600_000 },
   async ({ manager, node: version, zod, vitest }) => {
     await using tools = await createProject({ npmrc: "" });
     const [node = process.execPath] = process.versions.node.startsWith(version)
