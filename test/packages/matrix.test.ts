@@ -50,8 +50,8 @@ test.skipIf(registry === null).each(rows)(
     expect(tested, tested.stdout + tested.stderr).toMatchObject({ code: 0 });
 
     const command = { cwd: project.folder, node, env: project.env };
-    if (version === "22") return connectsItself(project, command);
-    await answersEverywhere({ ...command, main: `${project.folder}/node_modules/@patchbay/cli/dist/bin.cjs` });
+    const main = `${project.folder}/node_modules/@patchbay/cli/dist/bin.cjs`;
+    await (version === "22" ? connectsItself(project, command) : answersEverywhere({ ...command, main }));
   },
 );
 
