@@ -71,7 +71,8 @@ export async function createProject({ npmrc, manager = "npm", node = process.exe
 /** With the metadata that the machine has: versions that were published since are not wanted. */
 const ADD: Record<Manager, string[]> = {
   npm: ["npm", "install", "--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error"],
-  pnpm: ["npx", "--yes", "pnpm@12.21.0", "add", "--prefer-offline"],
+  // pnpm fails for build scripts that the owner has not approved, such as that of vitest 3's esbuild, which works without it.
+  pnpm: ["npx", "--yes", "pnpm@12.21.0", "add", "--prefer-offline", "--ignore-scripts"],
 };
 
 /** Installs other versions of Node.js from npm into `project`. Returns their files. */
