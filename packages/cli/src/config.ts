@@ -79,6 +79,11 @@ export const VARIABLES: Readonly<Record<string, { readBy: string; description: s
     description:
       "Model of the default provider: 1 to 200 letters, digits and `._:@/-`. Default: the default model of the provider. Another name ends the command.",
   },
+  PATCHBAY_KEY: {
+    readBy: "`connect`, `query`, `doctor`",
+    description:
+      "Deprecated: the key if neither `--key` nor `PATCHBAY_RUNTIME_KEY` (`connect`) or `PATCHBAY_API_KEY` (`query`, `doctor`) is set. The command then writes a warning.",
+  },
   PATCHBAY_LOG: {
     readBy: "`serve`, `dev`, `connect`",
     description:
