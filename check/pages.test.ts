@@ -2,6 +2,8 @@ import { execFileSync } from "node:child_process";
 import { existsSync, globSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { describe, expect, test } from "vitest";
+import { reference } from "../docs/generators/reference.ts";
+import { render } from "../docs/generators/section.ts";
 import { slugOf } from "../docs/generators/slug.ts";
 
 const root = join(import.meta.dirname, "..");
@@ -13,7 +15,13 @@ const BASES = ["", "packages/", ...globSync("packages/*/src/", { cwd: root }).ma
 const FOLDER = /^(?:packages|docs|test|examples|bench|deploy|check)\/[\w./-]*$/;
 const FILE = /^[\w-]+(?:\/[\w.-]+)+\.(?:tsx?|md|json|yaml|conf)$/;
 
-const read = (page: string) => readFileSync(join(root, page), "utf8");
+const generated = reference();
+/** The text of a page with its generated part, which is written when the site is built. */
+const read = (page: string) =>
+  readFileSync(join(root, page), "utf8").replaceAll(
+    /<!--@include: \.\/generated\/([\w-]+)\.md-->/g,
+    (_, name: string) => render(generated[name]!),
+  );
 const withoutCode = (text: string) => text.replaceAll(/^```.*?^```/gms, "");
 
 function anchors(page: string): string[] {

@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { allCodes } from "../docs/generators/codes.ts";
 import { reference, undescribed } from "../docs/generators/reference.ts";
 import { entriesIn, isInformative, render, type Section } from "../docs/generators/section.ts";
 
@@ -82,4 +83,18 @@ test("the configuration names every variable that the command reads", () => {
 
   expect(read.size).toBeGreaterThan(10);
   expect([...read].filter((name) => !known.includes(name))).toEqual([]);
+});
+
+test("the troubleshooting page explains every code: what happened, and what to do", () => {
+  const page = readFileSync(join(import.meta.dirname, "../docs/guides/troubleshooting.md"), "utf8");
+  const explained = page
+    .split(/^### /m)
+    .slice(1)
+    .map((part) => ({
+      code: part.slice(0, part.indexOf("\n")),
+      advice: /^\*\*What to do:\*\* (.{10,})/m.exec(part)?.[1],
+    }));
+
+  expect(explained.map(({ code }) => code).toSorted()).toEqual(allCodes().toSorted());
+  expect(explained.filter(({ advice }) => advice === undefined)).toEqual([]);
 });

@@ -41,7 +41,6 @@ export default defineConfig({
   description: "Put a language model in front of your functions, without opening a port.",
   lang: "en",
   cleanUrls: false,
-  // Relative addresses, so that the built folder works below any path and from a disk.
   metaChunk: true,
   srcExclude: ["reference/generated/**"],
   markdown: {
@@ -55,7 +54,7 @@ export default defineConfig({
     search: { provider: "local" },
     outline: [2, 3],
     nav: [
-      { text: "Tutorial", link: "/tutorial" },
+      { text: "Concepts", link: "/concepts" },
       { text: "Guides", link: "/guides/functions", activeMatch: "/guides/" },
       { text: "Reference", link: "/reference/", activeMatch: "/reference/" },
     ],

@@ -2,20 +2,47 @@
 export const sidebar = [
   {
     text: "Start",
-    items: [{ text: "What Patchbay is", link: "/" }],
+    items: [
+      { text: "What Patchbay is", link: "/" },
+      { text: "Concepts", link: "/concepts" },
+    ],
   },
   {
     text: "Guides",
     items: [
+      { text: "Functions, schemas and results", link: "/guides/functions" },
       { text: "Roles and authorize", link: "/guides/access" },
+      { text: "Context and subject", link: "/guides/context" },
       { text: "Testing", link: "/guides/testing" },
+      { text: "Testing access in CI", link: "/guides/access-in-ci" },
+      { text: "Streaming clients", link: "/guides/streaming" },
+      { text: "Deploying", link: "/guides/deploying" },
       { text: "Connecting functions", link: "/guides/connecting" },
+      { text: "Upgrading and restoring", link: "/guides/upgrading" },
+      { text: "Troubleshooting by code", link: "/guides/troubleshooting" },
+      { text: "Models and prices", link: "/guides/models" },
       { text: "Threads", link: "/guides/threads" },
       { text: "Structured answers", link: "/guides/structured-answers" },
       { text: "Hooks", link: "/guides/hooks" },
       { text: "Fallback models", link: "/guides/fallback" },
       { text: "Settings of an agent", link: "/guides/agent-settings" },
       { text: "The console", link: "/guides/console" },
+    ],
+  },
+  {
+    text: "Reference",
+    items: [
+      { text: "Overview", link: "/reference/" },
+      { text: "defineFunction", link: "/reference/define-function" },
+      { text: "defineService", link: "/reference/define-service" },
+      { text: "connect", link: "/reference/connect" },
+      { text: "Command line", link: "/reference/cli" },
+      { text: "Configuration", link: "/reference/configuration" },
+      { text: "Limits", link: "/reference/limits" },
+      { text: "HTTP", link: "/reference/http" },
+      { text: "The runtimes' wire", link: "/reference/wire" },
+      { text: "Codes", link: "/reference/codes" },
+      { text: "Metrics", link: "/reference/metrics" },
     ],
   },
   {

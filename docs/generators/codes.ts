@@ -47,3 +47,11 @@ export function codeSections(): Section[] {
 }
 
 const statusOf = (code: string) => String(STATUS_OF[code as keyof typeof STATUS_OF]);
+/** Every code that the troubleshooting page explains. */
+export const allCodes = (): string[] => [
+  ...new Set(
+    codeSections()
+      .slice(0, -1)
+      .flatMap(({ entries }) => entries.map(({ name }) => /#([\w]+)\)/.exec(name)![1]!)),
+  ),
+];

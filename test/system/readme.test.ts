@@ -12,7 +12,12 @@ import { startSystem } from "../support/system.ts";
 
 const run = promisify(execFile);
 const patchbay = fileURLToPath(new URL("../../packages/cli/src/main.ts", import.meta.url));
-const PAGES = ["README.md", "docs/guides/structured-answers.md", "docs/guides/agent-settings.md"];
+const PAGES = [
+  "README.md",
+  "docs/guides/streaming.md",
+  "docs/guides/structured-answers.md",
+  "docs/guides/agent-settings.md",
+];
 
 /** The commands of a page, each with the output below it. */
 function examplesOf(page: string) {
