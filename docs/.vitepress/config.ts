@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { dirname, posix } from "node:path";
 import { defineConfig, type MarkdownOptions } from "vitepress";
+import { writeTexts } from "../generators/llms.ts";
 import { slugOf } from "../generators/slug.ts";
 import { sidebar } from "./sidebar.ts";
 
@@ -35,14 +36,18 @@ function inlineDrawings(markdown: Markdown): void {
   };
 }
 
+const title = "Patchbay";
+const description = "Put a language model in front of your functions, without opening a port.";
+
 // oxlint-disable-next-line import/no-default-export -- the form of a configuration file
 export default defineConfig({
-  title: "Patchbay",
-  description: "Put a language model in front of your functions, without opening a port.",
+  title,
+  description,
   lang: "en",
   cleanUrls: false,
   metaChunk: true,
   srcExclude: ["reference/generated/**"],
+  buildEnd: ({ srcDir, outDir }) => writeTexts({ title, description, groups: sidebar, source: srcDir }, outDir),
   markdown: {
     anchor: { slugify: slugOf },
     config(markdown) {
