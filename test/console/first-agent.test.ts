@@ -24,7 +24,8 @@ describe.skipIf(!hasBrowser)("from `patchbay dev` to an agent's first query", ()
 
   /** Runs the command of a page until the tests end. */
   function start(command: string): void {
-    const child: ChildProcess = spawn("sh", ["-c", `exec env ${command}`], {
+    const installed = command.replace("npx @patchbay/cli", "patchbay");
+    const child: ChildProcess = spawn("sh", ["-c", `exec env ${installed}`], {
       cwd: desk,
       env: shellEnvironment(),
       stdio: "ignore",

@@ -62,9 +62,9 @@ test.each(["plain", "two words", "it's", '$HOME `id` "x" \\', "-n", ""])(
 const CONNECT = { baseUrl: "https://patchbay.example", agentId: "agt_1" };
 
 test.each([
-  [null, "patchbay orgs list"],
-  [{ name: "--data-dir", value: "/srv/it's" }, `patchbay orgs list --data-dir '/srv/it'\\''s'`],
-  [{ name: "--database", value: null }, 'patchbay orgs list --database "$PATCHBAY_DATABASE"'],
+  [null, "npx @patchbay/cli orgs list"],
+  [{ name: "--data-dir", value: "/srv/it's" }, `npx @patchbay/cli orgs list --data-dir '/srv/it'\\''s'`],
+  [{ name: "--database", value: null }, 'npx @patchbay/cli orgs list --database "$PATCHBAY_DATABASE"'],
 ] as const)("the operator's commands name the database %o", (option, command) => {
   expect(operatorCommand("orgs list", option)).toBe(command);
 });
@@ -72,7 +72,7 @@ test.each([
 test("connect snippets contain URL and agent, and the key only if it is inserted", () => {
   const { cli, code } = connectSnippetsOf(CONNECT);
   expect(cli.replaceAll(/ \\\n */g, " ")).toBe(
-    "PATCHBAY_RUNTIME_KEY=patchbay_rt_... patchbay connect service.ts --url https://patchbay.example --agent agt_1",
+    "PATCHBAY_RUNTIME_KEY=patchbay_rt_... npx @patchbay/cli connect service.ts --url https://patchbay.example --agent agt_1",
   );
   expect(code).toContain("key: process.env.PATCHBAY_RUNTIME_KEY,");
 

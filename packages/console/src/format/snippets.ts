@@ -89,6 +89,9 @@ function pythonLiteral(value: unknown): string {
 
 const indent = (text: string, spaces: number): string => text.replaceAll("\n", `\n${" ".repeat(spaces)}`);
 
+/** The command of the CLI where it is not installed. */
+export const CLI = "npx @patchbay/cli";
+
 export interface ConnectSnippet {
   baseUrl: string;
   agentId: string;
@@ -101,7 +104,7 @@ export function connectSnippetsOf({ baseUrl, agentId, runtimeKey }: ConnectSnipp
   const key = runtimeKey === undefined ? "process.env.PATCHBAY_RUNTIME_KEY" : JSON.stringify(runtimeKey);
   return {
     cli: [
-      `PATCHBAY_RUNTIME_KEY=${shellQuote(runtimeKey ?? "patchbay_rt_...")} patchbay connect service.ts \\`,
+      `PATCHBAY_RUNTIME_KEY=${shellQuote(runtimeKey ?? "patchbay_rt_...")} ${CLI} connect service.ts \\`,
       `  --url ${shellQuote(baseUrl)} \\`,
       `  --agent ${shellQuote(agentId)}`,
     ].join("\n"),
@@ -117,11 +120,11 @@ await runtime.ready;`,
   };
 }
 
-/** `patchbay COMMAND` of the operator, with the option that names the database of this service. */
+/** A command of the operator, with the option that names the database of this service. */
 export function operatorCommand(command: string, option: Session["databaseOption"]): string {
-  if (option === null) return `patchbay ${command}`;
+  if (option === null) return `${CLI} ${command}`;
   const value = option.value === null ? '"$PATCHBAY_DATABASE"' : shellQuote(option.value);
-  return `patchbay ${command} ${option.name} ${value}`;
+  return `${CLI} ${command} ${option.name} ${value}`;
 }
 
 /** A query to the local API, which only `patchbay dev` serves. */

@@ -13,6 +13,7 @@ export const MEMBER_ROUTES = {
     body: organisation.SignIn,
     answer: organisation.Session,
   },
+  "GET /sign-in": { needs: "public", summary: "Read how members sign in", answer: organisation.SignInWays },
   "GET /session": { needs: "viewer", summary: "Read the session", answer: organisation.Session },
   "DELETE /session": { needs: "viewer", summary: "Sign out", answer: nothing },
   "POST /session/confirm": {

@@ -85,6 +85,12 @@ export const Session = z.object({
 });
 export type Session = z.infer<typeof Session>;
 
+/** How members sign in. */
+export const SignInWays = z.object({
+  /** True for `patchbay dev`, whose owner signs in by link. */
+  local: z.boolean(),
+});
+
 /** E-mail address and password. */
 export const SignIn = z.object({ email, password: z.string().min(1).max(200) });
 /** The password, entered again. */

@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 import { useSession } from "../../api/api.ts";
-import { connectSnippetsOf } from "../../format/snippets.ts";
+import { CLI, connectSnippetsOf } from "../../format/snippets.ts";
 import { GuardedLink, LinkButton } from "../../ui/button.tsx";
 import { Command } from "../../ui/code.tsx";
 import { Icon } from "../../ui/icon.tsx";
@@ -99,7 +99,7 @@ function Troubleshooting() {
       </dl>
       <div className="grid gap-1.5">
         <p className="text-muted text-sm">Diagnose the connection from that machine:</p>
-        <Command text={`patchbay doctor --url ${baseUrl}`} />
+        <Command text={`${CLI} doctor --url ${baseUrl}`} />
       </div>
     </div>
   );

@@ -8,6 +8,7 @@ import { NewPasswordField, TextField } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Fault, Loading, Skeleton } from "../../ui/page.tsx";
 import { Time } from "../../ui/values.tsx";
+import { pageAfterSignIn, rememberBack, rememberedBack } from "./back.ts";
 import { SignInFrame } from "./sign-in-page.tsx";
 
 /** Opens a one-time link: signs the member in, or asks for what a set-up or an invitation needs. */
@@ -19,7 +20,10 @@ export function LinkPage() {
   const opened = useOpenedLink(link);
   const signedIn = opened.data?.session !== undefined;
   useEffect(() => {
-    if (signedIn) void navigate({ to: "/agents", replace: true });
+    if (!signedIn) return;
+    const to = pageAfterSignIn(rememberedBack());
+    rememberBack(undefined);
+    void navigate({ to, replace: true });
   }, [signedIn, navigate]);
 
   if (link === "" || opened.error)
@@ -28,7 +32,8 @@ export function LinkPage() {
         <div className="grid gap-4">
           {opened.error ? <Fault error={opened.error} /> : <p>The address is incomplete. Copy the whole link.</p>}
           <p className="text-muted text-sm text-pretty">
-            Links work once, for a limited time. Ask an owner for a new one, or restart <code>patchbay dev</code>.
+            Links work once, for a limited time. Ask an owner for a new one, or press <code>l</code> in the terminal of{" "}
+            <code>patchbay dev</code>.
           </p>
           <LinkButton to="/sign-in">Sign in with a password</LinkButton>
         </div>

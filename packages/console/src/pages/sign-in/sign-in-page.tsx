@@ -1,12 +1,14 @@
-import { useMutation } from "@tanstack/react-query";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import { getRouteApi, useRouter } from "@tanstack/react-router";
-import { type ReactNode, useState } from "react";
-import { api, setSession } from "../../api/api.ts";
+import { type ReactNode, useEffect, useState } from "react";
+import { api, resource, setSession } from "../../api/api.ts";
+import { CLI } from "../../format/snippets.ts";
 import { Button } from "../../ui/button.tsx";
 import { PasswordField, TextField } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Logo } from "../../ui/icon.tsx";
 import { PageHeader } from "../../ui/page.tsx";
+import { pageAfterSignIn, rememberBack } from "./back.ts";
 
 const route = getRouteApi("/sign-in");
 
@@ -16,15 +18,24 @@ export function SignInPage() {
   const router = useRouter();
   const [email, setEmail] = useState("");
   const [password, setPassword] = useState("");
+  const local = useQuery(resource("/sign-in")).data?.local;
+  useEffect(() => rememberBack(back), [back]);
   const signIn = useMutation({
     mutationFn: () => api.post("/session", { body: { email, password } }),
     onSuccess: async (session) => {
       setSession(session);
-      await router.navigate({ to: isInside(back) ? back : "/agents", replace: true });
+      rememberBack(undefined);
+      await router.navigate({ to: pageAfterSignIn(back), replace: true });
     },
   });
   return (
     <SignInFrame title="Sign in">
+      {local === true && (
+        <p className="border-line bg-surface mb-6 rounded-lg border p-3 text-sm text-pretty">
+          This is a development service. In the terminal of <Code>patchbay dev</Code>, press <Code>o</Code> to open a
+          sign-in link, or <Code>l</Code> to print one. Without a terminal, restart it: it prints a link.
+        </p>
+      )}
       <Form
         error={signIn.error}
         onSubmit={signIn.mutate}
@@ -46,21 +57,22 @@ export function SignInPage() {
         <PasswordField label="Password" value={password} onChange={setPassword} />
       </Form>
       <p className="text-muted mt-6 text-sm text-pretty">
-        No password? Ask an owner for a link from the Members page, or run{" "}
-        <code className="bg-sunken rounded px-1 py-0.5 font-mono text-xs">patchbay members link</code> on the server.
+        No password? Ask an owner for a link from the Members page, or run <Code>{CLI} members link</Code> on the
+        server, with the <Code>--data-dir</Code> or <Code>--database</Code> of the service.
       </p>
     </SignInFrame>
   );
 }
-
-/** Accepts only paths of the console: an attacker may have written the URL, and must not send members to another site. */
-const isInside = (back: string | undefined): back is string => back !== undefined && /^\/(?![/\\])/.test(back);
 
 interface SignInFrameProps {
   title: string;
   description?: ReactNode;
   children: ReactNode;
 }
+
+const Code = ({ children }: { children: ReactNode }) => (
+  <code className="bg-sunken rounded px-1 py-0.5 font-mono text-xs">{children}</code>
+);
 
 /** The layout of pages without a session. */
 export const SignInFrame = ({ title, description, children }: SignInFrameProps) => (

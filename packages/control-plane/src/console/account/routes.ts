@@ -10,7 +10,13 @@ import { createPasswords, type Passwords } from "./passwords.ts";
 import { createSessions, type Sessions } from "./sessions.ts";
 import { requireTransport, transportOf } from "./transport.ts";
 
-type SessionRoutes = "POST /session" | "GET /session" | "DELETE /session" | "POST /session/confirm" | "PATCH /account";
+type SessionRoutes =
+  | "GET /sign-in"
+  | "POST /session"
+  | "GET /session"
+  | "DELETE /session"
+  | "POST /session/confirm"
+  | "PATCH /account";
 
 interface OwnPassword {
   member: MemberRecord;
@@ -55,6 +61,8 @@ export function sessionRoutes(deps: ConsoleDeps, signIn: SignIn): HandlersOf<Ses
       knownBrowsers.remember(exchange, member);
       return shownSession(exchange, deps, session);
     },
+
+    "GET /sign-in": () => Promise.resolve({ local: deps.local }),
 
     async "GET /session"({ by, exchange }) {
       return shownSession(exchange, deps, await currentSession(by.sessionId));
