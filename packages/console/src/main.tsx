@@ -3,7 +3,7 @@ import { QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { lazy, StrictMode, Suspense } from "react";
 import { createRoot } from "react-dom/client";
-import { api, queryClient, signedOut } from "./api/api.ts";
+import { api, pathOfKey, queryClient, signedOut } from "./api/api.ts";
 import { router } from "./router.tsx";
 import { openConfirmation } from "./state/confirmation.ts";
 import { applyTheme, useSignal } from "./state/signals.ts";
@@ -21,7 +21,8 @@ async function goToSignIn(): Promise<void> {
   const { pathname, href } = router.state.location;
   if (pathname === "/sign-in" || pathname === "/link") return;
   await router.navigate({ to: "/sign-in", search: { back: href } });
-  queryClient.clear();
+  // The sign-in page is shown already, and its query must keep its answer.
+  queryClient.removeQueries({ predicate: ({ queryKey }) => pathOfKey(queryKey) !== "/sign-in" });
 }
 
 // PageHeader reads this: from the second page on, it focuses the heading.
