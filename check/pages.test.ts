@@ -36,7 +36,7 @@ function isBroken(page: string, link: string): boolean {
 }
 
 /** Folders that an installation or a build makes. */
-const MADE = /(?:^|\/)(?:node_modules|dist)(?:\/|$)/;
+const MADE = /(?:^|\/)(?:node_modules|dist|generated)(?:\/|$)/;
 
 const isMissing = (page: string, name: string) =>
   !MADE.test(name) && ![...BASES, dirname(page)].some((base) => existsSync(join(root, base, name)));
