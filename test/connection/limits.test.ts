@@ -46,19 +46,22 @@ test("a runtime beyond the connections of its key logs the reason, and connects 
   ]);
 });
 
-test("a runtime whose function set exceeds a limit logs the reason, and its next function set is accepted", async () => {
+test("a function set that exceeds a limit stops a new runtime, and a connected one serves its earlier set", async () => {
   server = await startGateway({ limits: { rolesPerService: 2 } });
   const service = fakeService();
   const many = { ...service, manifest: { ...service.manifest, roles: ["a", "b", "c"] } };
-  const { runtime, lines } = runtimeOf(many);
-  await until(() => lines.length > 1, "two refusals");
+  const reason = "3 roles exceed rolesPerService (2). Use fewer roles, and authorize().";
+  const refused = runtimeOf(many).runtime;
+  refused.ready.catch(() => {});
 
-  runtime.update(service);
-  await runtime.ready;
-
-  expect(lines[1]).toEqual({
-    level: "error",
-    message: "the control plane refused the function set; the reason names the fault and what to do; trying again",
-    reason: "3 roles exceed rolesPerService (2). Use fewer roles, and authorize().",
+  await expect(refused.ended).rejects.toMatchObject({
+    code: "manifest_refused",
+    message: expect.stringContaining(reason),
   });
+
+  const { runtime, lines } = runtimeOf(service);
+  await runtime.ready;
+  runtime.update(many);
+  await until(() => lines.some((line) => line.reason === reason), "a refusal in the log");
+  expect(runtime.state).toBe("connected");
 });
