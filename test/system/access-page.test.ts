@@ -34,7 +34,7 @@ test("the page's sentences describe its widening correctly", async () => {
   const code = await readFile(join(root, "examples/quickstart/service.ts"), "utf8");
   const widened = code
     .replace('"@patchbay/functions"', JSON.stringify(join(root, "packages/functions/src/index.ts")))
-    .replace('"zod"', JSON.stringify(import.meta.resolve("zod")))
+    .replace('"zod"', JSON.stringify(fileURLToPath(import.meta.resolve("zod"))))
     .replace('roles: ["support"]', 'roles: ["staff", "support"]')
     .replace('role === "support" || isOwn', "role !== undefined || isOwn")
     .replace('visibleTo(z.string(), ["support"])', 'visibleTo(z.string(), ["staff", "support"])');
