@@ -4,6 +4,7 @@ export const sidebar = [
     text: "Start",
     items: [
       { text: "What Patchbay is", link: "/" },
+      { text: "Tutorial", link: "/tutorial" },
       { text: "Concepts", link: "/concepts" },
     ],
   },
@@ -15,6 +16,7 @@ export const sidebar = [
       { text: "Context and subject", link: "/guides/context" },
       { text: "Testing", link: "/guides/testing" },
       { text: "Testing access in CI", link: "/guides/access-in-ci" },
+      { text: "Queries over HTTP", link: "/guides/http" },
       { text: "Streaming clients", link: "/guides/streaming" },
       { text: "Deploying", link: "/guides/deploying" },
       { text: "Connecting functions", link: "/guides/connecting" },

@@ -14,6 +14,7 @@ const run = promisify(execFile);
 const patchbay = fileURLToPath(new URL("../../packages/cli/src/main.ts", import.meta.url));
 const PAGES = [
   "README.md",
+  "docs/guides/http.md",
   "docs/guides/streaming.md",
   "docs/guides/structured-answers.md",
   "docs/guides/agent-settings.md",
@@ -45,9 +46,14 @@ test("no page runs the package named patchbay, which belongs to others", () => {
   expect(wrong).toEqual([]);
 });
 
-test("the README shows a curl for each endpoint", () => {
-  const commands = examplesOf("README.md")
-    .map(({ command }) => command)
+test("the README has at most 150 lines", () => {
+  const text = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
+  expect(text.trimEnd().split("\n").length).toBeLessThanOrEqual(150);
+});
+
+test("the pages show a curl for each endpoint", () => {
+  const commands = ["docs/guides/http.md", "docs/guides/streaming.md"]
+    .flatMap((page) => examplesOf(page).map(({ command }) => command))
     .join("\n");
   for (const path of ["$AGENT/query ", "$AGENT/query-stream ", "/agent/query-stream "])
     expect(commands).toContain(path);
