@@ -30,6 +30,14 @@ export function creationCommand(folder: string): string {
   return `npx --yes --package ${quoted(join(folder, create))} create-patchbay my-service --packages ${quoted(folder)}`;
 }
 
+/** What the command prints after it has packed `count` packages into `folder`. */
+export const describePacked = (count: number, folder: string): string =>
+  `Packed ${count} packages into ${folder}. In any other folder, create a service from them:
+
+  ${creationCommand(folder)}
+
+`;
+
 /** A path as one word of a shell. */
 const quoted = (path: string): string => (/^[\w./@-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`);
 
@@ -44,10 +52,5 @@ function publishedNames(): string[] {
 if (import.meta.main) {
   const folder = join(ROOT, "dist/packages");
   const packed = await packAll(folder);
-  process.stdout
-    .write(`Packed ${packed.length} packages into ${folder}. In any other folder, create a service from them:
-
-  ${creationCommand(folder)}
-
-`);
+  process.stdout.write(describePacked(packed.length, folder));
 }
