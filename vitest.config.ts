@@ -8,6 +8,7 @@ const SERVICES = [
 ];
 /** Module tests that start processes, hash many passwords, wait for time limits, or try thousands of cases. */
 const LONG = [
+  "check/snippets.test.ts",
   "packages/cli/test/**/*.test.ts",
   "packages/functions/test/testing/escalation*.test.ts",
   "packages/functions/test/widening-properties.test.ts",
