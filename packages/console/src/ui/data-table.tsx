@@ -10,8 +10,8 @@ export interface Column<Row> {
   cell: (row: Row) => ReactNode;
   /** Numbers align at the end. */
   align?: "end";
-  /** Hidden on screens narrower than this, except in the stacked layout. */
-  from?: "md" | "lg" | "xl";
+  /** Hidden in tables narrower than this, except in the stacked layout. */
+  from?: "md" | "lg" | "xl" | "2xl";
   className?: string;
   /** The sort key of this column, for tables with `sort`. */
   sort?: string;
@@ -72,7 +72,13 @@ interface DataTableProps<Row> {
   sort?: Sort;
 }
 
-const FROM = { md: "sm:max-md:hidden", lg: "sm:max-lg:hidden", xl: "sm:max-xl:hidden" };
+/** Widths of the table, not of the window: the navigation takes a part of wide windows only. */
+const FROM = {
+  md: "sm:@max-2xl:hidden",
+  lg: "sm:@max-4xl:hidden",
+  xl: "sm:@max-5xl:hidden",
+  "2xl": "sm:@max-6xl:hidden",
+};
 const LINK =
   "after:absolute after:inset-0 focus-visible:outline-none focus-visible:after:outline-2 after:outline-focus after:-outline-offset-2 after:rounded-md";
 
@@ -85,7 +91,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   // A page of a search covers a limited number of rows: an empty one does not mean that nothing matches.
   if (query.data?.length === 0 && !query.hasNextPage) return empty;
   return (
-    <>
+    <div className="@container">
       <table ref={table} role="table" aria-busy={query.isPending} className="w-full text-sm max-sm:block">
         <caption className="sr-only">{caption}</caption>
         {/* Explicit roles: display: block and grid of the stacked layout remove the implicit ones. */}
@@ -127,17 +133,18 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
         </Loading>
       )}
       <More query={query} />
-    </>
+    </div>
   );
 }
 
 const rowClass = "border-line relative border-b last:border-b-0 max-sm:grid max-sm:gap-1 max-sm:px-4 max-sm:py-3";
 
-/** Times are above the link that covers the row, so that their tooltips open. `passToLink` forwards their clicks to the link. */
-const TIMES = "[&_time]:relative [&_time]:z-1 [&_time]:cursor-pointer";
+/** Hints are above the link that covers the row, so that their tooltips open. `passToLink` forwards their clicks to the link. */
+const HINTS =
+  "[&_:is(time,[data-hint])]:relative [&_:is(time,[data-hint])]:z-1 [&_:is(time,[data-hint])]:cursor-pointer";
 
 function passToLink({ target, currentTarget, nativeEvent }: MouseEvent<HTMLTableRowElement>): void {
-  if (!(target instanceof Element) || target.closest("time") === null) return;
+  if (!(target instanceof Element) || target.closest("time, [data-hint]") === null) return;
   currentTarget.querySelector("[data-row-link]")?.dispatchEvent(new globalThis.MouseEvent("click", nativeEvent));
 }
 
@@ -145,7 +152,7 @@ function TableRow<Row>({ row, columns, link, actions }: DataTableProps<Row> & { 
   return (
     <tr
       role="row"
-      className={classNames(rowClass, link && `hover:bg-hover/60 ${TIMES}`)}
+      className={classNames(rowClass, link && `hover:bg-hover/60 ${HINTS}`)}
       {...(link && { onClick: passToLink })}
     >
       {columns.map((column, index) => {
@@ -155,9 +162,11 @@ function TableRow<Row>({ row, columns, link, actions }: DataTableProps<Row> & { 
             key={column.head}
             role="cell"
             className={classNames(
-              "min-w-0 align-middle sm:px-3 sm:py-2.5 sm:first:pl-4 sm:last:pr-4",
+              "align-middle sm:px-3 sm:py-2.5 sm:first:pl-4 sm:last:pr-4",
               "max-sm:flex max-sm:items-baseline max-sm:justify-between max-sm:gap-4",
               column.align === "end" && "sm:text-right",
+              // Any word of the first column may break, but not into single letters.
+              index === 0 && "sm:min-w-32 sm:wrap-anywhere",
               column.from && FROM[column.from],
               column.className,
             )}

@@ -131,13 +131,26 @@ const STATES: Record<string, { tone: Tone; icon: IconName; word?: string }> = {
   disconnected: { tone: "idle", icon: "stopped" },
 };
 
-/** A state as icon, word and colour. Accepts every state of the API; an unknown one is shown as it is. */
-export function Status({ state }: { state: string }) {
+/**
+ * A state as icon, word and colour. Accepts every state of the API; an unknown one is shown as it is. `brief` shows the icon only in
+ * tables below 1280 px, with the word and `detail` in a tooltip.
+ */
+export function Status({ state, brief = false, detail }: { state: string; brief?: boolean; detail?: string | null }) {
   const { tone, icon, word = state } = STATES[state] ?? { tone: "idle", icon: "info" };
+  if (!brief)
+    return (
+      <Badge tone={tone} icon={icon}>
+        {word}
+      </Badge>
+    );
   return (
-    <Badge tone={tone} icon={icon}>
-      {word}
-    </Badge>
+    <Tooltip content={detail ? `${word}: ${detail}` : word}>
+      <span data-hint="" className="inline-flex">
+        <Badge tone={tone} icon={icon}>
+          <span className="sm:@max-7xl:sr-only">{word}</span>
+        </Badge>
+      </span>
+    </Tooltip>
   );
 }
 

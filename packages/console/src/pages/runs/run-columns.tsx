@@ -1,6 +1,8 @@
 import type { RunSource, RunSummary } from "@patchbay/protocol/console";
 import { formatDuration } from "../../format/times.ts";
 import type { Column } from "../../ui/data-table.tsx";
+import { Icon, type IconName } from "../../ui/icon.tsx";
+import { Tooltip } from "../../ui/tooltip.tsx";
 import { Badge, Count, Money, Status, Time } from "../../ui/values.tsx";
 
 /** Hidden in the cards of narrow screens to keep them short; the run page has these values. */
@@ -10,18 +12,21 @@ const UNSTACKED = "max-sm:hidden!";
 export const runColumns = (longestMs: number): Column<RunSummary>[] => [
   {
     head: "Query",
-    className: "sm:w-full sm:max-w-0",
-    cell: ({ status, query, code }) => (
-      <span className="flex min-w-0 items-center gap-3 max-sm:flex-col max-sm:items-start max-sm:gap-1.5">
-        <span className="w-24 shrink-0 max-sm:w-auto">
-          <Status state={status} />
+    className: "sm:w-full sm:max-w-0 sm:min-w-48 @2xl:min-w-72",
+    cell: ({ status, query, code }) => {
+      const failure = status === "failed" ? code : null;
+      return (
+        <span className="flex min-w-0 items-center gap-2 max-sm:flex-col max-sm:items-start max-sm:gap-1.5">
+          <span className="shrink-0 @7xl:w-24 max-sm:w-auto">
+            <Status state={status} brief detail={failure} />
+          </span>
+          <span className="min-w-0 font-medium max-sm:line-clamp-2 sm:truncate">{query}</span>
+          {failure !== null && (
+            <span className="text-bad shrink-0 font-mono text-xs sm:@max-4xl:hidden">{failure}</span>
+          )}
         </span>
-        <span className="min-w-0 max-w-full sm:truncate">
-          <span className="font-medium max-sm:line-clamp-2">{query}</span>
-          {code !== null && <span className="text-bad ml-2 font-mono text-xs">{code}</span>}
-        </span>
-      </span>
-    ),
+      );
+    },
   },
   {
     head: "Role",
@@ -29,14 +34,14 @@ export const runColumns = (longestMs: number): Column<RunSummary>[] => [
       role === null ? (
         <span className="text-faint">none</span>
       ) : (
-        <span className="inline-block max-w-36 align-middle">
+        <span className="inline-block max-w-28 align-middle @5xl:max-w-36">
           <Badge>{role}</Badge>
         </span>
       ),
   },
   {
     head: "Source",
-    from: "xl",
+    from: "2xl",
     className: UNSTACKED,
     cell: ({ source }) => <span className="text-muted whitespace-nowrap">{SOURCE_LABELS[source]}</span>,
   },
@@ -45,12 +50,9 @@ export const runColumns = (longestMs: number): Column<RunSummary>[] => [
     align: "end",
     from: "md",
     cell: (run) => (
-      <span className="whitespace-nowrap">
-        {run.deniedCalls + run.failedCalls > 0 && (
-          <span className="text-muted text-xs">
-            <CallMarks run={run} /> of{" "}
-          </span>
-        )}
+      <span className="inline-flex items-center gap-2">
+        <CallMark icon="denied" count={run.deniedCalls} word="denied" className="text-warn" />
+        <CallMark icon="failed" count={run.failedCalls} word="failed" className="text-bad" />
         <Count value={run.calls} />
       </span>
     ),
@@ -73,7 +75,7 @@ export const runColumns = (longestMs: number): Column<RunSummary>[] => [
 
 const DurationBar = ({ ms, longestMs }: { ms: number; longestMs: number }) => (
   <span className="inline-flex items-center gap-2 whitespace-nowrap">
-    <span aria-hidden="true" className="bg-sunken h-1.5 w-12 overflow-hidden rounded-full max-md:hidden">
+    <span aria-hidden="true" className="bg-sunken h-1.5 w-12 overflow-hidden rounded-full @max-4xl:hidden">
       <span
         className="bg-series-1 block h-full min-w-px rounded-full"
         style={{ width: `${Math.min(100, (ms / longestMs) * 100)}%` }}
@@ -90,6 +92,27 @@ export const SOURCE_LABELS: Record<RunSource, string> = {
   playground: "Playground",
   test_call: "Test call",
 };
+
+/** The number of denied or failed calls as icon and number, with the word in a tooltip. */
+function CallMark({ icon, count, word, className }: CallMarkProps) {
+  if (count === 0) return null;
+  return (
+    <Tooltip content={`${count} ${word}`}>
+      <span data-hint="" className={`inline-flex items-center gap-0.5 text-xs ${className}`}>
+        <Icon name={icon} className="size-3.5" />
+        {count}
+        <span className="sr-only"> {word} of</span>
+      </span>
+    </Tooltip>
+  );
+}
+
+interface CallMarkProps {
+  icon: IconName;
+  count: number;
+  word: string;
+  className: string;
+}
 
 interface CallMarksProps {
   run: Pick<RunSummary, "deniedCalls" | "failedCalls">;

@@ -1,0 +1,49 @@
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
+import { deliveredOrder, pendingOrder } from "../support/retail.ts";
+import { askAround, describeConsole, type DeskConsole } from "./support/desk-console.ts";
+import { settled, sidewaysScroll } from "./support/page-checks.ts";
+
+/** A run with a denied and a failed call, whose row needs the most space. */
+async function prepare(desk: DeskConsole): Promise<void> {
+  await askAround(desk);
+  await desk.query(`What is the status of order ${deliveredOrder.orderId}? And calculate 1 / (2 - 2).`, {
+    role: "customer",
+    contextJson: JSON.stringify({ customerId: pendingOrder.ownerId }),
+  });
+}
+
+describeConsole("lists", { prepare }, (suite) => {
+  /** The narrowest text of a query in the list of runs, in pixels. Measures the space for it, not the text. */
+  const spaceForQueries = (page: Page) =>
+    page.evaluate<number>(
+      `Math.min(...[...document.querySelectorAll("[data-row-link]")].map((link) => {
+        const text = link.querySelector(".font-medium:not([data-hint] *)");
+        return link.closest("td").getBoundingClientRect().right - text.getBoundingClientRect().left;
+      }))`,
+    );
+
+  test("the list of runs leaves space for queries at every width of a laptop", async () => {
+    const page = await suite.open(`${suite.desk.agentPath}/runs`, { viewport: { width: 1024, height: 768 } });
+    for (const width of [1024, 1100, 1200, 1279, 1280, 1366, 1440, 1536, 1920]) {
+      await page.setViewportSize({ width, height: 768 });
+      await settled(page);
+      expect(await spaceForQueries(page), `pixels for a query at ${width}`).toBeGreaterThan(240);
+      expect(await sidewaysScroll(page), `horizontal scrolling at ${width}`).toBe(0);
+    }
+  });
+
+  test("names of roles keep to one line in the roles of a function", async () => {
+    const page = await suite.open(`${suite.desk.agentPath}/functions/get_order_details?tab=roles`, {
+      viewport: { width: 1280, height: 768 },
+    });
+    const cells = page.getByRole("table").locator("tbody td:first-child");
+    await cells.first().waitFor();
+    const lines = await page.evaluate<number[]>(
+      "[...document.querySelectorAll('tbody td:first-child > span')].map(({ firstElementChild }) => firstElementChild.getClientRects().length)",
+    );
+
+    expect(lines.length).toBeGreaterThan(2);
+    expect(lines.filter((count) => count > 1)).toEqual([]);
+  });
+});
