@@ -19,7 +19,7 @@ const DAMAGES: Record<string, string> = {
   [`update runs set status = 'running', finished_at = null where id = ${LAST_RUN}`]: "never ended",
   [`update runs set finished_at = deadline_at + 30000 where id = ${LAST_RUN}`]: "ended too late",
   [`delete from usage where run_id = ${LAST_RUN} and step = 1`]: "was not charged",
-  "update orgs set balance_micros = balance_micros + 1": "not its ledger's sum",
+  "update balances set micros = micros + 1": "not its ledger's sum",
   "delete from ledger where kind = 'settle'": "a reservation was left open",
   "update calls set org_id = 'another'": "has another organisation than its run",
   "update calls set outcome = null": "a call's result was logged 1 times",

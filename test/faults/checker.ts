@@ -93,8 +93,8 @@ const NOTHING = {
   "usage without a turn": "select run_id, step from usage except select run_id, step from turns",
   "a run's usage has gaps":
     "select run_id, count(*) as step from usage group by run_id having count(*) <> max(step) + 1",
-  "a balance is not its ledger's sum": `select id as run_id, balance_micros as step from orgs where balance_micros < 0
-    or balance_micros <> (select coalesce(sum(micros), 0) from ledger where org_id = orgs.id)`,
+  "a balance is not its ledger's sum": `select id as run_id, micros as step from orgs left join balances on org_id = id
+    where micros < 0 or coalesce(micros, 0) <> (select coalesce(sum(micros), 0) from ledger where org_id = orgs.id)`,
   "a reservation was left open": `select run_id, step from ledger where kind = 'reserve'
     except select run_id, step from ledger where kind in ('settle', 'release')`,
 };

@@ -69,8 +69,8 @@ function expectCharged(rows: <Row>(sql: string) => Row[]): void {
   expect(rows("select run_id, step from turns except select run_id, step from usage")).toEqual([]);
   expect(rows("select run_id, step from usage except select run_id, step from turns")).toEqual([]);
   expect(rows("select run_id from usage group by run_id having count(*) <> max(step) + 1")).toEqual([]);
-  const off = `select id from orgs where balance_micros < 0
-    or balance_micros <> (select coalesce(sum(micros), 0) from ledger where org_id = orgs.id)`;
+  const off = `select id from orgs left join balances on org_id = id
+    where micros < 0 or coalesce(micros, 0) <> (select coalesce(sum(micros), 0) from ledger where org_id = orgs.id)`;
   expect(rows(off)).toEqual([]);
   const open = `select run_id, step from ledger where kind = 'reserve'
     except select run_id, step from ledger where kind in ('settle', 'release')`;

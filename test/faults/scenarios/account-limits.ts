@@ -37,7 +37,7 @@ export const spentCredits: Scenario = {
     const found = await check(lab, { endings, succeeded: 1, mayFail });
     await using tables = await lab.tables();
     const [org] = await tables.rows<{ balance: number }>(
-      `select balance_micros as balance from orgs where id = '${poor.orgId}'`,
+      `select micros as balance from balances where org_id = '${poor.orgId}'`,
     );
     const charged = Number(found.figures["succeeded"]);
     return together(

@@ -18,7 +18,7 @@ export function accountStore(engine: Engine): Accounts {
 function orgs({ db, dialect }: Engine): Pick<Accounts, "createOrg" | "listOrgs" | "getOrg" | "renameOrg"> {
   return {
     async createOrg({ orgId, name, tier }) {
-      const row = { id: orgId, name, tier, balance_micros: 0, created_at: dialect.now };
+      const row = { id: orgId, name, tier, created_at: dialect.now };
       await db.insertInto("orgs").values(row).execute();
     },
     async listOrgs() {

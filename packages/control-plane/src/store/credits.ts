@@ -1,3 +1,4 @@
+import { type ExpressionBuilder, sql } from "kysely";
 import { LeaseLost, type RunStore } from "../ports/run-store.ts";
 import type { AccountStore } from "../ports/stores.ts";
 import { sortableId } from "./columns.ts";
@@ -32,15 +33,16 @@ export function credits(engine: Engine): Pick<RunStore, "reserve"> & Pick<Accoun
 
     grant: (orgId, micros) =>
       transact(engine, async (trx) => {
-        if (!(await addToBalance(trx, { orgId, micros: whole(micros) })))
+        const by = { orgId, micros: whole(micros) };
+        if (!(await addToBalance(trx, by)) && !(await openBalance(trx, by)))
           throw new Error(`organisation ${orgId} does not exist, or its balance would fall below 0`);
         await enter(trx, { orgId, kind: "grant", micros });
-        return (await readBalance(trx, { orgId }))[0]!.balance_micros;
+        return (await readBalance(trx, { orgId }))[0]!.micros;
       }),
 
     async balance(orgId) {
-      const [org] = await readBalance(engine, { orgId });
-      return org?.balance_micros ?? 0;
+      const [balance] = await readBalance(engine, { orgId });
+      return balance?.micros ?? 0;
     },
   };
 }
@@ -74,7 +76,7 @@ export async function settle(
   let micros = reservedMicros - whole(costMicros);
   const { orgId } = turn;
   if (!(await addToBalance(trx, { orgId, micros }))) {
-    micros = -(await lockBalance(trx, { orgId }))[0]!.balance_micros;
+    micros = -((await lockBalance(trx, { orgId }))[0]?.micros ?? 0);
     await addToBalance(trx, { orgId, micros });
   }
   await enter(trx, { ...turn, kind: "settle", micros });
@@ -102,6 +104,10 @@ function enter(trx: Engine, { orgId, runId, step, kind, micros }: Entry): Promis
   return insertEntry(trx, { id: sortableId("led"), org_id: orgId, ...ofStep, kind, micros });
 }
 
+/** The balance as a column of another query. */
+export const balanceOf = (eb: ExpressionBuilder<Schema, keyof Schema>, orgId: string) =>
+  eb.fn.coalesce(eb.selectFrom("balances").select("balances.micros").where("balances.org_id", "=", orgId), eb.lit(0));
+
 function whole(micros: number): number {
   if (!Number.isSafeInteger(micros)) throw new TypeError(`micro-USD must be a whole number, got ${micros}`);
   return micros;
@@ -118,25 +124,44 @@ const lockRunning = statement((p: { runId: string }, { db }) =>
 );
 
 const readBalance = statement((p: { orgId: string }, { db }) =>
-  db.selectFrom("orgs").select("balance_micros").where("id", "=", p.orgId),
+  db.selectFrom("balances").select("micros").where("org_id", "=", p.orgId),
 );
 
 /** Locks the balance until the end of the transaction and reads it. */
 const lockBalance = statement((p: { orgId: string }, { db }) =>
   db
-    .updateTable("orgs")
-    .set((eb) => ({ balance_micros: eb.ref("balance_micros") }))
-    .where("id", "=", p.orgId)
-    .returning("balance_micros"),
+    .updateTable("balances")
+    .set((eb) => ({ micros: eb.ref("micros") }))
+    .where("org_id", "=", p.orgId)
+    .returning("micros"),
 );
 
 /** False, with no change, when the balance would fall below 0. One statement, so two runs cannot both spend the last credit. */
 const addToBalance = change((p: { orgId: string; micros: number }, { db }) =>
   db
-    .updateTable("orgs")
-    .set((eb) => ({ balance_micros: eb("balance_micros", "+", p.micros) }))
-    .where("id", "=", p.orgId)
-    .where((eb) => eb(eb("balance_micros", "+", p.micros), ">=", 0)),
+    .updateTable("balances")
+    .set((eb) => ({ micros: eb("micros", "+", p.micros) }))
+    .where("org_id", "=", p.orgId)
+    .where((eb) => eb(eb("micros", "+", p.micros), ">=", 0)),
+);
+
+/** Makes the row of the first grant. False for an organisation that does not exist, and for a negative grant. */
+const openBalance = change((p: { orgId: string; micros: number }, { db }) =>
+  db
+    .insertInto("balances")
+    .columns(["org_id", "micros"])
+    .expression((eb) =>
+      eb
+        .selectFrom("orgs")
+        .select(["id", sql<number>`cast(${p.micros} as bigint)`.as("micros")])
+        .where("id", "=", p.orgId)
+        .where(sql<number>`cast(${p.micros} as bigint)`, ">=", 0),
+    )
+    .onConflict((conflict) =>
+      conflict
+        .column("org_id")
+        .doUpdateSet((eb) => ({ micros: eb("balances.micros", "+", eb.ref("excluded.micros")) })),
+    ),
 );
 
 /** The unique key of run, step and kind makes an entry happen at most once. */

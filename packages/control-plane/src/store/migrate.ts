@@ -3,6 +3,7 @@ import { DEFAULT_MIGRATION_TABLE, type Migration, Migrator } from "kysely/migrat
 import { changeCounters } from "./migrations/0001-change-counters.ts";
 import { initialSchema } from "./migrations/0001-initial-schema.ts";
 import { serviceAddress } from "./migrations/0002-service-address.ts";
+import { balances } from "./migrations/0003-balances.ts";
 import type { Schema } from "./schema.ts";
 
 /** How the migrations of a database run, and where it is. */
@@ -26,6 +27,7 @@ function migrations(options: MigrationOptions): Record<string, Migration> {
       },
     },
     "0002-service-address": { up: (db) => serviceAddress(db, options) },
+    "0003-balances": { up: (db) => balances(db, options) },
   };
 }
 

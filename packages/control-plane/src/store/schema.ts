@@ -10,7 +10,9 @@ import type { LinkKind } from "../ports/members.ts";
 
 /** The tables. Times are milliseconds of the database's clock, flags are 0 or 1, JSON is text, money is micro-USD. */
 export interface Schema {
-  orgs: { id: string; name: string; tier: string; balance_micros: number; created_at: number };
+  orgs: { id: string; name: string; tier: string; created_at: number };
+  /** Credit of organisations; none without a row. All runs of an organisation update its row, so no foreign key may point at it. */
+  balances: { org_id: string; micros: number };
   agents: {
     id: string;
     org_id: string;

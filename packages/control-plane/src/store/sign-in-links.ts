@@ -93,7 +93,7 @@ export function links(engine: Engine): Pick<SignInStore, LinkMethod> {
         if ((await hasMembers(trx)) || !(await takeLink(trx, hash))) return false;
         if (org) {
           const { orgId, name, tier } = org;
-          const row = { id: orgId, name, tier, balance_micros: 0, created_at: dialect.now };
+          const row = { id: orgId, name, tier, created_at: dialect.now };
           await trx.db.insertInto("orgs").values(row).execute();
         }
         await insertMember(trx, owner);

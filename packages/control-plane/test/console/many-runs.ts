@@ -137,13 +137,14 @@ async function insert(engine: Engine, rows: Rows): Promise<void> {
 
 async function balance(db: Kysely<Schema>, orgId: string): Promise<void> {
   await db
-    .updateTable("orgs")
-    .set((eb) => ({
-      balance_micros: eb
+    .insertInto("balances")
+    .values((eb) => ({
+      org_id: orgId,
+      micros: eb
         .selectFrom("ledger")
         .select((sum) => sum.fn.coalesce(sum.fn.sum<number>("micros"), sum.lit(0)).as("sum"))
         .where("org_id", "=", orgId),
     }))
-    .where("id", "=", orgId)
+    .onConflict((conflict) => conflict.column("org_id").doUpdateSet((eb) => ({ micros: eb.ref("excluded.micros") })))
     .execute();
 }

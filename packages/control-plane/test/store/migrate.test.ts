@@ -41,8 +41,39 @@ describe.each(Object.keys(ENGINES) as (keyof typeof ENGINES)[])("a database on %
     expect(await place.rows("select name from kysely_migration order by name")).toEqual([
       { name: "0001-initial-schema" },
       { name: "0002-service-address" },
+      { name: "0003-balances" },
       { name: "9999-later" },
     ]);
     await place.execute("delete from kysely_migration where name = '9999-later'");
   });
+
+  test("of the version before keeps its balances", async () => {
+    const { place, url } = await ENGINES[engine]();
+    await using _place = place;
+    await (await openStore(url)).close();
+    for (const statement of BEFORE_BALANCES) await place.execute(statement);
+    await place.execute(
+      "insert into orgs values ('org_rich', 'R', 'starter', 0, 1500), ('org_poor', 'P', 'starter', 0, 0)",
+    );
+
+    await using store = await opened(url);
+
+    expect(await store.accounts.balance("org_rich")).toBe(1500);
+    expect(await store.accounts.balance("org_poor")).toBe(0);
+    expect(await store.accounts.grant("org_rich", -500)).toBe(1000);
+    expect(await store.accounts.grant("org_poor", 7)).toBe(7);
+    await expect(store.accounts.grant("org_poor", -8)).rejects.toThrow("would fall below 0");
+  });
 });
+
+/** Takes the migration of the balances back. */
+const BEFORE_BALANCES = [
+  "alter table orgs add column balance_micros bigint not null default 0",
+  "drop table balances",
+  "delete from kysely_migration where name >= '0003'",
+];
+
+async function opened(url: string) {
+  const store = await openStore(url);
+  return Object.assign(store, { [Symbol.asyncDispose]: () => store.close() });
+}

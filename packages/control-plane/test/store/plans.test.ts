@@ -32,9 +32,7 @@ async function planned(
   const given: CompiledQuery[] = [];
   const log = ({ query }: { query: CompiledQuery }) => void given.push(query);
   const db = new Kysely<Schema>({ dialect: dialect.kysely, log });
-  await sql`insert into orgs (id, name, tier, balance_micros, created_at) values ('org_1', 'Desk', 'starter', 0, 0)`.execute(
-    db,
-  );
+  await sql`insert into orgs (id, name, tier, created_at) values ('org_1', 'Desk', 'starter', 0)`.execute(db);
   await sql`insert into agents (id, org_id, name, instructions, created_at) values ('agt_1', 'org_1', 'Clerk', '', 0)`.execute(
     db,
   );

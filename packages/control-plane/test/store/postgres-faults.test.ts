@@ -87,7 +87,7 @@ test("a write is never sent twice: it fails as unavailable when its connection d
   await using opened = await openBoth(database.url);
   await opened.store.ping();
 
-  const slow = sql`insert into orgs select 'org_2', 'x', 'x', 0, 0 from pg_sleep(5)`.execute(opened.db);
+  const slow = sql`insert into orgs select 'org_2', 'x', 'x', 0 from pg_sleep(5)`.execute(opened.db);
   const refused = expect(slow).rejects.toThrow(StoreUnavailable);
   await vi.waitFor(async () => expect(await sleepers(database)).toHaveLength(1), 5_000);
   terminateAll(database.adminUrl);
@@ -199,7 +199,7 @@ async function openBoth(url: string): Promise<Opened> {
 }
 
 async function insertOrg(db: Kysely<Schema>, id: string): Promise<void> {
-  await db.insertInto("orgs").values({ id, name: "", tier: "", balance_micros: 0, created_at: 0 }).execute();
+  await db.insertInto("orgs").values({ id, name: "", tier: "", created_at: 0 }).execute();
 }
 
 function sleepers(database: { query(text: string): Promise<object[]> }): Promise<object[]> {

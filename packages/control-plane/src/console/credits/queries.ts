@@ -2,6 +2,7 @@ import type { Credits, LedgerEntry } from "@patchbay/protocol/console";
 import { sql } from "kysely";
 import { usdOf } from "../../accounts/admin-accounts.ts";
 import { isoTime } from "../../store/columns.ts";
+import { balanceOf } from "../../store/credits.ts";
 import type { Engine } from "../../store/engine.ts";
 import { olderThan, pageFrom, type PageAsked, type PageOf } from "../../store/page-cursor.ts";
 import { inSlices, type TimeRange } from "../analytics/time-range.ts";
@@ -19,7 +20,7 @@ export function creditQueries(engine: Engine) {
     async days(orgId: string, fromDay: number, toDay: number): Promise<Credits["days"]> {
       const { now, balance_micros, oldest } = await db
         .selectFrom("orgs")
-        .select([dialect.now.as("now"), "balance_micros"])
+        .select((eb) => [dialect.now.as("now"), balanceOf(eb, orgId).as("balance_micros")])
         .select((eb) => eb.selectFrom("ledger").select(oldestEntry).where("org_id", "=", orgId).as("oldest"))
         .where("id", "=", orgId)
         .executeTakeFirstOrThrow();
@@ -96,7 +97,7 @@ function movedByDay({ db }: Engine, orgId: string, { from, to }: TimeRange) {
       sql<number>`created_at / ${sql.lit(DAY_MS)}`.as("day"),
       sum.as("micros"),
       granted.as("granted"),
-      eb.selectFrom("orgs").select("balance_micros").where("orgs.id", "=", orgId).$asScalar().$notNull().as("balance"),
+      balanceOf(eb, orgId).as("balance"),
     ])
     .where("org_id", "=", orgId)
     .where("created_at", ">=", from)

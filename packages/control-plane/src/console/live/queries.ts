@@ -110,7 +110,7 @@ const balance = ({ db }: Engine, orgId: string) =>
     .selectFrom("orgs")
     .select([topic("credits"), sql<string>`''`.as("agent_id"), part("balance")])
     .select(
-      sql<string>`cast(balance_micros as text) || ' ' || (select cast(coalesce(max(ledger.created_at), 0) as text)
+      sql<string>`cast(coalesce((select micros from balances where balances.org_id = orgs.id), 0) as text) || ' ' || (select cast(coalesce(max(ledger.created_at), 0) as text)
         from ledger where ledger.org_id = orgs.id)`.as("value"),
     )
     .where("id", "=", orgId);

@@ -1,3 +1,4 @@
+import { balanceOf } from "../../store/credits.ts";
 import type { Engine } from "../../store/engine.ts";
 
 /** Figures of the organisation itself. */
@@ -8,8 +9,9 @@ export function organisationQueries({ db }: Engine) {
       const row = await db
         .selectFrom("orgs")
         .where("orgs.id", "=", orgId)
-        .select(["orgs.created_at", "orgs.balance_micros"])
+        .select("orgs.created_at")
         .select((eb) => [
+          balanceOf(eb, orgId).as("balance_micros"),
           eb
             .selectFrom("agents")
             .select((count) => count.fn.countAll<number>().as("count"))
