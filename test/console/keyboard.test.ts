@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { askAround, describeConsole } from "./support/desk-console.ts";
-import { sidewaysScroll } from "./support/page-checks.ts";
+import { settled, sidewaysScroll } from "./support/page-checks.ts";
 
 describeConsole(
   "the console with the keyboard, with reduced motion, and zoomed",
@@ -21,6 +21,32 @@ describeConsole(
 
       await page.getByRole("heading", { level: 1, name: "Audit" }).waitFor();
       expect(await page.getByRole("dialog").count()).toBe(0);
+    });
+
+    test("keys typed after Ctrl-K reach the search while its code loads, and do not open pages", async () => {
+      const { page } = await suite.visit();
+      const released = Promise.withResolvers<void>();
+      await page.route(/\/palette-[^/]*\.js$/, async (route) => {
+        await released.promise;
+        await route.continue();
+      });
+      await page.goto(`${suite.desk.agentPath}/runs`);
+      await settled(page);
+      await page.locator("[data-search-field]").focus();
+
+      await page.keyboard.press("Control+k");
+      await page.keyboard.type("gex");
+      await page.keyboard.press("Backspace");
+      await page.keyboard.type("t_");
+      released.resolve();
+      await page.keyboard.type("order");
+      await page.getByRole("dialog", { name: "Search" }).getByRole("combobox").waitFor();
+      await page.keyboard.type("_details");
+
+      const field = page.getByRole("dialog", { name: "Search" }).getByRole("combobox");
+      await expect.poll(() => field.inputValue()).toBe("get_order_details");
+      expect(new URL(page.url()).pathname).toBe(`${suite.desk.agentPath}/runs`);
+      expect(await page.locator("[data-search-field]").inputValue()).toBe("");
     });
 
     test("? lists the shortcuts, Esc closes the list, and g with a letter opens a page", async () => {

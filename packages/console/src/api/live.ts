@@ -1,6 +1,7 @@
 import type { Change } from "@patchbay/protocol/console";
 import { focusManager, type QueryClient } from "@tanstack/react-query";
-import { pathOfKey } from "./api.ts";
+import { createSignal } from "../state/signals.ts";
+import { pathOfKey, sessionQuery } from "./api.ts";
 import type { PathOf } from "./routes.ts";
 
 type Topic = Change["topics"][number];
@@ -41,65 +42,91 @@ export const PAST = { past: true };
 
 /** A busy organisation changes many times a second; refetch at most this often. */
 const PAUSE_MS = 1_500;
-/** Browsers reconnect a broken EventSource, but not after a response that is not a stream, such as a proxy's 502 while the control plane starts. */
-const REOPEN_MS = 10_000;
+/** Pauses before the live feed is opened again, in milliseconds; the last one repeats. */
+const REOPEN_MS = [500, 1_000, 2_000, 4_000, 8_000];
+
+/** When the live feed broke, in milliseconds since 1970: what the page shows may be older than later changes. Undefined while the feed works. */
+export const staleSince = createSignal<number | undefined>(undefined);
+
+/** Opens the live feed now instead of after its pause. Replaced while `followChanges` runs. */
+let openNow = (): void => undefined;
+export const reconnectNow = (): void => openNow();
 
 /**
  * Refetches the queries on the page when the control plane reports a change, until the returned function is called. A hidden page
- * closes its connection and refetches everything when it is shown again.
+ * closes its connection. When the feed opens again, the queries of all topics and those that failed are refetched.
  */
 export function followChanges(queries: QueryClient): () => void {
   let source: EventSource | undefined;
-  let opened = false;
+  /** The last moment at which all changes were known. */
+  let currentAt: number | undefined;
+  let failures = 0;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let reopening: ReturnType<typeof setTimeout> | undefined;
   const topics = new Set<Topic>();
 
-  const refetch = (): void => {
+  const refetch = ({ failed = false } = {}): void => {
     clearTimeout(timer);
     timer = undefined;
     const paths = new Set<unknown>([...topics].flatMap((topic) => PATHS[topic] ?? []));
     topics.clear();
     void queries.invalidateQueries({
-      predicate: ({ queryKey, meta }) => paths.has(pathOfKey(queryKey)) && meta?.["past"] !== true,
+      predicate: ({ queryKey, meta, state }) =>
+        (paths.has(pathOfKey(queryKey)) && meta?.["past"] !== true) || (failed && state.status === "error"),
     });
   };
   const onMessage = ({ data }: MessageEvent<string>): void => {
     for (const topic of (JSON.parse(data) as Change).topics) topics.add(topic);
-    timer ??= setTimeout(refetch, PAUSE_MS);
+    timer ??= setTimeout(() => refetch(), PAUSE_MS);
   };
   const onOpen = (): void => {
-    // Changes during a disconnection were not reported: refetch every topic.
-    if (opened) {
+    failures = 0;
+    // Changes during a disconnection were not reported.
+    if (currentAt !== undefined) {
       for (const topic of Object.keys(PATHS) as Topic[]) topics.add(topic);
-      refetch();
+      refetch({ failed: true });
     }
-    opened = true;
+    currentAt = undefined;
+    staleSince.set(undefined);
   };
-  const onError = (): void => {
-    if (source?.readyState !== EventSource.CLOSED) return;
+  const close = (): void => {
     clearTimeout(reopening);
-    reopening = setTimeout(connect, REOPEN_MS);
+    currentAt ??= Date.now();
+    source?.close();
+    source = undefined;
+  };
+  // Browsers reconnect after a broken connection, but not after a response that is not a stream, such as a proxy's 502.
+  const onError = (): void => {
+    const ended = source?.readyState === EventSource.CLOSED;
+    close();
+    staleSince.set(currentAt);
+    // The response may have been a 401: the client then opens the sign-in page.
+    if (ended) void queries.invalidateQueries({ queryKey: sessionQuery().queryKey });
+    reopening = setTimeout(connect, REOPEN_MS[Math.min(failures, REOPEN_MS.length - 1)]);
+    failures += 1;
   };
   const connect = (): void => {
-    if (focusManager.isFocused()) {
-      if (source && source.readyState !== EventSource.CLOSED) return;
-      source = new EventSource("/api/live");
-      source.addEventListener("open", onOpen);
-      source.addEventListener("change", onMessage);
-      source.addEventListener("error", onError);
-    } else {
-      source?.close();
-      source = undefined;
-    }
+    clearTimeout(reopening);
+    if (source !== undefined || !focusManager.isFocused()) return;
+    source = new EventSource("/api/live");
+    source.addEventListener("open", onOpen);
+    source.addEventListener("change", onMessage);
+    source.addEventListener("error", onError);
   };
 
   connect();
-  const unsubscribe = focusManager.subscribe(connect);
+  openNow = connect;
+  const unsubscribe = focusManager.subscribe((focused) => (focused ? connect() : close()));
+  addEventListener("offline", onError);
+  addEventListener("online", connect);
   return () => {
     unsubscribe();
+    removeEventListener("offline", onError);
+    removeEventListener("online", connect);
     source?.close();
     clearTimeout(timer);
     clearTimeout(reopening);
+    staleSince.set(undefined);
+    openNow = () => undefined;
   };
 }

@@ -38,6 +38,10 @@ export function formatDate(iso: string, zone: "local" | "utc"): string {
   return at(zone, { day: "numeric", month: "short", year: "numeric" }).format(new Date(iso));
 }
 
+/** 10:17:52 */
+export const formatTime = (ms: number, zone: "local" | "utc"): string =>
+  at(zone, { hour: "2-digit", minute: "2-digit", second: "2-digit" }).format(ms);
+
 /** 21 Nov 2026, 10:17:52.123 UTC */
 export function formatInstant(iso: string, zone: "local" | "utc"): string {
   return at(zone, {

@@ -3,7 +3,7 @@ import type { Agent, ConsoleRole } from "@patchbay/protocol/console";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { Command } from "cmdk";
-import { type ReactNode, useDeferredValue, useState } from "react";
+import { type ReactNode, useDeferredValue } from "react";
 import { list, useHasRole } from "../api/api.ts";
 import { formatRelative } from "../format/times.ts";
 import { zone } from "../state/signals.ts";
@@ -11,9 +11,15 @@ import { Icon, type IconName } from "../ui/icon.tsx";
 import { Kbd } from "../ui/values.tsx";
 import { AGENT_PAGES, ORGANISATION_PAGES, useCurrentAgent } from "./navigation.ts";
 
+interface PaletteProps {
+  /** Can hold text before the first render: what the member typed while the palette's code loaded. */
+  typed: string;
+  onTyped: (typed: string) => void;
+  onClose: () => void;
+}
+
 /** Searches pages, agents and runs by text or ID and opens the chosen one. */
-export function Palette({ onClose }: { onClose: () => void }) {
-  const [typed, setTyped] = useState("");
+export function Palette({ typed, onTyped, onClose }: PaletteProps) {
   const agent = useCurrentAgent();
   const go = (to: () => Promise<void>) => () => {
     onClose();
@@ -30,7 +36,9 @@ export function Palette({ onClose }: { onClose: () => void }) {
               <Icon name="search" className="text-faint" />
               <Command.Input
                 value={typed}
-                onValueChange={setTyped}
+                onValueChange={onTyped}
+                // The dialog selects the text of its first field, which the next key would replace.
+                onFocus={({ currentTarget }) => currentTarget.setSelectionRange(typed.length, typed.length)}
                 placeholder="Search pages, agents and runs, or enter an ID"
                 className="h-12 w-full bg-transparent text-base outline-none"
               />

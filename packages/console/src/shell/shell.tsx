@@ -2,6 +2,7 @@ import { Outlet, useNavigate, useParams } from "@tanstack/react-router";
 import { lazy, Suspense, useEffect, useEffectEvent, useRef, useState } from "react";
 import { queryClient } from "../api/api.ts";
 import { followChanges } from "../api/live.ts";
+import { ConnectionBar } from "./connection-bar.tsx";
 import { Header } from "./header.tsx";
 import { Sidebar } from "./sidebar.tsx";
 import { useHotkeys } from "../state/hotkeys.ts";
@@ -28,9 +29,14 @@ type Overlay = "palette" | "shortcuts" | "navigation" | undefined;
 /** Header, navigation and overlays around every page of a signed-in member. */
 export function Shell() {
   const [overlay, setOverlay] = useState<Overlay>();
-  const close = () => setOverlay(undefined);
+  const [typed, setTyped] = useState("");
+  const close = () => {
+    setOverlay(undefined);
+    setTyped("");
+  };
   useEffect(() => followChanges(queryClient), []);
   usePreloadedOverlays();
+  useOverlayKeys(overlay, { onClose: close, onText: (edit) => setTyped(edit) });
   useShortcuts({ onPalette: () => setOverlay("palette"), onList: () => setOverlay("shortcuts") });
   return (
     <>
@@ -58,13 +64,38 @@ export function Shell() {
           <Outlet />
         </main>
       </div>
+      <ConnectionBar />
       <Suspense>
         {overlay === "navigation" && <NavigationDrawer onClose={close} />}
-        {overlay === "palette" && <Palette onClose={close} />}
+        {overlay === "palette" && <Palette typed={typed} onTyped={setTyped} onClose={close} />}
         {overlay === "shortcuts" && <ShortcutList onClose={close} />}
       </Suspense>
     </>
   );
+}
+
+/** While an overlay loads, keys belong to it: text goes to the palette's field, and the page's shortcuts do not act. */
+function useOverlayKeys(
+  overlay: Overlay,
+  { onClose, onText }: { onClose: () => void; onText: (edit: (typed: string) => string) => void },
+): void {
+  const onKey = useEffectEvent((event: KeyboardEvent) => {
+    const { key } = event;
+    if (overlay === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target instanceof Element && event.target.closest("[role=dialog]") !== null) return;
+    event.stopImmediatePropagation();
+    event.preventDefault();
+    if (key === "Escape") onClose();
+    else if (overlay !== "palette") return;
+    else if (key === "Backspace") onText((typed) => typed.slice(0, -1));
+    // Names of other keys, such as Enter, are longer than one character.
+    else if (Array.from(key).length === 1) onText((typed) => typed + key);
+  });
+  useEffect(() => {
+    const listener = (event: KeyboardEvent): void => onKey(event);
+    document.addEventListener("keydown", listener, { capture: true });
+    return () => document.removeEventListener("keydown", listener, { capture: true });
+  }, []);
 }
 
 /** How long a page's key may follow `g`. */

@@ -1,4 +1,4 @@
-import { type ReactNode, useEffect, useId, useRef } from "react";
+import { type ReactNode, useEffect, useEffectEvent, useId, useRef } from "react";
 import { ApiError } from "../api/api-error.ts";
 import { Button } from "./button.tsx";
 import { classNames } from "./class-names.ts";
@@ -126,9 +126,10 @@ interface ErrorStateProps {
   onRetry?: () => void;
 }
 
-/** A failed request: the error, the request ID for the operator's log, and a retry button. */
+/** A failed request: the error, the request ID for the operator's log, and a retry button. Retries transient errors by itself. */
 export function ErrorState({ error, title = "Could not load this", onRetry }: ErrorStateProps) {
   const known = error instanceof ApiError ? error : undefined;
+  useRetry(error, known?.transient === true ? onRetry : undefined);
   return (
     <div role="alert" className="mx-auto flex max-w-xl flex-col items-center gap-3 px-4 py-12 text-center">
       <span className="bg-bad-soft text-bad rounded-lg p-2.5">
@@ -151,6 +152,31 @@ export function ErrorState({ error, title = "Could not load this", onRetry }: Er
       )}
     </div>
   );
+}
+
+/** Limits of the pause before an automatic retry, in milliseconds. */
+const SHORTEST_MS = 1_000;
+const LONGEST_MS = 15_000;
+// Shared by all errors of the page, because a retry can replace the component.
+let failingSince = 0;
+let failedAt = 0;
+
+/** Calls `retry` when the browser goes online, and after a pause that grows with the time since the first error. */
+function useRetry(error: unknown, retry: (() => void) | undefined): void {
+  const onRetry = useEffectEvent(() => retry?.());
+  const active = retry !== undefined;
+  useEffect(() => {
+    if (!active) return undefined;
+    const now = Date.now();
+    if (now - failedAt > 2 * LONGEST_MS) failingSince = now;
+    failedAt = now;
+    const timer = setTimeout(onRetry, Math.min(Math.max((now - failingSince) / 2, SHORTEST_MS), LONGEST_MS));
+    addEventListener("online", onRetry);
+    return () => {
+      clearTimeout(timer);
+      removeEventListener("online", onRetry);
+    };
+  }, [active, error]);
 }
 
 /** The error of a form or panel. */
