@@ -21,7 +21,7 @@ export function aiSdk(): Target {
       const startedAt = performance.now();
       const server = launch(`${FOLDER}/server.js`, [String(port), provider], { env, cwd: FOLDER });
       return {
-        port,
+        ports: [port],
         startedAt,
         pids: () => [server.pid],
         ask: async (question) => ask(question),

@@ -6,7 +6,7 @@ export type Figures = Partial<Record<FigureName, number>>;
 export type FigureName =
   | "startMs"
   | "idleMb"
-  | `at${1 | 16 | 64}${"CpuMs" | "PerSecond" | "P50Ms" | "P99Ms"}`
+  | `at${1 | 16 | 64}${"CpuMs" | "DatabaseCpuMs" | "PerSecond" | "P50Ms" | "P99Ms"}`
   | "streamCpuMs"
   | "tokenCpuUs"
   | "streamKb"

@@ -3,32 +3,39 @@ import { join } from "node:path";
 import { freePort, launch } from "./process.ts";
 import { chatHistory } from "./history.ts";
 import { MODELS, QUERY, TOKENS } from "./models.ts";
+import type { Postgres } from "./postgres.ts";
 import type { Asking, Question, Target } from "./system.ts";
 import { stripTypeScriptTypes } from "node:module";
 import { fileURLToPath } from "node:url";
 import { ROOT } from "./build.ts";
 
-/** (B) The same structure as Patchbay with the least possible work: the lower limit for any design. */
-export function floor(script: (name: string) => string, folder: string): Target {
+/**
+ * (B, F) The same structure as Patchbay with the least possible work: the lower limit for any design. Stores in a file, or on
+ * `postgres`.
+ */
+export function floor(script: (name: string) => string, folder: string, postgres?: Postgres): Target {
   return {
-    letter: "B",
-    name: "the floor",
+    ...(postgres
+      ? { letter: "F", name: "the floor on Postgres", queriesOnly: true }
+      : { letter: "B", name: "the floor" }),
     async start({ provider }) {
+      await using opening = new AsyncDisposableStack();
       const data = mkdtempSync(join(folder, "floor-"));
+      opening.defer(() => rmSync(data, { recursive: true, force: true }));
+      const database = postgres && opening.use(await postgres.createDatabase());
       const port = await freePort();
       const startedAt = performance.now();
-      const server = launch(script("server.js"), [String(port), provider, join(data, "floor.db")]);
-      const functions = launch(script("functions.js"), [`ws://127.0.0.1:${port}/functions`]);
+      const stored = database?.url ?? join(data, "floor.db");
+      const server = opening.use(launch(script("server.js"), [String(port), provider, stored]));
+      const functions = opening.use(launch(script("functions.js"), [`ws://127.0.0.1:${port}/functions`]));
+      const started = opening.move();
       return {
-        port,
+        ports: [port],
         startedAt,
         pids: () => [server.pid, functions.pid],
+        ...(postgres && { databaseCpuMs: () => postgres.cpuMs() }),
         ask: async (question) => ask(question),
-        async [Symbol.asyncDispose]() {
-          await functions[Symbol.asyncDispose]();
-          await server[Symbol.asyncDispose]();
-          rmSync(data, { recursive: true, force: true });
-        },
+        [Symbol.asyncDispose]: () => started[Symbol.asyncDispose](),
       };
     },
   };

@@ -18,7 +18,13 @@ export async function delayedFsync(target: Target, provider: string, generator: 
   await firstAnswer(system);
   const { requests, expect } = await system.ask({ model: "short", form: "json" });
   const perSecond = async (concurrency: number, ms: number): Promise<number> => {
-    const { done, seconds } = await generator.run({ port: system.port, requests, expect, concurrency, until: { ms } });
+    const { done, seconds } = await generator.run({
+      ports: system.ports,
+      requests,
+      expect,
+      concurrency,
+      until: { ms },
+    });
     return done / seconds;
   };
   await perSecond(64, MEASURE_MS / 2);

@@ -1,6 +1,7 @@
 /** A job of the load generator, sent to its process as JSON. */
 export interface Job {
-  port: number;
+  /** The connections are spread over them. */
+  ports: readonly number[];
   requests: readonly LoadRequest[];
   /** Requests at the same time. */
   concurrency: number;

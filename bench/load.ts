@@ -3,10 +3,12 @@ import { quantile, type Job, type Load, type Moment } from "./jobs.ts";
 
 /** The load generator: a separate process that runs one job at a time and answers with its measurements. */
 async function run(job: Job): Promise<Load> {
-  const { concurrency, port } = job;
+  const { concurrency, ports } = job;
   const { count = Infinity, ms = Infinity } = job.until;
-  const requests = job.requests.map((request) => requestBytes(request, port));
-  const clients = await Promise.all(Array.from({ length: concurrency }, () => openClient(port)));
+  const requests = job.requests.map((request) => requestBytes(request));
+  const clients = await Promise.all(
+    Array.from({ length: concurrency }, (_, i) => openClient(ports[i % ports.length]!)),
+  );
   const taken: number[] = [];
   const moments: Record<Moment, number[]> = { event: [], token: [] };
   const failed: string[] = [];

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { LETTERS, type Letter } from "./system.ts";
 
 export interface Options {
   quick: boolean;
@@ -9,17 +10,29 @@ export interface Options {
   /** Absolute. */
   profile?: string;
   rounds: number;
-  only: readonly string[];
+  only: readonly Letter[];
+  /** Queries at the same time. */
+  at: readonly Concurrency[];
 }
 
-const HELP = `pnpm bench [options]: Patchbay (A), its floor (B) and the AI SDK (C), in one run
+/** In the order of measurement. */
+export const CONCURRENCIES = [16, 1, 64] as const;
+export type Concurrency = (typeof CONCURRENCIES)[number];
 
-  --quick         CPU time of a query relative to the floor, under a minute; exit 1 when far above the recorded ratio
+const HELP = `pnpm bench [options]: Patchbay and other systems, in one run
+
+  A  Patchbay, embedded database        P  Patchbay on Postgres
+  B  its floor                          N  Patchbay on Postgres, two replicas with NATS
+  C  the AI SDK                         F  the floor on Postgres
+                                        L  LangGraph with its Postgres checkpointer
+
+  --quick         CPU time of a query relative to the floors, under 90 s; exit 1 when far above the recorded ratios
   --json          one JSON object on standard output
-  --only LETTERS  only these systems: --only A, --only AB
+  --only LETTERS  only these systems: --only A, --only PF
+  --at NUMBERS    queries at the same time: --at 1,64 (default 16,1,64; quick 16)
   --rounds N      rounds of each system (default 5, quick 2)
   --fsync         only queries a second with an fsync that takes 10 ms (needs strace)
-  --profile DIR   a CPU profile of A's server for each round, written when it stops
+  --profile DIR   a CPU profile of Patchbay's server for each round, written when it stops
   --write         write the table to docs/performance.md
 `;
 
@@ -36,6 +49,7 @@ export function readOptions(args: string[]): Options {
       profile: { type: "string" },
       rounds: { type: "string" },
       only: { type: "string" },
+      at: { type: "string" },
     },
   });
   const { help, profile, ...flags } = values;
@@ -46,7 +60,18 @@ export function readOptions(args: string[]): Options {
   const rounds = Number(values.rounds ?? (flags.quick ? 2 : 5));
   if (!Number.isInteger(rounds) || rounds < 1)
     throw new Error(`--rounds must be a whole number of at least 1, got ${values.rounds}.`);
-  const only = (values.only ?? (flags.quick ? "AB" : "ABC")).toUpperCase();
-  if (!/^[ABC]+$/.test(only)) throw new Error(`--only must be letters of A, B and C, got ${only}.`);
-  return { ...flags, rounds, only: only.split(""), ...(profile !== undefined && { profile: resolve(profile) }) };
+  const only = (values.only ?? (flags.quick ? "ABPF" : LETTERS.join(""))).toUpperCase().split("");
+  const other = only.find((one) => !LETTERS.some((letter) => letter === one));
+  if (only.length === 0 || other !== undefined)
+    throw new Error(`--only must be letters of ${LETTERS.join("")}, got ${values.only}.`);
+  const at = (values.at ?? (flags.quick ? "16" : CONCURRENCIES.join(","))).split(",").map(Number);
+  const unknown = at.find((one) => !CONCURRENCIES.some((known) => known === one));
+  if (unknown !== undefined) throw new Error(`--at must be numbers of ${CONCURRENCIES.join(", ")}, got ${values.at}.`);
+  return {
+    ...flags,
+    rounds,
+    only: LETTERS.filter((letter) => only.includes(letter)),
+    at: CONCURRENCIES.filter((one) => at.includes(one)),
+    ...(profile !== undefined && { profile: resolve(profile) }),
+  };
 }

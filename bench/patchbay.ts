@@ -1,12 +1,13 @@
 import { execFile } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { Installation } from "./build.ts";
 import { freePort, launch, measuredPid } from "./process.ts";
 import { MODELS, QUERY, TOKENS } from "./models.ts";
 
-import type { Asking, Question, System, Target } from "./system.ts";
+import type { Storage } from "./storage.ts";
+import type { Asking, Letter, Question, System, Target } from "./system.ts";
 
 const ROLE = "support";
 const TIERS = { bench: { queriesPerMinute: 10_000_000, charged: true } };
@@ -18,21 +19,36 @@ const MESSAGES_OF_QUERY = 4;
 
 const execute = promisify(execFile);
 
+export interface Deployment {
+  letter: Letter;
+  name: string;
+  storage: Storage;
+  queriesOnly?: true;
+  /** Default 1. Several need a bus. */
+  replicas?: number;
+  bus?: { url: string; pid: number };
+}
+
 /**
- * (A) Patchbay as an owner deploys it: the built `patchbay serve` on its embedded database, an organisation with credits and a
- * rate limit, a key, a role, and the function in another process, `patchbay connect`.
+ * Patchbay as an owner deploys it: the built `patchbay serve`, an organisation with credits and a rate limit, a key, a role, and
+ * the function in another process, `patchbay connect`, which has a connection to the first replica.
  */
-export async function patchbay(installation: Installation, service: string, folder: string): Promise<Target> {
-  const template = join(folder, "patchbay-data");
-  mkdirSync(template);
+export async function patchbay(
+  { command }: Installation,
+  service: string,
+  folder: string,
+  { letter, name, storage, queriesOnly, replicas = 1, bus }: Deployment,
+): Promise<Target> {
+  mkdirSync(folder, { recursive: true });
   const tiers = join(folder, "tiers.json");
   const prices = join(folder, "prices.json");
   writeFileSync(tiers, JSON.stringify(TIERS));
   writeFileSync(prices, JSON.stringify(PRICES));
 
   async function admin(...args: string[]): Promise<Record<string, string>> {
-    const all = [installation.command, ...args, "--data-dir", template, "--json"];
-    const { stdout } = await execute(process.execPath, all, { cwd: folder });
+    const { stdout } = await execute(process.execPath, [command, ...args, ...storage.template, "--json"], {
+      cwd: folder,
+    });
     return JSON.parse(stdout) as Record<string, string>;
   }
   const { orgId = "" } = await admin("orgs", "create", "Bench", "--tier", "bench", "--tiers", tiers);
@@ -41,41 +57,43 @@ export async function patchbay(installation: Installation, service: string, fold
   const { runtimeKey = "" } = await admin("runtime-keys", "create", "--agent", agentId);
 
   return {
-    letter: "A",
-    name: "Patchbay",
+    letter,
+    name,
+    ...(queriesOnly && { queriesOnly }),
     async start({ provider, under, profile }) {
-      const data = mkdtempSync(join(folder, "data-"));
-      cpSync(template, data, { recursive: true });
-      const port = await freePort();
+      await using opening = new AsyncDisposableStack();
+      const { options, databaseCpuMs } = opening.use(await storage.copy());
+      const ports = await Promise.all(Array.from({ length: replicas }, freePort));
       const env = {
         OPENAI_API_KEY: "bench",
         OPENAI_BASE_URL: provider,
         OPENAI_API: "chat",
         PATCHBAY_MODEL: MODELS.short,
+        PATCHBAY_PRICES: prices,
+        ...profiled(profile),
       };
-      const serveArgs = ["serve", "--port", String(port), "--data-dir", data, "--tiers", tiers, "--json"];
+      const serve = ["serve", ...options, "--tiers", tiers, "--json", ...(bus ? ["--nats", bus.url] : [])];
       const startedAt = performance.now();
-      const server = launch(installation.command, serveArgs, {
-        env: { ...env, PATCHBAY_PRICES: prices, ...profiled(profile) },
-        cwd: data,
-        ...(under && { under }),
-      });
+      const servers = ports.map((port) =>
+        opening.use(launch(command, [...serve, "--port", String(port)], { env, cwd: folder, ...(under && { under }) })),
+      );
       // Started without waiting, as a supervisor does; it retries until the server listens.
-      const connectArgs = ["connect", service, "--url", `http://127.0.0.1:${port}`, "--agent", agentId, "--json"];
-      const functions = launch(installation.command, connectArgs, {
-        env: { PATCHBAY_RUNTIME_KEY: runtimeKey },
-        cwd: data,
-      });
+      const connect = ["connect", service, "--url", `http://127.0.0.1:${ports[0]}`, "--agent", agentId, "--json"];
+      const functions = opening.use(
+        launch(command, connect, { env: { PATCHBAY_RUNTIME_KEY: runtimeKey }, cwd: folder }),
+      );
+      const started = opening.move();
       return {
-        port,
+        ports,
         startedAt,
-        pids: () => [measuredPid(server.child, under), functions.pid],
-        ask: (question) => ask({ port, agentId, apiKey }, question),
-        async [Symbol.asyncDispose]() {
-          await functions[Symbol.asyncDispose]();
-          await server[Symbol.asyncDispose]();
-          rmSync(data, { recursive: true, force: true });
-        },
+        pids: () => [
+          ...servers.map(({ child }) => measuredPid(child, under)),
+          functions.pid,
+          ...(bus ? [bus.pid] : []),
+        ],
+        ...(databaseCpuMs && { databaseCpuMs }),
+        ask: (question) => ask({ port: ports[0]!, agentId, apiKey }, question),
+        [Symbol.asyncDispose]: () => started[Symbol.asyncDispose](),
       } satisfies System;
     },
   };

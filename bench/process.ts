@@ -104,12 +104,36 @@ const TICK_MS = 10;
 
 /** User and system time of all threads of the processes, in ms. The kernel counts it in ticks of 10 ms. */
 export function cpuMs(pids: readonly number[]): number {
-  const ticks = pids.map((pid) => {
-    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return Number(fields[11]) + Number(fields[12]);
-  });
-  return sum(ticks) * TICK_MS;
+  return sum(pids.map((pid) => sum(ticksOf(pid).slice(0, 2)))) * TICK_MS;
+}
+
+/** As `cpuMs`, of a process and its children, with those that have ended. */
+export function cpuMsWithChildren(pid: number): number {
+  for (;;) {
+    const children = childrenOf(pid);
+    const living = sum(children.flatMap(ticksIfAlive));
+    const total = (living + sum(ticksOf(pid))) * TICK_MS;
+    // The time of a child that ends meanwhile moves to its parent, and would count twice.
+    if (String(childrenOf(pid)) === String(children)) return total;
+  }
+}
+
+function ticksIfAlive(pid: number): number[] {
+  try {
+    return ticksOf(pid);
+  } catch {
+    return [];
+  }
+}
+
+/** User and system time of the process, then of its children that have ended. */
+function ticksOf(pid: number): number[] {
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  return stat
+    .slice(stat.lastIndexOf(")") + 2)
+    .split(" ")
+    .slice(11, 15)
+    .map(Number);
 }
 
 /** Resident memory in KiB. */

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Figures } from "./figures.ts";
 import type { Generator } from "./generator.ts";
 import { median, type Job } from "./jobs.ts";
+import type { Options } from "./options.ts";
 import { TOKENS } from "./models.ts";
 import { cpuMs, residentKb } from "./process.ts";
 import type { Question, System, Target, TargetOptions } from "./system.ts";
@@ -19,12 +20,12 @@ const HISTORIES = [
   { messages: 1000, conversations: 3, asked: 60 },
 ] as const;
 
-/** Starts one system in new processes, measures it and stops it. `quick` measures only the CPU time of a query, 16 at a time. */
+/** Starts one system in new processes, measures it and stops it. `quick` measures only JSON queries. */
 export async function round(
   target: Target,
   options: TargetOptions,
   generator: Generator,
-  quick: boolean,
+  { quick, at }: Pick<Options, "quick" | "at">,
 ): Promise<Figures> {
   await using system = await target.start(options);
   const figures: Figures = { startMs: await firstAnswer(system) };
@@ -33,22 +34,23 @@ export async function round(
   await sleep(SETTLE_MS);
   figures.idleMb = residentKb(system.pids()) / 1024;
   await load({ model: "short", form: "json" }, 16, WARM_UP);
-  if (!quick) {
+  if (!quick && !target.queriesOnly) {
     Object.assign(figures, await fanOut(system, generator));
     await load({ model: "long", form: "stream" }, 16, { count: 300, ms: 3_000 });
     figures.streamCpuMs = (
       await measured({ model: "long", form: "stream" }, 16, { ...MEASURE, count: 500 })
     ).cpuPerQueryMs;
   }
-  for (const concurrency of quick ? ([16] as const) : ([16, 1, 64] as const)) {
+  for (const concurrency of at) {
     const load = await measured({ model: "short", form: "json" }, concurrency, MEASURE);
-    const { cpuPerQueryMs, done, seconds, p50Ms, p99Ms } = load;
+    const { cpuPerQueryMs, databaseCpuMs, done, seconds, p50Ms, p99Ms } = load;
     figures[`at${concurrency}CpuMs`] = cpuPerQueryMs;
+    if (databaseCpuMs !== undefined) figures[`at${concurrency}DatabaseCpuMs`] = databaseCpuMs;
     figures[`at${concurrency}PerSecond`] = done / seconds;
     figures[`at${concurrency}P50Ms`] = p50Ms;
     figures[`at${concurrency}P99Ms`] = p99Ms;
   }
-  if (quick) return figures;
+  if (quick || target.queriesOnly) return figures;
   for (const { messages, conversations, asked } of HISTORIES) {
     const question = { model: "short", form: "json", history: messages, conversations } as const;
     figures[`history${messages}CpuMs`] = (await measured(question, 1, { count: asked })).cpuPerQueryMs;
@@ -59,28 +61,43 @@ export async function round(
 function loading(system: System, generator: Generator) {
   async function load(question: Question, concurrency: number, until: Job["until"]) {
     const { requests, expect } = await system.ask(question);
-    return generator.run({ port: system.port, requests, concurrency, until, expect });
+    return generator.run({ ports: system.ports, requests, concurrency, until, expect });
   }
   return {
     load,
     async measured(question: Question, concurrency: number, until: Job["until"]) {
       const { requests, expect } = await system.ask(question);
       await sleep(100);
-      const before = cpuMs(system.pids());
-      const load = await generator.run({ port: system.port, requests, concurrency, until, expect });
-      return { ...load, cpuPerQueryMs: (cpuMs(system.pids()) - before) / load.done };
+      const before = cpuOf(system);
+      const load = await generator.run({ ports: system.ports, requests, concurrency, until, expect });
+      const after = cpuOf(system);
+      return {
+        ...load,
+        cpuPerQueryMs: (after.all - before.all) / load.done,
+        ...(system.databaseCpuMs && { databaseCpuMs: (after.database - before.database) / load.done }),
+      };
     },
   };
 }
 
-/** Time from the start of the processes to the first right answer, by repeated queries. */
+function cpuOf(system: System): { all: number; database: number } {
+  const database = system.databaseCpuMs?.() ?? 0;
+  return { all: cpuMs(system.pids()) + database, database };
+}
+
+/** Time from the start of the processes to the first right answer of the last replica, by repeated queries. */
 export async function firstAnswer(system: System): Promise<number> {
+  const times = await Promise.all(system.ports.map((port) => firstAnswerOf(system, port)));
+  return Math.max(...times);
+}
+
+async function firstAnswerOf(system: System, port: number): Promise<number> {
   const { requests, expect } = await system.ask({ model: "short", form: "json" });
   const { path, headers, body } = requests[0]!;
   const request = { method: "POST", headers: { "content-type": "application/json", ...headers }, body };
   let seen = "no connection";
   while (performance.now() - system.startedAt < FIRST_ANSWER_MS) {
-    const answer = await fetch(`http://127.0.0.1:${system.port}${path}`, request).then(
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`, request).then(
       (response) => response.text(),
       () => undefined,
     );
@@ -101,7 +118,7 @@ async function fanOut(system: System, generator: Generator): Promise<Figures> {
   const samples: number[] = [];
   const sampling = setInterval(() => samples.push(residentKb(pids)), 100);
   const before = cpuMs(pids);
-  const job = { port: system.port, requests, expect, moments, concurrency: STREAMS, until: { count: STREAMS } };
+  const job = { ports: system.ports, requests, expect, moments, concurrency: STREAMS, until: { count: STREAMS } };
   const { momentMs } = await generator.run(job);
   clearInterval(sampling);
   // All streams are open only in the middle of the time, when the samples are highest.

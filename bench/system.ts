@@ -1,10 +1,18 @@
 import type { Expectation, LoadRequest, Moment } from "./jobs.ts";
 import type { Model } from "./models.ts";
 
+/** The measured systems, in the order of a round. */
+export const LETTERS = ["A", "B", "C", "P", "N", "F", "L"] as const;
+export type Letter = (typeof LETTERS)[number];
+/** The systems that store their data on Postgres. */
+export const ON_POSTGRES: readonly Letter[] = ["P", "N", "F", "L"];
+
 /** A measured system. */
 export interface Target {
-  letter: "A" | "B" | "C";
+  letter: Letter;
   name: string;
+  /** Measures only JSON queries: no streams and no long threads. */
+  queriesOnly?: true;
   /** Starts all its processes without waiting until they serve. */
   start(options: TargetOptions): Promise<System>;
 }
@@ -19,11 +27,14 @@ export interface TargetOptions {
 }
 
 export interface System extends AsyncDisposable {
-  readonly port: number;
+  /** One of each replica. */
+  readonly ports: readonly number[];
   /** When the first of its processes was started, on this process's clock. */
   readonly startedAt: number;
-  /** Processes of server and functions. */
+  /** Processes of servers, functions and bus. */
   pids(): readonly number[];
+  /** CPU time so far of the database server. `pids` does not list it. */
+  databaseCpuMs?(): number;
   /** Requests that lead to one function call and then the model's tokens. */
   ask(question: Question): Promise<Asking>;
 }

@@ -1,14 +1,14 @@
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { DatabaseSync } from "node:sqlite";
 import { serve } from "@hono/node-server";
 import { Hono } from "hono";
 import { z } from "zod";
 import { createHub } from "./hub.ts";
 import { takeTurn, type Message } from "./provider.ts";
+import { openFile, openPostgres } from "./store.ts";
 
 /** The floor's server: the structure of Patchbay with the least work. No keys, roles, credits, limits, recovery or resume. */
-const [port = "0", provider = "", file = ":memory:"] = process.argv.slice(2);
+const [port = "0", provider = "", database = ":memory:"] = process.argv.slice(2);
 
 const Query = z.object({
   query: z.string().min(1),
@@ -16,22 +16,19 @@ const Query = z.object({
   messages: z.array(z.looseObject({})).default([]),
 });
 
-const database = new DatabaseSync(file);
-database.exec(
-  "pragma journal_mode = wal; pragma synchronous = normal; create table runs (id integer primary key, messages text)",
-);
-const insert = database.prepare("insert into runs (messages) values (?)");
+const store = database.startsWith("postgres:") ? await openPostgres(database) : openFile(database);
 
-/** Answers one query; its messages are stored in one transaction at its end. */
+/** Answers one query. */
 async function answer(body: unknown, onEvent?: (event: object) => void): Promise<string> {
   const { query, model, messages } = Query.parse(body);
   const own: Message[] = [{ role: "user", content: query }];
+  const run = await store.begin(query);
   for (;;) {
     const onText = onEvent && ((content: string) => onEvent({ type: "text", content }));
     const { text, calls } = await takeTurn(provider, model, [...messages, ...own], onText);
     if (calls.length === 0) {
       own.push({ role: "assistant", content: text });
-      insert.run(JSON.stringify(own));
+      await run.end(own, text);
       return text;
     }
     const asked = calls.map(({ id, name, arguments: input }) => ({
@@ -40,12 +37,16 @@ async function answer(body: unknown, onEvent?: (event: object) => void): Promise
       function: { name, arguments: input },
     }));
     own.push({ role: "assistant", content: null, tool_calls: asked });
+    await run.turn(own, calls);
+    const results: { id: string; value: unknown }[] = [];
     for (const call of calls) {
       onEvent?.({ type: "call", name: call.name, arguments: call.arguments });
       const value = await hub.call(call.name, JSON.parse(call.arguments));
       onEvent?.({ type: "result", value });
       own.push({ role: "tool", tool_call_id: call.id, content: JSON.stringify(value) });
+      results.push({ id: call.id, value });
     }
+    await run.results(results);
   }
 }
 

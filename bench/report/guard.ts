@@ -1,22 +1,31 @@
 import { readFileSync } from "node:fs";
-import type { Figures } from "../figures.ts";
+import type { Measured } from "./musts.ts";
 
-/** A run may reach the recorded ratio times this: noise stays far below, a large regression does not. */
+/** A run may reach a recorded ratio times this: noise stays far below, a large regression does not. */
 const MARGIN = 2;
 
-/** The recorded ratio of A to B. */
+/** Recorded ratios of the CPU time of a query to that of the floor, by engine. */
 export interface Baseline {
-  cpuPerQueryToFloor: number;
+  cpuPerQueryToFloor: Record<Engine, number>;
 }
+
+type Engine = keyof typeof PAIRS;
+const PAIRS = { embedded: ["A", "B"], postgres: ["P", "F"] } as const;
 
 export function readBaseline(): Baseline {
   return JSON.parse(readFileSync(new URL("../baseline.json", import.meta.url), "utf8")) as Baseline;
 }
 
-/** What is wrong and what to do; undefined when the ratio is within the limit. */
-export function guard(baseline: Baseline, ours: Figures, floor: Figures): string | undefined {
-  const ratio = (ours.at16CpuMs ?? Number.NaN) / (floor.at16CpuMs ?? Number.NaN);
-  const limit = MARGIN * baseline.cpuPerQueryToFloor;
-  if (ratio <= limit) return undefined;
-  return `A query costs ${ratio.toFixed(2)} times the CPU time of the floor; recorded is ${baseline.cpuPerQueryToFloor.toFixed(2)}, the limit ${limit.toFixed(2)}. Find the cause with \`node --cpu-prof\` (docs/performance.md), or record a new ratio in bench/baseline.json and say why.`;
+/** What is wrong and what to do, for each engine that was measured with its floor and is above the limit. */
+export function guard({ cpuPerQueryToFloor }: Baseline, systems: Measured["systems"]): string[] {
+  return (Object.keys(PAIRS) as Engine[]).flatMap((engine) => {
+    const [ours, floor] = PAIRS[engine].map((letter) => systems[letter]);
+    if (!ours || !floor) return [];
+    const ratio = (ours.at16CpuMs ?? Number.NaN) / (floor.at16CpuMs ?? Number.NaN);
+    const recorded = cpuPerQueryToFloor[engine];
+    if (ratio <= MARGIN * recorded) return [];
+    return [
+      `A query costs ${ratio.toFixed(2)} times the CPU time of the floor (${engine}); recorded is ${recorded.toFixed(2)}, the limit ${(MARGIN * recorded).toFixed(2)}. Find the cause with \`node --cpu-prof\` (docs/performance.md), or record a new ratio in bench/baseline.json and say why.`,
+    ];
+  });
 }

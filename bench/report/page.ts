@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { AIMS, judge, type Measured, MUSTS } from "./musts.ts";
 import { fsyncLine } from "./report.ts";
-import { markdownTable, tableRows } from "./table.ts";
+import { markdownTable, tablesOf } from "./table.ts";
 
 const BEGIN = "<!-- measured: written by `pnpm bench --write` -->";
 const END = "<!-- end of measured -->";
@@ -27,7 +27,7 @@ export function pageReport(measured: Measured, rounds: number): string {
       .join("\n")}\n\`\`\``;
   return [
     `Medians of ${rounds} rounds on ${cpus().length} cores (${cpus()[0]?.model.trim() ?? "unknown"}), Node ${process.versions.node}.`,
-    markdownTable(tableRows(measured)),
+    ...tablesOf(measured).map(markdownTable),
     ...(fsync ? [`${fsyncLine(fsync)}.`] : []),
     `Packages installed at run time for the control plane: ${packages}.`,
     judged("Required:", MUSTS),

@@ -1,10 +1,10 @@
 import { AIMS, judge, MUSTS, short, type Measured } from "./musts.ts";
-import { plainTable, tableRows } from "./table.ts";
+import { plainTable, tablesOf } from "./table.ts";
 
 export function textReport(measured: Measured): string {
-  const { fsync, packages, systems } = measured;
+  const { fsync, packages } = measured;
   const parts = [
-    ...(Object.keys(systems).length > 0 ? [plainTable(tableRows(measured))] : []),
+    ...tablesOf(measured).map(plainTable),
     ...(fsync ? [fsyncLine(fsync)] : []),
     `packages installed at run time for the control plane: ${packages}`,
     `Must\n${lines(judge(MUSTS, measured))}`,

@@ -1,10 +1,14 @@
 import type { FigureName } from "../figures.ts";
+import type { Letter } from "../system.ts";
 import { short, type Measured } from "./musts.ts";
 
 const ROWS: readonly [string, FigureName][] = [
   ["CPU ms per query, 16 at a time", "at16CpuMs"],
+  ["of it Postgres", "at16DatabaseCpuMs"],
   ["CPU ms per query, 1 at a time", "at1CpuMs"],
+  ["of it Postgres", "at1DatabaseCpuMs"],
   ["CPU ms per query, 64 at a time", "at64CpuMs"],
+  ["of it Postgres", "at64DatabaseCpuMs"],
   ["queries/s, 1 at a time", "at1PerSecond"],
   ["queries/s, 16 at a time", "at16PerSecond"],
   ["queries/s, 64 at a time", "at64PerSecond"],
@@ -33,17 +37,55 @@ const ROWS: readonly [string, FigureName][] = [
   ["idle memory, MB, all processes", "idleMb"],
 ];
 
-const LETTERS = ["A", "B", "C"] as const;
-const HEAD = ["", "A Patchbay", "B floor", "C AI SDK", "A / B", "A / C"];
+interface Table {
+  columns: readonly (readonly [Letter, string])[];
+  /** Pairs of columns whose quotients follow. */
+  ratios: readonly (readonly [Letter, Letter])[];
+}
 
-/** The rows with measured figures, as cells. */
-export function tableRows({ systems }: Measured): string[][] {
-  const rows = ROWS.map(([text, name]) => {
-    const [a, b, c] = LETTERS.map((letter) => systems[letter]?.[name]);
-    const show = (value: number | undefined): string => (value === undefined ? "" : short(value));
-    return [text, show(a), show(b), show(c), quotient(a, b), quotient(a, c)];
-  });
-  return [HEAD, ...rows.filter((cells) => cells.slice(1, 4).some((cell) => cell !== ""))];
+const TABLES: readonly Table[] = [
+  {
+    columns: [
+      ["A", "A Patchbay"],
+      ["B", "B floor"],
+      ["C", "C AI SDK"],
+    ],
+    ratios: [
+      ["A", "B"],
+      ["A", "C"],
+    ],
+  },
+  {
+    columns: [
+      ["P", "P Patchbay"],
+      ["N", "N two replicas"],
+      ["F", "F floor"],
+      ["L", "L LangGraph"],
+    ],
+    ratios: [
+      ["P", "F"],
+      ["P", "L"],
+      ["N", "P"],
+    ],
+  },
+];
+
+/** A table for the systems with an embedded database or none, and one for those on Postgres; each with its measured rows, as cells. */
+export function tablesOf(measured: Measured): string[][][] {
+  const tables = TABLES.map((table) => rowsOf(table, measured));
+  return tables.filter((rows) => rows.length > 1);
+}
+
+function rowsOf({ columns, ratios }: Table, { systems }: Measured): string[][] {
+  const show = (value: number | undefined): string => (value === undefined ? "" : short(value));
+  const rows = ROWS.filter(([, name]) => columns.some(([letter]) => systems[letter]?.[name] !== undefined)).map(
+    ([text, name]) => [
+      text,
+      ...columns.map(([letter]) => show(systems[letter]?.[name])),
+      ...ratios.map(([of, to]) => quotient(systems[of]?.[name], systems[to]?.[name])),
+    ],
+  );
+  return [["", ...columns.map(([, title]) => title), ...ratios.map(([of, to]) => `${of} / ${to}`)], ...rows];
 }
 
 const quotient = (a: number | undefined, b: number | undefined): string =>

@@ -4,7 +4,7 @@ import { quantile } from "../../bench/jobs.ts";
 import { guard } from "../../bench/report/guard.ts";
 import { judge, MUSTS, short } from "../../bench/report/musts.ts";
 import { replaceMeasured } from "../../bench/report/page.ts";
-import { markdownTable, plainTable, tableRows } from "../../bench/report/table.ts";
+import { markdownTable, plainTable, tablesOf } from "../../bench/report/table.ts";
 
 test("the median of an even number of rounds lies between the middle two, and a round without a figure does not count", () => {
   const rounds = [{ at16CpuMs: 4, startMs: 900 }, { at16CpuMs: 1 }, { at16CpuMs: 2 }, { at16CpuMs: 3 }];
@@ -22,7 +22,7 @@ test("a quantile is one of the values, in any order of them", () => {
 
 test("a bound is missed only on its wrong side", () => {
   const measured = {
-    systems: { A: { at16CpuMs: 1.7, call200BPerSecond: 9_999 }, C: { at16CpuMs: 2 } },
+    systems: { A: { at16CpuMs: 2.2, at1CpuMs: 3.3, call200BPerSecond: 9_999 }, C: { at16CpuMs: 2 } },
     packages: 45,
     fsync: { single: 10, together: 100 },
   };
@@ -30,32 +30,60 @@ test("a bound is missed only on its wrong side", () => {
   const lines = judge(MUSTS, measured).map(({ line }) => line);
 
   expect(lines).toEqual([
-    "MISSED  CPU per query, A / C: 0.85 (at most 0.8)",
+    "MISSED  CPU per query, A / C: 1.1 (at most 1)",
+    "ok      CPU per query one at a time / 16 at a time, A: 1.5 (at most 1.6)",
     "MISSED  function calls of 200 B a second, not stored: 9,999 (at least 10,000)",
     "ok      packages installed for the control plane: 45 (at most 45)",
     "ok      queries a second with an fsync of 10 ms, 64 at a time / one: 10 (at least 10)",
   ]);
 });
 
-test("the guard accepts noise and fails a large loss with both ratios", () => {
-  const baseline = { cpuPerQueryToFloor: 1.5 };
+test("a second replica may add 30 %, or 2 ms of CPU per query", () => {
+  const judged = (one: number, two: number) =>
+    judge(MUSTS, { systems: { P: { at16CpuMs: one }, N: { at16CpuMs: two } }, packages: 1 })
+      .map(({ line }) => line)
+      .filter((line) => line.includes("two replicas"));
 
-  expect(guard(baseline, { at16CpuMs: 3 }, { at16CpuMs: 1 })).toBeUndefined();
-  expect(guard(baseline, { at16CpuMs: 3.1 }, { at16CpuMs: 1 })).toContain(
-    "3.10 times the CPU time of the floor; recorded is 1.50",
-  );
+  expect(judged(4, 6)).toEqual(["ok      CPU ms per query of two replicas, N: 6 (at most 6)"]);
+  expect(judged(4, 6.1)).toEqual(["MISSED  CPU ms per query of two replicas, N: 6.1 (at most 6)"]);
+  expect(judged(10, 13)).toEqual(["ok      CPU ms per query of two replicas, N: 13 (at most 13)"]);
+  expect(judge(MUSTS, { systems: { N: { at16CpuMs: 5 } }, packages: 1 })).toHaveLength(1);
 });
 
-test("the guard fails without measurements", () => {
-  expect(guard({ cpuPerQueryToFloor: 1.5 }, {}, { at16CpuMs: 1 })).toBeDefined();
+test("the guard accepts noise and fails a large loss of either engine with both ratios", () => {
+  const baseline = { cpuPerQueryToFloor: { embedded: 1.5, postgres: 3 } };
+  const cpu = (at16CpuMs: number) => ({ at16CpuMs });
+
+  expect(guard(baseline, { A: cpu(3), B: cpu(1), P: cpu(12), F: cpu(2) })).toEqual([]);
+  expect(guard(baseline, { A: cpu(3.1), B: cpu(1), P: cpu(12), F: cpu(2) })).toEqual([
+    expect.stringContaining("3.10 times the CPU time of the floor (embedded); recorded is 1.50, the limit 3.00"),
+  ]);
+  expect(guard(baseline, { A: cpu(3), B: cpu(1), P: cpu(12.2), F: cpu(2) })).toEqual([
+    expect.stringContaining("6.10 times the CPU time of the floor (postgres); recorded is 3.00, the limit 6.00"),
+  ]);
+});
+
+test("the guard fails without measurements, and skips an engine that was not measured", () => {
+  const baseline = { cpuPerQueryToFloor: { embedded: 1.5, postgres: 3 } };
+
+  expect(guard(baseline, { A: {}, B: { at16CpuMs: 1 } })).toHaveLength(1);
+  expect(guard(baseline, {})).toEqual([]);
 });
 
 test("a table has the measurements and the ratios to the floor and to the rival", () => {
-  const rows = tableRows({ systems: { A: { at16CpuMs: 1.5 }, B: { at16CpuMs: 1 }, C: { at16CpuMs: 3 } }, packages: 1 });
+  const tables = tablesOf({
+    systems: { A: { at16CpuMs: 1.5 }, B: { at16CpuMs: 1 }, C: { at16CpuMs: 3 }, P: { at16DatabaseCpuMs: 2 } },
+    packages: 1,
+  });
+  const rows = tables[0]!;
 
   expect(rows).toEqual([
     ["", "A Patchbay", "B floor", "C AI SDK", "A / B", "A / C"],
     ["CPU ms per query, 16 at a time", "1.5", "1", "3", "1.50", "0.50"],
+  ]);
+  expect(tables[1]).toEqual([
+    ["", "P Patchbay", "N two replicas", "F floor", "L LangGraph", "P / F", "P / L", "N / P"],
+    ["of it Postgres", "2", "", "", "", "", "", ""],
   ]);
   expect(plainTable(rows).split("\n")).toHaveLength(2);
   expect(markdownTable(rows)).toContain("| CPU ms per query, 16 at a time | 1.5 | 1 | 3 | 1.50 | 0.50 |");

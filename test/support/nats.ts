@@ -18,6 +18,8 @@ atEnd(() => started.forEach((server) => server.kill("SIGKILL")));
 export interface OwnNats extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
+  /** Process id of the server. */
+  readonly pid: number;
   kill9(): Promise<void>;
   /** Stops it with SIGTERM. */
   stop(): Promise<void>;
@@ -65,6 +67,9 @@ export async function ownNats({ args = [], login }: OwnNatsOptions = {}): Promis
   return {
     url: `nats://${login === undefined ? "" : `${login}@`}127.0.0.1:${port}`,
     port,
+    get pid() {
+      return server.pid ?? 0;
+    },
     kill9: () => end("SIGKILL"),
     stop: () => end("SIGTERM"),
     async start() {

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { chown, mkdtemp, rm } from "node:fs/promises";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -13,7 +13,7 @@ import { Client } from "pg";
 const SYSTEM_BINARIES = "/usr/lib/postgresql";
 const START_MS = 15_000;
 /** Tests kill processes, not the machine, so writes survive without fsync. */
-const SETTINGS = ["fsync=off", "full_page_writes=off", "shared_buffers=16MB", "listen_addresses=127.0.0.1"];
+const NO_FSYNC = ["fsync=off", "full_page_writes=off", "shared_buffers=16MB"];
 
 /** A server that a test may kill. Its data remain until it is disposed. */
 export interface OwnPostgres extends AsyncDisposable {
@@ -29,8 +29,10 @@ export interface OwnPostgres extends AsyncDisposable {
   kill9(): Promise<void>;
 }
 
-/** Starts a separate server on a free port. */
-export async function ownPostgres(): Promise<OwnPostgres> {
+/** Starts a separate server on a free port. Without `settings`, it survives a kill but not a power failure. */
+export async function ownPostgres({
+  settings = NO_FSYNC,
+}: { settings?: readonly string[] } = {}): Promise<OwnPostgres> {
   const binaries = findBinaries();
   const user = serverUser();
   const folder = await mkdtemp(join(tmpdir(), "patchbay-postgres-"));
@@ -42,7 +44,8 @@ export async function ownPostgres(): Promise<OwnPostgres> {
   await finished(run("initdb", ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]));
   const port = await freePort();
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
-  const settings = [...SETTINGS, `port=${port}`, `unix_socket_directories=${folder}`].flatMap((set) => ["-c", set]);
+  const place = [`port=${port}`, "listen_addresses=127.0.0.1", `unix_socket_directories=${folder}`];
+  const options = [...settings, ...place].flatMap((setting) => ["-c", setting]);
   let server: ChildProcess;
 
   async function end(signal: NodeJS.Signals): Promise<void> {
@@ -51,8 +54,11 @@ export async function ownPostgres(): Promise<OwnPostgres> {
     server.kill(signal);
     await ended;
   }
-  // A killed test process must not leave the server behind.
-  const last = () => server.kill("SIGQUIT");
+  // A process that ends early must not leave the server or its data behind.
+  function last(): void {
+    server.kill("SIGQUIT");
+    rmSync(folder, { recursive: true, force: true, maxRetries: 20 });
+  }
   process.once("exit", last);
 
   const own: OwnPostgres = {
@@ -65,7 +71,7 @@ export async function ownPostgres(): Promise<OwnPostgres> {
       const deadline = performance.now() + START_MS;
       // After a kill the children of the old server keep its shared memory for a moment.
       for (;;) {
-        server = run("postgres", ["-D", data, ...settings]);
+        server = run("postgres", ["-D", data, ...options]);
         const said = collect(server);
         if (await answers(url, server, deadline)) return;
         await end("SIGKILL");
