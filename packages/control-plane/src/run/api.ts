@@ -1,6 +1,8 @@
 import type { CancelResponse, JsonObject, LlmConfig, QueryResponse, RunDetail, RunStatus } from "@patchbay/protocol";
 import type { TestCall } from "../ports/records.ts";
 
+export { promptParts } from "./loop/compact.ts";
+export { type RequestSources, type SentRequest, sentRequests } from "./loop/rebuild.ts";
 export { outcomeFields, parametersOf } from "./answer.ts";
 export { visibleFunctions } from "./role-check.ts";
 export type { Observer, QueryLine } from "./run-context.ts";

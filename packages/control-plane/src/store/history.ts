@@ -8,7 +8,7 @@ const PAGE_ROWS = 256;
 /** Text that one statement reads. SQLite works on the main thread, which does nothing else meanwhile. */
 const PAGE_BYTES = 262_144;
 
-type Scope = { threadId: string } & Parameters<RunStore["history"]>[1];
+export type HistoryScope = { threadId: string } & Parameters<RunStore["history"]>[1];
 
 /** A run whose history fits; its text is read later. */
 interface Sized {
@@ -19,7 +19,7 @@ interface Sized {
 }
 
 /** Reads sizes first and then only the texts that fit: a thread may have gigabytes of history. */
-export async function readHistory(engine: Engine, scope: Scope): Promise<History> {
+export async function readHistory(engine: Engine, scope: HistoryScope): Promise<History> {
   const { newestFirst, hasOlder } = await fitting(engine, scope);
   const entries: HistoryEntry[] = [];
   for (const page of pagesOf(newestFirst.toReversed())) entries.push(...(await textsOf(engine, page)));
@@ -27,7 +27,7 @@ export async function readHistory(engine: Engine, scope: Scope): Promise<History
 }
 
 /** The newest runs whose histories fit into `maxBytes`, and whether older ones were left out. */
-async function fitting(engine: Engine, scope: Scope): Promise<{ newestFirst: Sized[]; hasOlder: boolean }> {
+async function fitting(engine: Engine, scope: HistoryScope): Promise<{ newestFirst: Sized[]; hasOlder: boolean }> {
   const newestFirst: Sized[] = [];
   let roomBytes = scope.maxBytes;
   for (;;) {
@@ -41,7 +41,7 @@ async function fitting(engine: Engine, scope: Scope): Promise<{ newestFirst: Siz
   }
 }
 
-function sizesOf({ db }: Engine, scope: Scope, below: number | undefined): Promise<Sized[]> {
+function sizesOf({ db }: Engine, scope: HistoryScope, below: number | undefined): Promise<Sized[]> {
   const { threadId, role, subject, before } = scope;
   return db
     .selectFrom("runs")

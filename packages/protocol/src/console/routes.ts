@@ -117,6 +117,11 @@ export const CONSOLE_ROUTES = {
     answer: runs.RunPage,
   },
   "GET /agents/:agent_id/runs/:run_id": { needs: "viewer", summary: "A run with its waterfall", answer: runs.RunTrace },
+  "GET /agents/:agent_id/runs/:run_id/turns/:step/request": {
+    needs: "viewer",
+    summary: "What the model was sent for a turn",
+    answer: runs.SentTurn,
+  },
   "GET /agents/:agent_id/runs/:run_id/log": {
     needs: "viewer",
     summary: "Stored events of a run",

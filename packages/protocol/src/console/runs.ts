@@ -122,6 +122,74 @@ export const RunTrace = RunSummary.extend({
 });
 export type RunTrace = z.infer<typeof RunTrace>;
 
+/** A message of a model request. `preface` is data in addition to the user's text: role and context. */
+export const ModelMessage = z.discriminatedUnion("role", [
+  z.object({ role: z.literal("user"), text: z.string(), preface: z.string().optional() }),
+  z.object({
+    role: z.literal("assistant"),
+    text: z.string(),
+    calls: z.array(z.object({ id: z.string(), name: z.string(), arguments: z.string() })),
+    /** The provider's own blocks of that turn, such as its reasoning, in place of text and calls. */
+    echo: z.object({ provider: z.string(), model: z.string(), blocks: z.unknown() }).optional(),
+  }),
+  z.object({
+    role: z.literal("results"),
+    results: z.array(z.object({ callId: z.string(), name: z.string(), content: z.string(), isError: z.boolean() })),
+  }),
+]);
+export type ModelMessage = z.infer<typeof ModelMessage>;
+
+/** Parameters of a model request. */
+export const ModelParameters = z.object({
+  provider: z.string(),
+  model: z.string(),
+  maxTokens: z.number(),
+  /** Null: the provider's default. */
+  temperature: z.number().nullable(),
+  /** `none`: text only. `respond`: the model must call `answerFunction`. */
+  toolChoice: z.enum(["auto", "none", "respond"]),
+  /** The function whose call is the answer; null when the answer is a text. */
+  answerFunction: z.string().nullable(),
+  cacheKey: z.string(),
+});
+export type ModelParameters = z.infer<typeof ModelParameters>;
+
+/** What the model was sent for one turn, built from what is stored by the function that built the request. */
+export const SentTurn = z.object({
+  step: z.number(),
+  system: z.string(),
+  /** As the role sees them. */
+  functions: z.array(
+    z.object({ name: z.string(), description: z.string(), inputSchema: z.record(z.string(), z.unknown()) }),
+  ),
+  messages: z.array(ModelMessage),
+  /** The first messages, which are those of earlier queries of the thread. */
+  earlierMessages: z.number(),
+  parameters: ModelParameters,
+  /** Estimates by size. `input` and `cachedInput` are the provider's, with failed attempts; null before it answered. */
+  tokens: z.object({
+    system: z.number(),
+    functions: z.array(z.number()),
+    messages: z.array(z.number()),
+    input: z.number().nullable(),
+    cachedInput: z.number().nullable(),
+  }),
+  /** The difference to the turn before; null for the first turn. System text and functions are the same in all turns of a run. */
+  difference: z
+    .object({
+      /** Positions of the messages that the turn before was not sent. */
+      added: z.array(z.number()),
+      /** Messages of the turn before that are left out. */
+      removed: z.array(ModelMessage),
+      /** The former values of parameters. */
+      parameters: ModelParameters.partial(),
+    })
+    .nullable(),
+  /** True when earlier queries of the thread were deleted, which the model may have been sent. */
+  historyDeleted: z.boolean(),
+});
+export type SentTurn = z.infer<typeof SentTurn>;
+
 /** A stored event of a run, as it was sent. */
 export const LogEvent = z.object({ seq: z.number(), at: time, body: z.string() });
 /** One page of a run's events. */

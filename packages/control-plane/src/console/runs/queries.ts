@@ -1,8 +1,10 @@
 import type { LogEvent, RunSummary } from "@patchbay/protocol/console";
 import { sql } from "kysely";
 import type { CallRecord, RunEnding, RunRecord, TurnRecord, TurnTiming } from "../../ports/records.ts";
+import type { History } from "../../ports/run-store.ts";
 import { fromJson, isoTime, present } from "../../store/columns.ts";
 import type { Engine } from "../../store/engine.ts";
+import { type HistoryScope, readHistory } from "../../store/history.ts";
 import { pageFrom, type PageAsked, type PageOf, parseCursor, toCursor } from "../../store/page-cursor.ts";
 import { RUN_COLUMNS, toRunRecord } from "../../store/run-record.ts";
 import { CALL_COLUMNS, toCallRecord, toTurnRecord, turnsOf } from "../../store/runs-read.ts";
@@ -49,6 +51,9 @@ export function runQueries(engine: Engine) {
 
     parts: (orgId: string, agentId: string, runId: string): Promise<RunParts | undefined> =>
       parts(engine, orgId, agentId, runId),
+
+    /** Earlier runs of a thread, as a run's model may be sent them. */
+    history: (scope: HistoryScope): Promise<History> => readHistory(engine, scope),
 
     /** Stored events, oldest first, at most about 1 MiB of them. Undefined for an unknown run. */
     async log(orgId: string, agentId: string, runId: string, asked: PageAsked): Promise<PageOf<LogEvent> | undefined> {

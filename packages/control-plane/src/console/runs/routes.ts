@@ -4,11 +4,13 @@ import { toLocalJson } from "../../http/query/local-events.ts";
 import { lastEventId } from "../../http/query/run-routes.ts";
 import { onPlace, streamRun } from "../../http/query/stream-run.ts";
 import { callerOf, type ConsoleDeps, found, type HandlersOf, ownerOf, paged } from "../handler.ts";
+import { sentTurn } from "./sent-turn.ts";
 import { traceOf } from "./trace.ts";
 
 type RunRoutes =
   | "GET /agents/:agent_id/runs"
   | "GET /agents/:agent_id/runs/:run_id"
+  | "GET /agents/:agent_id/runs/:run_id/turns/:step/request"
   | "GET /agents/:agent_id/runs/:run_id/log"
   | "GET /agents/:agent_id/runs/:run_id/events"
   | "POST /agents/:agent_id/runs/:run_id/cancel";
@@ -26,6 +28,13 @@ export function runRoutes(deps: ConsoleDeps): HandlersOf<RunRoutes> {
       const { manifestHash } = parts.run;
       const manifest = manifestHash === undefined ? undefined : await store.runtimes.getManifest(agentId, manifestHash);
       return traceOf(parts, manifest);
+    },
+
+    async "GET /agents/:agent_id/runs/:run_id/turns/:step/request"({ agent: { orgId, agentId }, params }) {
+      const parts = found(await queries.runs.parts(orgId, agentId, params.run_id), "run");
+      const { manifestHash } = parts.run;
+      const manifest = manifestHash === undefined ? undefined : await store.runtimes.getManifest(agentId, manifestHash);
+      return sentTurn(parts, params.step, manifest, deps);
     },
 
     async "GET /agents/:agent_id/runs/:run_id/log"({ agent: { orgId, agentId }, params, query }) {

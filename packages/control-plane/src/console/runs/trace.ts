@@ -86,7 +86,7 @@ function spansOf(parts: ShownParts, manifest: Manifest | undefined): Span[] {
     }
     before = Math.max(to, ...ofTurn.map((call) => call.finishedAt ?? 0));
   }
-  if (asks(parts)) {
+  if (awaitsTurn(parts)) {
     const to = run.finishedAt;
     const from = within(parts.unanswered?.beganAt ?? before, { from: before, to });
     const span = askedSpan(parts, { from, to });
@@ -124,7 +124,7 @@ function failedWith(parts: RunParts, turn: TimedTurn): boolean {
 }
 
 /** True when a model request is in progress, or was when the run ended. */
-function asks(parts: RunParts): boolean {
+export function awaitsTurn(parts: RunParts): boolean {
   const { run, calls, turns } = parts;
   if (parts.unanswered) return true;
   if (calls.some(({ outcome }) => !outcome)) return false;

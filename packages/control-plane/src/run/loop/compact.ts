@@ -21,6 +21,16 @@ export function promptTokens(request: Pick<ModelRequest, "system" | "functions" 
   return fixedTokens(request) + frames + Math.ceil(sizeOf(messages) / BYTES_PER_TOKEN);
 }
 
+/** The parts of that estimate. Their sum is the estimate, but for rounding. */
+export function promptParts({ system, functions, messages }: Pick<ModelRequest, "system" | "functions" | "messages">) {
+  const tokens = (size: number): number => Math.ceil(size / BYTES_PER_TOKEN);
+  return {
+    system: tokens(bytes(system)),
+    functions: functions.map((one) => FRAME_TOKENS + tokens(bytesOfFunction(one))),
+    messages: messages.map((one) => framesOf(one) * FRAME_TOKENS + tokens(bytesOf(one))),
+  };
+}
+
 function framesOf(message: Message): number {
   if (message.role === "user") return 1;
   return 1 + (message.role === "results" ? message.results : message.calls).length;

@@ -1,0 +1,93 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Manifest } from "@patchbay/protocol";
+import type { ModelMessage, ModelParameters, SentTurn } from "@patchbay/protocol/console";
+import type { ChosenModel, ModelCatalog } from "../../ports/model-provider.ts";
+import { ServiceError } from "../../ports/service-error.ts";
+import { promptParts, type SentRequest, sentRequests } from "../../run/api.ts";
+import { type ConsoleDeps, notFound } from "../handler.ts";
+import type { RunParts } from "./queries.ts";
+import { awaitsTurn } from "./trace.ts";
+
+/** What the model was sent for a turn. Throws `not_found` for a turn that was not requested. */
+export async function sentTurn(
+  parts: RunParts,
+  turn: string,
+  manifest: Manifest | undefined,
+  { models, queries }: Pick<ConsoleDeps, "models" | "queries">,
+): Promise<SentTurn> {
+  const { turns } = parts;
+  const { result: _, ...run } = parts.run;
+  const requested = turns.length + (run.startedAt !== undefined && awaitsTurn(parts) ? 1 : 0);
+  const step = /^\d{1,4}$/.test(turn) ? Number(turn) : requested;
+  if (step >= requested || run.request.testCall) throw notFound("model request");
+  if (!manifest)
+    throw new ServiceError(
+      "not_found",
+      "What the model was sent cannot be shown: the functions of the run are no longer stored.",
+    );
+  const { threadId, runId, role, subject } = run;
+  const sent = await sentRequests({ ...parts, run }, step, {
+    manifest,
+    choose: (wanted) => chosen(models, wanted),
+    history: (maxBytes) => queries.runs.history({ threadId, role, subject, maxBytes, before: runId }),
+  });
+  return shown(step, sent.at(-1)!, sent.at(-2), turns[step]?.usage);
+}
+
+/** A finished turn needs only the name and the window of its model, which the catalog has only for configured providers. */
+function chosen(models: ModelCatalog, wanted: { provider: string; model: string }): ChosenModel {
+  const one = models.choose(wanted);
+  if (!("missing" in one)) return one;
+  const stream = () => {
+    throw new Error("a stored turn is not requested again");
+  };
+  return { provider: { name: wanted.provider, stream }, model: wanted.model, cost: () => 0 };
+}
+
+function shown(
+  step: number,
+  sent: SentRequest,
+  before: SentRequest | undefined,
+  usage: { input: number; cachedInput: number } | undefined,
+): SentTurn {
+  const { system, functions, messages, earlierMessages = 0 } = sent.request;
+  return {
+    step,
+    system,
+    functions: functions.map(({ name, description, inputSchema }) => ({ name, description, inputSchema })),
+    messages: [...messages],
+    earlierMessages,
+    parameters: parametersOf(sent),
+    tokens: {
+      ...promptParts(sent.request),
+      input: usage?.input ?? null,
+      cachedInput: usage?.cachedInput ?? null,
+    },
+    difference: before ? differenceOf(sent, before) : null,
+    historyDeleted: sent.historyDeleted,
+  };
+}
+
+function parametersOf({ request, provider }: SentRequest): ModelParameters {
+  const { model, maxTokens, temperature = null, toolChoice, respond, cacheKey } = request;
+  return { provider, model, maxTokens, temperature, toolChoice, answerFunction: respond?.name ?? null, cacheKey };
+}
+
+function differenceOf(sent: SentRequest, before: SentRequest): NonNullable<SentTurn["difference"]> {
+  const [now, then] = [sent, before].map(({ request }) => request.messages.map((one) => JSON.stringify(one)));
+  const former = parametersOf(before);
+  const changed = Object.entries(parametersOf(sent)).filter(
+    ([name, value]) => !isDeepStrictEqual(value, former[name as keyof ModelParameters]),
+  );
+  return {
+    added: missingFrom(then!, now!),
+    removed: missingFrom(now!, then!).map((at): ModelMessage => before.request.messages[at]!),
+    parameters: Object.fromEntries(changed.map(([name]) => [name, former[name as keyof ModelParameters]])),
+  };
+}
+
+/** Positions of the texts that `others` has not, or has less often. */
+function missingFrom(others: readonly string[], texts: readonly string[]): number[] {
+  const left = Map.groupBy(others, (text) => text);
+  return texts.flatMap((text, at) => (left.get(text)?.pop() === undefined ? [at] : []));
+}
