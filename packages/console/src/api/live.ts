@@ -24,6 +24,7 @@ const PATHS: Record<Topic, PathOf<"GET">[]> = {
     "/agents/:agent_id",
     "/agents/:agent_id/runs",
     "/agents/:agent_id/runs/:run_id",
+    "/agents/:agent_id/runs/:run_id/turns/:step/request",
     "/agents/:agent_id/functions",
     "/agents/:agent_id/functions/:function_name/history",
     "/agents/:agent_id/threads",

@@ -57,7 +57,7 @@ async function openNeighbours() {
     /** Asks a route, its ids taken from `ids`. */
     ask(name: string, ids: Record<string, string>) {
       const [method = "", path = ""] = name.split(" ");
-      const filled = path.replace(/:(\w+)/g, (_all, id: string) => ids[id] ?? "look_up");
+      const filled = path.replace(/:(\w+)/g, (_all, id: string) => ids[id] ?? (id === "step" ? "0" : "look_up"));
       return ask(method, filled, BODIES[name] ?? (method === "GET" ? undefined : {}), cookie);
     },
     [Symbol.asyncDispose]: () => plane.close({ graceMs: 0 }),
@@ -86,7 +86,11 @@ test("the same routes find the organisation's own data", async () => {
 
   // Neither has connected functions yet, so there is no set to show.
   const missing = statuses.filter(([, status]) => status !== 200).map(([name]) => name);
-  expect(missing).toEqual(["GET /agents/:agent_id/functions", "GET /agents/:agent_id/access"]);
+  expect(missing).toEqual([
+    "GET /agents/:agent_id/functions",
+    "GET /agents/:agent_id/runs/:run_id/turns/:step/request",
+    "GET /agents/:agent_id/access",
+  ]);
 });
 
 test("lists of one organisation contain nothing of another", async () => {

@@ -13,8 +13,9 @@ import { Count, Money, Status } from "../../ui/values.tsx";
 import { endOf } from "../../waterfall/rows.ts";
 import { KIND_WORDS } from "../../waterfall/span-look.ts";
 import { EventRows, useRunLog } from "./event-log.tsx";
+import { SentTurnView } from "./sent-turn.tsx";
 
-export type SpanTab = "overview" | "input" | "output" | "error" | "attributes" | "events";
+export type SpanTab = "overview" | "sent" | "input" | "output" | "error" | "attributes" | "events";
 
 interface SpanPanelProps {
   run: RunTrace;
@@ -31,6 +32,9 @@ export function SpanPanel({ run, span, nowMs, tab, onTab, onEvents }: SpanPanelP
     { value: "overview", label: "Overview", content: <SpanOverview run={run} span={span} nowMs={nowMs} /> },
   ];
   const add = (value: SpanTab, label: string, content: ReactNode) => tabs.push({ value, label, content });
+  const { step } = span.attributes;
+  if (span.kind === "turn" && typeof step === "number" && run.source !== "test_call")
+    add("sent", "Sent to model", <SentTurnView run={run} step={step} />);
   if (span.input !== undefined) add("input", "Input", <Payload value={span.input} name="Input" />);
   if (span.output !== undefined) add("output", "Output", <Output span={span} />);
   if (span.errorMessage !== null || span.code !== null) add("error", "Error", <Failure span={span} />);

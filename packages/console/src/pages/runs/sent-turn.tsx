@@ -1,0 +1,265 @@
+import type { ModelMessage, ModelParameters, RunTrace, SentTurn } from "@patchbay/protocol/console";
+import { useQuery } from "@tanstack/react-query";
+import { type ReactNode, useState } from "react";
+import { resource } from "../../api/api.ts";
+import { formatCompact } from "../../format/numbers.ts";
+import { CodeBlock, Json } from "../../ui/code.tsx";
+import { CopyButton } from "../../ui/copy.tsx";
+import { ErrorState, Facts, Loading, Skeleton } from "../../ui/page.tsx";
+import { Tabs } from "../../ui/tabs.tsx";
+import { Switch } from "../../ui/toggle.tsx";
+import { Badge, Count } from "../../ui/values.tsx";
+import { PlaygroundLink } from "../playground/playground-link.tsx";
+
+type Part = "messages" | "system" | "functions" | "parameters";
+
+/** What the model was sent for a turn, and its difference to the turn before. */
+export function SentTurnView({ run, step }: { run: RunTrace; step: number }) {
+  const { agentId, runId } = run;
+  const [part, setPart] = useState<Part>("messages");
+  const params = { agentId, runId, step: String(step) };
+  const sent = useQuery(resource("/agents/:agent_id/runs/:run_id/turns/:step/request", { params }));
+  if (sent.error && !sent.data) return <ErrorState error={sent.error} onRetry={() => void sent.refetch()} />;
+  if (!sent.data)
+    return (
+      <Loading>
+        <Skeleton className="h-40 w-full" />
+      </Loading>
+    );
+  const { data } = sent;
+  const { system, functions, messages, parameters, tokens } = data;
+  return (
+    <div className="grid gap-3">
+      <div className="flex flex-wrap items-center gap-2">
+        <Total tokens={tokens} />
+        <CopyButton text={() => JSON.stringify({ system, functions, messages, parameters }, null, 2)}>
+          Copy as JSON
+        </CopyButton>
+        <PlaygroundLink agentId={agentId} size="small" icon="edit" search={{ again: runId }}>
+          Open in playground
+        </PlaygroundLink>
+      </div>
+      {data.historyDeleted && (
+        <p className="bg-warn-soft text-warn rounded-md px-3 py-2 text-sm">
+          Earlier queries of the thread were deleted. If that was after this run, the model was sent them too.
+        </p>
+      )}
+      <Tabs<Part>
+        value={part}
+        onChange={setPart}
+        tabs={[
+          { value: "messages", label: `Messages ${messages.length}`, content: <Messages turn={data} /> },
+          { value: "system", label: "System", content: <System turn={data} /> },
+          { value: "functions", label: `Functions ${functions.length}`, content: <Functions turn={data} /> },
+          { value: "parameters", label: "Parameters", content: <Parameters turn={data} /> },
+        ]}
+      />
+    </div>
+  );
+}
+
+/** The provider's count once it has answered, otherwise the estimate. */
+function Total({ tokens: { system, functions, messages, input, cachedInput } }: Pick<SentTurn, "tokens">) {
+  if (input === null) return <Estimate tokens={sum([system, ...functions, ...messages])} />;
+  return (
+    <span className="text-muted text-sm">
+      <Count value={input} /> input tokens
+      {cachedInput !== null && cachedInput > 0 && (
+        <>
+          , <Count value={cachedInput} /> from cache
+        </>
+      )}
+    </span>
+  );
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((all, one) => all + one, 0);
+
+/** An upper estimate, by size. */
+const Estimate = ({ tokens }: { tokens: number }) => (
+  <span className="text-muted text-xs whitespace-nowrap" title="Upper estimate by size">
+    ≤ {formatCompact(tokens)} tokens
+  </span>
+);
+
+function Messages({ turn }: { turn: SentTurn }) {
+  const { messages, earlierMessages, difference, tokens, step } = turn;
+  const [changes, setChanges] = useState(false);
+  const added = new Set(difference?.added);
+  const shown = messages.flatMap((message, at) => (changes && !added.has(at) ? [] : [{ message, at }]));
+  return (
+    <div className="grid gap-3">
+      {difference && (
+        <div className="flex flex-wrap items-center justify-between gap-2">
+          <Switch label={`Only changes since turn ${step}`} checked={changes} onChange={setChanges} />
+          <span className="text-muted text-xs">
+            {difference.added.length} added, {difference.removed.length} left out
+          </span>
+        </div>
+      )}
+      <ol aria-label="Messages" className="grid gap-2">
+        {shown.map(({ message, at }) => (
+          <li key={at} className="border-line min-w-0 rounded-lg border">
+            <MessageHead message={message} tokens={tokens.messages[at] ?? 0}>
+              {at < earlierMessages && <Badge>earlier query</Badge>}
+              {added.has(at) && <Badge tone="info">new</Badge>}
+            </MessageHead>
+            <MessageBody message={message} />
+          </li>
+        ))}
+      </ol>
+      {difference && difference.removed.length > 0 && (
+        <details>
+          <summary className="text-muted text-sm">Left out since turn {step}</summary>
+          <ol aria-label="Messages left out" className="mt-2 grid gap-2">
+            {difference.removed.map((message, at) => (
+              // The order of messages is fixed.
+              <li key={at} className="border-line min-w-0 rounded-lg border border-dashed">
+                <MessageHead message={message} />
+                <MessageBody message={message} />
+              </li>
+            ))}
+          </ol>
+        </details>
+      )}
+    </div>
+  );
+}
+
+const ROLE_WORDS: Record<ModelMessage["role"], string> = { user: "User", assistant: "Model", results: "Results" };
+
+const MessageHead = (props: { message: ModelMessage; tokens?: number; children?: ReactNode }) => (
+  <div className="border-line flex flex-wrap items-center gap-2 border-b px-3 py-1.5 text-xs">
+    <h4 className="font-semibold">{ROLE_WORDS[props.message.role]}</h4>
+    {props.children}
+    <span className="ml-auto">{props.tokens !== undefined && <Estimate tokens={props.tokens} />}</span>
+  </div>
+);
+
+function MessageBody({ message }: { message: ModelMessage }) {
+  if (message.role === "user")
+    return (
+      <div className="grid gap-2 p-3">
+        {message.preface !== undefined && <LongText text={message.preface} muted />}
+        <LongText text={message.text} />
+      </div>
+    );
+  if (message.role === "results")
+    return (
+      <dl className="grid gap-2 p-3">
+        {message.results.map(({ callId, name, content, isError }) => (
+          <div key={callId} className="min-w-0">
+            <dt className="mb-1 flex items-center gap-2 font-mono text-xs">
+              {name} {isError && <Badge tone="bad">error</Badge>}
+            </dt>
+            <dd>
+              <LongText text={content} />
+            </dd>
+          </div>
+        ))}
+      </dl>
+    );
+  return (
+    <div className="grid gap-2 p-3">
+      {message.text !== "" && <LongText text={message.text} />}
+      {message.calls.map((call) => (
+        <div key={call.id} className="min-w-0">
+          <p className="mb-1 font-mono text-xs">{call.name}</p>
+          <LongText text={call.arguments} />
+        </div>
+      ))}
+      {message.echo && (
+        <details>
+          <summary className="text-muted text-xs">
+            Sent in the blocks of {message.echo.provider}, with its reasoning
+          </summary>
+          <div className="mt-1">
+            <Json value={message.echo.blocks} name="Blocks of the provider" />
+          </div>
+        </details>
+      )}
+    </div>
+  );
+}
+
+/** A longer text is shown in part first, so that a conversation can be skimmed. */
+const TEXT_UNITS = 1_200;
+
+function LongText({ text, muted = false }: { text: string; muted?: boolean }) {
+  const [all, setAll] = useState(false);
+  const cut = !all && text.length > TEXT_UNITS;
+  return (
+    <div className="min-w-0">
+      <p className={`font-mono text-xs break-words whitespace-pre-wrap ${muted ? "text-muted" : ""}`}>
+        {cut ? `${text.slice(0, TEXT_UNITS)}…` : text}
+      </p>
+      {cut && (
+        <button type="button" className="text-accent mt-1 text-xs underline" onClick={() => setAll(true)}>
+          Show all {text.length.toLocaleString("en-US")} characters
+        </button>
+      )}
+    </div>
+  );
+}
+
+const System = ({ turn: { system, tokens } }: { turn: SentTurn }) => (
+  <div className="grid gap-2">
+    <Estimate tokens={tokens.system} />
+    <CodeBlock text={system} wrap />
+  </div>
+);
+
+function Functions({ turn: { functions, tokens } }: { turn: SentTurn }) {
+  if (functions.length === 0) return <p className="text-muted text-sm">The role sees no functions.</p>;
+  return (
+    <ul aria-label="Functions" className="grid gap-2">
+      {functions.map(({ name, description, inputSchema }, at) => (
+        <li key={name}>
+          <details>
+            <summary className="text-sm">
+              <code className="font-mono text-xs">{name}</code> <Estimate tokens={tokens.functions[at] ?? 0} />
+            </summary>
+            <div className="mt-2 grid gap-2 pl-4">
+              <p className="text-sm">{description}</p>
+              <Json value={inputSchema} name={`Parameters of ${name}`} />
+            </div>
+          </details>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+const PARAMETER_WORDS: Record<keyof ModelParameters, string> = {
+  provider: "Provider",
+  model: "Model",
+  maxTokens: "Max tokens",
+  temperature: "Temperature",
+  toolChoice: "Function choice",
+  answerFunction: "Answer function",
+  cacheKey: "Cache key",
+};
+
+const DEFAULTS: Partial<Record<keyof ModelParameters, string>> = {
+  temperature: "provider's default",
+  answerFunction: "none: the answer is a text",
+};
+
+function Parameters({ turn: { parameters, difference } }: { turn: SentTurn }) {
+  const names = Object.keys(PARAMETER_WORDS) as (keyof ModelParameters)[];
+  const text = (name: keyof ModelParameters, value: ModelParameters[keyof ModelParameters] | undefined) =>
+    value === null || value === undefined ? (DEFAULTS[name] ?? "none") : String(value);
+  return (
+    <Facts
+      items={names.map((name) => [
+        PARAMETER_WORDS[name],
+        <>
+          {text(name, parameters[name])}
+          {difference && name in difference.parameters && (
+            <span className="text-info"> (turn before: {text(name, difference.parameters[name])})</span>
+          )}
+        </>,
+      ])}
+    />
+  );
+}
