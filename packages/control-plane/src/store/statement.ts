@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Compilable, CompiledQuery, QueryResult } from "kysely";
 import type { Engine, StoreDialect } from "./engine.ts";
 
@@ -49,19 +50,31 @@ export function insertion<Values extends object>(
   };
 }
 
-type Compiled<Values, Row> = (engine: Engine, rows: readonly Values[]) => CompiledQuery<Row>;
+/** A compiled query that a connection may keep prepared under its `name`. */
+export interface NamedQuery<Row = unknown> extends CompiledQuery<Row> {
+  name: string;
+}
+
+type Compiled<Values, Row> = (engine: Engine, rows: readonly Values[]) => NamedQuery<Row>;
 
 /** Compiles once per dialect: the databases write the clock and locks differently. */
 function compiledOnce<Values extends object, Row>(
   build: (rows: Values[], engine: Engine) => Compilable<Row>,
 ): Compiled<Values, Row> {
-  const known = new WeakMap<StoreDialect, CompiledQuery<Row>>();
+  const known = new WeakMap<StoreDialect, NamedQuery<Row>>();
   return (engine, rows) => {
-    let compiled = known.get(engine.dialect);
-    if (!compiled) known.set(engine.dialect, (compiled = build(rows.map(placeholdersOf), engine).compile()));
-    return compiled;
+    let named = known.get(engine.dialect);
+    if (!named) {
+      const compiled = build(rows.map(placeholdersOf), engine).compile();
+      named = { ...compiled, name: nameOf(compiled.sql) };
+      known.set(engine.dialect, named);
+    }
+    return named;
   };
 }
+
+/** Equal statements of all replicas have equal names: a pooler may give a connection of one replica to another. */
+const nameOf = (text: string): string => `patchbay_${createHash("sha256").update(text).digest("hex").slice(0, 20)}`;
 
 function placeholdersOf<Values extends object>(values: Values, row: number): Values {
   return Object.fromEntries(Object.keys(values).map((name) => [name, new Placeholder(row, name)])) as Values;

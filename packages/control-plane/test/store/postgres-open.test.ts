@@ -57,6 +57,7 @@ test("an invalid address is refused without being repeated", async () => {
     expect(String(error) + JSON.stringify(error)).not.toContain(PASSWORD);
   }
   await expect(openStore("postgres://host/db?pool_size=0")).rejects.toThrow("a whole number from 1 to 200");
+  await expect(openStore("postgres://host/db?prepare=no")).rejects.toThrow("prepare in the database address must be");
 });
 
 test("the log has the address of the store without the password", async () => {

@@ -4,13 +4,14 @@ import { silentLog } from "../../src/ports/log.ts";
 import { EVERY_ORG } from "../../src/store/dialect/postgres-connection.ts";
 import { ScopedPostgresDialect } from "../../src/store/dialect/postgres.ts";
 import { openPool } from "../../src/store/dialect/postgres-pool.ts";
+import type { NamedQuery } from "../../src/store/statement.ts";
 import { openTenants } from "./postgres-tenants.ts";
 import { postgresPlace } from "./postgres-place.ts";
 
 const SETTING = sql<{ org: string }>`select current_setting('patchbay.org') as org`;
 
 test(
-  "2,000 interleaved statements of three organisations never see each other's rows",
+  "2,000 interleaved statements of three organisations, failing ones among them, never see each other's rows",
   { timeout: 60_000 },
   async () => {
     await using place = await openTenants();
@@ -20,71 +21,106 @@ test(
     const scopes = ["org_a", "org_b", EVERY_ORG];
     const expected: Record<string, string[]> = { org_a: ["org_a"], org_b: ["org_b"], [EVERY_ORG]: ["org_a", "org_b"] };
     const inScope = <T>(scope: string, work: () => T) => (scope === EVERY_ORG ? work() : place.within(scope, work));
-    const look = async (db: Kysely<never>) => {
-      const found = await sql<{ org: string; orgs: string[] }>`
-      select current_setting('patchbay.org') as org, array(select id from orgs order by id) as orgs`.execute(db);
+    const db = place.db as unknown as Kysely<never>;
+    const look = async (on: Kysely<never>) => {
+      const compiled = sql<{ org: string; orgs: string[] }>`
+      select current_setting('patchbay.org') as org, array(select id from orgs order by id) as orgs`.compile(on);
+      const named: NamedQuery = { ...compiled, name: "look" };
+      const found = await on.executeQuery<{ org: string; orgs: string[] }>(random() < 0.5 ? named : compiled);
       return found.rows[0];
     };
+    const failures = [
+      { query: sql`select 1 / 0`, error: "division by zero" },
+      { query: sql`select pg_cancel_backend(pg_backend_pid()), pg_sleep(1)`, error: "a statement took too long" },
+      { query: sql`select pg_terminate_backend(pg_backend_pid()), pg_sleep(1)`, error: "the database" },
+    ];
+    const fail = async (on: Kysely<never>) => {
+      const { query, error } = failures[Math.floor(random() ** 4 * failures.length)]!;
+      await expect(query.execute(on)).rejects.toThrow(error);
+    };
     class Undone extends Error {}
+    const undone = (work: (trx: Kysely<never>) => Promise<void>) =>
+      db
+        .transaction()
+        .execute(async (trx) => {
+          await work(trx);
+          throw new Undone();
+        })
+        .catch((error: unknown) => {
+          if (!(error instanceof Undone)) throw error;
+        });
+    const kinds = [
+      () => look(db),
+      () => db.transaction().execute(look),
+      async () => {
+        let last: Awaited<ReturnType<typeof look>>;
+        await undone(async (trx) => void (last = await look(trx)));
+        return last;
+      },
+      async () => {
+        await fail(db);
+        return look(db);
+      },
+      async () => {
+        await undone(fail);
+        return look(db);
+      },
+      async () => {
+        let last: Awaited<ReturnType<typeof look>>;
+        await undone(async (trx) => {
+          last = await look(trx);
+          await fail(trx);
+        });
+        return last;
+      },
+    ];
 
     const wrong: unknown[] = [];
     const statement = async (): Promise<void> => {
       const scope = scopes[Math.floor(random() * scopes.length)] ?? EVERY_ORG;
-      const kind = random();
-      const db = place.db as unknown as Kysely<never>;
-      const seen = await inScope(scope, async () => {
-        if (kind < 0.5) return look(db);
-        if (kind < 0.75) return db.transaction().execute(look);
-        // What a transaction that is taken back had set goes with it.
-        let last: Awaited<ReturnType<typeof look>>;
-        const undone = db.transaction().execute(async (trx) => {
-          last = await look(trx);
-          throw new Undone();
-        });
-        await undone.catch((error: unknown) => {
-          if (!(error instanceof Undone)) throw error;
-        });
-        return last;
-      });
+      const seen = await inScope(scope, kinds[Math.floor(random() ** 2 * kinds.length)]!);
       if (seen?.org !== scope || seen.orgs.join() !== expected[scope]?.join()) wrong.push({ scope, seen });
     };
     // More at once would wait for a connection longer than they may.
-    for (let round = 0; round < 10; round++) await Promise.all(Array.from({ length: 200 }, statement));
+    for (let round = 0; round < 40; round++) await Promise.all(Array.from({ length: 50 }, statement));
 
     expect(wrong).toEqual([]);
   },
 );
 
-test("changing the organisation costs a transaction no message and a statement one message", async () => {
+test("a statement and its organisation are one message, and so is the begin of a transaction", async () => {
   await using place = await postgresPlace();
   await (await place.open({ now: () => 0, sleep: async () => {} })).close();
-  const sent: string[] = [];
-  const source = await openPool({ url: place.database.url, poolSize: 1 }, { log: silentLog });
-  source.pool.on("connect", (client) => {
-    const query = client.query.bind(client) as (text: string, values?: unknown[]) => unknown;
-    client.query = ((text: string, values?: unknown[]) => {
-      sent.push(text);
-      return query(text, values);
-    }) as typeof client.query;
+  let sent = 0;
+  const source = await openPool({ url: place.database.url, poolSize: 1, prepare: true }, { log: silentLog });
+  source.pool.on("connect", ({ connection }) => {
+    const sync = connection.sync.bind(connection);
+    connection.sync = () => {
+      sent++;
+      sync();
+    };
   });
   let scope = EVERY_ORG;
   const db = new Kysely<never>({ dialect: new ScopedPostgresDialect(source, () => scope) });
   const sentBy = async (work: () => Promise<unknown>) => {
-    sent.length = 0;
+    sent = 0;
     await work();
-    return sent.length;
+    return sent;
   };
-  const statement = () => SETTING.execute(db);
-  const transaction = () => db.transaction().execute((trx) => SETTING.execute(trx));
+  const transaction = (statements: number) =>
+    db.transaction().execute(async (trx) => {
+      for (let i = 0; i < statements; i++) await SETTING.execute(trx);
+    });
 
-  await statement();
-  expect(await sentBy(statement)).toBe(1);
-  scope = "org_a";
-  expect(await sentBy(transaction)).toBe(3);
-  expect(await sentBy(statement)).toBe(2);
-  expect(await sentBy(statement)).toBe(1);
-  expect(await sentBy(transaction)).toBe(3);
-  expect(sent[0]).toBe("begin");
+  for (scope of [EVERY_ORG, "org_a", "org_b"]) {
+    expect(await sentBy(() => SETTING.execute(db))).toBe(1);
+    expect(await sentBy(() => transaction(1))).toBe(2);
+    expect(await sentBy(() => transaction(3))).toBe(4);
+    expect(await sentBy(() => transaction(0))).toBe(0);
+    // A pooler may give the connection to another replica now.
+    const { rows } = await source.pool.query<object>("select current_setting('patchbay.org') as org");
+    expect(rows).toEqual([{ org: "" }]);
+  }
 
   await db.destroy();
 });

@@ -1,12 +1,21 @@
-import type { PoolClient, QueryResult as PgResult } from "pg";
+import type { PoolClient } from "pg";
 import {
   AbortedTransactionError,
   type CompiledQuery,
   type DatabaseConnection,
   type QueryResult,
+  type RootOperationNode,
   SelectQueryNode,
 } from "kysely";
-import { explainConnectError, isConnectionLost, isConnectionSpent, translatePostgresError } from "./postgres-errors.ts";
+import type { NamedQuery } from "../statement.ts";
+import {
+  explainConnectError,
+  isConnectionLost,
+  isConnectionSpent,
+  isStale,
+  translatePostgresError,
+} from "./postgres-errors.ts";
+import { type Answer, Exchange, type Sendable } from "./postgres-exchange.ts";
 import type { PostgresPool } from "./postgres-pool.ts";
 
 /** Value of a connection's `patchbay.org` that gives access to all organisations. */
@@ -14,11 +23,14 @@ export const EVERY_ORG = "*";
 /** A connection that was idle for longer is tested before a write: the server may have closed it unnoticed. */
 const TRUSTED_MS = 1_000;
 
+/** Tests whether a connection is alive. */
+const TEST: Sendable = { text: "select 1" };
+
 /** State of a connection in the pool. */
 interface Session {
-  /** Its `patchbay.org` outside of transactions; undefined when unknown. */
-  org?: string;
   usedAt: number;
+  /** Names of the statements that the server keeps for it. */
+  prepared: Set<string>;
 }
 
 /** What is known of each pooled connection, as long as the pool keeps it. */
@@ -26,8 +38,9 @@ export type Sessions = WeakMap<PoolClient, Session>;
 
 /**
  * A pooled connection during one borrowing. Every statement runs as the organisation of `scope`, which row-level security
- * enforces. A connection that died in the pool is replaced before its first statement, so that a restart of the database or a
- * proxy's idle timeout does not fail queries.
+ * enforces: the statement that sets it comes in the same message and lasts for the same transaction, so the connection itself
+ * belongs to no organisation. A connection that died in the pool is replaced before its first statement, so that a restart of
+ * the database or a proxy's idle timeout does not fail queries.
  */
 export class PostgresConnection implements DatabaseConnection {
   readonly #source: PostgresPool;
@@ -39,8 +52,8 @@ export class PostgresConnection implements DatabaseConnection {
   #proven = false;
   #spent = false;
   #released = false;
-  /** Organisation of the open transaction. */
-  #transactionOf: string | undefined;
+  /** The transaction, which the server begins with its first statement. */
+  #transaction: { org: string; begun: boolean } | undefined;
 
   private constructor(source: PostgresPool, sessions: Sessions, scope: () => string, client: PoolClient) {
     this.#source = source;
@@ -62,23 +75,17 @@ export class PostgresConnection implements DatabaseConnection {
 
   async executeQuery<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
     const org = this.#scope();
-    const values = query.parameters.map(storable);
-    const send = () => this.#client.query<Row & object>(query.sql, values);
+    const statement = this.#sendable(query);
     return await this.#translated(async () => {
-      if (this.#transactionOf !== undefined) {
-        if (this.#transactionOf !== org) throw new Error("a transaction cannot change its organisation");
-        return toResult<Row>(await send());
+      if (this.#transaction) {
+        if (this.#transaction.org !== org) throw new Error("a transaction cannot change its organisation");
+        return toResult<Row>(await this.#inTransaction(this.#transaction, statement));
       }
-      if (SelectQueryNode.is(query.query)) {
-        return toResult<Row>(
-          await this.#retryIfDead(async () => {
-            await this.#setOrg(org);
-            return send();
-          }),
-        );
-      }
-      await this.#retryIfDead(() => this.#setOrg(org, { prove: true }));
-      return toResult<Row>(await send());
+      const send = () => this.#send([this.#asOrg(org), statement]);
+      if (isRead(query.query)) return toResult<Row>(await this.#retryIfDead(() => this.#retryIfStale(send)));
+      if (!this.#proven && performance.now() - this.#session.usedAt >= TRUSTED_MS)
+        await this.#retryIfDead(() => this.#send([TEST]));
+      return toResult<Row>(await this.#retryIfStale(send));
     });
   }
 
@@ -87,46 +94,90 @@ export class PostgresConnection implements DatabaseConnection {
     throw new Error("the store reads pages, not streams");
   }
 
-  /** Sets the organisation in the same round trip as `begin`. `set local` ends with the transaction. */
-  async begin(): Promise<void> {
-    const org = this.#scope();
-    await this.#translated(() =>
-      this.#retryIfDead(() => {
-        const also =
-          this.#session.org === org ? "" : `; set local patchbay.org = ${this.#source.literal(storable(org))}`;
-        return this.#client.query(`begin${also}`);
-      }),
-    );
-    this.#transactionOf = org;
+  begin(): void {
+    this.#transaction = { org: this.#scope(), begun: false };
+  }
+
+  /** The first statement begins the transaction. It may be repeated: without a commit it has no effect. */
+  async #inTransaction(transaction: { org: string; begun: boolean }, statement: Sendable): Promise<Answer> {
+    if (transaction.begun) return this.#send([statement]);
+    return this.#retryIfDead(async () => {
+      const begin = this.#named({ name: "patchbay_begin", text: "begin" });
+      const exchange = this.#exchange([begin, this.#asOrg(transaction.org), statement]);
+      try {
+        return await this.#run(exchange);
+      } finally {
+        transaction.begun = exchange.completed > 0;
+      }
+    });
   }
 
   async commit(): Promise<void> {
-    await this.#translated(async () => {
-      const { command } = await this.#client.query("commit");
-      this.#transactionOf = undefined;
-      // The server's answer to the commit of a transaction in which a statement has failed.
-      if (command === "ROLLBACK") throw new AbortedTransactionError();
-    });
+    const begun = this.#transaction?.begun;
+    if (begun)
+      await this.#translated(async () => {
+        const { command } = await this.#send([this.#named({ name: "patchbay_commit", text: "commit" })]);
+        // The server's answer to the commit of a transaction in which a statement has failed.
+        if (command === "ROLLBACK") {
+          this.#transaction = undefined;
+          throw new AbortedTransactionError();
+        }
+      });
+    this.#transaction = undefined;
   }
 
   /** When the rollback cannot be sent, the connection is closed, which ends the transaction on the server. */
   async rollback(): Promise<void> {
-    if (this.#spent || this.#transactionOf === undefined) return;
+    if (this.#spent || !this.#transaction?.begun) return;
     try {
-      await this.#client.query("rollback");
-      this.#transactionOf = undefined;
+      await this.#send([{ text: "rollback" }]);
+      this.#transaction = undefined;
     } catch {
       this.#spent = true;
     }
   }
 
-  /** Sets the connection's organisation. `prove`: also get an answer from the server when the connection may have died. */
-  async #setOrg(org: string, { prove = false } = {}): Promise<void> {
-    const doubtful = prove && !this.#proven && performance.now() - this.#session.usedAt >= TRUSTED_MS;
-    if (this.#session.org === org && !doubtful) return;
-    delete this.#session.org;
-    await this.#client.query("select set_config('patchbay.org', $1, false)", [storable(org)]);
-    this.#session.org = org;
+  /** Sets the organisation until the end of the transaction, or of the exchange outside of one. */
+  #asOrg(org: string): Sendable {
+    return this.#named({
+      name: "patchbay_org",
+      text: "select set_config('patchbay.org', $1, true)",
+      values: [encoded(org)],
+    });
+  }
+
+  #sendable(query: CompiledQuery | NamedQuery): Sendable {
+    const values = query.parameters.map(encoded);
+    return this.#named({ text: query.sql, values, ...("name" in query && { name: query.name }) });
+  }
+
+  #named(statement: Sendable): Sendable {
+    return this.#source.prepare ? statement : { ...statement, name: undefined };
+  }
+
+  #send(statements: Sendable[]): Promise<Answer> {
+    return this.#run(this.#exchange(statements));
+  }
+
+  #exchange(statements: Sendable[]): Exchange {
+    return new Exchange(statements, this.#session.prepared, this.#source.parsers);
+  }
+
+  #run(exchange: Exchange): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      exchange.callback = (error, answer) => (answer ? resolve(answer) : reject(error));
+      this.#client.query(exchange);
+    });
+  }
+
+  /** Repeats a statement that the server did not execute, because the connection's prepared form of it is stale. */
+  async #retryIfStale<T>(attempt: () => Promise<T>): Promise<T> {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!isStale(error)) throw error;
+      return attempt();
+    }
   }
 
   /**
@@ -153,7 +204,7 @@ export class PostgresConnection implements DatabaseConnection {
     const known = this.#sessions.get(client);
     if (known) return known;
     this.#proven = true;
-    const session = { usedAt: performance.now() };
+    const session = { usedAt: performance.now(), prepared: new Set<string>() };
     this.#sessions.set(client, session);
     return session;
   }
@@ -181,12 +232,30 @@ async function connect({ pool, target }: PostgresPool): Promise<PoolClient> {
   }
 }
 
-/** Postgres cannot store NUL in text. */
-function storable<T>(value: T): T | string {
-  return typeof value === "string" && value.includes("\0") ? value.replaceAll("\0", "\uFFFD") : value;
+/** Writes a value as the server reads it. Postgres cannot store NUL in text. */
+function encoded(value: unknown): string | null {
+  if (value === null || value === undefined) return null;
+  if (Array.isArray(value)) return `{${value.map(encodedElement).join()}}`;
+  if (typeof value === "object" && "toPostgres" in value) return encoded((value.toPostgres as () => unknown)());
+  if (typeof value !== "string" && typeof value !== "number" && typeof value !== "bigint")
+    throw new TypeError(`a value of a statement must be a text, a number or an array of them, got ${typeof value}`);
+  const text = String(value);
+  return text.includes("\0") ? text.replaceAll("\0", "\uFFFD") : text;
 }
 
-function toResult<Row>({ command, rowCount, rows }: PgResult<Row & object>): QueryResult<Row> {
+function encodedElement(value: unknown): string {
+  const text = encoded(value);
+  return text === null ? "NULL" : `"${text.replaceAll(/["\\]/g, String.raw`\$&`)}"`;
+}
+
+/** True for a select that changes nothing, in its `with` either. A function that changes rows must be called by raw SQL. */
+function isRead(node: RootOperationNode): boolean {
+  return (
+    SelectQueryNode.is(node) && (node.with?.expressions ?? []).every(({ expression }) => SelectQueryNode.is(expression))
+  );
+}
+
+function toResult<Row>({ command, count, rows }: Answer): QueryResult<Row> {
   const changes = ["INSERT", "UPDATE", "DELETE", "MERGE"].includes(command);
-  return { rows, ...(changes && { numAffectedRows: BigInt(rowCount ?? 0) }) };
+  return { rows: rows as Row[], ...(changes && { numAffectedRows: BigInt(count) }) };
 }

@@ -66,9 +66,18 @@ export function isConnectionSpent(error: unknown): boolean {
   return isConnectionLost(error) || timedOut(error) || codeOf(error) === READ_ONLY;
 }
 
-/** True for a serialisation failure or a deadlock, after which the transaction can be repeated. */
+/** True for a serialisation failure, a deadlock or a stale statement, after which the transaction can be repeated. */
 export function isRetryable(error: unknown): boolean {
-  return ["40001", "40P01"].includes(codeOf(error));
+  return ["40001", "40P01"].includes(codeOf(error)) || isStale(error);
+}
+
+/**
+ * True when a prepared statement was not executed because the server no longer has it, or because a newer version of this
+ * service has since added a column to its result.
+ */
+export function isStale(error: unknown): boolean {
+  const code = codeOf(error);
+  return code === "26000" || (code === "0A000" && messageOf(error).startsWith("cached plan"));
 }
 
 /** Explains why connecting failed, with a remedy. */

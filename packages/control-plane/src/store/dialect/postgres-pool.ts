@@ -1,6 +1,7 @@
-import type { CustomTypesConfig, Pool, PoolConfig } from "pg";
+import type { Pool, PoolConfig } from "pg";
 import type { Log } from "../../ports/log.ts";
 import { codeOf, type Target } from "./postgres-errors.ts";
+import type { Parsers } from "./postgres-exchange.ts";
 
 const MOST_CONNECTIONS = 200;
 
@@ -8,6 +9,8 @@ const MOST_CONNECTIONS = 200;
 interface PostgresAddress {
   url: string;
   poolSize: number;
+  /** False when connections must not keep statements prepared. */
+  prepare: boolean;
 }
 
 /** Thrown for an invalid database address. The message never repeats the address, which may contain a password. */
@@ -19,7 +22,7 @@ export function isPostgresUrl(url: string): boolean {
   return /^postgres(ql)?:/.test(url);
 }
 
-/** Separates `pool_size`, an option of this service, from an address. `pg-connection-string` defines all other options. */
+/** Separates the options of this service from an address. `pg-connection-string` defines all others. */
 export function parsePostgresUrl(url: string): PostgresAddress {
   const parsed = URL.parse(url);
   if (!parsed?.pathname.slice(1))
@@ -30,8 +33,11 @@ export function parsePostgresUrl(url: string): PostgresAddress {
   const poolSize = Number(size);
   if (!Number.isInteger(poolSize) || poolSize < 1 || poolSize > MOST_CONNECTIONS)
     throw new BadAddress(`pool_size in the database address must be a whole number from 1 to ${MOST_CONNECTIONS}.`);
-  parsed.searchParams.delete("pool_size");
-  return { url: parsed.href, poolSize };
+  const prepare = parsed.searchParams.get("prepare") ?? "true";
+  if (prepare !== "true" && prepare !== "false")
+    throw new BadAddress("prepare in the database address must be true or false.");
+  for (const option of ["pool_size", "prepare"]) parsed.searchParams.delete(option);
+  return { url: parsed.href, poolSize, prepare: prepare === "true" };
 }
 
 const CONNECT_MS = 5_000;
@@ -48,18 +54,18 @@ const INT8 = 20;
 export interface PostgresPool {
   pool: Pool;
   target: Target;
-  /** Quotes any text as an SQL literal. */
-  literal: (text: string) => string;
+  prepare: boolean;
+  parsers: Parsers;
 }
 
 /** Loads the driver and creates a pool, which connects when it is first used. A `patient` pool has no statement timeouts. */
 export async function openPool(
-  { url, poolSize }: PostgresAddress,
+  { url, poolSize, prepare }: PostgresAddress,
   { log, patient = false }: { log: Log; patient?: boolean },
 ): Promise<PostgresPool> {
-  const { Client, escapeLiteral, Pool, types } = await import("pg");
+  const { Client, Pool, types } = await import("pg");
   const { user = "", host, port, database = "" } = new Client({ connectionString: url });
-  const getTypeParser: (oid: number, format?: "text") => unknown = types.getTypeParser;
+  const knownParser: (typeId: number) => (text: string) => unknown = types.getTypeParser;
   const config: PoolConfig = {
     connectionString: url,
     application_name: "patchbay",
@@ -67,9 +73,6 @@ export async function openPool(
     connectionTimeoutMillis: CONNECT_MS,
     keepAlive: true,
     ...(!patient && LIMITS),
-    types: {
-      getTypeParser: (oid: number, format?: "text") => (oid === INT8 ? parseInt8 : getTypeParser(oid, format)),
-    } as CustomTypesConfig,
   };
   const pool = new Pool(config);
   // The statement that uses the connection gets the error. Without a listener, Node.js would end the process.
@@ -77,7 +80,12 @@ export async function openPool(
   pool.on("error", (error) =>
     log.warn("idle database connection lost", { code: codeOf(error), reason: error.message }),
   );
-  return { pool, target: { user, host, port, database }, literal: escapeLiteral };
+  return {
+    pool,
+    target: { user, host, port, database },
+    prepare,
+    parsers: (typeId) => (typeId === INT8 ? parseInt8 : knownParser(typeId)),
+  };
 }
 
 /** Postgres returns bigint as text. All values here are times, counts or micro-USD, which fit into a safe integer. */

@@ -126,7 +126,7 @@ class ScopedPostgresDriver implements Driver {
 
   async beginTransaction(connection: DatabaseConnection, settings: TransactionSettings): Promise<void> {
     if (settings.isolationLevel || settings.accessMode) throw new Error("transaction settings are not supported");
-    await (connection as PostgresConnection).begin();
+    (connection as PostgresConnection).begin();
   }
 
   async commitTransaction(connection: DatabaseConnection): Promise<void> {
