@@ -13,6 +13,7 @@ export type FigureName =
   | "firstEventMs"
   | "firstTokenMs"
   | `history${10 | 100 | 1000}CpuMs`
+  | `retained${0 | 200000}${"CpuMs" | "Kb"}`
   | `call${"200B" | "10KB" | "200KB"}${"P50Ms" | "PerSecond" | "CpuUs"}`;
 
 /** The median of each figure across the rounds. */

@@ -14,6 +14,8 @@ import type { Measured } from "./report/musts.ts";
 import { jsonReport, textReport } from "./report/report.ts";
 import { pageReport, writePage } from "./report/page.ts";
 
+import { isDeployed } from "./patchbay.ts";
+import { retained } from "./retained.ts";
 import { roundTrips } from "./round-trip.ts";
 import { round } from "./round.ts";
 
@@ -37,12 +39,16 @@ interface Bench {
 }
 
 async function measure(bench: Bench): Promise<Measured> {
-  const { options, targets, provider, generator, trips } = bench;
-  const rounds = Object.fromEntries(LETTERS.map((letter) => [letter, []])) as unknown as Record<Letter, Figures[]>;
-  const packages = countInstalled("control-plane");
-  if (options.fsync) return { systems: {}, packages, fsync: await delayedFsync(targets[0]!, provider, generator) };
+  const { options } = bench;
+  const systems = options.fsync || options.retained ? {} : await measureRounds(bench);
+  if (options.retained || !(options.quick || options.fsync)) await measureRetained(bench, systems);
+  const fsync = options.quick || options.retained ? {} : await measureFsync(bench);
+  return { systems, packages: countInstalled("control-plane"), ...fsync };
+}
 
-  // In turn, so that other load of the machine affects all systems alike.
+/** The systems in turn, so that other load of the machine affects all of them alike. */
+async function measureRounds({ options, targets, provider, generator, trips }: Bench): Promise<Measured["systems"]> {
+  const rounds = Object.fromEntries(LETTERS.map((letter) => [letter, []])) as unknown as Record<Letter, Figures[]>;
   const began = performance.now();
   for (let i = 1; i <= options.rounds; i++) {
     const spentMs = performance.now() - began;
@@ -60,13 +66,21 @@ async function measure(bench: Bench): Promise<Measured> {
       rounds[target.letter].push(figures);
     }
   }
-  const measured = targets.map(({ letter }) => [letter, medians(rounds[letter])]);
-  return { systems: Object.fromEntries(measured) as Measured["systems"], packages, ...(await fsyncOf(bench)) };
+  return Object.fromEntries(targets.map(({ letter }) => [letter, medians(rounds[letter])]));
 }
 
-async function fsyncOf({ options, targets, provider, generator }: Bench): Promise<Pick<Measured, "fsync">> {
+/** Adds the figures to those of the engines. */
+async function measureRetained({ targets, provider, generator }: Bench, systems: Measured["systems"]): Promise<void> {
+  for (const target of targets) {
+    if (!isDeployed(target) || target.letter === "N") continue;
+    const figures = await retained(target, provider, generator, note);
+    systems[target.letter] = { ...systems[target.letter], ...figures };
+  }
+}
+
+async function measureFsync({ targets, provider, generator }: Bench): Promise<Pick<Measured, "fsync">> {
   const ours = targets.find(({ letter }) => letter === "A");
-  if (options.quick || !ours) return {};
+  if (!ours) return {};
   if (!canDelayFsync()) {
     note("strace is not installed: skipping the measurement with a slow fsync");
     return {};
@@ -86,7 +100,7 @@ async function main(options: Options): Promise<void> {
   const installation = await install(folder);
   const floorScript = stripFloor(folder);
   const service = installation.addService(here("patchbay/service.ts"));
-  const letters: readonly Letter[] = options.fsync ? ["A"] : options.only;
+  const letters = lettersOf(options);
   const targets = await createTargets(letters, { installation, service, folder, floorScript, cleanup, note });
   const standIn = cleanup.use(await start(here("stand-in.ts"), [], { ipc: true }));
   const generator = cleanup.use(await startGenerator());
@@ -99,6 +113,11 @@ async function main(options: Options): Promise<void> {
   const losses = options.quick ? guard(readBaseline(), measured.systems) : [];
   losses.forEach(note);
   if (losses.length > 0) process.exitCode = 1;
+}
+
+function lettersOf({ fsync, retained, only }: Options): readonly Letter[] {
+  if (fsync) return ["A"];
+  return retained ? only.filter((letter) => letter === "A" || letter === "P") : only;
 }
 
 await main(readOptions(process.argv.slice(2)));

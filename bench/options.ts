@@ -7,6 +7,7 @@ export interface Options {
   json: boolean;
   write: boolean;
   fsync: boolean;
+  retained: boolean;
   /** Absolute. */
   profile?: string;
   rounds: number;
@@ -32,6 +33,7 @@ const HELP = `pnpm bench [options]: Patchbay and other systems, in one run
   --at NUMBERS    queries at the same time: --at 1,64 (default 16,1,64; quick 16)
   --rounds N      rounds of each system (default 5, quick 2)
   --fsync         only queries a second with an fsync that takes 10 ms (needs strace)
+  --retained      only the cost of a query with 200,000 stored runs, on both engines
   --profile DIR   a CPU profile of Patchbay's server for each round, written when it stops
   --write         write the table to docs/performance.md
 `;
@@ -45,6 +47,7 @@ export function readOptions(args: string[]): Options {
       json: { type: "boolean", default: false },
       write: { type: "boolean", default: false },
       fsync: { type: "boolean", default: false },
+      retained: { type: "boolean", default: false },
       help: { type: "boolean", short: "h", default: false },
       profile: { type: "string" },
       rounds: { type: "string" },

@@ -6,8 +6,8 @@ import type { Installation } from "./build.ts";
 import { freePort, launch, measuredPid } from "./process.ts";
 import { MODELS, QUERY, TOKENS } from "./models.ts";
 
-import type { Storage } from "./storage.ts";
-import type { Asking, Letter, Question, System, Target } from "./system.ts";
+import type { Copy, Storage } from "./storage.ts";
+import type { Asking, Letter, Question, System, Target, TargetOptions } from "./system.ts";
 
 const ROLE = "support";
 const TIERS = { bench: { queriesPerMinute: 10_000_000, charged: true } };
@@ -29,6 +29,14 @@ export interface Deployment {
   bus?: { url: string; pid: number };
 }
 
+/** A target that can also be started on data which remain when it stops. */
+export interface Deployed extends Target {
+  storage: Storage;
+  startOn(copy: Copy, options: TargetOptions): Promise<System>;
+}
+
+export const isDeployed = (target: Target): target is Deployed => "startOn" in target;
+
 /**
  * Patchbay as an owner deploys it: the built `patchbay serve`, an organisation with credits and a rate limit, a key, a role, and
  * the function in another process, `patchbay connect`, which has a connection to the first replica.
@@ -38,7 +46,7 @@ export async function patchbay(
   service: string,
   folder: string,
   { letter, name, storage, queriesOnly, replicas = 1, bus }: Deployment,
-): Promise<Target> {
+): Promise<Deployed> {
   mkdirSync(folder, { recursive: true });
   const tiers = join(folder, "tiers.json");
   const prices = join(folder, "prices.json");
@@ -56,13 +64,20 @@ export async function patchbay(
   const { agentId = "", apiKey = "" } = await admin("agents", "create", "Orders", "--org", orgId);
   const { runtimeKey = "" } = await admin("runtime-keys", "create", "--agent", agentId);
 
-  return {
+  const deployed: Deployed = {
     letter,
     name,
+    storage,
     ...(queriesOnly && { queriesOnly }),
-    async start({ provider, under, profile }) {
+    async start(options) {
       await using opening = new AsyncDisposableStack();
-      const { options, databaseCpuMs } = opening.use(await storage.copy());
+      const copy = opening.use(await storage.copy());
+      const system = opening.use(await deployed.startOn(copy, options));
+      const started = opening.move();
+      return { ...system, [Symbol.asyncDispose]: () => started[Symbol.asyncDispose]() };
+    },
+    async startOn({ options, databaseCpuMs }, { provider, under, profile }) {
+      await using opening = new AsyncDisposableStack();
       const ports = await Promise.all(Array.from({ length: replicas }, freePort));
       const env = {
         OPENAI_API_KEY: "bench",
@@ -94,9 +109,10 @@ export async function patchbay(
         ...(databaseCpuMs && { databaseCpuMs }),
         ask: (question) => ask({ port: ports[0]!, agentId, apiKey }, question),
         [Symbol.asyncDispose]: () => started[Symbol.asyncDispose](),
-      } satisfies System;
+      };
     },
   };
+  return deployed;
 }
 
 const profiled = (folder: string | undefined): Record<string, string> =>

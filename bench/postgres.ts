@@ -17,8 +17,6 @@ export async function startPostgres() {
   let databases = 0;
   return {
     cpuMs: () => cpuMsWithChildren(server.pid),
-    /** Runs statements as a superuser. */
-    run: (database: string, sql: string) => run(Object.assign(new URL(server.url), { pathname: database }).href, sql),
     /** A database that the role owns, empty or a copy of `template`, which must have no sessions. */
     async createDatabase(template = "template0") {
       const name = `bench_${++databases}`;
@@ -26,18 +24,21 @@ export async function startPostgres() {
       return {
         name,
         url: Object.assign(new URL(server.url), { username: ROLE, pathname: name }).href,
-        [Symbol.asyncDispose]: () => run(server.url, `drop database ${name} with (force)`),
+        /** Runs statements as a superuser and returns the rows of the last one. */
+        run: <Row>(sql: string) => run<Row>(Object.assign(new URL(server.url), { pathname: name }).href, sql),
+        [Symbol.asyncDispose]: async () => void (await run(server.url, `drop database ${name} with (force)`)),
       };
     },
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };
 }
 
-async function run(url: string, sql: string): Promise<void> {
+async function run<Row>(url: string, sql: string): Promise<Row[]> {
   const client = new Client({ connectionString: url });
   await client.connect();
   try {
-    await client.query(sql);
+    const results = [await client.query(sql)].flat();
+    return (results.at(-1)?.rows ?? []) as Row[];
   } finally {
     await client.end();
   }

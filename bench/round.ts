@@ -8,8 +8,10 @@ import { cpuMs, residentKb } from "./process.ts";
 import type { Question, System, Target, TargetOptions } from "./system.ts";
 
 /** Sizes of parts of a round: a number of queries, so that a busy machine measures the same code, with a time limit. */
-const WARM_UP = { count: 1_500, ms: 6_000 };
-const MEASURE = { count: 1_000, ms: 4_000 };
+const WARM_UP = { count: 1_500, ms: 12_000 };
+const MEASURE = { count: 1_000, ms: 6_000 };
+const QUICK_WARM_UP = { count: 1_000, ms: 6_000 };
+const QUICK_MEASURE = { count: 800, ms: 4_000 };
 
 const STREAMS = 200;
 const SETTLE_MS = 1_000;
@@ -33,7 +35,7 @@ export async function round(
 
   await sleep(SETTLE_MS);
   figures.idleMb = residentKb(system.pids()) / 1024;
-  await load({ model: "short", form: "json" }, 16, WARM_UP);
+  await load({ model: "short", form: "json" }, 16, quick ? QUICK_WARM_UP : WARM_UP);
   if (!quick && !target.queriesOnly) {
     Object.assign(figures, await fanOut(system, generator));
     await load({ model: "long", form: "stream" }, 16, { count: 300, ms: 3_000 });
@@ -42,7 +44,7 @@ export async function round(
     ).cpuPerQueryMs;
   }
   for (const concurrency of at) {
-    const load = await measured({ model: "short", form: "json" }, concurrency, MEASURE);
+    const load = await measured({ model: "short", form: "json" }, concurrency, quick ? QUICK_MEASURE : MEASURE);
     const { cpuPerQueryMs, databaseCpuMs, done, seconds, p50Ms, p99Ms } = load;
     figures[`at${concurrency}CpuMs`] = cpuPerQueryMs;
     if (databaseCpuMs !== undefined) figures[`at${concurrency}DatabaseCpuMs`] = databaseCpuMs;
@@ -58,7 +60,8 @@ export async function round(
   return figures;
 }
 
-function loading(system: System, generator: Generator) {
+/** Loads the system with a question, and measures it. */
+export function loading(system: System, generator: Generator) {
   async function load(question: Question, concurrency: number, until: Job["until"]) {
     const { requests, expect } = await system.ask(question);
     return generator.run({ ports: system.ports, requests, concurrency, until, expect });

@@ -4,7 +4,7 @@ import { aiSdk } from "./ai-sdk.ts";
 import type { Installation } from "./build.ts";
 import { floor } from "./floor.ts";
 import { langgraph } from "./langgraph.ts";
-import { patchbay } from "./patchbay.ts";
+import { patchbay, type Deployed } from "./patchbay.ts";
 import { startPostgres, type Postgres } from "./postgres.ts";
 import { embedded, onPostgres } from "./storage.ts";
 import { ON_POSTGRES, type Letter, type Target } from "./system.ts";
@@ -45,7 +45,7 @@ export async function createTargets(letters: readonly Letter[], making: Making):
 function makersOf(
   { installation, service, folder, floorScript, cleanup }: Making,
   postgres: () => Postgres,
-): Record<Letter, () => Promise<Target>> {
+): Record<"A" | "P" | "N", () => Promise<Deployed>> & Record<Letter, () => Promise<Target>> {
   const place = (letter: Letter): string => join(folder, letter);
   const deploy = (deployment: Parameters<typeof patchbay>[3]) =>
     patchbay(installation, service, place(deployment.letter), deployment);

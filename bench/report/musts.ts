@@ -31,6 +31,12 @@ const quotient = (ours: number | undefined, theirs: number | undefined): number 
 const loneRatio = (measured: Measured): number | undefined =>
   quotient(figure("A", "at1CpuMs")(measured), figure("A", "at16CpuMs")(measured));
 
+/** CPU time of a query with 200,000 stored runs over that with none. */
+const retainedRatio =
+  (letter: Letter) =>
+  (measured: Measured): number | undefined =>
+    quotient(figure(letter, "retained200000CpuMs")(measured), figure(letter, "retained0CpuMs")(measured));
+
 /** A second replica may add 30 %, or 2 ms of CPU per query. */
 function twoReplicasBound(measured: Measured): number {
   const one = figure("P", "at16CpuMs")(measured) ?? Number.NaN;
@@ -56,6 +62,8 @@ export const MUSTS: readonly Must[] = [
   least("queries a second, 64 at a time, P", 250, figure("P", "at64PerSecond")),
   most("CPU ms per query of two replicas, N", twoReplicasBound, figure("N", "at16CpuMs")),
   most("CPU per query on Postgres, P / L", 0.35, ratio("at16CpuMs", "L", "P")),
+  most("CPU per query, 200,000 stored runs / none, A", 1.25, retainedRatio("A")),
+  most("CPU per query, 200,000 stored runs / none, P", 1.25, retainedRatio("P")),
   most("CPU per streamed query of 100 tokens, A / C", 0.41, ratio("streamCpuMs", "C")),
   most("CPU per token at 200 streams, A / C", 0.45, ratio("tokenCpuUs", "C")),
   most("first event at 200 streams, A / C", 0.45, ratio("firstEventMs", "C")),
