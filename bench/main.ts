@@ -29,6 +29,26 @@ const note = (text: string): void => void process.stderr.write(`${text}\n`);
 const BUDGET_MS = 30 * 60_000;
 const QUICK_BUDGET_MS = 60_000;
 
+/** Seconds of a round on two quiet cores. */
+const ROUND_S: Record<Letter, number> = { A: 45, B: 40, C: 45, P: 30, N: 35, F: 20, L: 40 };
+const QUICK_ROUND_S = 9;
+const RETAINED_S = 90;
+const FSYNC_S = 20;
+const BUILD_S = 15;
+
+/** Seconds that a run with these options takes on two quiet cores. */
+function plannedSeconds({ quick, fsync, retained, rounds }: Options, letters: readonly Letter[]): number {
+  const engines = letters.filter((letter) => letter === "A" || letter === "P").length;
+  if (fsync) return BUILD_S + FSYNC_S;
+  if (retained) return BUILD_S + engines * RETAINED_S;
+  if (quick) return BUILD_S + rounds * letters.length * QUICK_ROUND_S;
+  const round = letters.reduce((seconds, letter) => seconds + ROUND_S[letter], 0);
+  return BUILD_S + rounds * round + engines * RETAINED_S + (letters.includes("A") ? FSYNC_S : 0);
+}
+
+const duration = (seconds: number): string =>
+  seconds < 120 ? `${seconds} seconds` : `${Math.round(seconds / 60)} minutes`;
+
 /** Everything that the rounds need. */
 interface Bench {
   options: Options;
@@ -96,11 +116,11 @@ async function main(options: Options): Promise<void> {
   const removeFolder = () => rmSync(folder, { recursive: true, force: true, maxRetries: 20 });
   process.once("exit", removeFolder);
   cleanup.defer(removeFolder);
-  note("building the packages");
+  const letters = lettersOf(options);
+  note(`about ${duration(plannedSeconds(options, letters))} on two quiet cores; building the packages`);
   const installation = await install(folder);
   const floorScript = stripFloor(folder);
   const service = installation.addService(here("patchbay/service.ts"));
-  const letters = lettersOf(options);
   const targets = await createTargets(letters, { installation, service, folder, floorScript, cleanup, note });
   const standIn = cleanup.use(await start(here("stand-in.ts"), [], { ipc: true }));
   const generator = cleanup.use(await startGenerator());
