@@ -58,7 +58,12 @@ const rangeSearch = {
 
 // The search parameters of each page: everything that a shared link must restore.
 export const agents = searchOf({ q: text, create: flag });
-export const analytics = searchOf({ ...rangeSearch, role: text });
+export const analytics = searchOf({
+  ...rangeSearch,
+  role: text,
+  /** Default: production. */
+  source: oneOf("all", "api", "local", "playground", "test_call"),
+});
 export const playground = searchOf({
   role: text,
   /** The role to compare with. With `compare` but no `role2`, the second query has no role. */
@@ -85,6 +90,7 @@ export const runs = searchOf({
   q: text,
   status: oneOf("queued", "running", "succeeded", "failed", "cancelled"),
   role: text,
+  noRole: flag,
   functionName: text,
   trouble: oneOf("denied", "failed"),
   source: oneOf("api", "local", "playground", "test_call"),

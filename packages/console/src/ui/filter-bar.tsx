@@ -8,7 +8,8 @@ type Values = Record<string, string | undefined>;
 
 export type Filter<Name extends string> =
   | { kind: "search"; name: Name; label: string }
-  | { kind: "choice"; name: Name; label: string; options: readonly (string | Option)[] }
+  /** `any` is the label of the choice without a value. */
+  | { kind: "choice"; name: Name; label: string; options: readonly (string | Option)[]; any?: string }
   | { kind: "text"; name: Name; label: string; suggestions: readonly string[] };
 
 interface FilterBarProps<Name extends string> {
@@ -65,7 +66,8 @@ function OneFilter({ filter, value = ANY, onChange }: OneFilterProps) {
       <Select
         label={filter.label}
         className="w-auto max-w-52 min-w-32"
-        options={[{ value: ANY, label: `${filter.label}: any` }, ...options]}
+        options={[{ value: ANY, label: filter.any ?? "any" }, ...options]}
+        named
         value={value}
         onChange={onChange}
       />
@@ -84,13 +86,20 @@ interface TextFilterProps {
 function TextFilter({ filter, value, onChange }: TextFilterProps) {
   const [draft, setDraft] = useDraft(value, onChange);
   return (
-    <Combobox
-      label={filter.label}
-      placeholder={filter.label}
-      suggestions={filter.suggestions}
-      value={draft}
-      onChange={setDraft}
-      className="w-40"
-    />
+    <span className="inline-flex items-center gap-1.5">
+      {draft !== "" && (
+        <span aria-hidden="true" className="text-muted text-sm">
+          {filter.label}:
+        </span>
+      )}
+      <Combobox
+        label={filter.label}
+        placeholder={filter.label}
+        suggestions={filter.suggestions}
+        value={draft}
+        onChange={setDraft}
+        className="w-40"
+      />
+    </span>
   );
 }

@@ -15,6 +15,7 @@ export function Select<T extends string>({
   onChange,
   label,
   disabled = false,
+  named = false,
   className,
 }: {
   options: readonly Option<T>[];
@@ -22,6 +23,8 @@ export function Select<T extends string>({
   onChange: (value: T) => void;
   label?: string;
   disabled?: boolean;
+  /** Shows `label` before the chosen option. */
+  named?: boolean;
   className?: string;
 }) {
   return (
@@ -36,7 +39,10 @@ export function Select<T extends string>({
         aria-label={label}
         className={controlClass(classNames("flex items-center justify-between gap-2 text-left", className))}
       >
-        <Base.Value className="truncate" />
+        <span className="min-w-0 truncate">
+          {named && <span className="text-muted">{label}: </span>}
+          <Base.Value />
+        </span>
         <Icon name="upDown" className="text-faint size-3.5" />
       </Base.Trigger>
       <Base.Portal>

@@ -27,11 +27,18 @@ function useNow(): number {
   return useSignal(now);
 }
 
+interface TimeProps {
+  at: string | null;
+  exact?: boolean;
+  /** Shown without a time. */
+  none?: string;
+}
+
 /** A relative time with the exact time in its tooltip; `exact` shows the exact time. */
-export function Time({ at, exact = false }: { at: string | null; exact?: boolean }) {
+export function Time({ at, exact = false, none = "never" }: TimeProps) {
   const current = useNow();
   const shownZone = useSignal(zone);
-  if (at === null) return <span className="text-faint">never</span>;
+  if (at === null) return <span className="text-faint">{none}</span>;
   const instant = formatInstant(at, shownZone);
   if (exact) return <time dateTime={at}>{instant}</time>;
   return (

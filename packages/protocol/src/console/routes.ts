@@ -11,6 +11,7 @@ import * as runs from "./runs.ts";
 
 const nothing = "nothing";
 const events = "events";
+const figures = { ...range, role: z.string().max(200).optional(), source: runs.FigureSource.optional() };
 
 /** Every route, by method and path. Paths are under `/api`; `:names` are ids in the member's organisation. */
 export const CONSOLE_ROUTES = {
@@ -162,13 +163,13 @@ export const CONSOLE_ROUTES = {
   "GET /agents/:agent_id/analytics": {
     needs: "viewer",
     summary: "Queries of an agent over a range",
-    query: z.object({ ...range, role: z.string().max(200).optional() }),
+    query: z.object(figures),
     answer: insight.Analytics,
   },
   "GET /analytics": {
     needs: "viewer",
     summary: "Queries of all agents over a range",
-    query: z.object({ ...range, role: z.string().max(200).optional() }),
+    query: z.object(figures),
     answer: insight.Analytics,
   },
   "GET /agents/:agent_id/access": {

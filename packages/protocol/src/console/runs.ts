@@ -6,6 +6,10 @@ import { pageOf, time } from "./route.ts";
 export const RunSource = z.enum(["api", "local", "playground", "test_call"]);
 export type RunSource = z.infer<typeof RunSource>;
 
+/** Sources of the queries that figures count; `production` is `api` and `local`. */
+export const FigureSource = z.enum(["production", ...RunSource.options]);
+export type FigureSource = z.infer<typeof FigureSource>;
+
 /** A run in a list. */
 export const RunSummary = z.object({
   runId: z.string(),
@@ -43,6 +47,7 @@ export const RunPage = pageOf(RunSummary);
 export const runFilter = {
   status: RunStatus.optional(),
   role: z.string().max(200).optional(),
+  noRole: z.literal("1").optional().describe("Only runs without a role."),
   /** Runs that called this function. */
   functionName: z.string().max(64).optional(),
   /** Runs with a call that was denied, or that failed. */

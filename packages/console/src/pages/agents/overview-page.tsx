@@ -59,7 +59,7 @@ export function OverviewPage() {
 }
 
 function LastDay({ agentId }: { agentId: string }) {
-  const { figures, before } = useFigures({ agentId, search: {}, preset: "24h" });
+  const { figures, before } = useFigures({ agentId, search: { source: "all" }, preset: "24h" });
   return (
     <section aria-labelledby="last-day">
       <div className="mb-2 flex items-baseline justify-between gap-4">

@@ -6,12 +6,13 @@ import { resource } from "../../api/api.ts";
 import type { TimeChartProps } from "../../charts/time-chart.tsx";
 import { stepRange } from "../../charts/time-steps.ts";
 import { useSearchChange } from "../../state/page-search.ts";
-import { LinkButton } from "../../ui/button.tsx";
+import { Button, LinkButton } from "../../ui/button.tsx";
 import { classNames } from "../../ui/class-names.ts";
 import { FilterBar } from "../../ui/filter-bar.tsx";
 import { EmptyState, ErrorState, PageHeader } from "../../ui/page.tsx";
 import { TimeRange } from "../../ui/time-range.tsx";
 import { PlaygroundLink } from "../playground/playground-link.tsx";
+import { SOURCE_LABELS } from "../runs/run-columns.tsx";
 import { FunctionsTable, ModelsTable, RolesTable } from "./breakdowns.tsx";
 import { queriesOf, stepsOf } from "./series.ts";
 import { type AnalyticsSearch, Totals, TotalsSkeleton, Trends, TrendsSkeleton, useFigures } from "./totals.tsx";
@@ -51,10 +52,16 @@ export function AnalyticsPage() {
 /** The default range; a day shows little of a trend. */
 const PRESET = "7d";
 
+/** Sources other than production, which is the queries of clients. */
+const SOURCES = [
+  { value: "all", label: "All" },
+  ...Object.entries(SOURCE_LABELS).map(([value, label]) => ({ value, label })),
+];
+
 interface AnalyticsViewProps {
   description: string;
   search: AnalyticsSearch;
-  onSearch: (changed: AnalyticsSearch) => void;
+  onSearch: (changed: { [Name in keyof AnalyticsSearch]?: string | undefined }) => void;
   figures: UseQueryResult<Analytics>;
   /** Totals of the previous range of the same length. */
   before: Analytics["totals"] | undefined;
@@ -74,7 +81,10 @@ function AnalyticsView(props: AnalyticsViewProps) {
     <>
       <PageHeader title="Analytics" description={description}>
         <FilterBar
-          filters={[{ kind: "text", name: "role", label: "Role", suggestions: roles }]}
+          filters={[
+            { kind: "choice", name: "source", label: "Source", any: "Production", options: SOURCES },
+            { kind: "text", name: "role", label: "Role", suggestions: roles },
+          ]}
           values={search}
           onChange={onSearch}
         >
@@ -119,9 +129,16 @@ function Content({
             ? "No queries in this time range"
             : `No queries as ${search.role} in this time range`
         }
-        action={emptyAction}
+        action={
+          <span className="flex flex-wrap justify-center gap-2">
+            {search.source === undefined && (
+              <Button onClick={() => onSearch({ source: "all" })}>Include queries from the console</Button>
+            )}
+            {emptyAction}
+          </span>
+        }
       >
-        Choose a longer time range or another role.
+        Choose a longer time range, another role or another source.
       </EmptyState>
     );
   const { range, from, to } = search;
@@ -150,7 +167,7 @@ export function AgentAnalyticsPage() {
   const navigate = agentRoute.useNavigate();
   const { agentId } = agentRoute.useParams();
   const params = { agentId };
-  const { role } = search;
+  const { role, source } = search;
   const { figures, before } = useFigures({ agentId, search, preset: PRESET });
   const { data: agent } = useSuspenseQuery(resource("/agents/:agent_id", { params }));
   const functions = useQuery({
@@ -172,7 +189,11 @@ export function AgentAnalyticsPage() {
         what: "open its runs",
         at: (index) => {
           const { at, end } = stepRange(stepsOf(shown), index);
-          void navigate({ to: "/agents/$agentId/runs", params: { agentId }, search: { from: at, to: end, role } });
+          void navigate({
+            to: "/agents/$agentId/runs",
+            params: { agentId },
+            search: { from: at, to: end, role, ...(source !== "all" && { source }) },
+          });
         },
       })}
       emptyAction={<PlaygroundLink agentId={agentId} />}

@@ -1,4 +1,4 @@
-import type { Analytics } from "@patchbay/protocol/console";
+import type { Analytics, RunSource } from "@patchbay/protocol/console";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { resource } from "../../api/api.ts";
 import { PAST } from "../../api/live.ts";
@@ -14,6 +14,8 @@ import { costSeries, latencySeries, outcomeSeries, queriesOf, stepsOf, tokenSeri
 
 export interface AnalyticsSearch extends RangeSearch {
   role?: string | undefined;
+  /** Default: the queries of clients. */
+  source?: "all" | RunSource | undefined;
 }
 
 interface FiguresOptions {
@@ -26,7 +28,8 @@ interface FiguresOptions {
 /** Fetches the figures of a range, and the totals of the previous range of the same length. */
 export function useFigures({ agentId, search, preset }: FiguresOptions) {
   const optionsOf = (range: ReturnType<typeof rangeOf>) => {
-    const query = { ...range, role: search.role };
+    const { role, source = "production" as const } = search;
+    const query = { ...range, role, source: source === "all" ? undefined : source };
     return agentId === undefined
       ? resource("/analytics", { query })
       : resource("/agents/:agent_id/analytics", { params: { agentId }, query });

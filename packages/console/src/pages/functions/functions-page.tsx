@@ -139,7 +139,7 @@ const COLUMNS: Column<ConsoleFunction>[] = [
     align: "end",
     from: "lg",
     sort: "last",
-    cell: ({ figures }) => <Time at={figures.lastCalledAt} />,
+    cell: ({ figures }) => <Time at={figures.lastCalledAt} none="none in range" />,
   },
 ];
 

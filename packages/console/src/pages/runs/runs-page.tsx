@@ -38,12 +38,16 @@ export function RunsPage() {
       state.data?.pages.some(({ items }) => items.some(({ status }) => isActive(status))) ? ACTIVE_MS : false,
   });
   const change = (changed: { [Name in keyof typeof search]?: string | undefined }) =>
-    void navigate({ search: (before) => searchOfRuns({ ...before, ...changed }), replace: true });
+    void navigate({ search: (before) => searchOfRuns({ ...before, ...withoutRole(changed) }), replace: true });
   const longestMs = Math.max(1, ...(runs.data ?? []).map(({ durationMs }) => durationMs));
   return (
     <>
       <PageHeader title="Runs" actions={<ExportRuns agentId={agentId} runs={runs.data ?? []} />}>
-        <FilterBar filters={useFilters(agentId, search)} values={search} onChange={change}>
+        <FilterBar
+          filters={useFilters(agentId, search)}
+          values={{ ...search, ...(search.noRole && { role: NO_ROLE }) }}
+          onChange={change}
+        >
           <TimeRange value={search} preset={PRESET} onChange={change} />
         </FilterBar>
       </PageHeader>
@@ -60,6 +64,17 @@ export function RunsPage() {
     </>
   );
 }
+
+/** The suggestion of the role filter that finds runs without a role. */
+const NO_ROLE = "No role";
+
+/** A role can have any name, so "No role" is a parameter of its own. */
+const withoutRole = (changed: { role?: string | undefined }) =>
+  !("role" in changed)
+    ? changed
+    : changed.role === NO_ROLE
+      ? { ...changed, role: undefined, noRole: "1" }
+      : { ...changed, noRole: undefined };
 
 type FilterName = "q" | "status" | "role" | "functionName" | "trouble" | "source" | "sessionId" | "threadId" | "keyId";
 
@@ -97,7 +112,7 @@ function useFilters(agentId: string, search: { [Name in FilterName]?: string | u
       label: "Source",
       options: Object.entries(SOURCE_LABELS).map(([value, label]) => ({ value, label })),
     },
-    { kind: "text", name: "role", label: "Role", suggestions: set?.roles ?? [] },
+    { kind: "text", name: "role", label: "Role", suggestions: [NO_ROLE, ...(set?.roles ?? [])] },
     {
       kind: "text",
       name: "functionName",

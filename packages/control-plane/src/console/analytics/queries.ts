@@ -1,20 +1,25 @@
-import type { Analytics } from "@patchbay/protocol/console";
-import { type Expression, sql, type SqlBool } from "kysely";
+import type { Analytics, FigureSource } from "@patchbay/protocol/console";
+import { type Expression, type ExpressionBuilder, sql, type SqlBool } from "kysely";
+import { TEST_CALL } from "../../run/start/settings.ts";
 import type { Engine } from "../../store/engine.ts";
+import type { Schema } from "../../store/schema.ts";
+import { from } from "../runs/filter.ts";
 import { createTally } from "./tally.ts";
-import { binOf, type Buckets, inSlices, type TimeRange } from "./time-range.ts";
+import { binOf, type Buckets, extremesOf, inSlices, type TimeRange } from "./time-range.ts";
 
 /** Which queries are counted. */
 export interface FiguresOf extends TimeRange {
   orgId: string;
   /** Default: all agents of the organisation, deleted ones included. */
   agentId?: string;
-  role?: string;
+  role?: string | undefined;
+  /** Default: every source. */
+  source?: FigureSource | undefined;
 }
 
 /**
- * Figures over a range. The database groups and counts, so that the number of rows read does not grow with the number of queries;
- * indexes hold all columns that the statements read of runs and calls.
+ * Figures over a range. The database groups and counts, so that the number of rows read does not grow with the number of queries.
+ * Without a source, indexes hold all columns that the statements read of runs and calls; with one, each run is read for its key.
  */
 export function analyticsQueries(engine: Engine) {
   return {
@@ -62,31 +67,38 @@ function endedQueries({ db }: Engine, of: FiguresOf, buckets: Buckets) {
       bucketIn(buckets).as("bucket"),
       binOf(tookMs).as("bin"),
       eb.fn.countAll<number>().as("count"),
+      ...extremesOf(tookMs),
     ])
     .where(within(of, "created_at"))
+    .$if(of.source !== undefined, (some) => some.where((eb) => from(eb, of.source!)))
     .where("finished_at", "is not", null)
     .groupBy(["bucket", "bin", "status", "role"])
     .execute();
 }
 
 function spentOnTurns({ db }: Engine, of: FiguresOf, buckets: Buckets) {
-  return db
-    .selectFrom("usage")
-    .select((eb) => [
-      "provider",
-      "model",
-      "role",
-      bucketIn(buckets).as("bucket"),
-      sum(eb.ref("turns")).as("turns"),
-      sum(eb.ref("input_tokens")).as("inputTokens"),
-      sum(eb.ref("cached_input_tokens")).as("cachedInputTokens"),
-      sum(eb.ref("cache_write_input_tokens")).as("cacheWriteInputTokens"),
-      sum(eb.ref("output_tokens")).as("outputTokens"),
-      sum(eb.ref("cost_micros")).as("costMicros"),
-    ])
-    .where(within(of, "created_at"))
-    .groupBy(["bucket", "provider", "model", "role"])
-    .execute();
+  return (
+    db
+      .selectFrom("usage")
+      .select((eb) => [
+        "provider",
+        "model",
+        "role",
+        bucketIn(buckets).as("bucket"),
+        sum(eb.ref("turns")).as("turns"),
+        sum(eb.ref("input_tokens")).as("inputTokens"),
+        sum(eb.ref("cached_input_tokens")).as("cachedInputTokens"),
+        sum(eb.ref("cache_write_input_tokens")).as("cacheWriteInputTokens"),
+        sum(eb.ref("output_tokens")).as("outputTokens"),
+        sum(eb.ref("cost_micros")).as("costMicros"),
+      ])
+      .where(within(of, "created_at"))
+      // A test call has no model.
+      .where("provider", "!=", TEST_CALL)
+      .$if(of.source !== undefined, (some) => some.where((eb) => usageFrom(eb, of.source!)))
+      .groupBy(["bucket", "provider", "model", "role"])
+      .execute()
+  );
 }
 
 function endedCalls({ db }: Engine, of: FiguresOf) {
@@ -98,9 +110,24 @@ function endedCalls({ db }: Engine, of: FiguresOf) {
       binOf(tookMs).as("bin"),
       eb.fn.countAll<number>().as("count"),
       sum(tookMs).as("ms"),
+      ...extremesOf(tookMs),
     ])
     .where(within(of, "finished_at"))
+    .$if(of.source !== undefined, (some) =>
+      some.where((eb) => eb.exists(runOf(eb, "calls.run_id").where((runs) => from(runs, of.source!)))),
+    )
     .where("finished_at", "is not", null)
     .groupBy(["bin", "function_name", "state"])
     .execute();
+}
+
+const runOf = (eb: ExpressionBuilder<Schema, "calls" | "usage">, runId: "calls.run_id" | "usage.run_id") =>
+  eb.selectFrom("runs").select("runs.id").whereRef("runs.id", "=", runId);
+
+/** Usage of deleted runs is kept by day without its source, and counts as production. */
+function usageFrom(eb: ExpressionBuilder<Schema, "usage">, source: FigureSource): Expression<SqlBool> {
+  const run = runOf(eb, "usage.run_id");
+  return source === "production"
+    ? eb.not(eb.exists(run.where((runs) => runs.not(from(runs, source)))))
+    : eb.exists(run.where((runs) => from(runs, source)));
 }

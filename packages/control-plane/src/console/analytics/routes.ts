@@ -1,4 +1,4 @@
-import type { Analytics } from "@patchbay/protocol/console";
+import type { Analytics, FigureSource } from "@patchbay/protocol/console";
 import { type ConsoleDeps, type HandlersOf } from "../handler.ts";
 import type { FiguresOf } from "./queries.ts";
 import { bucketsOf, rangeOf } from "./time-range.ts";
@@ -7,6 +7,7 @@ interface RangeQuery {
   from?: string | undefined;
   to?: string | undefined;
   role?: string | undefined;
+  source?: FigureSource | undefined;
 }
 
 export function analyticsRoutes({
@@ -16,8 +17,8 @@ export function analyticsRoutes({
   async function analytics(of: Pick<FiguresOf, "orgId" | "agentId">, query: RangeQuery): Promise<Analytics> {
     const range = rangeOf(query, await store.now());
     const buckets = bucketsOf(range);
-    const { role } = query;
-    const figures = await queries.analytics.figures({ ...of, ...range, ...(role !== undefined && { role }) }, buckets);
+    const { role, source } = query;
+    const figures = await queries.analytics.figures({ ...of, ...range, role, source }, buckets);
     return {
       from: new Date(range.from).toISOString(),
       to: new Date(range.to).toISOString(),

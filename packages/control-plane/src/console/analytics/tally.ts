@@ -1,23 +1,21 @@
 import { FUNCTION_NAME, type RunStatus } from "@patchbay/protocol";
 import type { Analytics } from "@patchbay/protocol/console";
 import { usdOf } from "../../accounts/admin-accounts.ts";
-import { addToBin, type Buckets, bucketTime, type Histogram, percentile } from "./time-range.ts";
+import { addToBin, type Bin, type Buckets, bucketTime, type Histogram, percentile } from "./time-range.ts";
 
 const FUNCTIONS_SHOWN = 50;
 
 /** Rows of counts, as the database groups them. */
 export interface Counts {
-  ended: { status: RunStatus; role: string | null; bucket: number; bin: number; count: number }[];
+  ended: (Bin & { status: RunStatus; role: string | null; bucket: number })[];
   spent: (Omit<Model, "costsMicros"> & { role: string | null; bucket: number })[];
   calls: CallCount[];
 }
 
 /** Calls of one function with the same state and about the same duration. */
-interface CallCount {
+interface CallCount extends Bin {
   name: string;
   state: "succeeded" | "failed" | "denied" | null;
-  bin: number;
-  count: number;
   ms: number;
 }
 
@@ -51,15 +49,15 @@ export function createTally(buckets: Buckets) {
   const roleOf = (role: string | null) =>
     getOrCreate(roles, role, () => ({ role, queries: 0, failed: 0, costMicros: 0 }));
 
-  function addEnded({ status, role, bucket, bin, count }: Counts["ended"][number]): void {
+  function addEnded({ status, role, bucket, ...bin }: Counts["ended"][number]): void {
     if (status === "queued" || status === "running") return;
     for (const totals of [all, each[bucket]!]) {
-      totals.ended[status] += count;
-      addToBin(totals.times, bin, count);
+      totals.ended[status] += bin.count;
+      addToBin(totals.times, bin);
     }
     const ofRole = roleOf(role);
-    ofRole.queries += count;
-    if (status === "failed") ofRole.failed += count;
+    ofRole.queries += bin.count;
+    if (status === "failed") ofRole.failed += bin.count;
   }
 
   function addSpent({ role, bucket, ...row }: Counts["spent"][number]): void {
@@ -137,7 +135,8 @@ function callTally() {
     { calls: number; failed: number; denied: number; totalMs: number; times: Histogram }
   >();
   return {
-    add({ name, state, bin, count, ms }: CallCount): void {
+    add({ name, state, ms, ...bin }: CallCount): void {
+      const { count } = bin;
       // A model may call any text: names that no function can have share one row, so that their number has a limit.
       const known = FUNCTION_NAME.test(name) ? name : "(not a name)";
       const called = getOrCreate(functions, known, () => ({
@@ -145,7 +144,7 @@ function callTally() {
         failed: 0,
         denied: 0,
         totalMs: 0,
-        times: new Map<number, number>(),
+        times: new Map<number, Bin>(),
       }));
       called.calls += count;
       if (state === "denied") {
@@ -154,7 +153,7 @@ function callTally() {
       }
       if (state === "failed") called.failed += count;
       called.totalMs += ms;
-      addToBin(called.times, bin, count);
+      addToBin(called.times, bin);
     },
     figures: (): Analytics["functions"] =>
       [...functions]

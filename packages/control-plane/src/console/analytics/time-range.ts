@@ -84,33 +84,47 @@ export async function inSlices(
 const GROWTH = 1.09;
 const BELOW_ONE = -1;
 
-/** Number of durations per bin. */
-export type Histogram = Map<number, number>;
+/** Durations of about the same length. */
+export interface Bin {
+  bin: number;
+  count: number;
+  /** The shortest and the longest of them, in milliseconds. */
+  minMs: number;
+  maxMs: number;
+}
+
+export type Histogram = Map<number, Bin>;
 
 /** SQL for the bin of a duration in whole milliseconds. */
 export const binOf = (ms: Expression<number>) =>
   sql<number>`case when ${ms} < 1 then ${sql.lit(BELOW_ONE)}
     else cast(floor(ln(cast(${ms} as double precision)) / ${sql.lit(Math.log(GROWTH))}) as integer) end`;
 
-export function addToBin(histogram: Histogram, bin: number, count: number): void {
-  histogram.set(bin, (histogram.get(bin) ?? 0) + count);
+/** SQL for the extremes of the durations in a bin. */
+export const extremesOf = (ms: Expression<number>) =>
+  [sql<number>`min(${ms})`.as("minMs"), sql<number>`max(${ms})`.as("maxMs")] as const;
+
+export function addToBin(histogram: Histogram, { bin, count, minMs, maxMs }: Bin): void {
+  const known = histogram.get(bin);
+  histogram.set(bin, {
+    bin,
+    count: count + (known?.count ?? 0),
+    minMs: Math.min(minMs, known?.minMs ?? minMs),
+    maxMs: Math.max(maxMs, known?.maxMs ?? maxMs),
+  });
 }
 
-/** The percentile of `share`, within 5 %. Null for an empty histogram. */
+/** The percentile of `share`: within 5 %, and never outside the durations in its bin. Null for an empty histogram. */
 export function percentile(histogram: Histogram, share: number): number | null {
-  const bins = [...histogram].toSorted(([a], [b]) => a - b);
-  const rank = Math.ceil(share * bins.reduce((sum, [, count]) => sum + count, 0));
+  const bins = [...histogram.values()].toSorted((a, b) => a.bin - b.bin);
+  const rank = Math.ceil(share * bins.reduce((sum, { count }) => sum + count, 0));
   let passed = 0;
-  for (const [bin, count] of bins) {
+  for (const { bin, count, minMs, maxMs } of bins) {
     passed += count;
-    if (passed >= rank) return middleOf(bin);
+    if (passed >= rank) return Math.min(Math.max(middleOf(bin), minMs, 0), Math.max(maxMs, 0));
   }
   return null;
 }
 
-/** The only whole number in the bin, or its middle to three digits. */
-function middleOf(bin: number): number {
-  if (bin === BELOW_ONE) return 0;
-  const first = Math.ceil(GROWTH ** bin);
-  return first + 1 < GROWTH ** (bin + 1) ? Number((GROWTH ** (bin + 0.5)).toPrecision(3)) : first;
-}
+/** The middle of the bin to three digits. */
+const middleOf = (bin: number): number => (bin === BELOW_ONE ? 0 : Number((GROWTH ** (bin + 0.5)).toPrecision(3)));

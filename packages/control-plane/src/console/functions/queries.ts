@@ -11,6 +11,7 @@ import {
   binOf,
   type Buckets,
   bucketTime,
+  extremesOf,
   type Histogram,
   inSlices,
   percentile,
@@ -41,7 +42,8 @@ export function functionQueries(engine: Engine) {
         for (const row of await endedCalls(engine, orgId, agentId, part)) add(row);
       });
 
-      function add({ function_name: name, state, bin, count, last_at }: EndedCalls): void {
+      function add({ function_name: name, state, last_at, ...bin }: EndedCalls): void {
+        const { count } = bin;
         const sum = figures.get(name) ?? { ...NONE };
         figures.set(name, sum);
         sum.calls += count;
@@ -52,9 +54,9 @@ export function functionQueries(engine: Engine) {
           return;
         }
         if (state === "failed") sum.failed += count;
-        const histogram = times.get(name) ?? new Map<number, number>();
+        const histogram: Histogram = times.get(name) ?? new Map();
         times.set(name, histogram);
-        addToBin(histogram, bin, count);
+        addToBin(histogram, bin);
       }
 
       for (const [name, histogram] of times)
@@ -70,9 +72,9 @@ export function functionQueries(engine: Engine) {
       range: TimeRange,
       buckets: Buckets,
     ): Promise<FunctionHistory["buckets"]> {
-      const each = Array.from({ length: buckets.count }, () => ({ ...NO_CALLS, times: new Map<number, number>() }));
+      const each = Array.from({ length: buckets.count }, () => ({ ...NO_CALLS, times: new Map() as Histogram }));
       await inSlices(range, buckets, async (part) => {
-        for (const { state, bucket, bin, count } of await callsInBuckets(
+        for (const { state, bucket, ...bin } of await callsInBuckets(
           engine,
           orgId,
           agentId,
@@ -81,8 +83,8 @@ export function functionQueries(engine: Engine) {
           functionName,
         )) {
           const sum = each[bucket]!;
-          if (state !== null) sum[state] += count;
-          if (state !== "denied") addToBin(sum.times, bin, count);
+          if (state !== null) sum[state] += bin.count;
+          if (state !== "denied") addToBin(sum.times, bin);
         }
       });
       return each.map(({ times, ...counts }, i) => ({
@@ -166,6 +168,8 @@ function toVersion(row: Row): FunctionSetVersion {
   return { ...set, functions: manifest.functions.map(({ name }) => name) };
 }
 
+const tookMs = sql<number>`(finished_at - created_at)`;
+
 /** Counts of calls that ended in the range; the index of ended calls holds all columns that these statements read. */
 export const callsOf = ({ db }: Engine, orgId: string, agentId: string, { from, to }: TimeRange) =>
   db
@@ -181,7 +185,7 @@ export const callsOf = ({ db }: Engine, orgId: string, agentId: string, { from, 
 
 const endedCalls = (engine: Engine, orgId: string, agentId: string, part: TimeRange) =>
   callsOf(engine, orgId, agentId, part)
-    .select(binOf(sql<number>`(finished_at - created_at)`).as("bin"))
+    .select([binOf(tookMs).as("bin"), ...extremesOf(tookMs)])
     .groupBy(["function_name", "state", "bin"])
     .execute();
 
@@ -196,7 +200,7 @@ const callsInBuckets = (
   callsOf(engine, orgId, agentId, part)
     .where("function_name", "=", functionName)
     .select(sql<number>`(finished_at - cast(${firstAt} as bigint)) / ${sql.lit(widthMs)}`.as("bucket"))
-    .select(binOf(sql<number>`(finished_at - created_at)`).as("bin"))
+    .select([binOf(tookMs).as("bin"), ...extremesOf(tookMs)])
     .groupBy(["function_name", "state", "bucket", "bin"])
     .execute();
 

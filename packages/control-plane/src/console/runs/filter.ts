@@ -1,5 +1,5 @@
 import type { RunStatus } from "@patchbay/protocol";
-import type { RunSource } from "@patchbay/protocol/console";
+import type { FigureSource, RunSource } from "@patchbay/protocol/console";
 import { type Expression, type ExpressionBuilder, sql, type SqlBool } from "kysely";
 import type { StoreDialect } from "../../store/engine.ts";
 import { olderThan, type PageAsked } from "../../store/page-cursor.ts";
@@ -87,8 +87,10 @@ const begins = (column: Expression<string>, prefix: string) =>
 
 const idBegins = (eb: Runs, q: string): Where => begins(eb.ref(q.startsWith("run_") ? "runs.id" : "runs.thread_id"), q);
 
-function from(eb: Runs, source: RunSource): Where {
+/** Runs of one source. `production` is the queries of clients: all but those that members send from the console. */
+export function from(eb: Runs, source: FigureSource): Where {
   const keyId = eb.ref("runs.key_id");
+  if (source === "production") return eb.not(begins(keyId, "mem_"));
   if (source === "api") return begins(keyId, "key_");
   if (source === "local") return begins(keyId, "tok_");
   const tried = eb("runs.request", "like", '%,"provider":"test_call","model":"test_call",%');

@@ -19,8 +19,9 @@ export function runRoutes(deps: ConsoleDeps): HandlersOf<RunRoutes> {
   const { store, runs, queries } = deps;
   return {
     "GET /agents/:agent_id/runs"({ agent: { orgId, agentId }, query }) {
-      const { from, to, ...asked } = paged(query);
-      return queries.runs.list(orgId, agentId, { ...asked, from: msOf(from), to: msOf(to) });
+      const { from, to, noRole, ...asked } = paged(query);
+      const role = noRole === undefined ? asked.role : "";
+      return queries.runs.list(orgId, agentId, { ...asked, role, from: msOf(from), to: msOf(to) });
     },
 
     async "GET /agents/:agent_id/runs/:run_id"({ agent: { orgId, agentId }, params }) {

@@ -47,6 +47,49 @@ export function figureContract(place: MakePlace): void {
     }
   });
 
+  test("a percentile is never outside the durations", async () => {
+    await using world = await openWorld(place);
+    const range = openRange(world);
+    for (const tookMs of [1510, 5010]) await ended(world, { tookMs });
+
+    const { totals } = await world.console.analytics.figures(...range());
+
+    expect(totals).toMatchObject({ p50Ms: 1510, p95Ms: 5010, p99Ms: 5010 });
+  });
+
+  test("a source limits queries, turns and calls; test calls do not count as turns of a model", async () => {
+    await using world = await openWorld(place);
+    const range = openRange(world);
+    const usage = { input: 10, cachedInput: 0, cacheWriteInput: 0, output: 1 };
+    const test_call = { provider: "test_call", model: "test_call" };
+    for (const [keyId, more] of [
+      ["key_a", {}],
+      ["tok_a", {}],
+      ["mem_a", {}],
+      ["mem_a", test_call],
+    ] as const) {
+      const run = await world.start({ keyId, request: sampleRequest(more) });
+      await world.store.runs.commit(run, {
+        turn: sampleTurn(0, { usage, costMicros: 1, ...more }),
+        calls: [sampleCall(`call_${run.runId}`, { outcome: { ok: true, value: 1 } })],
+      });
+      await world.finish(run);
+    }
+    const [of, buckets] = range();
+
+    const counts = async (source?: FiguresOf["source"]) => {
+      const { totals, models, functions } = await world.console.analytics.figures({ ...of, source }, buckets);
+      const turns = models.reduce((sum, model) => sum + model.turns, 0);
+      return { queries: totals.succeeded, turns, calls: functions[0]?.calls };
+    };
+    expect(await counts()).toEqual({ queries: 4, turns: 3, calls: 4 });
+    expect(await counts("production")).toEqual({ queries: 2, turns: 2, calls: 2 });
+    expect(await counts("api")).toEqual({ queries: 1, turns: 1, calls: 1 });
+    expect(await counts("local")).toEqual({ queries: 1, turns: 1, calls: 1 });
+    expect(await counts("playground")).toEqual({ queries: 1, turns: 1, calls: 1 });
+    expect(await counts("test_call")).toEqual({ queries: 1, turns: 0, calls: 1 });
+  });
+
   test("tokens and cost are summed by model, by bucket and by role", async () => {
     await using world = await openWorld(place);
     const range = openRange(world);
