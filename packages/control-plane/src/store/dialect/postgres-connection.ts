@@ -237,9 +237,9 @@ function encoded(value: unknown): string | null {
   if (value === null || value === undefined) return null;
   if (Array.isArray(value)) return `{${value.map(encodedElement).join()}}`;
   if (typeof value === "object" && "toPostgres" in value) return encoded((value.toPostgres as () => unknown)());
-  if (typeof value !== "string" && typeof value !== "number" && typeof value !== "bigint")
-    throw new TypeError(`a value of a statement must be a text, a number or an array of them, got ${typeof value}`);
-  const text = String(value);
+  if (typeof value === "object") throw new TypeError("a value of a statement must be a scalar or an array of them");
+  const scalar = value as string | number | bigint | boolean;
+  const text = String(scalar);
   return text.includes("\0") ? text.replaceAll("\0", "\uFFFD") : text;
 }
 
