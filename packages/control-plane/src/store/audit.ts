@@ -103,24 +103,27 @@ export async function insertAudit(
   entries: readonly (AuditEntry & { orgId?: string })[],
   run?: Author,
 ): Promise<void> {
-  const rows = entries.map((entry) => {
-    const about = { ...run, ...entry };
-    return {
-      id: sortableId("aud"),
-      org_id: about.orgId ?? "",
-      agent_id: about.agentId ?? null,
-      run_id: about.runId ?? null,
-      call_id: about.callId ?? null,
-      action: about.action,
-      role: about.role ?? null,
-      key_id: about.keyId ?? null,
-      function_name: about.functionName ?? null,
-      rule: about.rule ?? null,
-      manifest_hash: about.manifestHash ?? null,
-      detail: about.detail ? toJson(about.detail) : null,
-    };
-  });
-  await insertRows(trx, rows);
+  await insertRows(
+    trx,
+    entries.map((entry) => auditRowOf({ ...run, ...entry })),
+  );
+}
+
+export function auditRowOf(entry: AuditEntry & { orgId?: string }): Omit<AuditTableRow, "created_at"> {
+  return {
+    id: sortableId("aud"),
+    org_id: entry.orgId ?? "",
+    agent_id: entry.agentId ?? null,
+    run_id: entry.runId ?? null,
+    call_id: entry.callId ?? null,
+    action: entry.action,
+    role: entry.role ?? null,
+    key_id: entry.keyId ?? null,
+    function_name: entry.functionName ?? null,
+    rule: entry.rule ?? null,
+    manifest_hash: entry.manifestHash ?? null,
+    detail: entry.detail ? toJson(entry.detail) : null,
+  };
 }
 
 /** Compiled once: every step of every run writes audit entries. */

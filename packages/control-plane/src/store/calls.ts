@@ -181,12 +181,16 @@ interface CallingRun {
 /** Outcomes that the control plane decided without an answer. The runtime may still have executed the call. */
 const GIVEN_UP: ReadonlySet<string> = new Set<CallErrorCode>(["outcome_unknown", "timed_out", "cancelled"]);
 
+/** True for a call whose result may have arrived without being used. */
+export const isGivenUp = ({ outcome }: CallRecord): boolean =>
+  outcome !== undefined && !outcome.ok && GIVEN_UP.has(outcome.code);
+
 /**
  * Audits results that arrived after their run's owner gave the call up and before it commits that decision. Without this the
  * audit log would not mention that the call was executed.
  */
 async function noteUnusedResults(trx: Engine, run: CallingRun, calls: readonly CallRecord[]): Promise<void> {
-  const givenUp = calls.filter(({ outcome }) => outcome && !outcome.ok && GIVEN_UP.has(outcome.code));
+  const givenUp = calls.filter(isGivenUp);
   if (givenUp.length === 0) return;
   // Locks also the rows without a result: one that arrives now waits for this transaction and then counts as late.
   const locked = await trx.db
@@ -225,12 +229,23 @@ function noteLate(engine: Engine, call: FoundCall): Promise<void> {
 /** Stores the calls of a step. Locks them in the order of all transactions, after their run. */
 export async function storeCalls(trx: Engine, run: CallingRun, calls: readonly CallRecord[]): Promise<void> {
   await noteUnusedResults(trx, run, calls);
-  const rows = calls.map((call) => ({
+  const of = { run_id: run.runId, org_id: run.orgId, agent_id: run.agentId, role: run.role ?? null };
+  const rows = calls.map((call) => ({ ...of, ...callRowOf(call) }));
+  // Only calls with an outcome get an end time.
+  await openCallRows(
+    trx,
+    rows.filter(({ outcome }) => outcome === null),
+  );
+  await endedCallRows(
+    trx,
+    rows.filter(({ outcome }) => outcome !== null),
+  );
+}
+
+/** The columns of a call that do not come from its run. */
+export function callRowOf(call: CallRecord) {
+  return {
     id: call.callId,
-    run_id: run.runId,
-    org_id: run.orgId,
-    agent_id: run.agentId,
-    role: run.role ?? null,
     step: call.step,
     position: call.position,
     model_call_id: call.modelCallId,
@@ -242,16 +257,7 @@ export async function storeCalls(trx: Engine, run: CallingRun, calls: readonly C
     attempts: call.earlier ? toJson(call.earlier) : null,
     outcome: call.outcome ? toJson(call.outcome) : null,
     state: call.outcome ? stateOf(call.outcome) : null,
-  }));
-  // Only calls with an outcome get an end time.
-  await openCallRows(
-    trx,
-    rows.filter(({ outcome }) => outcome === null),
-  );
-  await endedCallRows(
-    trx,
-    rows.filter(({ outcome }) => outcome !== null),
-  );
+  };
 }
 
 /** The outcome in one word, for the indexes of lists and figures. */
@@ -266,34 +272,26 @@ type NewCallRow = Omit<CallRow, "accepted_by" | "arrived" | "late" | "created_at
 const openCallRows = insertion((rows: NewCallRow[], engine) => callRows(engine, rows, null));
 const endedCallRows = insertion((rows: NewCallRow[], engine) => callRows(engine, rows, engine.dialect.now));
 
-const newAttempt = sql<boolean>`excluded.attempt > calls.attempt`;
-
-/**
- * Inserts calls or updates them by id. The sending replica changes `accepted_by`, `arrived` and `sent_at` of the same row, so the
- * update keeps them unless the owner begins a newer attempt.
- */
 function callRows({ db, dialect }: Engine, rows: NewCallRow[], finishedAt: RawBuilder<number> | null) {
   return db
     .insertInto("calls")
     .values(rows.map((row) => ({ ...row, created_at: dialect.now, finished_at: finishedAt })))
-    .onConflict((conflict) =>
-      conflict
-        .column("id")
-        .doUpdateSet((eb) => ({
-          arguments: eb.ref("excluded.arguments"),
-          instance_id: eb.ref("excluded.instance_id"),
-          // The number only grows: a withdrawn attempt has already raised it, and the acceptance of an older attempt must not
-          // count for a newer one.
-          attempt: sql<number>`case when ${newAttempt} then excluded.attempt else calls.attempt end`,
-          accepted_by: sql<null>`case when ${newAttempt} then null else calls.accepted_by end`,
-          // The replica that sent the call stores the time with the result; the run's owner may not know it.
-          sent_at: sql<null>`case when ${newAttempt} then excluded.sent_at else coalesce(excluded.sent_at, calls.sent_at) end`,
-          attempts: eb.ref("excluded.attempts"),
-          arrived: sql<null>`case when excluded.outcome is null then calls.arrived end`,
-          outcome: eb.ref("excluded.outcome"),
-          state: eb.ref("excluded.state"),
-          finished_at: eb.ref("excluded.finished_at"),
-        }))
-        .where(sql.ref("calls.run_id"), "=", sql.ref("excluded.run_id")),
-    );
+    .modifyEnd(REPLACE_CALL);
 }
+
+const newAttempt = sql<boolean>`excluded.attempt > calls.attempt`;
+
+/**
+ * Ends an insert of calls: calls that exist are updated by id. The sending replica changes `accepted_by`, `arrived` and `sent_at`
+ * of the same row, so the update keeps them unless the owner begins a newer attempt. `attempt` only grows: a withdrawn attempt has
+ * already raised it, and the acceptance of an older attempt must not count for a newer one. `sent_at`: the replica that sent the
+ * call stores the time with the result; the run's owner may not know it.
+ */
+export const REPLACE_CALL = sql`on conflict (id) do update set
+  arguments = excluded.arguments, instance_id = excluded.instance_id,
+  attempt = case when ${newAttempt} then excluded.attempt else calls.attempt end,
+  accepted_by = case when ${newAttempt} then null else calls.accepted_by end,
+  sent_at = case when ${newAttempt} then excluded.sent_at else coalesce(excluded.sent_at, calls.sent_at) end,
+  attempts = excluded.attempts, arrived = case when excluded.outcome is null then calls.arrived end,
+  outcome = excluded.outcome, state = excluded.state, finished_at = excluded.finished_at
+  where calls.run_id = excluded.run_id`;

@@ -8,7 +8,7 @@ import {
   sql,
   type Transaction,
 } from "kysely";
-import { StoreUnavailable } from "../ports/run-store.ts";
+import { type Lease, type RunCommit, StoreUnavailable } from "../ports/run-store.ts";
 import type { Schema } from "./schema.ts";
 
 /** The database connections of the store, used by all its queries. */
@@ -41,6 +41,11 @@ export interface StoreDialect {
   indexOf(text: Expression<string>, part: string): RawBuilder<number>;
   /** True for the error of a deadlock or a serialisation failure, after which the transaction can be repeated. */
   retryable(error: unknown): boolean;
+  /**
+   * Stores steps of concurrent runs together, in one statement: `postgres-steps.ts`. Returns the credit that a step reserved, or
+   * undefined when the caller must store the step in a transaction of its own. Absent when a transaction costs no round trips.
+   */
+  groupSteps?(engine: Engine): (lease: Lease, change: RunCommit) => Promise<number | undefined>;
   /** As `Store.within`. */
   within<T>(orgId: string, work: () => T): T;
 }

@@ -32,9 +32,12 @@ interface Owner {
  * stored, so a replica that resumes the run continues exactly after the last commit.
  */
 export function runCommits(engine: Engine): Pick<RunStore, "commit"> {
+  const grouped = engine.dialect.groupSteps?.(engine);
   return {
     async commit(lease, change) {
       try {
+        const reservedMicros = await grouped?.(lease, change);
+        if (reservedMicros !== undefined) return { reservedMicros };
         return await transact(engine, (trx) => step(trx, lease, change));
       } catch (error) {
         // A connection can break between the commit and its acknowledgement. The caller then repeats the step, and the
@@ -116,13 +119,14 @@ const freeIdempotencyKey = statement((p: { runId: string }, { db }) =>
  */
 async function advance(trx: Engine, { runId, fence }: Lease, { events = [], finish }: RunCommit) {
   const by = { runId, fence, events: events.length };
-  const [row] = finish ? await end(trx, { ...by, ...columnsOf(finish) }) : await goOn(trx, by);
+  const [row] = finish ? await end(trx, { ...by, ...finishRowOf(finish) }) : await goOn(trx, by);
   if (!row) throw new LeaseLost(`run ${runId} is no longer owned under fence ${fence}`);
   checkSequence(events, row.last_seq - events.length);
   return { runId, orgId: row.org_id, agentId: row.agent_id, keyId: row.key_id, ...present({ role: row.role }) };
 }
 
-function columnsOf({ status, result, history, unanswered }: NonNullable<RunCommit["finish"]>) {
+/** The columns of a run that its end sets. */
+export function finishRowOf({ status, result, history, unanswered }: NonNullable<RunCommit["finish"]>) {
   const text = toJson(history);
   return {
     status,
@@ -130,7 +134,7 @@ function columnsOf({ status, result, history, unanswered }: NonNullable<RunCommi
     result: result && status !== "succeeded" ? toJson(result) : null,
     ending: result ? toJson(endingOf(result)) : null,
     history: text,
-    historyBytes: Buffer.byteLength(text),
+    history_bytes: Buffer.byteLength(text),
     unanswered: unanswered ? toJson(unanswered) : null,
   };
 }
@@ -149,7 +153,7 @@ const goOn = statement((p: Advance, engine) => advanced(engine, p));
  * Ends a run. `history_total` continues the total of the previous run of the same role and subject, so that a later run knows
  * the size of the whole history without reading it.
  */
-const end = statement((p: Advance & ReturnType<typeof columnsOf>, engine) =>
+const end = statement((p: Advance & ReturnType<typeof finishRowOf>, engine) =>
   advanced(engine, p).set((eb) => ({
     status: p.status,
     finished_at: engine.dialect.now,
@@ -166,7 +170,7 @@ const end = statement((p: Advance & ReturnType<typeof columnsOf>, engine) =>
       .where("earlier.history", "is not", null)
       .where(countsAsHistory("earlier"))
       .orderBy("earlier.position", "desc")
-      .limit(1)}, 0) + ${p.historyBytes}`,
+      .limit(1)}, 0) + ${p.history_bytes}`,
     unanswered: p.unanswered,
     owner: null,
     lease_until: null,
@@ -208,27 +212,38 @@ const eventRows = insertion((rows: Omit<Schema["run_events"], "created_at">[], {
   db.insertInto("run_events").values(rows.map((row) => ({ ...row, created_at: dialect.now }))),
 );
 
-async function insertTurn(trx: Engine, run: Owner, turn: NonNullable<RunCommit["turn"]>): Promise<void> {
-  const key = { run_id: run.runId, step: turn.step, org_id: run.orgId };
-  const spending = {
-    input_tokens: turn.usage.input,
-    cached_input_tokens: turn.usage.cachedInput,
-    cache_write_input_tokens: turn.usage.cacheWriteInput ?? 0,
-    output_tokens: turn.usage.output,
-    cost_micros: turn.costMicros,
-  };
+async function insertTurn(trx: Engine, run: Owner, turn: Turn): Promise<void> {
+  const of = { run_id: run.runId, org_id: run.orgId };
+  const whose = { agent_id: run.agentId, role: run.role ?? null };
+  await turnRow(trx, { ...of, ...turnRowOf(turn) });
+  await usageRow(trx, { ...of, ...usageRowOf(turn), ...whose, turns: 1 });
+}
+
+type Turn = NonNullable<RunCommit["turn"]>;
+
+/** The columns of a turn that do not come from its run. */
+export function turnRowOf(turn: Turn) {
   const { messages, warnings, timing } = turn;
-  await turnRow(trx, {
-    ...key,
-    ...spending,
+  return {
+    ...spendingOf(turn),
     messages: toJson(messages),
     warnings: toJson(warnings),
     began_at: timing?.beganAt ?? null,
     retries: timing?.retries.length ? toJson(timing.retries) : null,
-  });
-  const whose = { agent_id: run.agentId, role: run.role ?? null };
-  await usageRow(trx, { ...key, ...spending, ...whose, provider: turn.provider, model: turn.model, turns: 1 });
+  };
 }
+
+/** The columns of a turn's usage that do not come from its run. */
+export const usageRowOf = (turn: Turn) => ({ ...spendingOf(turn), provider: turn.provider, model: turn.model });
+
+const spendingOf = ({ step, usage, costMicros }: Turn) => ({
+  step,
+  input_tokens: usage.input,
+  cached_input_tokens: usage.cachedInput,
+  cache_write_input_tokens: usage.cacheWriteInput ?? 0,
+  output_tokens: usage.output,
+  cost_micros: costMicros,
+});
 
 const turnRow = statement((row: Omit<Schema["turns"], "created_at">, { db, dialect }) =>
   db.insertInto("turns").values({ ...row, created_at: dialect.now }),
