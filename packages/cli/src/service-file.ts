@@ -30,11 +30,11 @@ export function findServiceFile(named: string | undefined): string {
  */
 export async function loadService(path: string, onFile?: (file: string) => void): Promise<Service> {
   const { isService } = await import("@patchbay/functions");
-  const { loadOwnersFiles } = await import("./loading/hooks.ts");
+  const { loadOwnersFiles, withPlace } = await import("./loading/hooks.ts");
   loadOwnersFiles(onFile);
   using _guard = refuseExit(path);
   const imported = import(pathToFileURL(path).href).catch((error: unknown) => {
-    throw new CommandFailure(describeLoadError(error, path));
+    throw new CommandFailure(describeLoadError(withPlace(error), path));
   });
   return serviceOf((await imported) as object, isService, path);
 }

@@ -1,10 +1,11 @@
 import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { extname } from "node:path";
 import { pathToFileURL } from "node:url";
 import { compileFunction } from "node:vm";
 import remapping, { type SourceMapInput } from "@jridgewell/remapping";
-import { moduleRunnerTransformSync, transformSync, type OxcError, type TransformOptions } from "oxc-transform";
-import { notePlace, originalPlace, rememberMap } from "./load-error.ts";
+import type { OxcError, TransformOptions } from "oxc-transform";
+import { hasPlace, notePlace, originalPlace, rememberMap } from "./load-error.ts";
 import { declaredFormat, findImported, tsconfigOf } from "./source-files.ts";
 
 export interface Compiled {
@@ -25,6 +26,13 @@ interface Forms {
   imports: readonly string[];
 }
 
+const require = createRequire(import.meta.url);
+/** Loaded with the first file that needs it: the compiler takes 20 MB of memory for the life of the process. */
+const compiler = () => require("oxc-transform") as typeof import("oxc-transform");
+
+/** ES modules in JavaScript, which Node runs as they are written. */
+const asWritten = new Set<string>();
+
 const TYPESCRIPT = /\.(?:[cm]?ts|tsx|jsx)$/;
 
 /**
@@ -35,11 +43,14 @@ export function compile(path: string): Compiled | undefined {
   const declared = declaredFormat(path);
   const isTypeScript = TYPESCRIPT.test(path);
   if (!isTypeScript && !/\.m?js$/.test(path)) return undefined;
-  if (!isTypeScript && declared === "commonjs" && !/\b(?:import|export)\b/.test(readFileSync(path, "utf8")))
+  if (!isTypeScript && declared === "module") {
+    asWritten.add(path);
+    return undefined;
+  }
+  if (!isTypeScript && !/\b(?:import|export)\b/.test(readFileSync(path, "utf8")))
     return undefined;
   const forms = formsOf(path);
-  // Node's own parser names no line of an ES module; the compiler has named it by now.
-  if (!isTypeScript && (declared === "module" || !forms.hasModuleSyntax)) return undefined;
+  if (!isTypeScript && !forms.hasModuleSyntax) return undefined;
   if (declared === "commonjs" && (path.endsWith(".cts") || canBeCommonJs(path)))
     return emit(
       path,
@@ -49,6 +60,19 @@ export function compile(path: string): Compiled | undefined {
       forms.commonjsMap,
     );
   return emit(path, "module", namesOfCommonJs(forms.esm), forms.esm, forms.map);
+}
+
+/** The error of a failed import. Node names no line of an ES module that does not parse; the compiler does. */
+export function withPlace(error: unknown): unknown {
+  if (!(error instanceof SyntaxError) || hasPlace(error)) return error;
+  for (const path of asWritten)
+    try {
+      formsOf(path);
+    } catch (found) {
+      asWritten.delete(path);
+      return found;
+    }
+  return error;
 }
 
 /** Node cannot `require` a module that awaits at the top level, so the files that import it must be ES modules too. */
@@ -71,6 +95,7 @@ function formsOf(path: string): Forms {
   const original = readFileSync(path, "utf8");
   // The transformation to CommonJS moves declarations before the first line.
   const text = original.replace(/^#!/, "//");
+  const { transformSync, moduleRunnerTransformSync } = compiler();
   const compiled = transformSync(pathToFileURL(path).href, text, optionsOf(path));
   refuse(compiled.errors, path, text);
   const map = compiled.map as SourceMapInput;

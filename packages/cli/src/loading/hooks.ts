@@ -8,9 +8,11 @@ import {
 } from "node:module";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { isOwners } from "../owners.ts";
-import { compile } from "./compile.ts";
+import { compile, withPlace } from "./compile.ts";
 import { notePlace } from "./load-error.ts";
 import { findImported, tsconfigOf } from "./source-files.ts";
+
+export { withPlace };
 
 let report: (path: string) => void = () => {};
 let registered = false;

@@ -19,6 +19,8 @@ export function notePlace(error: Error, place: Place): void {
   places.set(error, place);
 }
 
+export const hasPlace = (error: Error): boolean => places.has(error);
+
 /** Keeps the source map of a compiled file, for errors of parsers: they name lines of the compiled code. */
 export function rememberMap(path: string, map: object): void {
   maps.set(path, new SourceMap(map as SourceMapPayload));

@@ -1,6 +1,7 @@
 import { readFileSync, statSync } from "node:fs";
+import { createRequire } from "node:module";
 import { dirname, extname, isAbsolute, join, resolve } from "node:path";
-import { createPathsMatcher, getTsconfig, type TsConfigResult } from "get-tsconfig";
+import type { PathsMatcher, TsConfigResult } from "get-tsconfig";
 import { isOwners } from "../owners.ts";
 
 /** What an owner's TypeScript may leave out or write as `.js`: the endings to try, in TypeScript's order. */
@@ -36,16 +37,26 @@ export function findImported(specifier: string, parent: string): string | undefi
   return candidates.map(probe).find((path) => path !== undefined && isOwners(path));
 }
 
+const require = createRequire(import.meta.url);
+/** Loaded with the first tsconfig.json: a service in JavaScript usually has none. */
+const reader = () => require("get-tsconfig") as typeof import("get-tsconfig");
+
 const parsed = new Map();
-const matchers = new Map<string, ReturnType<typeof createPathsMatcher>>();
+const matchers = new Map<string, PathsMatcher | null>();
 
 /** The nearest tsconfig.json of a file. */
 export function tsconfigOf(path: string): TsConfigResult | undefined {
-  return getTsconfig(dirname(path), "tsconfig.json", parsed) ?? undefined;
+  if (!isBelowTsconfig(dirname(path))) return undefined;
+  return reader().getTsconfig(dirname(path), "tsconfig.json", parsed) ?? undefined;
+}
+
+function isBelowTsconfig(folder: string): boolean {
+  if (isFile(join(folder, "tsconfig.json"))) return true;
+  return folder !== dirname(folder) && isBelowTsconfig(dirname(folder));
 }
 
 function pathsOf(tsconfig: TsConfigResult) {
-  if (!matchers.has(tsconfig.path)) matchers.set(tsconfig.path, createPathsMatcher(tsconfig));
+  if (!matchers.has(tsconfig.path)) matchers.set(tsconfig.path, reader().createPathsMatcher(tsconfig));
   return matchers.get(tsconfig.path);
 }
 
