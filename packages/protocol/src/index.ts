@@ -36,15 +36,14 @@ export {
 } from "./json.ts";
 export {
   ACCESS_CHANGES,
-  DEFAULT_LIMITS,
   LIMITS,
   MODEL_NAME,
-  OperatorLimits,
   OVERRIDES,
   PROVIDER_NAMES,
   type AccessChanges,
   type Override,
 } from "./limits.ts";
+export { DEFAULT_LIMITS, OperatorLimits } from "./operator-limits.ts";
 export {
   Effect,
   explainDenial,

@@ -124,8 +124,8 @@ export async function settingsChange(
   options: SettingsOptions,
   command: Command,
 ): Promise<AgentSettingsChange | undefined> {
-  // Loaded only here: it imports zod, which no other command needs when it starts.
-  const { AgentSettings } = await import("@patchbay/protocol");
+  // From the control plane: the protocol's schemas would become a part of the command, which loads them with every start.
+  const { AgentSettings } = await import("@patchbay/control-plane/admin");
   const change: Record<string, unknown> = {};
   for (const setting of SETTINGS) {
     const text = options[optionOf(setting).attributeName()];

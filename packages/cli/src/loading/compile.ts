@@ -47,8 +47,7 @@ export function compile(path: string): Compiled | undefined {
     asWritten.add(path);
     return undefined;
   }
-  if (!isTypeScript && !/\b(?:import|export)\b/.test(readFileSync(path, "utf8")))
-    return undefined;
+  if (!isTypeScript && !/\b(?:import|export)\b/.test(readFileSync(path, "utf8"))) return undefined;
   const forms = formsOf(path);
   if (!isTypeScript && !forms.hasModuleSyntax) return undefined;
   if (declared === "commonjs" && (path.endsWith(".cts") || canBeCommonJs(path)))
