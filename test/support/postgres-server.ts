@@ -57,7 +57,7 @@ export async function ownPostgres({
   // A process that ends early must not leave the server or its data behind.
   function last(): void {
     server.kill("SIGQUIT");
-    rmSync(folder, { recursive: true, force: true, maxRetries: 20 });
+    removeNow(folder);
   }
   process.once("exit", last);
 
@@ -127,6 +127,17 @@ function serverUser(): { uid: number; gid: number } | undefined {
     .map((line) => line.split(":"));
   const account = accounts.find(([name]) => name === "postgres") ?? accounts.find(([name]) => name === "nobody");
   return { uid: Number(account?.[2] ?? 65_534), gid: Number(account?.[3] ?? 65_534) };
+}
+
+/** Removes a folder in which ending processes may still write a file. */
+function removeNow(folder: string): void {
+  for (let tries = 0; tries < 20 && existsSync(folder); tries++) {
+    try {
+      rmSync(folder, { recursive: true, force: true });
+    } catch {
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50);
+    }
+  }
 }
 
 function childrenOf({ pid }: ChildProcess): number[] {
