@@ -110,7 +110,7 @@ function breakWord(word: string, width: number): string[] {
   return [...pieces, piece];
 }
 
-const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" });
+let graphemes: Intl.Segmenter | undefined;
 
 /** East Asian wide and full-width characters: the scripts and blocks of Unicode's EastAsianWidth.txt. */
 const WIDE =
@@ -119,6 +119,8 @@ const EMOJI = /^\p{Emoji_Presentation}|\ufe0f/u;
 
 /** The characters of a text as people see them, with the columns of a terminal that each takes. */
 function* charactersOf(text: string): Generator<{ character: string; columns: number }> {
+  // Made for the first table: Intl loads data of languages, megabytes that stay in a process.
+  graphemes ??= new Intl.Segmenter(undefined, { granularity: "grapheme" });
   for (const { segment } of graphemes.segment(text))
     yield { character: segment, columns: WIDE.test(segment) || EMOJI.test(segment) ? 2 : 1 };
 }
