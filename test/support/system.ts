@@ -1,6 +1,6 @@
 import { startControlPlane, type StartedControlPlane } from "@patchbay/control-plane/admin";
 import type { ControlPlaneOptions } from "@patchbay/control-plane";
-import { connect, silentLog, type Connection, type Service } from "@patchbay/functions";
+import { connect, silentLog, type Connection, type ConnectOptions, type Service } from "@patchbay/functions";
 import type { QueryResponse } from "@patchbay/protocol";
 import { parseSse } from "./sse.ts";
 
@@ -10,11 +10,13 @@ export interface SystemOptions extends Partial<ControlPlaneOptions> {
   /** Default sandbox. */
   tier?: string;
   instructions?: string;
+  /** Of the connected service. */
+  reportErrors?: boolean;
 }
 
 /** Starts a control plane and a runtime in this process, connected by real sockets, with an agent and its keys. */
 export async function startSystem(options: SystemOptions = {}) {
-  const { service, tier = "sandbox", instructions = "", ...rest } = options;
+  const { service, tier = "sandbox", instructions = "", reportErrors = false, ...rest } = options;
   const plane = await startControlPlane({
     database: "sqlite::memory:",
     port: 0,
@@ -29,9 +31,12 @@ export async function startSystem(options: SystemOptions = {}) {
   const { accessToken } = await plane.admin.createToken({ agentId });
   const keys = { orgId, agentId, keyId, apiKey, runtimeKey, accessToken };
   const connections: Connection[] = [];
-  if (service) await attach(service);
+  if (service) await attach(service, { reportErrors });
 
-  async function attach(owner: Service, more: { concurrency?: number; deployment?: string } = {}): Promise<Connection> {
+  async function attach(
+    owner: Service,
+    more: Pick<ConnectOptions, "concurrency" | "deployment" | "reportErrors"> = {},
+  ): Promise<Connection> {
     const connection = connect(owner, { url: plane.url, agentId, key: runtimeKey, log: silentLog, ...more });
     connections.push(connection);
     await connection.ready;

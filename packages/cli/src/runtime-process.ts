@@ -41,7 +41,7 @@ async function serve(service: Service, target: ConnectionTarget): Promise<void> 
   let closing = false;
   const log = createHumanLog(() => (closing ? "error" : level));
   const { connect } = await import("@patchbay/functions");
-  const runtime = connect(service, { ...target, proxy: false, log });
+  const runtime = connect(service, { ...target, proxy: false, reportErrors: true, log });
   process.on("message", (message: ToRuntime) => {
     if (message.type === "closing") closing = true;
     if (message.type === "stop") void runtime.stop().finally(() => process.exit(0));

@@ -65,7 +65,9 @@ export function createGate({ functions, parseContext }: GateSetup): Gate {
         },
         async (signal) => {
           const admitted = await admit(definition, invocation, { contextParser: parseContext, log });
-          return admitted.ok ? runHandler(attempt, admitted, signal) : admitted.outcome;
+          if (admitted.ok) return runHandler(attempt, admitted, signal);
+          if (admitted.error !== undefined) options.onError?.(admitted.error);
+          return admitted.outcome;
         },
         (reason) => endedEarly(attempt, reason),
       );
@@ -107,6 +109,7 @@ async function runHandler(
     const result = await definition.handler(input, call.context);
     return await deliver(attempt, result);
   } catch (error) {
+    options.onError?.(error);
     if (error instanceof FunctionError && error.message !== "")
       return { ok: false, code: "function_failed", message: error.message };
     return failed(log, signal.aborted ? "function failed after its call had ended" : "function failed", { error });
@@ -116,10 +119,14 @@ async function runHandler(
 }
 
 /** The outcome of a handler's result: checked against the output schema, without restricted fields, as JSON, and limited in size. */
-async function deliver({ definition, role, log }: CallAttempt, result: unknown): Promise<CallOutcome> {
+async function deliver({ definition, role, log, options }: CallAttempt, result: unknown): Promise<CallOutcome> {
   const { parseOutput, protection } = definition;
   const parsed = (await parseOutput?.(result)) ?? { ok: true, value: result };
-  if (!parsed.ok) return failed(log, "result does not match the output schema", { faults: listFaults(parsed.faults) });
+  if (!parsed.ok) {
+    const faults = listFaults(parsed.faults);
+    options.onError?.(new TypeError(`The result does not match the output schema: ${faults}`));
+    return failed(log, "result does not match the output schema", { faults });
+  }
   const whole: JsonValue = toJson(parsed.value);
   const { value, removed } = protection?.redact(whole, role) ?? { value: whole, removed: [] };
   const sizeBytes = Buffer.byteLength(JSON.stringify(value));

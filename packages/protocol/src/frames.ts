@@ -50,6 +50,20 @@ export const CallOutcome = z.discriminatedUnion("ok", [
 ]);
 export type CallOutcome = z.infer<typeof CallOutcome>;
 
+/** An error of the owner's code, for members of the console only. */
+export const ErrorReport = z.object({
+  name: z.string().max(LIMITS.labelUnits).describe("The kind of the error, such as `TypeError`."),
+  message: z
+    .string()
+    .max(LIMITS.errorMessageUnits)
+    .describe("What the owner's code threw, as it is in the runtime's log."),
+  stack: z
+    .string()
+    .max(LIMITS.errorStackUnits)
+    .describe("Where it was thrown, with the stacks of its causes; empty if it has none."),
+});
+export type ErrorReport = z.infer<typeof ErrorReport>;
+
 /** The result of preparing the context of a query, before its first model turn. */
 export const PreparedContext = z.discriminatedUnion("ok", [
   z.object({
@@ -144,6 +158,9 @@ export const RuntimeFrame = z.discriminatedUnion("type", [
       callId,
       attempt,
       outcome: CallOutcome.describe("What the call returned, or why it failed."),
+      error: ErrorReport.optional().describe(
+        "What the owner's code threw, from runtimes with `reportErrors`. Stored apart from the outcome and shown to members only.",
+      ),
     })
     .describe(
       "The outcome of a call. The runtime keeps it until a `resultAck` arrives, and sends it again over its next connection.",

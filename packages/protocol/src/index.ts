@@ -14,6 +14,7 @@ export {
   CallOutcome,
   CLOSE_CODES,
   ControlPlaneFrame,
+  ErrorReport,
   FRAME_DEPTH,
   FRAMES_VERSION,
   HookCall,

@@ -49,6 +49,10 @@ export const LIMITS = {
   hookTextBytes: 163_840,
   /** The text of a hook's refusal. A longer one counts as a failure of the hook. */
   refusalUnits: 10_000,
+  /** Message of an error that a runtime reports to members. A longer one is cut. */
+  errorMessageUnits: 4_096,
+  /** Stack of such an error, with those of its causes. A longer one is cut. */
+  errorStackUnits: 16_384,
   /** Queries that wait on a thread while another one runs. A further one ends with `thread_busy`. */
   threadQueueDepth: 4,
   /** Turns with function calls, unless the agent sets `steps`. Then the model is asked for an answer without functions. */

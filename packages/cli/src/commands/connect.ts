@@ -17,6 +17,7 @@ interface ConnectOptions extends Omit<QueryTarget, "key"> {
   deployment?: string;
   concurrency?: number;
   proxy?: string;
+  reportErrors?: true;
   healthPort?: number;
   healthHost: string;
   json?: true;
@@ -51,6 +52,12 @@ export function addConnectCommand(program: Command): void {
       flags.option(
         "--proxy <url>",
         "HTTP or HTTPS proxy to connect through, `none` for none (default: HTTPS_PROXY, unless NO_PROXY excepts the address)",
+      ),
+    )
+    .addOption(
+      flags.option(
+        "--report-errors",
+        "show name, message and stack of errors of the functions to members in the console (default: only in the log)",
       ),
     )
     .addOption(
@@ -96,6 +103,7 @@ async function connectFile(file: string, options: ConnectOptions & { key: string
     log: createLog({ level: logLevel(readEnvironment()) }),
     ...(options.deployment !== undefined && { deployment: options.deployment }),
     ...(options.concurrency !== undefined && { concurrency: options.concurrency }),
+    ...(options.reportErrors && { reportErrors: true }),
     ...(options.proxy !== undefined && { proxy: options.proxy === "none" ? false : options.proxy }),
   });
   const { instanceId, ready, ended } = runtime;

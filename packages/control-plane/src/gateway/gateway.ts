@@ -93,7 +93,7 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
   const closing = new AbortController();
   const parts = createParts({ ...options, heartbeatMs, log, metrics }, closing.signal);
   const { registry, directory, orders, serving, tracker, sessions, picker, server, late, presence, running } = parts;
-  const connections = new Connections({ ...parts, store, metrics, log });
+  const connections = new Connections({ ...parts, store, calls: options.calls, within, metrics, log });
   directory.observe({
     opened: (channel) => tracker.channelOpened(channel),
     replaced: (connection) => connections.replaced(connection),

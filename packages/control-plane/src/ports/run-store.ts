@@ -1,4 +1,4 @@
-import type { CallOutcome, RunErrorCode, RunStatus } from "@patchbay/protocol";
+import type { CallOutcome, ErrorReport, RunErrorCode, RunStatus } from "@patchbay/protocol";
 import { type CallAddress, type CallOrder, RunMoved } from "./function-gateway.ts";
 import type { Message } from "./model-provider.ts";
 import type { AuditEntry, CallRecord, RunRecord, RunRequest, TurnRecord, TurnTiming } from "./records.ts";
@@ -258,6 +258,11 @@ export interface CallStore {
     outcome: CallOutcome,
     sent?: { attempt: number; at: number },
   ): Promise<{ over: boolean; owner?: string }>;
+  /**
+   * Stores what the owner's code threw in an open call, apart from its outcome: only members see it. Nothing is stored for a call of
+   * another runtime.
+   */
+  recordError(call: CallAddress, error: ErrorReport): Promise<void>;
   /** Outcomes that arrived for these calls and are not stored with them yet. */
   arrivals(callIds: readonly string[]): Promise<{ callId: string; outcome: CallOutcome }[]>;
 }

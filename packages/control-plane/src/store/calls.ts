@@ -14,7 +14,7 @@ import { insertion } from "./statement.ts";
  * Calls that one replica assigns and another replica, which has the runtime's connection, sends. The call's row decides
  * between them: each transition is one `update … where` the expected state, so of two replicas only the first succeeds.
  */
-export function callStore(engine: Engine): CallStore {
+export function callStore(engine: Engine): Omit<CallStore, "recordError"> {
   return { ...assignments(engine), ...results(engine) };
 }
 

@@ -4,6 +4,7 @@ import { changeCounters } from "./migrations/0001-change-counters.ts";
 import { initialSchema } from "./migrations/0001-initial-schema.ts";
 import { serviceAddress } from "./migrations/0002-service-address.ts";
 import { balances } from "./migrations/0003-balances.ts";
+import { callErrors } from "./migrations/0004-call-errors.ts";
 import type { Schema } from "./schema.ts";
 
 /** How the migrations of a database run, and where it is. */
@@ -28,6 +29,7 @@ function migrations(options: MigrationOptions): Record<string, Migration> {
     },
     "0002-service-address": { up: (db) => serviceAddress(db, options) },
     "0003-balances": { up: (db) => balances(db, options) },
+    "0004-call-errors": { up: (db) => callErrors(db, options) },
   };
 }
 

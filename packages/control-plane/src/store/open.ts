@@ -7,6 +7,7 @@ import type { Store } from "../ports/stores.ts";
 import { accountStore } from "./accounts.ts";
 import { auditStore } from "./audit.ts";
 import { backup } from "./backup.ts";
+import { callErrors } from "./call-errors.ts";
 import { callStore } from "./calls.ts";
 import { credits } from "./credits.ts";
 import { isPostgresUrl } from "./dialect/postgres-pool.ts";
@@ -107,7 +108,7 @@ function assemble(engine: Engine): OpenStore {
   const { reserve, ...balances } = credits(engine);
   return {
     engine,
-    calls: callStore(engine),
+    calls: { ...callStore(engine), ...callErrors(engine) },
     runs: { ...runStarts(engine), ...runClaims(engine), ...runCommits(engine), ...runReads(engine), reserve },
     accounts: { ...accountStore(engine), ...balances },
     threads: threadStore(engine),

@@ -1,5 +1,5 @@
 import type { Generated } from "kysely";
-import type { AccessChanges, AgentSettings, JsonObject, Manifest, Widening } from "@patchbay/protocol";
+import type { AccessChanges, AgentSettings, ErrorReport, JsonObject, Manifest, Widening } from "@patchbay/protocol";
 import type { Message } from "../ports/model-provider.ts";
 import type { ModelRetry } from "../ports/records.ts";
 import type { CredentialKind } from "../ports/stores.ts";
@@ -63,6 +63,8 @@ export interface Schema {
     retries: Json<ModelRetry[]> | null;
   } & Spending;
   calls: CallTable;
+  /** What the owner's code threw, for members only. */
+  call_errors: { run_id: string; call_id: string; org_id: string; body: Json<ErrorReport> };
   manifests: {
     agent_id: string;
     hash: string;

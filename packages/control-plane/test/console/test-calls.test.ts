@@ -20,6 +20,8 @@ test("a test call returns the redacted result and names the removed fields", asy
 
   expect(customer).toEqual({
     runId: expect.stringMatching(/^run_/),
+    callId: expect.stringMatching(/^call_/),
+    runtime: expect.any(String),
     ok: true,
     value: { id: 3 },
     redacted: ["cost"],

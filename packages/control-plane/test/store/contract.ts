@@ -1,6 +1,7 @@
 import { describe } from "vitest";
 import { accountContract } from "./contract/accounts.ts";
 import { auditContract } from "./contract/audit.ts";
+import { callErrorContract } from "./contract/call-errors.ts";
 import { callContract } from "./contract/calls.ts";
 import { claimContract } from "./contract/claims.ts";
 import { consoleAgentContract } from "./contract/console-agents.ts";
@@ -40,6 +41,7 @@ export function storeContract(makePlace: MakePlace): void {
   describe("claims", () => claimContract(makePlace));
   describe("runs that crash", () => suspectContract(makePlace));
   describe("calls between replicas", () => callContract(makePlace));
+  describe("errors of calls", () => callErrorContract(makePlace));
   describe("moments of calls and turns", () => momentContract(makePlace));
   describe("runtimes", () => runtimeContract(makePlace));
   describe("stored function sets", () => manifestContract(makePlace));

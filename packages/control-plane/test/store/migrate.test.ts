@@ -42,6 +42,7 @@ describe.each(Object.keys(ENGINES) as (keyof typeof ENGINES)[])("a database on %
       { name: "0001-initial-schema" },
       { name: "0002-service-address" },
       { name: "0003-balances" },
+      { name: "0004-call-errors" },
       { name: "9999-later" },
     ]);
     await place.execute("delete from kysely_migration where name = '9999-later'");
@@ -70,6 +71,7 @@ describe.each(Object.keys(ENGINES) as (keyof typeof ENGINES)[])("a database on %
 const BEFORE_BALANCES = [
   "alter table orgs add column balance_micros bigint not null default 0",
   "drop table balances",
+  "drop table call_errors",
   "delete from kysely_migration where name >= '0003'",
 ];
 

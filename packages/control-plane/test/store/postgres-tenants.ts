@@ -77,6 +77,8 @@ async function fill(store: OpenStore, name: string): Promise<Tenant> {
     { runId: run.runId, fence: 1 },
     { events: [event(1)], turn: sampleTurn(0), calls: [sampleCall(callId)] },
   );
+  const thrown = { name: "Error", message: name, stack: "" };
+  await store.calls.recordError({ agentId, instanceId: "rt_1", callId }, thrown);
   const { memberId } = tenant;
   const member = { memberId, orgId, email: `${name}@example.com`, name, role: "owner" as const, passwordHash: "x" };
   await members.create(member);

@@ -1,8 +1,16 @@
-import type { CallFrame, CallOutcome, ControlPlaneFrame, JsonValue, RuntimeFrame } from "@patchbay/protocol";
+import type {
+  CallFrame,
+  CallOutcome,
+  ControlPlaneFrame,
+  ErrorReport,
+  JsonValue,
+  RuntimeFrame,
+} from "@patchbay/protocol";
 import type { Invocation } from "../invocation.ts";
 import type { Log } from "../log.ts";
 import type { Service } from "../service.ts";
 import type { ControlPlaneConnection } from "./connection.ts";
+import { reportOf } from "./error-report.ts";
 import { encodeFrame, encodeResult } from "./frames.ts";
 import { createLedger } from "./ledger.ts";
 
@@ -19,12 +27,20 @@ interface OpenCall {
   connection: ControlPlaneConnection;
 }
 
+/** How a call ended. `error`: what the owner's code threw, if that is reported. */
+interface Ended {
+  outcome: CallOutcome;
+  error?: ErrorReport;
+}
+
 /** The attempt of a call that a frame of the control plane is about. */
 type AttemptId = Pick<CallFrame, "callId" | "attempt">;
 
 interface CallsOptions {
   service: () => Service;
   concurrency: number;
+  /** Sends errors of the owner's code with the results. */
+  reportErrors?: boolean;
   log: Log;
   /** The connection for a result whose own connection has ended. */
   currentConnection: () => ControlPlaneConnection | undefined;
@@ -152,8 +168,8 @@ export class Calls {
   async #run(call: OpenCall): Promise<void> {
     this.#running++;
     let overrun: Promise<void> | undefined;
-    const outcome = await this.#invoke(call, (handler) => (overrun = handler));
-    this.#finish(call, outcome);
+    const { outcome, error } = await this.#invoke(call, (handler) => (overrun = handler));
+    this.#finish(call, outcome, error);
     if (overrun) await this.#waitForOverrun(call, overrun);
     this.#running--;
     const next = this.#waiting.shift();
@@ -176,31 +192,33 @@ export class Calls {
     if (warned) log.info("a handler returned after its call had ended; its slot is free", fields);
   }
 
-  async #invoke(call: OpenCall, onOverrun: (handler: Promise<void>) => void): Promise<CallOutcome> {
-    const { service, log } = this.#options;
+  async #invoke(call: OpenCall, onOverrun: (handler: Promise<void>) => void): Promise<Ended> {
+    const { service, log, reportErrors } = this.#options;
     const invocation = toInvocation(call);
-    if (invocation.timeoutMs === 0) return TIMED_OUT;
+    if (invocation.timeoutMs === 0) return { outcome: TIMED_OUT };
     const { functionName, runId, callId } = invocation;
     let input: JsonValue | undefined;
+    let report: ErrorReport | undefined;
     try {
       const outcome = await service().invoke(invocation, {
         signal: call.abort.signal,
         onProgress: (data) => this.#sendProgress(call, data),
         onReached: (reached) => void (input = reached),
+        ...(reportErrors && { onError: (error) => void (report = reportOf(error)) }),
         onOverrun,
         log,
       });
-      return { ...outcome, ...(input !== undefined && { input }) };
+      return { outcome: { ...outcome, ...(input !== undefined && { input }) }, ...(report && { error: report }) };
     } catch (error) {
       log.error("internal error while handling a call", { function: functionName, runId, callId, error });
-      return { ok: false, code: "function_failed", message: "The function failed." };
+      return { outcome: { ok: false, code: "function_failed", message: "The function failed." } };
     }
   }
 
-  #finish(call: OpenCall, outcome: CallOutcome): void {
+  #finish(call: OpenCall, outcome: CallOutcome, error?: ErrorReport): void {
     const { callId, attempt } = call.frame;
     const sender = call.connection.open ? call.connection : this.#options.currentConnection();
-    const result = { frame: encodeResult(callId, attempt, outcome), sender };
+    const result = { frame: encodeResult(callId, attempt, outcome, error), sender };
     this.#open.delete(callId);
     this.#ledger.keep(callId, result, claimOf(call.frame));
     sender?.send(result.frame);

@@ -32,6 +32,12 @@ export interface ConnectOptions {
    * that HTTPS_PROXY, HTTP_PROXY (only for an address without TLS) or ALL_PROXY names, unless NO_PROXY excepts the control plane.
    */
   proxy?: string | false;
+  /**
+   * Sends name, message and stack of what handlers and `authorize` throw to the control plane. It shows them to members of the
+   * organisation in the console, and never to the model or the caller. They may contain data of the owner. Default: false, so that
+   * they stay in the log of the runtime. `patchbay dev` sends them.
+   */
+  reportErrors?: boolean;
   /** Receives the log lines of the runtime and of its handlers. Default: JSON lines on standard error. */
   log?: Log;
   /** Stops the runtime when aborted, without draining. */
@@ -91,7 +97,7 @@ class Runtime implements Connection {
   #stopping: Promise<void> | undefined;
 
   constructor(service: Service, options: ConnectOptions) {
-    const { concurrency = 16, log = createLog(), signal, url, deployment } = options;
+    const { concurrency = 16, reportErrors = false, log = createLog(), signal, url, deployment } = options;
     requireValidDeployment(deployment);
     const target = parseTarget(options);
     const proxy = proxyFor(target.address, options.proxy, readProxyVariables());
@@ -112,7 +118,7 @@ class Runtime implements Connection {
     for (const promise of [this.ready, this.ended]) promise.catch(() => {});
 
     const currentConnection = () => this.#reconnector.current;
-    this.#calls = new Calls({ service: () => this.#service, concurrency, log, currentConnection });
+    this.#calls = new Calls({ service: () => this.#service, concurrency, reportErrors, log, currentConnection });
     this.#reconnector = new Reconnector({
       target,
       proxy,

@@ -1,5 +1,6 @@
 import {
   type CallOutcome,
+  type ErrorReport,
   ControlPlaneFrame,
   FRAME_DEPTH,
   LIMITS,
@@ -30,8 +31,8 @@ export function encodeFrame(frame: RuntimeFrame): string | undefined {
   }
 }
 
-/** A result as text. First drops the input, which only the record of the call needs; then a result that cannot be sent becomes a failure. */
-export function encodeResult(callId: string, attempt: number, outcome: CallOutcome): string {
+/** A result as text. First drops the error and the input, which only the record of the call needs; then a result that cannot be sent becomes a failure. */
+export function encodeResult(callId: string, attempt: number, outcome: CallOutcome, error?: ErrorReport): string {
   const { input: _, ...result } = outcome;
   const refusal: CallOutcome = {
     ok: false,
@@ -39,6 +40,7 @@ export function encodeResult(callId: string, attempt: number, outcome: CallOutco
     message: `The result cannot be sent: it must be JSON of at most ${LIMITS.resultBytes} bytes and ${LIMITS.jsonDepth} levels.`,
   };
   return (
+    (error && encodeFrame({ type: "result", callId, attempt, outcome, error })) ??
     encodeFrame({ type: "result", callId, attempt, outcome }) ??
     encodeFrame({ type: "result", callId, attempt, outcome: result }) ??
     JSON.stringify({ type: "result", callId, attempt, outcome: refusal } satisfies RuntimeFrame)

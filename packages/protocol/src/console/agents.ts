@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ErrorReport } from "../frames.ts";
 import { AgentSettings, AgentSettingsChange } from "../query.ts";
 import { ExampleQuery, FunctionManifest } from "../manifest.ts";
 import { ACCESS_CHANGES } from "../limits.ts";
@@ -194,6 +195,11 @@ export const TestCallResult = z.object({
   errorMessage: z.string().nullable(),
   /** The check that denied the call. */
   rule: z.string().nullable(),
+  /** What the owner's code threw, if its runtime reports errors. */
+  error: ErrorReport.optional(),
+  /** The call and its runtime, as the runtime's log names them; null if it ended before. */
+  callId: z.string().nullable(),
+  runtime: z.string().nullable(),
   durationMs: z.number(),
 });
 export type TestCallResult = z.infer<typeof TestCallResult>;

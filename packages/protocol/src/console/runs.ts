@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ErrorReport } from "../frames.ts";
 import { RunStatus, ThreadDetail } from "../response.ts";
 import { pageOf, time } from "./route.ts";
 
@@ -84,6 +85,8 @@ export const Span = z.object({
   why: z.string().nullable(),
   code: z.string().nullable(),
   errorMessage: z.string().nullable(),
+  /** What the owner's code threw, if its runtime reports errors. */
+  error: ErrorReport.optional(),
   input: z.unknown().optional(),
   output: z.unknown().optional(),
   /** Further values: tokens, cost, model, runtime, attempt, removed fields. */

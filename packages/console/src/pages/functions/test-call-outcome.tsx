@@ -7,6 +7,7 @@ import { LinkButton } from "../../ui/button.tsx";
 import { Json } from "../../ui/code.tsx";
 import { Card, EmptyState, Fault, Loading, Skeleton } from "../../ui/page.tsx";
 import { Badge, fieldLabel, Status } from "../../ui/values.tsx";
+import { OwnerError } from "../runs/owner-error.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/functions/$functionName");
 
@@ -82,7 +83,10 @@ const Outcome = ({ fn, sent, result }: { fn: ConsoleFunction; sent: SentCall | u
         <Json value={result.value} name="Value returned" />
       </>
     ) : (
-      <Failure fn={fn} role={sent?.role} result={result} />
+      <>
+        <Failure fn={fn} role={sent?.role} result={result} />
+        <OwnerError failure={result} />
+      </>
     )}
   </div>
 );

@@ -13,6 +13,7 @@ import { Count, Money, Status } from "../../ui/values.tsx";
 import { endOf } from "../../waterfall/rows.ts";
 import { KIND_WORDS } from "../../waterfall/span-look.ts";
 import { EventRows, useRunLog } from "./event-log.tsx";
+import { type CallFailure, OwnerError } from "./owner-error.tsx";
 import { SentTurnView } from "./sent-turn.tsx";
 
 export type SpanTab = "overview" | "sent" | "input" | "output" | "error" | "attributes" | "events";
@@ -84,6 +85,7 @@ const Failure = ({ span }: { span: Span }) => (
     />
     {span.errorMessage !== null && <CodeBlock title="Error returned to the caller" text={span.errorMessage} wrap />}
     {span.why !== null && <CodeBlock title="Internal reason" text={span.why} wrap />}
+    <OwnerError failure={failureOf(span)} />
   </div>
 );
 
@@ -141,6 +143,7 @@ function SpanOverview({ run, span, nowMs }: { run: RunTrace; span: Span; nowMs: 
   return (
     <div className="grid gap-4">
       <FailureNote span={span} />
+      <OwnerError failure={failureOf(span)} />
       <Facts items={facts} />
       {span.kind === "call" && (
         <Link
@@ -171,6 +174,12 @@ function FailureNote({ span: { state, rule, why, code, errorMessage } }: { span:
       </div>
     </div>
   );
+}
+
+/** The failure of a call, for the owner; undefined for other spans. */
+function failureOf({ kind, id, code, errorMessage, error, attributes: { runtime } }: Span): CallFailure | undefined {
+  if (kind !== "call") return undefined;
+  return { callId: id, runtime: typeof runtime === "string" ? runtime : null, code, errorMessage, error };
 }
 
 function deniedBy(rule: string | null): string {

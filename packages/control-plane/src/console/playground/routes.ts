@@ -1,4 +1,4 @@
-import { type JsonObject, LIMITS, type QueryResponse } from "@patchbay/protocol";
+import { type ErrorReport, type JsonObject, LIMITS, type QueryResponse } from "@patchbay/protocol";
 import type { TestCallResult } from "@patchbay/protocol/console";
 import { hashJson } from "../../http/kernel/body.ts";
 import { askedBy } from "../../http/query/query-body.ts";
@@ -66,7 +66,8 @@ export function playgroundRoutes(deps: ConsoleDeps): HandlersOf<PlaygroundRoutes
       const result = await deps.runs.result(run, { signal });
       if (!result) throw handedOver(run.runId);
       const parts = await deps.queries.runs.parts(orgId, agentId, run.runId);
-      return resultOf(result, parts?.calls[0]);
+      const call = parts?.calls[0];
+      return resultOf(result, call, call && parts.errors.get(call.callId));
     },
   };
 }
@@ -77,20 +78,22 @@ function testCallQuery(functionName: string, input: JsonObject): string {
 }
 
 /** The outcome of the call, or the error of a run that ended before its call. */
-function resultOf(result: QueryResponse, call: TimedCall | undefined): TestCallResult {
+function resultOf(result: QueryResponse, call: TimedCall | undefined, thrown: ErrorReport | undefined): TestCallResult {
   const { runId } = result;
   if (!call?.outcome) {
     const { code = null, errorMessage, executionTimeMs } = result;
-    return { runId, ok: false, redacted: [], code, errorMessage, rule: null, durationMs: executionTimeMs };
+    const nowhere = { callId: null, runtime: null };
+    return { runId, ok: false, redacted: [], code, errorMessage, rule: null, ...nowhere, durationMs: executionTimeMs };
   }
-  const { outcome, createdAt, finishedAt = createdAt } = call;
-  const about = { runId, durationMs: finishedAt - createdAt };
+  const { outcome, createdAt, finishedAt = createdAt, callId, instanceId: runtime = null } = call;
+  const about = { runId, durationMs: finishedAt - createdAt, callId, runtime };
   if (outcome.ok) {
     const { value, redacted = [] } = outcome;
     return { ...about, ok: true, value, redacted, code: null, errorMessage: null, rule: null };
   }
   const { code, message } = outcome;
-  return { ...about, ok: false, redacted: [], code, errorMessage: message, rule: refusalOf(outcome) ?? null };
+  const failure = { code, errorMessage: message, rule: refusalOf(outcome) ?? null };
+  return { ...about, ok: false, redacted: [], ...failure, ...(thrown && { error: thrown }) };
 }
 
 function contextOf(context: JsonObject | undefined): JsonObject | undefined {

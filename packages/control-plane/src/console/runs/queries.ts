@@ -1,7 +1,9 @@
+import type { ErrorReport } from "@patchbay/protocol";
 import type { LogEvent, RunSummary } from "@patchbay/protocol/console";
 import { sql } from "kysely";
 import type { CallRecord, RunEnding, RunRecord, TurnRecord, TurnTiming } from "../../ports/records.ts";
 import type { History } from "../../ports/run-store.ts";
+import { errorsOf } from "../../store/call-errors.ts";
 import { fromJson, isoTime, present } from "../../store/columns.ts";
 import type { Engine } from "../../store/engine.ts";
 import { type HistoryScope, readHistory } from "../../store/history.ts";
@@ -38,6 +40,8 @@ export interface RunParts {
   calls: TimedCall[];
   /** The turn that was requested and had not arrived when the run ended. */
   unanswered?: TurnTiming;
+  /** What the owner's code threw, by call. */
+  errors: ReadonlyMap<string, ErrorReport>;
   /** When each replica that resumed the run stored its first step. */
   resumedAt: number[];
 }
@@ -123,7 +127,7 @@ async function parts(engine: Engine, orgId: string, agentId: string, runId: stri
     .where((eb) => indexConditions(eb, orgId, agentId, {}))
     .executeTakeFirst();
   if (!row) return undefined;
-  const [summaries, turns, calls, resumed] = await Promise.all([
+  const [summaries, turns, calls, errors, resumed] = await Promise.all([
     toSummaries(engine, [row]),
     turnsOf({ db }, runId),
     db
@@ -133,6 +137,7 @@ async function parts(engine: Engine, orgId: string, agentId: string, runId: stri
       .orderBy("step")
       .orderBy("position")
       .execute(),
+    errorsOf({ db }, runId),
     db
       .selectFrom("audit")
       .select("created_at")
@@ -157,6 +162,7 @@ async function parts(engine: Engine, orgId: string, agentId: string, runId: stri
       createdAt: call.created_at,
       ...present({ finishedAt: call.finished_at }),
     })),
+    errors,
     resumedAt: resumed.map((entry) => entry.created_at),
     ...(row.unanswered !== null && { unanswered: fromJson(row.unanswered) }),
   };

@@ -1,4 +1,4 @@
-import { explainDenial, type JsonValue, type Manifest } from "@patchbay/protocol";
+import { type ErrorReport, explainDenial, type JsonValue, type Manifest } from "@patchbay/protocol";
 import type { Span } from "@patchbay/protocol/console";
 import { PLAN_REQUEST } from "../../ports/model-provider.ts";
 import { refusalOf } from "../../ports/refusal.ts";
@@ -30,6 +30,7 @@ interface Bar extends Stretch, Pick<Span, "id" | "parentId" | "kind" | "name"> {
   ending: Ending;
   /** End of the waiting time at its start. */
   waitedUntil?: number | undefined;
+  error?: ErrorReport | undefined;
   input?: JsonValue | undefined;
   output?: JsonValue | undefined;
   /** Set for spans with payloads. */
@@ -141,6 +142,7 @@ export function callSpan(parts: ShownParts, call: TimedCall, manifest: Manifest 
     kind: "call",
     name: functionName,
     ending: callEnding(parts, call, manifest),
+    error: parts.errors.get(callId),
     waitedUntil: firstSentAt(call),
     input: parametersOf(call),
     shownBytes: parts.shownBytes,
@@ -190,7 +192,7 @@ function resumedIn({ resumedAt }: RunParts, { from, to }: Stretch): { resumed?: 
 /** A span with times relative to the start of the run, and truncated payloads. */
 export function spanOf(
   acceptedAt: number,
-  { from, to, ending, waitedUntil, input, output, shownBytes = 0, attributes, ...bar }: Bar,
+  { from, to, ending, waitedUntil, error, input, output, shownBytes = 0, attributes, ...bar }: Bar,
 ): Span {
   const shown = {
     input: input === undefined ? undefined : payloadOf(input, shownBytes),
@@ -208,6 +210,7 @@ export function spanOf(
     code: null,
     errorMessage: null,
     ...ending,
+    ...(error && { error }),
     ...(shown.input && { input: shown.input.value }),
     ...(shown.output && { output: shown.output.value }),
     attributes: { ...attributes, ...(truncated && { truncated }) },

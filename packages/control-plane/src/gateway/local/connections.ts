@@ -3,12 +3,14 @@ import type { WebSocket } from "ws";
 import type { CallAddress } from "../../ports/function-gateway.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Metrics } from "../../ports/metrics.ts";
-import type { RuntimeStore } from "../../ports/stores.ts";
+import type { CallStore } from "../../ports/run-store.ts";
+import type { RuntimeStore, Store } from "../../ports/stores.ts";
 import type { CallTracker } from "../calls/call-tracker.ts";
 import type { LateResults } from "../calls/late-results.ts";
 import type { ConnectionRegistry, Directory } from "../peers/directory.ts";
 import type { Presence } from "../peers/presence.ts";
 import type { RemoteCallServer } from "../peers/remote-call-server.ts";
+import type { FrameOf } from "../frames.ts";
 import type { ConnectionEvents, ConnectionFrame } from "./frame-reader.ts";
 import type { RuntimeConnection } from "./runtime-connection.ts";
 
@@ -20,6 +22,8 @@ export interface ConnectionsDeps {
   late: LateResults;
   presence: Presence;
   store: Pick<RuntimeStore, "connectionClosed" | "connectionDraining" | "renewConnections">;
+  calls: Pick<CallStore, "recordError">;
+  within: Store["within"];
   metrics: Pick<Metrics, "runtimeConnected" | "runtimeDisconnected">;
   log: Log;
 }
@@ -83,14 +87,16 @@ export class Connections implements ConnectionEvents {
   }
 
   frame(connection: RuntimeConnection, frame: ConnectionFrame, sizeBytes: number): void {
-    const { tracker, server, late } = this.#deps;
+    const { tracker, server, calls, within } = this.#deps;
     switch (frame.type) {
       case "result": {
-        const { callId, attempt, outcome } = frame;
-        const sentAt = server.ended(connection, frame);
-        if (!tracker.result(connection, frame, sentAt))
-          late.add(connection, { callId, attempt, outcome, sentAt }, sizeBytes);
-        return undefined;
+        const { error, ...result } = frame;
+        if (!error) return this.#result(connection, result, sizeBytes);
+        // Stored before the outcome: readers of the outcome find the error.
+        const { agentId, instanceId, orgId } = connection.identity;
+        const call = { agentId, instanceId, callId: frame.callId };
+        const stored = within(orgId, () => calls.recordError(call, error));
+        return this.#write(stored, () => this.#result(connection, result, sizeBytes));
       }
       case "progress":
         server.progress(connection, frame);
@@ -104,6 +110,14 @@ export class Connections implements ConnectionEvents {
       case "draining":
         return this.#draining(connection);
     }
+  }
+
+  #result(connection: RuntimeConnection, frame: FrameOf<"result">, sizeBytes: number): void {
+    const { tracker, server, late } = this.#deps;
+    const { callId, attempt, outcome } = frame;
+    const sentAt = server.ended(connection, frame);
+    if (!tracker.result(connection, frame, sentAt))
+      late.add(connection, { callId, attempt, outcome, sentAt }, sizeBytes);
   }
 
   /** Confirms a stored outcome to its runtime, if the runtime is connected to this replica. */
@@ -178,9 +192,11 @@ export class Connections implements ConnectionEvents {
     });
   }
 
-  #write(write: Promise<void>): void {
+  /** `then` follows also when the write fails. */
+  #write(write: Promise<void>, then?: () => void): void {
     const written = write
-      .catch((error: unknown) => this.#deps.log.warn("connection change not stored", { error }))
+      .catch((error: unknown) => this.#deps.log.warn("change not stored", { error }))
+      .then(then)
       .finally(() => this.#writes.delete(written));
     this.#writes.add(written);
   }

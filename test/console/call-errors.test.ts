@@ -1,0 +1,64 @@
+import { defineFunction, defineService, everyone } from "@patchbay/functions";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { describeConsole } from "./support/desk-console.ts";
+import { countedClicks } from "./support/members.ts";
+import { expectAccessible, settled, sidewaysScroll } from "./support/page-checks.ts";
+
+const SHOP = defineService({
+  name: "shop",
+  functions: [
+    defineFunction({
+      name: "load_order",
+      description: "Loads the newest order.",
+      input: z.object({}),
+      roles: everyone,
+      effect: "read",
+      handler() {
+        throw new RangeError("page 7 of the orders is empty");
+      },
+    }),
+  ],
+});
+
+const QUESTION = "Load the newest order";
+const WIDE = { viewport: { width: 1440, height: 900 } };
+
+describeConsole("a function that failed", { service: SHOP, reportErrors: true }, (suite) => {
+  test("two clicks show what it threw, and a test call shows it too", async () => {
+    await suite.desk.query(QUESTION);
+    const page = await suite.open(`${suite.desk.agentPath}/runs`, WIDE);
+    const clicks = countedClicks();
+
+    await clicks.click(page.getByRole("link", { name: QUESTION }));
+    await clicks.click(page.getByRole("treegrid").getByRole("row").filter({ hasText: "load_order" }).first());
+
+    await page.getByText("RangeError: page 7 of the orders is empty").first().waitFor();
+    expect(clicks.count).toBeLessThanOrEqual(3);
+    expect(await page.locator("pre").filter({ hasText: "call-errors.test.ts" }).count()).toBeGreaterThan(0);
+    await expectAccessible(page);
+    await page.setViewportSize({ width: 390, height: 844 });
+    await settled(page);
+    expect(await sidewaysScroll(page)).toBe(0);
+
+    await page.setViewportSize(WIDE.viewport);
+    await page.goto(`${suite.desk.agentPath}/functions/load_order?tab=try`);
+    await page.getByRole("button", { name: "Call", exact: false }).last().click();
+    await page.getByText("RangeError: page 7 of the orders is empty").first().waitFor();
+  });
+});
+
+describeConsole("a function that failed without the owner's opt-in", { service: SHOP }, (suite) => {
+  test("the run page names the runtime and the reference for its log", async () => {
+    const { runId, toolInteractions } = await suite.desk.query(QUESTION);
+    const reference = /[0-9a-f]{12}$/.exec(toolInteractions[0]?.errorMessage ?? "")?.[0] ?? "none";
+    const page = await suite.open(`${suite.desk.agentPath}/runs/${runId}`, WIDE);
+
+    await page.getByRole("treegrid").getByRole("row").filter({ hasText: "load_order" }).first().click();
+
+    const where = page.getByText("The error is in the log of runtime");
+    await where.waitFor();
+    expect(await where.innerText()).toContain(`Search it for ${reference}.`);
+    expect(await page.getByText("page 7 of the orders").count()).toBe(0);
+  });
+});
