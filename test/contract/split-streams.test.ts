@@ -1,6 +1,6 @@
 import { randomInt } from "node:crypto";
 import { readServerSentEvents } from "../../packages/client/src/index.ts";
-import { createSseParser } from "../../packages/control-plane/src/models/turn-stream.ts";
+import { createSseReader } from "../../packages/control-plane/src/models/turn-stream.ts";
 import { expect, test } from "vitest";
 import { createDice, type Dice } from "../../examples/retail-desk/data/dice.ts";
 import { printFigure } from "../support/figures.ts";
@@ -52,8 +52,8 @@ async function ofClient(pieces: readonly Buffer[]): Promise<string[]> {
 }
 
 function ofProvider(pieces: readonly Buffer[]): string[] {
-  const parser = createSseParser();
-  return pieces.flatMap((piece) => parser.push(piece));
+  const read = createSseReader();
+  return pieces.flatMap((piece) => read(piece));
 }
 
 test("client and control plane read a stream identically after 10,000 random splits, including single bytes", async () => {

@@ -8,7 +8,7 @@ export interface StreamedEvent {
   event: RunEvent | LiveEvent;
   /** Number in the run's log, for `after`; undefined for live events (deltas, progress), which are not stored. */
   id: number | undefined;
-  /** The event as it was sent. */
+  /** The lines of the event. */
   raw: string;
 }
 

@@ -1,10 +1,12 @@
+import { createParser } from "eventsource-parser";
+
 /** One server-sent event. */
 export interface ServerSentEvent {
   /** Value of the event's own `id:` line. */
   id: string | undefined;
   /** Its `data:` lines, joined by LF. */
   data: string;
-  /** All its lines as they were sent, joined by LF. */
+  /** Its `id:` and `data:` lines, joined by LF. */
   raw: string;
 }
 
@@ -19,48 +21,28 @@ export async function* readServerSentEvents(
   body: ReadableStream<Uint8Array>,
   onRetry: (ms: number) => void = () => {},
 ): AsyncGenerator<ServerSentEvent, void, undefined> {
-  let id: string | undefined;
-  let data: string[] = [];
-  let raw: string[] = [];
-  for await (const line of readLines(body)) {
-    if (line === "") {
-      if (data.length > 0) yield { id, data: data.join("\n"), raw: raw.join("\n") };
-      id = undefined;
-      data = [];
-      raw = [];
-      continue;
-    }
-    raw.push(line);
-    const [, name, value = ""] = /^([^:]*):? ?(.*)$/su.exec(line) ?? [];
-    if (name === "data") data.push(value);
-    else if (name === "id") id = value;
-    else if (name === "retry" && /^\d+$/.test(value)) onRetry(Number(value));
-  }
-}
-
-/** Lines ended by LF, CR or CRLF; an unfinished last line is dropped. */
-async function* readLines(body: ReadableStream<Uint8Array>): AsyncGenerator<string, void, undefined> {
   // Safari cannot iterate over a ReadableStream.
   const reader = body.getReader();
   const decoder = new TextDecoder();
-  let rest = "";
-  let afterCr = false;
+  let found: ServerSentEvent[] = [];
+  const parser = createParser({
+    onEvent: ({ id, data }) => void found.push({ id, data, raw: linesOf(id, data) }),
+    onRetry,
+  });
   try {
     for (;;) {
       const { value, done } = await reader.read();
       if (done) return;
-      let text = decoder.decode(value, { stream: true });
-      if (text === "") continue;
-      // The second half of a CRLF that the previous chunk began.
-      if (afterCr && text.startsWith("\n")) text = text.slice(1);
-      afterCr = text.endsWith("\r");
-      const [first = "", ...lines] = text.split(/\r\n|\n|\r/);
-      // `rest` is only appended to, never searched: a long line in small chunks would cost the square of its length.
-      lines.unshift(rest + first);
-      rest = lines.pop() ?? "";
-      yield* lines;
+      found = [];
+      parser.feed(decoder.decode(value, { stream: true }));
+      yield* found;
     }
   } finally {
     await reader.cancel().catch(() => undefined);
   }
+}
+
+function linesOf(id: string | undefined, data: string): string {
+  const lines = data.split("\n").map((line) => `data: ${line}`);
+  return [...(id === undefined ? [] : [`id: ${id}`]), ...lines].join("\n");
 }

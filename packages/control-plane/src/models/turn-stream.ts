@@ -1,3 +1,4 @@
+import { createParser } from "eventsource-parser";
 import {
   ModelError,
   type ModelEvent,
@@ -91,11 +92,11 @@ export async function* readJsonEvents<Event>(
   body: AsyncIterable<Uint8Array> | null,
 ): AsyncGenerator<Event[], void, undefined> {
   if (!body) throw truncated(provider);
-  const parser = createSseParser();
-  for await (const bytes of body) {
-    const texts = parser.push(bytes).filter((data) => data !== "[DONE]");
-    yield texts.map((data) => parse(provider, data) as Event);
-  }
+  const read = createSseReader();
+  for await (const bytes of body)
+    yield read(bytes)
+      .filter((data) => data !== "[DONE]")
+      .map((data) => parse(provider, data) as Event);
 }
 
 function parse(provider: string, data: string): object {
@@ -139,57 +140,24 @@ export function tokenCount(value: unknown, warnings: string[]): number {
   return counted;
 }
 
-/** Longest line taken, in UTF-16 units: an answer's closing event can repeat the whole answer. */
-const MAX_LINE_UNITS = 16 * 1024 * 1024;
+/** Longest data of one event, in UTF-16 units: an answer's closing event can repeat the whole answer. */
+const MAX_DATA_UNITS = 16 * 1024 * 1024;
 
-/**
- * Cuts bytes into the data of events, wherever the bytes were split. Lines end in LF, CRLF or CR, as the standard allows; comments
- * and other fields are passed over. An incomplete event at the end of the bytes is dropped.
- */
-export function createSseParser() {
+/** Cuts bytes into the data of events, wherever the bytes were split. Drops an incomplete event at the end of the bytes. */
+export function createSseReader(): (bytes: Uint8Array) => string[] {
   const decoder = new TextDecoder();
-  let rest = "";
-  let data: string | undefined;
-  /** The bytes so far end in CR: an LF that comes next belongs to it. */
-  let afterCr = false;
-
-  function takeLine(line: string, found: string[]): void {
-    if (line === "") {
-      if (data !== undefined) found.push(data);
-      data = undefined;
-    } else if (line === "data" || line.startsWith("data:")) {
-      const value = line.slice(line.charCodeAt(5) === 32 ? 6 : 5);
-      data = data === undefined ? value : `${data}\n${value}`;
-      if (data.length > MAX_LINE_UNITS) throw tooLong();
-    }
-  }
-
-  function tooLong(): ModelError {
-    return new ModelError("server", `the stream has an event above ${MAX_LINE_UNITS} characters`);
-  }
-
-  /** The text with every line end as LF. Only Gemini sends CR, so other wires pay for one search. */
-  function withLineFeeds(text: string): string {
-    const begun = afterCr && text.startsWith("\n") ? text.slice(1) : text;
-    if (text !== "") afterCr = text.endsWith("\r");
-    return begun.includes("\r") ? begun.replaceAll(/\r\n?/g, "\n") : begun;
-  }
-
-  return {
-    push(bytes: Uint8Array): string[] {
-      const found: string[] = [];
-      const text = withLineFeeds(decoder.decode(bytes, { stream: true }));
-      let start = 0;
-      for (let end = text.indexOf("\n"); end !== -1; end = text.indexOf("\n", start)) {
-        const line = rest + text.slice(start, end);
-        rest = "";
-        takeLine(line, found);
-        start = end + 1;
-      }
-      // Only appended to, never searched: a long line in small pieces would otherwise cost the square of its length.
-      rest += text.slice(start);
-      if (rest.length > MAX_LINE_UNITS) throw tooLong();
-      return found;
+  let found: string[] = [];
+  const parser = createParser({
+    maxBufferSize: MAX_DATA_UNITS,
+    onEvent: ({ data }) => void found.push(data),
+    onError({ type }) {
+      if (type === "max-buffer-size-exceeded")
+        throw new ModelError("server", `the stream has an event above ${MAX_DATA_UNITS} characters`);
     },
+  });
+  return (bytes) => {
+    found = [];
+    parser.feed(decoder.decode(bytes, { stream: true }));
+    return found;
   };
 }

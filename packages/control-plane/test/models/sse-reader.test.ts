@@ -1,14 +1,14 @@
 import * as fc from "../../../../test/support/properties.ts";
 import { expect, test } from "vitest";
-import { createSseParser, readJsonEvents } from "../../src/models/turn-stream.ts";
+import { createSseReader, readJsonEvents } from "../../src/models/turn-stream.ts";
 
-const MAX_LINE_UNITS = 16 * 1024 * 1024;
+const MAX_DATA_UNITS = 16 * 1024 * 1024;
 
 function parse(text: string, cuts: readonly number[] = []): string[] {
   const bytes = new TextEncoder().encode(text);
-  const parser = createSseParser();
+  const read = createSseReader();
   const edges = [0, ...[...cuts].sort((a, b) => a - b).filter((cut) => cut < bytes.length), bytes.length];
-  return edges.slice(1).flatMap((edge, i) => parser.push(bytes.subarray(edges[i], edge)));
+  return edges.slice(1).flatMap((edge, i) => read(bytes.subarray(edges[i], edge)));
 }
 
 test("each event gives its data", () => {
@@ -43,18 +43,20 @@ test("an event is the same wherever its bytes are cut, with every line end", () 
 });
 
 test("an endless line is rejected before it fills the memory", () => {
-  const parser = createSseParser();
-  parser.push(new Uint8Array(MAX_LINE_UNITS).fill(97));
+  const read = createSseReader();
+  const start = new TextEncoder().encode("data: ");
+  read(start);
+  read(new Uint8Array(MAX_DATA_UNITS - start.length).fill(97));
 
-  expect(() => parser.push(new Uint8Array(1).fill(97))).toThrow("above 16777216 characters");
+  expect(() => read(new Uint8Array(1).fill(97))).toThrow("above 16777216 characters");
 });
 
 test("endless data lines are rejected as well", () => {
-  const parser = createSseParser();
-  const line = new TextEncoder().encode(`data: ${"a".repeat(MAX_LINE_UNITS / 2)}\n`);
-  parser.push(line);
+  const read = createSseReader();
+  const line = new TextEncoder().encode(`data: ${"a".repeat(MAX_DATA_UNITS / 2)}\n`);
+  read(line);
 
-  expect(() => parser.push(line)).toThrow("above 16777216 characters");
+  expect(() => read(line)).toThrow("above 16777216 characters");
 });
 
 test("a reader that stops early cancels the body", async () => {
