@@ -4,53 +4,67 @@ import type { Metrics, MetricsPage } from "../ports/metrics.ts";
 /** Buckets from a cached answer to the longest read timeout that the docs ask proxies to allow. */
 const SECONDS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 240, 300];
 
-type Registers = { registers: Registry[] };
-
 /** Prometheus metrics in their own registry, so that several control planes in one process do not share counts. */
 export function createMetrics(registry = new Registry()): Metrics & MetricsPage {
   collectDefaultMetrics({ register: registry });
-  const all = { registers: [registry] };
   return {
-    ...runMetrics(all),
-    ...accessMetrics(all),
-    ...streamMetrics(all),
-    ...runtimeMetrics(all),
+    ...counters(registry),
+    ...gauges(registry),
     contentType: registry.contentType,
     read: () => registry.metrics(),
   };
 }
 
-function runMetrics(all: Registers): Pick<Metrics, "runEnded" | "callEnded" | "modelTurn" | "tokensUsed"> {
-  const runs = new Counter({
-    ...all,
-    name: "patchbay_runs_total",
-    help: "Ended runs, by outcome: `succeeded`, or the code of the failure",
-    labelNames: ["outcome"],
-  });
+type GaugeName = "runtimeConnected" | "runtimeDisconnected" | "streamOpened" | "streamWaiting";
+
+function counters(registry: Registry): Omit<Metrics, GaugeName> {
+  const counter = <Label extends string>(name: string, labelNames: Label[], help: string) =>
+    new Counter({ registers: [registry], name: `patchbay_${name}_total`, labelNames, help });
+
+  const runs = counter("runs", ["outcome"], "Ended runs, by outcome: `succeeded`, or the code of the failure");
   const durations = new Histogram({
-    ...all,
+    registers: [registry],
     name: "patchbay_query_duration_seconds",
     help: "Seconds from the acceptance of a query to its last event",
     buckets: SECONDS,
   });
-  const calls = new Counter({
-    ...all,
-    name: "patchbay_function_calls_total",
-    help: "Ended function calls, by outcome: `succeeded`, or the code of the failure",
-    labelNames: ["outcome"],
-  });
-  const turns = new Counter({
-    ...all,
-    name: "patchbay_model_turns_total",
-    help: "Requests to a model, repeated ones included, by outcome: `succeeded`, `aborted`, or the kind of the failure",
-    labelNames: ["provider", "outcome"],
-  });
-  const tokens = new Counter({
-    ...all,
-    name: "patchbay_tokens_total",
-    help: "Tokens billed by providers; input includes cached_input and cache_write_input",
-    labelNames: ["provider", "kind"],
-  });
+  const calls = counter(
+    "function_calls",
+    ["outcome"],
+    "Ended function calls, by outcome: `succeeded`, or the code of the failure",
+  );
+  const turns = counter(
+    "model_turns",
+    ["provider", "outcome"],
+    "Requests to a model, repeated ones included, by outcome: `succeeded`, `aborted`, or the kind of the failure",
+  );
+  const tokens = counter(
+    "tokens",
+    ["provider", "kind"],
+    "Tokens billed by providers; input includes cached_input and cache_write_input",
+  );
+  const disagreements = counter(
+    "access_disagreements",
+    [],
+    "Calls that the control plane allowed and a runtime refused by its roles",
+  );
+  const widenings = counter("access_widened", [], "Function sets that allow more than the set they replace");
+  const queries = counter(
+    "queries",
+    ["endpoint", "outcome"],
+    "Requests of the query endpoints, by outcome: `accepted`, `joined` by an Idempotency-Key, or the code of the refusal",
+  );
+  const streams = counter("streams_refused", ["limit"], "Event streams refused by a limit, by the limit's name");
+  const runtimes = counter(
+    "runtimes_refused",
+    ["reason"],
+    "Connections of runtimes that were refused or closed, by limit or reason",
+  );
+  const frames = counter(
+    "runtime_frames_dropped",
+    [],
+    "Frames of runtimes that exceeded the limit of their connection",
+  );
   return {
     runEnded(outcome, durationMs) {
       runs.inc({ outcome });
@@ -64,76 +78,26 @@ function runMetrics(all: Registers): Pick<Metrics, "runEnded" | "callEnded" | "m
       tokens.inc({ provider, kind: "cache_write_input" }, cacheWriteInput);
       tokens.inc({ provider, kind: "output" }, output);
     },
-  };
-}
-
-function accessMetrics(all: Registers): Pick<Metrics, "accessDisagreed" | "accessWidened"> {
-  const disagreements = new Counter({
-    ...all,
-    name: "patchbay_access_disagreements_total",
-    help: "Calls that the control plane allowed and a runtime refused by its roles",
-  });
-  const widenings = new Counter({
-    ...all,
-    name: "patchbay_access_widened_total",
-    help: "Function sets that allow more than the set they replace",
-  });
-  return { accessDisagreed: () => disagreements.inc(), accessWidened: () => widenings.inc() };
-}
-
-function streamMetrics(
-  all: Registers,
-): Pick<Metrics, "queryAnswered" | "streamOpened" | "streamRefused" | "streamWaiting"> {
-  const queries = new Counter({
-    ...all,
-    name: "patchbay_queries_total",
-    help: "Requests of the query endpoints, by outcome: `accepted`, `joined` by an Idempotency-Key, or the code of the refusal",
-    labelNames: ["endpoint", "outcome"],
-  });
-  const open = new Gauge({ ...all, name: "patchbay_streams_open", help: "Event streams that this replica sends now" });
-  const refused = new Counter({
-    ...all,
-    name: "patchbay_streams_refused_total",
-    help: "Event streams refused by a limit, by the limit's name",
-    labelNames: ["limit"],
-  });
-  const waiting = new Gauge({
-    ...all,
-    name: "patchbay_streams_waiting",
-    help: "Queries that wait for a slot among the open event streams",
-  });
-  return {
+    accessDisagreed: () => disagreements.inc(),
+    accessWidened: () => widenings.inc(),
     queryAnswered: (endpoint, outcome) => queries.inc({ endpoint, outcome }),
-    streamOpened: () => counted(open),
-    streamRefused: (limit) => refused.inc({ limit }),
-    streamWaiting: () => counted(waiting),
+    streamRefused: (limit) => streams.inc({ limit }),
+    runtimeRefused: (reason) => runtimes.inc({ reason }),
+    frameDropped: () => frames.inc(),
   };
 }
 
-function runtimeMetrics(
-  all: Registers,
-): Pick<Metrics, "runtimeConnected" | "runtimeDisconnected" | "runtimeRefused" | "frameDropped"> {
-  const connected = new Gauge({
-    ...all,
-    name: "patchbay_runtimes_connected",
-    help: "Runtimes that are connected to this replica now",
-  });
-  const refused = new Counter({
-    ...all,
-    name: "patchbay_runtimes_refused_total",
-    help: "Connections of runtimes that were refused or closed, by limit or reason",
-    labelNames: ["reason"],
-  });
-  const droppedFrames = new Counter({
-    ...all,
-    name: "patchbay_runtime_frames_dropped_total",
-    help: "Frames of runtimes that exceeded the limit of their connection",
-  });
+function gauges(registry: Registry): Pick<Metrics, GaugeName> {
+  const gauge = (name: string, help: string) => new Gauge({ registers: [registry], name: `patchbay_${name}`, help });
+
+  const open = gauge("streams_open", "Event streams that this replica sends now");
+  const waiting = gauge("streams_waiting", "Queries that wait for a slot among the open event streams");
+  const connected = gauge("runtimes_connected", "Runtimes that are connected to this replica now");
   return {
+    streamOpened: () => counted(open),
+    streamWaiting: () => counted(waiting),
     runtimeConnected: () => connected.inc(),
     runtimeDisconnected: () => connected.dec(),
-    runtimeRefused: (reason) => refused.inc({ reason }),
-    frameDropped: () => droppedFrames.inc(),
   };
 }
 
