@@ -18,8 +18,7 @@ import {
 } from "./shape.ts";
 import { both, MARK, sees } from "./visible-to.ts";
 import { jsonSchemaDialect } from "./json-schema-dialect.ts";
-import { zod3Dialect } from "./zod3-dialect.ts";
-import { zod4Dialect } from "./zod4-dialect.ts";
+import { zod3Dialect, zod4Dialect } from "./zod-dialects.ts";
 
 /** Removes the restricted fields of an output schema from results. */
 export interface Protection {

@@ -1,8 +1,8 @@
-import { isZod3, isZod4, type Zod4Schema } from "./schema.ts";
+import { isZod3, isZod4, type Zod3Schema, type Zod4Schema } from "./schema.ts";
 import { ZOD3_NOT_JSON } from "./to-json-schema.ts";
 import { metadataOf } from "./zod4.ts";
 
-/** A part of a schema of zod 3 or zod 4, as its input describes it. */
+/** A part of a schema of zod 3 or zod 4, as its input describes it. Only `output` is about the other side. */
 export interface Part {
   /** The name of the type in zod 4. */
   kind: string;
@@ -14,6 +14,8 @@ export interface Part {
   isWritten: boolean;
   /** The schema of the same value, for example of the value that may be absent. */
   inner?: object | undefined;
+  /** The schema of the output, of a wrapper, a pipe or a refinement. Undefined after a transform. */
+  output?: object | undefined;
   members: readonly (readonly [name: string, schema: object])[];
   items: readonly object[];
   /** The schema of all other properties or items. */
@@ -29,11 +31,25 @@ export interface Part {
 /** Reads a part of a schema. Undefined for a value that is not a schema of zod. */
 export function readPart(schema: object): Part | undefined {
   if (isZod4(schema)) return readZod4(schema);
-  return isZod3(schema) ? readZod3(schema._def as Zod3Definition) : undefined;
+  return isZod3(schema) ? readZod3(schema) : undefined;
 }
+
+const innersOfLazy = new WeakMap<object, object>();
+
+/** The schema that a lazy one returns. Calls the getter of zod 3 once, because it may return a new schema each time. */
+export function innerOfLazy(schema: object): object | undefined {
+  if (isZod4(schema)) return schema._zod.innerType;
+  const known = innersOfLazy.get(schema) ?? ((schema as Zod3Schema)._def as Zod3Definition).getter?.();
+  if (known !== undefined) innersOfLazy.set(schema, known);
+  return known;
+}
+
+/** Types of zod 4 whose output is the output of the inner schema. Others with an inner schema, such as `success`, output another value. */
+const WRAPPERS = new Set("optional nullable default prefault nonoptional readonly catch promise lazy".split(" "));
 
 function readZod4(schema: Zod4Schema): Part {
   const { def, innerType } = schema._zod;
+  const wrapped = def.innerType ?? innerType;
   const { type, shape = {}, left, right, entries = {}, options = [], keyType } = def;
   const metadata = metadataOf(schema);
   return {
@@ -41,7 +57,8 @@ function readZod4(schema: Zod4Schema): Part {
     texts: textsOf(metadata),
     coerces: def.coerce === true,
     isWritten: schema._zod.toJSONSchema !== undefined,
-    inner: def.innerType ?? innerType ?? (isTransform(def.in) ? def.out : def.in),
+    inner: wrapped ?? (isTransform(def.in) ? def.out : def.in),
+    output: WRAPPERS.has(type) ? wrapped : def.out,
     members: Object.entries(shape),
     items: def.items ?? [],
     others: def.element ?? def.valueType ?? def.rest ?? def.catchall,
@@ -74,7 +91,9 @@ interface Zod3Definition {
   innerType?: object;
   getter?: () => object;
   schema?: object;
+  effect?: { type: string };
   in?: object;
+  out?: object;
   value?: unknown;
   values?: readonly unknown[] | Record<string, unknown>;
 }
@@ -88,15 +107,18 @@ const ZOD3_KINDS: Readonly<Record<string, string>> = {
   ZodPromise: "promise of zod 3",
 };
 
-function readZod3(def: Zod3Definition): Part {
+function readZod3(schema: Zod3Schema): Part {
+  const def = schema._def as Zod3Definition;
   const { typeName, options = [], left, right, values = [], catchall } = def;
   const isList = typeName === "ZodArray";
+  const wrapped = def.innerType ?? def.schema ?? innerOfLazy(schema) ?? (isList ? undefined : def.type);
   return {
     kind: ZOD3_KINDS[typeName] ?? typeName.replace("Zod", "").toLowerCase(),
     texts: textsOf({ description: def.description }),
     coerces: def.coerce === true,
     isWritten: false,
-    inner: def.innerType ?? def.schema ?? def.in ?? def.getter?.() ?? (isList ? undefined : def.type),
+    inner: wrapped ?? def.in,
+    output: def.effect?.type === "transform" ? undefined : (wrapped ?? def.out),
     members: Object.entries(def.shape?.() ?? {}),
     items: def.items ?? [],
     others: (isList ? def.type : undefined) ?? def.valueType ?? def.rest ?? catchall,
