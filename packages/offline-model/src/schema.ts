@@ -1,4 +1,4 @@
-import { createMatcher, isJsonObject, type JsonObject, type JsonValue, oncePer } from "@patchbay/protocol";
+import { createMatcher, followRef, isJsonObject, type JsonObject, type JsonValue, oncePer } from "@patchbay/protocol";
 
 /**
  * The remaining budget for schemas, their keywords, names and values, and parts of the checked value. References and choices
@@ -43,7 +43,7 @@ export function resolveSchema(
   if (!isJsonObject(schema) || !take(steps, STEPS_OF_SCHEMA)) return NOTHING;
   if (typeof schema.$ref === "string") {
     if (!take(steps, schema.$ref.length / CHARS_OF_STEP)) return NOTHING;
-    return over(resolveSchema(pointed(root, schema.$ref), root, steps), schema, steps);
+    return over(resolveSchema(followRef(root, schema.$ref), root, steps), schema, steps);
   }
   if (Array.isArray(schema.allOf)) {
     if (!take(steps, sizeOf(schema))) return NOTHING;
@@ -85,24 +85,6 @@ function sizeOf(schema: JsonObject): number {
 
 const object = (value: JsonValue | undefined): JsonObject => (isJsonObject(value) ? value : NOTHING);
 export const list = (value: JsonValue | undefined): JsonValue[] => (Array.isArray(value) ? value : []);
-
-function pointed(root: JsonObject, reference: string): JsonValue | undefined {
-  if (!reference.startsWith("#")) return undefined;
-  let at: JsonValue | undefined = root;
-  for (const part of reference.slice(1).split("/").filter(Boolean)) {
-    const key = decoded(part).replaceAll("~1", "/").replaceAll("~0", "~");
-    at = isJsonObject(at) && Object.hasOwn(at, key) ? at[key] : undefined;
-  }
-  return at;
-}
-
-function decoded(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return part; // a bare percent sign is the owner's own
-  }
-}
 
 /** The type of a schema's values; the first that is not null where several are named. */
 export function typeOf(schema: JsonObject): string | undefined {

@@ -84,6 +84,6 @@ export {
 } from "./response.ts";
 export { createMatcher, validateAnswer } from "./response-schema/validate.ts";
 export { widerPlaces } from "./schema-widening.ts";
-export { followRef, mapSchema, memberPath, withoutAnnotations, withOpenObjects } from "./subschemas.ts";
+export { followRef, mapSchema, memberPath, pointerName, withoutAnnotations, withOpenObjects } from "./subschemas.ts";
 export { escapeControls, isClearText, isLoopback } from "./text.ts";
 export { widenings, type Widening } from "./widening.ts";

@@ -49,8 +49,7 @@ export function followRef(root: JsonObject, ref: string): JsonValue | undefined 
   if (!ref.startsWith("#/")) return undefined;
   let target: JsonValue | undefined = root;
   for (const step of ref.slice(2).split("/")) {
-    const name = decoded(step)?.replaceAll("~1", "/").replaceAll("~0", "~");
-    if (name === undefined) return undefined;
+    const name = pointerName(step);
     if (Array.isArray(target)) target = target[Number(name)];
     else if (isJsonObject(target) && Object.hasOwn(target, name)) target = target[name];
     else return undefined;
@@ -58,12 +57,15 @@ export function followRef(root: JsonObject, ref: string): JsonValue | undefined 
   return target;
 }
 
-function decoded(step: string): string | undefined {
+/** The name that a step of a JSON Pointer in a URI stands for. */
+export function pointerName(step: string): string {
+  let text = step;
   try {
-    return decodeURIComponent(step);
+    text = decodeURIComponent(step);
   } catch {
-    return undefined;
+    // A bare percent sign is a part of the name.
   }
+  return text.replaceAll("~1", "/").replaceAll("~0", "~");
 }
 
 /** The path of a value that a place in a JSON Schema describes: `items.0.price` for `properties/items/items/properties/price`. */

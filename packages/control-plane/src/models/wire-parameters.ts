@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { isJsonObject, type JsonObject, type JsonValue, oncePer } from "@patchbay/protocol";
+import { isJsonObject, type JsonObject, type JsonValue, mapSchema, oncePer, pointerName } from "@patchbay/protocol";
 import type { ModelFunction } from "../ports/model-provider.ts";
 import { wireSchema } from "./wire-schema.ts";
 
@@ -24,7 +24,7 @@ interface Mapped {
 
 /** The parameters of one function set. */
 export const wireParameters = oncePer((functions: readonly ModelFunction[]): WireParameters => {
-  const mapped = new Map(functions.map((one) => [one.name, mapSchema(wireSchema(one.inputSchema))]));
+  const mapped = new Map(functions.map((one) => [one.name, withSafeNames(wireSchema(one.inputSchema))]));
   return {
     schemaOf: (one) => mapped.get(one.name)?.schema ?? wireSchema(one.inputSchema),
     toWire(functionName, args) {
@@ -43,40 +43,28 @@ export const wireParameters = oncePer((functions: readonly ModelFunction[]): Wir
   };
 });
 
-function mapSchema(schema: JsonObject): Mapped {
+function withSafeNames(schema: JsonObject): Mapped {
   const there = new Map<string, string>();
-  const renameSchema = (value: JsonValue): JsonValue => {
-    if (Array.isArray(value)) return value.map(renameSchema);
-    if (!isJsonObject(value)) return value;
-    return Object.fromEntries(Object.entries(value).map(([keyword, inner]) => [keyword, renameIn(keyword, inner)]));
-  };
-  const renameIn = (keyword: string, inner: JsonValue): JsonValue => {
-    if (DATA.has(keyword)) return inner;
-    if ((keyword === "$ref" || keyword === "$dynamicRef") && typeof inner === "string") return renameRef(inner, there);
-    if (keyword === "required" && Array.isArray(inner))
-      return inner.map((name) => (typeof name === "string" ? safeName(name, there) : name));
-    if (keyword === "dependentRequired" && isJsonObject(inner))
-      return renameMembers(inner, (names) => renameIn("required", names));
-    if (keyword === "properties" && isJsonObject(inner)) return renameMembers(inner, renameSchema, withOwnName);
-    if (keyword === "dependentSchemas" && isJsonObject(inner)) return renameMembers(inner, renameSchema);
-    if (NAMED.has(keyword) && isJsonObject(inner))
-      return Object.fromEntries(Object.entries(inner).map(([name, one]) => [name, renameSchema(one)]));
-    return renameSchema(inner);
-  };
-  const renameMembers = (
-    members: JsonObject,
-    rename: (value: JsonValue) => JsonValue,
-    note: (value: JsonValue, name: string) => JsonValue = (value) => value,
-  ): JsonObject =>
-    Object.fromEntries(
-      Object.entries(members).map(([name, value]) => {
-        const safe = safeName(name, there);
-        return [safe, safe === name ? rename(value) : note(rename(value), name)];
-      }),
-    );
-  const wire = renameSchema(schema) as JsonObject;
+  const wire = mapSchema(schema, (one) =>
+    Object.fromEntries(Object.entries(one).map(([keyword, value]) => [keyword, renameIn(keyword, value, there)])),
+  );
   const back = new Map([...there].map(([name, safe]) => [safe, name]));
   return { schema: there.size === 0 ? schema : wire, there, back };
+}
+
+/** The value of a keyword with safe names of its parameters, which are noted in `there`. */
+function renameIn(keyword: string, value: JsonValue, there: Map<string, string>): JsonValue {
+  if (keyword === "$ref" || keyword === "$dynamicRef")
+    return typeof value === "string" ? renameRef(value, there) : value;
+  if (keyword === "required" && Array.isArray(value))
+    return value.map((name) => (typeof name === "string" ? safeName(name, there) : name));
+  if (!(BY_PARAMETER.has(keyword) || keyword === "dependentRequired") || !isJsonObject(value)) return value;
+  const members = Object.entries(value).map(([name, member]): [string, JsonValue] => {
+    const safe = safeName(name, there);
+    if (keyword === "dependentRequired") return [safe, renameIn("required", member, there)];
+    return [safe, keyword === "properties" && safe !== name ? withOwnName(member, name) : member];
+  });
+  return Object.fromEntries(members);
 }
 
 /** Keywords whose value is data, never a schema. */
@@ -91,26 +79,15 @@ function renameRef(ref: string, there: Map<string, string>): string {
   if (!ref.startsWith("#/")) return ref;
   const steps = ref.split("/");
   for (let i = 1; i < steps.length && !DATA.has(steps[i]!); i++) {
-    const keyword = decoded(steps[i]!);
+    const keyword = pointerName(steps[i]!);
     if (!NAMED.has(keyword) && !BY_PARAMETER.has(keyword)) continue;
     const step = steps[++i];
     if (step === undefined || !BY_PARAMETER.has(keyword)) continue;
-    const name = decoded(step);
+    const name = pointerName(step);
     const safe = safeName(name, there);
     if (safe !== name) steps[i] = safe;
   }
   return steps.join("/");
-}
-
-/** The name that a step of a JSON Pointer in a URI stands for. */
-function decoded(step: string): string {
-  let text = step;
-  try {
-    text = decodeURIComponent(step);
-  } catch {
-    // A bare percent sign is a part of the name.
-  }
-  return text.replaceAll("~1", "/").replaceAll("~0", "~");
 }
 
 /** A part of the name's digest keeps it apart from other parameters, and from members of objects that are open. */

@@ -1,4 +1,4 @@
-import { followRef, isJsonObject, type JsonObject, type JsonValue, oncePer } from "@patchbay/protocol";
+import { followRef, isJsonObject, type JsonObject, type JsonValue, mapSchema, oncePer } from "@patchbay/protocol";
 import type { ModelFunction } from "../ports/model-provider.ts";
 
 /**
@@ -6,7 +6,7 @@ import type { ModelFunction } from "../ports/model-provider.ts";
  * (Anthropic and OpenAI refuse them), nor enum or not (OpenAI), no `$schema`, no `propertyNames` (OpenAI and Gemini do not know it), `const` as an
  * `enum` of one (Gemini). It may allow more than the owner's schema, which is what arguments are checked against.
  */
-export const wireSchema = oncePer((schema: JsonObject): JsonObject => flattenRoot(simplify(schema)));
+export const wireSchema = oncePer((schema: JsonObject): JsonObject => flattenRoot(mapSchema(schema, simplify)));
 
 /** Keywords by which an object that lists no members can ask for some all the same. */
 const ASKING = [
@@ -30,27 +30,8 @@ export function takesNothing(schema: JsonObject): boolean {
   );
 }
 
-/** Members whose value maps names of the owner's choosing to schemas. */
-const NAMED_SCHEMAS = new Set(["properties", "$defs", "definitions", "patternProperties", "dependentSchemas"]);
-/** Members whose value is data, never a schema. */
-const DATA = new Set(["enum", "default", "examples", "required", "const"]);
-
-function simplify(schema: JsonObject): JsonObject {
-  const simple: JsonObject = {};
-  for (const [member, value] of Object.entries(schema)) {
-    if (member === "$schema" || member === "propertyNames") continue;
-    if (member === "const") simple["enum"] = [value];
-    else if (DATA.has(member)) simple[member] = value;
-    else if (NAMED_SCHEMAS.has(member) && isJsonObject(value))
-      simple[member] = Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, simplifyValue(inner)]));
-    else simple[member] = simplifyValue(value);
-  }
-  return simple;
-}
-
-function simplifyValue(value: JsonValue): JsonValue {
-  if (Array.isArray(value)) return value.map(simplifyValue);
-  return isJsonObject(value) ? simplify(value) : value;
+function simplify({ $schema: _schema, propertyNames: _names, const: value, ...rest }: JsonObject): JsonObject {
+  return value === undefined ? rest : { ...rest, enum: [value] };
 }
 
 /** Branches looked into for one schema: a few kilobytes of references can name more of them than could ever be visited. */

@@ -1,14 +1,15 @@
 import { followRef, isJsonObject, mapSchema, memberPath, type JsonObject, type JsonValue } from "@patchbay/protocol";
 import { DefinitionError } from "../errors.ts";
+import { checkRefs } from "../schema/raw.ts";
 import { type Dialect, emptyShape, type Kind, type Part, type Shape } from "./shape.ts";
-
 import { MARK } from "./visible-to.ts";
 
 /** Reads raw JSON Schema for redaction. Throws `DefinitionError` for references without a target. */
 export function jsonSchemaDialect(root: JsonObject, where: string): Dialect {
+  checkRefs(root, where);
   mapSchema(root, (schema, path) => {
-    const fault = faultOf(schema, root);
-    if (fault !== undefined) throw new DefinitionError(`${where}: ${fault} at "${memberPath(path)}".`);
+    if (schema[MARK] !== undefined && !Array.isArray(schema[MARK]))
+      throw new DefinitionError(`${where}: "${MARK}" must be a list of roles at "${memberPath(path)}".`);
     return schema;
   });
   const referred = (schema: JsonObject) =>
@@ -19,16 +20,6 @@ export function jsonSchemaDialect(root: JsonObject, where: string): Dialect {
     describe: (part, shape, shapeOf) => describe(part as JsonObject, shape, shapeOf, referred(part as JsonObject)),
     within: (part) => Object.values(part as JsonObject).flatMap((value) => [...objectsIn(value)]),
   };
-}
-
-function faultOf(schema: JsonObject, root: JsonObject): string | undefined {
-  for (const keyword of ["$ref", "$dynamicRef"]) {
-    const ref = schema[keyword];
-    if (typeof ref === "string" && followRef(root, ref) === undefined)
-      return `${keyword} "${ref}" has no target (a reference must point to a schema within this one, such as "#/$defs/Address")`;
-  }
-  if (schema[MARK] !== undefined && !Array.isArray(schema[MARK])) return `"${MARK}" must be a list of roles`;
-  return undefined;
 }
 
 /** Skips `not` and `propertyNames`, which describe no value of a result, so that a mark in them is refused. */

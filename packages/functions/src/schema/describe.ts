@@ -1,7 +1,7 @@
-import { followRef, LIMITS, mapSchema, memberPath, withoutAnnotations, type JsonObject } from "@patchbay/protocol";
+import { LIMITS, mapSchema, withoutAnnotations, type JsonObject } from "@patchbay/protocol";
 import { DefinitionError } from "../errors.ts";
 import { MARK } from "../redaction/visible-to.ts";
-import { readRawSchema } from "./raw.ts";
+import { checkRefs, readRawSchema } from "./raw.ts";
 import { explainUnwritable, findLosses } from "./losses.ts";
 import { isStandardSchema, isZod3, isZod4, type Schema, type Zod3Schema, type Zod4Schema } from "./schema.ts";
 import { describesItself, standardToJsonSchema, tidy, zod3ToJsonSchema } from "./to-json-schema.ts";
@@ -108,19 +108,6 @@ function adviceFor(vendor: string): string {
 function withoutMark(schema: JsonObject): JsonObject {
   const { [MARK]: _, ...rest } = schema;
   return rest;
-}
-
-function checkRefs(root: JsonObject, where: string): void {
-  mapSchema(root, (schema, path) => {
-    for (const keyword of ["$ref", "$dynamicRef"]) {
-      const ref = schema[keyword];
-      if (typeof ref === "string" && followRef(root, ref) === undefined)
-        throw new DefinitionError(
-          `${where}: ${keyword} "${ref}" at "${memberPath(path)}" has no target. A reference must point to a schema within this one, such as "#/$defs/Address".`,
-        );
-    }
-    return schema;
-  });
 }
 
 /** The arguments of a call are always one object, and model providers do not accept a choice at the root. */

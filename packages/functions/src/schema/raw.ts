@@ -1,4 +1,4 @@
-import { isJsonObject, mapSchema, memberPath, type JsonObject, type JsonValue } from "@patchbay/protocol";
+import { followRef, isJsonObject, mapSchema, memberPath, type JsonObject, type JsonValue } from "@patchbay/protocol";
 import { DefinitionError } from "../errors.ts";
 import { refuseMisspelt } from "../redaction/visible-to.ts";
 import { toCurrentItems } from "./to-json-schema.ts";
@@ -52,6 +52,20 @@ export function readRawSchema(schema: object, where: string): JsonObject {
       if (!isKnown(keyword))
         throw fault(`${JSON.stringify(keyword)} is not a keyword of JSON Schema 2020-12: ${adviceFor(keyword)}.`);
     return current;
+  });
+}
+
+/** Throws `DefinitionError` for a reference without a target. */
+export function checkRefs(root: JsonObject, where: string): void {
+  mapSchema(root, (schema, path) => {
+    for (const keyword of ["$ref", "$dynamicRef"]) {
+      const ref = schema[keyword];
+      if (typeof ref === "string" && followRef(root, ref) === undefined)
+        throw new DefinitionError(
+          `${where}: ${keyword} "${ref}" at "${memberPath(path)}" has no target. A reference must point to a schema within this one, such as "#/$defs/Address".`,
+        );
+    }
+    return schema;
   });
 }
 

@@ -112,7 +112,7 @@ test("a reference without a target in an output is a mistake", () => {
   const secret = { $anchor: "secret", ...mark };
 
   expect(() => define({ type: "object", properties: { a: { $ref: "#secret" } }, $defs: { secret } })).toThrow(
-    /\$ref "#secret" has no target .* at "a"/,
+    /\$ref "#secret" at "a" has no target/,
   );
 });
 
