@@ -36,61 +36,6 @@ export function dropUnset(environment: Environment, command: Command): void {
   for (const child of command.commands) dropUnset(environment, child);
 }
 
-/** The variables that are not options, with what reads them. The reference of the configuration shows them. */
-export const VARIABLES: Readonly<Record<string, { readBy: string; description: string }>> = {
-  ANTHROPIC_API_KEY: {
-    readBy: "`serve`, `dev`",
-    description: "Key of Anthropic's API. Without it, queries cannot use Claude.",
-  },
-  ANTHROPIC_BASE_URL: {
-    readBy: "`serve`, `dev`",
-    description:
-      "http:// or https:// address in place of Anthropic's, such as that of a gateway. Another address ends the command.",
-  },
-  OPENAI_API_KEY: {
-    readBy: "`serve`, `dev`",
-    description: "Key of OpenAI's API. Without it and without `OPENAI_BASE_URL`, queries cannot use OpenAI.",
-  },
-  OPENAI_BASE_URL: {
-    readBy: "`serve`, `dev`",
-    description:
-      "http:// or https:// address of a compatible server, which may need no key. Another address ends the command.",
-  },
-  OPENAI_API: {
-    readBy: "`serve`, `dev`",
-    description:
-      "API of OpenAI or of the compatible server: `responses` or `chat`. Default: `responses`, and `chat` if `OPENAI_BASE_URL` is set.",
-  },
-  GEMINI_API_KEY: {
-    readBy: "`serve`, `dev`",
-    description: "Key of Google's Gemini API. Without it, queries cannot use Gemini.",
-  },
-  GEMINI_BASE_URL: {
-    readBy: "`serve`, `dev`",
-    description: "http:// or https:// address in place of Google's. Another address ends the command.",
-  },
-  PATCHBAY_PROVIDER: {
-    readBy: "`serve`, `dev`",
-    description:
-      "Provider of queries and agents that name none: `anthropic`, `openai`, `gemini` or `offline`. Default: the first of these with a key; without any key, `dev` uses `offline` and queries of `serve` fail with `provider_not_configured`.",
-  },
-  PATCHBAY_MODEL: {
-    readBy: "`serve`, `dev`",
-    description:
-      "Model of the default provider: 1 to 200 letters, digits and `._:@/-`. Default: the default model of the provider. Another name ends the command.",
-  },
-  PATCHBAY_KEY: {
-    readBy: "`connect`, `query`, `doctor`",
-    description:
-      "Deprecated: the key if neither `--key` nor `PATCHBAY_RUNTIME_KEY` (`connect`) or `PATCHBAY_API_KEY` (`query`, `doctor`) is set. The command then writes a warning.",
-  },
-  PATCHBAY_LOG: {
-    readBy: "`serve`, `dev`, `connect`",
-    description:
-      "Least important log lines that are written: `debug`, `info`, `warn` or `error`. Default: `info`; `warn` in `dev`. Any other value counts as absent.",
-  },
-};
-
 const PROVIDERS = ["anthropic", "openai", "gemini", "offline"];
 
 /**
