@@ -8,7 +8,7 @@ import {
   sql,
   type Transaction,
 } from "kysely";
-import { type Lease, type RunCommit, StoreUnavailable } from "../ports/run-store.ts";
+import { type Lease, type NewRun, type RunCommit, StoreUnavailable } from "../ports/run-store.ts";
 import type { Schema } from "./schema.ts";
 
 /** The database connections of the store, used by all its queries. */
@@ -24,6 +24,13 @@ export interface Engine {
   health: { writable: boolean };
   /** The connection of the transaction `db`. Compiled statements use it directly: going through Kysely costs more than the query. */
   connection?: DatabaseConnection;
+}
+
+/** What the database decides about a run that it starts. */
+export interface StartedInGroup {
+  created_at: number;
+  deadline_at: number;
+  reserved: number;
 }
 
 /** Everything that differs between SQLite and Postgres. */
@@ -46,6 +53,8 @@ export interface StoreDialect {
    * undefined when the caller must store the step in a transaction of its own. Absent when a transaction costs no round trips.
    */
   groupSteps?(engine: Engine): (lease: Lease, change: RunCommit) => Promise<number | undefined>;
+  /** Likewise for starts of runs: `postgres-starts.ts`. */
+  groupStarts?(engine: Engine): (run: NewRun) => Promise<StartedInGroup | undefined>;
   /** As `Store.within`. */
   within<T>(orgId: string, work: () => T): T;
 }

@@ -11,7 +11,7 @@ import type { Schema, ThreadRow } from "./schema.ts";
 import { statement } from "./statement.ts";
 import { roleRowOf, storeRole, titleOf } from "./thread-roles.ts";
 
-const IDEMPOTENCY_MS = 24 * 3_600_000;
+export const IDEMPOTENCY_MS = 24 * 3_600_000;
 
 /** Thrown to roll a transaction back and still return an answer. */
 class NothingStored extends Error {
@@ -25,9 +25,15 @@ class NothingStored extends Error {
 
 /** Starts runs. Start and checks are one transaction, so that a crash leaves either a whole run or nothing. */
 export function runStarts(engine: Engine): Pick<RunStore, "start" | "refuse" | "findByIdempotencyKey"> {
+  const grouped = engine.dialect.groupStarts?.(engine);
   return {
     async start(run) {
       try {
+        const started = await grouped?.(run);
+        if (started) {
+          const { reserved, ...times } = started;
+          return startedRun(run, { status: "running", fence: 1, started_at: times.created_at, ...times }, reserved);
+        }
         return await transact(engine, (trx) => start(trx, run));
       } catch (error) {
         if (error instanceof NothingStored) return error.answer;
@@ -42,7 +48,7 @@ export function runStarts(engine: Engine): Pick<RunStore, "start" | "refuse" | "
         await touchSession(trx, run);
         const status = code === "cancelled" ? "cancelled" : "failed";
         const end = { last_seq: event.seq, ...resultColumns(result) };
-        await insertRefused(trx, { ...rowOf(run), position, status, ...end });
+        await insertRefused(trx, { ...newRowOf(run), position, status, ...end });
         await insertEvents(trx, run, [event]);
         await insertAudit(trx, run.audit, run);
       });
@@ -66,17 +72,21 @@ async function start(trx: Engine, run: NewRun): Promise<StartedRun> {
   const behindOthers = !run.newThread && (await isBusy(trx, run.threadId));
   const mustWait = behindOthers || run.mustWait === true;
   await touchSession(trx, run);
-  const row = { ...rowOf(run), position };
+  const row = { ...newRowOf(run), position };
   const { runId, orgId, owner, leaseMs, reserveMicros = 0 } = run;
   const [times] = mustWait ? await insertQueued(trx, row) : await insertRunning(trx, { ...row, owner, leaseMs });
   await insertAudit(trx, run.audit, run);
   const reserved = mustWait ? undefined : await reserve(trx, { runId, orgId, step: 0 }, reserveMicros);
-  return {
-    kind: "started",
-    run: toRunRecord({ ...NEW, finished_at: null, result: null, ...row, ...times! }),
-    reservedMicros: reserved ?? 0,
-  };
+  return startedRun(run, times!, reserved);
 }
+
+type Made = Pick<RunRow, (typeof MADE)[number]>;
+
+const startedRun = (run: NewRun, made: Made, reservedMicros = 0): StartedRun => ({
+  kind: "started",
+  run: toRunRecord({ ...NEW, finished_at: null, result: null, ...newRowOf(run), ...made }),
+  reservedMicros,
+});
 
 /**
  * Gives the run its position in the thread. The thread's row stays locked until the end of the transaction, so runs of one
@@ -126,7 +136,8 @@ async function isBusy({ db }: Engine, threadId: string): Promise<boolean> {
 /** Initial values of every run. */
 const NEW = { claims: 0, crashes: 0, last_seq: 0, cancel_requested: 0 };
 
-const rowOf = (run: NewRun) => ({
+/** The columns of a run that its request sets. */
+export const newRowOf = (run: NewRun) => ({
   id: run.runId,
   org_id: run.orgId,
   agent_id: run.agentId,
@@ -141,7 +152,7 @@ const rowOf = (run: NewRun) => ({
   timeoutMs: run.timeoutMs,
 });
 
-type NewRow = ReturnType<typeof rowOf> & Pick<RunRow, "position">;
+type NewRow = ReturnType<typeof newRowOf> & Pick<RunRow, "position">;
 const MADE = ["status", "fence", "created_at", "started_at", "deadline_at"] as const;
 
 /** A run that starts immediately is inserted with its lease, so that no other replica can claim it in between. */

@@ -14,11 +14,11 @@ interface Waiting<Item, Result> {
  * undefined: one item may be the fault, and the others must not fail with it. Only when the store is unavailable all fail.
  */
 export function grouped<Item, Result>({
-  keyOf,
+  keysOf,
   store,
 }: {
-  /** Items with the same key never share a group. */
-  keyOf(item: Item): string;
+  /** Items with a common key never share a group. */
+  keysOf(item: Item): string[];
   store(items: readonly Item[]): Promise<Result[]>;
 }): (lane: string, item: Item) => Promise<Result | undefined> {
   const lanes = new Map<string, Waiting<Item, Result>[]>();
@@ -31,8 +31,10 @@ export function grouped<Item, Result>({
   function take(lane: Waiting<Item, Result>[]): Waiting<Item, Result>[] {
     const keys = new Set<string>();
     const group: Waiting<Item, Result>[] = [];
-    while (lane[0] && group.length < MOST && !keys.has(keyOf(lane[0].item))) {
-      keys.add(keyOf(lane[0].item));
+    while (lane[0] && group.length < MOST) {
+      const ofItem = keysOf(lane[0].item);
+      if (ofItem.some((key) => keys.has(key))) break;
+      for (const key of ofItem) keys.add(key);
       group.push(lane.shift()!);
     }
     return group;

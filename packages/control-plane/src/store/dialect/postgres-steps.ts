@@ -8,6 +8,7 @@ import { countsAsHistory } from "../history.ts";
 import { finishRowOf, turnRowOf, usageRowOf } from "../runs-commit.ts";
 import { statement } from "../statement.ts";
 import { grouped } from "./groups.ts";
+import { jsonRows, MOVE_CREDITS } from "./postgres-rows.ts";
 
 /** One step of a run as rows, with the run's id in each. */
 interface Step {
@@ -22,7 +23,7 @@ interface Step {
  */
 export function groupedSteps(engine: Engine, orgOf: () => string) {
   const store = grouped<Step, number | undefined>({
-    keyOf: ({ lease }) => lease.runId,
+    keysOf: ({ lease }) => [lease.runId],
     store: (steps) => storeSteps(engine, steps),
   });
   return (lease: Lease, change: RunCommit): Promise<number | undefined> =>
@@ -81,18 +82,6 @@ function stepRowOf({ lease, change }: Step) {
       }),
   };
 }
-
-/** Rows as one value. Postgres can store neither NUL nor half of a surrogate pair in text, and rejects both in JSON. */
-function jsonRows(rows: readonly object[]): string {
-  const json = JSON.stringify(rows);
-  return UNSTORABLE.test(json) ? JSON.stringify(rows, storable) : json;
-}
-
-/** Matches more than necessary: the escapes within a text that contains JSON, too. */
-const UNSTORABLE = /\\u(?:0000|d[89a-f])/;
-
-const storable = (_name: string, value: unknown): unknown =>
-  typeof value === "string" ? value.toWellFormed().replaceAll("\0", "\uFFFD") : value;
 
 interface Values {
   steps: string;
@@ -228,28 +217,7 @@ wanted as materialized (
   where reserve_id is not null and not exists (
     select from ledger as held where held.run_id = run.id and held.step = run.reserve_step and held.kind = 'reserve')
 ),
-balance as materialized (
-  select org_id, micros from balances where org_id in (select org_id from moved union select org_id from wanted)
-  for no key update
-),
-granted as materialized (
-  select wanted.* from wanted join balance using (org_id)
-  where up_to <= balance.micros + (select coalesce(sum(moved.micros), 0) from moved where moved.org_id = wanted.org_id)
-),
-entries as materialized (
-  select entry, org_id, run_id, step, kind, micros, now from moved
-  union all
-  select entry, org_id, run_id, step, 'reserve', -micros, now from granted
-),
-new_entries as (
-  insert into ledger (id, org_id, run_id, step, kind, micros, created_at)
-  select entry, org_id, run_id, step, kind, micros, now from entries
-),
-new_balance as (
-  update balances set micros = balances.micros + change.micros
-  from (select org_id, cast(sum(micros) as bigint) as micros from entries group by org_id) as change
-  where balances.org_id = change.org_id
-)
+${MOVE_CREDITS}
 select advanced.id as run_id, coalesce(granted.micros, 0) as reserved
 from advanced left join granted on granted.run_id = advanced.id`.compile(engine.db),
 }));

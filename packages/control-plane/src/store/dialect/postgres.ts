@@ -18,6 +18,7 @@ import type { Schema } from "../schema.ts";
 import type { StoreDialect } from "../engine.ts";
 import { openPool, parsePostgresUrl, type PostgresPool } from "./postgres-pool.ts";
 import { EVERY_ORG, PostgresConnection, type Sessions } from "./postgres-connection.ts";
+import { groupedStarts } from "./postgres-starts.ts";
 import { groupedSteps } from "./postgres-steps.ts";
 import { isRetryable, type Target } from "./postgres-errors.ts";
 
@@ -54,6 +55,7 @@ export async function postgresDialect(
     lockShared: (query) => query.forShare(),
     indexOf: (text, part) => sql`strpos(${text}, ${sql.lit(part)})`,
     retryable: isRetryable,
+    groupStarts: (engine) => groupedStarts(engine, scope),
     groupSteps: (engine) => groupedSteps(engine, scope),
     within(orgId, work) {
       if (orgId === EVERY_ORG || orgId === "")
