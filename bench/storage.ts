@@ -43,7 +43,7 @@ export function embedded(folder: string): Storage {
           database.exec("commit; pragma wal_checkpoint(truncate)");
         },
         bytes: async () => {
-          using database = new DatabaseSync(join(data, FILE));
+          using database = new DatabaseSync(join(data, FILE), { readOnly: true });
           return pragma(database, "page_count") * pragma(database, "page_size");
         },
         [Symbol.asyncDispose]: async () => rmSync(data, { recursive: true, force: true }),
@@ -55,7 +55,6 @@ export function embedded(folder: string): Storage {
 const pragma = (database: DatabaseSync, name: string): number =>
   Number(database.prepare(`pragma ${name}`).get()?.[name]);
 
-/** Exported for its test. */
 export function tablesOf(database: DatabaseSync): Table[] {
   const rows = database.prepare(
     `select tables.name as "table", columns.name, columns.type
