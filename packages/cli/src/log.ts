@@ -48,17 +48,15 @@ const QUERY_STYLES = { query: "cyan", call: "blue", done: "green", failed: "red"
 
 /** Writes the live log of `dev`: one line on stderr per query, call and end. Texts of queries appear only in a terminal. */
 export function logQueryLine(line: QueryLine): void {
-  const parts = [
-    clock(line.at),
-    paintStatus(QUERY_STYLES[line.kind], line.kind.padEnd(6)),
-    paintStatus("dim", line.runId),
-  ];
+  const cancelled = line.kind === "failed" && line.code === "cancelled";
+  const kind = cancelled ? paintStatus("dim", "cancelled") : paintStatus(QUERY_STYLES[line.kind], line.kind.padEnd(6));
+  const parts = [clock(line.at), kind, paintStatus("dim", line.runId)];
   if (line.kind === "query" || line.kind === "call")
     parts.push(line.role === undefined ? "no role" : `as ${oneLine(line.role)}`);
   if (line.kind === "query" && process.stderr.isTTY) parts.push(paintStatus("dim", excerpt(oneLine(line.text))));
   if (line.kind === "call")
     parts.push(oneLine(line.functionName), line.ok ? paintStatus("green", "ok") : failed(line.code));
-  if (line.kind === "failed") parts.push(failed(line.code));
+  if (line.kind === "failed" && !cancelled) parts.push(failed(line.code));
   if (line.kind !== "query") parts.push(`${Math.round(line.ms)} ms`);
   if (line.kind === "done") parts.push(`${line.tokens} tokens`);
   printStatus(parts.join("  "));
@@ -68,4 +66,4 @@ const MAX_TEXT = 120;
 
 const excerpt = (text: string): string => (text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT - 1)}…` : text);
 
-const failed = (code = "failed") => paintStatus("red", code);
+const failed = (code = "failed") => paintStatus(code === "cancelled" ? "dim" : "red", code);

@@ -20,13 +20,15 @@ export function addRunCommands(program: Command): void {
         (admin) => admin.listRuns(options.agent, { limit: options.limit }),
         ({ items }) =>
           table(
-            ["run", "status", "role", "created", "thread"],
+            ["run", "status", "role", "duration", "cost", "created", "query"],
             items.map((run) => [
               run.runId,
               run.code === null ? run.status : `${run.status} (${run.code})`,
               run.role ?? "",
+              run.durationMs === null ? "" : `${run.durationMs} ms`,
+              `$${run.costUsd.toFixed(4)}`,
               run.createdAt,
-              run.threadId,
+              titleOf(run.query),
             ]),
             "No runs yet.",
           ),
@@ -106,7 +108,7 @@ ${queries.map((query, i) => queryText(query, i, queries.length)).join("\n")}
 `;
 }
 
-const TITLE_LENGTH = 80;
+const TITLE_LENGTH = 60;
 
 function titleOf(query: string): string {
   const line = query.replaceAll(/\s+/g, " ");

@@ -1,6 +1,7 @@
 import { rolesAllow, type RunStatus } from "@patchbay/protocol";
 import type { AuditEntry, RunRecord } from "../ports/records.ts";
 import type { AuditFilter, AuditRow, Store } from "../ports/stores.ts";
+import { usdOf } from "./admin-accounts.ts";
 import { AdminError, found } from "./admin-error.ts";
 
 const UNITS_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
@@ -16,6 +17,7 @@ function parseSince(text: string, now: number): number {
 }
 
 const NEWEST = 100;
+const AT_ONCE = 8;
 const ALL_EVENTS = 10_000;
 
 export interface ListedRun {
@@ -26,6 +28,11 @@ export interface ListedRun {
   role: string | null;
   /** Error code of a failed run. */
   code: string | null;
+  query: string;
+  /** Milliseconds from its acceptance to its end; null before. */
+  durationMs: number | null;
+  /** Cost of its turns so far, in US dollars. */
+  costUsd: number;
   createdAt: string;
   startedAt: string | null;
   finishedAt: string | null;
@@ -62,6 +69,11 @@ export interface RecordAdmin {
 
 export function recordAdmin(store: Store): RecordAdmin {
   const { accounts, audit, runs } = store;
+  async function listed(run: RunRecord): Promise<ListedRun> {
+    const { turns } = await runs.outline(run.runId);
+    return { ...listedRun(run), costUsd: usdOf(turns.reduce((sum, { costMicros }) => sum + costMicros, 0)) };
+  }
+
   async function findRun(runId: string): Promise<RunRecord | undefined> {
     for (const { agentId } of await accounts.listAgents()) {
       const run = await runs.get(agentId, runId);
@@ -91,13 +103,18 @@ export function recordAdmin(store: Store): RecordAdmin {
   return {
     async listRuns(agentId, { limit = NEWEST } = {}) {
       found(await accounts.getAgent(agentId), "agent", agentId, "agents list");
-      return { items: (await runs.list(agentId, { limit })).map(listedRun) };
+      const items: ListedRun[] = [];
+      const newest = await runs.list(agentId, { limit });
+      // A few at a time: a store has few connections.
+      for (let at = 0; at < newest.length; at += AT_ONCE)
+        items.push(...(await Promise.all(newest.slice(at, at + AT_ONCE).map(listed))));
+      return { items };
     },
 
     async showRun(runId) {
       const run = found(await findRun(runId), "run", runId, "runs list --agent ID");
       const events = await runs.events(runId, 0, ALL_EVENTS);
-      return { ...listedRun(run), items: events.map(({ body }) => JSON.parse(body) as unknown) };
+      return { ...(await listed(run)), items: events.map(({ body }) => JSON.parse(body) as unknown) };
     },
 
     listAudit: (agentId, query = {}) => listEntries({ agentId }, query),
@@ -111,8 +128,8 @@ export function recordAdmin(store: Store): RecordAdmin {
   };
 }
 
-function listedRun(run: RunRecord): ListedRun {
-  const { runId, agentId, threadId, status, role, result, createdAt, startedAt, finishedAt } = run;
+function listedRun(run: RunRecord): Omit<ListedRun, "costUsd"> {
+  const { runId, agentId, threadId, status, role, request, result, createdAt, startedAt, finishedAt } = run;
   return {
     runId,
     agentId,
@@ -120,6 +137,8 @@ function listedRun(run: RunRecord): ListedRun {
     status,
     role: role ?? null,
     code: result?.code ?? null,
+    query: request.query,
+    durationMs: finishedAt === undefined ? null : Math.max(0, finishedAt - createdAt),
     createdAt: new Date(createdAt).toISOString(),
     startedAt: startedAt === undefined ? null : new Date(startedAt).toISOString(),
     finishedAt: finishedAt === undefined ? null : new Date(finishedAt).toISOString(),

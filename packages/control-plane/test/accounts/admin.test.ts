@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createAdmin } from "../../src/accounts/admin.ts";
 import { AdminError } from "../../src/accounts/admin-error.ts";
-import { ending, event, sampleRequest, sampleRun } from "../store/contract/world.ts";
+import { ending, event, sampleRequest, sampleRun, sampleTurn } from "../store/contract/world.ts";
 import { openOffice, TickingClock } from "./office.ts";
 
 test("the first agent creates a sandbox organisation, which the next one uses", async () => {
@@ -225,13 +225,14 @@ test("runs are listed and one is shown with its events", async () => {
   const run = sampleRun({ agentId, orgId, request: sampleRequest({ role: "manager" }) });
   const started = await office.store.runs.start(run);
   if (started.kind !== "started") throw new Error(started.kind);
-  await office.store.runs.commit(started.run, { events: [event(1)] });
+  await office.store.runs.commit(started.run, { events: [event(1)], turn: sampleTurn(0, { costMicros: 1_200 }) });
   await office.store.runs.commit(started.run, ending({ ...started.run, lastSeq: 1 }));
 
   const listed = await office.admin.listRuns(agentId);
   const shown = await office.admin.showRun(run.runId);
 
   expect(listed.items).toMatchObject([{ runId: run.runId, status: "succeeded", role: "manager", code: null }]);
+  expect(listed.items).toMatchObject([{ query: run.request.query, costUsd: 0.0012, durationMs: expect.any(Number) }]);
   expect(shown).toEqual({
     ...listed.items[0],
     items: [
