@@ -14,8 +14,8 @@ import { FilterBar } from "../../ui/filter-bar.tsx";
 import { Card, EmptyState, PageHeader } from "../../ui/page.tsx";
 import { TimeRange } from "../../ui/time-range.tsx";
 import { showError, showSuccess } from "../../ui/toast.tsx";
-import { Badge, Time } from "../../ui/values.tsx";
-import { ACTION_GROUPS, EntryPanel, lookOf } from "./entry-panel.tsx";
+import { Time } from "../../ui/values.tsx";
+import { Action, ACTION_GROUPS, EntryPanel } from "./entry-panel.tsx";
 
 const route = getRouteApi("/shell/audit");
 
@@ -136,7 +136,7 @@ const actionOptions = (selected: string | undefined) =>
 
 const columnsOf = (agentNames: Map<string, string>): Column<AuditItem>[] => [
   { head: "Event", cell: ({ sentence }) => <span className="block max-w-3xl">{sentence}</span> },
-  { head: "Action", cell: ({ action }) => <Badge {...lookOf(action)}>{action}</Badge> },
+  { head: "Action", cell: (entry) => <Action {...entry} /> },
   {
     head: "Agent",
     from: "lg",

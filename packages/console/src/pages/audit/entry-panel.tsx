@@ -20,7 +20,7 @@ export const EntryPanel = ({ entry, agentName, onClose }: EntryPanelProps) => (
   <Drawer open onClose={onClose} title="Audit entry" description={<Time at={entry.at} exact />}>
     <div className="grid gap-5">
       <div className="grid justify-items-start gap-2">
-        <Badge {...lookOf(entry.action)}>{entry.action}</Badge>
+        <Action {...entry} />
         <p className="text-pretty">{entry.sentence}</p>
       </div>
       <Facts items={factsOf(entry, agentName)} />
@@ -138,6 +138,7 @@ const LOOKS_BY_OUTCOME: Record<string, Look> = {
   redacted: { tone: "warn", icon: "key" },
   late: { tone: "warn", icon: "clock" },
   failed: { tone: "bad", icon: "failed" },
+  cancelled: { tone: "idle", icon: "stopped" },
   disagreement: { tone: "bad", icon: "alert" },
   revoked: { tone: "bad", icon: "denied" },
   deleted: { tone: "bad", icon: "trash" },
@@ -159,8 +160,14 @@ const ICONS_BY_SUBJECT: Record<string, IconName> = {
   credits: "credit",
 };
 
+/** The action of an entry. A cancelled run or call is stored as failed, with the rule `cancelled`. */
+export function Action({ action, rule }: Pick<AuditItem, "action" | "rule">) {
+  const shown = rule === "cancelled" ? action.replace(/\.failed$/, ".cancelled") : action;
+  return <Badge {...lookOf(shown)}>{shown}</Badge>;
+}
+
 /** Icon and tone of an action; neutral for actions of later versions. */
-export function lookOf(action: string): Look {
+function lookOf(action: string): Look {
   const dot = action.indexOf(".");
   const look = LOOKS_BY_OUTCOME[action.slice(dot + 1)];
   return look ?? { tone: "idle", icon: ICONS_BY_SUBJECT[action.slice(0, Math.max(dot, 0))] ?? "audit" };

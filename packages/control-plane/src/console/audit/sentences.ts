@@ -25,6 +25,8 @@ const as = ({ role }: NamedAuditRow): string => (role === undefined ? "without a
 const called = ({ functionName }: NamedAuditRow): string => functionName ?? "a function";
 const why = ({ rule }: NamedAuditRow): string =>
   rule === undefined ? "no reason was recorded" : (RULES[rule] ?? rule);
+const failed = (entry: NamedAuditRow): string =>
+  entry.rule === "cancelled" ? "was cancelled" : `failed: ${why(entry)}`;
 
 /** Begins with the member who did it, or with "The operator" for a command. */
 const done =
@@ -82,12 +84,12 @@ export const AUDIT_SENTENCES: Readonly<Record<string, Sentence>> = {
   "run.refused": (entry) => `A query ${as(entry)} ended before its first turn: ${why(entry)}.`,
   "run.resumed": (entry) => `A query ${as(entry)} was resumed after the loss of its replica.`,
   "run.succeeded": (entry) => `A query ${as(entry)} was answered.`,
-  "run.failed": (entry) => `A query ${as(entry)} failed: ${why(entry)}.`,
+  "run.failed": (entry) => `A query ${as(entry)} ${failed(entry)}.`,
   "run.cancel_requested": done(() => "requested the cancellation of a query"),
   "query.refused": (entry) => `A query ${as(entry)} was rejected: ${why(entry)}.`,
 
   "call.succeeded": (entry) => `${called(entry)} was called ${as(entry)}.`,
-  "call.failed": (entry) => `${called(entry)}, called ${as(entry)}, failed: ${why(entry)}.`,
+  "call.failed": (entry) => `${called(entry)}, called ${as(entry)}, ${failed(entry)}.`,
   "call.denied": (entry) => `${called(entry)} was denied ${as(entry)}: ${why(entry)}.`,
   "call.redacted": (entry) => {
     const count = detail(entry, "count") ?? "Some";
