@@ -48,6 +48,31 @@ test.each([
   expect(readDraft(shape, { ...filled, [name]: typed }).faults).toEqual([{ path: name, message }]);
 });
 
+test("an empty text is a fault if it is required, and shown as JSON if it is given", () => {
+  const form = formOf(z.object({ orderId: z.string() }));
+
+  expect(readDraft(form, { orderId: "" }).faults).toEqual([
+    { path: "orderId", message: "Required. To send an empty string, use JSON" },
+  ]);
+  expect(draftOf(form, { orderId: "" }).unfit).toBe("orderId");
+});
+
+test("a text must match the pattern of its schema", () => {
+  const form = formOf(z.object({ code: z.string().regex(/^W\d+$/), mail: z.email() }));
+
+  expect(readDraft(form, { code: "X1", mail: "ann" }).faults).toEqual([
+    { path: "code", message: "Must match ^W\\d+$" },
+    { path: "mail", message: "Not a valid email" },
+  ]);
+  expect(readDraft(form, { code: "W1", mail: "ann@example.com" }).faults).toEqual([]);
+});
+
+test("a pattern that the browser cannot read is left to the runtime", () => {
+  const form = shapeOf({ type: "object", properties: { a: { type: "string", pattern: "(?P<n>x)" } } });
+
+  expect(readDraft(form, { a: "y" }).faults).toEqual([]);
+});
+
 test("an optional group requires its properties only if one is set", () => {
   const within = z.object({ address: z.object({ city: z.string().min(1), zip: z.string() }).optional() });
   expect(readDraft(formOf(within), { address: { city: "", zip: "" } })).toEqual({ value: {}, faults: [] });
@@ -96,5 +121,8 @@ test("a recursive schema becomes JSON at a limited depth", () => {
 
 test("a property named like an inherited one is read as an own property", () => {
   const odd = shapeOf({ type: "object", properties: { constructor: { type: "string" } }, required: ["constructor"] });
-  expect(readDraft(odd, {}).value).toEqual({ constructor: "" });
+  expect(readDraft(odd, { constructor: "a" }).value).toEqual({ constructor: "a" });
+  expect(readDraft(odd, {}).faults).toEqual([
+    { path: "constructor", message: "Required. To send an empty string, use JSON" },
+  ]);
 });

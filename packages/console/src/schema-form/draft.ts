@@ -18,13 +18,13 @@ interface Read {
   faults: Fault[];
 }
 
-/** The value of a form and its faults. Patterns and formats are not checked here; the runtime checks them. */
+/** The value of a form and its faults. Formats without a pattern are not checked here; the runtime checks them. */
 export function readDraft(shape: FieldShape, draft: Draft | undefined, required = true, path = ""): Read {
   if (isBlank(draft)) return readBlank(shape, required, path);
   const fault = (message: string): Read => ({ value: undefined, faults: [{ path, message }] });
   switch (shape.kind) {
     case "text":
-      return checked(draft, lengthFault(shape, draft as string), path);
+      return checked(draft, textFault(shape, draft as string), path);
     case "number": {
       const value = Number((draft as string).trim());
       if (!Number.isFinite(value)) return fault("Enter a number, for example 12.5");
@@ -45,14 +45,18 @@ export function readDraft(shape: FieldShape, draft: Draft | undefined, required 
   }
 }
 
-/** A blank field: left out if optional; if required, an empty text, list or group, or a fault. */
+/** A blank field: left out if optional; if required, an empty list or group, or a fault. */
 function readBlank(shape: FieldShape, required: boolean, path: string): Read {
   if (!required) return { value: undefined, faults: [] };
   if (shape.nullable) return { value: null, faults: [] };
   if (shape.kind === "group") return readGroup(shape, {}, path);
   if (shape.kind === "list") return readList(shape, [], path);
-  if (shape.kind === "text") return checked("", lengthFault(shape, ""), path);
-  const message = shape.kind === "choice" ? "Choose one" : "Required";
+  const message =
+    shape.kind === "choice"
+      ? "Choose one"
+      : shape.kind === "text" && shape.minLength === 0
+        ? "Required. To send an empty string, use JSON"
+        : "Required";
   return { value: undefined, faults: [{ path, message }] };
 }
 
@@ -89,11 +93,14 @@ const checked = (value: unknown, message: string | undefined, path: string): Rea
   faults: message === undefined ? [] : [{ path, message }],
 });
 
-function lengthFault({ minLength, maxLength }: FieldShape & { kind: "text" }, text: string): string | undefined {
-  if (text.length < minLength) return minLength === 1 ? "Required" : `At least ${minLength} characters`;
-  return maxLength !== undefined && text.length > maxLength
-    ? `At most ${maxLength} characters, got ${text.length}`
-    : undefined;
+function textFault(
+  { minLength, maxLength, pattern, format }: FieldShape & { kind: "text" },
+  text: string,
+): string | undefined {
+  if (text.length < minLength) return `At least ${minLength} characters`;
+  if (maxLength !== undefined && text.length > maxLength) return `At most ${maxLength} characters, got ${text.length}`;
+  if (pattern === undefined || pattern.test(text)) return undefined;
+  return format === undefined ? `Must match ${pattern.source}` : `Not a valid ${format}`;
 }
 
 function numberFault(

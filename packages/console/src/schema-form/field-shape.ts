@@ -10,7 +10,14 @@ interface About {
 }
 
 type Kind =
-  | { kind: "text"; minLength: number; maxLength: number | undefined; format: string | undefined }
+  | {
+      kind: "text";
+      minLength: number;
+      maxLength: number | undefined;
+      format: string | undefined;
+      /** Undefined also for a pattern that the browser cannot read. */
+      pattern: RegExp | undefined;
+    }
   | { kind: "number"; integer: boolean; minimum: number | undefined; maximum: number | undefined }
   | { kind: "choice"; values: readonly Scalar[] }
   | { kind: "list"; item: FieldShape; minItems: number; maxItems: number | undefined }
@@ -59,6 +66,7 @@ function kindOf(schema: Schema, root: Schema, depth: number): Kind {
         minLength: numberOf(schema["minLength"]) ?? 0,
         maxLength: numberOf(schema["maxLength"]),
         format: textOf(schema["format"]),
+        pattern: patternOf(schema["pattern"]),
       };
     case "number":
     case "integer":
@@ -152,6 +160,15 @@ function resolve(schema: unknown, root: Schema): Schema | undefined {
 function decodePointerPart(part: string): string | undefined {
   try {
     return decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~");
+  } catch {
+    return undefined;
+  }
+}
+
+function patternOf(pattern: unknown): RegExp | undefined {
+  if (typeof pattern !== "string") return undefined;
+  try {
+    return new RegExp(pattern, "u");
   } catch {
     return undefined;
   }

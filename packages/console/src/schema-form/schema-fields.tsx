@@ -93,8 +93,7 @@ function Control({ shape, draft, onChange, required, name }: Omit<AnyFieldProps,
 
 function placeholderOf(shape: FieldShape, required: boolean): string {
   if (!required) return notGiven(shape);
-  if (shape.nullable) return "null";
-  return shape.kind === "text" && shape.minLength === 0 ? "empty string" : "";
+  return shape.nullable ? "null" : "";
 }
 
 const notGiven = ({ default: fallback }: FieldShape): string =>
