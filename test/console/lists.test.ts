@@ -46,4 +46,43 @@ describeConsole("lists", { prepare }, (suite) => {
     expect(lines.length).toBeGreaterThan(2);
     expect(lines.filter((count) => count > 1)).toEqual([]);
   });
+
+  test("Back focuses the row that was opened, and j continues from it", async () => {
+    const page = await suite.open(`${suite.desk.agentPath}/runs`);
+    const rows = await page.locator("[data-row-link]").allInnerTexts();
+    const focused = () => page.evaluate<string>("document.activeElement?.innerText ?? ''");
+
+    for (let press = 0; press < 3; press++) await page.keyboard.press("j");
+    await page.keyboard.press("Enter");
+    await page.getByRole("treegrid", { name: "Waterfall" }).waitFor();
+    await page.goBack();
+
+    await expect.poll(focused).toBe(rows[2]);
+    await page.keyboard.press("j");
+    expect(await focused()).toBe(rows[3]);
+  });
+
+  test("runs without a role are found, and filters show their names", async () => {
+    await suite.desk.query("What is 1 + 1?");
+    const page = await suite.open(`${suite.desk.agentPath}/runs?noRole=1&status=succeeded`);
+
+    await page.getByRole("link", { name: /What is 1 \+ 1/ }).waitFor();
+    expect(await page.locator("[data-row-link]").count()).toBe(1);
+    const filters = page.getByRole("search");
+    expect(await filters.getByRole("combobox", { name: "Role" }).inputValue()).toBe("No role");
+    expect(await filters.getByRole("combobox", { name: "Status" }).innerText()).toBe("Status: succeeded");
+    expect(await filters.innerText()).toContain("Role:");
+  });
+
+  test("an unknown address keeps the navigation, and a missing run leads to the runs of its agent", async () => {
+    const { page, expect: allow } = await suite.visit();
+    allow(/^404 GET /);
+    await page.goto("/console/nope");
+    await page.getByRole("heading", { level: 1, name: "Not found" }).waitFor();
+    await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Audit" }).waitFor();
+
+    await page.goto(`${suite.desk.agentPath}/runs/run_none`);
+    await page.getByRole("link", { name: "Go to runs of this agent" }).click();
+    await page.getByRole("heading", { level: 1, name: "Runs" }).waitFor();
+  });
 });

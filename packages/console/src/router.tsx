@@ -33,7 +33,15 @@ export async function pageCode<Module>(
   }
 }
 
-const root = createRootRouteWithContext<{ queries: QueryClient }>()({ component: Outlet });
+const root = createRootRouteWithContext<{ queries: QueryClient }>()({
+  component: Outlet,
+  // An unknown address has no parent route: show it within the shell, so that the navigation stays.
+  notFoundComponent: () => (
+    <Shell>
+      <NotFoundPage />
+    </Shell>
+  ),
+});
 
 /** The parent of every page that requires a session. */
 const shell = createRoute({

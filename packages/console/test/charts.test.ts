@@ -4,7 +4,10 @@ import { segmentsOf, stackTotals, topOf, type Series } from "../src/charts/serie
 import { stepLabel, timeTicks, type TimeSteps } from "../src/charts/time-steps.ts";
 import { formatTick, valueTicks } from "../src/charts/units.ts";
 import { rangeBefore } from "../src/format/time-range.ts";
-import { costSeries } from "../src/pages/analytics/series.ts";
+import type { Analytics } from "@patchbay/protocol/console";
+import { wideFirst } from "../src/charts/marks.tsx";
+import { sparklinePaths } from "../src/charts/small-charts.tsx";
+import { costSeries, latencySeries } from "../src/pages/analytics/series.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -132,4 +135,19 @@ describe("the previous range", () => {
       to: from,
     });
   });
+});
+
+test("a sparkline is interrupted where values are missing", () => {
+  const paths = sparklinePaths([1, 2, null, null, 4], 4);
+
+  expect(paths.map(({ line }) => line)).toEqual(["M0.00,17.75L25.00,12.50", "M100.00,2.00h1.5"]);
+});
+
+test("p99 is a wide line below p95, so that equal values show both", () => {
+  const figures = {
+    buckets: [{ p50Ms: 1, p95Ms: 3, p99Ms: 3 }],
+    totals: { p50Ms: 1, p95Ms: 3, p99Ms: 3 },
+  } as unknown as Analytics;
+
+  expect(wideFirst(latencySeries(figures)).map(({ key }) => key)).toEqual(["p99Ms", "p50Ms", "p95Ms"]);
 });

@@ -1,6 +1,6 @@
 import { useId } from "react";
 import type { Plot } from "./axes.tsx";
-import { cssColor, fillOf, LookPattern, segmentsOf, type Series } from "./series.tsx";
+import { cssColor, fillOf, LookPattern, segmentsOf, type Series, strokeOf } from "./series.tsx";
 
 const MAX_BAR_WIDTH = 40;
 
@@ -55,16 +55,17 @@ export function Lines({ plot, series, band, filled = false }: LinesProps) {
     <g fill="none" strokeLinejoin="round" strokeLinecap="round">
       {low && high && <Band plot={plot} low={low} high={high} />}
       {filled && series.map((one) => <Band key={one.key} plot={plot} low={floorOf(one)} high={one} />)}
-      {series.map(({ key, look, values }) => (
-        <g key={key} stroke={cssColor(look.color)} strokeWidth="1.75" strokeDasharray={look.dash}>
+      {wideFirst(series).map(({ key, look, values }) => (
+        <g key={key} {...strokeOf(look)}>
           {segmentsOf(values).map(({ from, to }) =>
             from === to ? (
               <circle
                 key={from}
                 cx={plot.x(from)}
                 cy={plot.y(values[from] ?? 0)}
-                r="2.25"
+                r={look.wide ? 4.5 : 2.25}
                 fill={cssColor(look.color)}
+                fillOpacity={look.wide ? 0.45 : 1}
                 stroke="none"
               />
             ) : (
@@ -76,6 +77,10 @@ export function Lines({ plot, series, band, filled = false }: LinesProps) {
     </g>
   );
 }
+
+/** Wide lines are drawn first, below the others. */
+export const wideFirst = (series: readonly Series[]): Series[] =>
+  series.toSorted((a, b) => Number(b.look.wide ?? false) - Number(a.look.wide ?? false));
 
 const floorOf = (series: Series): Series => ({ ...series, values: series.values.map(() => 0) });
 

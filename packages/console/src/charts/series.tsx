@@ -7,6 +7,8 @@ export interface Look {
   pattern?: "hatch" | "dots";
   /** Stroke pattern of lines. */
   dash?: string;
+  /** A wide, pale line, which stays visible below a line with the same values. */
+  wide?: boolean;
 }
 
 export type Color =
@@ -31,6 +33,13 @@ export interface Series {
   /** Shown after the name in the legend, for example the sum. */
   note?: string;
 }
+
+/** The stroke of a line. */
+export const strokeOf = ({ color, dash, wide = false }: Look) => ({
+  stroke: cssColor(color),
+  strokeDasharray: dash,
+  ...(wide ? { strokeWidth: 6, strokeOpacity: 0.45 } : { strokeWidth: 1.75 }),
+});
 
 export const cssColor = (color: Color): string => `var(--${color})`;
 
@@ -64,7 +73,7 @@ export function Swatch({ look, kind }: { look: Look; kind: "bars" | "lines" }) {
   return (
     <svg aria-hidden="true" width={kind === "bars" ? 10 : 16} height="10" className="shrink-0">
       {kind === "lines" ? (
-        <line x1="0" x2="16" y1="5" y2="5" stroke={cssColor(look.color)} strokeWidth="2" strokeDasharray={look.dash} />
+        <line x1="0" x2="16" y1="5" y2="5" {...strokeOf(look)} />
       ) : (
         <>
           <LookPattern id={id} look={look} />

@@ -1,5 +1,5 @@
 import { Outlet, useNavigate, useParams } from "@tanstack/react-router";
-import { lazy, Suspense, useEffect, useEffectEvent, useRef, useState } from "react";
+import { lazy, type ReactNode, Suspense, useEffect, useEffectEvent, useRef, useState } from "react";
 import { queryClient } from "../api/api.ts";
 import { followChanges } from "../api/live.ts";
 import { ConnectionBar } from "./connection-bar.tsx";
@@ -26,8 +26,8 @@ function usePreloadedOverlays(): void {
 
 type Overlay = "palette" | "shortcuts" | "navigation" | undefined;
 
-/** Header, navigation and overlays around every page of a signed-in member. */
-export function Shell() {
+/** Header, navigation and overlays around every page of a signed-in member. Default content: the page of the route. */
+export function Shell({ children = <Outlet /> }: { children?: ReactNode }) {
   const [overlay, setOverlay] = useState<Overlay>();
   const [typed, setTyped] = useState("");
   const close = () => {
@@ -61,7 +61,7 @@ export function Shell() {
           tabIndex={-1}
           className="mx-auto w-full max-w-[120rem] min-w-0 px-4 py-5 outline-none sm:px-6 sm:py-6 lg:px-8"
         >
-          <Outlet />
+          {children}
         </main>
       </div>
       <ConnectionBar />

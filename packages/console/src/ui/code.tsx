@@ -5,19 +5,22 @@ import { CopyButton } from "./copy.tsx";
 
 /** Preformatted text in a scrollable box with a copy button. */
 export const CodeBlock = ({ text, title, wrap = false }: { text: string; title?: ReactNode; wrap?: boolean }) => (
-  <div className="border-line bg-sunken group/code relative min-w-0 rounded-lg border">
+  <div className="border-line bg-sunken min-w-0 rounded-lg border">
     {title !== undefined && <div className="border-line text-muted border-b px-3 py-1.5 text-xs">{title}</div>}
-    <pre
-      tabIndex={0}
-      className={classNames(
-        "max-h-120 overflow-auto py-2.5 pr-11 pl-3 font-mono text-xs leading-5",
-        wrap && "break-words whitespace-pre-wrap",
-      )}
-    >
-      {text}
-    </pre>
-    <div className={classNames("bg-sunken absolute right-1 rounded-md", title === undefined ? "top-1" : "top-9")}>
-      <CopyButton text={text} />
+    <div className="flex items-start">
+      <pre
+        tabIndex={0}
+        className={classNames(
+          "max-h-120 min-w-0 flex-1 overflow-auto py-2.5 pl-3 font-mono text-xs leading-5",
+          wrap && "break-words whitespace-pre-wrap",
+        )}
+      >
+        {text}
+      </pre>
+      {/* Next to the text, not over it: a narrow block has no space to spare. */}
+      <div className="shrink-0 p-1">
+        <CopyButton text={text} />
+      </div>
     </div>
   </div>
 );

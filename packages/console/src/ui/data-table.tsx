@@ -1,4 +1,4 @@
-import { type MouseEvent, type ReactElement, type ReactNode, useRef } from "react";
+import { type MouseEvent, type ReactElement, type ReactNode, type RefObject, useEffect, useRef } from "react";
 import { useHotkeys } from "../state/hotkeys.ts";
 import { Button } from "./button.tsx";
 import { classNames } from "./class-names.ts";
@@ -86,6 +86,7 @@ const LINK =
 export function DataTable<Row>(props: DataTableProps<Row>) {
   const { caption, query, columns, rowKey, empty, actions, sort } = props;
   const table = useRef<HTMLTableElement>(null);
+  useOpenedRow(table, query.data !== undefined);
   useHotkeys((key) => (key === "j" || key === "k") && focusRow(table.current, key === "j" ? 1 : -1));
   if (query.error && !query.data) return <ErrorState error={query.error} onRetry={() => void query.refetch()} />;
   // A page of a search covers a limited number of rows: an empty one does not mean that nothing matches.
@@ -148,10 +149,27 @@ function passToLink({ target, currentTarget, nativeEvent }: MouseEvent<HTMLTable
   currentTarget.querySelector("[data-row-link]")?.dispatchEvent(new globalThis.MouseEvent("click", nativeEvent));
 }
 
-function TableRow<Row>({ row, columns, link, actions }: DataTableProps<Row> & { row: Row }) {
+/** The key of the row that was opened from each entry of the browser's history. */
+const openedRows = new Map<unknown, string>();
+const historyEntry = (): unknown => (history.state as { __TSR_key?: unknown } | null)?.__TSR_key;
+
+/** Focuses the row that was opened from this entry of the history, so that Back returns to its place. */
+function useOpenedRow(table: RefObject<HTMLTableElement | null>, loaded: boolean): void {
+  useEffect(() => {
+    const key = openedRows.get(historyEntry());
+    if (!loaded || key === undefined) return;
+    const row = table.current?.querySelector(`[data-row="${CSS.escape(key)}"]`);
+    row?.querySelector<HTMLElement>("[data-row-link]")?.focus({ preventScroll: true });
+  }, [table, loaded]);
+}
+
+function TableRow<Row>({ row, columns, rowKey, link, actions }: DataTableProps<Row> & { row: Row }) {
+  const key = rowKey(row);
   return (
     <tr
       role="row"
+      data-row={key}
+      onClickCapture={() => openedRows.set(historyEntry(), key)}
       className={classNames(rowClass, link && `hover:bg-hover/60 ${HINTS}`)}
       {...(link && { onClick: passToLink })}
     >

@@ -88,7 +88,8 @@ export const callParts = ({ calls, failed, denied }: Record<"calls" | "failed" |
 export const LATENCY_LOOKS = {
   p50Ms: { color: "series-1" },
   p95Ms: { color: "series-3", dash: "6 4" },
-  p99Ms: { color: "series-6", dash: "1.5 4" },
+  // In small buckets, p95 and p99 are the same.
+  p99Ms: { color: "series-6", wide: true },
 } as const satisfies Record<string, Look>;
 
 /** Looks of series without a fixed colour, such as models. Patterns distinguish neighbours without colour. */

@@ -82,7 +82,7 @@ const COLUMNS: Column<LedgerEntry>[] = [
               {runId}
             </Link>
           )}
-          {step !== null && <span className="text-faint text-xs whitespace-nowrap">step {step}</span>}
+          {step !== null && <span className="text-faint text-xs whitespace-nowrap">turn {step + 1}</span>}
         </span>
       ),
   },

@@ -9,7 +9,7 @@ import { type Column, DataTable } from "../../ui/data-table.tsx";
 import { Card, EmptyState, PageHeader } from "../../ui/page.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
 import { Badge, Status, Time } from "../../ui/values.tsx";
-import { KINDS } from "./kinds.ts";
+import { endsSoon, KINDS } from "./kinds.ts";
 
 const CreateKey = lazy(async () => ({ default: (await import("./create-key.tsx")).CreateKey }));
 const KeyPanel = lazy(async () => ({ default: (await import("./key-panel.tsx")).KeyPanel }));
@@ -115,8 +115,18 @@ const ROLES: Column<Credential> = {
     ),
 };
 
+function State({ credential }: { credential: Credential }) {
+  const end = endsSoon(credential, Date.now());
+  if (end === undefined) return <Status state={credential.state} />;
+  return (
+    <Badge tone="warn" icon="clock">
+      ends <Time at={end} />
+    </Badge>
+  );
+}
+
 const REST: Column<Credential>[] = [
-  { head: "State", cell: ({ state }) => <Status state={state} /> },
+  { head: "State", cell: (credential) => <State credential={credential} /> },
   { head: "Last used", align: "end", cell: ({ lastUsedAt }) => <Time at={lastUsedAt} /> },
   {
     head: "Expires",

@@ -42,3 +42,15 @@ export const KINDS: Record<CredentialKind, KindWords> = {
 
 /** The label, or the visible part of the secret. */
 export const nameOf = ({ label, hint }: Pick<Credential, "label" | "hint">): string => label ?? hint;
+
+/** Keys that end this soon show their end instead of "active". */
+const SOON_MS = 7 * 86_400_000;
+
+/** The end of an active key that ends soon, such as a rotated one in its overlap. */
+export function endsSoon(
+  { state, expiresAt }: Pick<Credential, "state" | "expiresAt">,
+  now: number,
+): string | undefined {
+  const soon = state === "active" && expiresAt !== null && Date.parse(expiresAt) - now < SOON_MS;
+  return soon ? expiresAt : undefined;
+}

@@ -98,7 +98,7 @@ export function EventRows({ events, createdAt }: { events: readonly LogEvent[] |
       </EmptyState>
     );
   return (
-    <ol className="divide-line divide-y">
+    <ol className="divide-line @container divide-y">
       {events.map((event) => (
         <li key={event.seq}>
           <EventRow event={event} createdAt={createdAt} />
@@ -122,17 +122,17 @@ function EventRow({ event, createdAt }: { event: LogEvent; createdAt: string }) 
   const offsetMs = Math.max(0, Date.parse(event.at) - Date.parse(createdAt));
   return (
     <details open={open} onToggle={(toggled) => setOpen(toggled.currentTarget.open)}>
-      <summary className="hover:bg-hover/60 grid min-h-8.5 grid-cols-[1rem_4.5rem_minmax(0,1fr)] items-center gap-x-2 px-4 py-1.5 text-sm focus-visible:-outline-offset-2 sm:grid-cols-[1rem_4.5rem_2.5rem_9rem_minmax(0,1fr)_auto]">
+      <summary className="hover:bg-hover/60 grid min-h-8.5 grid-cols-[1rem_4.5rem_minmax(0,1fr)] items-center gap-x-2 px-4 py-1.5 text-sm focus-visible:-outline-offset-2 @xl:grid-cols-[1rem_4.5rem_2.5rem_9rem_minmax(0,1fr)_auto]">
         <Icon name={open ? "down" : "right"} className="text-faint size-3.5" />
         <span className="text-muted text-right text-xs whitespace-nowrap">+{formatDuration(offsetMs)}</span>
-        <span className="text-faint text-xs max-sm:hidden">#{event.seq}</span>
+        <span className="text-faint text-xs @max-xl:hidden">#{event.seq}</span>
         <span className="min-w-0">
           <Badge tone={failed ? "bad" : (TONES[type] ?? "idle")} {...(failed && { icon: "failed" as const })}>
             {type}
           </Badge>
         </span>
-        <span className="text-muted truncate font-mono text-xs max-sm:col-span-2 max-sm:col-start-2">{preview}</span>
-        <span className="text-faint text-xs max-sm:hidden">{formatBytes(event.body.length)}</span>
+        <span className="text-muted truncate font-mono text-xs @max-xl:col-span-2 @max-xl:col-start-2">{preview}</span>
+        <span className="text-faint text-xs whitespace-nowrap @max-xl:hidden">{formatBytes(event.body.length)}</span>
       </summary>
       {open && (
         <div className="px-4 pb-3">
