@@ -38,5 +38,5 @@ export function langgraph(postgres: Postgres): Target {
 function ask({ model }: Question): Asking {
   const body = JSON.stringify({ query: QUERY, model: MODELS[model] });
   const requests = [{ path: "/query", headers: {}, body }];
-  return { requests, expect: [{ text: '{"success":true', times: 1 }], moments: {} };
+  return { requests, expect: [{ text: '{"success":true,"text":"token0 ', times: 1 }], moments: {} };
 }

@@ -60,17 +60,19 @@ interface Bench {
 
 async function measure(bench: Bench): Promise<Measured> {
   const { options } = bench;
-  const systems = options.fsync || options.retained ? {} : await measureRounds(bench);
+  const { systems, rounds } =
+    options.fsync || options.retained ? { systems: {}, rounds: 0 } : await measureRounds(bench);
   if (options.retained || !(options.quick || options.fsync)) await measureRetained(bench, systems);
   const fsync = options.quick || options.retained ? {} : await measureFsync(bench);
-  return { systems, packages: countInstalled("control-plane"), ...fsync };
+  return { systems, rounds, packages: countInstalled("control-plane"), ...fsync };
 }
 
 /** The systems in turn, so that other load of the machine affects all of them alike. */
-async function measureRounds({ options, targets, provider, generator, trips }: Bench): Promise<Measured["systems"]> {
+async function measureRounds({ options, targets, provider, generator, trips }: Bench) {
   const rounds = Object.fromEntries(LETTERS.map((letter) => [letter, []])) as unknown as Record<Letter, Figures[]>;
   const began = performance.now();
-  for (let i = 1; i <= options.rounds; i++) {
+  let i = 1;
+  for (; i <= options.rounds; i++) {
     const spentMs = performance.now() - began;
     if (i > 1 && spentMs + spentMs / (i - 1) > (options.quick ? QUICK_BUDGET_MS : BUDGET_MS)) {
       note(`the machine is slow: only ${i - 1} of ${options.rounds} rounds fit into the time limit`);
@@ -86,7 +88,9 @@ async function measureRounds({ options, targets, provider, generator, trips }: B
       rounds[target.letter].push(figures);
     }
   }
-  return Object.fromEntries(targets.map(({ letter }) => [letter, medians(rounds[letter])]));
+  const systems: Measured["systems"] = {};
+  for (const { letter } of targets) systems[letter] = medians(rounds[letter]);
+  return { systems, rounds: i - 1 };
 }
 
 /** Adds the figures to those of the engines. */
@@ -129,7 +133,7 @@ async function main(options: Options): Promise<void> {
   const measured = await measure({ options, targets, provider: standIn.ready["url"] ?? "", generator, trips });
 
   process.stdout.write(options.json ? jsonReport(measured) : textReport(measured));
-  if (options.write) writePage(join(ROOT, "docs/performance.md"), pageReport(measured, options.rounds));
+  if (options.write) writePage(join(ROOT, "docs/performance.md"), pageReport(measured));
   const losses = options.quick ? guard(readBaseline(), measured.systems) : [];
   losses.forEach(note);
   if (losses.length > 0) process.exitCode = 1;

@@ -50,7 +50,7 @@ export function launch(script: string, args: readonly string[], { env, cwd, unde
 /** Settings of the machine must not change the measurement. */
 function cleanEnvironment(): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(
-    ([name]) => !/^(PATCHBAY_|OPENAI_|ANTHROPIC_|GEMINI_|NODE_)/.test(name),
+    ([name]) => !/^(PATCHBAY_|OPENAI_|ANTHROPIC_|GEMINI_|LANG(?:CHAIN|SMITH|GRAPH)_|NODE_)/.test(name),
   );
   return Object.fromEntries(kept);
 }

@@ -13,6 +13,9 @@ const call = { id: "call_1", type: "function", function: { name: FUNCTION, argum
 
 const words = (model: Model): string[] => Array.from({ length: TOKENS[model] }, (_, i) => `token${i} `);
 
+/** An id of its own for the answer that calls: LangGraph replaces a message by a later one with the same id. */
+const CALLING = { id: "chatcmpl-2" };
+
 function chunkOf(model: Model, choices: object[], more: object = {}): string {
   const data = {
     id: "chatcmpl-1",
@@ -30,9 +33,9 @@ const choice = (delta: object, finish_reason: string | null = null): object[] =>
 const STREAM_HEAD =
   "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\nTransfer-Encoding: chunked\r\nConnection: keep-alive\r\n\r\n";
 
-function endOf(model: Model, reason: string): string {
-  const counted = chunkOf(model, [], { usage });
-  return chunkOf(model, choice({}, reason)) + counted + framed("data: [DONE]\n\n") + "0\r\n\r\n";
+function endOf(model: Model, reason: string, more: object = {}): string {
+  const counted = chunkOf(model, [], { usage, ...more });
+  return chunkOf(model, choice({}, reason), more) + counted + framed("data: [DONE]\n\n") + "0\r\n\r\n";
 }
 
 function callStream(model: Model): Buffer {
@@ -41,13 +44,13 @@ function callStream(model: Model): Buffer {
   const filled = { index: 0, function: { arguments: asked.arguments } };
   return Buffer.from(
     STREAM_HEAD +
-      chunkOf(model, choice({ role: "assistant", content: null, tool_calls: [opened] })) +
-      chunkOf(model, choice({ tool_calls: [filled] })) +
-      endOf(model, "tool_calls"),
+      chunkOf(model, choice({ role: "assistant", content: null, tool_calls: [opened] }), CALLING) +
+      chunkOf(model, choice({ tool_calls: [filled] }), CALLING) +
+      endOf(model, "tool_calls", CALLING),
   );
 }
 
-function whole(model: Model, message: object, finish_reason: string): Buffer {
+function whole(model: Model, message: object, finish_reason: string, more: object = {}): Buffer {
   const choices = [{ index: 0, message: { role: "assistant", ...message }, finish_reason, logprobs: null }];
   const body = JSON.stringify({
     id: "chatcmpl-1",
@@ -56,6 +59,7 @@ function whole(model: Model, message: object, finish_reason: string): Buffer {
     model: MODELS[model],
     choices,
     usage,
+    ...more,
   });
   const head = `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n`;
   return Buffer.from(head + body);
@@ -67,7 +71,7 @@ function answersOf(model: Model) {
   return {
     named: Buffer.from(`"model":"${MODELS[model]}"`),
     call: callStream(model),
-    wholeCall: whole(model, { content: null, tool_calls: [call] }, "tool_calls"),
+    wholeCall: whole(model, { content: null, tool_calls: [call] }, "tool_calls", CALLING),
     wholeText: whole(model, { content: words(model).join("") }, "stop"),
     text: Buffer.from(opening + tokens.join("") + endOf(model, "stop")),
     opening: Buffer.from(opening),

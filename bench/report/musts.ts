@@ -5,6 +5,8 @@ import type { Letter } from "../system.ts";
 export interface Measured {
   /** By the letter of the system. */
   systems: Partial<Record<Letter, Figures>>;
+  /** Rounds that were measured. */
+  rounds?: number;
   packages: number;
   fsync?: { single: number; together: number };
 }

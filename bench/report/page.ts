@@ -19,14 +19,14 @@ export function writePage(file: string, text: string): void {
 }
 
 /** The measured part of docs/performance.md. */
-export function pageReport(measured: Measured, rounds: number): string {
-  const { fsync, packages } = measured;
+export function pageReport(measured: Measured): string {
+  const { fsync, packages, rounds = 0 } = measured;
   const judged = (title: string, musts: typeof MUSTS): string =>
     `${title}\n\n\`\`\`\n${judge(musts, measured)
       .map(({ line }) => line)
       .join("\n")}\n\`\`\``;
   return [
-    `Medians of ${rounds} rounds on ${cpus().length} cores (${cpus()[0]?.model.trim() ?? "unknown"}), Node ${process.versions.node}.`,
+    `Medians of ${rounds} ${rounds === 1 ? "round" : "rounds"} on ${cpus().length} cores (${cpus()[0]?.model.trim() ?? "unknown"}), Node ${process.versions.node}.`,
     ...tablesOf(measured).map(markdownTable),
     ...(fsync ? [`${fsyncLine(fsync)}.`] : []),
     `Packages installed at run time for the control plane: ${packages}.`,

@@ -42,6 +42,8 @@ const ROWS: readonly [string, FigureName][] = [
 ];
 
 interface Table {
+  /** Text of its first cell. */
+  title: string;
   columns: readonly (readonly [Letter, string])[];
   /** Pairs of columns whose quotients follow. */
   ratios: readonly (readonly [Letter, Letter])[];
@@ -49,6 +51,7 @@ interface Table {
 
 const TABLES: readonly Table[] = [
   {
+    title: "embedded database",
     columns: [
       ["A", "A Patchbay"],
       ["B", "B floor"],
@@ -60,6 +63,7 @@ const TABLES: readonly Table[] = [
     ],
   },
   {
+    title: "on Postgres",
     columns: [
       ["P", "P Patchbay"],
       ["N", "N two replicas"],
@@ -80,7 +84,7 @@ export function tablesOf(measured: Measured): string[][][] {
   return tables.filter((rows) => rows.length > 1);
 }
 
-function rowsOf({ columns, ratios }: Table, { systems }: Measured): string[][] {
+function rowsOf({ title, columns, ratios }: Table, { systems }: Measured): string[][] {
   const show = (value: number | undefined): string => (value === undefined ? "" : short(value));
   const rows = ROWS.filter(([, name]) => columns.some(([letter]) => systems[letter]?.[name] !== undefined)).map(
     ([text, name]) => [
@@ -89,7 +93,7 @@ function rowsOf({ columns, ratios }: Table, { systems }: Measured): string[][] {
       ...ratios.map(([of, to]) => quotient(systems[of]?.[name], systems[to]?.[name])),
     ],
   );
-  return [["", ...columns.map(([, title]) => title), ...ratios.map(([of, to]) => `${of} / ${to}`)], ...rows];
+  return [[title, ...columns.map(([, title]) => title), ...ratios.map(([of, to]) => `${of} / ${to}`)], ...rows];
 }
 
 const quotient = (a: number | undefined, b: number | undefined): string =>

@@ -3,7 +3,7 @@ import { medians } from "../../bench/figures.ts";
 import { quantile } from "../../bench/jobs.ts";
 import { guard } from "../../bench/report/guard.ts";
 import { judge, MUSTS, short } from "../../bench/report/musts.ts";
-import { replaceMeasured } from "../../bench/report/page.ts";
+import { pageReport, replaceMeasured } from "../../bench/report/page.ts";
 import { markdownTable, plainTable, tablesOf } from "../../bench/report/table.ts";
 
 test("the median of an even number of rounds lies between the middle two, and a round without a figure does not count", () => {
@@ -78,11 +78,11 @@ test("a table has the measurements and the ratios to the floor and to the rival"
   const rows = tables[0]!;
 
   expect(rows).toEqual([
-    ["", "A Patchbay", "B floor", "C AI SDK", "A / B", "A / C"],
+    ["embedded database", "A Patchbay", "B floor", "C AI SDK", "A / B", "A / C"],
     ["CPU ms per query, 16 at a time", "1.5", "1", "3", "1.50", "0.50"],
   ]);
   expect(tables[1]).toEqual([
-    ["", "P Patchbay", "N two replicas", "F floor", "L LangGraph", "P / F", "P / L", "N / P"],
+    ["on Postgres", "P Patchbay", "N two replicas", "F floor", "L LangGraph", "P / F", "P / L", "N / P"],
     ["of it Postgres", "2", "", "", "", "", "", ""],
   ]);
   expect(plainTable(rows).split("\n")).toHaveLength(2);
@@ -91,6 +91,17 @@ test("a table has the measurements and the ratios to the floor and to the rival"
 
 test("numbers keep three significant digits", () => {
   expect([0.08123, 1.5, 12.345, 1234.5].map(short)).toEqual(["0.0812", "1.5", "12.3", "1,235"]);
+});
+
+test("the page names the rounds that were measured, and has a table for each engine", () => {
+  const page = pageReport({ systems: { A: { at16CpuMs: 1 }, P: { at16CpuMs: 4 } }, rounds: 1, packages: 1 });
+
+  expect(page).toContain("Medians of 1 round on");
+  expect(page.split("\n").filter((line) => line.startsWith("| CPU ms per query"))).toEqual([
+    "| CPU ms per query, 16 at a time | 1 |  |  |  |  |",
+    "| CPU ms per query, 16 at a time | 4 |  |  |  |  |  |  |",
+  ]);
+  expect(page).toContain("ok      CPU ms per query on Postgres, P: 4 (at most 5)");
 });
 
 test("only the text between the page's markers is replaced, and a page without them is refused", () => {
