@@ -118,6 +118,7 @@ const routeTree = root.addChildren([
       ),
       page(agent, "/runs", () => import("./pages/runs/runs-page.tsx"), "RunsPage", search.runs),
       page(agent, "/runs/$runId", () => import("./pages/runs/run-page.tsx"), "RunPage", search.run),
+      page(agent, "/compare", () => import("./pages/runs/compare-page.tsx"), "ComparePage", search.compare),
       page(agent, "/threads", () => import("./pages/threads/threads-page.tsx"), "ThreadsPage", search.threads),
       page(agent, "/threads/$threadId", () => import("./pages/threads/thread-page.tsx"), "ThreadPage"),
       page(agent, "/sessions", () => import("./pages/sessions/sessions-page.tsx"), "SessionsPage", search.sessions),

@@ -8,6 +8,7 @@ export const PAGES = {
   playground: "/agents/$agentId/playground",
   runs: "/agents/$agentId/runs",
   run: "/agents/$agentId/runs/$runId",
+  compare: "/agents/$agentId/compare",
   threads: "/agents/$agentId/threads",
   thread: "/agents/$agentId/threads/$threadId",
   sessions: "/agents/$agentId/sessions",

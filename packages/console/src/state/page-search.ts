@@ -100,6 +100,7 @@ export const runs = searchOf({
   ...rangeSearch,
 });
 export const run = searchOf({ span: text, tab: text, view: text });
+export const compare = searchOf({ a: text, b: text });
 export const threads = searchOf({ q: text, sessionId: text });
 export const sessions = searchOf({ q: text, ...rangeSearch });
 export const functions = searchOf({

@@ -48,6 +48,8 @@ export interface RunRequest extends Caller {
   warnings: string[];
   /** The call of a test call; the run then has no model. */
   testCall?: TestCall;
+  /** The run that this one repeats. Both have the same earlier runs: those of a thread before a run. */
+  rerunOf?: { runId: string; history: { threadId: string; before: string } };
 }
 
 /** Turns with function calls after which a run's model must answer. */

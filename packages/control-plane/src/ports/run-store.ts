@@ -127,6 +127,9 @@ export interface RunStore {
   /** Stores the run with its thread and session in one transaction. A run on a busy thread is stored as `queued`; at most 4 wait. */
   start(run: NewRun): Promise<StartedRun>;
 
+  /** Notes that a run repeats another one, for the page of the other one. */
+  recordRerun(rerun: { originId: string; runId: string; orgId: string }): Promise<void>;
+
   /** Stores a run that failed before it began: its row and its only event, without Idempotency-Key. A thread erased meanwhile stays erased. */
   refuse(run: NewRun, refusal: { code: RunErrorCode; event: StoredEvent; result: RunRecord["result"] }): Promise<void>;
 

@@ -9,7 +9,15 @@ import type { HistoryEntry } from "../ports/run-store.ts";
 import type { Store } from "../ports/stores.ts";
 import { firstShown } from "../run/loop/compact.ts";
 import { nextTurn } from "../run/loop/request.ts";
-import { createProgress, createState, functionsOf, historyBytes, pushTurn, type RunState } from "../run/state.ts";
+import {
+  createProgress,
+  createState,
+  functionsOf,
+  historyBytes,
+  historyScope,
+  pushTurn,
+  type RunState,
+} from "../run/state.ts";
 
 /** One query of an exported conversation. It has only the names of the context; the turns contain the values that the model received. */
 export interface ExportedQuery {
@@ -67,12 +75,13 @@ interface EarlierRun {
 /** Those that the run's model was shown at first. */
 async function earlierRuns(store: Store, run: RunRecord): Promise<EarlierRun[]> {
   const { runs } = store;
-  const { runId, agentId, threadId, role, subject, manifestHash } = run;
+  const { runId, agentId, manifestHash } = run;
   // It ended before it had functions, so it has no turn.
   if (manifestHash === undefined) return [];
   const { shown } = functionsOf(run, await manifestOf(store, run));
   const maxBytes = historyBytes(run, shown, modelOf(run));
-  const history = await runs.history(threadId, { role, subject, maxBytes, before: runId });
+  const { threadId, ...scope } = historyScope(run);
+  const history = await runs.history(threadId, { before: runId, ...scope, maxBytes });
   const found: EarlierRun[] = [];
   for (const entry of history.entries.slice(firstShown(history, maxBytes))) {
     const earlier = await runs.get(agentId, entry.runId);

@@ -1,9 +1,10 @@
 import type { CancelResponse, JsonObject, LlmConfig, QueryResponse, RunDetail, RunStatus } from "@patchbay/protocol";
-import type { TestCall } from "../ports/records.ts";
+import type { RunRecord, TestCall } from "../ports/records.ts";
 
 export { promptParts } from "./loop/compact.ts";
 export { type RequestSources, type SentRequest, sentRequests } from "./loop/rebuild.ts";
 export { outcomeFields, parametersOf } from "./answer.ts";
+export { historyScope } from "./state.ts";
 export { visibleFunctions } from "./role-check.ts";
 export type { Observer, QueryLine } from "./run-context.ts";
 
@@ -34,6 +35,8 @@ export interface Query {
   llm?: LlmConfig;
   /** Makes this call instead of asking a model. Only the console sets it. */
   testCall?: TestCall;
+  /** Repeats this run, with its model and settings in place of the agent's. Only the console sets it. */
+  repeats?: Pick<RunRecord, "runId" | "threadId" | "request">;
   idempotency?: { key: string; bodyHash: string };
   /** Id of the HTTP request. */
   requestId?: string;

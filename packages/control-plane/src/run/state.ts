@@ -151,6 +151,14 @@ export function functionsOf({ role, request: { responseSchema } }: RunRecord, ma
   return { visible, shown: [...visible.map(shownOf), ...(respond ? [respond] : [])], respond };
 }
 
+/** The earlier runs that a run's model may be sent: those of its thread, or for a repeated run those that its origin had. */
+export const historyScope = ({ role, subject, threadId, request: { rerunOf } }: RunRecord) => ({
+  role,
+  subject,
+  threadId,
+  ...rerunOf?.history,
+});
+
 /** Upper limit on the bytes of earlier runs that a run's model is sent. */
 export const historyBytes = (run: RunRecord, shown: readonly ModelFunction[], model: ChosenModel): number =>
   budgetOf(run.request, shown, model).historyTokens * BYTES_PER_TOKEN;

@@ -5,6 +5,7 @@ import { initialSchema } from "./migrations/0001-initial-schema.ts";
 import { serviceAddress } from "./migrations/0002-service-address.ts";
 import { balances } from "./migrations/0003-balances.ts";
 import { callErrors } from "./migrations/0004-call-errors.ts";
+import { reruns } from "./migrations/0005-reruns.ts";
 import type { Schema } from "./schema.ts";
 
 /** How the migrations of a database run, and where it is. */
@@ -30,6 +31,7 @@ function migrations(options: MigrationOptions): Record<string, Migration> {
     "0002-service-address": { up: (db) => serviceAddress(db, options) },
     "0003-balances": { up: (db) => balances(db, options) },
     "0004-call-errors": { up: (db) => callErrors(db, options) },
+    "0005-reruns": { up: (db) => reruns(db, options) },
   };
 }
 

@@ -16,6 +16,7 @@ import { sqliteDialect, sqliteFile } from "./dialect/sqlite.ts";
 import { type Engine, NO_FILES, ping } from "./engine.ts";
 import { memberStore } from "./members.ts";
 import { migrate } from "./migrate.ts";
+import { rerunStore } from "./reruns.ts";
 import { runClaims } from "./runs-claim.ts";
 import { runCommits } from "./runs-commit.ts";
 import { runReads } from "./runs-read.ts";
@@ -109,7 +110,14 @@ function assemble(engine: Engine): OpenStore {
   return {
     engine,
     calls: { ...callStore(engine), ...callErrors(engine) },
-    runs: { ...runStarts(engine), ...runClaims(engine), ...runCommits(engine), ...runReads(engine), reserve },
+    runs: {
+      ...runStarts(engine),
+      ...runClaims(engine),
+      ...runCommits(engine),
+      ...runReads(engine),
+      ...rerunStore(engine),
+      reserve,
+    },
     accounts: { ...accountStore(engine), ...balances },
     threads: threadStore(engine),
     runtimes: runtimeStore(engine),

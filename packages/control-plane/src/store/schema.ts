@@ -63,6 +63,7 @@ export interface Schema {
     retries: Json<ModelRetry[]> | null;
   } & Spending;
   calls: CallTable;
+  reruns: { run_id: string; origin_id: string; org_id: string };
   /** What the owner's code threw, for members only. */
   call_errors: { run_id: string; call_id: string; org_id: string; body: Json<ErrorReport> };
   manifests: {

@@ -43,6 +43,7 @@ describe.each(Object.keys(ENGINES) as (keyof typeof ENGINES)[])("a database on %
       { name: "0002-service-address" },
       { name: "0003-balances" },
       { name: "0004-call-errors" },
+      { name: "0005-reruns" },
       { name: "9999-later" },
     ]);
     await place.execute("delete from kysely_migration where name = '9999-later'");
@@ -72,6 +73,7 @@ const BEFORE_BALANCES = [
   "alter table orgs add column balance_micros bigint not null default 0",
   "drop table balances",
   "drop table call_errors",
+  "drop table reruns",
   "delete from kysely_migration where name >= '0003'",
 ];
 

@@ -79,6 +79,7 @@ async function fill(store: OpenStore, name: string): Promise<Tenant> {
   );
   const thrown = { name: "Error", message: name, stack: "" };
   await store.calls.recordError({ agentId, instanceId: "rt_1", callId }, thrown);
+  await runs.recordRerun({ originId: "run_0", runId: run.runId, orgId });
   const { memberId } = tenant;
   const member = { memberId, orgId, email: `${name}@example.com`, name, role: "owner" as const, passwordHash: "x" };
   await members.create(member);

@@ -118,6 +118,12 @@ export const CONSOLE_ROUTES = {
     answer: runs.RunPage,
   },
   "GET /agents/:agent_id/runs/:run_id": { needs: "viewer", summary: "A run with its waterfall", answer: runs.RunTrace },
+  "POST /agents/:agent_id/runs/:run_id/reruns": {
+    needs: "developer",
+    status: 201,
+    summary: "Repeat a run with its query, role, context, model and settings, in a thread of its own",
+    answer: runs.Rerun,
+  },
   "GET /agents/:agent_id/runs/:run_id/turns/:step/request": {
     needs: "viewer",
     summary: "What the model was sent for a turn",

@@ -124,11 +124,17 @@ export const RunTrace = RunSummary.extend({
   deadlineAt: time,
   /** Parents before children. */
   spans: z.array(Span),
+  /** The run that it repeats, and the newest runs that repeat it. */
+  rerunOf: z.string().nullable(),
+  reruns: z.array(z.string()),
   /** Functions that the role may see, and the others. */
   visible: z.array(z.string()),
   hidden: z.array(z.string()),
 });
 export type RunTrace = z.infer<typeof RunTrace>;
+
+/** Ids of a run that repeats another one. */
+export const Rerun = z.object({ runId: z.string(), threadId: z.string() });
 
 /** A message of a model request. `preface` is data in addition to the user's text: role and context. */
 export const ModelMessage = z.discriminatedUnion("role", [

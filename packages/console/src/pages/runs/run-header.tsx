@@ -1,6 +1,6 @@
 import type { RunTrace } from "@patchbay/protocol/console";
 import { useMutation } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
+import { Link, useNavigate } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { api, refetch, useSession } from "../../api/api.ts";
 import { formatShare } from "../../format/numbers.ts";
@@ -8,13 +8,14 @@ import { snippetsOf } from "../../format/snippets.ts";
 import { formatDuration } from "../../format/times.ts";
 import { GuardedButton } from "../../ui/button.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
-import { Icon } from "../../ui/icon.tsx";
+import { Icon, type IconName } from "../../ui/icon.tsx";
 import { PageHeader } from "../../ui/page.tsx";
 import { showError, showSuccess } from "../../ui/toast.tsx";
 import { Badge, Count, Money, Status, Time } from "../../ui/values.tsx";
 import { timeSpent } from "../../waterfall/rows.ts";
 import { PlaygroundLink } from "../playground/playground-link.tsx";
 import { bodyOf as bodyOfSettings, settingsOfRun } from "../playground/settings.ts";
+import { CompareMenu } from "./compare-menu.tsx";
 import { CallMarks, SOURCE_LABELS } from "./run-columns.tsx";
 
 /** The query, state and caller of a run, and its actions. */
@@ -57,6 +58,20 @@ export function RunHeader({ run, running }: { run: RunTrace; running: boolean })
             </Link>
           </LinkItem>
         )}
+        {run.rerunOf !== null && (
+          <LinkItem icon="retry">
+            Repeats <RunLink agentId={agentId} runId={run.rerunOf} />
+          </LinkItem>
+        )}
+        {run.reruns.length > 0 && (
+          <LinkItem icon="retry">
+            Repeated by{" "}
+            {run.reruns.slice(0, SHOWN_RERUNS).map((again) => (
+              <RunLink key={again} agentId={agentId} runId={again} />
+            ))}
+            {run.reruns.length > SHOWN_RERUNS && `and ${run.reruns.length - SHOWN_RERUNS} more`}
+          </LinkItem>
+        )}
         <LinkItem icon="audit">
           <Link to="/audit" search={{ runId }} className={linkClass}>
             Audit
@@ -69,8 +84,16 @@ export function RunHeader({ run, running }: { run: RunTrace; running: boolean })
 
 const linkClass = "text-text hover:text-accent underline decoration-line underline-offset-2";
 
-const LinkItem = ({ icon, children }: { icon: "thread" | "session" | "audit"; children: ReactNode }) => (
-  <span className="inline-flex min-w-0 items-center gap-1">
+const SHOWN_RERUNS = 3;
+
+const RunLink = (params: { agentId: string; runId: string }) => (
+  <Link to="/agents/$agentId/runs/$runId" params={params} className={`${linkClass} font-mono text-xs break-all`}>
+    {params.runId}
+  </Link>
+);
+
+const LinkItem = ({ icon, children }: { icon: IconName; children: ReactNode }) => (
+  <span className="inline-flex min-w-0 flex-wrap items-center gap-1">
     <Icon name={icon} className="text-faint size-3.5" />
     {children}
   </span>
@@ -78,14 +101,30 @@ const LinkItem = ({ icon, children }: { icon: "thread" | "session" | "audit"; ch
 
 function Actions({ run, running }: { run: RunTrace; running: boolean }) {
   const { baseUrl } = useSession();
-  const { agentId } = run;
+  const { agentId, runId } = run;
+  const navigate = useNavigate();
+  const rerun = useMutation({
+    mutationFn: () => api.post("/agents/:agent_id/runs/:run_id/reruns", { params: { agentId, runId } }),
+    onSuccess: ({ runId: again }) =>
+      void navigate({ to: "/agents/$agentId/runs/$runId", params: { agentId, runId: again } }),
+    onError: (error) => showError("Couldn't run it again", error),
+    onSettled: () => refetch("/agents/:agent_id/runs/:run_id"),
+  });
   return (
     <>
       {running && <Cancel run={run} />}
-      <CopyButton text={() => snippetsOf({ baseUrl, agentId, body: bodyOf(run) }).curl}>Copy as curl</CopyButton>
-      <PlaygroundLink agentId={agentId} size="small" icon="edit" search={{ again: run.runId }}>
-        Edit and run again
-      </PlaygroundLink>
+      <GuardedButton needs="developer" size="small" icon="retry" busy={rerun.isPending} onClick={() => rerun.mutate()}>
+        Run again
+      </GuardedButton>
+      <CompareMenu run={run} />
+      {run.source !== "test_call" && (
+        <>
+          <CopyButton text={() => snippetsOf({ baseUrl, agentId, body: bodyOf(run) }).curl}>Copy as curl</CopyButton>
+          <PlaygroundLink agentId={agentId} size="small" icon="edit" search={{ again: run.runId }}>
+            Edit and run again
+          </PlaygroundLink>
+        </>
+      )}
     </>
   );
 }

@@ -8,6 +8,7 @@ import { fromJson, isoTime, present } from "../../store/columns.ts";
 import type { Engine } from "../../store/engine.ts";
 import { type HistoryScope, readHistory } from "../../store/history.ts";
 import { pageFrom, type PageAsked, type PageOf, parseCursor, toCursor } from "../../store/page-cursor.ts";
+import { rerunsOf } from "../../store/reruns.ts";
 import { RUN_COLUMNS, toRunRecord } from "../../store/run-record.ts";
 import { CALL_COLUMNS, toCallRecord, toTurnRecord, turnsOf } from "../../store/runs-read.ts";
 import { indexConditions, rowConditions, orderOf, type RunFilter, searches } from "./filter.ts";
@@ -40,6 +41,8 @@ export interface RunParts {
   calls: TimedCall[];
   /** The turn that was requested and had not arrived when the run ended. */
   unanswered?: TurnTiming;
+  /** Ids of the runs that repeat it, newest first. */
+  reruns: string[];
   /** What the owner's code threw, by call. */
   errors: ReadonlyMap<string, ErrorReport>;
   /** When each replica that resumed the run stored its first step. */
@@ -127,7 +130,7 @@ async function parts(engine: Engine, orgId: string, agentId: string, runId: stri
     .where((eb) => indexConditions(eb, orgId, agentId, {}))
     .executeTakeFirst();
   if (!row) return undefined;
-  const [summaries, turns, calls, errors, resumed] = await Promise.all([
+  const [summaries, turns, calls, errors, reruns, resumed] = await Promise.all([
     toSummaries(engine, [row]),
     turnsOf({ db }, runId),
     db
@@ -138,6 +141,7 @@ async function parts(engine: Engine, orgId: string, agentId: string, runId: stri
       .orderBy("position")
       .execute(),
     errorsOf({ db }, runId),
+    rerunsOf({ db }, runId),
     db
       .selectFrom("audit")
       .select("created_at")
@@ -163,6 +167,7 @@ async function parts(engine: Engine, orgId: string, agentId: string, runId: stri
       ...present({ finishedAt: call.finished_at }),
     })),
     errors,
+    reruns,
     resumedAt: resumed.map((entry) => entry.created_at),
     ...(row.unanswered !== null && { unanswered: fromJson(row.unanswered) }),
   };

@@ -2,7 +2,11 @@ import type { LogEvent } from "@patchbay/protocol/console";
 import { noContent } from "../../http/kernel/exchange.ts";
 import { toLocalJson } from "../../http/query/local-events.ts";
 import { lastEventId } from "../../http/query/run-routes.ts";
+import { countQuery } from "../../http/query/query-routes.ts";
 import { onPlace, streamRun } from "../../http/query/stream-run.ts";
+import type { RunRecord } from "../../ports/records.ts";
+import { ServiceError } from "../../ports/service-error.ts";
+import type { Query } from "../../run/api.ts";
 import { callerOf, type ConsoleDeps, found, type HandlersOf, ownerOf, paged } from "../handler.ts";
 import { sentTurn } from "./sent-turn.ts";
 import { traceOf } from "./trace.ts";
@@ -10,6 +14,7 @@ import { traceOf } from "./trace.ts";
 type RunRoutes =
   | "GET /agents/:agent_id/runs"
   | "GET /agents/:agent_id/runs/:run_id"
+  | "POST /agents/:agent_id/runs/:run_id/reruns"
   | "GET /agents/:agent_id/runs/:run_id/turns/:step/request"
   | "GET /agents/:agent_id/runs/:run_id/log"
   | "GET /agents/:agent_id/runs/:run_id/events"
@@ -29,6 +34,16 @@ export function runRoutes(deps: ConsoleDeps): HandlersOf<RunRoutes> {
       const { manifestHash } = parts.run;
       const manifest = manifestHash === undefined ? undefined : await store.runtimes.getManifest(agentId, manifestHash);
       return traceOf(parts, manifest);
+    },
+
+    async "POST /agents/:agent_id/runs/:run_id/reruns"({ by, agent: { orgId, agentId }, params, exchange }) {
+      const origin = found(await store.runs.get(agentId, params.run_id), "run");
+      if (origin.startedAt === undefined && origin.result?.code === "refused") throw notKept();
+      const caller = callerOf(by, agentId);
+      await countQuery(exchange, caller, deps.rateLimit);
+      const { runId, threadId } = await runs.start(caller, { ...repeated(origin), requestId: exchange.requestId });
+      await store.runs.recordRerun({ originId: origin.runId, runId, orgId });
+      return { runId, threadId };
     },
 
     async "GET /agents/:agent_id/runs/:run_id/turns/:step/request"({ agent: { orgId, agentId }, params }) {
@@ -64,6 +79,24 @@ export function runRoutes(deps: ConsoleDeps): HandlersOf<RunRoutes> {
       if (status === "queued" || status === "running") await store.audit.record([entry]);
       return cancelled;
     },
+  };
+}
+
+const notKept = (): ServiceError =>
+  new ServiceError("conflict", "A hook refused this query, so that its text and context are not kept. Send it again.");
+
+/** The query of a run. Instructions and functions are those of now, as for any query. */
+function repeated(origin: RunRecord): Query {
+  const { query, role, context, analysisMode, maxTokens, testCall } = origin.request;
+  return {
+    query,
+    context,
+    analysisMode,
+    maxTokens,
+    repeats: origin,
+    ...(role !== undefined && { role }),
+    ...(origin.sessionId !== undefined && { sessionId: origin.sessionId }),
+    ...(testCall && { testCall }),
   };
 }
 

@@ -3,7 +3,7 @@ import type { Manifest } from "@patchbay/protocol";
 import type { ModelMessage, ModelParameters, SentTurn } from "@patchbay/protocol/console";
 import type { ChosenModel, ModelCatalog } from "../../ports/model-provider.ts";
 import { ServiceError } from "../../ports/service-error.ts";
-import { promptParts, type SentRequest, sentRequests } from "../../run/api.ts";
+import { historyScope, promptParts, type SentRequest, sentRequests } from "../../run/api.ts";
 import { type ConsoleDeps, notFound } from "../handler.ts";
 import type { RunParts } from "./queries.ts";
 import { awaitsTurn } from "./trace.ts";
@@ -25,11 +25,11 @@ export async function sentTurn(
       "not_found",
       "What the model was sent cannot be shown: the functions of the run are no longer stored.",
     );
-  const { threadId, runId, role, subject } = run;
+  const { runId } = run;
   const sent = await sentRequests({ ...parts, run }, step, {
     manifest,
     choose: (wanted) => chosen(models, wanted),
-    history: (maxBytes) => queries.runs.history({ threadId, role, subject, maxBytes, before: runId }),
+    history: (maxBytes) => queries.runs.history({ before: runId, ...historyScope(run), maxBytes }),
   });
   return shown(step, sent.at(-1)!, sent.at(-2), turns[step]?.usage);
 }

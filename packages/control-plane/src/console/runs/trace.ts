@@ -46,6 +46,8 @@ export function traceOf(parts: RunParts, manifest: Manifest | undefined): RunTra
     deadlineAt: new Date(run.deadlineAt).toISOString(),
     // Payloads: input and output of the query and of each call, and the output of each turn.
     spans: spansOf({ ...parts, shownBytes: shownBytes(2 + turns.length + 2 * parts.calls.length) }, manifest),
+    rerunOf: request.rerunOf?.runId ?? null,
+    reruns: parts.reruns,
     visible: visible.map(({ name }) => name).toSorted(),
     hidden: hidden.map(({ name }) => name).toSorted(),
   };

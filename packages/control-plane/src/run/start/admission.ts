@@ -56,7 +56,7 @@ export class Admission {
     // From here on the run keeps its own copy of the settings, functions and instructions. Later changes do not affect it.
     const { run, next } = complete(asked, checked, instructions, this.#pays(principal, query));
     const { manifest } = checked.prepared.set;
-    const atHand = { manifest, ...(run.newThread && { history: NO_HISTORY }), ...(next && { next }) };
+    const atHand = { manifest, ...(run.newThread && !query.repeats && { history: NO_HISTORY }), ...(next && { next }) };
     const started = await this.#executor.start(run, atHand);
     if (started.kind === "thread_gone") throw noThread();
     if (started.kind === "busy") return await this.#refuse(run, threadBusy());

@@ -43,6 +43,7 @@ export function newRun(
     sessionId,
     idempotency,
     testCall,
+    repeats,
     requestId,
   } = query;
   return {
@@ -66,6 +67,7 @@ export function newRun(
       warnings: [],
       ...(role !== undefined && { role }),
       ...(testCall && { testCall }),
+      ...(repeats && { rerunOf: originOf(repeats) }),
     },
     ...(requestId !== undefined && { requestId }),
     ...(sessionId !== undefined && { sessionId }),
@@ -107,13 +109,19 @@ export function complete(
     },
   };
   run.audit = [runEntry(run, "run.started", { manifestHash })];
-  // A turn in an existing thread cannot be priced here: its history is not loaded.
-  if (!charged || !run.newThread) return { run };
+  // A turn with earlier runs cannot be priced here: its history is not loaded.
+  if (!charged || !run.newThread || run.request.rerunOf) return { run };
   const progress = createProgress(unstarted(run, 0));
   const state = createState(progress, { model: chosen, manifest, history: NO_HISTORY });
   run.reserveMicros = nextReservation(state)?.micros ?? 0;
   return { run, ...(state.next && { next: state.next }) };
 }
+
+/** The history of a repetition of a repetition is that of the first origin. */
+const originOf = ({ runId, threadId, request: { rerunOf } }: NonNullable<Query["repeats"]>) => ({
+  runId,
+  history: rerunOf?.history ?? { threadId, before: runId },
+});
 
 /** The record of a run that no process has worked on. */
 export function unstarted(run: NewRun, now: number): RunRecord {

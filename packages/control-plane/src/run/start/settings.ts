@@ -20,6 +20,7 @@ export interface Settled {
 
 /** Decides each setting independently. A test call has no model, so no setting of the agent applies to it. */
 export function settle(query: Query, ofAgent: AgentSettings, models: ModelCatalog): Settled {
+  if (query.repeats) return settledAs(query.repeats.request);
   const settings = query.testCall ? {} : ofAgent;
   const { llm, defaultMaxTokens = LIMITS.defaultMaxTokens } = query;
   const temperature = llm?.temperature ?? settings.temperature;
@@ -35,6 +36,23 @@ export function settle(query: Query, ofAgent: AgentSettings, models: ModelCatalo
       ...(historyTokens !== undefined && { historyTokens }),
       ...(responseSchema !== undefined && { responseSchema }),
       ...(maxCostUsd !== undefined && { maxCostMicros: Math.round(maxCostUsd * 1_000_000) }),
+    },
+  };
+}
+
+/** The settings of an earlier run. */
+function settledAs({ provider, model, fallback = [], ...request }: RunRequest): Settled {
+  const { maxTokens, temperature, steps, historyTokens, responseSchema, maxCostMicros } = request;
+  return {
+    wanted: { ...(provider !== "" && { provider }), ...(model !== "" && { model }) },
+    fallback: fallback as Settled["fallback"],
+    request: {
+      maxTokens,
+      ...(temperature !== undefined && { temperature }),
+      ...(steps !== undefined && { steps }),
+      ...(historyTokens !== undefined && { historyTokens }),
+      ...(responseSchema !== undefined && { responseSchema }),
+      ...(maxCostMicros !== undefined && { maxCostMicros }),
     },
   };
 }

@@ -17,6 +17,7 @@ import {
   createState,
   functionsOf,
   historyBytes,
+  historyScope,
   type NextTurn,
   type Progress,
   type RunState,
@@ -143,8 +144,8 @@ async function restore(progress: Progress, atHand: AtHand, { runs, runtimes, mod
     atHand.manifest ?? (run.manifestHash ? await runtimes.getManifest(run.agentId, run.manifestHash) : undefined);
   if (!manifest) throw sessionNotFound();
   const maxBytes = historyBytes(run, functionsOf(run, manifest).shown, chosen.model);
-  const scope = { role: run.role, subject: run.subject, maxBytes };
-  const history = atHand.history ?? (await runs.history(run.threadId, scope));
+  const { threadId, ...scope } = historyScope(run);
+  const history = atHand.history ?? (await runs.history(threadId, { ...scope, maxBytes }));
   return createState(progress, { ...atHand, ...chosen, manifest, history });
 }
 

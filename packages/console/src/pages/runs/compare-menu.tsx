@@ -1,0 +1,96 @@
+import type { RunTrace } from "@patchbay/protocol/console";
+import { useQuery } from "@tanstack/react-query";
+import { type ReactNode, useState } from "react";
+import { resource } from "../../api/api.ts";
+import { Button, LinkButton } from "../../ui/button.tsx";
+import { Dialog } from "../../ui/dialog.tsx";
+import { ErrorState, Loading, Skeleton } from "../../ui/page.tsx";
+import { SearchField } from "../../ui/search-field.tsx";
+import { Duration, Status, Time } from "../../ui/values.tsx";
+
+const CANDIDATES = 20;
+
+/** Opens the comparison of a run with another one: its origin, a repetition, or any run of the agent. */
+export function CompareMenu({ run }: { run: RunTrace }) {
+  const [open, setOpen] = useState(false);
+  return (
+    <>
+      <Button size="small" icon="branch" onClick={() => setOpen(true)}>
+        Compare
+      </Button>
+      {open && (
+        <Dialog open wide onClose={() => setOpen(false)} title="Compare with">
+          <Candidates run={run} />
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+function Candidates({ run }: { run: RunTrace }) {
+  const { agentId, runId, rerunOf, reruns } = run;
+  const [q, setQ] = useState("");
+  const query = { limit: CANDIDATES, ...(q !== "" && { q }) };
+  const runs = useQuery(resource("/agents/:agent_id/runs", { params: { agentId }, query }));
+  const related = [...(rerunOf === null ? [] : [rerunOf]), ...reruns];
+  const others = runs.data?.items.filter((one) => one.runId !== runId && !related.includes(one.runId));
+  return (
+    <div className="grid gap-4">
+      {related.length > 0 && (
+        <ul aria-label="Runs of the same query" className="grid gap-1">
+          {related.map((other) => (
+            <Candidate key={other} run={run} other={other}>
+              <code className="font-mono text-xs">{other}</code>
+              <span className="text-muted">{other === rerunOf ? "origin" : "repetition"}</span>
+            </Candidate>
+          ))}
+        </ul>
+      )}
+      <SearchField label="Search query or ID" value={q} onChange={setQ} />
+      {runs.error ? (
+        <ErrorState error={runs.error} onRetry={() => void runs.refetch()} />
+      ) : !others ? (
+        <Loading>
+          <Skeleton className="h-40 w-full" />
+        </Loading>
+      ) : others.length === 0 ? (
+        <p className="text-muted text-sm">No other run{q === "" ? " yet" : " found"}.</p>
+      ) : (
+        <ul aria-label="Runs" className="grid max-h-96 gap-1 overflow-y-auto">
+          {others.map((other) => (
+            <Candidate key={other.runId} run={run} other={other.runId}>
+              <span className="min-w-0 flex-1 truncate">{other.query}</span>
+              <Status state={other.status} />
+              <span className="text-muted text-xs">{other.role ?? "no role"}</span>
+              <span className="text-muted text-xs">
+                <Duration ms={other.durationMs} />
+              </span>
+              <span className="text-muted text-xs">
+                <Time at={other.createdAt} />
+              </span>
+            </Candidate>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+/** The older run is on the left. */
+function Candidate({ run, other, children }: { run: RunTrace; other: string; children: ReactNode }) {
+  // Ids begin with their time.
+  const [a, b] = [run.runId, other].toSorted();
+  return (
+    <li className="min-w-0">
+      <LinkButton
+        to="/agents/$agentId/compare"
+        params={{ agentId: run.agentId }}
+        search={{ a, b }}
+        look="ghost"
+        className="h-auto! w-full justify-start! gap-3 py-1.5 text-left font-normal!"
+      >
+        {children}
+      </LinkButton>
+    </li>
+  );
+}

@@ -1,0 +1,194 @@
+import type { RunTrace } from "@patchbay/protocol/console";
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { resource } from "../../api/api.ts";
+import { countOf } from "../../format/numbers.ts";
+import { TextLink } from "../../ui/button.tsx";
+import { Icon } from "../../ui/icon.tsx";
+import { Card, EmptyState, ErrorState, Loading, PageHeader, PageSkeleton, Skeleton } from "../../ui/page.tsx";
+import { Badge, Count, Duration, Money, Status, Time } from "../../ui/values.tsx";
+import { TranscriptView } from "../conversation/exchange-view.tsx";
+import { callsOf, recordedTranscript } from "../conversation/exchange.ts";
+import { callDifferences, sameJson } from "../playground/call-differences.ts";
+
+const route = getRouteApi("/shell/agents/$agentId/compare");
+
+/** Two runs side by side: their requests and figures, then their calls and answers with the differences. */
+export function ComparePage() {
+  const { agentId } = route.useParams();
+  const { a, b } = route.useSearch();
+  if (a === undefined || b === undefined)
+    return (
+      <>
+        <PageHeader title="Compare runs" />
+        <EmptyState icon="branch" title="No runs to compare">
+          Open a run and choose Compare.
+        </EmptyState>
+      </>
+    );
+  return <Comparison key={`${a} ${b}`} agentId={agentId} ids={[a, b]} />;
+}
+
+function Comparison({ agentId, ids }: { agentId: string; ids: readonly [string, string] }) {
+  const a = useQuery(resource("/agents/:agent_id/runs/:run_id", { params: { agentId, runId: ids[0] } }));
+  const b = useQuery(resource("/agents/:agent_id/runs/:run_id", { params: { agentId, runId: ids[1] } }));
+  const failed = [a, b].find(({ error, data }) => error && !data);
+  if (failed)
+    return (
+      <>
+        <PageHeader title="Compare runs" />
+        <ErrorState error={failed.error} onRetry={() => void failed.refetch()} />
+      </>
+    );
+  if (!a.data || !b.data) return <PageSkeleton />;
+  return (
+    <>
+      <PageHeader title="Compare runs" />
+      <div className="grid gap-4">
+        <Card title="Requests and figures" flush>
+          <Figures a={a.data} b={b.data} />
+        </Card>
+        <Transcripts a={a.data} b={b.data} />
+      </div>
+    </>
+  );
+}
+
+interface Line {
+  name: string;
+  show: (run: RunTrace) => ReactNode;
+  /** What must be equal for the line to count as the same. */
+  value: (run: RunTrace) => unknown;
+}
+
+const settingsOf = ({ settings }: RunTrace) =>
+  Object.entries(settings)
+    .map(([name, value]) => `${name} ${Array.isArray(value) ? value.join(", ") || "none" : (value ?? "default")}`)
+    .join(" · ");
+
+const LINES: Line[] = [
+  { name: "Query", show: ({ query }) => query, value: ({ fullQuery }) => fullQuery },
+  { name: "Role", show: ({ role }) => role ?? "no role", value: ({ role }) => role },
+  {
+    name: "Context",
+    show: ({ context }) => <code className="font-mono text-xs break-all">{JSON.stringify(context)}</code>,
+    value: ({ context }) => context,
+  },
+  {
+    name: "Model",
+    show: ({ provider, model }) => `${provider} / ${model}`,
+    value: ({ provider, model }) => [provider, model],
+  },
+  { name: "Settings", show: settingsOf, value: ({ settings, analysisMode }) => [settings, analysisMode] },
+  {
+    name: "Function set",
+    show: ({ manifestHash }) => <code className="font-mono text-xs">{manifestHash?.slice(0, 12) ?? "none"}</code>,
+    value: ({ manifestHash }) => manifestHash,
+  },
+  { name: "State", show: ({ status }) => <Status state={status} />, value: ({ status, code }) => [status, code] },
+  { name: "Duration", show: ({ durationMs }) => <Duration ms={durationMs} />, value: ({ durationMs }) => durationMs },
+  {
+    name: "Calls",
+    show: ({ calls, failedCalls, deniedCalls }) => `${calls}, ${failedCalls} failed, ${deniedCalls} denied`,
+    value: ({ calls, failedCalls, deniedCalls }) => [calls, failedCalls, deniedCalls],
+  },
+  {
+    name: "Input tokens",
+    show: ({ inputTokens }) => <Count value={inputTokens} />,
+    value: ({ inputTokens }) => inputTokens,
+  },
+  {
+    name: "Output tokens",
+    show: ({ outputTokens }) => <Count value={outputTokens} />,
+    value: ({ outputTokens }) => outputTokens,
+  },
+  { name: "Cost", show: ({ costUsd }) => <Money usd={costUsd} />, value: ({ costUsd }) => costUsd },
+];
+
+const Figures = ({ a, b }: { a: RunTrace; b: RunTrace }) => (
+  <table className="w-full table-fixed text-sm">
+    <thead>
+      <tr className="border-line text-muted border-b text-left text-xs">
+        <th scope="col" className="w-24 px-4 py-2 font-medium sm:w-36">
+          <span className="sr-only">What</span>
+        </th>
+        <RunHead letter="A" run={a} />
+        <RunHead letter="B" run={b} />
+      </tr>
+    </thead>
+    <tbody>
+      {LINES.map(({ name, show, value }) => {
+        const differs = !sameJson(value(a), value(b));
+        return (
+          <tr key={name} className={`border-line border-b last:border-0 align-top ${differs ? "bg-warn-soft/40" : ""}`}>
+            <th scope="row" className="text-muted px-4 py-1.5 text-left text-xs font-medium">
+              {name}
+              {differs && <span className="text-warn block">differs</span>}
+            </th>
+            <td className="px-4 py-1.5 break-words">{show(a)}</td>
+            <td className="px-4 py-1.5 break-words">{show(b)}</td>
+          </tr>
+        );
+      })}
+    </tbody>
+  </table>
+);
+
+const RunHead = ({ letter, run: { agentId, runId, createdAt, rerunOf } }: { letter: string; run: RunTrace }) => (
+  <th scope="col" className="px-4 py-2 font-medium">
+    <span className="flex flex-wrap items-center gap-x-2 gap-y-1">
+      <Badge tone="accent">{letter}</Badge>
+      <TextLink to="/agents/$agentId/runs/$runId" params={{ agentId, runId }} className="font-mono break-all">
+        {runId}
+      </TextLink>
+      <Time at={createdAt} />
+      {rerunOf !== null && <span>repeats {rerunOf.slice(0, 12)}…</span>}
+    </span>
+  </th>
+);
+
+/** Calls and answers side by side. The log of a run is compared once the run has ended. */
+function Transcripts({ a, b }: { a: RunTrace; b: RunTrace }) {
+  const ended = a.finishedAt !== null && b.finishedAt !== null;
+  const first = useQuery({ ...recordedTranscript(a), enabled: ended });
+  const second = useQuery({ ...recordedTranscript(b), enabled: ended });
+  const failed = [first, second].find(({ error }) => error);
+  if (!ended)
+    return (
+      <EmptyState icon="clock" title="A run is in progress">
+        Calls and answers are compared when both runs have ended.
+      </EmptyState>
+    );
+  if (failed) return <ErrorState error={failed.error} onRetry={() => void failed.refetch()} />;
+  if (!first.data || !second.data)
+    return (
+      <Loading>
+        <Skeleton className="h-60 w-full" />
+      </Loading>
+    );
+  const remarks = callDifferences(
+    { calls: callsOf(first.data), name: "A" },
+    { calls: callsOf(second.data), name: "B" },
+  );
+  const sameAnswer = first.data.answer === second.data.answer;
+  return (
+    <section aria-label="Calls and answers" className="grid gap-3">
+      <p className="text-muted flex items-center gap-1.5 text-sm">
+        <Icon name={remarks.size === 0 && sameAnswer ? "check" : "branch"} className="size-3.5" />
+        {remarks.size === 0
+          ? "Same calls with the same results"
+          : `${countOf(remarks.size, "call")} marked as different`}
+        {sameAnswer ? ", same answer" : ", different answers"}
+      </p>
+      <div className="grid items-start gap-4 md:grid-cols-2">
+        <Card title="A">
+          <TranscriptView transcript={first.data} remarks={remarks} />
+        </Card>
+        <Card title="B">
+          <TranscriptView transcript={second.data} remarks={remarks} />
+        </Card>
+      </div>
+    </section>
+  );
+}
