@@ -51,6 +51,12 @@ export interface StoredEvent {
   body: string;
 }
 
+/** True for the JSON of the event that ends a run's log with an answer: `type` is the first property that the journal writes. */
+export const succeeds = (body: string): boolean => body.startsWith('{"type":"finalResponse"');
+
+/** True for the JSON of an event that ends a run's log. */
+export const ends = (body: string): boolean => succeeds(body) || body.startsWith('{"type":"error"');
+
 /** One step forward of a run. Everything in it is stored, or nothing. */
 export interface RunCommit {
   events?: StoredEvent[];

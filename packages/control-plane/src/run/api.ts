@@ -55,12 +55,6 @@ export interface Followed {
   body: string;
 }
 
-/** True for the JSON of the event that ends a run's log with an answer: `type` is the first property that the journal writes. */
-export const succeeds = (body: string): boolean => body.startsWith('{"type":"finalResponse"');
-
-/** True for the JSON of an event that ends a run's log. */
-export const ends = (body: string): boolean => succeeds(body) || body.startsWith('{"type":"error"');
-
 /**
  * The run layer: from the acceptance of a query to its last event, and what can be asked about runs afterwards. The HTTP
  * API and the console import only this file.

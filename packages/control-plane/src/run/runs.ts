@@ -1,10 +1,10 @@
 import { MESSAGES, type QueryResponse, type RunDetail, type RunStatus, type Usage } from "@patchbay/protocol";
 import type { Bus } from "../ports/bus.ts";
 import type { RunRecord } from "../ports/records.ts";
-import type { RunFacts } from "../ports/run-store.ts";
+import { ends, type RunFacts, succeeds } from "../ports/run-store.ts";
 import { ServiceError } from "../ports/service-error.ts";
 import { answerIn, usageOf } from "./answer.ts";
-import { ends, type Principal, type RunHandle, type Runs, succeeds } from "./api.ts";
+import type { Principal, RunHandle, Runs } from "./api.ts";
 import { cancelWhenAbandoned, type Readers } from "./follow/cancel-when-abandoned.ts";
 import { createFeed } from "./follow/feed.ts";
 import { createLogPoller, follow, type FollowContext, joining } from "./follow/follow.ts";

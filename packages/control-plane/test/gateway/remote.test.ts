@@ -26,6 +26,19 @@ test("a call reaches a runtime at another replica with the fields of its order, 
   expect(desk.service.invoked[0]!.timeoutMs).toBeLessThanOrEqual(timeoutMs);
 });
 
+test("a call of a runtime that is connected to the replica of its run sends nothing to other replicas", async () => {
+  cluster = await startCluster(["x", "y"]);
+  const { x, desk, run } = await cluster.place({}, 0);
+
+  expect(await x.gateway.prepare("agent-a", cluster.hash, { context: { a: 1 } }, { signal })).toEqual({ ok: true });
+  const called = await cluster.callToEnd(x, run);
+
+  expect(called).toMatchObject({ ending: echoed.outcome, attempts: 1 });
+  expect(desk.service.invoked).toHaveLength(1);
+  // Replicas announce their connections, and the load of these at heartbeats.
+  expect(cluster.hub.carried.filter((message) => !message.startsWith("publish runtimes"))).toEqual([]);
+});
+
 test("a run gets the session and the runtime of another replica", async () => {
   const { x, desk } = await startPair();
 

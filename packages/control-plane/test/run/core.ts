@@ -1,5 +1,6 @@
 import { DEFAULT_LIMITS, type Manifest, type OperatorLimits, type RunEvent } from "@patchbay/protocol";
 import { createMemoryBus } from "../../src/bus/memory-bus.ts";
+import type { Bus } from "../../src/ports/bus.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import { type Log, type LogFields, silentLog } from "../../src/ports/log.ts";
 import { silentMetrics, type Metrics } from "../../src/ports/metrics.ts";
@@ -17,6 +18,8 @@ export interface CoreOptions {
   gateway: FunctionGateway;
   /** Default: a new one in memory. A given one is left open. */
   store?: OpenStore;
+  /** Default: one that no other replica joins. */
+  bus?: Bus;
   owner?: string;
   tier?: string;
   runTimeoutMs?: number;
@@ -36,7 +39,7 @@ export async function startCore(options: CoreOptions) {
   }
   const session = await gateway.session("agt_1", { signal: AbortSignal.timeout(10_000) });
   if (session) await store.runtimes.saveManifest("agt_1", session.manifestHash, session.manifest);
-  const bus = createMemoryBus();
+  const bus = options.bus ?? createMemoryBus();
   const lines: QueryLine[] = [];
   const runs = createRuns(
     { owner, bus },

@@ -66,7 +66,7 @@ test("a reader that lags behind megabytes of events gets each of them once, in o
 
 test("an event that is larger than an inbox reaches a reader without a read of the log", async () => {
   const { feed, append, log, reads, reader } = growingLog();
-  using _owned = feed.own("r", 0);
+  using _owned = feed.own("r", 0, { begun: true });
   const first = reader({ deltas: true }).next();
 
   append({ type: "finalResponse", response: "x".repeat(3_000_000) });
@@ -119,7 +119,7 @@ test("a live event is encoded only while it has a subscriber", () => {
 
 test("the log of a run that has just begun here is read only after its first event", async () => {
   const { feed, append, reads, reader, seqs } = growingLog();
-  using _owned = feed.own("r", 0);
+  using _owned = feed.own("r", 0, { begun: true });
   const first = idsOf(reader());
   append(thought("a"));
   expect(reads()).toBe(0);
@@ -134,8 +134,8 @@ test("the log of a run that has just begun here is read only after its first eve
 
 test("the end of an earlier claim leaves the entry of a newer one", () => {
   const { feed } = growingLog();
-  const before = feed.own("r", 0);
-  const again = feed.own("r", 3);
+  const before = feed.own("r", 0, { begun: true });
+  const again = feed.own("r", 3, { begun: true });
   before[Symbol.dispose]();
   expect(feed.lastPublished("r")).toBe(3);
 

@@ -1,5 +1,6 @@
 import type { Clock } from "../../ports/clock.ts";
-import { ends, type Followed } from "../../run/api.ts";
+import { ends } from "../../ports/run-store.ts";
+import type { Followed } from "../../run/api.ts";
 
 /** Bytes buffered for a slow client. Beyond them no further event is requested from the run. */
 const READ_AHEAD = 65_536;

@@ -1,32 +1,107 @@
 import type { JsonValue, LiveEvent } from "@patchbay/protocol";
 import { type Bus, MAX_BODY_BYTES } from "../../ports/bus.ts";
-import type { StoredEvent } from "../../ports/run-store.ts";
+import { ends, type StoredEvent } from "../../ports/run-store.ts";
 
 /**
- * A message on a run's subjects: the events that were just stored; the number of the last of them, when they may exceed the size
- * limit of the bus; or one live event.
+ * A message to a follower of a run: the events that were just stored; the number of the last stored event, when the follower may
+ * have missed some; or one live event.
  */
 export type FeedMessage = { stored: StoredEvent[] } | { upTo: number } | { live: string };
 
 /** Even escaped in JSON and encoded in UTF-8, this many characters fit into a bus message. */
 const SAFE_CHARS = MAX_BODY_BYTES / 4;
+/** Runs of which a peer announced a follower before this process owned them. Older ones are announced again by the log poller. */
+const MOST_EARLY = 1_000;
 
 const subjectOf = (runId: string): string => `run.${runId}`;
-/** A subject of its own: most live events have no subscriber, and are then neither encoded nor sent. */
+/** A subject of its own: most followers want no live events, which are then neither encoded nor sent. */
 const liveSubjectOf = (runId: string): string => `live.${runId}`;
+/** Ids of runs that a replica follows and does not own. */
+const FOLLOWED = "followed";
 
-/** Publishes the events of runs to their followers on all replicas. Stored events are published only after their commit. */
+/** A run that this process works on. Its followers here are called directly. */
+interface Owned {
+  lastSeq: number;
+  ended: boolean;
+  /** True when other replicas may have followers: its events are then published on the bus, too. */
+  followed: boolean;
+}
+
+interface Follower {
+  receive: (message: FeedMessage) => void;
+  live: boolean;
+  /** Its subscriptions on the bus, while this process does not own the run. */
+  listening?: Disposable | undefined;
+}
+
+/**
+ * Brings the events of runs to their followers on all replicas. Stored events are published only after their commit. A run that
+ * is followed only on the replica that works on it sends nothing over the bus.
+ */
 export function createFeed(bus: Bus) {
-  const owned = new Map<string, { lastSeq: number; liveSubject: string }>();
+  const owned = new Map<string, Owned>();
+  const followers = new Map<string, Set<Follower>>();
+  const early = new Set<string>();
+
+  bus.subscribe(FOLLOWED, (runIds) => {
+    for (const runId of Array.isArray(runIds) ? runIds : []) if (typeof runId === "string") noteFollower(runId);
+  });
+
+  function noteFollower(runId: string): void {
+    const entry = owned.get(runId);
+    if (entry) {
+      entry.followed = true;
+      // The follower subscribed before it announced itself, and has read the log or will. It may have missed what came between.
+      return bus.publish(subjectOf(runId), { upTo: entry.lastSeq });
+    }
+    early.add(runId);
+    if (early.size > MOST_EARLY) early.delete(early.values().next().value!);
+  }
+
+  function listen(runId: string, follower: Follower): void {
+    const take = (body: JsonValue): void => follower.receive(body as unknown as FeedMessage);
+    const subscriptions = new DisposableStack();
+    subscriptions.use(bus.subscribe(subjectOf(runId), take));
+    if (follower.live) subscriptions.use(bus.subscribe(liveSubjectOf(runId), take));
+    follower.listening = subscriptions;
+  }
+
+  /** Followers that are called directly: all of a run of this process, none of another. */
+  const called = (runId: string, entry: Owned | undefined): Iterable<Follower> => (entry && followers.get(runId)) ?? [];
+
+  /** The run now belongs to another replica, or to none. */
+  function disown(runId: string): void {
+    for (const follower of followers.get(runId) ?? []) {
+      listen(runId, follower);
+      follower.receive({ upTo: Infinity });
+    }
+    announce([runId]);
+  }
+
+  function announce(runIds: readonly string[]): void {
+    const elsewhere = runIds.filter((runId) => followers.has(runId) && !owned.has(runId));
+    if (elsewhere.length > 0) bus.publish(FOLLOWED, elsewhere);
+  }
+
   return {
-    /** Marks this process as the only writer of the run's log, which ends with event `lastSeq`, until disposed. */
-    own(runId: string, lastSeq: number): Disposable {
-      const entry = { lastSeq, liveSubject: liveSubjectOf(runId) };
+    /**
+     * Marks this process as the only writer of the run's log, which ends with event `lastSeq`, until disposed. `begun`: the run
+     * was started here, so that a replica with a follower announces it to this process.
+     */
+    own(runId: string, lastSeq: number, { begun }: { begun: boolean }): Disposable {
+      const entry = { lastSeq, ended: false, followed: !begun || early.delete(runId) };
       owned.set(runId, entry);
+      for (const follower of followers.get(runId) ?? []) {
+        follower.listening?.[Symbol.dispose]();
+        follower.listening = undefined;
+        follower.receive({ upTo: lastSeq });
+      }
       return {
         [Symbol.dispose]() {
           // The process may have lost the lease and claimed the run again: the entry of the newer claim must stay.
-          if (owned.get(runId) === entry) owned.delete(runId);
+          if (owned.get(runId) !== entry) return;
+          owned.delete(runId);
+          if (!entry.ended) disown(runId);
         },
       };
     },
@@ -34,24 +109,44 @@ export function createFeed(bus: Bus) {
     lastPublished: (runId: string): number | undefined => owned.get(runId)?.lastSeq,
     publishStored(runId: string, events: StoredEvent[]): void {
       const entry = owned.get(runId);
-      if (entry) entry.lastSeq = events.at(-1)?.seq ?? entry.lastSeq;
+      const last = events.at(-1);
+      if (entry && last) Object.assign(entry, { lastSeq: last.seq, ended: ends(last.body) });
+      const stored = events.map(({ seq, body }) => ({ seq, body }));
+      for (const { receive } of called(runId, entry)) receive({ stored });
+      if (entry && !entry.followed) return;
       const subject = subjectOf(runId);
-      bus.publish(subject, { stored: events.map(({ seq, body }) => ({ seq, body })) });
+      bus.publish(subject, { stored });
       // The bus may drop a message that is too large. Followers on other replicas then read the log up to this number.
       const chars = events.reduce((sum, { body }) => sum + body.length, 0);
-      if (chars > SAFE_CHARS) bus.publish(subject, { upTo: events.at(-1)?.seq ?? 0 });
+      if (chars > SAFE_CHARS) bus.publish(subject, { upTo: last?.seq ?? 0 });
     },
     publishLive(runId: string, event: LiveEvent): void {
-      const subject = owned.get(runId)?.liveSubject ?? liveSubjectOf(runId);
-      if (bus.reaches(subject)) bus.publish(subject, { live: JSON.stringify(event) });
+      const entry = owned.get(runId);
+      let message: { live: string } | undefined;
+      for (const { live, receive } of called(runId, entry))
+        if (live) receive((message ??= { live: JSON.stringify(event) }));
+      if (entry && !entry.followed) return;
+      const subject = liveSubjectOf(runId);
+      if (bus.reaches(subject)) bus.publish(subject, (message ??= { live: JSON.stringify(event) }));
     },
     subscribe(runId: string, receive: (message: FeedMessage) => void, { live }: { live: boolean }): Disposable {
-      const take = (body: JsonValue): void => receive(body as unknown as FeedMessage);
-      const subscriptions = new DisposableStack();
-      subscriptions.use(bus.subscribe(subjectOf(runId), take));
-      if (live) subscriptions.use(bus.subscribe(liveSubjectOf(runId), take));
-      return subscriptions;
+      const follower: Follower = { receive, live };
+      const others = followers.get(runId) ?? new Set();
+      followers.set(runId, others.add(follower));
+      if (!owned.has(runId)) {
+        listen(runId, follower);
+        announce([runId]);
+      }
+      return {
+        [Symbol.dispose]() {
+          follower.listening?.[Symbol.dispose]();
+          others.delete(follower);
+          if (others.size === 0 && followers.get(runId) === others) followers.delete(runId);
+        },
+      };
     },
+    /** Announces again which of these runs are followed here: the bus may have lost it. */
+    announce,
     get healthy(): boolean {
       return bus.healthy;
     },

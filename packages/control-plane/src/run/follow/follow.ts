@@ -2,8 +2,8 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
-import { type RunHead, type RunStore, StoreUnavailable } from "../../ports/run-store.ts";
-import { ends, type Followed, type RunHandle } from "../api.ts";
+import { ends, type RunHead, type RunStore, StoreUnavailable } from "../../ports/run-store.ts";
+import type { Followed, RunHandle } from "../api.ts";
 import type { Feed, FeedMessage } from "./feed.ts";
 
 /** Events that are read from the log at a time. A reader that stops reading keeps them in memory, and each may be large. */
@@ -229,6 +229,7 @@ export function createLogPoller({
     const runIds = [...followed.keys()];
     for (let i = 0; i < runIds.length; i += RUNS_PER_READ) {
       const batch = runIds.slice(i, i + RUNS_PER_READ);
+      feed.announce(batch);
       const heads = new Map((await runs.heads(batch)).map((head) => [head.runId, head]));
       for (const runId of batch) for (const check of followed.get(runId) ?? []) check(heads.get(runId));
     }
@@ -247,9 +248,12 @@ export function createLogPoller({
     },
     async run(signal) {
       let polledAt = performance.now();
+      let wasHealthy = feed.healthy;
       while (!signal.aborted) {
         await clock.sleep(UNHEALTHY_MS, { signal }).catch(() => {});
-        if (signal.aborted || (feed.healthy && performance.now() - polledAt < HEALTHY_MS)) continue;
+        const isSteady = feed.healthy && wasHealthy;
+        wasHealthy = feed.healthy;
+        if (signal.aborted || (isSteady && performance.now() - polledAt < HEALTHY_MS)) continue;
         polledAt = performance.now();
         await poll().catch((error: unknown) => log.debug("the logs of followed runs could not be read", { error }));
       }

@@ -49,7 +49,7 @@ export async function runToEnd(
   context: RunContext,
   signal: AbortSignal,
 ): Promise<Outcome> {
-  using _owned = context.feed.own(run.runId, run.lastSeq);
+  using _owned = context.feed.own(run.runId, run.lastSeq, { begun: atHand.manifest !== undefined });
   const active = activate(run, context, signal);
   const { journal, log, observer } = active;
   let progress: Progress | undefined;
