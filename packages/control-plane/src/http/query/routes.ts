@@ -1,9 +1,11 @@
+import type { Schema } from "../kernel/openapi.ts";
+import { ref, type SchemaName } from "./openapi-schemas.ts";
+
 /** Secret that a route requires: an API key of the agent in the path, an access token, a runtime key, or none (`open`). */
 export type Access = "api" | "access" | "runtime" | "open";
 
-/** One route of the query API. The responses to unknown paths and methods, the OpenAPI document and tests are derived from it. */
-export interface RouteSpec {
-  id: RouteId;
+interface RouteEntry {
+  id: string;
   method: "GET" | "POST" | "DELETE";
   path: string;
   access: Access;
@@ -12,33 +14,83 @@ export interface RouteSpec {
   streams?: true;
   /** True for routes that are served in development only. */
   local?: true;
+  body?: SchemaName;
+  /** The success answers by status: what each holds, and its schema where it has a body. */
+  answers: Readonly<Record<string, Answer>>;
+  /** Statuses of failures. */
+  failures: readonly string[];
+  parameters?: readonly Schema[];
 }
 
-export type RouteId =
-  | "query"
-  | "queryStream"
-  | "localQueryStream"
-  | "runEvents"
-  | "localRunEvents"
-  | "cancelRun"
-  | "getRun"
-  | "listThreads"
-  | "getThread"
-  | "deleteThread"
-  | "connect"
-  | "healthz"
-  | "readyz"
-  | "metrics"
-  | "openapi";
+/** A success answer: JSON, another media type, or each `data:` line of a stream. */
+export interface Answer {
+  description: string;
+  json?: Schema;
+  mediaType?: string;
+  stream?: Schema;
+}
 
-/** Every route, in the order of the OpenAPI document. */
-export const ROUTES: readonly RouteSpec[] = [
+const OF_QUERIES = ["400", "401", "403", "413", "415", "422", "429", "500", "503"];
+const OF_RESOURCES = ["400", "401", "403", "404", "500", "503"];
+const OF_FOLLOWERS = ["400", "401", "403", "404", "429", "500", "503"];
+
+const header = (name: string, description: string, schema: Schema = { type: "string" }): Schema => ({
+  name,
+  in: "header",
+  description,
+  schema,
+});
+const inQuery = (name: string, description: string, schema: Schema): Schema => ({
+  name,
+  in: "query",
+  description,
+  schema,
+});
+const pageOf = (preset: number): Schema[] => [
+  inQuery("limit", `Entries of the page: 1 to 100, default ${preset}. Another value is answered with 400`, {
+    type: "integer",
+    minimum: 1,
+    maximum: 100,
+    default: preset,
+  }),
+  inQuery("cursor", "`nextCursor` of the page before. Default: the first page", { type: "string" }),
+];
+const withDeltas = (name: string): Schema =>
+  inQuery(name, "True adds live events from now on: parts of texts, and the progress of functions. Default: false", {
+    type: "boolean",
+  });
+
+const IDEMPOTENCY = header(
+  "Idempotency-Key",
+  "The same key and body within 24 h joins the first run. Keys of one API key, and of those that replace it by rotation, are apart from those of others",
+  {
+    type: "string",
+    minLength: 1,
+    maxLength: 255,
+  },
+);
+const ON_DISCONNECT = header("X-On-Disconnect", "Cancel the run when its last reader has been gone 5 s", {
+  type: "string",
+  enum: ["cancel"],
+});
+const LAST_EVENT_ID = header("Last-Event-ID", "Number of the last event received", { type: "integer", minimum: 0 });
+
+const stream = { description: "Server-sent events", stream: { anyOf: [ref("RunEvent"), ref("LiveEvent")] } };
+const localStream = { description: "Server-sent events", stream: ref("LocalEvent") };
+const drained = { description: "The run has ended and the client has all its events: nothing is left to send" };
+
+/** Every route with what the OpenAPI document says of it, in the order of that document. */
+const TABLE = [
   {
     id: "query",
     method: "POST",
     path: "/agents/:agent_id/query",
     access: "api",
     summary: "Send a query and wait for the whole answer",
+    body: "QueryRequest",
+    answers: { "200": { description: "The run ended; see `success`", json: ref("QueryResponse") } },
+    failures: OF_QUERIES,
+    parameters: [IDEMPOTENCY, ON_DISCONNECT],
   },
   {
     id: "queryStream",
@@ -47,6 +99,10 @@ export const ROUTES: readonly RouteSpec[] = [
     access: "api",
     streams: true,
     summary: "Send a query and follow it as server-sent events",
+    body: "QueryRequest",
+    answers: { "200": stream },
+    failures: OF_QUERIES,
+    parameters: [IDEMPOTENCY, ON_DISCONNECT],
   },
   {
     id: "localQueryStream",
@@ -56,6 +112,9 @@ export const ROUTES: readonly RouteSpec[] = [
     streams: true,
     local: true,
     summary: "Local development variant of the stream",
+    body: "LocalQueryRequest",
+    answers: { "200": localStream },
+    failures: ["400", "401", "413", "415", "429", "500", "503"],
   },
   {
     id: "runEvents",
@@ -64,6 +123,9 @@ export const ROUTES: readonly RouteSpec[] = [
     access: "api",
     streams: true,
     summary: "Resume the stream of a run after Last-Event-ID",
+    answers: { "200": stream, "204": drained },
+    failures: OF_FOLLOWERS,
+    parameters: [LAST_EVENT_ID, withDeltas("includeDeltas")],
   },
   {
     id: "localRunEvents",
@@ -73,6 +135,9 @@ export const ROUTES: readonly RouteSpec[] = [
     streams: true,
     local: true,
     summary: "Resume a stream of the local development variant",
+    answers: { "200": localStream, "204": drained },
+    failures: ["400", "401", "404", "429", "500", "503"],
+    parameters: [LAST_EVENT_ID, withDeltas("include_deltas")],
   },
   {
     id: "cancelRun",
@@ -80,6 +145,11 @@ export const ROUTES: readonly RouteSpec[] = [
     path: "/agents/:agent_id/runs/:run_id/cancel",
     access: "api",
     summary: "Cancel a run",
+    answers: {
+      "200": { description: "The run had ended", json: ref("CancelResponse") },
+      "202": { description: "The run is being cancelled", json: ref("CancelResponse") },
+    },
+    failures: OF_RESOURCES,
   },
   {
     id: "getRun",
@@ -87,6 +157,8 @@ export const ROUTES: readonly RouteSpec[] = [
     path: "/agents/:agent_id/runs/:run_id",
     access: "api",
     summary: "Read a run and, once it ended, its result",
+    answers: { "200": { description: "State, usage so far, and after the end the result", json: ref("RunDetail") } },
+    failures: OF_RESOURCES,
   },
   {
     id: "listThreads",
@@ -94,6 +166,12 @@ export const ROUTES: readonly RouteSpec[] = [
     path: "/agents/:agent_id/threads",
     access: "api",
     summary: "List the agent's threads, newest first",
+    answers: { "200": { description: "One page of threads, latest change first", json: ref("ThreadPage") } },
+    failures: OF_RESOURCES,
+    parameters: [
+      ...pageOf(50),
+      inQuery("sessionId", "Lists only threads whose first query had this value", { type: "string" }),
+    ],
   },
   {
     id: "getThread",
@@ -101,6 +179,9 @@ export const ROUTES: readonly RouteSpec[] = [
     path: "/agents/:agent_id/threads/:thread_id",
     access: "api",
     summary: "Read a thread with its messages",
+    answers: { "200": { description: "The thread with one page of its messages", json: ref("ThreadDetail") } },
+    failures: OF_RESOURCES,
+    parameters: pageOf(100),
   },
   {
     id: "deleteThread",
@@ -108,6 +189,8 @@ export const ROUTES: readonly RouteSpec[] = [
     path: "/agents/:agent_id/threads/:thread_id",
     access: "api",
     summary: "Erase a thread with its messages, events and calls",
+    answers: { "204": { description: "Messages, events and calls of the thread are erased" } },
+    failures: OF_RESOURCES,
   },
   {
     id: "connect",
@@ -115,9 +198,62 @@ export const ROUTES: readonly RouteSpec[] = [
     path: "/functions/connect",
     access: "runtime",
     summary: "Connect a functions runtime (WebSocket)",
+    answers: { "101": { description: "The connection is open" } },
+    failures: ["400", "401", "403", "429", "503"],
   },
-  { id: "healthz", method: "GET", path: "/healthz", access: "open", summary: "The process is alive" },
-  { id: "readyz", method: "GET", path: "/readyz", access: "open", summary: "Store, bus and migrations are ready" },
-  { id: "metrics", method: "GET", path: "/metrics", access: "open", summary: "Figures in Prometheus's form" },
-  { id: "openapi", method: "GET", path: "/openapi.json", access: "open", summary: "This document" },
-];
+  {
+    id: "healthz",
+    method: "GET",
+    path: "/healthz",
+    access: "open",
+    summary: "The process is alive",
+    answers: { "200": { description: "The process accepts requests", json: { type: "object" } } },
+    failures: [],
+  },
+  {
+    id: "readyz",
+    method: "GET",
+    path: "/readyz",
+    access: "open",
+    summary: "Store, bus and migrations are ready",
+    answers: {
+      "200": {
+        description: "The store and the bus are available, so the service can work on queries",
+        json: { type: "object" },
+      },
+    },
+    failures: ["503"],
+  },
+  {
+    id: "metrics",
+    method: "GET",
+    path: "/metrics",
+    access: "open",
+    summary: "Figures in Prometheus's form",
+    answers: {
+      "200": { description: "Counters, gauges and histograms in Prometheus's text format", mediaType: "text/plain" },
+    },
+    failures: ["401"],
+  },
+  {
+    id: "openapi",
+    method: "GET",
+    path: "/openapi.json",
+    access: "open",
+    summary: "This document",
+    answers: {
+      "200": {
+        description: "An OpenAPI 3.1 document with the limits of this service in `x-limits`",
+        json: { type: "object" },
+      },
+    },
+    failures: [],
+  },
+] as const satisfies readonly RouteEntry[];
+
+export type RouteId = (typeof TABLE)[number]["id"];
+
+/** One route of the query API. The responses to unknown paths and methods, the OpenAPI document and tests are derived from it. */
+export type RouteSpec = RouteEntry & { id: RouteId };
+
+export const ROUTES: readonly RouteSpec[] = TABLE;
