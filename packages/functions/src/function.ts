@@ -1,4 +1,4 @@
-import { LIMITS, type Effect, type FunctionManifest, type JsonObject } from "@patchbay/protocol";
+import { LIMITS, type Effect, type FunctionManifest, type JsonObject, present } from "@patchbay/protocol";
 import {
   checkCases,
   type CheckedCase,
@@ -136,9 +136,7 @@ function define<I extends Schema, O extends Schema | undefined, Context>(
       effect: options.effect ?? "write",
       idempotent: options.idempotent ?? false,
       timeoutMs: options.timeoutMs ?? LIMITS.functionTimeoutMs,
-      ...(protection && { restrictedFields: protection.members }),
-      ...(protection?.places && { redactions: protection.places }),
-      ...(outputSchema && { outputSchema }),
+      ...present({ restrictedFields: protection?.members, redactions: protection?.places, outputSchema }),
     }),
     parseInput,
     output,

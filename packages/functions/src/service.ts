@@ -9,6 +9,7 @@ import {
   type JsonObject,
   type Manifest,
   type PreparedContext,
+  present,
 } from "@patchbay/protocol";
 import type { AccessRequest, Refusal } from "./admission.ts";
 import { prepareContext } from "./context.ts";
@@ -181,9 +182,7 @@ function describeService<C extends Schema | undefined>(
 
   const manifest: Manifest = {
     name,
-    ...(roles === undefined ? {} : { roles }),
-    ...(defaultRole === undefined ? {} : { defaultRole }),
-    ...(instructions === undefined ? {} : { instructions }),
+    ...present({ roles, defaultRole, instructions }),
     preparesContext: context !== undefined || subject !== undefined || modelContext !== undefined,
     checksContext: context !== undefined,
     namesSubject: subject !== undefined,

@@ -31,6 +31,7 @@ export {
   isJsonObject,
   nestsDeeper,
   parseJson,
+  present,
   type JsonObject,
   type JsonValue,
   type ParsedJson,

@@ -13,6 +13,12 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** The object without its properties that are undefined, for options that may be absent but not undefined. */
+export function present<T extends object>(values: T): { [Name in keyof T]?: Exclude<T[Name], undefined> } {
+  const given = Object.entries(values).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given) as ReturnType<typeof present<T>>;
+}
+
 /** JSON text with the properties of every object sorted, so that equal values have equal texts. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;

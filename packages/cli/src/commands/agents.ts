@@ -1,4 +1,4 @@
-import { ACCESS_CHANGES, type AccessChanges, type AgentSettings } from "@patchbay/protocol";
+import { ACCESS_CHANGES, type AccessChanges, type AgentSettings, present } from "@patchbay/protocol";
 import type { Command } from "commander";
 import { settingsChange, settingsFields, settingsOptions, type SettingsOptions } from "./agent-settings.ts";
 import { examples, option, orgOption, pricesOption, tiersOption } from "../options.ts";
@@ -111,12 +111,7 @@ function addUpdate(agents: Command): void {
     .action(async (id: string, options: UpdateOptions & SettingsOptions) => {
       const { name, instructions, accessChanges } = options;
       const settings = await settingsChange(options, update);
-      const change = {
-        ...(name !== undefined && { name }),
-        ...(instructions !== undefined && { instructions }),
-        ...(accessChanges !== undefined && { accessChanges }),
-        ...(settings !== undefined && { settings }),
-      };
+      const change = present({ name, instructions, accessChanges, settings });
       if (Object.keys(change).length === 0)
         update.error("error: nothing to change: give --name, --instructions, --access-changes or a setting");
       return administer(

@@ -1,3 +1,4 @@
+import { present } from "@patchbay/protocol";
 import type { Admin } from "@patchbay/control-plane";
 import type { Command } from "commander";
 import { agentOption, examples, option, parseCount } from "../options.ts";
@@ -52,15 +53,7 @@ export function addAuditCommand(program: Command): void {
 
 async function list(admin: Admin, options: AuditOptions): Promise<Shown> {
   const { agent, org, run, function: functionName, role, action, since, limit, cursor } = options;
-  const query = {
-    limit,
-    ...(run !== undefined && { runId: run }),
-    ...(role !== undefined && { role }),
-    ...(functionName !== undefined && { functionName }),
-    ...(action !== undefined && { action }),
-    ...(since !== undefined && { since }),
-    ...(cursor !== undefined && { cursor }),
-  };
+  const query = { limit, ...present({ runId: run, role, functionName, action, since, cursor }) };
   if (org !== undefined) return admin.listAdministration(org, query);
   const agentId = agent ?? "";
   const page = await admin.listAudit(agentId, query);

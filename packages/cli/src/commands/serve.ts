@@ -1,5 +1,5 @@
 import type { ControlPlane } from "@patchbay/control-plane";
-import { isLoopback } from "@patchbay/protocol";
+import { isLoopback, present } from "@patchbay/protocol";
 import type { Command } from "commander";
 import { readEnvironment, readProviderConfig } from "../config.ts";
 import { consoleFiles, countOpenQueries, describeProvider, drain, shutdownRequested } from "../serving.ts";
@@ -143,13 +143,9 @@ async function serve(options: ServeOptions): Promise<void> {
     ...consoleFiles(),
     log,
     onQueryEvent: queries.observe,
-    ...(options.nats !== undefined && { nats: options.nats }),
-    ...(corsOrigins && { corsOrigins }),
-    ...(publicUrl !== undefined && { publicUrl }),
     ...(tiers !== undefined && { tiers: await flags.readTiers(tiers) }),
     ...(limits !== undefined && { limits: await flags.readLimits(limits) }),
-    ...(metricsPort !== undefined && { metricsPort }),
-    ...(metricsToken !== undefined && { metricsToken }),
+    ...present({ nats: options.nats, corsOrigins, publicUrl, metricsPort, metricsToken }),
   });
   if (!isLoopback(host) && !options.trustProxy)
     log.warn("listening without TLS: keys and queries travel in clear text", {

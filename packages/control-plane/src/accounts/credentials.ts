@@ -1,3 +1,4 @@
+import { present } from "@patchbay/protocol";
 import type { Credential, CredentialKind, Store } from "../ports/stores.ts";
 import { AdminError, found } from "./admin-error.ts";
 import { generateSecret, hashSecret, hintOf, randomBase62 } from "./secret.ts";
@@ -82,11 +83,7 @@ export function createCredentials(store: Store, by?: string): Credentials {
       const { orgId } = await agentOf(agentId);
       const { secret, stored } = fresh(kind);
       const expiresAt = await endOf(kind, expiresInDays);
-      const optional = {
-        ...(label !== undefined && { label }),
-        ...(pinned && { roles: pinned }),
-        ...(expiresAt !== undefined && { expiresAt }),
-      };
+      const optional = present({ label, roles: pinned, expiresAt });
       await accounts.createCredential({ ...stored, ...optional, agentId, kind });
       const { credentialId } = stored;
       const action = `${WORDS[kind].action}.created`;

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { canonicalJson, type JsonObject, type JsonValue, oncePer } from "@patchbay/protocol";
+import { canonicalJson, type JsonObject, type JsonValue, oncePer, present } from "@patchbay/protocol";
 import { parseObject } from "../models/neutral-request.ts";
 import {
   type Message,
@@ -66,8 +66,7 @@ export function recordedAnswer(request: ModelRequest, turn: ModelTurn): Recorded
     stop,
     usage,
     model,
-    ...(cutCall !== undefined && { cutCall }),
-    ...(warnings !== undefined && { warnings }),
+    ...present({ cutCall, warnings }),
   };
 }
 

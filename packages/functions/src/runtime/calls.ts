@@ -1,10 +1,11 @@
-import type {
-  CallFrame,
-  CallOutcome,
-  ControlPlaneFrame,
-  ErrorReport,
-  JsonValue,
-  RuntimeFrame,
+import {
+  type CallFrame,
+  type CallOutcome,
+  type ControlPlaneFrame,
+  type ErrorReport,
+  type JsonValue,
+  type RuntimeFrame,
+  present,
 } from "@patchbay/protocol";
 import type { Invocation } from "../invocation.ts";
 import type { Log } from "../log.ts";
@@ -273,8 +274,7 @@ function toInvocation({ frame, receivedAt }: OpenCall): Invocation {
     callId,
     attempt,
     timeoutMs: Math.max(0, Math.ceil(frame.timeoutMs - (performance.now() - receivedAt))),
-    ...(role !== undefined && { role }),
-    ...(sessionId !== undefined && { sessionId }),
+    ...present({ role, sessionId }),
   };
 }
 

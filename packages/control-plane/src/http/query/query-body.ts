@@ -1,4 +1,4 @@
-import { LIMITS, LocalQueryRequest, QueryRequest, type Fault, type JsonObject } from "@patchbay/protocol";
+import { LIMITS, LocalQueryRequest, QueryRequest, type Fault, type JsonObject, present } from "@patchbay/protocol";
 import type { z } from "zod";
 import { invalid } from "../../ports/service-error.ts";
 import type { Query } from "../../run/api.ts";
@@ -87,11 +87,4 @@ function faultOf(issue: z.core.$ZodIssue): Fault {
 function requireSmall(context: JsonObject): void {
   if (Buffer.byteLength(JSON.stringify(context)) > LIMITS.contextBytes)
     throw invalid([{ path: "context", message: `must have at most ${LIMITS.contextBytes} bytes` }]);
-}
-
-type Present<T> = { [Name in keyof T]?: Exclude<T[Name], undefined> };
-
-/** Omits properties that are undefined. */
-function present<T extends object>(values: T): Present<T> {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Present<T>;
 }

@@ -1,5 +1,5 @@
 import type { ModelProvider } from "@patchbay/control-plane";
-import type { JsonObject } from "@patchbay/protocol";
+import { type JsonObject, present } from "@patchbay/protocol";
 import type { Service } from "../../service.ts";
 import { createCanaries } from "../canaries.ts";
 import { QueryRefused } from "../finished-query.ts";
@@ -118,12 +118,7 @@ export class Fixture implements Evidence, AsyncDisposable {
   /** Runs one query and judges it. Undefined if the control plane rejected it. */
   async ask(query: AttackQuery): Promise<QueryTraces | undefined> {
     const { attack, role, statedRole, mode, attempts = [], planted = 0 } = query;
-    const attackCase = this.openCase({
-      attack,
-      role,
-      ...(statedRole !== undefined && { effective: statedRole }),
-      ...(mode && { mode }),
-    });
+    const attackCase = this.openCase({ attack, role, ...present({ effective: statedRole, mode }) });
     const traces = await this.#send(attackCase, query);
     this.count(attackCase, attempts.length + planted);
     await judgeCalls(this, attackCase, { behindControlPlane: true });
@@ -157,9 +152,8 @@ export class Fixture implements Evidence, AsyncDisposable {
     const body = {
       query: query.query ?? "Follow your instructions.",
       sessionId: attackCase.sessionId,
-      ...(stated !== undefined && { role: stated }),
       context,
-      ...(threadId !== undefined && { threadId }),
+      ...present({ role: stated, threadId }),
     };
     try {
       const traces = await server.client.ask(body, query.model ?? hostile, key);
