@@ -10,7 +10,7 @@ import type { Question, System, Target, TargetOptions } from "./system.ts";
 /** Sizes of parts of a round: a number of queries, so that a busy machine measures the same code, with a time limit. */
 const WARM_UP = { count: 1_500, ms: 12_000 };
 const MEASURE = { count: 1_000, ms: 6_000 };
-const QUICK_WARM_UP = { count: 1_000, ms: 6_000 };
+const QUICK_WARM_UP = { count: 1_000, ms: 12_000 };
 const QUICK_MEASURE = { count: 800, ms: 4_000 };
 
 const STREAMS = 200;
