@@ -3,7 +3,7 @@ import { createRequire } from "node:module";
 import { extname } from "node:path";
 import { pathToFileURL } from "node:url";
 import { compileFunction } from "node:vm";
-import remapping, { type SourceMapInput } from "@jridgewell/remapping";
+import type { default as Remapping, SourceMapInput } from "@jridgewell/remapping";
 import type { OxcError, TransformOptions } from "oxc-transform";
 import { hasPlace, notePlace, originalPlace, rememberMap } from "./load-error.ts";
 import { declaredFormat, findImported, tsconfigOf } from "./source-files.ts";
@@ -29,6 +29,7 @@ interface Forms {
 const require = createRequire(import.meta.url);
 /** Loaded with the first file that needs it: the compiler takes 20 MB of memory for the life of the process. */
 const compiler = () => require("oxc-transform") as typeof import("oxc-transform");
+const remapping: typeof Remapping = (...args) => (require("@jridgewell/remapping") as typeof Remapping)(...args);
 
 /** ES modules in JavaScript, which Node runs as they are written. */
 const asWritten = new Set<string>();
