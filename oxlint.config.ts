@@ -73,7 +73,6 @@ export const LIBRARIES: Allowed = {
   kysely: ["store", "console"],
   pg: ["store"],
   "@nats-io/transport-node": ["bus"],
-  openai: ["models"],
   "@anthropic-ai/sdk": ["models"],
   "@google/generative-ai": ["models"],
 };

@@ -1,7 +1,6 @@
-import type { OpenAI } from "openai";
 import type { Message, ModelFunction, ModelProvider, ModelRequest } from "../ports/model-provider.ts";
 import { CHAT_WIRE, chatAccumulator, type ChatChunk } from "./openai-chat-accumulator.ts";
-import { lazyOpenai } from "./openai-client.ts";
+import { openaiClient } from "./openai-client.ts";
 import type { OpenaiConfig } from "./openai-config.ts";
 import { wireProvider } from "./turn-stream.ts";
 import { type JsonObject, type JsonValue, oncePer } from "@patchbay/protocol";
@@ -13,16 +12,12 @@ import { wireNames, type WireNames } from "./wire-names.ts";
 
 /** Chat Completions: servers compatible with OpenAI, and its older models. */
 export function createOpenaiChat(config: OpenaiConfig): ModelProvider {
-  const connect = lazyOpenai(config);
+  const post = openaiClient(config);
   return wireProvider<ChatChunk>("openai", (request) => {
     const { body, names, warnings } = chatRequest(request);
     return {
       accumulator: chatAccumulator({ model: request.model, names, warnings }),
-      async open(signal) {
-        const { chat } = await connect();
-        const params = body as unknown as OpenAI.ChatCompletionCreateParamsStreaming;
-        return chat.completions.create(params, { signal }).asResponse();
-      },
+      open: (signal) => post("/chat/completions", body, signal),
     };
   });
 }

@@ -1,31 +1,41 @@
-import type { ClientOptions, OpenAI } from "openai";
+import { isJsonObject, type JsonObject, parseJson } from "@patchbay/protocol";
+import type { ModelError } from "../ports/model-provider.ts";
+import { modelFailure, retryAfterMs } from "./model-failure.ts";
 import type { OpenaiConfig } from "./openai-config.ts";
 import { createProviderFetch } from "./provider-fetch.ts";
 
 /**
- * The SDK's client, loaded when it is first asked for. It builds the address and headers of a request once, since they are the
- * same in all, and sets no time-out of its own: a run has its deadline, and the loop gives up a provider that is silent.
+ * Posts the requests of one account. The request is our own: of the `openai` package, without its retries, time-outs and readers,
+ * which the loop has itself, two headers would remain, for 9 MB of memory and more time than the rest of the request.
  */
-export function lazyOpenai({ apiKey, baseUrl = "https://api.openai.com/v1" }: OpenaiConfig): () => Promise<OpenAI> {
-  let client: Promise<OpenAI> | undefined;
-  return () =>
-    (client ??= import("openai").then(({ OpenAI }) => {
-      const fetch = createProviderFetch();
-      const options: ClientOptions = { apiKey, baseURL: baseUrl, maxRetries: 0, logLevel: "off", fetch };
-      const sdk = new OpenAI(options);
-      sdk.buildRequest = buildOnce(sdk.buildRequest.bind(sdk));
-      sdk.fetchWithTimeout = (url, init) => fetch(url, init);
-      return sdk;
-    }));
+export function openaiClient({ apiKey, baseUrl = "https://api.openai.com/v1" }: OpenaiConfig) {
+  const fetch = createProviderFetch();
+  const address = baseUrl.replace(/\/+$/, "");
+  let headers: Headers | undefined;
+  return async (path: "/chat/completions" | "/responses", body: JsonObject, signal: AbortSignal): Promise<Response> => {
+    // Not at the start of the process: a key with characters that no header may have fails the run, as a wrong key does.
+    headers ??= new Headers({
+      Accept: "text/event-stream",
+      Authorization: `Bearer ${apiKey}`,
+      "Content-Type": "application/json",
+      "User-Agent": "Patchbay",
+    });
+    const response = await fetch(address + path, { method: "POST", headers, body: JSON.stringify(body), signal });
+    if (!response.ok) throw await refusal(response);
+    return response;
+  };
 }
 
-function buildOnce(build: OpenAI["buildRequest"]): OpenAI["buildRequest"] {
-  const built = new Map<string, ReturnType<typeof build>>();
-  return async (options) => {
-    const { path, body, signal = null } = options;
-    const known = built.get(path) ?? build({ ...options, body: {} });
-    built.set(path, known);
-    const { req, ...rest } = await known;
-    return { ...rest, req: { ...req, body: JSON.stringify(body), signal } };
-  };
+/** OpenAI's body is `{ error: { message, type, code } }`. Compatible servers send texts, and numbers as codes. */
+async function refusal(response: Response): Promise<ModelError> {
+  const said = await response.text();
+  const body = parseJson(said);
+  const error = body.ok && isJsonObject(body.value) ? body.value["error"] : undefined;
+  const { type, code, message = error ?? said } = isJsonObject(error) ? error : {};
+  return modelFailure("openai", {
+    status: response.status,
+    codes: [type, code].map((one) => (typeof one === "string" ? one : undefined)),
+    message: typeof message === "string" ? message : JSON.stringify(message),
+    retryAfterMs: retryAfterMs(response.headers),
+  });
 }

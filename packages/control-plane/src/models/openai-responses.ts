@@ -1,6 +1,5 @@
-import type { OpenAI } from "openai";
 import type { Message, ModelFunction, ModelProvider, ModelRequest, ModelResult } from "../ports/model-provider.ts";
-import { lazyOpenai } from "./openai-client.ts";
+import { openaiClient } from "./openai-client.ts";
 import type { OpenaiConfig } from "./openai-config.ts";
 
 import { RESPONSES_WIRE, responsesAccumulator, type ResponsesEvent } from "./openai-responses-accumulator.ts";
@@ -13,16 +12,12 @@ import { wireNames, type WireNames } from "./wire-names.ts";
 
 /** OpenAI over the Responses API. */
 export function createOpenaiResponses(config: OpenaiConfig): ModelProvider {
-  const connect = lazyOpenai(config);
+  const post = openaiClient(config);
   return wireProvider<ResponsesEvent>("openai", (request) => {
     const { body, names, warnings } = responsesRequest(request);
     return {
       accumulator: responsesAccumulator({ model: request.model, names, warnings }),
-      async open(signal) {
-        const { responses } = await connect();
-        const params = body as unknown as OpenAI.Responses.ResponseCreateParamsStreaming;
-        return responses.create(params, { signal }).asResponse();
-      },
+      open: (signal) => post("/responses", body, signal),
     };
   });
 }

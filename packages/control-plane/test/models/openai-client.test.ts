@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { expect, onTestFinished, test } from "vitest";
-import { lazyOpenai } from "../../src/models/openai-client.ts";
+import { openaiClient } from "../../src/models/openai-client.ts";
 
 interface Seen {
   url: string | undefined;
@@ -26,16 +26,15 @@ async function provider(apiKey = "key") {
     server.close();
   });
   const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
-  const connect = lazyOpenai({ apiKey, baseUrl });
+  const post = openaiClient({ apiKey, baseUrl });
   async function ask(model: string, signal = new AbortController().signal): Promise<void> {
-    const { chat } = await connect();
-    const response = await chat.completions.create({ model, messages: [], stream: true }, { signal }).asResponse();
+    const response = await post("/chat/completions", { model, messages: [], stream: true }, signal);
     await text(response.body as unknown as AsyncIterable<Uint8Array>);
   }
-  return { seen, ask, connect };
+  return { seen, ask, post };
 }
 
-test("every request carries the SDK's headers and its own body", async () => {
+test("every request carries the account's headers and its own body", async () => {
   const { seen, ask } = await provider("sk-1");
 
   await ask("one");
@@ -47,16 +46,15 @@ test("every request carries the SDK's headers and its own body", async () => {
   for (const { url, headers } of seen) {
     expect(url).toBe("/v1/chat/completions");
     expect(headers).toMatchObject({ authorization: "Bearer sk-1", "content-type": "application/json" });
-    expect(headers["user-agent"]).toMatch(/^OpenAI/);
+    expect(headers["user-agent"]).toBe("Patchbay");
   }
 });
 
 test("one client keeps two URLs separate", async () => {
-  const { seen, ask, connect } = await provider();
+  const { seen, ask, post } = await provider();
 
   await ask("chat");
-  const { responses } = await connect();
-  await responses.create({ model: "responses", input: "", stream: true }).asResponse();
+  await post("/responses", { model: "responses", input: "", stream: true }, new AbortController().signal);
 
   expect(seen.map(({ url }) => url)).toEqual(["/v1/chat/completions", "/v1/responses"]);
 });
