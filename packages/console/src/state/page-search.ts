@@ -114,6 +114,9 @@ export const functions = searchOf({
 export const oneFunction = searchOf({
   role: text,
   tab: oneOf("try", "calls", "roles", "schema"),
+  /** Ids of a run and of one of its calls, whose arguments and context fill the form. Default: the first call of the function. */
+  again: text,
+  call: text,
   manifestHash: text,
   ...rangeSearch,
 });

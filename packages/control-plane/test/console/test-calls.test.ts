@@ -72,6 +72,11 @@ test("the waterfall of a test call shows when the runtime received its call", as
   const { spans } = await developer.json<RunTrace>("GET", `${desk.agent}/runs/${runId}`);
 
   const call = spans.find(({ kind }) => kind === "call");
+  // A test call has no turns of a model.
+  expect(spans.map(({ kind, parentId }) => [kind, parentId])).toEqual([
+    ["query", null],
+    ["call", runId],
+  ]);
   expect(call?.waitMs).toEqual(expect.any(Number));
   expect(call?.waitMs).toBeLessThanOrEqual(call!.endMs! - call!.startMs);
 });

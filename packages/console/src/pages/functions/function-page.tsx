@@ -5,7 +5,7 @@ import { useState } from "react";
 import { resource, useFiltered } from "../../api/api.ts";
 import { rangeOf } from "../../format/time-range.ts";
 import { formatDuration } from "../../format/times.ts";
-import { type ArgumentsDraft, emptyArguments } from "../../schema-form/arguments-form.tsx";
+import type { ArgumentsDraft } from "../../schema-form/arguments-form.tsx";
 import { shapeOf } from "../../schema-form/field-shape.ts";
 import { useSearchChange } from "../../state/page-search.ts";
 import { Button, LinkButton } from "../../ui/button.tsx";
@@ -16,6 +16,7 @@ import { Tabs } from "../../ui/tabs.tsx";
 import { TimeRange } from "../../ui/time-range.tsx";
 import { Badge, Count, Effect, fieldLabel, RoleBadges, Status, Time } from "../../ui/values.tsx";
 import { type MatrixCell, rowsOf as matrixRowsOf, whyOf } from "../access/matrix-model.ts";
+import { argumentsDraft, type EarlierCall, earlierCall } from "./earlier-call.ts";
 import { FunctionFigures, FunctionHistory } from "./function-history.tsx";
 import { TestCall } from "./test-call.tsx";
 
@@ -24,22 +25,39 @@ const route = getRouteApi("/shell/agents/$agentId/functions/$functionName");
 /** One function: its declaration, figures, roles and schema, and a form for test calls. */
 export function FunctionPage() {
   const { agentId, functionName } = route.useParams();
-  const { manifestHash, ...search } = route.useSearch();
+  const { manifestHash, again, call, ...search } = route.useSearch();
+  const run = useQuery({
+    ...resource("/agents/:agent_id/runs/:run_id", { params: { agentId, runId: again ?? "" } }),
+    enabled: again !== undefined,
+  });
   const set = useFiltered("/agents/:agent_id/functions", {
     params: { agentId },
     query: { ...rangeOf(search), manifestHash },
   });
   if (set.error && !set.data) return <ErrorState error={set.error} onRetry={() => void set.refetch()} />;
-  if (!set.data) return <PageSkeleton />;
+  if (!set.data || run.isLoading) return <PageSkeleton />;
   const fn = set.data.functions.find(({ name }) => name === functionName);
-  return fn ? <LoadedFunction fn={fn} set={set.data} /> : <Missing name={functionName} agentId={agentId} />;
+  const earlier = run.data && earlierCall(run.data, functionName, call);
+  return fn ? (
+    <LoadedFunction fn={fn} set={set.data} earlier={earlier} />
+  ) : (
+    <Missing name={functionName} agentId={agentId} />
+  );
 }
 
-function LoadedFunction({ fn, set }: { fn: ConsoleFunction; set: FunctionSet }) {
+interface LoadedFunctionProps {
+  fn: ConsoleFunction;
+  set: FunctionSet;
+  /** Fills the form of the test call. */
+  earlier: EarlierCall | undefined;
+}
+
+function LoadedFunction({ fn, set, earlier }: LoadedFunctionProps) {
   const { tab = "try", range, from, to } = route.useSearch();
   const change = useSearchChange(route);
   const shape = shapeOf(fn.inputSchema);
-  const [written, setWritten] = useState<ArgumentsDraft>(() => emptyArguments(shape));
+  const [written, setWritten] = useState<ArgumentsDraft>(() => argumentsDraft(shape, earlier?.arguments));
+  const [context, setContext] = useState(earlier?.context ?? "");
   return (
     <>
       <PageHeader
@@ -59,7 +77,14 @@ function LoadedFunction({ fn, set }: { fn: ConsoleFunction; set: FunctionSet }) 
             {
               value: "try",
               label: "Test call",
-              content: <TestCall fn={fn} set={set} shape={shape} written={written} onWritten={setWritten} />,
+              content: (
+                <TestCall
+                  {...{ fn, set, shape, written, context }}
+                  onWritten={setWritten}
+                  onContext={setContext}
+                  incomplete={earlier !== undefined && earlier.arguments === undefined}
+                />
+              ),
             },
             { value: "calls", label: "Calls", content: <FunctionHistory /> },
             { value: "roles", label: "Roles", content: <FunctionRoles fn={fn} manifestHash={set.manifestHash} /> },

@@ -28,11 +28,15 @@ interface TestCallProps {
   shape: FieldShape;
   written: ArgumentsDraft;
   onWritten: (written: ArgumentsDraft) => void;
+  context: string;
+  onContext: (context: string) => void;
+  /** The arguments of the earlier call are too large for its trace. */
+  incomplete: boolean;
 }
 
 /** Calls the function as a role, without a model; the runtime makes the same checks as for calls of a model. */
 export function TestCall(props: TestCallProps) {
-  const { fn, set, shape, written, onWritten } = props;
+  const { fn, set, shape, written, onWritten, incomplete } = props;
   const { call, submitted, input, caller, invalid, send } = useTestCall(props);
   return (
     <div className="grid items-start gap-5 lg:grid-cols-2">
@@ -50,6 +54,9 @@ export function TestCall(props: TestCallProps) {
             send(event.currentTarget);
           }}
         >
+          {incomplete && (
+            <p className="text-muted text-sm">The arguments of this call are too large to copy. Enter them below.</p>
+          )}
           <ArgumentsForm shape={shape} written={written} onChange={onWritten} faults={submitted ? input.faults : []} />
           <CallerFields set={set} caller={caller} submitted={submitted} />
           {!set.connected && (
@@ -85,11 +92,11 @@ export function TestCall(props: TestCallProps) {
 }
 
 /** The caller's role and context as typed, and the test call made of them and the arguments. */
-function useTestCall({ fn, shape, written }: TestCallProps) {
+function useTestCall({ fn, shape, written, context, onContext }: TestCallProps) {
   const { agentId } = route.useParams();
   const mayCall = useHasRole("developer");
   const [submitted, setSubmitted] = useState(false);
-  const caller = useCaller();
+  const caller = useCaller(context, onContext);
   const input = readArguments(shape, written);
   const invalid = input.faults.length + caller.parsed.faults.length > 0;
   const call = useMutation<TestCallResult, Error, SentCall>({
@@ -116,10 +123,9 @@ function useTestCall({ fn, shape, written }: TestCallProps) {
 }
 
 /** The role is in the URL, so that links can set it; the context is not. */
-function useCaller() {
+function useCaller(context: string, setContext: (context: string) => void) {
   const { role = "" } = route.useSearch();
   const change = useSearchChange(route);
-  const [context, setContext] = useState("");
   const setRole = (next: string) => change({ role: next });
   const parsed = context.trim() === "" ? { value: undefined, faults: [] } : readJsonObject(context);
   return { role, setRole, context, setContext, parsed };

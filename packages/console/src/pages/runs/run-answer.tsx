@@ -52,7 +52,7 @@ export function RunRequest({ run }: { run: RunTrace }) {
         <Facts
           items={[
             ["Analysis mode", run.analysisMode ? "on" : "off"],
-            ["Key", <code className="font-mono text-xs">{run.keyId}</code>],
+            [run.keyId.startsWith("mem_") ? "Member" : "Key", <code className="font-mono text-xs">{run.keyId}</code>],
             ["Accepted", <Time at={run.createdAt} exact />],
             ["Deadline", <Time at={run.deadlineAt} exact />],
             [

@@ -6,7 +6,7 @@ import { api, refetch, useSession } from "../../api/api.ts";
 import { formatShare } from "../../format/numbers.ts";
 import { snippetsOf } from "../../format/snippets.ts";
 import { formatDuration } from "../../format/times.ts";
-import { GuardedButton } from "../../ui/button.tsx";
+import { GuardedButton, GuardedLink, LinkButton } from "../../ui/button.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
 import { Icon, type IconName } from "../../ui/icon.tsx";
 import { PageHeader } from "../../ui/page.tsx";
@@ -32,9 +32,11 @@ export function RunHeader({ run, running }: { run: RunTrace; running: boolean })
           <Status state={run.status} />
         </span>
         {run.role === null ? <span>no role</span> : <Badge icon="access">{run.role}</Badge>}
-        <span className="font-mono text-xs">
-          {run.provider} / {run.model}
-        </span>
+        {run.source !== "test_call" && (
+          <span className="font-mono text-xs">
+            {run.provider} / {run.model}
+          </span>
+        )}
         <span>{SOURCE_LABELS[run.source]}</span>
         <Time at={run.createdAt} />
         <span className="inline-flex items-center gap-0.5">
@@ -100,7 +102,6 @@ const LinkItem = ({ icon, children }: { icon: IconName; children: ReactNode }) =
 );
 
 function Actions({ run, running }: { run: RunTrace; running: boolean }) {
-  const { baseUrl } = useSession();
   const { agentId, runId } = run;
   const navigate = useNavigate();
   const rerun = useMutation({
@@ -117,14 +118,42 @@ function Actions({ run, running }: { run: RunTrace; running: boolean }) {
         Run again
       </GuardedButton>
       <CompareMenu run={run} />
-      {run.source !== "test_call" && (
-        <>
-          <CopyButton text={() => snippetsOf({ baseUrl, agentId, body: bodyOf(run) }).curl}>Copy as curl</CopyButton>
-          <PlaygroundLink agentId={agentId} size="small" icon="edit" search={{ again: run.runId }}>
-            Edit and run again
-          </PlaygroundLink>
-        </>
-      )}
+      {run.source === "test_call" ? <EditTestCall run={run} /> : <EditQuery run={run} />}
+    </>
+  );
+}
+
+/** Opens the function with the same arguments, role and context. As a query, a test call would be a text for a model. */
+function EditTestCall({ run: { agentId, runId, role, query } }: { run: RunTrace }) {
+  const functionName = query.split(" ", 1)[0] ?? "";
+  return (
+    <GuardedLink
+      needs="developer"
+      look="primary"
+      size="small"
+      icon="edit"
+      link={
+        <LinkButton
+          to="/agents/$agentId/functions/$functionName"
+          params={{ agentId, functionName }}
+          search={{ again: runId, role: role ?? undefined }}
+        />
+      }
+    >
+      Edit and call again
+    </GuardedLink>
+  );
+}
+
+function EditQuery({ run }: { run: RunTrace }) {
+  const { baseUrl } = useSession();
+  const { agentId } = run;
+  return (
+    <>
+      <CopyButton text={() => snippetsOf({ baseUrl, agentId, body: bodyOf(run) }).curl}>Copy as curl</CopyButton>
+      <PlaygroundLink agentId={agentId} size="small" icon="edit" search={{ again: run.runId }}>
+        Edit and run again
+      </PlaygroundLink>
     </>
   );
 }
