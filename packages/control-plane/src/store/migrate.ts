@@ -6,6 +6,7 @@ import { serviceAddress } from "./migrations/0002-service-address.ts";
 import { balances } from "./migrations/0003-balances.ts";
 import { callErrors } from "./migrations/0004-call-errors.ts";
 import { reruns } from "./migrations/0005-reruns.ts";
+import { dropSharedKeys } from "./migrations/0006-foreign-keys.ts";
 import type { Schema } from "./schema.ts";
 
 /** How the migrations of a database run, and where it is. */
@@ -32,6 +33,7 @@ function migrations(options: MigrationOptions): Record<string, Migration> {
     "0003-balances": { up: (db) => balances(db, options) },
     "0004-call-errors": { up: (db) => callErrors(db, options) },
     "0005-reruns": { up: (db) => reruns(db, options) },
+    "0006-foreign-keys": { up: (db) => dropSharedKeys(db, options) },
   };
 }
 

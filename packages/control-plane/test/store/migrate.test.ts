@@ -44,6 +44,7 @@ describe.each(Object.keys(ENGINES) as (keyof typeof ENGINES)[])("a database on %
       { name: "0003-balances" },
       { name: "0004-call-errors" },
       { name: "0005-reruns" },
+      { name: "0006-foreign-keys" },
       { name: "9999-later" },
     ]);
     await place.execute("delete from kysely_migration where name = '9999-later'");
@@ -81,3 +82,15 @@ async function opened(url: string) {
   const store = await openStore(url);
   return Object.assign(store, { [Symbol.asyncDispose]: () => store.close() });
 }
+
+test("no foreign key of a row that a query writes points at its organisation or agent on Postgres", async () => {
+  await using place = await postgresPlace();
+  await (await openStore(place.database.url)).close();
+
+  const keys = await place.rows(`select conrelid::regclass::text as name, confrelid::regclass::text as target
+    from pg_constraint where contype = 'f' and confrelid in ('orgs'::regclass, 'agents'::regclass)`);
+
+  const written = ["sessions", "threads", "runs", "usage", "ledger", "audit", "rate_windows", "calls", "turns"];
+  expect(keys.filter(({ name }) => written.some((table) => table === name))).toEqual([]);
+  expect(keys.map(({ name }) => name)).toContain("credentials");
+});
