@@ -14,7 +14,7 @@ export interface Child {
 
 /** Caches compiled code next to the database, or in `code`: it halves the start of a child process. */
 export function spawnChild(
-  mode: "write" | "lock" | "open",
+  mode: "write" | "spend" | "lock" | "open",
   url: string,
   code = `${url.slice("sqlite:".length)}.code`,
 ): Child {
