@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { expect, test } from "vitest";
 import { cpuMs, cpuMsWithChildren } from "../../bench/process.ts";
 
-const BUSY = "const end = process.cpuUsage().user + 300_000; while (process.cpuUsage().user < end);";
+const BUSY = "const end = process.cpuUsage().user + 100_000; while (process.cpuUsage().user < end);";
 /** Runs BUSY in a child, then says so and waits. */
 const PARENT = `
   const child = require("node:child_process").spawn(process.execPath, ["-e", ${JSON.stringify(BUSY)}]);
@@ -18,6 +18,6 @@ test.runIf(process.platform === "linux")(
     const [own, all] = [cpuMs([parent.pid!]), cpuMsWithChildren(parent.pid!)];
     parent.kill();
 
-    expect(all - own).toBeGreaterThanOrEqual(290);
+    expect(all - own).toBeGreaterThanOrEqual(90);
   },
 );
