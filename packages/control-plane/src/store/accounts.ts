@@ -11,8 +11,7 @@ type Accounts = Omit<AccountStore, "grant" | "balance">;
 
 /** Organisations, agents and credentials. */
 export function accountStore(engine: Engine): Accounts {
-  const countQuery = (orgId: string) => countInMinute(engine, orgId);
-  return { ...orgs(engine), ...agents(engine), ...credentialStore(engine), countQuery };
+  return { ...orgs(engine), ...agents(engine), ...credentialStore(engine), countQuery: queryCounter(engine) };
 }
 
 function orgs({ db, dialect }: Engine): Pick<Accounts, "createOrg" | "listOrgs" | "getOrg" | "renameOrg"> {
@@ -101,31 +100,65 @@ function toAgent(row: Selectable<Schema["agents"]>): Agent {
 
 export const WINDOW_MS = 60_000;
 
-/**
- * Counts one query in the organisation's current minute. All replicas count in the same row, by the database's clock, so that
- * the limit holds for the organisation and not per replica.
- */
-async function countInMinute({ db, dialect }: Engine, orgId: string): Promise<{ count: number; msLeft: number }> {
+/** Counts `queries` in the organisation's current minute. */
+const countInMinute = statement((p: { orgId: string; queries: number }, { db, dialect }) => {
   // Reads the clock once for both columns: two readings could fall into different minutes.
   const moment = db.selectNoFrom(dialect.now.as("at")).as("moment");
-  const row = await db
+  const queries = sql<number>`cast(${p.queries} as integer)`;
+  return db
     .insertInto("rate_windows")
     .columns(["org_id", "window_start", "count"])
     .expression((eb) =>
       eb
         .selectFrom(moment)
         .select([
-          sql<string>`cast(${orgId} as text)`.as("org_id"),
+          sql<string>`cast(${p.orgId} as text)`.as("org_id"),
           sql<number>`moment.at - moment.at % ${sql.lit(WINDOW_MS)}`.as("window_start"),
-          sql<number>`1`.as("count"),
+          queries.as("count"),
         ])
         // Without a `where`, SQLite parses `on conflict` as the condition of a join.
         .where(sql.lit(true)),
     )
     .onConflict((conflict) =>
-      conflict.columns(["org_id", "window_start"]).doUpdateSet({ count: sql<number>`rate_windows.count + 1` }),
+      conflict.columns(["org_id", "window_start"]).doUpdateSet({
+        count: sql<number>`rate_windows.count + excluded.count`,
+      }),
     )
-    .returning(["count", sql<number>`window_start + ${sql.lit(WINDOW_MS)} - ${dialect.now}`.as("left")])
-    .executeTakeFirstOrThrow();
-  return { count: row.count, msLeft: Math.max(0, row.left) };
+    .returning(["count", sql<number>`window_start + ${sql.lit(WINDOW_MS)} - ${dialect.now}`.as("left")]);
+});
+
+type Counted = Awaited<ReturnType<Accounts["countQuery"]>>;
+
+/**
+ * Counts queries by the database's clock in a row that all replicas share, so that the limit holds for the organisation and not
+ * per replica. Queries that arrive while the row is being updated are counted together by the next update.
+ */
+function queryCounter(engine: Engine): Accounts["countQuery"] {
+  const waiting = new Map<string, PromiseWithResolvers<Counted>[]>();
+
+  async function countWaiting(orgId: string): Promise<void> {
+    for (let batch = waiting.get(orgId)!; batch.length > 0; batch = waiting.get(orgId)!) {
+      waiting.set(orgId, []);
+      try {
+        const [row] = await countInMinute(engine, { orgId, queries: batch.length });
+        const { count, left } = row!;
+        const msLeft = Math.max(0, left);
+        for (const [at, { resolve }] of batch.entries()) resolve({ count: count - batch.length + 1 + at, msLeft });
+      } catch (error) {
+        for (const { reject } of batch) reject(error);
+      }
+    }
+    waiting.delete(orgId);
+  }
+
+  return (orgId) => {
+    const counted = Promise.withResolvers<Counted>();
+    const others = waiting.get(orgId);
+    if (others) others.push(counted);
+    else {
+      waiting.set(orgId, [counted]);
+      void countWaiting(orgId);
+    }
+    return counted.promise;
+  };
 }

@@ -190,6 +190,22 @@ export function accountContract(place: MakePlace): void {
     await expect(world.store.accounts.countQuery("org_none")).rejects.toThrow();
   });
 
+  test("each of many queries that arrive together gets its own count", async () => {
+    await using world = await openWorld(place);
+    const other = await world.another();
+    const count = (store: typeof other) => store.accounts.countQuery(world.orgId);
+
+    const counted = await Promise.all(Array.from({ length: 100 }, (_, at) => count(at % 2 ? world.store : other)));
+
+    expect(counted.map(({ count }) => count).toSorted((one, next) => one - next)).toEqual(
+      Array.from({ length: 100 }, (_, at) => at + 1),
+    );
+    await Promise.all(
+      Array.from({ length: 3 }, () => expect(world.store.accounts.countQuery("org_none")).rejects.toThrow()),
+    );
+    expect(await count(world.store)).toMatchObject({ count: 101 });
+  });
+
   test("the last use is stored once a minute", async () => {
     await using world = await openWorld(place);
     const { accounts } = world.store;
