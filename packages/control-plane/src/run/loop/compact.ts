@@ -1,4 +1,4 @@
-import { LIMITS, type CallOutcome, type JsonValue } from "@patchbay/protocol";
+import { LIMITS, oncePer, type CallOutcome, type JsonValue } from "@patchbay/protocol";
 import type { ChosenModel, Message, ModelFunction, ModelRequest, ModelResult } from "../../ports/model-provider.ts";
 import type { RunRequest } from "../../ports/records.ts";
 import type { History } from "../../ports/run-store.ts";
@@ -14,12 +14,12 @@ const FRAME_TOKENS = 16;
 /** Claude adds up to 530 tokens to a request with tools (its page on tool pricing), and newer tokenizers 30 % more. */
 const TOOL_PROMPT_TOKENS = 700;
 
-/** An upper estimate of the input tokens of a request. */
-export function promptTokens(request: Pick<ModelRequest, "system" | "functions" | "messages">): number {
+/** An upper estimate of the input tokens of a request: for its reservation, and again for what its answer says. */
+export const promptTokens = oncePer((request: Pick<ModelRequest, "system" | "functions" | "messages">): number => {
   const { messages } = request;
   const frames = sum(messages.map(framesOf)) * FRAME_TOKENS;
   return fixedTokens(request) + frames + Math.ceil(sizeOf(messages) / BYTES_PER_TOKEN);
-}
+});
 
 /** The parts of that estimate. Their sum is the estimate, but for rounding. */
 export function promptParts({ system, functions, messages }: Pick<ModelRequest, "system" | "functions" | "messages">) {
@@ -39,8 +39,10 @@ function framesOf(message: Message): number {
 /** The part of the estimate that is the same for every turn of a run. */
 function fixedTokens({ system, functions }: Pick<ModelRequest, "system" | "functions">): number {
   const prompt = functions.length > 0 ? TOOL_PROMPT_TOKENS + functions.length * FRAME_TOKENS : 0;
-  return prompt + Math.ceil((bytes(system) + sum(functions.map(bytesOfFunction))) / BYTES_PER_TOKEN);
+  return prompt + Math.ceil((bytes(system) + bytesOfFunctions(functions)) / BYTES_PER_TOKEN);
 }
+
+const bytesOfFunctions = oncePer((functions: readonly ModelFunction[]) => sum(functions.map(bytesOfFunction)));
 
 const bytesOfFunction = ({ name, description, inputSchema }: ModelFunction): number =>
   bytes(name) + bytes(description) + sizeOfJson(inputSchema);
