@@ -2,6 +2,8 @@ import { StoreUnavailable } from "../../ports/run-store.ts";
 
 /** Items per group: their rows are one statement, which all of them wait for. */
 const MOST = 64;
+/** Text per group, in UTF-16 units: the statement of a larger group would delay the steps that wait for it. */
+const MOST_CHARS = 524_288;
 
 interface Waiting<Item, Result> {
   item: Item;
@@ -15,10 +17,12 @@ interface Waiting<Item, Result> {
  */
 export function grouped<Item, Result>({
   keysOf,
+  charsOf,
   store,
 }: {
   /** Items with a common key never share a group. */
   keysOf(item: Item): string[];
+  charsOf(item: Item): number;
   store(items: readonly Item[]): Promise<Result[]>;
 }): (lane: string, item: Item) => Promise<Result | undefined> {
   const lanes = new Map<string, Waiting<Item, Result>[]>();
@@ -31,9 +35,11 @@ export function grouped<Item, Result>({
   function take(lane: Waiting<Item, Result>[]): Waiting<Item, Result>[] {
     const keys = new Set<string>();
     const group: Waiting<Item, Result>[] = [];
+    let chars = 0;
     while (lane[0] && group.length < MOST) {
       const ofItem = keysOf(lane[0].item);
-      if (ofItem.some((key) => keys.has(key))) break;
+      chars += charsOf(lane[0].item);
+      if (group.length > 0 && (chars > MOST_CHARS || ofItem.some((key) => keys.has(key)))) break;
       for (const key of ofItem) keys.add(key);
       group.push(lane.shift()!);
     }

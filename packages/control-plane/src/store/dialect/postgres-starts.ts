@@ -18,6 +18,7 @@ export function groupedStarts(engine: Engine, orgOf: () => string) {
   const start = grouped<NewRun, Started | undefined>({
     keysOf: ({ agentId, threadId, idempotency }) =>
       idempotency ? [threadId, JSON.stringify([agentId, idempotency.key])] : [threadId],
+    charsOf: ({ request }) => request.query.length + request.system.length,
     store: (runs) => startRuns(engine, runs),
   });
   return (run: NewRun): Promise<Started | undefined> =>

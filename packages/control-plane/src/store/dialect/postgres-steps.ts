@@ -24,6 +24,8 @@ interface Step {
 export function groupedSteps(engine: Engine, orgOf: () => string) {
   const store = grouped<Step, number | undefined>({
     keysOf: ({ lease }) => [lease.runId],
+    // Events contain what the other rows contain: answers, arguments and results.
+    charsOf: ({ change }) => (change.events ?? []).reduce((sum, { body }) => sum + body.length, 0),
     store: (steps) => storeSteps(engine, steps),
   });
   return (lease: Lease, change: RunCommit): Promise<number | undefined> =>
