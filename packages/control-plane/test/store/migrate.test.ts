@@ -90,7 +90,7 @@ test("no foreign key of a row that a query writes points at its organisation or 
   const keys = await place.rows(`select conrelid::regclass::text as name, confrelid::regclass::text as target
     from pg_constraint where contype = 'f' and confrelid in ('orgs'::regclass, 'agents'::regclass)`);
 
-  const written = ["sessions", "threads", "runs", "usage", "ledger", "audit", "rate_windows", "calls", "turns"];
+  const written = ["sessions", "threads", "runs", "usage", "ledger", "audit", "calls", "turns"];
   expect(keys.filter(({ name }) => written.some((table) => table === name))).toEqual([]);
   expect(keys.map(({ name }) => name)).toContain("credentials");
 });

@@ -5,7 +5,6 @@ const SHARED: [table: string, columns: string[]][] = [
   ["sessions", ["agent_id", "org_id"]],
   ["threads", ["org_id", "agent_id"]],
   ["runs", ["org_id", "agent_id"]],
-  ["rate_windows", ["org_id"]],
   ["usage", ["org_id"]],
   ["ledger", ["org_id"]],
   ["audit", ["org_id"]],
