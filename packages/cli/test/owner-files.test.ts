@@ -125,6 +125,24 @@ test.each([
   }
 });
 
+test.each([
+  ["service.js", false],
+  ["service.ts", true],
+])("%s loads the TypeScript compiler: %s", async (name, expected) => {
+  await using folder = await temporaryFolder();
+  await writePackage(folder.path, "module", {
+    [name]:
+      'import { defineService } from "@patchbay/functions";\nexport default defineService({ name: "ok", functions: [] });\n',
+  });
+  const script = `
+    const { loadService } = await import(${JSON.stringify(at("../src/service-file.ts"))});
+    await loadService(${JSON.stringify(join(folder.path, name))});
+    console.log(JSON.stringify(process.report.getReport().sharedObjects));`;
+  const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", script]);
+  const libraries = JSON.parse(stdout) as string[];
+  expect(libraries.some((path) => path.includes("oxc-transform"))).toBe(expected);
+});
+
 test("access of a CommonJS package in TypeScript prints its table", async () => {
   await using folder = await temporaryFolder();
   const { files } = OWNER_FORMS.find(({ name }) => name === "tsconfig paths") ?? OWNER_FORMS[0]!;
