@@ -167,7 +167,7 @@ test("6. when the store is unavailable before a run starts: 503 with Retry-After
       using _broken =
         part === "runs"
           ? breakStore(store, "runs", ["start"], new StoreUnavailable("SQLITE_FULL"))
-          : breakStore(store, "accounts", ["findCredential", "getAgent"], new StoreUnavailable("SQLITE_FULL"));
+          : breakStore(store, "accounts", ["findCredential", "agentWithBalance"], new StoreUnavailable("SQLITE_FULL"));
       const response = await system.post(path, { query: "hi" });
       expect(response.status).toBe(503);
       expect(Number(response.headers.get("Retry-After"))).toBeGreaterThan(0);

@@ -75,6 +75,7 @@ export interface AccountStore {
   createAgent(agent: Omit<Agent, "accessChanges" | "settings">): Promise<void>;
   listAgents(orgId?: string): Promise<Agent[]>;
   getAgent(agentId: string): Promise<Agent | undefined>;
+  agentWithBalance(agentId: string): Promise<(Agent & { balanceMicros: number }) | undefined>;
   /** Returns the agent before and after the change; undefined for an unknown agent. Concurrent changes of different settings all apply. */
   updateAgent(agentId: string, change: AgentChange): Promise<{ before: Agent; after: Agent } | undefined>;
   /** Also ends the agent's credentials. Its runs and threads stay until they are erased. */

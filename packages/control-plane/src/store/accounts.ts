@@ -3,6 +3,7 @@ import { type Selectable, sql } from "kysely";
 import type { AccountStore, Agent, Org } from "../ports/stores.ts";
 import { fromJson, toJson } from "./columns.ts";
 import { credentialStore } from "./credentials.ts";
+import { balanceOf } from "./credits.ts";
 import type { Engine } from "./engine.ts";
 import type { Schema } from "./schema.ts";
 import { statement } from "./statement.ts";
@@ -34,12 +35,17 @@ function orgs({ db, dialect }: Engine): Pick<Accounts, "createOrg" | "listOrgs" 
   };
 }
 
-type AgentMethod = "createAgent" | "listAgents" | "getAgent" | "updateAgent" | "deleteAgent";
+type AgentMethod = "createAgent" | "listAgents" | "getAgent" | "agentWithBalance" | "updateAgent" | "deleteAgent";
 
 function agents(engine: Engine): Pick<Accounts, AgentMethod> {
   const { db, dialect } = engine;
   const living = () => db.selectFrom("agents").selectAll().where("deleted_at", "is", null);
   const livingById = statement((p: { agentId: string }) => living().where("id", "=", p.agentId));
+  const withBalance = statement((p: { agentId: string }) =>
+    living()
+      .where("agents.id", "=", p.agentId)
+      .select((eb) => balanceOf(eb, eb.ref("agents.org_id")).as("balance_micros")),
+  );
   return {
     async createAgent({ agentId, orgId, name, instructions }) {
       const row = { id: agentId, org_id: orgId, name, instructions, created_at: dialect.now };
@@ -53,6 +59,10 @@ function agents(engine: Engine): Pick<Accounts, AgentMethod> {
     async getAgent(agentId) {
       const [row] = await livingById(engine, { agentId });
       return row && toAgent(row);
+    },
+    async agentWithBalance(agentId) {
+      const [row] = await withBalance(engine, { agentId });
+      return row && { ...toAgent(row), balanceMicros: row.balance_micros };
     },
     async updateAgent(agentId, { accessChanges, settings = {}, ...change }) {
       for (;;) {

@@ -1,4 +1,4 @@
-import { type ExpressionBuilder, sql } from "kysely";
+import { type Expression, type ExpressionBuilder, sql } from "kysely";
 import { LeaseLost, type RunStore } from "../ports/run-store.ts";
 import type { AccountStore } from "../ports/stores.ts";
 import { sortableId } from "./columns.ts";
@@ -105,7 +105,7 @@ function enter(trx: Engine, { orgId, runId, step, kind, micros }: Entry): Promis
 }
 
 /** The balance as a column of another query. */
-export const balanceOf = (eb: ExpressionBuilder<Schema, keyof Schema>, orgId: string) =>
+export const balanceOf = (eb: ExpressionBuilder<Schema, keyof Schema>, orgId: string | Expression<string>) =>
   eb.fn.coalesce(eb.selectFrom("balances").select("balances.micros").where("balances.org_id", "=", orgId), eb.lit(0));
 
 function whole(micros: number): number {

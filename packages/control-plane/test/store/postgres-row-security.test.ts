@@ -79,6 +79,7 @@ test("no method of the store finds anything by another organisation's ids", asyn
     listOrgs: (await accounts.listOrgs()).filter(({ orgId }) => orgId === b.orgId)[0],
     listAgents: (await accounts.listAgents(b.orgId))[0],
     getAgent: await accounts.getAgent(b.agentId),
+    agentWithBalance: await accounts.agentWithBalance(b.agentId),
     updateAgent: (await accounts.updateAgent(b.agentId, { name: "x" })) || undefined,
     deleteAgent: (await accounts.deleteAgent(b.agentId)) || undefined,
     findCredential: await accounts.findCredential("api", b.hash),

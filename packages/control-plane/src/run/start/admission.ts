@@ -34,7 +34,8 @@ export class Admission {
     const { threads, accounts, gateway, models, runTimeoutMs } = this.#context;
     const { agentId } = principal;
     if (query.threadId !== undefined && !(await threads.exists(agentId, query.threadId))) throw noThread();
-    const { settings = {}, instructions = "" } = (await accounts.getAgent(agentId)) ?? {};
+    const agent = await accounts.agentWithBalance(agentId);
+    const { settings = {}, instructions = "", balanceMicros = 0 } = agent ?? {};
     const refusal = refusedOverrides(query, settings, models);
     if (refusal) throw refusal;
     // A connected runtime checks the context before anything else, so that an invalid context is rejected rather than stored as a
@@ -47,7 +48,7 @@ export class Admission {
     const asked = newRun(principal, query, settled, { timeoutMs: runTimeoutMs, owner, leaseMs: LEASE_MS });
     let checked: Checked;
     try {
-      checked = await this.#check(principal, query, settled, early);
+      checked = await this.#check(principal, query, { settled, balanceMicros }, early);
     } catch (error) {
       if (!(error instanceof RunFailure)) throw error;
       return await this.#refuse(asked, error);
@@ -76,7 +77,7 @@ export class Admission {
   async #check(
     principal: Principal,
     query: Query,
-    settled: Settled,
+    { settled, balanceMicros }: { settled: Settled; balanceMicros: number },
     early: { connected: Connected | undefined } | undefined,
   ): Promise<Checked> {
     const { models, accounts } = this.#context;
@@ -91,7 +92,8 @@ export class Admission {
     // `early` may already have waited for a service that did not come: do not wait again.
     const { connected } = early ?? { connected: await this.#connect(principal, query) };
     if (!connected) throw sessionNotFound();
-    if (needs.pays && (await accounts.balance(principal.orgId)) <= 0) throw insufficientCredits();
+    // Credit may have been granted while the query waited for a runtime.
+    if (needs.pays && balanceMicros <= 0 && (await accounts.balance(principal.orgId)) <= 0) throw insufficientCredits();
     if (!query.testCall) await this.#askHooks(principal, query, connected);
     return { ...connected, chosen, fallback };
   }

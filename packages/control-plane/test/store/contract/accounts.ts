@@ -190,6 +190,22 @@ export function accountContract(place: MakePlace): void {
     await expect(world.store.accounts.countQuery("org_none")).rejects.toThrow();
   });
 
+  test("an agent is read with the balance of its organisation", async () => {
+    await using world = await openWorld(place);
+    const { accounts } = world.store;
+    const [agent] = await accounts.listAgents(world.orgId);
+    const before = await accounts.agentWithBalance(agent!.agentId);
+    await accounts.grant(world.orgId, 500);
+
+    expect(before).toEqual({ ...agent, balanceMicros: (await accounts.balance(world.orgId)) - 500 });
+    expect(await accounts.agentWithBalance(agent!.agentId)).toEqual({
+      ...agent,
+      balanceMicros: before!.balanceMicros + 500,
+    });
+    await accounts.deleteAgent(agent!.agentId);
+    expect(await accounts.agentWithBalance(agent!.agentId)).toBeUndefined();
+  });
+
   test("each of many queries that arrive together gets its own count", async () => {
     await using world = await openWorld(place);
     const other = await world.another();
