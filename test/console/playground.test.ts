@@ -74,6 +74,38 @@ describeConsole("the playground", {}, (suite) => {
     expect(await conversation.getByText(pendingOrder.ownerId).count()).toBeGreaterThan(0);
   });
 
+  test("compares two customers, each lane with its own context, and Enter sends", async () => {
+    const contextJson = encodeURIComponent(JSON.stringify({ customerId: pendingOrder.ownerId }));
+    const { page, conversation } = await open(
+      `?compare=1&role=customer&role2=customer&context=${contextJson}&tab=settings`,
+    );
+    await page.getByRole("textbox", { name: "Context of B" }).fill('{"customerId": "someone_else"}');
+    const field = page.getByRole("textbox", { name: "Query" });
+
+    await field.fill("Thank you,");
+    await field.press("Shift+Enter");
+    expect(await field.inputValue()).toBe("Thank you,\n");
+    await field.fill(`What is the status of order ${pendingOrder.orderId}?`);
+    await field.press("Enter");
+
+    await page.getByText("Differences are highlighted").waitFor();
+    await conversation.getByText("different outcome").first().waitFor();
+    await conversation.getByText(`pending (${pendingOrder.orderId})`).waitFor();
+    await conversation.getByText("Not permitted: customers may use only their own orders.").first().waitFor();
+  });
+
+  test("the field has the focus on arrival", async () => {
+    const { page } = await suite.visit({ viewport: { width: 1600, height: 1000 } });
+    await page.goto(`${suite.desk.agentPath}/runs`);
+    await page.getByRole("link", { name: "Playground" }).first().click();
+    await page.getByRole("textbox", { name: "Query" }).waitFor();
+
+    await page.waitForFunction(() => {
+      const { document } = globalThis as unknown as { document: { activeElement: { ariaLabel: string | null } } };
+      return document.activeElement.ariaLabel === "Query";
+    });
+  });
+
   test("shows a denied call with the reason of the owner", async () => {
     const { conversation, ask } = await open("?role=customer");
 

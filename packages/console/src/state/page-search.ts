@@ -78,6 +78,10 @@ export const playground = searchOf({
   maxTokens: text,
   temperature: text,
   context: text,
+  /** Of the second lane of a comparison; absent: as in the first one. */
+  provider2: oneOf("anthropic", "openai", "gemini"),
+  model2: text,
+  context2: text,
   /** Text for the query field; it is not sent. */
   query: text,
   /** Id of a run whose request fills the form. */

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { parseSearch, playground, stringifySearch } from "../../src/state/page-search.ts";
 import * as settings from "../../src/pages/playground/settings.ts";
 
-const { bodyOf, validateSettings, searchOfSettings, settingsOf, settingsOfRun } = settings;
+const { bodyOf, settingsOfLane, validateSettings, searchOfSettings, settingsOf, settingsOfRun } = settings;
 const plain = settingsOf({});
 const sent = { query: "How many?", role: "support", threadId: "thr_1" };
 
@@ -29,6 +29,9 @@ test("the URL restores the settings", () => {
     maxTokens: "100",
     temperature: "0.5",
     context: '{"a": "b&c"}',
+    provider2: "gemini",
+    model2: "n",
+    context2: '{"a": 2}',
   };
 
   expect(settingsOf(playground(parseSearch(stringifySearch(searchOfSettings(full)))))).toEqual(full);
@@ -43,6 +46,33 @@ test("the URL keeps a comparison without roles", () => {
 
 test("a long context stays out of the URL", () => {
   expect(searchOfSettings({ ...plain, context: `{"a": "${"x".repeat(5_000)}"}` })).toEqual(searchOfSettings(plain));
+});
+
+test("the second lane has its own role, context and model, and otherwise those of the first", () => {
+  const first = {
+    ...plain,
+    compare: true,
+    role: "agent",
+    context: '{"a": 1}',
+    provider: "openai",
+    model: "m",
+  } as const;
+  const second = { ...first, role2: "customer", provider2: "gemini", context2: '{"a": 2}' } as const;
+  const bodyOfLane = (settings: settings.Settings, lane: number) => {
+    const own = settingsOfLane(settings, lane);
+    return bodyOf(own, { query: "Hi", role: own.role, threadId: undefined });
+  };
+
+  expect(bodyOfLane(second, 0)).toEqual(bodyOfLane(first, 0));
+  expect(bodyOfLane(second, 1)).toEqual({
+    query: "Hi",
+    role: "customer",
+    contextJson: '{"a":2}',
+    llmConfig: { provider: "gemini" },
+  });
+  expect(bodyOfLane({ ...first, role2: "customer" }, 1)).toEqual({ ...bodyOfLane(first, 0), role: "customer" });
+  expect(bodyOfLane({ ...second, context2: "{}" }, 1)).toMatchObject({ contextJson: "{}" });
+  expect(settings.validateSettings({ ...second, context2: "[" })).toHaveProperty("context2");
 });
 
 describe("the body of a query", () => {

@@ -34,7 +34,8 @@ export function Composer(props: ComposerProps) {
         value={draft}
         onChange={(event) => setDraft(event.target.value)}
         onKeyDown={(event) => {
-          if (event.key !== "Enter" || !(event.metaKey || event.ctrlKey)) return;
+          // Enter also confirms a word of an input method.
+          if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
           event.preventDefault();
           if (ready) sendDraft();
         }}
@@ -67,7 +68,7 @@ export function Composer(props: ComposerProps) {
             <Button type="submit" look="primary" icon="send" disabled={!ready}>
               <span className="max-sm:sr-only">Send</span>
               <span className="max-sm:hidden" aria-hidden="true">
-                <Kbd keys="mod ↵" />
+                <Kbd keys="↵" />
               </span>
             </Button>
           )}

@@ -12,12 +12,13 @@ interface SettingsFormProps {
 }
 
 const PROVIDER_OPTIONS = [{ value: "", label: "Default" }, ...PROVIDERS] as const;
+const SECOND_OPTIONS = [{ value: "", label: "As in lane A" }, ...PROVIDERS] as const;
 
 /** The settings of a query besides its text and role. */
 export function SettingsForm({ settings, errors, onChange }: SettingsFormProps) {
   const { provider, context } = settings;
   const maySend = useHasRole("developer");
-  const text = (name: "session" | "model" | "maxTokens" | "temperature" | "context") => ({
+  const text = (name: "session" | "model" | "maxTokens" | "temperature" | "context" | "model2" | "context2") => ({
     error: errors[name],
     value: settings[name],
     onChange: (value: string) => onChange({ [name]: value }),
@@ -52,6 +53,30 @@ export function SettingsForm({ settings, errors, onChange }: SettingsFormProps) 
           </Button>
         )}
       </div>
+      {settings.compare && (
+        <fieldset className="grid min-w-0 gap-3">
+          <legend className="mb-2 text-sm font-semibold">Lane B</legend>
+          <TextField
+            {...text("context2")}
+            label="Context of B"
+            hint="Empty: as in lane A; {} for no context"
+            rows={3}
+            spellCheck={false}
+            className="font-mono text-xs leading-5"
+          />
+          <Field label="Provider of B">
+            <Select<Settings["provider2"]>
+              label="Provider of B"
+              options={SECOND_OPTIONS}
+              value={settings.provider2}
+              onChange={(provider2) => onChange({ provider2 })}
+            />
+          </Field>
+          {settings.provider2 !== "" && (
+            <TextField {...text("model2")} label="Model of B" spellCheck={false} placeholder="Provider default" />
+          )}
+        </fieldset>
+      )}
       <TextField
         {...text("session")}
         label="Session ID"

@@ -20,6 +20,10 @@ export interface Settings {
   maxTokens: string;
   temperature: string;
   context: string;
+  /** Of the second lane; empty: as in the first one. */
+  provider2: "" | "anthropic" | "openai" | "gemini";
+  model2: string;
+  context2: string;
 }
 
 export type SettingsErrors = { [Name in keyof Settings]?: string | undefined };
@@ -43,10 +47,36 @@ const CONTEXT_IN_URL = 1_500;
 /** The settings in the URL. */
 export function settingsOf(search: PlaygroundSearch): Settings {
   const { role = "", role2 = "", session = "", provider = "", model = "", context = "" } = search;
-  const { maxTokens = "", temperature = "" } = search;
+  const { maxTokens = "", temperature = "", provider2 = "", model2 = "", context2 = "" } = search;
   const compare = search.compare === "1" || role2 !== "";
   const analysis = search.mode === "analysis";
-  return { role, role2, compare, session, analysis, provider, model, maxTokens, temperature, context };
+  return {
+    role,
+    session,
+    analysis,
+    provider,
+    model,
+    maxTokens,
+    temperature,
+    context,
+    compare,
+    role2,
+    provider2,
+    model2,
+    context2,
+  };
+}
+
+/** The settings of a lane of a comparison: its role, and its context and model where they differ from the first lane's. */
+export function settingsOfLane(settings: Settings, lane: number): Settings {
+  if (lane === 0) return settings;
+  const { role2, provider2, model2, context2 } = settings;
+  return {
+    ...settings,
+    role: role2,
+    ...(context2.trim() && { context: context2 }),
+    ...(provider2 && { provider: provider2, model: model2 }),
+  };
 }
 
 /** The settings of a run. A provider that queries cannot select, such as the offline model, becomes the default. */
@@ -70,6 +100,8 @@ export function settingsOfRun(run: RunTrace): Settings {
 /** The search parameters for these settings; `settingsOf` reads them. */
 export function searchOfSettings(settings: Settings): PlaygroundSearch {
   const { role, role2, compare, session, analysis, provider, model, maxTokens, temperature, context } = settings;
+  const { provider2, model2, context2 } = settings;
+  const ofSecond = (text: string) => (compare && text) || undefined;
   return {
     role: role || undefined,
     role2: (compare && role2) || undefined,
@@ -81,6 +113,9 @@ export function searchOfSettings(settings: Settings): PlaygroundSearch {
     maxTokens: maxTokens || undefined,
     temperature: temperature || undefined,
     context: (context.length <= CONTEXT_IN_URL && context) || undefined,
+    provider2: (compare && provider2) || undefined,
+    model2: ofSecond(provider2 && model2),
+    context2: context2.length <= CONTEXT_IN_URL ? ofSecond(context2) : undefined,
   };
 }
 
@@ -104,6 +139,8 @@ export function validateSettings(settings: Settings): SettingsErrors {
         ? "Enter a number from 0 to 2."
         : undefined,
     context: checkContext(settings.context),
+    model2: settings.compare ? label(settings.model2) : undefined,
+    context2: settings.compare ? checkContext(settings.context2) : undefined,
   });
 }
 

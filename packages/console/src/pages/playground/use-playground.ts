@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "react";
 import { useSearchChange } from "../../state/page-search.ts";
 import { BLANK, type Example } from "./empty-playground.tsx";
 import { runIdOf, useLane } from "./lane.ts";
-import { bodyOf, type Settings, settingsOfRun, useSettings, validateSettings } from "./settings.ts";
+import { bodyOf, type Settings, settingsOfLane, settingsOfRun, useSettings, validateSettings } from "./settings.ts";
 import type { PanelTab } from "./side-panel.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/playground");
@@ -19,6 +19,10 @@ export function usePlayground(repeated: RunTrace | undefined) {
   const [settings, change] = useSettings(repeated && settingsOfRun(repeated));
   const [draft, setDraft] = useState(search.query ?? repeated?.fullQuery ?? "");
   const fieldRef = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => {
+    // After PageHeader, which takes the focus on arrival. A touch screen would open its keyboard.
+    if (matchMedia("(pointer: fine)").matches) fieldRef.current?.focus({ preventScroll: true });
+  }, []);
   const first = useLane(agentId, "thread");
   const second = useLane(agentId, "thread2");
   const lanes = settings.compare ? [first, second] : [first];
@@ -34,10 +38,10 @@ export function usePlayground(repeated: RunTrace | undefined) {
   };
   const send = (query: string, where: "new" | "same" = "same"): void => {
     if (where === "new") startThreads();
-    const roles = [settings.role, settings.role2];
     lanes.forEach(({ lane }, index) => {
       const { threadId } = lane.state.get();
-      lane.send(bodyOf(settings, { query: query.trim(), role: roles[index] ?? "", threadId }));
+      const own = settingsOfLane(settings, index);
+      lane.send(bodyOf(own, { query: query.trim(), role: own.role, threadId }));
     });
     changeSearch({ query: undefined, run: undefined, again: undefined });
   };
