@@ -15,6 +15,7 @@ import { KIND_WORDS } from "../../waterfall/span-look.ts";
 import { EventRows, useRunLog } from "./event-log.tsx";
 import { type CallFailure, OwnerError } from "./owner-error.tsx";
 import { SentTurnView } from "./sent-turn.tsx";
+import { SpanPayload } from "./span-payload.tsx";
 
 export type SpanTab = "overview" | "sent" | "input" | "output" | "error" | "attributes" | "events";
 
@@ -36,8 +37,8 @@ export function SpanPanel({ run, span, nowMs, tab, onTab, onEvents }: SpanPanelP
   const { step } = span.attributes;
   if (span.kind === "turn" && typeof step === "number" && run.source !== "test_call")
     add("sent", "Sent to model", <SentTurnView run={run} step={step} />);
-  if (span.input !== undefined) add("input", "Input", <Payload value={span.input} name="Input" />);
-  if (span.output !== undefined) add("output", "Output", <Output span={span} />);
+  if (span.input !== undefined) add("input", "Input", <SpanPayload run={run} span={span} side="input" />);
+  if (span.output !== undefined) add("output", "Output", <Output run={run} span={span} />);
   if (span.errorMessage !== null || span.code !== null) add("error", "Error", <Failure span={span} />);
   add("attributes", "Attributes", <Json value={{ ...span.attributes, id: span.id }} name="Attributes" />);
   if (span.kind !== "queue")
@@ -46,13 +47,7 @@ export function SpanPanel({ run, span, nowMs, tab, onTab, onEvents }: SpanPanelP
   return <Tabs tabs={tabs} value={shown} onChange={onTab} />;
 }
 
-/** A payload as JSON, or as text if the API cut it. */
-function Payload({ value, name }: { value: unknown; name: string }) {
-  if (typeof value === "string") return <CodeBlock text={value} wrap />;
-  return <Json value={value} name={name} />;
-}
-
-function Output({ span }: { span: Span }) {
+function Output({ run, span }: { run: RunTrace; span: Span }) {
   const removed = span.attributes["withheld"];
   return (
     <div className="grid gap-3">
@@ -64,10 +59,7 @@ function Output({ span }: { span: Span }) {
       {span.kind === "query" && typeof span.output === "string" ? (
         <Markdown text={span.output} />
       ) : (
-        <Payload value={span.output} name="Output" />
-      )}
-      {span.attributes["truncated"] === true && (
-        <p className="text-muted text-sm">Truncated; the raw events have the full output</p>
+        <SpanPayload run={run} span={span} side="output" />
       )}
     </div>
   );

@@ -3,6 +3,7 @@ import type { Span } from "@patchbay/protocol/console";
 import { PLAN_REQUEST } from "../../ports/model-provider.ts";
 import { refusalOf } from "../../ports/refusal.ts";
 import { outcomeFields, parametersOf } from "../../run/api.ts";
+import { payloadOf } from "./payload.ts";
 import type { RunParts, TimedCall, TimedTurn } from "./queries.ts";
 
 /** An interval of a run, in milliseconds of the database's clock. `to` is undefined while it is open. */
@@ -224,19 +225,4 @@ const BYTES_OF_TRACE = 1_048_576;
 /** Bytes per payload of a trace, so that a run with hundreds of calls does not make a response of many megabytes. */
 export function shownBytes(payloads: number): number {
   return Math.min(MAX_BYTES, Math.max(MIN_BYTES, Math.floor(BYTES_OF_TRACE / payloads)));
-}
-
-/** A payload as a span shows it: the value, or the beginning of its text. The run's log has all of it. */
-interface Payload {
-  value: JsonValue;
-  truncated: boolean;
-}
-
-function payloadOf(value: JsonValue, mostBytes: number): Payload {
-  const text = typeof value === "string" ? value : JSON.stringify(value);
-  if (text.length * 3 <= mostBytes) return { value, truncated: false };
-  const bytes = Buffer.from(text);
-  if (bytes.length <= mostBytes) return { value, truncated: false };
-  // With `stream`, the decoder drops a character that the limit cuts in two.
-  return { value: new TextDecoder().decode(bytes.subarray(0, mostBytes), { stream: true }), truncated: true };
 }

@@ -1,0 +1,68 @@
+import type { LogEvent, RunTrace, Span } from "@patchbay/protocol/console";
+import { useEffect, useState } from "react";
+import { Button } from "../../ui/button.tsx";
+import { CodeBlock, Json } from "../../ui/code.tsx";
+import { ErrorState, Loading, Skeleton } from "../../ui/page.tsx";
+import { useRunLog } from "./event-log.tsx";
+
+/** A payload as a tree, or as text. */
+function Payload({ value, name }: { value: unknown; name: string }) {
+  if (typeof value === "string") return <CodeBlock text={value} wrap />;
+  return <Json value={value} name={name} />;
+}
+
+interface SpanPayloadProps {
+  run: RunTrace;
+  span: Span;
+  side: "input" | "output";
+}
+
+/** The input or output of a span. A part of a call's offers to load all of it from the log. */
+export function SpanPayload({ run, span, side }: SpanPayloadProps) {
+  const [whole, setWhole] = useState(false);
+  if (whole) return <WholePayload run={run} span={span} side={side} />;
+  return (
+    <div className="grid gap-3">
+      <Payload value={span[side]} name={PAYLOAD_NAMES[side]} />
+      {span.attributes["truncated"] === true &&
+        (span.kind === "call" ? (
+          <Button size="small" className="justify-self-start" onClick={() => setWhole(true)}>
+            Load all
+          </Button>
+        ) : (
+          <p className="text-muted text-sm">Truncated; the raw events have all of it</p>
+        ))}
+    </div>
+  );
+}
+
+const PAYLOAD_NAMES = { input: "Input", output: "Output" };
+
+function WholePayload({ run, span, side }: SpanPayloadProps) {
+  const log = useRunLog(run, "hosted");
+  const { hasNextPage, isFetchingNextPage, fetchNextPage } = log;
+  const payload = log.data && payloadIn(log.data, span.id, side);
+  const missing = log.data !== undefined && payload === undefined;
+  useEffect(() => {
+    if (missing && hasNextPage && !isFetchingNextPage) void fetchNextPage();
+  }, [missing, hasNextPage, isFetchingNextPage, fetchNextPage]);
+  if (payload !== undefined) return <Payload value={payload} name={PAYLOAD_NAMES[side]} />;
+  if (log.error) return <ErrorState error={log.error} onRetry={() => void log.refetch()} />;
+  if (missing && !hasNextPage) return <p className="text-muted text-sm">The events of the run do not contain it.</p>;
+  return (
+    <Loading label="Loading all">
+      <Skeleton className="h-40 w-full rounded-lg" />
+    </Loading>
+  );
+}
+
+/** The arguments or the result of a call, from the stored events of its run. */
+export function payloadIn(events: readonly LogEvent[], callId: string, side: "input" | "output"): unknown {
+  for (const { body } of events) {
+    const event = JSON.parse(body) as { type: string; toolCallId?: string; parameters?: unknown; result?: unknown };
+    if (event.toolCallId !== callId) continue;
+    if (event.type === "toolCall" && side === "input") return event.parameters;
+    if (event.type === "toolResult" && side === "output") return event.result;
+  }
+  return undefined;
+}
