@@ -84,25 +84,25 @@ test("a query without a verb that changes something changes nothing", async () =
 
 test("a long query is read in bounded time", async () => {
   for (const piece of ["(", "a@", "cancel order and ", "to to, ", '"', "A", "1", "#W1 and ", "because it is "]) {
-    const started = performance.now();
+    const before = process.cpuUsage();
     await takeTurn(retail, [{ role: "user", text: piece.repeat(Math.floor(100_000 / piece.length)) }]);
-    expect(performance.now() - started, piece).toBeLessThan(2000);
+    expect(process.cpuUsage(before).user / 1000, piece).toBeLessThan(2000);
   }
 });
 
-test("a turn over fifty functions takes a few milliseconds", async () => {
+test("a turn over fifty functions takes a few milliseconds of CPU", async () => {
   const functions = Array.from({ length: 50 }, (_, at) => {
     const { name, ...rest } = services[3]?.[at % 31] ?? { name: "none" };
     return { ...rest, name: at < 31 ? name : `${name}_${at}` } as ModelFunction;
   });
-  const times: number[] = [];
+  const cpuMs: number[] = [];
   for (let round = 0; round < 40; round += 1) {
-    const started = performance.now();
+    const before = process.cpuUsage();
     await takeTurn(functions, [
       { role: "user", text: "What is the status of order #W2378156 of Yusuf Rossi, zip 19122?" },
     ]);
-    times.push(performance.now() - started);
+    cpuMs.push(process.cpuUsage(before).user / 1000);
   }
-  // The bound leaves room for a busy machine; a quiet one needs a fifth of that.
-  expect(times.toSorted((a, b) => a - b)[20]).toBeLessThan(25);
+  // A quiet machine needs a fifth of that; shared caches make a busy one slower.
+  expect(cpuMs.toSorted((a, b) => a - b)[20]).toBeLessThan(25);
 });

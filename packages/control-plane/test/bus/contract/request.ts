@@ -3,6 +3,8 @@ import { MAX_BODY_BYTES, NoResponders, RequestLost } from "../../../src/ports/bu
 import type { MakeEnds } from "../ends.ts";
 
 const SOON = { timeoutMs: 5_000 };
+/** Longer than a test may take: a request that waits for it fails the test. */
+const NEVER = { timeoutMs: 600_000 };
 
 export function requestContract(makeEnds: MakeEnds): void {
   test("a request is answered by the server of its subject", async () => {
@@ -68,14 +70,7 @@ export function requestContract(makeEnds: MakeEnds): void {
     ends.there.serve("call.desk.two", async () => 1);
     await ends.settle();
 
-    const tookMs: number[] = [];
-    for (let i = 0; i < 5; i++) {
-      const began = performance.now();
-      await expect(ends.here.request("call.desk.one", 1, SOON)).rejects.toThrow(NoResponders);
-      tookMs.push(performance.now() - began);
-    }
-    // The fastest of five: on a busy machine one of them may wait for a processor.
-    expect(Math.min(...tookMs)).toBeLessThan(50);
+    await expect(ends.here.request("call.desk.one", 1, NEVER)).rejects.toThrow(NoResponders);
   });
 
   test("a disposed server gets no further requests, and its answer in progress is still sent", async () => {
@@ -124,9 +119,7 @@ export function requestContract(makeEnds: MakeEnds): void {
     ends.there.serve("call.desk.one", fail);
     await ends.settle();
 
-    const began = performance.now();
-    await expect(ends.here.request("call.desk.one", 1, SOON)).rejects.toThrow(RequestLost);
-    expect(performance.now() - began).toBeLessThan(1_000);
+    await expect(ends.here.request("call.desk.one", 1, NEVER)).rejects.toThrow(RequestLost);
   });
 
   test("a request without an answer in time is rejected with RequestLost, and the late answer is ignored", async () => {
