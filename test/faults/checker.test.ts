@@ -51,7 +51,7 @@ test("the checker reports every damage, and none without damage", async () => {
   expect((await check(lab, { endings, succeeded: endings.length + 1 })).violations).toHaveLength(1);
 });
 
-const TABLES = ["runs", "run_events", "calls", "usage", "ledger", "orgs"];
+const TABLES = ["runs", "run_events", "calls", "usage", "ledger", "balances"];
 type Row = Record<string, string | number | null>;
 
 function snapshot(database: DatabaseSync): Map<string, Row[]> {
