@@ -2,7 +2,7 @@ import type { CancelResponse, JsonObject, LlmConfig, QueryResponse, RunDetail, R
 import type { RunRecord, TestCall } from "../ports/records.ts";
 
 export { promptParts } from "./loop/compact.ts";
-export { type RequestSources, type SentRequest, sentRequests } from "./loop/rebuild.ts";
+export { type SentRequest, sentRequests } from "./loop/rebuild.ts";
 export { outcomeFields, parametersOf } from "./answer.ts";
 export { historyScope } from "./state.ts";
 export { visibleFunctions } from "./role-check.ts";

@@ -17,7 +17,7 @@ export interface StoredRun {
 }
 
 /** What the requests of a run are built from besides its own rows. */
-export interface RequestSources {
+interface RequestSources {
   manifest: Manifest;
   choose(wanted: { provider: string; model: string }): ChosenModel;
   /** Earlier runs of the thread, as at the start of the run. */
