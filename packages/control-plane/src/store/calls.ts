@@ -8,7 +8,7 @@ import { insertAudit } from "./audit.ts";
 import { fromJson, idBatches, present, toJson } from "./columns.ts";
 import { type Engine, transact } from "./engine.ts";
 import type { CallRow } from "./run-record.ts";
-import { insertion } from "./statement.ts";
+import { insertion, statement } from "./statement.ts";
 
 /**
  * Calls that one replica assigns and another replica, which has the runtime's connection, sends. The call's row decides
@@ -18,43 +18,38 @@ export function callStore(engine: Engine): Omit<CallStore, "recordError"> {
   return { ...assignments(engine), ...results(engine) };
 }
 
+const acceptOpen = statement((p: Parameters<CallStore["accept"]>[0], { db, dialect }) =>
+  db
+    .updateTable("calls")
+    .set({ accepted_by: p.replicaId })
+    .where("id", "=", p.callId)
+    .where("attempt", "=", p.attempt)
+    .where("accepted_by", "is", null)
+    .where("outcome", "is", null)
+    .where("arrived", "is", null)
+    .where((eb) => {
+      const own = eb.selectFrom("runs").select("runs.id").whereRef("runs.id", "=", "calls.run_id");
+      // The fence must not change between this check and the update. The shared lock makes a claim of the run wait, and
+      // the new owner then reads which replica accepted the call, instead of sending the call a second time.
+      return eb.exists(dialect.lockShared(own.where("runs.fence", "=", p.fence).where("runs.status", "=", "running")));
+    })
+    .returning(["run_id", "instance_id", "function_name", "arguments"]),
+);
+const runOfCall = statement((p: { runId: string }, { db }) =>
+  db.selectFrom("runs").select(["agent_id", "thread_id", "session_id", "role", "request"]).where("id", "=", p.runId),
+);
+
 /**
  * The start of an attempt. `accept` by the sending replica and `withdraw` by the assigning one exclude each other: either the
  * call is sent, or the assigning replica knows that it never will be and may choose another runtime.
  */
-function assignments({ db, dialect }: Engine): Pick<CallStore, "accept" | "withdraw"> {
+function assignments(engine: Engine): Pick<CallStore, "accept" | "withdraw"> {
+  const { db } = engine;
   return {
     async accept({ callId, attempt, fence, replicaId }) {
-      const accepted = await db
-        .updateTable("calls")
-        .set({ accepted_by: replicaId })
-        .where("id", "=", callId)
-        .where("attempt", "=", attempt)
-        .where("accepted_by", "is", null)
-        .where("outcome", "is", null)
-        .where("arrived", "is", null)
-        .where((eb) =>
-          eb.exists(
-            // The fence must not change between this check and the update. The shared lock makes a claim of the run wait, and
-            // the new owner then reads which replica accepted the call, instead of sending the call a second time.
-            dialect.lockShared(
-              eb
-                .selectFrom("runs")
-                .select("runs.id")
-                .whereRef("runs.id", "=", "calls.run_id")
-                .where("runs.fence", "=", fence)
-                .where("runs.status", "=", "running"),
-            ),
-          ),
-        )
-        .returning(["run_id", "instance_id", "function_name", "arguments"])
-        .executeTakeFirst();
+      const [accepted] = await acceptOpen(engine, { callId, attempt, fence, replicaId });
       if (accepted?.instance_id == null) return undefined;
-      const run = await db
-        .selectFrom("runs")
-        .select(["agent_id", "thread_id", "session_id", "role", "request"])
-        .where("id", "=", accepted.run_id)
-        .executeTakeFirst();
+      const [run] = await runOfCall(engine, { runId: accepted.run_id });
       if (!run) return undefined;
       return {
         callId,
