@@ -208,3 +208,28 @@ test("a follow-up query starts in one round trip, under its thread's next positi
     { position: 2 },
   ]);
 });
+
+test("a run's end returns credit that was reserved while the end waited for the run", async () => {
+  const place = await postgresPlace();
+  await using world = await openWorld(async () => place);
+  await world.store.accounts.grant(world.orgId, 1_000);
+  const run = await world.start();
+  const other = new Client({ connectionString: place.database.url });
+  await other.connect();
+  await other.query("begin; set local patchbay.org = '*'");
+  await other.query("update runs set status = status");
+  await other.query(`insert into ledger values ('led_1', 'org_1', '${run.runId}', 0, 'reserve', -300, 0)`);
+  await other.query("update balances set micros = micros - 300");
+
+  const ended = world.finish(run);
+  await expect
+    .poll(() =>
+      place.rows("select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"),
+    )
+    .toHaveLength(1);
+  await other.query("commit");
+  await other.end();
+  await ended;
+
+  expect(await world.store.accounts.balance(world.orgId)).toBe(1_000);
+});
