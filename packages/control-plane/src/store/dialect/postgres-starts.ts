@@ -56,7 +56,7 @@ const startRowOf = (run: NewRun) => ({
  * start and end of a run in it updates that row, so that it is still idle then. When a key was inserted for a run that was not, its
  * foreign key, which is checked at the commit, undoes the statement.
  *
- * The range of `timeoutms` is always true: see `storeRows`.
+ * The range of `timeout_ms` is always true: see `storeRows`.
  */
 const storeStarts = statement((p: { starts: string; audit: string }, engine: Engine) => ({
   compile: () =>
