@@ -201,6 +201,7 @@ describe("in the source", () => {
       /\bruns\.start\s*\(/,
       [
         "control-plane/src/console/playground/routes.ts",
+        "control-plane/src/console/runs/routes.ts",
         "control-plane/src/http/query/query-routes.ts",
         "control-plane/src/run/worker/executor.ts",
       ],

@@ -12,7 +12,9 @@ test("on Postgres with row-level security an owner signs in and every page has i
   const { agentId } = await console.admin.createAgent("Clerk", { orgId: console.orgId });
   const { store } = console;
   await store.runtimes.saveManifest(agentId, "set_1", MANIFEST);
-  const run = await store.runs.start(sampleRun({ orgId: console.orgId, agentId, sessionId: "s1" }));
+  const run = await store.runs.start(
+    sampleRun({ orgId: console.orgId, agentId, sessionId: "s1", manifestHash: "set_1" }),
+  );
   if (run.kind !== "started") throw new Error(run.kind);
   const calls = [sampleCall("call_1", { functionName: "refund", outcome: { ok: true, value: 1 } })];
   await store.runs.commit(run.run, { ...ending(run.run), turn: sampleTurn(0, { costMicros: 5 }), calls });
@@ -27,6 +29,7 @@ test("on Postgres with row-level security an owner signs in and every page has i
     run_id: run.run.runId,
     thread_id: run.run.threadId,
     function_name: "refund",
+    step: "0",
   };
   const odd: string[] = [];
   for (const [name, { answer, query }] of Object.entries<ConsoleRoute>(CONSOLE_ROUTES)) {
