@@ -66,7 +66,7 @@ describeConsole("runs again and compared", {}, (suite) => {
 
     allow(/^404 GET \/api\//);
     await page.goto(`${suite.desk.agentPath}/compare?a=${runId}&b=run_0`);
-    await page.getByText("There is no such run in this organisation.").waitFor();
+    await page.getByText("The run was not found in this organisation.").waitFor();
     await page.goto(`${suite.desk.agentPath}/compare`);
     await page.getByText("No runs to compare").waitFor();
   });

@@ -62,10 +62,10 @@ describeConsole("what the model was sent", {}, (suite) => {
     const stranger = await suite.visit({
       ...WIDE,
       storageState,
-      expects: [/^404 GET \/api\//, /^console: ApiError: There is no such agent/],
+      expects: [/^404 GET \/api\//, /^console: ApiError: The agent was not found/],
     });
     await stranger.page.goto(path);
-    await stranger.page.getByText("There is no such").first().waitFor();
+    await stranger.page.getByText("was not found").first().waitFor();
     expect(await stranger.page.getByText(QUESTION).count()).toBe(0);
   });
 });

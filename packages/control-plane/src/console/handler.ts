@@ -86,7 +86,7 @@ export type HandlersOf<Name extends ConsoleRouteName> = Pick<ConsoleHandlers, Na
 
 /** The same error for what does not exist and for what belongs to another organisation. */
 export function notFound(what: string): ServiceError {
-  return new ServiceError("not_found", `There is no such ${what} in this organisation.`);
+  return new ServiceError("not_found", `The ${what} was not found in this organisation.`);
 }
 
 /** The value of a query that found something; throws `not_found` otherwise. */
