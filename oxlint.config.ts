@@ -30,7 +30,7 @@ export const FOLDERS: Readonly<Record<string, Allowed>> = {
     schema: [".", "redaction"],
     redaction: [".", "schema"],
     access: ["."],
-    runtime: ["."],
+    runtime: [".", "access"],
     testing: [".", "schema", "redaction", "runtime"],
   },
   "control-plane": {
@@ -48,9 +48,10 @@ export const FOLDERS: Readonly<Record<string, Allowed>> = {
   },
   cli: {
     loading: ["."],
+    code: [".", "loading"],
     dev: ["."],
     doctor: [".", "commands"],
-    commands: [".", "dev", "doctor"],
+    commands: [".", "code", "dev", "doctor"],
   },
   console: {
     format: [],

@@ -13,6 +13,14 @@ export interface DeskCases {
   account<Rest extends object>(rest: Rest): Cases<{ user_id: string } & Rest>;
   order<Rest extends object>(rest: Rest): Cases<{ order_id: string } & Rest>;
   limitedOrder<Rest extends object>(rest: Rest): Cases<{ order_id: string } & Rest>;
+  /** Refunds of an amount that needs no approval, and of one that does. */
+  goodwill(refund: { small: number; large: number; reason: string }): Cases<Goodwill>;
+}
+
+interface Goodwill {
+  order_id: string;
+  amount: number;
+  reason: string;
 }
 
 const UNKNOWN_ORDER = "#W0";
@@ -45,6 +53,16 @@ export function createDeskCases({ orders, users }: RetailStore): DeskCases {
     account: (rest) => extend(accountCases, rest),
     order: (rest) => extend(orderCases, rest),
     limitedOrder: (rest) => extend(limitCases, rest),
+    goodwill: ({ small, large, reason }) => {
+      const paid = all.find(
+        ({ status, payment_history: [first] }) => status === "delivered" && (first?.amount ?? 0) > large,
+      );
+      const of = (order_id: string, amount: number) => ({ input: { order_id, amount, reason } });
+      return {
+        ...(paid && { smallRefund: of(paid.order_id, small), largeRefund: of(paid.order_id, large) }),
+        unknownOrder: of(UNKNOWN_ORDER, large),
+      };
+    },
   };
 
   function ownAboveLimit(order: Order | undefined): Cases<{ order_id: string }> {

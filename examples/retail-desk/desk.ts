@@ -3,6 +3,7 @@ import { createDeskCases } from "./cases.ts";
 import { deskContext } from "./context.ts";
 import { createExampleQueries } from "./example-queries.ts";
 import { generalFunctions } from "./functions/general.ts";
+import { goodwillFunctions } from "./functions/goodwill.ts";
 import { orderFunctions } from "./functions/orders.ts";
 import { pendingOrderFunctions } from "./functions/pending-orders.ts";
 import { productFunctions } from "./functions/products.ts";
@@ -34,6 +35,7 @@ export function createRetailDesk(store: RetailStore): Service {
       ...userFunctions(store, policy, cases),
       ...orderFunctions(store, policy, cases),
       ...pendingOrderFunctions(store, policy, cases),
+      ...goodwillFunctions(store, cases),
       ...productFunctions(store),
       ...generalFunctions(store),
     ],

@@ -29,6 +29,7 @@ const { email, name, address } = busyCustomer.record;
 const STAFF_ONLY: [name: string, args: JsonObject][] = [
   ["find_user_id_by_email", { email }],
   ["find_user_id_by_name_zip", { ...name, zip: address.zip }],
+  ["grant_goodwill_refund", { order_id: deliveredOrder.orderId, amount: 1, reason: "late" }],
 ];
 const ACCOUNT: [name: string, args: JsonObject][] = [
   ["get_user_details", {}],

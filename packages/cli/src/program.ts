@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { addAccessCommand } from "./commands/access.ts";
 import { addAgentCommands } from "./commands/agents.ts";
+import { addApprovalCommands } from "./commands/approvals.ts";
 import { addAuditCommand } from "./commands/audit.ts";
 import { addConnectCommand } from "./commands/connect.ts";
 import { addCredentialCommands } from "./commands/credentials.ts";
@@ -46,6 +47,7 @@ export function createProgram(): Command {
   addCredentialCommands(program);
   addMemberCommands(program);
   addRunCommands(program);
+  addApprovalCommands(program);
   addAuditCommand(program);
   addDatabaseCommands(program);
   examples(

@@ -49,7 +49,7 @@ test("a waiting function set is confirmed by the first characters of its hash an
   const asJson = await waiting.accept(HASHES[2]!, "--json");
 
   expect(shown.stdout).toContain(`Confirmed deployment v1 of desk (function set ${HASHES[1]}).`);
-  expect(shown.stdout).toContain('  wipe_data: role "support" is added to the roles.');
+  expect(shown.stdout).toContain("  support gained wipe_data.");
   expect(JSON.parse(asJson.stdout)).toMatchObject({
     agentId: waiting.agentId,
     manifestHash: HASHES[2],

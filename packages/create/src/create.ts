@@ -24,6 +24,7 @@ const TEMPLATE: Readonly<Record<string, string>> = {
   "library.ts": "library.ts",
   "service.test.ts": "service.test.ts",
   "access.lock.json": "access.lock.json",
+  "access.never.json": "access.never.json",
   "AGENTS.md": "AGENTS.md",
   "README.md": "README.md",
   "tsconfig.json": "tsconfig.json",

@@ -30,6 +30,7 @@ test("the service has its files, and its name in them", async () => {
       "AGENTS.md",
       "README.md",
       "access.lock.json",
+      "access.never.json",
       "library.ts",
       "package.json",
       "service.test.ts",

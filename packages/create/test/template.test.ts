@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { accessMatrix, compareAccess, parseLock } from "@patchbay/functions/access";
+import { compareAccess, lockOf, parseLock } from "@patchbay/functions/access";
 import { startTestServer } from "@patchbay/functions/testing";
 import { expect, test } from "vitest";
 import service from "../template/service.ts";
@@ -10,7 +10,7 @@ const read = (file: string) => readFileSync(new URL(`../${file}`, import.meta.ur
 test("access.lock.json is the access of the service", async () => {
   const lock = parseLock(read("template/access.lock.json"));
 
-  expect(compareAccess(lock, await accessMatrix(service))).toEqual([]);
+  expect(compareAccess(lock, await lockOf(service))).toEqual([]);
   expect(Object.keys(lock.functions)).toHaveLength(3);
 });
 

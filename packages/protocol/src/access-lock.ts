@@ -1,25 +1,83 @@
 import { z } from "zod";
+import { ApprovalRule } from "./approval.ts";
+import { isJsonObject, type JsonObject } from "./json.ts";
+import { Effect } from "./manifest.ts";
 
 /** An object instead of a list, so that each entry is one line of a diff with any formatter. */
 const Members = z.record(z.string(), z.literal("removed"));
+
+const Verdict = z.enum(["allowed", "approval", "denied"]);
+/** The decision on a declared case. */
+export type CaseDecision = z.infer<typeof Verdict>;
 
 const LockedCell = z.union([
   z.enum(["allowed", "hidden"]),
   z.strictObject({ access: z.literal("allowed"), members: Members }),
   z.strictObject({
     access: z.literal("conditional"),
-    cases: z.record(z.string(), z.enum(["allowed", "denied"])),
+    cases: z.record(z.string(), Verdict),
     members: Members.optional(),
   }),
 ]);
 /** The locked access of one role to one function. */
 export type LockedCell = z.infer<typeof LockedCell>;
 
-/** The contents of a lock file: the decisions of an access matrix by function and role, without texts and data. */
-export const AccessLock = z.strictObject({
+const Hooks = z.partialRecord(z.enum(["beforeQuery", "beforeAnswer"]), z.literal("runs"));
+const Schema = z.custom<JsonObject>(isJsonObject, "expected a JSON Schema object");
+const SchemaOrAny = z.union([z.literal(true), Schema]);
+
+const LockedFunction = z.strictObject({
+  effect: Effect.optional(),
+  idempotent: z.boolean().optional(),
+  approval: z.union([z.literal(false), ApprovalRule]).optional(),
+  /** True if an `authorize` decides each call. A conditional approval makes a cell conditional, too. */
+  authorize: z.boolean().optional(),
+  roles: z.record(z.string(), LockedCell),
+  /** Fingerprints of the owner's code by its place: `authorize`, `approval`, `input`, `output`. */
+  code: z.record(z.string(), z.string()).optional(),
+  input: Schema.optional(),
+  output: SchemaOrAny.optional(),
+});
+/**
+ * The locked access to one function. A member that is absent is unknown. `input` is the schema of the arguments that reach the
+ * handler; `output` is the schema of results, in which `x-visible-to` marks restricted fields, or `true` if everything is sent. An
+ * output that cannot be written as JSON Schema is `{}`, and `code` has the fingerprint of all of the owner's files for it.
+ */
+export type LockedFunction = z.infer<typeof LockedFunction>;
+
+/** What is known about the owner's `subject`. */
+const LockedSubject = z.strictObject({
+  code: z.string().optional(),
+  /** By the name of a case, a label. Cases with one label have the same subject. */
+  cases: z.record(z.string(), z.string()),
+});
+
+const Version1 = z.strictObject({
   version: z.literal(1),
   defaultRole: z.string().optional(),
-  hooks: z.partialRecord(z.enum(["beforeQuery", "beforeAnswer"]), z.literal("runs")).optional(),
+  hooks: Hooks.optional(),
   functions: z.record(z.string(), z.record(z.string(), LockedCell)),
 });
-export type AccessLock = z.infer<typeof AccessLock>;
+
+const Version2 = z.strictObject({
+  version: z.literal(2),
+  defaultRole: z.string().optional(),
+  hooks: Hooks.optional(),
+  context: SchemaOrAny.optional(),
+  contextCode: z.string().optional(),
+  subject: z.union([z.literal(false), LockedSubject]).optional(),
+  functions: z.record(z.string(), LockedFunction),
+});
+
+/**
+ * The contents of a lock file: who may call what with which arguments, what results contain, and fingerprints of the code that
+ * decides. It contains no data. A lock of version 1 knows the role lists, cases and marks.
+ */
+export type AccessLock = Omit<z.infer<typeof Version2>, "version"> & { version: 1 | 2 };
+
+/** Reads a lock of either version. */
+export const AccessLock = z.discriminatedUnion("version", [Version1, Version2]).transform((lock): AccessLock => {
+  if (lock.version === 2) return lock;
+  const functions = Object.entries(lock.functions).map(([name, roles]) => [name, { roles }] as const);
+  return { ...lock, functions: Object.fromEntries(functions) };
+});

@@ -163,12 +163,13 @@ function isEveryPair<T>(items: readonly T[], test: (a: T, b: T) => boolean): boo
   return items.every((a, i) => items.slice(i + 1).every((b) => test(a, b)));
 }
 
-function areDisjoint(some: readonly Alternative[], others: readonly Alternative[]): boolean {
+/** True if no value matches an alternative of each list. */
+export function areDisjoint(some: readonly Alternative[], others: readonly Alternative[]): boolean {
   return some.every((a) => others.every((b) => excludes(a, b)));
 }
 
 /** True if no value matches both. */
-function excludes(a: Alternative, b: Alternative): boolean {
+export function excludes(a: Alternative, b: Alternative): boolean {
   if (!isTyped(a)) return isTyped(b) ? excludes(b, a) : haveNoneInCommon(new Set(a.values), new Set(b.values));
   if (!isTyped(b)) return b.values.every((value) => !isOfType(value, a.kind));
   const isNumeric = ({ kind }: Typed) => kind === "number" || kind === "integer";

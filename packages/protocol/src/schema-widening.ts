@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "./json.ts";
 import {
   alternativesIn,
+  excludes,
   isComposite,
   isOfType,
   isTyped,
@@ -8,13 +9,48 @@ import {
   type Scalar,
   type Typed,
 } from "./schema-alternatives.ts";
+import { ownDifferences, show } from "./schema-bounds.ts";
+import { witnessSearch, type WitnessSearch } from "./schema-witness.ts";
 import { withoutAnnotations } from "./subschemas.ts";
 
-/** One place where a schema accepts more than the one before it, such as `items.*.price`. The root has an empty path. */
+/** One place where a schema accepts more than the one before it, such as `items[].price`. The root has an empty path. */
 export interface Wider {
   path: string;
   /** Such as `maximum 500 replaces 100`. */
   reason: string;
+  /** A value at this place that the schema accepts and the one before it does not. Absent if none was found, which proves nothing. */
+  witness?: JsonValue;
+}
+
+/**
+ * How the values that a schema accepts differ from those of the schema before it. `wider` and `incomparable` are proved by a
+ * witness, `equal` and `narrower` by structure. `unknown`: neither was possible.
+ */
+export type Verdict = "equal" | "narrower" | "wider" | "incomparable" | "unknown";
+
+/** The comparison of two schemas. */
+export interface SchemaChange {
+  verdict: Verdict;
+  /** Places where more is accepted, or where the comparison cannot decide. */
+  wider: Wider[];
+  /** The same in the other direction. */
+  narrower: Wider[];
+}
+
+type Options = { results?: boolean; budget?: Budget };
+
+/** Compares two schemas in both directions. The options are those of {@link widerPlaces}. */
+export function compareSchemas(before: JsonObject, after: JsonObject, options: Options = {}): SchemaChange {
+  const wider = widerPlaces(before, after, options);
+  const narrower = widerPlaces(after, before, options);
+  return { verdict: verdictOf(wider, narrower), wider, narrower };
+}
+
+function verdictOf(wider: readonly Wider[], narrower: readonly Wider[]): Verdict {
+  if (wider.length === 0) return narrower.length === 0 ? "equal" : "narrower";
+  const isProved = ({ witness }: Wider): boolean => witness !== undefined;
+  if (!wider.some(isProved)) return "unknown";
+  return narrower.some(isProved) ? "incomparable" : "wider";
 }
 
 /** The cost that a comparison may have, in values. Without a limit, recursive definitions could take exponential time. */
@@ -30,7 +66,7 @@ export interface Budget {
 export function widerPlaces(
   before: JsonObject,
   after: JsonObject,
-  { results = false, budget = { steps: 200_000 } }: { results?: boolean; budget?: Budget } = {},
+  { results = false, budget = { steps: 200_000 } }: Options = {},
 ): Wider[] {
   const roots = { before: withoutAnnotations(before), after: withoutAnnotations(after) };
   if (isSame(roots.before, roots.after, () => true, { whole: true })) return [];
@@ -44,6 +80,7 @@ class Comparison {
   readonly #after: ReturnType<typeof alternativesIn>;
   /** Pairs between the root and the current place. A recursive pair is compared once: if the outer one holds, so do inner ones. */
   readonly #open = new Map<JsonValue, Set<JsonValue>>();
+  readonly #witnesses: WitnessSearch;
   #depth = 0;
 
   constructor(roots: { before: JsonObject; after: JsonObject }, options: { results: boolean; budget: Budget }) {
@@ -52,6 +89,7 @@ class Comparison {
     this.#spend = (steps = 1) => (budget.steps -= steps) > 0;
     this.#before = alternativesIn(roots.before, this.#spend);
     this.#after = alternativesIn(roots.after, this.#spend);
+    this.#witnesses = witnessSearch(roots, { results, spend: this.#spend });
   }
 
   compare(before: JsonValue, after: JsonValue, path: string): Wider[] {
@@ -61,10 +99,18 @@ class Comparison {
     if (this.#depth === DEPTH) return [{ path, reason: INCOMPARABLE }];
     this.#open.set(after, against.add(before));
     this.#depth++;
-    const found = this.#compareAlternatives(before, after, path);
+    const found = this.#withWitness(this.#compareAlternatives(before, after, path), before, after, path);
     this.#depth--;
     against.delete(before);
     return found;
+  }
+
+  /** Adds a witness to the differences of this place itself. Those of inner places have one, if one was found. */
+  #withWitness(found: Wider[], before: JsonValue, after: JsonValue, path: string): Wider[] {
+    if (!found.some((one) => one.path === path)) return found;
+    const scalarsOnly = found.some((one) => one.path === path && one.reason === INCOMPARABLE);
+    const witness = this.#witnesses.find(before, after, { scalarsOnly });
+    return witness === undefined ? found : found.map((one) => (one.path === path ? { ...one, witness } : one));
   }
 
   #compareAlternatives(before: JsonValue, after: JsonValue, path: string): Wider[] {
@@ -76,7 +122,9 @@ class Comparison {
     return are.list.flatMap((one): Wider[] => {
       if (!isTyped(one)) return newValues(were.list, one.values, path);
       if (!apart && isComposite(one)) return [];
-      const comparable = were.list.filter(isTyped).filter((was) => covers(was, one));
+      const related = were.list.filter(isTyped).filter((was) => covers(was, one));
+      const closest = related.filter((was) => !excludes(was, one));
+      const comparable = closest.length > 0 ? closest : related;
       const differences = comparable.map((was) => this.#compareTyped(was, one, path));
       if (differences.some(({ length }) => length === 0)) return [];
       if (differences.length === 1) return differences[0]!;
@@ -96,11 +144,15 @@ class Comparison {
     const optional = this.#results ? [] : required.filter((name) => !still.includes(name));
     const names = new Set([...listedIn(before), ...listedIn(after)]);
     return [
-      ...optional.map((name) => ({ path: join(path, name), reason: "it is no longer required" })),
+      ...optional.flatMap((name) => {
+        const at = join(path, name);
+        return this.#withWitness([{ path: at, reason: "it is no longer required" }], before, after, at);
+      }),
       ...[...names].flatMap((name): Wider[] => {
-        const [was, is] = [propertyOf(before, name), propertyOf(after, name)];
-        if (was === false && is !== false) return [{ path: join(path, name), reason: "the property is new" }];
-        return this.compare(was, is, join(path, name));
+        const [was, is, at] = [propertyOf(before, name), propertyOf(after, name), join(path, name)];
+        if (was === false && is !== false)
+          return this.#withWitness([{ path: at, reason: "the property is new" }], was, is, at);
+        return this.compare(was, is, at);
       }),
       ...this.#compareUnlisted(before, after, path),
       ...this.compare(namesOf(before), namesOf(after), join(path, "*")),
@@ -116,9 +168,9 @@ class Comparison {
   #compareItems(before: JsonObject, after: JsonObject, path: string): Wider[] {
     const placed = Math.max(placesIn(before).length, placesIn(after).length);
     const places = Array.from({ length: placed }, (_, i) =>
-      this.compare(itemOf(before, i), itemOf(after, i), join(path, String(i))),
+      this.compare(itemOf(before, i), itemOf(after, i), `${path}[${i}]`),
     );
-    return [...places.flat(), ...this.compare(before["items"] ?? true, after["items"] ?? true, join(path, "*"))];
+    return [...places.flat(), ...this.compare(before["items"] ?? true, after["items"] ?? true, `${path}[]`)];
   }
 }
 
@@ -175,85 +227,6 @@ function accepts(alternative: Typed, value: Scalar): boolean {
   return ownDifferences(alternative, { ...alternative, schema: exactly }).length === 0;
 }
 
-/** Keywords where a smaller number accepts more, where a larger one does, and keywords that must not change. */
-const FLOORS = ["minLength", "minItems", "minProperties"];
-const CEILINGS = ["maxLength", "maxItems", "maxProperties"];
-const FIXED: Readonly<Record<string, readonly string[]>> = {
-  string: ["pattern", "format", "contentEncoding", "contentMediaType"],
-  number: ["format", "multipleOf"],
-  integer: ["format", "multipleOf"],
-  array: ["format", "uniqueItems"],
-  object: ["format"],
-};
-const BOUNDED: Readonly<Record<string, string>> = { string: "Length", array: "Items", object: "Properties" };
-
-/** The differences of an alternative's own keywords, without those of its properties and items. */
-function ownDifferences(was: Typed, is: Typed): string[] {
-  const fixed = FIXED[is.kind]!.flatMap((keyword) => compareFixed(keyword, was.schema[keyword], is.schema[keyword]));
-  if (is.kind === "number" || is.kind === "integer") return [...fixed, ...compareRange(was, is)];
-  const bounded = BOUNDED[is.kind]!;
-  const among = (keywords: readonly string[]) => keywords.filter((keyword) => keyword.endsWith(bounded));
-  return [
-    ...fixed,
-    ...among(FLOORS).flatMap((keyword) => compareBound(keyword, was.schema, is.schema, (a, b) => b >= a, 0)),
-    ...among(CEILINGS).flatMap((keyword) => compareBound(keyword, was.schema, is.schema, (a, b) => b <= a, Infinity)),
-  ];
-}
-
-function compareFixed(keyword: string, was: JsonValue | undefined, is: JsonValue | undefined): string[] {
-  if (was === undefined || was === false || was === is) return [];
-  return [is === undefined ? `${keyword} ${show(was)} is removed` : `${keyword} ${show(is)} replaces ${show(was)}`];
-}
-
-function compareBound(
-  keyword: string,
-  before: JsonObject,
-  after: JsonObject,
-  within: (was: number, is: number) => boolean,
-  none: number,
-): string[] {
-  const [was, is] = [before[keyword], after[keyword]] as [number | undefined, number | undefined];
-  if (was === undefined || within(was, is ?? none)) return [];
-  return [is === undefined ? `${keyword} ${was} is removed` : `${keyword} ${is} replaces ${was}`];
-}
-
-/** A bound of numbers. For integers, the first one that is allowed. */
-interface Bound {
-  value: number;
-  exclusive: boolean;
-}
-
-function compareRange(was: Typed, is: Typed): string[] {
-  return [
-    ...compareSide("minimum", floorOf(was), floorOf(is)),
-    ...compareSide("maximum", negated(ceilingOf(was)), negated(ceilingOf(is))),
-  ];
-}
-
-function compareSide(name: "minimum" | "maximum", was: Bound, is: Bound): string[] {
-  if (is.value > was.value || (is.value === was.value && (is.exclusive || !was.exclusive))) return [];
-  const shown = ({ value, exclusive }: Bound) =>
-    `${name === "minimum" ? value : -value}${exclusive ? " (exclusive)" : ""}`;
-  return [
-    Number.isFinite(is.value) ? `${name} ${shown(is)} replaces ${shown(was)}` : `${name} ${shown(was)} is removed`,
-  ];
-}
-
-const negated = ({ value, exclusive }: Bound): Bound => ({ value: -value, exclusive });
-
-function floorOf({ kind, schema }: Typed): Bound {
-  const { minimum = -Infinity, exclusiveMinimum = -Infinity } = schema as Record<string, number>;
-  const bound = { value: Math.max(minimum, exclusiveMinimum), exclusive: exclusiveMinimum >= minimum };
-  if (!Number.isFinite(bound.value)) return { value: -Infinity, exclusive: false };
-  if (kind === "number") return bound;
-  return { value: bound.exclusive ? Math.floor(bound.value) + 1 : Math.ceil(bound.value), exclusive: false };
-}
-
-function ceilingOf(one: Typed): Bound {
-  const { maximum = Infinity, exclusiveMaximum = Infinity } = one.schema as Record<string, number>;
-  return negated(floorOf({ ...one, schema: { minimum: -maximum, exclusiveMinimum: -exclusiveMaximum } }));
-}
-
 function namesOf({ propertyNames = true }: JsonObject): JsonValue {
   return acceptsAnything(propertyNames) ? TEXT : propertyNames;
 }
@@ -280,11 +253,4 @@ function placesIn({ prefixItems }: JsonObject): JsonValue[] {
 
 function itemOf(schema: JsonObject, index: number): JsonValue {
   return placesIn(schema)[index] ?? schema["items"] ?? true;
-}
-
-const SHOWN_UNITS = 80;
-
-function show(value: JsonValue): string {
-  const text = JSON.stringify(value);
-  return text.length <= SHOWN_UNITS ? text : `${text.slice(0, SHOWN_UNITS)}…`;
 }

@@ -53,7 +53,7 @@ describe("wider", () => {
       "items of another type",
       { type: "array", items: text },
       { type: "array", items: {} },
-      "a.*: null, true, false is new",
+      "a[]: null, true, false is new",
     ],
     ["more items", { type: "array", maxItems: 2 }, { type: "array", maxItems: 3 }, "a: maxItems 3 replaces 2"],
     [
@@ -157,7 +157,7 @@ describe("not wider", () => {
     const after = object({ n: { type: "integer" }, next: { $ref: "#" } });
 
     expect(widerPlaces(before, after)).toEqual([]);
-    expect(widerPlaces(after, before)).toContainEqual({ path: "n", reason: "type number is new" });
+    expect(widerPlaces(after, before)).toContainEqual({ path: "n", reason: "type number is new", witness: 0.5 });
   });
 });
 

@@ -31,41 +31,59 @@ const texts = (before: Manifest, after: Manifest): string[] => widenings(before,
 
 describe("a widening", () => {
   const changes: [string, Partial<FunctionManifest>, string][] = [
-    ["a role that is added", { roles: ["support", "admin", "guest"] }, 'role "guest" is added to the roles.'],
-    ["two roles that are added", { roles: ["a", "admin", "b"] }, 'roles "a", "b" are added to the roles.'],
-    ["everyone", { roles: "everyone" }, 'everyone may call it, before only roles "support", "admin".'],
-    ["a removed authorize", { conditional: false }, "authorize no longer decides call by call."],
+    [
+      "a role that is added",
+      { roles: ["support", "admin", "guest"] },
+      "guest gained refund_order, decided call by call.",
+    ],
+    ["two roles that are added", { roles: ["a", "admin", "b"] }, "a, b gained refund_order, decided call by call."],
+    ["everyone", { roles: "everyone" }, "a query without a role gained refund_order, decided call by call."],
+    [
+      "a removed authorize",
+      { conditional: false },
+      "admin, support gained every call of refund_order: nothing decides call by call any more.",
+    ],
     [
       "a redaction that another role passes",
       { redactions: [{ path: "orders[].cost", roles: ["admin", "support"] }] },
-      '"orders[].cost" of the result is no longer redacted for role "support".',
+      "support now sees orders[].cost of refund_order.",
     ],
     [
       "a redaction that is removed",
       { redactions: [], restrictedFields: [] },
-      '"orders[].cost" of the result is no longer redacted for role "support".',
+      "support now sees orders[].cost of refund_order.",
     ],
     [
       "a redaction that a runtime of an earlier version does not send",
       { redactions: undefined },
-      '"orders[].cost" of the result is no longer redacted for role "support".',
+      "support now sees orders[].cost of refund_order.",
+    ],
+    ["a weaker effect", { effect: "read" }, "refund_order is declared read instead of write."],
+    [
+      "a call that may run twice",
+      { idempotent: true },
+      "a call of refund_order may run twice: it is declared idempotent.",
     ],
     [
       "a removed output schema",
       { outputSchema: undefined },
-      "the output schema is removed, so the whole result is sent.",
+      "the output schema of refund_order is removed, so admin, support may see everything that its handler returns.",
     ],
   ];
 
   test.each(changes)("%s is reported", (_, change, sentence) => {
-    expect(texts(desk(), desk(change))).toEqual([`refund_order: ${sentence}`]);
+    expect(texts(desk(), desk(change))).toEqual([sentence]);
   });
 
   test("a new function is reported with its roles", () => {
     const fresh = [REFUND, { ...REFUND, name: "wipe_data", roles: "everyone" as const }];
 
     expect(widenings(desk(), desk({}, { functions: fresh }))).toEqual([
-      { kind: "function", functionName: "wipe_data", text: "wipe_data: the function is new and open to everyone." },
+      {
+        kind: "function",
+        functionName: "wipe_data",
+        text: "function wipe_data is new: open to everyone, decided call by call.",
+      },
     ]);
   });
 
@@ -78,20 +96,9 @@ describe("a widening", () => {
     const before = desk({}, { [hook]: true });
 
     for (const after of [desk(), desk({}, { [hook]: false })])
-      expect(widenings(before, after)).toEqual([
-        { kind: "hook", text: expect.stringContaining(`The service no longer has a ${hook} hook`) },
-      ]);
+      expect(widenings(before, after)).toEqual([{ kind: "hook", text: `hook ${hook} is gone.` }]);
     expect(widenings(desk(), before)).toEqual([]);
     expect(widenings(before, before)).toEqual([]);
-  });
-
-  test("restricted fields are compared by name if the earlier runtime sends no paths", () => {
-    const before = desk({ redactions: undefined });
-
-    expect(texts(before, desk({ restrictedFields: [] }))).toEqual([
-      'refund_order: "cost" of the result is no longer redacted.',
-    ]);
-    expect(texts(before, desk())).toEqual([]);
   });
 
   test("every difference of a set is listed, and long lists are shortened", () => {
@@ -99,8 +106,7 @@ describe("a widening", () => {
 
     expect(texts(desk(), desk({ roles, conditional: false }, { namesSubject: false }))).toEqual([
       expect.stringContaining("no longer names a subject"),
-      'refund_order: roles "r0", "r1", "r2", "r3", "r4" and 4 more are added to the roles.',
-      "refund_order: authorize no longer decides call by call.",
+      "r0, r1, r2, r3, r4 and 4 more gained refund_order.",
     ]);
   });
 });
@@ -113,10 +119,10 @@ describe("a default role", () => {
 
   test("is a widening if it may call more", () => {
     expect(texts(set("guest"), set("support"))).toEqual([
-      'A query without a role now has the role "support" instead of "guest", which may do more with staff.',
+      "a query without a role has the role support instead of guest, which may do more with staff.",
     ]);
     expect(texts(set(undefined), set("guest"))).toEqual([
-      'A query without a role now has the role "guest", which may do more with open.',
+      "a query without a role has the role guest, which may do more with open.",
     ]);
   });
 
@@ -145,7 +151,7 @@ describe("not a widening", () => {
     ["a stricter redaction", { redactions: [{ path: "orders[].cost", roles: [] }] }],
     ["a redaction of the object around it", { redactions: [{ path: "orders", roles: ["admin"] }] }],
     ["one more redaction", { redactions: [...REFUND.redactions!, { path: "refundId", roles: ["admin"] }] }],
-    ["another effect and timeout", { effect: "read", idempotent: true, timeoutMs: 1_000 }],
+    ["a stronger effect and another timeout", { effect: "destructive", timeoutMs: 1_000 }],
   ];
 
   test.each(changes)("%s", (_, change) => {
@@ -183,10 +189,10 @@ describe("an input", () => {
 
   test("that accepts more is reported with the path and the values", () => {
     expect(texts(desk(), desk(input({ type: "number", maximum: 500 })))).toEqual([
-      'refund_order: the input is wider at "amount": maximum 500 replaces 100.',
+      "admin, support may pass more to refund_order at amount: maximum 500 replaces 100 (such as 101).",
     ]);
     expect(texts(desk(), desk(input({ type: "number", maximum: 100 }, [])))).toEqual([
-      'refund_order: the input is wider at "orderId": it is no longer required.',
+      'admin, support may pass more to refund_order at orderId: it is no longer required (such as {"amount":99}).',
     ]);
   });
 
@@ -203,7 +209,7 @@ describe("an input", () => {
     const found = texts(of("integer"), of("number"));
 
     expect(found).toHaveLength(11);
-    expect(found.at(-1)).toBe("refund_order: the input is wider in 3 other places.");
+    expect(found.at(-1)).toBe("admin, support may pass more to refund_order: 3 more places differ.");
   });
 });
 
@@ -214,10 +220,10 @@ describe("an output", () => {
 
   test("with a new property or unlisted properties is reported", () => {
     expect(texts(desk(), desk(output({ refundId: { type: "string" }, iban: { type: "string" } })))).toEqual([
-      'refund_order: the output is wider at "iban": the property is new.',
+      'admin, support now see iban of refund_order (such as "a").',
     ]);
     expect(texts(desk(), desk(output({ refundId: { type: "string" } }, { additionalProperties: {} })))).toEqual([
-      "refund_order: the output is wider: properties that the schema does not list are new.",
+      'admin, support now see more of refund_order: properties that the schema does not list are new (such as {"other":"a"}).',
     ]);
   });
 

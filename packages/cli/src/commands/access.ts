@@ -1,24 +1,17 @@
-import { existsSync } from "node:fs";
-import { readFile, writeFile } from "node:fs/promises";
-import { dirname, join, relative } from "node:path";
-import type {
-  AccessChange,
-  AccessExplanation,
-  AccessLock,
-  AccessMatrix,
-  AccessQuestion,
-} from "@patchbay/functions/access";
+import type { AccessExplanation, AccessLock, AccessMatrix, AccessQuestion } from "@patchbay/functions/access";
 import type { Service } from "@patchbay/functions";
 import type { Command } from "commander";
-import { CommandFailure, reasonOf } from "../failure.ts";
+import { CommandFailure } from "../failure.ts";
 import { examples, jsonOption, option } from "../options.ts";
 import { keepStdoutForResults, paint, paintStatus, printJson, print, printStatus } from "../output.ts";
+import { checkLock, lockFileOf, saveLock } from "./access-lock.ts";
 import { findServiceFile, loadService, refuseExit } from "../service-file.ts";
 
 interface AccessOptions {
   markdown?: true;
   check?: true;
   write?: true;
+  strict?: true;
   attack?: true;
   explain?: string;
   role?: string;
@@ -32,7 +25,13 @@ export function addAccessCommand(program: Command): void {
     .command("access")
     .description("show which role may call which function, and check it against a lock file")
     .argument("[file]", "module with the functions (default: service.ts, if it exists)")
-    .addOption(option("--check", "compare with access.lock.json next to the file; exit 1 on any difference"))
+    .addOption(
+      option(
+        "--check",
+        "compare with access.lock.json and access.never.json next to the file; exit 1 on any difference",
+      ),
+    )
+    .addOption(option("--strict", "with --check: exit 1 for a conditional function without a refused case"))
     .addOption(option("--write", "write access.lock.json").conflicts("check"))
     .addOption(option("--markdown", "print the table as Markdown"))
     .addOption(
@@ -64,14 +63,15 @@ export function addAccessCommand(program: Command): void {
 async function access(file: string | undefined, options: AccessOptions): Promise<void> {
   const path = findServiceFile(file);
   keepStdoutForResults();
-  const service = await loadService(path);
+  const files = new Set<string>();
+  const service = await loadService(path, (file) => files.add(file));
   using _guard = refuseExit(path);
   if (options.explain !== undefined) return await explain(service, options.explain, options);
   if (options.attack) return await attack(service, options);
   const { accessMatrix } = await import("@patchbay/functions/access");
   const matrix = await accessMatrix(service);
-  if (options.check) return await check(path, matrix, options);
-  if (options.write) return await write(path, matrix, options);
+  if (options.check) return await checkLock(path, await currentLock(service, matrix, files), options);
+  if (options.write) return await saveLock(path, await currentLock(service, matrix, files), options);
   await show(path, matrix, options);
 }
 
@@ -83,27 +83,10 @@ async function show(path: string, matrix: AccessMatrix, { json, markdown }: Acce
   if (!exists) printStatus(paintStatus("dim", `No ${file} yet: store this table with --write, and run --check in CI.`));
 }
 
-async function write(path: string, matrix: AccessMatrix, { json }: AccessOptions): Promise<void> {
-  const { file, changes } = await saveLock(path, matrix);
-  if (json) return printJson({ file, functions: matrix.functions.length, changes });
-  for (const change of changes) print(line(change));
-  print(`Wrote ${file}.`);
-}
-
-async function check(path: string, matrix: AccessMatrix, { json }: AccessOptions): Promise<void> {
-  const { compareAccess } = await import("@patchbay/functions/access");
-  const { file, lock } = await readLock(path);
-  const changes = compareAccess(lock, matrix);
-  if (json) printJson({ ok: changes.length === 0, file, changes });
-  else if (changes.length === 0) print(`Access matches ${file}.`);
-  else print(changes.map(line).join("\n"));
-  if (changes.length === 0) return;
-  const count = changes.length === 1 ? "One difference" : `${changes.length} differences`;
-  throw new CommandFailure(`${count} from ${file}. If intended, run with --write and commit the file.`);
-}
-
-function line({ kind, sentence }: AccessChange): string {
-  return `${kind === "widening" ? paint("red", "widening ") : paint("yellow", "narrowing")}  ${sentence}`;
+async function currentLock(service: Service, matrix: AccessMatrix, files: ReadonlySet<string>): Promise<AccessLock> {
+  const { lockOf } = await import("@patchbay/functions/access");
+  const { fingerprintOf } = await import("../code/fingerprint.ts");
+  return await lockOf(service, { matrix, fingerprint: fingerprintOf(files) });
 }
 
 async function attack(service: Service, options: AccessOptions): Promise<void> {
@@ -129,7 +112,7 @@ async function explain(service: Service, functionName: string, options: AccessOp
   else print(describe(explanation));
 }
 
-const COLOURS = { allowed: "green", denied: "red", depends: "yellow" } as const;
+const COLOURS = { allowed: "green", approval: "yellow", denied: "red", depends: "yellow" } as const;
 
 function describe({ decision, rule, sentence, hides }: AccessExplanation): string {
   const head = `${paint(COLOURS[decision], decision)} (rule: ${rule})`;
@@ -151,36 +134,4 @@ function parseJsonOption(name: string, text: string | undefined): AccessQuestion
   } catch {
     throw new CommandFailure(`${name} must be JSON, got ${text}`);
   }
-}
-
-const LOCK_NAME = "access.lock.json";
-
-/** The lock file of a service file, relative to the working folder when it is below it. */
-function lockFileOf(servicePath: string): { file: string; exists: boolean } {
-  const path = join(dirname(servicePath), LOCK_NAME);
-  const near = relative(process.cwd(), path);
-  return { file: near.startsWith("..") ? path : near, exists: existsSync(path) };
-}
-
-/** Reads the lock next to a service file. Throws with a fix when it is missing or malformed. */
-async function readLock(servicePath: string): Promise<{ file: string; lock: AccessLock }> {
-  const { file, exists } = lockFileOf(servicePath);
-  if (!exists) throw new CommandFailure(`No ${file} to compare with. Create it with --write and commit it.`);
-  const { parseLock } = await import("@patchbay/functions/access");
-  try {
-    return { file, lock: parseLock(await readFile(file, "utf8")) };
-  } catch (error) {
-    throw new CommandFailure(
-      `${file} is not an access lock: ${reasonOf(error)}. Restore it, or replace it with --write.`,
-    );
-  }
-}
-
-/** Writes the lock; resolves with the changes since the previous one, none when that was missing or malformed. */
-async function saveLock(servicePath: string, matrix: AccessMatrix): Promise<{ file: string; changes: AccessChange[] }> {
-  const { compareAccess, lockOf, writeLock } = await import("@patchbay/functions/access");
-  const before = await readLock(servicePath).catch(() => undefined);
-  const { file } = lockFileOf(servicePath);
-  await writeFile(file, writeLock(lockOf(matrix)));
-  return { file, changes: before === undefined ? [] : compareAccess(before.lock, matrix) };
 }

@@ -1,5 +1,6 @@
 import type { Admin } from "@patchbay/control-plane";
 import type { Store } from "@patchbay/control-plane/admin";
+import { present } from "@patchbay/protocol";
 import { InvalidArgumentError, type Command } from "commander";
 import { agentOption, examples, option, parseList } from "../options.ts";
 import { adminCommandLine, connectCommand, queryCommand } from "../printed-commands.ts";
@@ -49,6 +50,7 @@ const KINDS: readonly Kind[] = [
 interface CreateOptions extends AdminOptions {
   agent: string;
   roles?: string[];
+  can?: "approve"[];
   label?: string;
 }
 
@@ -77,14 +79,21 @@ function addCreate(parent: Command, kind: Kind): void {
     .addOption(agentOption().makeOptionMandatory())
     .addOption(option("--label <text>", "a note that `list` and the console show, to recognise it by"));
   if (isApiKey)
-    create.addOption(
-      option(
-        "--roles <roles>",
-        "roles that queries with this key may name, comma-separated (default: every role); another role is answered with 403",
-      ).argParser(parseList),
-    );
-  create.action(({ agent, roles, label, ...options }: CreateOptions) => {
-    const wanted = { agentId: agent, ...(roles && { roles }), ...(label !== undefined && { label }) };
+    create
+      .addOption(
+        option(
+          "--roles <roles>",
+          "roles that queries with this key may name, comma-separated (default: every role); another role is answered with 403",
+        ).argParser(parseList),
+      )
+      .addOption(
+        option(
+          "--can <rights>",
+          "rights besides sending queries, comma-separated; `approve` reads and decides approvals (default: none)",
+        ).argParser(parseRights),
+      );
+  create.action(({ agent, roles, can, label, ...options }: CreateOptions) => {
+    const wanted = { agentId: agent, ...present({ roles, can, label }) };
     let use = "";
     return administer(
       options,
@@ -151,7 +160,7 @@ function named({ kind, id, secret }: Kind, created: Created) {
     [id]: created.credentialId,
     agentId: created.agentId,
     [secret]: created.secret,
-    ...(kind === "api" && { roles: created.roles }),
+    ...(kind === "api" && { roles: created.roles, ...(created.can && { can: created.can }) }),
     ...(kind === "access" && { expiresAt: isoOrNull(created.expiresAt ?? undefined) }),
   };
 }
@@ -159,7 +168,7 @@ function named({ kind, id, secret }: Kind, created: Created) {
 function listed({ kind, id }: Kind, stored: Listed) {
   return {
     [id]: stored.credentialId,
-    ...(kind === "api" && { roles: stored.roles ?? null }),
+    ...(kind === "api" && { roles: stored.roles ?? null, ...(stored.can && { can: stored.can }) }),
     agentId: stored.agentId,
     hint: stored.hint,
     label: stored.label ?? null,
@@ -189,6 +198,12 @@ function stateOf({ expiresAt, revokedAt }: ReturnType<typeof listed>): string {
 }
 
 const UNITS_MS: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: DAY_MS };
+
+function parseRights(text: string): "approve"[] {
+  const rights = text.split(",").map((right) => right.trim());
+  if (rights.every((right) => right === "approve")) return rights;
+  throw new InvalidArgumentError("the only right is approve");
+}
 
 function parseOverlap(text: string): number {
   const match = /^(\d{1,6})([smhd])$/.exec(text);

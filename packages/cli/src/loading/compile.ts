@@ -62,6 +62,11 @@ export function compile(path: string): Compiled | undefined {
   return emit(path, "module", namesOfCommonJs(forms.esm), forms.esm, forms.map);
 }
 
+/** A file as an ES module without types, as it was written or compiled. */
+export function javaScriptOf(path: string): string {
+  return TYPESCRIPT.test(path) ? formsOf(path).esm : readFileSync(path, "utf8");
+}
+
 /** The error of a failed import. Node names no line of an ES module that does not parse; the compiler does. */
 export function withPlace(error: unknown): unknown {
   if (!(error instanceof SyntaxError) || hasPlace(error)) return error;

@@ -18,8 +18,8 @@ export interface AccessExplanation {
   functionName: string;
   /** The role of the decision: the given one, or the service's default role. Null without a role. */
   role: string | null;
-  /** `depends` if the arguments decide, and none were given. */
-  decision: "allowed" | "denied" | "depends";
+  /** `approval` if a person must approve the call, `depends` if the arguments decide, and none were given. */
+  decision: "allowed" | "approval" | "denied" | "depends";
   /** The rule that decided. */
   rule: Rule | "allowed";
   sentence: string;
@@ -32,24 +32,40 @@ export async function explainAccess(service: Service, question: AccessQuestion):
   const { functionName, input, context = {} } = question;
   const role = question.role || service.manifest.defaultRole;
   const verdict = await service.check({ functionName, role, context, arguments: input ?? {} });
-  const { roles, conditional = false } = service.manifest.functions.find(({ name }) => name === functionName) ?? {};
+  const { roles, conditional, approval } = service.manifest.functions.find(({ name }) => name === functionName) ?? {};
   const answer = (decision: AccessExplanation["decision"], rule: AccessExplanation["rule"], sentence: string) => {
     const hides = decision === "denied" ? [] : (service.access.get(functionName)?.protection?.hiddenFrom(role) ?? []);
     return { functionName, role: role ?? null, decision, rule, sentence, hides };
   };
 
-  const needsArguments = (rule: Rule) => rule === "input" || rule === "authorize";
-  if (!verdict.ok && (input !== undefined || !needsArguments(verdict.rule))) {
+  const asks = !verdict.ok && verdict.outcome.code === "approval_required";
+  const needsArguments = (rule: Rule) => rule === "input" || rule === "authorize" || rule === "approval";
+  if (!verdict.ok && !asks && (input !== undefined || !needsArguments(verdict.rule))) {
     const { rule, outcome, error } = verdict;
     const message = error === undefined ? outcome.message : `${noteOf(rule, error)}, which denies the call.`;
     return answer("denied", rule, explainDenial({ functionName, role, rule, roles, message }));
   }
   const subject = role === undefined ? "a query without a role" : `role ${role}`;
   const allows = `The role list of ${functionName} (${listRoles(roles ?? [])}) allows ${subject}`;
-  if (input === undefined)
-    return conditional
-      ? answer("depends", "authorize", `${allows}, and authorize decides each call. Give the arguments to evaluate it.`)
+  const by = approval?.by.join(" or ");
+  if (input === undefined) {
+    if (conditional || approval?.conditional) {
+      const what = conditional ? "authorize decides each call" : `when decides which calls need the approval of ${by}`;
+      const rule = conditional ? "authorize" : "approval";
+      return answer("depends", rule, `${allows}, and ${what}. Give the arguments to evaluate it.`);
+    }
+    return approval
+      ? answer("approval", "approval", `${allows}, and every call needs the approval of ${by}.`)
       : answer("allowed", "allowed", `${allows}, and nothing except the schema of the arguments decides further.`);
-  const then = conditional ? "and authorize allows the call" : "and the function has no authorize";
-  return answer("allowed", "allowed", `${allows}, the arguments are valid, ${then}.`);
+  }
+  const then = conditional ? "authorize allows the call" : "the function has no authorize";
+  if (!verdict.ok) {
+    const why = verdict.outcome.message;
+    return answer(
+      "approval",
+      "approval",
+      `${allows}, the arguments are valid, ${then}, and ${by} must approve it: ${why}`,
+    );
+  }
+  return answer("allowed", "allowed", `${allows}, the arguments are valid, and ${then}.`);
 }

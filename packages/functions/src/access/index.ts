@@ -1,17 +1,19 @@
 /** The access that the code of a service gives: the matrix, its lock file, changes, and the reason for a decision on one call. */
-export { compareAccess, type AccessChange } from "./lock.ts";
+export { compareAccess, NO_ROLE, type AccessChange } from "@patchbay/protocol";
 export { explainAccess, type AccessExplanation, type AccessQuestion } from "./explain.ts";
-export { lockOf, parseLock, writeLock } from "./lock.ts";
-export type { AccessLock, LockedCell } from "@patchbay/protocol";
+export { lockOf, parseLock, writeLock, type Fingerprint, type LockOptions } from "./lock.ts";
+export type { AccessLock, CaseDecision, LockedCell, LockedFunction } from "@patchbay/protocol";
 export {
   accessMatrix,
-  NO_ROLE,
   type AccessMatrix,
   type AllowedCell,
+  type ApprovalCell,
   type CaseVerdict,
   type Cell,
   type ConditionalCell,
   type FunctionRow,
   type HiddenCell,
 } from "./matrix.ts";
+export { findForbidden, parseNever, type NeverList } from "./never.ts";
+export { findUnrefused } from "./strict.ts";
 export { renderMatrix } from "./render.ts";

@@ -1,11 +1,8 @@
-import { rolesAllow, type Effect } from "@patchbay/protocol";
+import { accessColumns, NO_ROLE, roleOfColumn, rolesAllow, type Effect } from "@patchbay/protocol";
 import type { Rule } from "../admission.ts";
 import type { CheckedCase } from "../definition-checks.ts";
 import { DefinitionError } from "../errors.ts";
 import type { Service } from "../service.ts";
-
-/** The column of queries without a role, and of roles that the service does not know. */
-export const NO_ROLE = "none";
 
 /** The access of each role to each function and its restricted fields, computed from the code of a service without a model. */
 export interface AccessMatrix {
@@ -33,10 +30,10 @@ export interface FunctionRow {
 }
 
 /**
- * The access of one role to one function. `hidden`: the role list refuses. `allowed`: the role list decides. `conditional`: an
- * `authorize` decides each call, as the owner's cases show.
+ * The access of one role to one function. `hidden`: the role list refuses. `allowed`: the role list decides. `approval`: a person
+ * approves every call. `conditional`: an `authorize`, or the `when` of an approval, decides each call, as the owner's cases show.
  */
-export type Cell = HiddenCell | AllowedCell | ConditionalCell;
+export type Cell = HiddenCell | AllowedCell | ApprovalCell | ConditionalCell;
 
 /** The role list refuses the role, so the function does not exist for it. */
 export interface HiddenCell {
@@ -50,7 +47,15 @@ export interface AllowedCell {
   hides: string[];
 }
 
-/** The role list allows the role, and `authorize` decides each call. The declared cases show how. */
+/** The role list allows the role, and a person must approve every call. */
+export interface ApprovalCell {
+  access: "approval";
+  hides: string[];
+  /** The roles that may approve. `"caller"`: the role of the query. */
+  by: readonly string[];
+}
+
+/** The role list allows the role, and `authorize` or the `when` of an approval decides each call. The declared cases show how. */
 export interface ConditionalCell {
   access: "conditional";
   hides: string[];
@@ -60,10 +65,11 @@ export interface ConditionalCell {
 
 /** The decision on a declared case. */
 export interface CaseVerdict {
-  allowed: boolean;
+  /** `approval`: every rule allows it, and a person must approve it. */
+  decision: "allowed" | "approval" | "denied";
   /** The rule that decided. */
   rule: Rule | "allowed";
-  /** The message for the caller. */
+  /** The message for the caller, or the reason of the request to the approver. */
   message?: string;
   /** The error that the owner's own code threw, which denies the call. */
   note?: string;
@@ -92,29 +98,23 @@ export function compareTexts(a: string, b: string): number {
   return a < b ? -1 : 1;
 }
 
-/** The role of a column, as a query has it. */
-export function roleOf(column: string): string | undefined {
-  return column === NO_ROLE ? undefined : column;
-}
-
 function rolesOf({ manifest }: Service): string[] {
-  const declared = [...(manifest.roles ?? []), ...(manifest.defaultRole === undefined ? [] : [manifest.defaultRole])];
   const named = manifest.functions.flatMap(({ roles }) => (roles === "everyone" ? [] : roles));
-  const all = new Set([...declared, ...named.sort(compareTexts)]);
-  if (all.has(NO_ROLE))
+  if ([...(manifest.roles ?? []), manifest.defaultRole, ...named].includes(NO_ROLE))
     throw new DefinitionError(
       `A role named "${NO_ROLE}" has the name of the column without a role in the access matrix. Rename it.`,
     );
-  return [NO_ROLE, ...all];
+  return accessColumns(manifest);
 }
 
 async function cellOf(service: Service, functionName: string, column: string): Promise<Cell> {
-  const role = roleOf(column);
-  const { roles, conditional } = service.manifest.functions.find(({ name }) => name === functionName)!;
+  const role = roleOfColumn(column);
+  const { roles, conditional, approval } = service.manifest.functions.find(({ name }) => name === functionName)!;
   if (!rolesAllow(roles, role)) return { access: "hidden" };
   const { cases, protection } = service.access.get(functionName)!;
   const hides = protection?.hiddenFrom(role) ?? [];
-  if (!conditional) return { access: "allowed", hides };
+  if (!conditional && approval?.conditional !== true)
+    return approval ? { access: "approval", hides, by: approval.by } : { access: "allowed", hides };
   const about = [...cases].filter(
     ([, one]) => one.roles === undefined || (role !== undefined && one.roles.includes(role)),
   );
@@ -130,14 +130,17 @@ async function judge(
   { functionName, role, name, one }: { functionName: string; role: string | undefined; name: string; one: CheckedCase },
 ): Promise<CaseVerdict> {
   const verdict = await service.check({ functionName, role, context: one.context, arguments: one.input });
-  if (verdict.ok) return { allowed: true, rule: "allowed" };
+  if (verdict.ok) return { decision: "allowed", rule: "allowed" };
   const { rule, outcome, error } = verdict;
   if (rule === "input" && error === undefined)
     throw new DefinitionError(`Function "${functionName}" does not accept its case "${name}": ${outcome.message}`);
-  return { allowed: false, rule, message: outcome.message, ...(error !== undefined && { note: noteOf(rule, error) }) };
+  const decision = outcome.code === "approval_required" ? "approval" : "denied";
+  return { decision, rule, message: outcome.message, ...(error !== undefined && { note: noteOf(rule, error) }) };
 }
 
 export function noteOf(rule: Rule, error: unknown): string {
   const what = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-  return `${rule === "authorize" ? "authorize" : `the schema of the ${rule}`} threw ${what}`;
+  return `${OWNERS_CODE[rule] ?? `the schema of the ${rule}`} threw ${what}`;
 }
+
+const OWNERS_CODE: Partial<Record<Rule, string>> = { authorize: "authorize", approval: "when of the approval" };

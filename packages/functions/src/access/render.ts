@@ -1,4 +1,5 @@
-import { NO_ROLE, type AccessMatrix, type Cell, type FunctionRow } from "./matrix.ts";
+import { isRemoved, NO_ROLE } from "@patchbay/protocol";
+import { type AccessMatrix, type Cell, type FunctionRow } from "./matrix.ts";
 
 /** A row of the printed matrix: a function, or below it a case or a restricted field. */
 interface Line {
@@ -25,11 +26,12 @@ function linesOf({ name, cells }: FunctionRow, roles: readonly string[]): Line[]
     { kind: "function", label: name, cells: each(({ access }) => access) },
     ...cases.map((one): Line => {
       const verdict = (cell: Cell) => (Object.hasOwn(casesOf(cell), one) ? casesOf(cell)[one] : undefined);
-      const show = (cell: Cell) => (verdict(cell) === undefined ? "" : verdict(cell)?.allowed ? "allowed" : "denied");
+      const show = (cell: Cell) => verdict(cell)?.decision ?? "";
       return { kind: "case", label: one, cells: each(show) };
     }),
     ...members.map((path): Line => {
-      const show = (cell: Cell) => (cell.access === "hidden" ? "" : hidesOf(cell).includes(path) ? "removed" : "sees");
+      const show = (cell: Cell) =>
+        cell.access === "hidden" ? "" : isRemoved(path, hidesOf(cell)) ? "removed" : "sees";
       return { kind: "member", label: path, cells: each(show) };
     }),
   ];
@@ -76,12 +78,17 @@ function remarksOn({ functions, defaultRole, hooks }: AccessMatrix): string[] {
       ),
     ),
   );
+  const asks = functions.flatMap(({ name, cells }) => {
+    const by = Object.values(cells).flatMap((cell) => (cell.access === "approval" ? [cell.by.join(" or ")] : []))[0];
+    return by === undefined ? [] : [`A call of ${name} needs the approval of ${by}.`];
+  });
   return [
     ...(defaultRole === undefined
       ? []
       : [`A query without a role has the role ${defaultRole}. The column ${NO_ROLE} is for unknown roles.`]),
     ...(hooks.length === 0 ? [] : [`Hooks of the service: ${hooks.join(", ")}.`]),
     ...(unwatched.length === 0 ? [] : [`Conditional, without cases: ${unwatched.join(", ")}.`]),
+    ...asks,
     ...notes,
   ];
 }

@@ -1,3 +1,4 @@
+import { widenings } from "@patchbay/protocol";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { accessMatrix, compareAccess, lockOf, parseLock, renderMatrix, writeLock } from "../../src/access/index.ts";
@@ -5,8 +6,8 @@ import { defineFunction, defineService, visibleTo, type FunctionOptions, type Js
 import { orderService, type ServiceChanges } from "./order-service.ts";
 
 async function changesTo(after: ServiceChanges, before: ServiceChanges = {}): Promise<string[]> {
-  const locked = parseLock(writeLock(lockOf(await accessMatrix(orderService(before)))));
-  const changes = compareAccess(locked, await accessMatrix(orderService(after)));
+  const locked = parseLock(writeLock(await lockOf(orderService(before))));
+  const changes = compareAccess(locked, await lockOf(orderService(after)));
   return changes.map(({ kind, sentence }) => `${kind}: ${sentence}`);
 }
 
@@ -59,25 +60,30 @@ test("marks of a function without authorize are compared", async () => {
     const users = { name: "users", description: "x", input: z.object({}), roles: ["agent", "boss"], output };
     return defineService({ name: "x", functions: [defineFunction({ ...users, handler: () => ({ email: "" }) })] });
   };
-  const locked = lockOf(await accessMatrix(service(["boss"])));
+  const locked = await lockOf(service(["boss"]));
 
-  expect(compareAccess(parseLock(writeLock(locked)), await accessMatrix(service(["boss", "agent"])))).toEqual([
-    { kind: "widening", sentence: "agent now sees email of users" },
+  expect(compareAccess(parseLock(writeLock(locked)), await lockOf(service(["boss", "agent"])))).toEqual([
+    {
+      kind: "widening",
+      about: "redaction",
+      functionName: "users",
+      sentence: "agent now sees email of users",
+    },
   ]);
 });
 
 test("a removed hook widens access, a new one narrows it", async () => {
   const service = (hooks: object) => defineService({ name: "desk", functions: [probe({})], ...hooks });
   const [without, checked] = [service({}), service({ beforeAnswer: () => undefined })];
-  const lock = async (one: typeof without) => parseLock(writeLock(lockOf(await accessMatrix(one))));
+  const lock = async (one: typeof without) => parseLock(writeLock(await lockOf(one)));
 
-  expect(compareAccess(await lock(checked), await accessMatrix(without))).toEqual([
-    { kind: "widening", sentence: "hook beforeAnswer is gone" },
+  expect(compareAccess(await lock(checked), await lockOf(without))).toEqual([
+    { kind: "widening", about: "hook", sentence: "hook beforeAnswer is gone" },
   ]);
-  expect(compareAccess(await lock(without), await accessMatrix(checked))).toEqual([
-    { kind: "narrowing", sentence: "hook beforeAnswer is new" },
+  expect(compareAccess(await lock(without), await lockOf(checked))).toEqual([
+    { kind: "narrowing", about: "hook", sentence: "hook beforeAnswer is new" },
   ]);
-  expect(compareAccess(await lock(checked), await accessMatrix(checked))).toEqual([]);
+  expect(compareAccess(await lock(checked), await lockOf(checked))).toEqual([]);
   expect(renderMatrix(await accessMatrix(checked))).toContain("- Hooks of the service: beforeAnswer.");
 });
 
@@ -103,10 +109,25 @@ test("an added or removed authorize is listed", async () => {
   ]);
 });
 
+test("an authorize is compared although a conditional approval still decides each call", async () => {
+  const approval = { by: ["agent"], when: () => false };
+  const manifestOf = (more: Probe) => orderService(withProbe({ approval, ...more })).manifest;
+  const [judged, unjudged] = [manifestOf({ authorize: () => true }), manifestOf({})];
+  const removed = "agent gained calls of probe: it has no authorize any more";
+
+  expect(widenings(judged, unjudged)).toEqual([{ kind: "authorize", functionName: "probe", text: `${removed}.` }]);
+  expect(widenings(unjudged, judged)).toEqual([]);
+  expect(await changesTo(withProbe({ approval }), withProbe({ approval, authorize: () => true }))).toEqual([
+    `widening: ${removed}`,
+  ]);
+  expect(await changesTo(withProbe({ approval, authorize: () => true }), withProbe({ approval }))).toEqual([
+    "narrowing: agent lost calls of probe: it has an authorize",
+  ]);
+});
+
 test("queries without a role gain a function that is opened to everyone", async () => {
   expect(await changesTo(withProbe({ roles: "everyone" }), withProbe({}))).toEqual([
-    "widening: a query without a role gained probe",
-    "widening: customer gained probe",
+    "widening: a query without a role, customer gained probe",
   ]);
 });
 
@@ -122,7 +143,7 @@ test("new and removed cases are listed with their verdicts", async () => {
     withProbe({ authorize: () => allows, ...(cases && { cases }) });
 
   expect(await changesTo(judged({ one, two: one }), judged({ one }))).toEqual([
-    "widening: case two of probe is new for agent: allowed",
+    "narrowing: case two of probe is new for agent: allowed",
   ]);
   expect(await changesTo(judged({ one }, false), judged({}, false))).toEqual([
     "narrowing: case one of probe is new for agent: denied",
@@ -152,10 +173,10 @@ test("a new role is compared with the access without a role", async () => {
 
 test("the default role is compared", async () => {
   expect(await changesTo({ defaultRole: "customer" })).toEqual([
-    "widening: a query without a role now counts as customer",
+    "widening: a query without a role has the role customer, which may do more with get_order_details",
   ]);
   expect(await changesTo({}, { defaultRole: "agent" })).toEqual([
-    "narrowing: a query without a role no longer counts as agent",
+    "narrowing: a query without a role has no role instead of agent, which may do less with cancel_order, get_order_details",
   ]);
 });
 
@@ -171,7 +192,7 @@ test("functions and roles with inherited names are compared", async () => {
 
 test("the lock does not depend on the order in the code, and has no arguments and messages", async () => {
   const two = [probe({ name: "a" }), probe({ name: "b" })];
-  const text = async (more: ServiceChanges) => writeLock(lockOf(await accessMatrix(orderService(more))));
+  const text = async (more: ServiceChanges) => writeLock(await lockOf(orderService(more)));
 
   expect(await text({ more: two, cancelRoles: ["agent", "customer"] })).toBe(
     await text({ more: two.toReversed(), cancelRoles: ["customer", "agent"] }),
@@ -182,9 +203,35 @@ test("the lock does not depend on the order in the code, and has no arguments an
 test.each([
   ["{", /it is not JSON/],
   ["[]", /expected object/],
-  ['{"version":2,"functions":{}}', /version/],
+  ['{"version":3,"functions":{}}', /version/],
   ['{"version":1,"functions":{"f":{"agent":"maybe"}}}', /functions\.f\.agent/],
   ['{"version":1,"functions":{},"more":1}', /more/],
 ])("the text %s is not a lock, for a reason", (text, reason) => {
   expect(() => parseLock(text)).toThrow(reason);
+});
+
+test("the lock of 50 functions and six roles is compared quickly", async () => {
+  const roles = ["a", "b", "c", "d", "e", "f"];
+  const functions = (most: number) =>
+    Array.from({ length: 50 }, (_, i) => {
+      const members = Array.from({ length: 8 }, (_, n) => [`m${n}`, z.number().max(most)] as const);
+      const marked = members.map(([name, schema], n) => [name, visibleTo(schema, roles.slice(n % 6))] as const);
+      return defineFunction({
+        name: `f${i}`,
+        description: "x",
+        input: z.object(Object.fromEntries(members)),
+        output: z.object({ items: z.array(z.object(Object.fromEntries(marked))) }),
+        roles,
+        authorize: ({ role }) => role === "a",
+        handler: () => ({ items: [] }),
+      });
+    });
+  const began = process.cpuUsage();
+  const [before, after] = [100, 200].map((most) =>
+    lockOf(defineService({ name: "large", functions: functions(most) })),
+  );
+  const changes = compareAccess(await before!, await after!);
+
+  expect(changes.filter(({ kind }) => kind === "widening").length).toBeGreaterThan(400);
+  expect(process.cpuUsage(began).user / 1000).toBeLessThan(2000);
 });

@@ -39,11 +39,14 @@ test("an authorize makes a cell conditional, with a verdict for every case", asy
     access: "conditional",
     hides: ["note"],
     cases: {
-      ownOrder: { allowed: true, rule: "allowed" },
-      foreignOrder: { allowed: false, rule: "authorize", message: "This call is not permitted." },
+      ownOrder: { decision: "allowed", rule: "allowed" },
+      foreignOrder: { decision: "denied", rule: "authorize", message: "This call is not permitted." },
     },
   });
-  expect(agent).toMatchObject({ hides: [], cases: { ownOrder: { allowed: true }, foreignOrder: { allowed: true } } });
+  expect(agent).toMatchObject({
+    hides: [],
+    cases: { ownOrder: { decision: "allowed" }, foreignOrder: { decision: "allowed" } },
+  });
 });
 
 test("computing the matrix runs no handler", async () => {
@@ -63,7 +66,7 @@ test("an authorize that throws denies the call, and the matrix has a note", asyn
   const service = orderService({ more: [breaks] });
 
   expect((await rowOf("probe", service)).cells["agent"]).toMatchObject({
-    cases: { any: { allowed: false, rule: "authorize", note: "authorize threw Error: the database is away" } },
+    cases: { any: { decision: "denied", rule: "authorize", note: "authorize threw Error: the database is away" } },
   });
   expect(renderMatrix(await accessMatrix(service))).toContain(
     "- agent, case any of probe: authorize threw Error: the database is away, so it is denied.",
@@ -82,8 +85,8 @@ test("only true allows a case", async () => {
   };
 
   for (const decision of [1, "yes", {}, undefined, null, false])
-    expect(await verdictOf(decision)).toMatchObject({ cases: { any: { allowed: false, rule: "authorize" } } });
-  expect(await verdictOf(true)).toMatchObject({ cases: { any: { allowed: true } } });
+    expect(await verdictOf(decision)).toMatchObject({ cases: { any: { decision: "denied", rule: "authorize" } } });
+  expect(await verdictOf(true)).toMatchObject({ cases: { any: { decision: "allowed" } } });
 });
 
 test("a case is evaluated with its context, which must match the service's schema", async () => {
@@ -97,7 +100,7 @@ test("a case is evaluated with its context, which must match the service's schem
   const { cells } = await rowOf("probe", defineService({ name: "desk", context, functions: [judged] }));
 
   expect(cells["none"]).toMatchObject({
-    cases: { fits: { allowed: true }, misfits: { allowed: false, rule: "context" } },
+    cases: { fits: { decision: "allowed" }, misfits: { decision: "denied", rule: "context" } },
   });
 });
 

@@ -1,0 +1,106 @@
+import { readFileSync } from "node:fs";
+import { parse } from "acorn";
+import { analyze, type Scope, type ScopeManager, type Variable } from "eslint-scope";
+import type { Node, Program } from "estree";
+import { isOwners } from "../owners.ts";
+import { javaScriptOf } from "../loading/compile.ts";
+
+/** A file of the owner as JavaScript without types, with its scopes. */
+export interface Module {
+  path: string;
+  ast: Program;
+  scopes: ScopeManager;
+  /** The scope of its top level. */
+  top: Scope;
+  parents: Map<Node, Node>;
+}
+
+type Position = { start: number; end: number };
+
+/** A node of acorn, which has a position. */
+export const placeOf = (node: Node): Position => node as unknown as Position;
+
+export const isWithin = (inner: Node, outer: Node): boolean =>
+  placeOf(inner).start >= placeOf(outer).start && placeOf(inner).end <= placeOf(outer).end;
+
+/** True for a file with the owner's code. */
+export const isCode = (path: string): boolean => isOwners(path) && CODE.test(path);
+
+const CODE = /\.(?:[cm]?[jt]s|[jt]sx)$/;
+
+/** Parses the owner's files among `paths`, in the order of their paths. Leaves out a file that is not an ES module. */
+export function parseModules(paths: Iterable<string>): Map<string, Module> {
+  const modules = new Map<string, Module>();
+  for (const path of [...new Set(paths)].filter(isCode).sort()) {
+    const parsed = parseModule(path);
+    if (parsed) modules.set(path, parsed);
+  }
+  return modules;
+}
+
+function parseModule(path: string): Module | undefined {
+  try {
+    const ast = parse(javaScriptOf(path), {
+      ecmaVersion: "latest",
+      sourceType: "module",
+      allowHashBang: true,
+      // eslint-scope reads them.
+      ranges: true,
+    }) as Program;
+    const scopes = analyze(ast, { ecmaVersion: 2022, sourceType: "module" });
+    const parents = new Map<Node, Node>();
+    for (const node of nodesIn(ast)) for (const child of childrenOf(node)) parents.set(child, node);
+    return { path, ast, scopes, top: scopes.scopes.find(({ type }) => type === "module")!, parents };
+  } catch {
+    return undefined;
+  }
+}
+
+/** A node and everything below it, outer nodes first. */
+export function* nodesIn(node: Node): Iterable<Node> {
+  yield node;
+  for (const child of childrenOf(node)) yield* nodesIn(child);
+}
+
+function childrenOf(node: Node): Node[] {
+  return Object.values(node).flatMap((value: unknown) => (Array.isArray(value) ? value : [value]).filter(isNode));
+}
+
+function isNode(value: unknown): value is Node {
+  return typeof value === "object" && value !== null && typeof (value as { type?: unknown }).type === "string";
+}
+
+/** The text of a file that `import` gives as data. */
+export function dataOf(path: string): string {
+  return readFileSync(path, "utf8");
+}
+
+export const isFunction = (node: Node | undefined) =>
+  node?.type === "FunctionExpression" ||
+  node?.type === "ArrowFunctionExpression" ||
+  node?.type === "FunctionDeclaration";
+
+/** Members of nodes that say where code is or how it is written, not what it does. */
+const WRITING = new Set(["start", "end", "loc", "range", "raw", "directive"]);
+
+/** Code without comments, layout, quotes and parentheses: equal for equal code. */
+export function normalForm(node: unknown): string {
+  return JSON.stringify(node, (name, value: unknown) => {
+    if (WRITING.has(name)) return undefined;
+    if (name === "consequent" || name === "alternate") return withoutBraces(value);
+    if (typeof value === "bigint") return `${value}n`;
+    return value instanceof RegExp ? String(value) : value;
+  });
+}
+
+function withoutBraces(value: unknown): unknown {
+  const { type, body } = (value ?? {}) as { type?: string; body?: readonly { type: string }[] };
+  const only = type === "BlockStatement" && body?.length === 1 ? body[0] : undefined;
+  return only === undefined || only.type.endsWith("Declaration") ? value : only;
+}
+
+/** A variable of a module. */
+export interface Binding {
+  module: Module;
+  variable: Variable;
+}

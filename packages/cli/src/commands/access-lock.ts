@@ -1,0 +1,109 @@
+import { existsSync } from "node:fs";
+import { readFile, writeFile } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
+import type { AccessChange, AccessLock } from "@patchbay/functions/access";
+import { CommandFailure, reasonOf } from "../failure.ts";
+import { paint, print, printJson } from "../output.ts";
+
+/**
+ * Compares the access with the lock and the never-list next to the service. Throws a CommandFailure on any difference. `strict`: also
+ * for a conditional function without a refused case.
+ */
+export async function checkLock(
+  path: string,
+  now: AccessLock,
+  { json, strict }: { json?: true; strict?: true },
+): Promise<void> {
+  const { compareAccess, findUnrefused } = await import("@patchbay/functions/access");
+  const { file, lock } = await readLock(path);
+  const changes = compareAccess(lock, now);
+  const forbidden = await forbiddenBy(path, now);
+  const unrefused = strict ? findUnrefused(now) : [];
+  const ok = changes.length === 0 && forbidden.length === 0 && unrefused.length === 0;
+  if (json) printJson({ ok, file, changes, forbidden, ...(strict && { unrefused }) });
+  else if (ok) print(`Access matches ${file}.`);
+  else print([...forbidden.map(forbiddenLine), ...changes.map(line), ...unrefused.map(untestedLine)].join("\n"));
+  refuse(path, forbidden);
+  if (changes.length > 0) {
+    const count = changes.length === 1 ? "One difference" : `${changes.length} differences`;
+    throw new CommandFailure(`${count} from ${file}. If intended, run with --write and commit the file.`);
+  }
+  if (ok) return;
+  const count = unrefused.length === 1 ? "One function has" : `${unrefused.length} functions have`;
+  throw new CommandFailure(`${count} no refused case. Add a case that must be denied.`);
+}
+
+/** Writes the lock, and prints the changes since the previous one, or none if that was missing or malformed. */
+export async function saveLock(path: string, now: AccessLock, { json }: { json?: true }): Promise<void> {
+  const { compareAccess, writeLock } = await import("@patchbay/functions/access");
+  const forbidden = await forbiddenBy(path, now);
+  if (!json && forbidden.length > 0) print(forbidden.map(forbiddenLine).join("\n"));
+  refuse(path, forbidden);
+  const before = await readLock(path).catch(() => undefined);
+  const { file } = lockFileOf(path);
+  await writeFile(file, writeLock(now));
+  const changes = before === undefined ? [] : compareAccess(before.lock, now);
+  if (json) return printJson({ file, functions: Object.keys(now.functions).length, changes });
+  for (const change of changes) print(line(change));
+  print(`Wrote ${file}.`);
+}
+
+const KINDS = { widening: "red", unproven: "red", narrowing: "yellow" } as const;
+
+function line({ kind, sentence }: AccessChange): string {
+  return `${paint(KINDS[kind], kind.padEnd(9))}  ${sentence}`;
+}
+
+function forbiddenLine(sentence: string): string {
+  return `${paint("red", "forbidden")}  ${sentence}`;
+}
+
+function untestedLine(name: string): string {
+  return `${paint("red", "untested ")}  ${name} is decided call by call, and no case of it is refused`;
+}
+
+const LOCK = "access.lock.json";
+const NEVER = "access.never.json";
+
+/** A file next to a service file, relative to the working folder if it is below it. */
+function fileOf(servicePath: string, name: string): { file: string; exists: boolean } {
+  const path = join(dirname(servicePath), name);
+  const near = relative(process.cwd(), path);
+  return { file: near.startsWith("..") ? path : near, exists: existsSync(path) };
+}
+
+/** The lock file of a service file. */
+export const lockFileOf = (servicePath: string) => fileOf(servicePath, LOCK);
+
+/** Reads the lock next to a service file. Throws with a fix when it is missing or malformed. */
+async function readLock(servicePath: string): Promise<{ file: string; lock: AccessLock }> {
+  const { file, exists } = lockFileOf(servicePath);
+  if (!exists) throw new CommandFailure(`No ${file} to compare with. Create it with --write and commit it.`);
+  const { parseLock } = await import("@patchbay/functions/access");
+  try {
+    return { file, lock: parseLock(await readFile(file, "utf8")) };
+  } catch (error) {
+    throw new CommandFailure(
+      `${file} is not an access lock: ${reasonOf(error)}. Restore it, or replace it with --write.`,
+    );
+  }
+}
+
+/** What the never-list next to a service file forbids and the service grants. Empty without a list. */
+async function forbiddenBy(servicePath: string, now: AccessLock): Promise<string[]> {
+  const { file, exists } = fileOf(servicePath, NEVER);
+  if (!exists) return [];
+  const { findForbidden, parseNever } = await import("@patchbay/functions/access");
+  try {
+    return findForbidden(parseNever(await readFile(file, "utf8")), now);
+  } catch (error) {
+    throw new CommandFailure(`${file} is not a never-list: ${reasonOf(error)}. Correct it.`);
+  }
+}
+
+function refuse(servicePath: string, forbidden: readonly string[]): void {
+  if (forbidden.length === 0) return;
+  const { file } = fileOf(servicePath, NEVER);
+  const count = forbidden.length === 1 ? "One rule" : `${forbidden.length} rules`;
+  throw new CommandFailure(`${count} of ${file} broken. Change the service; --write does not accept it.`);
+}

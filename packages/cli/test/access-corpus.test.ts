@@ -1,0 +1,67 @@
+import { execFile } from "node:child_process";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import type { AccessChange } from "@patchbay/functions/access";
+import { expect, test } from "vitest";
+import { type Edit, inService } from "./access-corpus/edits.ts";
+import { HARMLESS } from "./access-corpus/harmless.ts";
+import { WIDENINGS } from "./access-corpus/widenings.ts";
+import { temporaryFolder } from "./support/command.ts";
+
+/** The differences that the check reports after each edit, without those that are narrowings. */
+async function reported(edits: readonly Edit[]): Promise<{ name: string; changes: AccessChange[] }[]> {
+  await using folder = await temporaryFolder();
+  const file = join(folder.path, "edits.json");
+  await writeFile(file, JSON.stringify(edits));
+  const script = fileURLToPath(new URL("access-corpus/compare.ts", import.meta.url));
+  const { stdout } = await promisify(execFile)(process.execPath, [script, file], { maxBuffer: 64 * 1024 * 1024 });
+  const found = stdout
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as { changes?: AccessChange[]; error?: string });
+  return edits.map(({ name }, i) => {
+    const { changes, error } = found[i]!;
+    if (changes === undefined) throw new Error(`${name}: ${error}`);
+    return { name, changes: changes.filter(({ kind }) => kind !== "narrowing") };
+  });
+}
+
+test("every planted widening fails the check", async () => {
+  const found = await reported(WIDENINGS);
+
+  expect(found.length).toBeGreaterThanOrEqual(100);
+  expect(found.filter(({ changes }) => changes.length === 0).map(({ name }) => name)).toEqual([]);
+});
+
+test("no refactoring and no narrowing is called a widening", async () => {
+  const found = await reported(HARMLESS);
+
+  expect(found.length).toBeGreaterThanOrEqual(100);
+  const wrong = found.filter(({ changes }) => changes.some(({ kind }) => kind === "widening"));
+  expect(wrong.map(({ name, changes }) => [name, changes[0]!.sentence])).toEqual([]);
+  // A rewritten `authorize` is unproven, and hardly anything else.
+  const unproven = found.filter(({ changes }) =>
+    changes.some(({ about }) => about !== "authorize" && about !== "approval"),
+  );
+  expect(unproven.map(({ name }) => name)).toEqual(["code in the schema of the context"]);
+});
+
+test("a sentence names each edit of a bound, an output, an operand and an open object", async () => {
+  const edits = [
+    inService("bound", "positive().max(100)", "positive().max(1_000_000)"),
+    inService("output", "amount: z.number(),\n    card", "amount: z.number(),\n    ssn: z.string(),\n    card"),
+    inService("operand", "&& isWithin(input.amount);", "&& isWithin(input.amount) || input.amount > 50;"),
+    inService("open", "output: z.object({ ok: z.boolean() })", "output: z.looseObject({ ok: z.boolean() })"),
+  ];
+
+  expect((await reported(edits)).map(({ changes }) => changes.map(({ sentence }) => sentence))).toEqual([
+    ["boss, lead, staff may pass more to refund_order at amount: maximum 1000000 replaces 100 (such as 101)"],
+    ['boss, lead, staff now see ssn of refund_order (such as "a")'],
+    ["authorize of refund_order, or code that it uses, changed, and no case shows whether it allows more"],
+    [
+      'boss, staff now see more of update_address: properties that the schema does not list are new (such as {"other":"a"})',
+    ],
+  ]);
+});
