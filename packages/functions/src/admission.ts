@@ -1,18 +1,23 @@
 import {
+  APPROVAL_REQUIRED,
+  LIMITS,
   rolesAllow,
   type CallErrorCode,
+  type GrantedApproval,
   type JsonObject,
   type JsonValue,
   unknownFunctionMessage,
 } from "@patchbay/protocol";
+import { approvalFault } from "./approval.ts";
 import { parseContext } from "./context.ts";
 import { failed, listFaults, type FailedOutcome } from "./errors.ts";
 import type { FunctionDefinition } from "./function.ts";
+import type { Invocation } from "./invocation.ts";
 import type { Log } from "./log.ts";
 import type { Parse } from "./schema/schema.ts";
 
 /** The rules that a call must pass before its handler runs, in their order. */
-export const RULES = ["unknown", "roles", "context", "input", "authorize"] as const;
+export const RULES = ["unknown", "roles", "context", "input", "authorize", "approval"] as const;
 /** One of {@link RULES}. */
 export type Rule = (typeof RULES)[number];
 
@@ -25,7 +30,10 @@ export interface AccessRequest {
   arguments: JsonValue;
 }
 
-/** A refused call. `rule` is for the owner, `outcome` is for the caller. */
+/**
+ * A refused call. `rule` is for the owner, `outcome` is for the caller. A call that needs an approval and has none is refused with
+ * the code `approval_required`.
+ */
 export interface Refusal {
   ok: false;
   rule: Rule;
@@ -37,6 +45,10 @@ export interface Refusal {
 /** A call that passed every rule. */
 export interface Admitted {
   ok: true;
+  /** The arguments as the approver edited them, else as the model wrote them. */
+  given: JsonValue;
+  /** The decision of the approver, if the call needs one. */
+  approval: GrantedApproval | undefined;
   /** The arguments and the context that the handler receives. */
   input: never;
   context: never;
@@ -54,28 +66,38 @@ export function findFunction(
   return refuse(log, rule, "unknown_function", unknownFunctionMessage(functionName));
 }
 
-/** Checks the context, the arguments and `authorize` of a function that the role may call. Never rejects. */
+/** Checks the approval, the context, the arguments and `authorize` of a function that the role may call. Never rejects. */
 export async function admit(
   definition: FunctionDefinition<never>,
   request: AccessRequest,
-  { contextParser, log }: { contextParser: Parse | undefined; log: Log },
+  { contextParser, log, delivery }: { contextParser: Parse | undefined; log: Log; delivery?: Invocation },
 ): Promise<Admitted | Refusal> {
-  let rule: Rule = "context";
+  let rule: Rule = "approval";
   try {
+    const ofPeople = definition.manifest.approval;
+    const approval = ofPeople && delivery?.approval;
+    const fault = approval && approvalFault(ofPeople, { role: undefined, ...delivery, approval });
+    if (fault !== undefined) {
+      log.error("refused an approval that is not one of its call", { fault });
+      return refuse(log, rule, "denied", `The approval of this call is not valid: ${fault}.`);
+    }
+    const given = approval?.edited ?? request.arguments;
+    rule = "context";
     const context = await parseContext(contextParser, request.context);
     if (!context.ok)
       return refuse(log, rule, "denied", `The context of this query is invalid: ${listFaults(context.faults)}`);
     rule = "input";
-    const input = await definition.parseInput(request.arguments);
+    const input = await definition.parseInput(given);
     if (!input.ok) return refuse(log, rule, "invalid_arguments", `Invalid arguments: ${listFaults(input.faults)}`);
     // Matches the type of the handler's context: the output of the schema, or the context as it was sent.
     const known = (definition.contextSchema === undefined ? request.context : context.value) as never;
-    const refusal = await refusalOf(
-      definition,
-      { role: request.role, context: known, input: input.value as never },
-      log,
-    );
-    return refusal ?? { ok: true, input: input.value as never, context: known };
+    const access = { role: request.role, context: known, input: input.value as never };
+    const refusal = await refusalOf(definition, access, log);
+    if (refusal !== undefined) return refusal;
+    rule = "approval";
+    const reason = ofPeople && !approval ? await reasonToAsk(definition, access) : undefined;
+    if (reason !== undefined) return refuse(log, rule, "approval_required", reason);
+    return { ok: true, given, approval, input: access.input, context: known };
   } catch (error) {
     return { ok: false, rule, outcome: failed(log, "call failed", { error }), error };
   }
@@ -99,6 +121,17 @@ async function refusalOf(
     log.error("authorize failed", { error });
     return { ...refuse(log, "authorize", "denied", NOT_PERMITTED), error };
   }
+}
+
+/** Why the owner asks for an approval of the call. Undefined if it needs none, which only `false` says. */
+async function reasonToAsk(
+  { needsApproval }: FunctionDefinition<never>,
+  access: { role: string | undefined; context: never; input: never },
+): Promise<string | undefined> {
+  const decision: unknown = needsApproval === undefined || (await needsApproval(access));
+  if (decision === false) return undefined;
+  if (typeof decision !== "string" || decision === "") return APPROVAL_REQUIRED;
+  return decision.slice(0, LIMITS.approvalReasonUnits);
 }
 
 function refuse(log: Log, rule: Rule, code: CallErrorCode, message: string): Refusal {

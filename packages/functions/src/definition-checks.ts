@@ -9,6 +9,7 @@ import {
   type Roles,
 } from "@patchbay/protocol";
 import { DefinitionError, listFaults } from "./errors.ts";
+import { checkRetries } from "./retries.ts";
 import { isSchema, type Parse } from "./schema/schema.ts";
 import { toJson } from "./json.ts";
 
@@ -19,10 +20,19 @@ const FUNCTION_OPTIONS = [
   "output",
   "roles",
   "authorize",
+  "approval",
   "cases",
   "timeoutMs",
   "idempotent",
   "effect",
+  "retries",
+  "title",
+  "tags",
+  "examples",
+  "openWorld",
+  "deprecated",
+  "reconcile",
+  "concurrency",
   "handler",
 ];
 const SERVICE_OPTIONS = [
@@ -43,8 +53,21 @@ type Options = Readonly<Record<string, unknown>>;
 
 /** Checks options at run time, for JavaScript, casts and computed values. Returns the name of the function for messages. */
 export function checkFunctionOptions(options: object): string {
-  const { name, description, input, output, authorize, cases, timeoutMs, idempotent, effect, handler } =
-    options as Options;
+  const {
+    name,
+    description,
+    input,
+    output,
+    authorize,
+    cases,
+    timeoutMs,
+    idempotent,
+    effect,
+    retries,
+    reconcile,
+    concurrency,
+    handler,
+  } = options as Options;
   if (typeof name !== "string" || !FUNCTION_NAME.test(name))
     throw new DefinitionError(
       `A function cannot be named ${JSON.stringify(name)}. Use 1 to 64 of the characters A-Z a-z 0-9 _ . -`,
@@ -73,6 +96,13 @@ export function checkFunctionOptions(options: object): string {
     timeoutMs === undefined || isTimeout(timeoutMs),
     `timeoutMs must be an integer from 1 to ${LIMITS.functionTimeoutMaxMs}, got ${String(timeoutMs)}.`,
   );
+  must(reconcile === undefined || typeof reconcile === "function", "reconcile must be a function, or absent.");
+  must(
+    concurrency === undefined ||
+      (Number.isInteger(concurrency) && Number(concurrency) >= 1 && Number(concurrency) <= LIMITS.functionConcurrency),
+    `concurrency must be an integer from 1 to ${LIMITS.functionConcurrency}, got ${String(concurrency)}.`,
+  );
+  checkRetries(retries, idempotent === true || effect === "read", where);
   return where;
 }
 

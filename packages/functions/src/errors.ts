@@ -6,6 +6,22 @@ export class FunctionError extends Error {
   override readonly name = "FunctionError";
 }
 
+/**
+ * An error of a handler after which the call may be tried again, if its function has {@link FunctionOptions.retries}. `afterMs`:
+ * milliseconds until then, such as those of a `Retry-After` header. Like any other error it stays in the owner's log.
+ */
+export class RetryableError extends Error {
+  override readonly name = "RetryableError";
+  readonly afterMs: number | undefined;
+
+  constructor({ afterMs, message = "", ...options }: { afterMs?: number; message?: string; cause?: unknown } = {}) {
+    super(message, options);
+    if (afterMs !== undefined && !(Number.isFinite(afterMs) && afterMs >= 0))
+      throw new RangeError(`RetryableError: afterMs must be a number of milliseconds, 0 or more, got ${afterMs}.`);
+    this.afterMs = afterMs;
+  }
+}
+
 /** A mistake in the definition of a function or a service. Thrown by the define functions, so that a program with a mistake does not start. */
 export class DefinitionError extends Error {
   override readonly name = "DefinitionError";

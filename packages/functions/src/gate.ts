@@ -12,6 +12,8 @@ import { isTimeoutError, withDeadline } from "./deadline.ts";
 import { failed, FunctionError, listFaults } from "./errors.ts";
 import type { FunctionDefinition } from "./function.ts";
 import { toJson } from "./json.ts";
+import { MAY_HAVE_RUN, reconciled } from "./reconcile.ts";
+import { retryAfter } from "./retries.ts";
 import type { Log } from "./log.ts";
 import type { Parse } from "./schema/schema.ts";
 import { isDeepStrictEqual } from "node:util";
@@ -41,11 +43,14 @@ interface CallAttempt {
   log: Log;
   /** True once the handler has begun, so that the call may have taken effect. */
   begun: boolean;
+  /** True while an earlier attempt may have taken effect. */
+  isUnsure: boolean;
 }
 
 /**
- * Creates the gate before the handlers. It checks, in this order: the function exists, the role list, the context, the schema of
- * the arguments, `authorize`. After the handler: the schema of the result, restricted fields, and the size of the result.
+ * Creates the gate before the handlers. It checks, in this order: the function exists, the role list, the decision of an approver
+ * if the delivery has one, the context, the schema of the arguments, `authorize`, and whether the call needs an approval. After the
+ * handler: the schema of the result, restricted fields, and the size of the result.
  */
 export function createGate({ functions, parseContext }: GateSetup): Gate {
   return {
@@ -56,7 +61,12 @@ export function createGate({ functions, parseContext }: GateSetup): Gate {
       if (!found.ok) return found.outcome;
 
       const { definition } = found;
-      const attempt: CallAttempt = { definition, invocation, role, options, log, begun: false };
+      const { deprecated } = definition.manifest;
+      if (deprecated !== undefined) log.warn("a deprecated function is called", { instead: deprecated });
+      // A function set in which calls may run twice has decided on this attempt.
+      if (invocation.unsure && !mayContinue(definition)) return MAY_HAVE_RUN;
+      const isUnsure = definition.reconcile !== undefined && invocation.unsure === true;
+      const attempt: CallAttempt = { definition, invocation, role, options, log, begun: false, isUnsure };
       return withDeadline(
         {
           timeoutMs: Math.min(timeoutMs, definition.manifest.timeoutMs),
@@ -64,10 +74,15 @@ export function createGate({ functions, parseContext }: GateSetup): Gate {
           onOverrun: options.onOverrun,
         },
         async (signal) => {
-          const admitted = await admit(definition, invocation, { contextParser: parseContext, log });
-          if (admitted.ok) return runHandler(attempt, admitted, signal);
+          const admitted = await admit(definition, invocation, {
+            contextParser: parseContext,
+            log,
+            delivery: invocation,
+          });
+          if (admitted.ok) return isUnsure ? resume(attempt, admitted, signal) : runHandler(attempt, admitted, signal);
           if (admitted.error !== undefined) options.onError?.(admitted.error);
-          return admitted.outcome;
+          // A refusal would say that the call did not run.
+          return isUnsure ? MAY_HAVE_RUN : admitted.outcome;
         },
         (reason) => endedEarly(attempt, reason),
       );
@@ -89,33 +104,78 @@ export function createGate({ functions, parseContext }: GateSetup): Gate {
   };
 }
 
+/** True if a call of the function may be delivered again after an attempt whose outcome is unknown. */
+const mayContinue = ({ reconcile, manifest: { effect, idempotent } }: FunctionDefinition<never>): boolean =>
+  reconcile !== undefined || idempotent || effect === "read";
+
 const NEVER = new AbortController().signal;
 const TOO_SLOW = { ok: false, code: "timed_out", message: "Timed out before the function started." } as const;
 
 async function runHandler(
   attempt: CallAttempt,
-  { input, context }: Admitted,
+  { given, input, context, approval }: Admitted,
   signal: AbortSignal,
 ): Promise<CallOutcome> {
   const { definition, invocation, role, options, log } = attempt;
   if (signal.aborted) return endedEarly(attempt, signal.reason);
-  if (options.onReached) {
-    const reached = argumentsReached(definition.manifest, invocation.arguments, input);
-    if (reached !== undefined) options.onReached(reached);
-  }
+  reportReached(attempt, { given, input });
   attempt.begun = true;
-  const call = createCallContext({ invocation, role, context, signal, log, onProgress: options.onProgress });
+  const call = createCallContext({
+    invocation,
+    role,
+    context,
+    approval,
+    signal,
+    log,
+    onProgress: options.onProgress,
+  });
+  let returned = false;
   try {
     const result = await definition.handler(input, call.context);
+    returned = true;
     return await deliver(attempt, result);
   } catch (error) {
     options.onError?.(error);
     if (error instanceof FunctionError && error.message !== "")
       return { ok: false, code: "function_failed", message: error.message };
-    return failed(log, signal.aborted ? "function failed after its call had ended" : "function failed", { error });
+    const what = signal.aborted ? "function failed after its call had ended" : "function failed";
+    const { retries } = definition;
+    const outcome = failed(log, what, { error, ...(retries && { attempt: invocation.attempt }) });
+    // A result that cannot be delivered would be the same again.
+    const retryAfterMs = returned ? undefined : retryAfter(retries, error, { attempt: invocation.attempt, log });
+    return retryAfterMs === undefined ? outcome : { ...outcome, retryAfterMs };
   } finally {
     call.close();
   }
+}
+
+/** Continues a call whose earlier attempt was interrupted. */
+async function resume(attempt: CallAttempt, admitted: Admitted, signal: AbortSignal): Promise<CallOutcome> {
+  const { definition, invocation, options, log } = attempt;
+  const { input, context } = admitted;
+  const answer = await reconciled(definition.reconcile!, { callId: invocation.callId, input, context }, log);
+  if (answer === "unknown") return MAY_HAVE_RUN;
+  if (!answer.done) {
+    attempt.isUnsure = false;
+    return runHandler(attempt, admitted, signal);
+  }
+  reportReached(attempt, admitted);
+  try {
+    return await deliver(attempt, answer.result);
+  } catch (error) {
+    options.onError?.(error);
+    return failed(log, "the result of reconcile cannot be sent", { error });
+  }
+}
+
+function reportReached(
+  { definition, invocation, options }: CallAttempt,
+  { given, input }: Pick<Admitted, "given" | "input">,
+): void {
+  if (!options.onReached) return;
+  const edited = given === invocation.arguments ? undefined : given;
+  const reached = argumentsReached(definition.manifest, given, input) ?? edited;
+  if (reached !== undefined) options.onReached(reached);
 }
 
 /** The outcome of a handler's result: checked against the output schema, without restricted fields, as JSON, and limited in size. */
@@ -138,7 +198,8 @@ async function deliver({ definition, role, log, options }: CallAttempt, result: 
   };
 }
 
-function endedEarly({ begun, definition }: CallAttempt, reason: unknown): CallOutcome {
+function endedEarly({ begun, isUnsure, definition }: CallAttempt, reason: unknown): CallOutcome {
+  if (isUnsure) return MAY_HAVE_RUN;
   const late = isTimeoutError(reason);
   const doubt = begun && definition.manifest.effect !== "read" ? " It may have taken effect." : "";
   const when = begun ? "before the function finished" : "before the function started";

@@ -3,6 +3,7 @@ export type {
   CallOutcome,
   Effect,
   ExampleQuery,
+  GrantedApproval,
   HookCall,
   HookVerdict,
   JsonObject,
@@ -12,8 +13,9 @@ export type {
   Roles,
 } from "@patchbay/protocol";
 export type { AccessRequest, Refusal, Rule } from "./admission.ts";
+export type { ApprovalOptions, Duration } from "./approval.ts";
 export type { CheckedCase, FunctionCase } from "./definition-checks.ts";
-export { ConnectionError, DefinitionError, FunctionError } from "./errors.ts";
+export { ConnectionError, DefinitionError, FunctionError, RetryableError } from "./errors.ts";
 export {
   defineFunction,
   everyone,
@@ -28,6 +30,9 @@ export type { CallContext, Invocation, InvokeOptions } from "./invocation.ts";
 export { createLog, silentLog, type Log, type LogFields, type LogLevel } from "./log.ts";
 export type { BackoffOptions } from "./runtime/backoff.ts";
 export { connect, type Connection, type ConnectOptions } from "./runtime/connect.ts";
+export type { ApprovalNotice } from "./runtime/notices.ts";
+export type { Interrupted, Reconciled } from "./reconcile.ts";
+export type { Retries } from "./retries.ts";
 export { visibleTo } from "./redaction/visible-to.ts";
 export type { InputOf, OutputOf, RawSchema, Schema, StandardSchema, Zod3Schema } from "./schema/schema.ts";
 export {

@@ -1,4 +1,4 @@
-import { type JsonObject, type JsonValue, LIMITS } from "@patchbay/protocol";
+import { type GrantedApproval, type JsonObject, type JsonValue, LIMITS } from "@patchbay/protocol";
 import type { Log } from "./log.ts";
 import { toJson } from "./json.ts";
 
@@ -13,8 +13,12 @@ export interface Invocation {
   sessionId?: string;
   runId: string;
   callId: string;
-  /** 1 for the first delivery, and higher only for idempotent functions. */
+  /** 1 for the first delivery, and higher for each redelivery. */
   attempt: number;
+  /** True if an earlier attempt may have run: the function's `reconcile` is asked first. */
+  unsure?: boolean;
+  /** The decision of the person who approved the call. Ignored if the function needs no approval. */
+  approval?: GrantedApproval;
   /** The time that the caller has left. The function's own timeout applies if it is shorter. */
   timeoutMs: number;
 }
@@ -48,8 +52,10 @@ export interface CallContext<Context = JsonObject> {
   readonly runId: string;
   /** The same for every delivery of one call. Use it as the key to detect duplicates. */
   readonly callId: string;
-  /** 1 for the first delivery of the call, and higher only for idempotent functions. */
+  /** 1 for the first delivery of the call. Higher after an approval, a lost connection or a failure with `retries`, and when a runtime did not accept the call. */
   readonly attempt: number;
+  /** The decision of the person who approved the call. Undefined if it needed no approval. */
+  readonly approval: GrantedApproval | undefined;
   /** Aborted when the call is cancelled or times out. A result after that is dropped. */
   readonly signal: AbortSignal;
   /** Sends `data` to readers of the stream that asked for live events. Never stored. Dropped if it is not JSON or exceeds 32 KiB. */
@@ -62,6 +68,7 @@ interface CallParts<Context> {
   invocation: Invocation;
   role: string | undefined;
   context: Context;
+  approval: GrantedApproval | undefined;
   signal: AbortSignal;
   log: Log;
   onProgress: ((data: JsonValue) => void) | undefined;
@@ -72,6 +79,7 @@ export function createCallContext<Context>({
   invocation,
   role,
   context,
+  approval,
   signal,
   log,
   onProgress,
@@ -93,6 +101,7 @@ export function createCallContext<Context>({
       runId,
       callId,
       attempt,
+      approval,
       signal,
       log,
       progress(data) {

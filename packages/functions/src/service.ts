@@ -12,6 +12,7 @@ import {
   present,
 } from "@patchbay/protocol";
 import type { AccessRequest, Refusal } from "./admission.ts";
+import { checkApprovers } from "./approval.ts";
 import { prepareContext } from "./context.ts";
 import { checkExampleQueries, checkRole, checkRoles, checkServiceOptions } from "./definition-checks.ts";
 import { DefinitionError } from "./errors.ts";
@@ -20,6 +21,8 @@ import { createGate } from "./gate.ts";
 import { type AnswerHook, type QueryHook, runHook } from "./hooks.ts";
 import type { Invocation, InvokeOptions } from "./invocation.ts";
 import { createLog, silentLog, type Log } from "./log.ts";
+import { codeIn, type OwnersCode } from "./schema/code.ts";
+import { describeContext } from "./schema/describe.ts";
 import { createParser } from "./schema/parser.ts";
 import type { OutputOf, Parse, Schema } from "./schema/schema.ts";
 
@@ -38,10 +41,14 @@ export interface Service {
   check(request: AccessRequest, options?: { log?: Log }): Promise<{ ok: true } | Refusal>;
   /** The cases and restricted fields by function. Never sent to a control plane. */
   readonly access: ReadonlyMap<string, FunctionAccess>;
+  /** The owner's code for all functions by its place: `context`, `subject`. Never sent to a control plane. */
+  readonly code: () => Readonly<Record<string, OwnersCode[]>>;
 }
 
-/** The parts of a function for its owner's tests and access matrix. */
-export type FunctionAccess = Pick<FunctionDefinition<never>, "cases" | "protection">;
+export type { OwnersCode };
+
+/** The parts of a function for its owner's tests, access matrix and lock. */
+export type FunctionAccess = Pick<FunctionDefinition<never>, "manifest" | "output" | "cases" | "protection" | "code">;
 
 /** The type of a service's context: the output of its schema, or without one the object that was sent. */
 export type ContextOf<C> = C extends Schema ? OutputOf<C> : JsonObject;
@@ -88,7 +95,16 @@ export function defineService<C extends Schema | undefined = undefined>(options:
   const manifest = describeService(options, functions, { parseContext, where });
   const reader = { parse: parseContext, subject, modelContext };
   const hooks = { parse: parseContext, beforeQuery, beforeAnswer };
-  const access = new Map([...functions].map(([name, { cases, protection }]) => [name, { cases, protection }]));
+  const access = new Map(
+    [...functions].map(([name, one]) => {
+      const { manifest, output, cases, protection, code } = one;
+      return [name, { manifest, output, cases, protection, code }];
+    }),
+  );
+  const code = () => ({
+    context: codeIn(context, manifest.contextSchema),
+    ...(subject && { subject: [{ run: subject, isWrapped: false }] }),
+  });
   const build = (gated: ReadonlyMap<string, FunctionDefinition<never>>): Service => {
     const { invoke, check } = createGate({ functions: gated, parseContext });
     const service: Service = {
@@ -99,6 +115,7 @@ export function defineService<C extends Schema | undefined = undefined>(options:
       invoke,
       check: (request, { log = silentLog } = {}) => check(request, { log }),
       access,
+      code,
     };
     // Not enumerable, so that a copy of a service with another `invoke` does not give access to the original gate.
     const substitute: Substitute = (handlerFor) =>
@@ -176,6 +193,7 @@ function describeService<C extends Schema | undefined>(
     for (const role of manifest.roles === "everyone" ? [] : manifest.roles) checkKnown(roles, role, of);
     // A misspelt role in a mark would remove the field for every role, which is easy to overlook.
     for (const role of protection?.roles ?? []) checkKnown(known, role, `${of}: a mark of its output`);
+    if (manifest.approval) checkApprovers(manifest.approval, known, of);
     for (const [name, one] of cases)
       for (const role of one.roles ?? []) checkKnown(known, role, `${of}: case "${name}"`);
   }
@@ -185,6 +203,7 @@ function describeService<C extends Schema | undefined>(
     ...present({ roles, defaultRole, instructions }),
     preparesContext: context !== undefined || subject !== undefined || modelContext !== undefined,
     checksContext: context !== undefined,
+    ...present({ contextSchema: context && describeContext(context) }),
     namesSubject: subject !== undefined,
     ...(beforeQuery && { beforeQuery: true }),
     ...(beforeAnswer && { beforeAnswer: true }),
@@ -193,7 +212,8 @@ function describeService<C extends Schema | undefined>(
   };
   if (sizeOf(manifest) <= DEFAULT_LIMITS.manifestBytes) return manifest;
   // Output schemas are only needed to compare function sets, so they must not make a service too large.
-  const withoutOutputs = { ...manifest, functions: manifest.functions.map(withoutOutput) };
+  const { contextSchema: _, ...rest } = manifest;
+  const withoutOutputs = { ...rest, functions: manifest.functions.map(withoutOutput) };
   const sizeBytes = sizeOf(withoutOutputs);
   if (sizeBytes > MANIFEST_BYTES)
     throw new DefinitionError(

@@ -33,12 +33,12 @@ describe("the manifest of a service", () => {
     expect(texts(service(() => "ada").manifest, service().manifest)).toHaveLength(1);
   });
 
-  test("has the schema of results without descriptions and marks", () => {
+  test("has the schema of results with marks and without descriptions", () => {
     const output = z.object({ id: z.string().describe("Number"), note: visibleTo(z.string(), ["support"]) });
 
     expect(answering(output).functions[0]!.outputSchema).toEqual({
       type: "object",
-      properties: { id: { type: "string" }, note: { type: "string" } },
+      properties: { id: { type: "string" }, note: { type: "string", "x-visible-to": ["support"] } },
       required: ["id", "note"],
       additionalProperties: false,
     });
@@ -116,9 +116,7 @@ describe.each([
   test("a mark with another role and a removed mark are widenings", () => {
     const marked = (roles: string[]) => answering(ticket.extend({ note: visibleTo(zod.string(), roles) }));
 
-    expect(texts(marked(NOTE_FOR_SUPPORT), marked(NOTE_FOR_STAFF))).toEqual([
-      'get_ticket: "note" of the result is no longer redacted for role "staff".',
-    ]);
+    expect(texts(marked(NOTE_FOR_SUPPORT), marked(NOTE_FOR_STAFF))).toEqual(["staff now sees note of get_ticket."]);
     expect(texts(marked(NOTE_FOR_SUPPORT), answering(ticket.extend({ note: zod.string() })))).toHaveLength(1);
     expect(texts(marked(NOTE_FOR_STAFF), marked(NOTE_FOR_SUPPORT))).toEqual([]);
   });
@@ -127,15 +125,17 @@ describe.each([
 describe("with raw JSON Schema", () => {
   const listed = { type: "object", properties: { id: { type: "string" } } };
   const nested = { type: "object", properties: { order: listed } };
-  const NEW = "properties that the schema does not list are new.";
+  const NEW = 'properties that the schema does not list are new (such as {"other":"a"}).';
 
   test("an input that keeps unlisted properties is wider than one that drops or refuses them", () => {
     const dropping = answering(undefined, z.object({ id: z.string().optional() }));
 
-    expect(texts(dropping, answering(undefined, listed))).toEqual([`get_ticket: the input is wider: ${NEW}`]);
+    expect(texts(dropping, answering(undefined, listed))).toEqual([
+      `staff, support may pass more to get_ticket: ${NEW}`,
+    ]);
     expect(
       texts(answering(undefined, { ...listed, additionalProperties: false }), answering(undefined, listed)),
-    ).toEqual([`get_ticket: the input is wider: ${NEW}`]);
+    ).toEqual([`staff, support may pass more to get_ticket: ${NEW}`]);
     expect(texts(answering(undefined, listed), dropping)).toEqual([]);
   });
 
@@ -143,7 +143,7 @@ describe("with raw JSON Schema", () => {
     const closed = { ...nested, properties: { order: { ...listed, additionalProperties: false } } };
 
     expect(texts(answering(undefined, closed), answering(undefined, nested))).toEqual([
-      `get_ticket: the input is wider at "order": ${NEW}`,
+      `staff, support may pass more to get_ticket at order: ${NEW}`,
     ]);
     expect(texts(answering(undefined, nested), answering(undefined, closed))).toEqual([]);
   });
@@ -163,7 +163,7 @@ describe("with raw JSON Schema", () => {
 
     expect(texts(answering(undefined, listed), answering(undefined, more))).toEqual([]);
     expect(texts(answering(listed), answering(more))).toEqual([
-      'get_ticket: the output is wider at "all": the property is new.',
+      'staff, support now see all of get_ticket (such as "a").',
     ]);
   });
 });

@@ -18,6 +18,8 @@ export const HTTP_ERROR_CODES = [
   "not_found",
   /** The path exists, but not with this method. */
   "method_not_allowed",
+  /** The change does not fit the present state. For an approval that is no longer pending, `status` says what it is. */
+  "conflict",
   /** The `Idempotency-Key` was used with another body in the last 24 hours. */
   "idempotency_mismatch",
   /** The query names a model that is not a valid name, or that queries of the agent cannot choose. */
@@ -58,6 +60,8 @@ export const RUN_ERROR_CODES = [
   "cancelled",
   /** Too many queries already wait on the thread. */
   "thread_busy",
+  /** The run waits for an approval. It has not ended: no `error` event has this code. */
+  "approval_required",
   /** The run was in progress at several crashes of its process and is not resumed. */
   "crash_loop",
   /** The run failed in a way that is not explained to clients, or a hook failed; the log has the reason. */
@@ -84,6 +88,12 @@ export const CALL_ERROR_CODES = [
   "call_limit",
   /** The model repeated a call with equal arguments too often. */
   "repeated_call",
+  /** A person must approve the call, and has not decided yet. */
+  "approval_required",
+  /** A person rejected the call. */
+  "rejected",
+  /** The approval expired before a person decided. The call was not run. */
+  "approval_expired",
   /** The run ended or gave its answer before the call finished. */
   "cancelled",
 ] as const;
@@ -111,6 +121,8 @@ export const MESSAGES = {
   insufficient_credits: "Insufficient credits",
   /** With `deadline_exceeded`, status 200 or an `error` event. */
   deadline_exceeded: "Run timed out",
+  /** With `approval_required`, status 200: the run waits for an approval. */
+  approval_required: "Waiting for approval",
   /** With `cancelled`, status 200 or an `error` event. */
   cancelled: "Run cancelled",
 } as const;
@@ -119,3 +131,25 @@ export const MESSAGES = {
 export function unknownFunctionMessage(name: string): string {
   return `Not permitted: there is no function ${JSON.stringify(name.slice(0, 64))} for this role.`;
 }
+
+/** WebSocket close codes of the reasons for which a control plane closes a runtime's connection. */
+export const CLOSE_CODES = {
+  /** The runtime sent frames that are not valid. It logs an error and reconnects; update the older side. */
+  badFrame: 4400,
+  /** The runtime's version of the frames is not the control plane's. Update the older side. */
+  wrongVersion: 4406,
+  /** The function set is not valid or exceeds a limit. The close reason names the fault. */
+  manifestRefused: 4422,
+  /** Another connected service has a function of the same name, or another default role. The runtime retries. */
+  serviceConflict: 4423,
+  /** The runtime sent no `hello` in time, for example because a proxy delays it. The runtime retries. */
+  helloTimeout: 4408,
+  /** The same runtime opened a newer connection, which replaces this one. */
+  replaced: 4409,
+  /** The runtime key was revoked or has expired. Connect with another key. */
+  keyRevoked: 4401,
+  /** The runtime sent more unrequested frames than `framesPerSecond` for 10 s. It reconnects. */
+  tooManyFrames: 4429,
+  /** The control plane stops. The runtime reconnects to another replica, or after the restart. */
+  goingAway: 1001,
+} as const;

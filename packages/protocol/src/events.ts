@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { approvalRequestMembers, ApprovalStatus } from "./approval.ts";
 import { CALL_ERROR_CODES, RUN_ERROR_CODES } from "./codes.ts";
 import type { JsonValue } from "./json.ts";
 import { answerMembers } from "./response.ts";
@@ -20,6 +21,10 @@ const succeeded = z.boolean().describe("True if the handler returned a result.")
 const result = json.optional().describe("What the handler returned, without restricted fields, if it succeeded.");
 const reason = z.string().describe("Why the run has no answer.");
 const runCode = z.enum(RUN_ERROR_CODES).describe("Which failure ended the run.");
+const { approvalId, expiresAt, by, reason: askedBecause, parameters: asked } = approvalRequestMembers;
+const decision = ApprovalStatus.exclude(["pending"]).describe("How the approval ended.");
+const decidedBecause = z.string().optional().describe("Why the person decided so, if a reason was given.");
+const edited = json.optional().describe("The arguments to run, if the approver changed them.");
 const thought = z.string().describe("Reasoning, a plan, or text next to function calls.");
 const answerDelta = z.string().describe("The next part of the answer's text.");
 const thoughtDelta = z.string().describe("The next part of a thought.");
@@ -38,6 +43,26 @@ export const RunEvent = z.discriminatedUnion("type", [
     result,
     errorMessage: z.string().optional().describe("Why the call failed, if it did."),
     code: z.enum(CALL_ERROR_CODES).optional().describe("Which failure it was, if the call failed."),
+  }),
+  z
+    .object({
+      type: z.literal("approvalRequest"),
+      approvalId,
+      toolCallId: callId,
+      toolName: functionName,
+      parameters: asked,
+      reason: askedBecause,
+      by,
+      expiresAt,
+    })
+    .describe("The run waits until a person decides on this call. Its `toolResult` follows the decision."),
+  z.object({
+    type: z.literal("approvalDecision"),
+    approvalId,
+    toolCallId: callId,
+    decision,
+    reason: decidedBecause,
+    parameters: edited,
   }),
   z.object({
     type: z.literal("finalResponse"),
@@ -89,6 +114,26 @@ export const LocalEvent = z.discriminatedUnion("type", [
       error: z.string().optional().describe("Why the call failed, if it did."),
     }),
   }),
+  z
+    .object({
+      type: z.literal("approval_request"),
+      data: local({
+        approval_id: approvalId,
+        id: callId,
+        name: functionName,
+        arguments: asked,
+        reason: askedBecause,
+        by,
+        expires_at: expiresAt,
+      }),
+    })
+    .describe("As `approvalRequest`."),
+  z
+    .object({
+      type: z.literal("approval_decision"),
+      data: local({ approval_id: approvalId, id: callId, decision, reason: decidedBecause, arguments: edited }),
+    })
+    .describe("As `approvalDecision`."),
   z.object({
     type: z.literal("final_response"),
     data: local({

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { GrantedApproval } from "./approval.ts";
 import { CALL_ERROR_CODES } from "./codes.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "./json.ts";
 import { LIMITS } from "./limits.ts";
@@ -43,12 +44,23 @@ export const CallOutcome = z.discriminatedUnion("ok", [
       .string()
       .optional()
       .describe(
-        "The rule that refused the call: `unknown`, `roles`, `context`, `input` or `authorize`. Not sent to callers.",
+        "The rule that refused the call: `unknown`, `roles`, `context`, `input`, `authorize` or `approval`. Not sent to callers.",
+      ),
+    retryAfterMs: z
+      .number()
+      .nonnegative()
+      .optional()
+      .describe(
+        "Set if the handler failed in a way that the function retries: milliseconds until the next attempt may be delivered.",
       ),
     input,
   }),
 ]);
 export type CallOutcome = z.infer<typeof CallOutcome>;
+
+/** True for an outcome that ends one attempt and not the call: another delivery of the call may follow it. */
+export const isProvisional = (outcome: CallOutcome): boolean =>
+  !outcome.ok && (outcome.retryAfterMs !== undefined || outcome.code === "approval_required");
 
 /** An error of the owner's code, for members of the console only. */
 export const ErrorReport = z.object({
@@ -150,6 +162,11 @@ export const RuntimeFrame = z.discriminatedUnion("type", [
         .max(10_000)
         .describe("Calls that the runtime runs at the same time. The control plane prefers runtimes with free places."),
       sdk: z.string().max(100).describe("Name and version of the library, for the console and the log."),
+      host: z
+        .string()
+        .max(255)
+        .exactOptional()
+        .describe("Name of the host, for the console. Absent from runtimes of an earlier version."),
     })
     .describe("The first frame of a runtime. Without it the connection is closed with 4408."),
   z
@@ -239,6 +256,13 @@ export const ControlPlaneFrame = z.discriminatedUnion("type", [
       sessionId: z.string().optional().describe("The session of the end user that the query named."),
       runId: z.string().describe("The run that makes the call."),
       timeoutMs: z.int().nonnegative().describe("Milliseconds that the handler had left when the frame was sent."),
+      approval: GrantedApproval.optional().describe(
+        "The decision of a person, on the delivery after it. `arguments` are those that the model wrote.",
+      ),
+      unsure: z
+        .boolean()
+        .optional()
+        .describe("True if an earlier attempt may have run: the runtime asks the function's `reconcile` first."),
     })
     .describe("Orders the runtime to run one function, after its own checks."),
   z
@@ -272,25 +296,3 @@ export const ControlPlaneFrame = z.discriminatedUnion("type", [
 export type ControlPlaneFrame = z.infer<typeof ControlPlaneFrame>;
 /** Orders a runtime to run one function. A redelivery has the same `callId`. */
 export type CallFrame = Extract<ControlPlaneFrame, { type: "call" }>;
-
-/** WebSocket close codes of the reasons for which a control plane closes a runtime's connection. */
-export const CLOSE_CODES = {
-  /** The runtime sent frames that are not valid. It logs an error and reconnects; update the older side. */
-  badFrame: 4400,
-  /** The runtime's version of the frames is not the control plane's. Update the older side. */
-  wrongVersion: 4406,
-  /** The function set is not valid or exceeds a limit. The close reason names the fault. */
-  manifestRefused: 4422,
-  /** Another connected service has a function of the same name, or another default role. The runtime retries. */
-  serviceConflict: 4423,
-  /** The runtime sent no `hello` in time, for example because a proxy delays it. The runtime retries. */
-  helloTimeout: 4408,
-  /** The same runtime opened a newer connection, which replaces this one. */
-  replaced: 4409,
-  /** The runtime key was revoked or has expired. Connect with another key. */
-  keyRevoked: 4401,
-  /** The runtime sent more unrequested frames than `framesPerSecond` for 10 s. It reconnects. */
-  tooManyFrames: 4429,
-  /** The control plane stops. The runtime reconnects to another replica, or after the restart. */
-  goingAway: 1001,
-} as const;

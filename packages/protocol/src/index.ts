@@ -1,7 +1,23 @@
 /** The data of every Patchbay wire: frames, the query API, limits, and functions that both of their sides need. */
-export { AccessLock, type LockedCell } from "./access-lock.ts";
+export { accessColumns, accessSurface, byName, NO_ROLE, roleOfColumn } from "./access-surface.ts";
+export { compareAccess, widenings, type Widening } from "./access-changes.ts";
+export { AccessLock, type CaseDecision, type LockedCell, type LockedFunction } from "./access-lock.ts";
+export { type AccessChange, cellFor, isRemoved, quote } from "./access-sentences.ts";
+export {
+  Approval,
+  APPROVAL_REQUIRED,
+  ApprovalDecision,
+  approvalIdOf,
+  ApprovalPage,
+  ApprovalRequest,
+  ApprovalRule,
+  ApprovalStatus,
+  CALLER,
+  GrantedApproval,
+} from "./approval.ts";
 export {
   CALL_ERROR_CODES,
+  CLOSE_CODES,
   HTTP_ERROR_CODES,
   MESSAGES,
   RUN_ERROR_CODES,
@@ -10,9 +26,10 @@ export {
   type HttpErrorCode,
   type RunErrorCode,
 } from "./codes.ts";
+export { outputSchemaFor } from "./output-schema.ts";
 export {
   CallOutcome,
-  CLOSE_CODES,
+  isProvisional,
   ControlPlaneFrame,
   ErrorReport,
   FRAME_DEPTH,
@@ -70,6 +87,7 @@ export {
   LocalQueryRequest,
   QueryRequest,
 } from "./query.ts";
+export { Feedback } from "./feedback.ts";
 export {
   CancelResponse,
   ErrorBody,
@@ -84,7 +102,16 @@ export {
   type Fault,
 } from "./response.ts";
 export { createMatcher, validateAnswer } from "./response-schema/validate.ts";
-export { widerPlaces } from "./schema-widening.ts";
-export { followRef, mapSchema, memberPath, pointerName, withoutAnnotations, withOpenObjects } from "./subschemas.ts";
+export { compareSchemas, widerPlaces, type SchemaChange, type Verdict, type Wider } from "./schema-widening.ts";
+export {
+  followRef,
+  MARK,
+  mapSchema,
+  memberPath,
+  pointerName,
+  withoutAnnotations,
+  withoutMark,
+  withoutTexts,
+  withOpenObjects,
+} from "./subschemas.ts";
 export { escapeControls, isClearText, isLoopback } from "./text.ts";
-export { widenings, type Widening } from "./widening.ts";

@@ -10,6 +10,12 @@ export const LIMITS = {
   jsonDepth: 64,
   /** A role, a session id, the name of a service. A longer one is answered with 400, or refused at definition. */
   labelUnits: 200,
+  /** Tags of the feedback on a run. More are answered with 400. */
+  feedbackTags: 20,
+  /** One tag of the feedback on a run. A longer one is answered with 400. */
+  feedbackTagUnits: 64,
+  /** The comment of the feedback on a run. A longer one is answered with 400. */
+  feedbackCommentUnits: 10_000,
   /** The name of a deployment. A longer one is refused at connect. */
   deploymentUnits: 100,
   /** The header `Idempotency-Key`. A longer one is answered with 400. */
@@ -53,6 +59,22 @@ export const LIMITS = {
   errorMessageUnits: 4_096,
   /** Stack of such an error, with those of its causes. A longer one is cut. */
   errorStackUnits: 16_384,
+  /** Milliseconds: the shortest `expiresIn` of an approval. A shorter one is refused at definition. */
+  approvalMinMs: 60_000,
+  /** Milliseconds: the longest `expiresIn` of an approval. A longer one is refused at definition. */
+  approvalMaxMs: 2_592_000_000,
+  /** Reason of an approval or of a decision. A longer one is answered with 400, or cut if the owner's code gives it. */
+  approvalReasonUnits: 2_000,
+  /** Examples of input of one function. More are refused at definition, or with 4422. */
+  inputExamples: 5,
+  /** JSON of one example of input. A larger one is refused at definition, or with 4422. */
+  inputExampleBytes: 4_096,
+  /** Tags of one function. More are refused at definition, or with 4422. */
+  tagsPerFunction: 20,
+  /** Highest `concurrency` of a function. A higher one is refused at definition, or with 4422. */
+  functionConcurrency: 10_000,
+  /** Handler starts of one call that `retries.max` may allow. */
+  retriesMax: 10,
   /** Queries that wait on a thread while another one runs. A further one ends with `thread_busy`. */
   threadQueueDepth: 4,
   /** Turns with function calls, unless the agent sets `steps`. Then the model is asked for an answer without functions. */

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ApprovalRule } from "./approval.ts";
 import { isJsonObject, type JsonObject } from "./json.ts";
 import { LIMITS } from "./limits.ts";
 
@@ -57,8 +58,54 @@ export const FunctionManifest = z.object({
   outputSchema: jsonObject
     .optional()
     .describe(
-      "JSON Schema 2020-12 of results, without descriptions. Absent without an output schema, and from runtimes of an earlier version.",
+      "JSON Schema 2020-12 of results, without descriptions; `x-visible-to` marks restricted fields. Absent without an output schema, and from runtimes of an earlier version.",
     ),
+  title: z.string().max(LIMITS.labelUnits).optional().describe("Name for people. Absent: `name`."),
+  tags: z
+    .array(z.string().min(1).max(LIMITS.labelUnits))
+    .max(LIMITS.tagsPerFunction)
+    .optional()
+    .describe("Labels for people, by which the console groups and finds functions."),
+  examples: z
+    .array(jsonObject)
+    .max(LIMITS.inputExamples)
+    .optional()
+    .describe("Valid arguments, for the model where its provider supports them, and for the console's form."),
+  openWorld: z
+    .boolean()
+    .optional()
+    .describe("True if the function reaches systems outside the owner's. For clients that show it; it limits nothing."),
+  deprecated: z
+    .string()
+    .max(LIMITS.labelUnits)
+    .optional()
+    .describe("What to use instead. The function can be called, but models do not see it."),
+  approval: ApprovalRule.optional().describe("Which people must approve calls. Absent: none."),
+  cases: z
+    .array(
+      z.object({
+        name: z.string().describe("The name of the owner's case."),
+        verdicts: z
+          .record(z.string(), z.string())
+          .describe("By role, `none` without one: `allowed`, `approval` or `denied`."),
+      }),
+    )
+    .optional()
+    .describe("The owner's cases and their verdicts when the runtime connected. They contain no arguments."),
+  retries: z
+    .object({ max: z.int().min(2).max(LIMITS.retriesMax).describe("Handler starts of one call, the first included.") })
+    .optional()
+    .describe("Allows further attempts after a failure that the runtime marks with `retryAfterMs`."),
+  concurrency: z
+    .int()
+    .min(1)
+    .max(LIMITS.functionConcurrency)
+    .optional()
+    .describe("Handlers of the function that run at the same time over all runtimes of the service."),
+  reconciles: z
+    .boolean()
+    .optional()
+    .describe("True if the owner's `reconcile` can find out whether a call whose outcome is unknown took effect."),
 });
 export type FunctionManifest = z.infer<typeof FunctionManifest> & { origin?: FunctionOrigin };
 
@@ -97,6 +144,11 @@ export const Manifest = z.object({
     .boolean()
     .optional()
     .describe("True if the service has a schema of the context. Absent from runtimes of an earlier version."),
+  contextSchema: jsonObject
+    .optional()
+    .describe(
+      "JSON Schema 2020-12 of the context, without descriptions. Absent without a schema, for one that JSON Schema cannot express, and from runtimes of an earlier version.",
+    ),
   namesSubject: z
     .boolean()
     .optional()
@@ -141,7 +193,7 @@ export function rolesAllow(roles: Roles, role: string | undefined): boolean {
 export interface Denial {
   functionName: string;
   role: string | undefined;
-  /** The rule that denied the call: `unknown`, `roles`, `context`, `input` or `authorize`. */
+  /** The rule that denied the call: `unknown`, `roles`, `context`, `input`, `authorize` or `approval`. */
   rule: string;
   /** Undefined if the function is unknown. */
   roles: Roles | undefined;
@@ -157,9 +209,13 @@ export function explainDenial({ functionName, role, rule, roles, message }: Deni
   if (rule === "roles")
     return `${list} does not include ${subject}: the model does not see the function, and calls are denied.`;
   if (rule === "context") return `The context of the query was refused: ${message}`;
-  const refused = rule === "input" ? "the arguments were refused" : "authorize refused the call";
-  return `${list} allows ${subject}, but ${refused}: ${message}`;
+  return `${list} allows ${subject}, but ${REFUSED[rule] ?? "authorize refused the call"}: ${message}`;
 }
+
+const REFUSED: Record<string, string> = {
+  input: "the arguments were refused",
+  approval: "the approval of the call was refused",
+};
 
 const ROLES_SHOWN = 10;
 

@@ -4,7 +4,7 @@ import { LIMITS, MODEL_NAME, OVERRIDES, PROVIDER_NAMES } from "./limits.ts";
 import { checkResponseSchema } from "./response-schema/check.ts";
 
 /** A text of at most `maxUnits` UTF-16 units. Zod's own `max` counts code points, which allows twice as many units. */
-function textUpTo(maxUnits: number) {
+export function textUpTo(maxUnits: number) {
   return z
     .string()
     .refine(({ length }) => length <= maxUnits, `must have at most ${maxUnits} UTF-16 units`)
@@ -12,7 +12,7 @@ function textUpTo(maxUnits: number) {
 }
 
 /** Reads `null` and the empty string as absent, as the HTTP contract requires for optional properties. */
-function optional<T extends z.ZodType>(schema: T) {
+export function optional<T extends z.ZodType>(schema: T) {
   return z.preprocess((value) => (value === null || value === "" ? undefined : value), schema.optional());
 }
 
@@ -92,6 +92,8 @@ const described = {
   model: "The model for this query and its options. Default: the agent's settings.",
   schema:
     "JSON Schema 2020-12 that the answer meets: an object at the root, at most 65,536 bytes, 200 members and 10 nested objects and arrays, names of at most 64 characters, references of the form #/... only. Unknown keywords are ignored. 400 with the path of each fault; a run whose model writes no valid value ends with `output_invalid`.",
+  supersede:
+    "True cancels a run of the thread that waits for an approval, so that this query can run. Without it, a query on such a thread ends with `thread_busy`. Default: false.",
   deltas:
     "True adds live events to the stream: parts of texts as the model writes them, and the progress of functions. Default: false.",
 };
@@ -109,6 +111,7 @@ export const QueryRequest = z.object({
   llmConfig: optional(LlmConfig).describe(described.model),
   responseSchema: optional(ResponseSchema).describe(described.schema),
   includeDeltas: optional(z.boolean()).describe(described.deltas),
+  supersede: optional(z.boolean()).describe(described.supersede),
 });
 export type QueryRequest = z.infer<typeof QueryRequest>;
 
@@ -128,6 +131,7 @@ export const LocalQueryRequest = z.object({
   llm_config: optional(LlmConfig).describe(described.model),
   response_schema: optional(ResponseSchema).describe(described.schema),
   include_deltas: optional(z.boolean()).describe(described.deltas),
+  supersede: optional(z.boolean()).describe(described.supersede),
 });
 export type LocalQueryRequest = z.infer<typeof LocalQueryRequest>;
 

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ApprovalRequest, ApprovalStatus } from "./approval.ts";
 import { CALL_ERROR_CODES, HTTP_ERROR_CODES, RUN_ERROR_CODES } from "./codes.ts";
 import type { JsonValue } from "./json.ts";
 
@@ -68,6 +69,10 @@ export const QueryResponse = z.object({
   toolInteractions,
   errorMessage: z.string().describe("Why the run has no answer. Empty if `success` is true."),
   code: z.enum(RUN_ERROR_CODES).optional().describe("Which failure ended the run. Only if `success` is false."),
+  approvals: z
+    .array(ApprovalRequest)
+    .optional()
+    .describe("The approvals that the run waits for. Only with code `approval_required`."),
   runId,
   sessionId,
   usage,
@@ -83,6 +88,7 @@ export const ErrorBody = z.object({
   requestId: z
     .string()
     .describe("Identifies the request in the service's log; also in the header `X-Request-Id`. Quote it in reports."),
+  status: ApprovalStatus.optional().describe("What the approval is instead of pending. Only with `conflict`."),
   details: z
     .array(
       z.object({
@@ -99,7 +105,7 @@ export type ErrorBody = z.infer<typeof ErrorBody>;
 export type Fault = { path: string; message: string };
 
 /** States of a run, in order. The last three are final. */
-const RUN_STATUSES = ["queued", "running", "succeeded", "failed", "cancelled"] as const;
+const RUN_STATUSES = ["queued", "running", "waiting", "succeeded", "failed", "cancelled"] as const;
 /** State of a run, in the run endpoints and in the store. */
 export const RunStatus = z.enum(RUN_STATUSES);
 export type RunStatus = z.infer<typeof RunStatus>;

@@ -95,11 +95,24 @@ const ANNOTATIONS = new Set([
   "writeOnly",
 ]);
 
+/** The keyword of an output schema that lists the roles which receive a part of a result. */
+export const MARK = "x-visible-to";
+
 /** The schema without keywords that do not affect validation: descriptions, examples, defaults, and names that begin with `x-`. */
 export function withoutAnnotations(schema: JsonObject): JsonObject {
-  return mapSchema(schema, (one) =>
-    Object.fromEntries(Object.entries(one).filter(([name]) => !ANNOTATIONS.has(name) && !name.startsWith("x-"))),
-  );
+  return mapSchema(withoutTexts(schema), withoutMark);
+}
+
+/** A schema object without its own mark. */
+export function withoutMark(schema: JsonObject): JsonObject {
+  const { [MARK]: _, ...rest } = schema;
+  return rest;
+}
+
+/** The same, with the marks of restricted fields. */
+export function withoutTexts(schema: JsonObject): JsonObject {
+  const isKept = (name: string) => name === MARK || (!ANNOTATIONS.has(name) && !name.startsWith("x-"));
+  return mapSchema(schema, (one) => Object.fromEntries(Object.entries(one).filter(([name]) => isKept(name))));
 }
 
 /** The schema with an explicit `additionalProperties: true` in each object that lists properties and does not mention others. */

@@ -1,8 +1,15 @@
-import { followRef, isJsonObject, mapSchema, memberPath, type JsonObject, type JsonValue } from "@patchbay/protocol";
+import {
+  followRef,
+  isJsonObject,
+  mapSchema,
+  MARK,
+  memberPath,
+  type JsonObject,
+  type JsonValue,
+} from "@patchbay/protocol";
 import { DefinitionError } from "../errors.ts";
 import { checkRefs } from "../schema/raw.ts";
 import { type Dialect, emptyShape, type Kind, type Part, type Shape } from "./shape.ts";
-import { MARK } from "./visible-to.ts";
 
 /** Reads raw JSON Schema for redaction. Throws `DefinitionError` for references without a target. */
 export function jsonSchemaDialect(root: JsonObject, where: string): Dialect {

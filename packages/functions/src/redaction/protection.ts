@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue, type Redaction } from "@patchbay/protocol";
+import { isJsonObject, type JsonObject, type JsonValue, MARK, type Redaction } from "@patchbay/protocol";
 import { DefinitionError } from "../errors.ts";
 import { readRawSchema } from "../schema/raw.ts";
 import { isStandardSchema, isZod3, isZod4, type Schema } from "../schema/schema.ts";
@@ -16,7 +16,7 @@ import {
   type Shape,
   shapesOf,
 } from "./shape.ts";
-import { both, MARK, sees } from "./visible-to.ts";
+import { both, sees } from "./visible-to.ts";
 import { jsonSchemaDialect } from "./json-schema-dialect.ts";
 import { zod3Dialect, zod4Dialect } from "./zod-dialects.ts";
 

@@ -1,4 +1,4 @@
-import { isJsonObject, rolesAllow } from "@patchbay/protocol";
+import { isJsonObject, MARK, rolesAllow } from "@patchbay/protocol";
 import { checkRoles } from "../definition-checks.ts";
 import { DefinitionError } from "../errors.ts";
 import { isStandardSchema, isZod3, isZod4, type Schema, type Zod3Schema, type Zod4Schema } from "../schema/schema.ts";
@@ -57,6 +57,3 @@ function markZod3<S extends Zod3Schema>(schema: S, roles: readonly string[]): S 
   const { constructor: Kind, _def } = schema as unknown as { constructor: new (def: object) => S; _def: object };
   return new Kind({ ..._def, [MARK]: both(roles, (_def as { [MARK]?: unknown })[MARK]) });
 }
-
-/** The keyword that marks a restricted field: in JSON Schema, in the metadata of zod 4, and in zod's own definitions. */
-export const MARK = "x-visible-to";

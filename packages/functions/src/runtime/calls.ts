@@ -11,8 +11,12 @@ import type { Invocation } from "../invocation.ts";
 import type { Log } from "../log.ts";
 import type { Service } from "../service.ts";
 import type { ControlPlaneConnection } from "./connection.ts";
+import { type Claim, claimOf, forgeryOf } from "./claim.ts";
 import { reportOf } from "./error-report.ts";
 import { encodeFrame, encodeResult } from "./frames.ts";
+import { type ApprovalNotice, createNotices, type Notices } from "./notices.ts";
+import { CANCELLED, FORGOTTEN, MAY_HAVE_RUN, TIMED_OUT } from "./outcomes.ts";
+import { RunningHandlers } from "./running.ts";
 import { createLedger } from "./ledger.ts";
 
 const RESEND_EVERY_MS = 1_000;
@@ -21,7 +25,8 @@ const OVERRUN_MS = 1_000;
 
 /** A call that waits for a free slot or runs. */
 interface OpenCall {
-  readonly frame: CallFrame;
+  /** The first frame of the call, with the highest attempt that the control plane has named. */
+  frame: CallFrame;
   readonly receivedAt: number;
   readonly abort: AbortController;
   /** The connection that asked for the call last: progress and the result go there. */
@@ -42,6 +47,8 @@ interface CallsOptions {
   concurrency: number;
   /** Sends errors of the owner's code with the results. */
   reportErrors?: boolean;
+  /** Called once the control plane has stored the request of an approval. */
+  onApproval?: (notice: ApprovalNotice) => void;
   log: Log;
   /** The connection for a result whose own connection has ended. */
   currentConnection: () => ControlPlaneConnection | undefined;
@@ -53,20 +60,26 @@ interface CallsOptions {
  */
 export class Calls {
   readonly #options: CallsOptions;
-  readonly #ledger = createLedger<ControlPlaneConnection>();
+  readonly #ledger = createLedger<ControlPlaneConnection, Claim>();
+  readonly #notices: Notices;
   readonly #open = new Map<string, OpenCall>();
   readonly #waiting: OpenCall[] = [];
-  #running = 0;
+  readonly #running: RunningHandlers;
   #drained: PromiseWithResolvers<void> | undefined;
 
   constructor(options: CallsOptions) {
     this.#options = options;
+    const { concurrency, service } = options;
+    const limitOf = (name: string) => service().manifest.functions.find((one) => one.name === name)?.concurrency;
+    this.#running = new RunningHandlers(concurrency, limitOf);
+    this.#notices = createNotices(options.onApproval);
   }
 
   receive(frame: CallFrame, connection: ControlPlaneConnection): void {
-    if (this.#isForged(frame)) {
-      this.#options.log.error("refused a call with the id of another call", { callId: frame.callId });
-      connection.send(encodeResult(frame.callId, frame.attempt, FORGED));
+    const forged = this.#forgeryOf(frame);
+    if (forged) {
+      this.#options.log.error("refused a call that is not the call of its id", { callId: frame.callId });
+      connection.send(encodeResult(frame.callId, frame.attempt, forged));
       return;
     }
     if (this.#answerKnown(frame, connection)) return;
@@ -76,8 +89,8 @@ export class Calls {
     }
     const call = { frame, receivedAt: performance.now(), abort: new AbortController(), connection };
     this.#open.set(frame.callId, call);
-    if (this.#running < this.#options.concurrency) void this.#run(call);
-    else this.#waiting.push(call);
+    this.#waiting.push(call);
+    this.#startNext();
   }
 
   query(frame: Extract<ControlPlaneFrame, { type: "callQuery" }>, connection: ControlPlaneConnection): void {
@@ -88,16 +101,18 @@ export class Calls {
   }
 
   cancel(callId: string, reason: string): void {
+    this.#notices.drop(callId);
     const call = this.#open.get(callId);
     if (!call) return;
     call.abort.abort(abortReason(reason));
     const place = this.#waiting.indexOf(call);
     if (place === -1) return;
     this.#waiting.splice(place, 1);
-    this.#finish(call, reason === "timed_out" ? TIMED_OUT : CANCELLED);
+    this.#finish(call, { outcome: reason === "timed_out" ? TIMED_OUT : CANCELLED });
   }
 
   acknowledge(callId: string): void {
+    this.#notices.send(callId);
     this.#ledger.acknowledge(callId);
     this.#settleDrain();
   }
@@ -136,24 +151,38 @@ export class Calls {
     if (this.#open.size === 0 && this.#ledger.unacknowledgedCount === 0) this.#drained?.resolve();
   }
 
-  /** True if the id was seen with another function or role. Its result is for the role it was made for only. */
-  #isForged(frame: CallFrame): boolean {
+  /** The refusal of a call whose id was seen with another function or role, or which was approved with other arguments. */
+  #forgeryOf(frame: CallFrame): CallOutcome | undefined {
     const known = this.#open.get(frame.callId);
     const claim = known ? claimOf(known.frame) : this.#ledger.finished(frame.callId);
-    return claim !== undefined && claim !== claimOf(frame);
+    return claim && forgeryOf(claim, frame);
   }
 
-  /** Answers for a call that was seen before. Returns false for a new one. */
-  #answerKnown({ callId, attempt }: AttemptId, connection: ControlPlaneConnection): boolean {
+  /** Answers for a call that was seen before. Returns false for a new one, and for the attempt after one that lets it run. */
+  #answerKnown(
+    { callId, attempt, unsure }: AttemptId & Pick<CallFrame, "unsure">,
+    connection: ControlPlaneConnection,
+  ): boolean {
     const call = this.#open.get(callId);
     if (call) {
       call.connection = connection;
+      // The control plane drops a failure that lets the call run again if it names an earlier attempt than the one it waits for.
+      call.frame = { ...call.frame, attempt: Math.max(call.frame.attempt, attempt) };
       sendFrame({ type: "callState", callId, attempt, state: "running" }, connection);
       return true;
     }
-    if (this.#ledger.finished(callId) === undefined) return false;
-    sendFrame({ type: "callState", callId, attempt, state: "done" }, connection);
+    const claim = this.#ledger.finished(callId);
+    if (claim === undefined) return false;
+    if (attempt > (claim.repeatsAfter ?? Infinity)) {
+      // The control plane has stored how the earlier attempt ended, because it delivers a later one.
+      this.#notices.drop(callId);
+      this.acknowledge(callId);
+      return false;
+    }
     const result = this.#ledger.kept(callId);
+    // Without the result only the owner's code knows it.
+    if (!result && unsure) return false;
+    sendFrame({ type: "callState", callId, attempt, state: "done" }, connection);
     if (result) result.sender = connection;
     connection.send(result?.frame ?? encodeResult(callId, 1, FORGOTTEN));
     return true;
@@ -165,16 +194,25 @@ export class Calls {
     sendFrame({ type: "callState", callId, attempt, state: "unseen" }, connection);
   }
 
+  /** Starts the calls that wait, in order, without those of functions of which as many run as may. */
+  #startNext(): void {
+    for (let at = 0; at < this.#waiting.length && !this.#running.full;) {
+      const call = this.#waiting[at]!;
+      if (!this.#running.start(call.frame.function)) at++;
+      else {
+        this.#waiting.splice(at, 1);
+        void this.#run(call);
+      }
+    }
+  }
+
   /** Frees the slot when the handler returns and not when the call ends: a handler that ignores its abort still uses the process. */
   async #run(call: OpenCall): Promise<void> {
-    this.#running++;
     let overrun: Promise<void> | undefined;
-    const { outcome, error } = await this.#invoke(call, (handler) => (overrun = handler));
-    this.#finish(call, outcome, error);
+    this.#finish(call, await this.#invoke(call, (handler) => (overrun = handler)));
     if (overrun) await this.#waitForOverrun(call, overrun);
-    this.#running--;
-    const next = this.#waiting.shift();
-    if (next) void this.#run(next);
+    this.#running.end(call.frame.function);
+    this.#startNext();
   }
 
   async #waitForOverrun({ frame }: OpenCall, handler: Promise<void>): Promise<void> {
@@ -194,14 +232,15 @@ export class Calls {
   }
 
   async #invoke(call: OpenCall, onOverrun: (handler: Promise<void>) => void): Promise<Ended> {
-    const { service, log, reportErrors } = this.#options;
+    const { log, reportErrors } = this.#options;
+    const service = this.#options.service();
     const invocation = toInvocation(call);
     if (invocation.timeoutMs === 0) return { outcome: TIMED_OUT };
     const { functionName, runId, callId } = invocation;
     let input: JsonValue | undefined;
     let report: ErrorReport | undefined;
     try {
-      const outcome = await service().invoke(invocation, {
+      const outcome = await service.invoke(invocation, {
         signal: call.abort.signal,
         onProgress: (data) => this.#sendProgress(call, data),
         onReached: (reached) => void (input = reached),
@@ -209,6 +248,7 @@ export class Calls {
         onOverrun,
         log,
       });
+      this.#notices.add(service, invocation, outcome);
       return { outcome: { ...outcome, ...(input !== undefined && { input }) }, ...(report && { error: report }) };
     } catch (error) {
       log.error("internal error while handling a call", { function: functionName, runId, callId, error });
@@ -216,12 +256,12 @@ export class Calls {
     }
   }
 
-  #finish(call: OpenCall, outcome: CallOutcome, error?: ErrorReport): void {
+  #finish(call: OpenCall, { outcome, error }: Ended): void {
     const { callId, attempt } = call.frame;
     const sender = call.connection.open ? call.connection : this.#options.currentConnection();
     const result = { frame: encodeResult(callId, attempt, outcome, error), sender };
     this.#open.delete(callId);
-    this.#ledger.keep(callId, result, claimOf(call.frame));
+    this.#ledger.keep(callId, result, claimOf(call.frame, outcome));
     sender?.send(result.frame);
   }
 
@@ -234,37 +274,13 @@ export class Calls {
   }
 }
 
-const TIMED_OUT: CallOutcome = { ok: false, code: "timed_out", message: "The function was not started in time." };
-const CANCELLED: CallOutcome = { ok: false, code: "cancelled", message: "The call was cancelled before it started." };
-const FORGOTTEN: CallOutcome = {
-  ok: false,
-  code: "outcome_unknown",
-  message: "The function ran and its result was acknowledged. The runtime no longer has the result.",
-};
-
-/** For an id that may have been forgotten. The answer "unseen" would make the control plane deliver the call again. */
-const MAY_HAVE_RUN: CallOutcome = {
-  ok: false,
-  code: "outcome_unknown",
-  message: "The function may have run: the runtime no longer remembers calls of that time.",
-};
-
-const FORGED: CallOutcome = {
-  ok: false,
-  code: "denied",
-  message: "The id of this call belongs to another call.",
-  rule: "redelivery",
-};
-
-const claimOf = (frame: CallFrame): string => JSON.stringify([frame.function, frame.role]);
-
 /** The service reads the name: `TimeoutError` ends a call as timed out, any other name as cancelled. */
 function abortReason(reason: string): DOMException {
   return new DOMException(reason, reason === "timed_out" ? "TimeoutError" : "AbortError");
 }
 
 function toInvocation({ frame, receivedAt }: OpenCall): Invocation {
-  const { callId, attempt, context, threadId, runId, role, sessionId } = frame;
+  const { callId, attempt, context, threadId, runId, role, sessionId, approval, unsure } = frame;
   return {
     functionName: frame.function,
     arguments: frame.arguments,
@@ -274,7 +290,7 @@ function toInvocation({ frame, receivedAt }: OpenCall): Invocation {
     callId,
     attempt,
     timeoutMs: Math.max(0, Math.ceil(frame.timeoutMs - (performance.now() - receivedAt))),
-    ...present({ role, sessionId }),
+    ...present({ role, sessionId, approval, unsure }),
   };
 }
 

@@ -1,13 +1,23 @@
 import { randomUUID } from "node:crypto";
-import { type ControlPlaneFrame, FRAMES_VERSION, isClearText, LIMITS, type RuntimeFrame } from "@patchbay/protocol";
+import { hostname } from "node:os";
+import {
+  type ControlPlaneFrame,
+  FRAMES_VERSION,
+  isClearText,
+  LIMITS,
+  type Manifest,
+  type RuntimeFrame,
+} from "@patchbay/protocol";
 import { readProxyVariables } from "../config.ts";
 import type { ConnectionError } from "../errors.ts";
 import { createLog, createReference, type Log } from "../log.ts";
 import type { Service } from "../service.ts";
 import { type BackoffOptions, createBackoff } from "./backoff.ts";
 import { Calls } from "./calls.ts";
+import { withCaseVerdicts } from "./case-verdicts.ts";
 import { type ControlPlaneConnection, parseTarget } from "./connection.ts";
 import { encodeFrame } from "./frames.ts";
+import type { ApprovalNotice } from "./notices.ts";
 import { proxyFor } from "./proxy.ts";
 import { Reconnector } from "./reconnect.ts";
 
@@ -38,6 +48,11 @@ export interface ConnectOptions {
    * they stay in the log of the runtime. `patchbay dev` sends them.
    */
   reportErrors?: boolean;
+  /**
+   * Called with each call that waits for an approval, once the control plane has stored the request, so that the owner can notify
+   * approvers from their own network. At most once for each: not called by a process that started later. Errors are logged.
+   */
+  onApproval?: (request: ApprovalNotice) => void | Promise<void>;
   /** Receives the log lines of the runtime and of its handlers. Default: JSON lines on standard error. */
   log?: Log;
   /** Stops the runtime when aborted, without draining. */
@@ -92,7 +107,7 @@ class Runtime implements Connection {
   readonly #stopped = new AbortController();
   readonly #drainTimeout = Promise.withResolvers<void>();
   #service: Service;
-  #hello: string;
+  #hello: Promise<string>;
   #phase: "serving" | "draining" | "stopped" = "serving";
   #stopping: Promise<void> | undefined;
 
@@ -118,7 +133,14 @@ class Runtime implements Connection {
     for (const promise of [this.ready, this.ended]) promise.catch(() => {});
 
     const currentConnection = () => this.#reconnector.current;
-    this.#calls = new Calls({ service: () => this.#service, concurrency, reportErrors, log, currentConnection });
+    this.#calls = new Calls({
+      service: () => this.#service,
+      concurrency,
+      reportErrors,
+      onApproval: (notice) => void this.#notify(notice),
+      log,
+      currentConnection,
+    });
     this.#reconnector = new Reconnector({
       target,
       proxy,
@@ -226,18 +248,30 @@ class Runtime implements Connection {
     connection.send(JSON.stringify({ type: "hookResult", id, result } satisfies RuntimeFrame));
   }
 
-  #helloOf({ manifest }: Service): string {
+  async #notify(notice: ApprovalNotice): Promise<void> {
+    try {
+      await this.#options.onApproval?.(notice);
+    } catch (error) {
+      this.#log.error("onApproval failed", { approvalId: notice.approvalId, runId: notice.runId, error });
+    }
+  }
+
+  /** Throws for a function set that is too large. Verdicts of cases are left out of one that would become so. */
+  #helloOf(service: Service): Promise<string> {
     const { deployment } = this.#options;
-    const text = encodeFrame({
-      type: "hello",
-      version: FRAMES_VERSION,
-      instanceId: this.instanceId,
-      manifest,
-      ...(deployment !== undefined && { deployment }),
-      concurrency: this.#concurrency,
-      sdk: "patchbay-functions/0.1.0",
-    });
-    if (text !== undefined) return text;
+    const encode = (manifest: Manifest) =>
+      encodeFrame({
+        type: "hello",
+        version: FRAMES_VERSION,
+        instanceId: this.instanceId,
+        manifest,
+        ...(deployment !== undefined && { deployment }),
+        concurrency: this.#concurrency,
+        sdk: "patchbay-functions/0.1.0",
+        host: hostname().slice(0, 255),
+      });
+    const text = encode(service.manifest);
+    if (text !== undefined) return withCaseVerdicts(service, this.#log).then((manifest) => encode(manifest) ?? text);
     throw new TypeError(
       `connect: the function set exceeds the limit of ${LIMITS.frameBytes} bytes. Shorten schemas or descriptions.`,
     );

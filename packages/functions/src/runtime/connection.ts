@@ -52,7 +52,7 @@ const IDLE_BYTES = 1_048_576;
 /** Connects to a control plane and sends `hello`. Never throws for network failures: they end the connection. */
 export function openConnection(options: {
   target: Target;
-  hello: string;
+  hello: Promise<string>;
   events: ConnectionEvents;
   log: Log;
   tunnel?: Tunnel;
@@ -76,7 +76,7 @@ export function openConnection(options: {
   const welcomeTimer = setTimeout(() => socket.terminate(), 2 * HANDSHAKE_MS);
 
   socket.on("upgrade", (response) => (connection.transport = response.socket));
-  socket.on("open", () => socket.send(hello));
+  socket.on("open", () => void hello.then((text) => socket.readyState === WebSocket.OPEN && socket.send(text)));
   socket.on("message", (data, isBinary) => {
     const parsed = isBinary ? BINARY_FRAME : parseControlPlaneFrame((data as Buffer).toString());
     if (!parsed.ok) return log.warn("ignored an invalid frame of the control plane", { fault: parsed.message });

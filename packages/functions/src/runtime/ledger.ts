@@ -6,16 +6,16 @@ const SWEEP_MS = 1_000;
 const SWEEP_COUNT = 500;
 
 /** Remembers the calls that ended in this runtime, and the attempts that it promised not to run. */
-export interface Ledger<Sender> {
-  /** Keeps the frame of a result until it is acknowledged, with no limit. `claim` identifies the function and the role of the call. */
-  keep(callId: string, result: KeptResult<Sender>, claim: string): void;
+export interface Ledger<Sender, Claim> {
+  /** Keeps the frame of a result until it is acknowledged, with no limit, and the claim as long as the id. */
+  keep(callId: string, result: KeptResult<Sender>, claim: Claim): void;
   kept(callId: string): KeptResult<Sender> | undefined;
   /** Results without an acknowledgement, oldest first. */
   unacknowledged(): Iterable<KeptResult<Sender>>;
   readonly unacknowledgedCount: number;
   acknowledge(callId: string): void;
   /** The claim of a call that ended here, acknowledged or not. Undefined for any other call. */
-  finished(callId: string): string | undefined;
+  finished(callId: string): Claim | undefined;
   /** True if the call may have run here: this id, or a newer one, was forgotten. Ids begin with their time. */
   mayHaveForgotten(callId: string): boolean;
   /** Promises that this attempt, and older ones, will never run here. */
@@ -30,9 +30,9 @@ export interface KeptResult<Sender> {
   sender: Sender | undefined;
 }
 
-export function createLedger<Sender>(now: () => number = () => performance.now()): Ledger<Sender> {
-  const results = new Map<string, { result: KeptResult<Sender>; claim: string }>();
-  const acknowledged = new Map<string, { claim: string; at: number }>();
+export function createLedger<Sender, Claim>(now: () => number = () => performance.now()): Ledger<Sender, Claim> {
+  const results = new Map<string, { result: KeptResult<Sender>; claim: Claim }>();
+  const acknowledged = new Map<string, { claim: Claim; at: number }>();
   const refused = new Map<string, { attempt: number; at: number }>();
   let nextSweepAt = 0;
   /** The greatest id that was forgotten. */
@@ -56,6 +56,8 @@ export function createLedger<Sender>(now: () => number = () => performance.now()
   return {
     keep(callId, result, claim) {
       results.set(callId, { result, claim });
+      // An earlier attempt may have ended here too. Its place in the map is that of its older time.
+      acknowledged.delete(callId);
       refused.delete(callId);
       forgetOld();
     },

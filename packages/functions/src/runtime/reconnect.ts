@@ -23,7 +23,7 @@ export interface ReconnectorEvents {
  */
 export class Reconnector {
   readonly #target: Target;
-  readonly #hello: () => string;
+  readonly #hello: () => Promise<string>;
   readonly #backoff: Backoff;
   readonly #log: Log;
   readonly #events: ReconnectorEvents;
@@ -42,7 +42,7 @@ export class Reconnector {
   constructor(options: {
     target: Target;
     proxy: Proxy | undefined;
-    hello: () => string;
+    hello: () => Promise<string>;
     backoff: Backoff;
     log: Log;
     events: ReconnectorEvents;

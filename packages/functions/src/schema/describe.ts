@@ -1,9 +1,16 @@
-import { LIMITS, mapSchema, withoutAnnotations, type JsonObject } from "@patchbay/protocol";
+import {
+  LIMITS,
+  mapSchema,
+  withoutAnnotations,
+  withoutMark,
+  withoutTexts,
+  withOpenObjects,
+  type JsonObject,
+} from "@patchbay/protocol";
 import { DefinitionError } from "../errors.ts";
-import { MARK } from "../redaction/visible-to.ts";
 import { checkRefs, readRawSchema } from "./raw.ts";
 import { explainUnwritable, findLosses } from "./losses.ts";
-import { isStandardSchema, isZod3, isZod4, type Schema, type Zod3Schema, type Zod4Schema } from "./schema.ts";
+import { isRaw, isStandardSchema, isZod3, isZod4, type Schema, type Zod3Schema, type Zod4Schema } from "./schema.ts";
 import { describesItself, standardToJsonSchema, tidy, zod3ToJsonSchema } from "./to-json-schema.ts";
 import { versionOf, zod4ToJsonSchema } from "./zod4.ts";
 
@@ -15,6 +22,7 @@ export function describeInput(schema: Schema, where: string): JsonObject {
   const written = convert(schema, where);
   checkRefs(written, where);
   checkRoot(written, where);
+  // The schema may also be an output schema, and models do not need its marks.
   const jsonSchema = mapSchema(written, withoutMark);
   const sizeBytes = Buffer.byteLength(JSON.stringify(jsonSchema));
   if (sizeBytes > LIMITS.schemaBytes)
@@ -34,13 +42,25 @@ export function describeOutput(schema: Schema): JsonObject | undefined {
 }
 
 /**
- * The JSON Schema 2020-12 of the results that a function with this output schema sends, without descriptions, to compare it with an
- * earlier one. Parts that JSON Schema cannot express, such as a transform, accept anything. Undefined for a library that cannot
+ * The JSON Schema 2020-12 of the results that a function with this output schema sends, without descriptions, and with its marks, to
+ * compare it with an earlier one. Parts that JSON Schema cannot express, such as a transform, accept anything. Undefined for a library that cannot
  * write JSON Schema, and above `LIMITS.schemaBytes`.
  */
 export function describeResult(schema: Schema): JsonObject | undefined {
+  return limited(() => withoutTexts(writeResult(schema)));
+}
+
+/** The same for the context of a query, as it is sent. Objects of raw JSON Schema keep members that they do not list. */
+export function describeContext(schema: Schema): JsonObject | undefined {
+  return limited(() => {
+    const written = withoutAnnotations(convert(schema, "context"));
+    return isRaw(schema) ? withOpenObjects(written) : written;
+  });
+}
+
+function limited(write: () => JsonObject): JsonObject | undefined {
   try {
-    const jsonSchema = withoutAnnotations(writeResult(schema));
+    const jsonSchema = write();
     return Buffer.byteLength(JSON.stringify(jsonSchema)) <= LIMITS.schemaBytes ? jsonSchema : undefined;
   } catch {
     return undefined;
@@ -102,12 +122,6 @@ function adviceFor(vendor: string): string {
       ? "wrap it with toStandardJsonSchema() of @valibot/to-json-schema"
       : "use a release of the library that has it";
   return `${vendor} does not provide one (~standard.jsonSchema is missing). To fix it, ${remedy}, or pass raw JSON Schema.`;
-}
-
-/** Removes marks, because the schema may also be used as an output schema, and models do not need the marks. */
-function withoutMark(schema: JsonObject): JsonObject {
-  const { [MARK]: _, ...rest } = schema;
-  return rest;
 }
 
 /** The arguments of a call are always one object, and model providers do not accept a choice at the root. */

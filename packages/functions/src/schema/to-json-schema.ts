@@ -1,5 +1,5 @@
 import { createRequire } from "node:module";
-import { canonicalJson, followRef, isJsonObject, type JsonObject, mapSchema } from "@patchbay/protocol";
+import { canonicalJson, followRef, isJsonObject, type JsonObject, mapSchema, MARK } from "@patchbay/protocol";
 import type { StandardSchema, Zod3Schema } from "./schema.ts";
 
 const require = createRequire(import.meta.url);
@@ -12,6 +12,7 @@ interface Definition {
   options?: readonly { _def: Definition; description?: string }[] | Map<unknown, { _def: Definition }>;
   value?: unknown;
   description?: string;
+  [MARK]?: readonly string[];
 }
 
 /** Writes a zod 3 schema as JSON Schema. */
@@ -39,10 +40,15 @@ export function zod3ToJsonSchema(schema: Zod3Schema, side: "input" | "output"): 
     },
     // The converter does not distinguish objects that drop unlisted properties from those that keep them.
     postProcess(jsonSchema, definition) {
-      const { typeName, unknownKeys, catchall } = definition as Definition;
+      if (!jsonSchema) return jsonSchema;
+      const { typeName, unknownKeys, catchall, [MARK]: mark } = definition as Definition;
       const keepsOthers = typeName === "ZodObject" && unknownKeys === "passthrough";
-      if (!jsonSchema || !keepsOthers || catchall?._def.typeName !== "ZodNever") return jsonSchema;
-      return { ...jsonSchema, additionalProperties: {} };
+      const isOpen = keepsOthers && catchall?._def.typeName === "ZodNever";
+      return {
+        ...jsonSchema,
+        ...(isOpen && { additionalProperties: {} }),
+        ...(side === "output" && mark !== undefined && { [MARK]: mark }),
+      };
     },
   }) as JsonObject;
 }

@@ -1,5 +1,5 @@
 import { createRequire } from "node:module";
-import type { JsonObject } from "@patchbay/protocol";
+import { type JsonObject, MARK } from "@patchbay/protocol";
 import type { Zod4Schema } from "./schema.ts";
 import { describesItself, standardToJsonSchema } from "./to-json-schema.ts";
 
@@ -44,6 +44,7 @@ function correct({ zodSchema, jsonSchema }: Written, side: "input" | "output"): 
   if (side === "input" && coerce === true && type in COERCED) Object.assign(jsonSchema, COERCED[type]);
   if (type === "literal" && values.length > 1 && values.every((value) => typeof value === "boolean"))
     jsonSchema["type"] = "boolean";
+  if (side === "output") copyMark(zodSchema, jsonSchema);
   if (type === "string") correctFormat(zodSchema, jsonSchema);
   if (type === "tuple") correctLength(zodSchema, jsonSchema, side);
   if (type === "record" && keyType !== undefined) correctKeys(zodSchema, jsonSchema, side);
@@ -52,6 +53,17 @@ function correct({ zodSchema, jsonSchema }: Written, side: "input" | "output"): 
     delete jsonSchema["anyOf"];
   }
   if (jsonSchema["id"] !== undefined && jsonSchema["id"] === readMetadata(zodSchema)?.["id"]) delete jsonSchema["id"];
+}
+
+/** `visibleTo` keeps the mark in the definition. A part within a wrapper has the same JSON Schema as the wrapper. */
+function copyMark(zodSchema: Zod4Schema, jsonSchema: JsonObject): void {
+  const mark = (zodSchema._zod.def as { [MARK]?: string[] })[MARK];
+  if (Array.isArray(mark)) jsonSchema[MARK] = both(mark, jsonSchema[MARK]);
+}
+
+/** The roles of two marks on one part: those in both. */
+function both(roles: readonly string[], other: unknown): string[] {
+  return Array.isArray(other) ? roles.filter((role) => other.includes(role)) : [...roles];
 }
 
 /** True if a value of the schema may be absent. */

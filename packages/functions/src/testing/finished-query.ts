@@ -10,6 +10,7 @@ import type {
   RunEvent,
   ThreadDetail,
 } from "@patchbay/protocol";
+import type { Approver } from "./approver.ts";
 import type { Log, LogFields, LogLevel } from "../log.ts";
 
 /** A query of a test: the properties of the HTTP body, and settings of its agent. */
@@ -23,6 +24,8 @@ export interface TestQuery {
   analysisMode?: boolean;
   /** JSON Schema of the answer, which then has `structured`. */
   responseSchema?: JsonObject;
+  /** Decides on the calls that wait for an approval. Without it, they wait for `approve` or `reject` of the test server. */
+  approver?: Approver;
   /** Settings of the model. Whatever provider it names, the test's model answers. */
   llmConfig?: LlmConfig;
   /** Changes settings of the agent before the query. They also apply to later queries; `null` clears one. */
@@ -35,7 +38,7 @@ export interface FinishedCall {
   /** The arguments that the handler received; if none ran, those that the model wrote, as raw text if that is not JSON. */
   input: JsonValue;
   outcome: CallOutcome;
-  /** The rule that refused the call: `roles`, `unknown`, `context`, `input` or `authorize`. */
+  /** The rule that refused the call: `roles`, `unknown`, `context`, `input`, `authorize` or `approval`. */
   rule?: string;
 }
 

@@ -1,4 +1,5 @@
 /** Tests of a service as any role: one call, or a whole query with a scripted model. */
+export type { Approver, PlayedDecision } from "./approver.ts";
 export { callAs, type TestCall } from "./call-as.ts";
 export { QueryRefused, type FinishedCall, type FinishedQuery, type TestQuery } from "./finished-query.ts";
 export type { LogLine } from "./finished-query.ts";

@@ -1,8 +1,10 @@
 import type { ModelProvider, ModelRequest } from "@patchbay/control-plane";
 import type { StartedControlPlane } from "@patchbay/control-plane/admin";
-import type { QueryResponse, RunDetail, RunEvent, ThreadDetail } from "@patchbay/protocol";
+import type { Approval, ApprovalPage, QueryResponse, RunDetail, RunEvent, ThreadDetail } from "@patchbay/protocol";
+import { setTimeout as sleep } from "node:timers/promises";
 import { connect, type Connection } from "../runtime/connect.ts";
 import type { Service } from "../service.ts";
+import { type Approver, decisionBody, type PlayedDecision } from "./approver.ts";
 import { loadControlPlane } from "./control-plane.ts";
 import {
   type FinishedCall,
@@ -60,6 +62,7 @@ export async function startLocalServer(service: Service, options: LocalServerOpt
   });
   opening.defer(() => plane.close({ graceMs: 0 }));
   const { agentId, apiKey } = await plane.admin.createAgent("Test", { instructions });
+  const { apiKey: approverKey } = await plane.admin.createKey({ agentId, can: ["approve"] });
   const { runtimeKey: key } = await plane.admin.createRuntimeKey({ agentId });
   const connection = connect(service, {
     url: plane.url,
@@ -72,7 +75,7 @@ export async function startLocalServer(service: Service, options: LocalServerOpt
   opening.defer(() => connection.stop({ drainMs: 0 }));
   await connection.ready;
 
-  const client = new TestClient({ plane, agentId, apiKey, models, log });
+  const client = new TestClient({ plane, agentId, apiKey, approverKey, models, log });
   const opened = opening.move();
   return { plane, connection, client, log, agentId, apiKey, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
@@ -84,6 +87,8 @@ interface TestClientOptions {
   plane: StartedControlPlane;
   agentId: string;
   apiKey: string;
+  /** Another key than that of the queries, so that four eyes decide. */
+  approverKey: string;
   models: ReturnType<typeof createModelSwitch>;
   log: readonly LogLine[];
 }
@@ -108,6 +113,30 @@ class TestClient {
     });
   }
 
+  /** Waits until a call of the function waits for an approval, and decides on it. */
+  async decideOn(functionName: string, played: PlayedDecision): Promise<Approval> {
+    const key = this.#options.approverKey;
+    for (let i = 0; i < LOOKS; i++) {
+      const { items } = await this.#get<ApprovalPage>("/approvals?status=pending&limit=100", key);
+      const found = items.find(({ toolName }) => toolName === functionName);
+      if (found) return this.decide(found, played, found.role ?? undefined);
+      await sleep(LOOK_EVERY_MS);
+    }
+    throw new Error(`No call of ${functionName} waits for an approval.`);
+  }
+
+  async decide(
+    request: Pick<Approval, "approvalId" | "by">,
+    played: PlayedDecision,
+    role: string | undefined,
+  ): Promise<Approval> {
+    const body = decisionBody(request, role, played);
+    const key = this.#options.approverKey;
+    const response = await this.request(`/approvals/${request.approvalId}/decision`, { key, body });
+    if (response.status !== 200) throw new QueryRefused(response.status, (await response.json()) as RefusedBody);
+    return (await response.json()) as Approval;
+  }
+
   /** Runs a query and returns what its readers can see. Queries of one thread run in order: the thread selects the model. */
   async ask(query: TestQuery, model: ModelProvider, key = this.#options.apiKey): Promise<QueryTraces> {
     const { threadId } = query;
@@ -130,18 +159,17 @@ class TestClient {
     };
   }
 
-  async #ask({ settings, ...query }: TestQuery, model: ModelProvider, key: string): Promise<QueryTraces> {
+  async #ask({ settings, approver, ...query }: TestQuery, model: ModelProvider, key: string): Promise<QueryTraces> {
     const { plane, agentId, models, log } = this.#options;
     const firstLine = log.length;
     const queryModel: QueryModel = { model, requests: [], errors: [] };
     if (settings) await plane.admin.updateAgent(agentId, { settings });
     const response = await this.request("/query-stream", { key, body: bodyOf(query) });
-    if (response.status !== 200)
-      throw new QueryRefused(response.status, (await response.json()) as ConstructorParameters<typeof QueryRefused>[1]);
+    if (response.status !== 200) throw new QueryRefused(response.status, (await response.json()) as RefusedBody);
     const threadId = response.headers.get("x-thread-id")!;
     const runId = response.headers.get("x-run-id")!;
     models.assign(threadId, queryModel);
-    const events = eventsIn(await response.text());
+    const events = await this.#eventsOf(response, query.role, approver);
     models.release(threadId);
 
     for (const error of queryModel.errors) throwIfFromTest(error);
@@ -152,6 +180,23 @@ class TestClient {
       history: await this.#get<ThreadDetail>(`/threads/${threadId}`, key),
       log: log.slice(firstLine).filter(({ fields }) => (fields["runId"] ?? runId) === runId),
     };
+  }
+
+  /** Reads a stream to its end, and lets the approver decide on each request in it. */
+  async #eventsOf(response: Response, role: string | undefined, approver?: Approver): Promise<RunEvent[]> {
+    const events: RunEvent[] = [];
+    let text = "";
+    for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
+      const lines = (text + chunk).split("\n");
+      text = lines.pop()!;
+      for (const line of lines) {
+        if (!line.startsWith("data: ")) continue;
+        const event = JSON.parse(line.slice(6)) as RunEvent;
+        events.push(event);
+        if (approver && event.type === "approvalRequest") await this.decide(event, await approver(event), role);
+      }
+    }
+    return events;
   }
 
   async #get<T>(path: string, key: string): Promise<T> {
@@ -177,10 +222,11 @@ function visibleIn(request: ModelRequest | undefined): string[] {
   return request?.functions.filter((one) => one !== request.respond).map(({ name }) => name) ?? [];
 }
 
-function eventsIn(stream: string): RunEvent[] {
-  const data = stream.split("\n").filter((line) => line.startsWith("data: "));
-  return data.map((line) => JSON.parse(line.slice(6)) as RunEvent);
-}
+type RefusedBody = ConstructorParameters<typeof QueryRefused>[1];
+
+/** How often, and how many times, the list of approvals is read for a call that is about to wait. */
+const LOOK_EVERY_MS = 20;
+const LOOKS = 500;
 
 /** Rethrows what the test's own model threw, such as a script that is too short. An error of a provider is part of the query. */
 function throwIfFromTest(error: unknown): void {

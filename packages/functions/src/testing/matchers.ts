@@ -37,10 +37,23 @@ export const accessMatchers = {
     functionName: string,
     access: AccessCase & { rule?: "roles" | "authorize" } = {},
   ): Promise<MatcherResult> {
-    const { allowed, rule, how } = await decided(service, functionName, access);
-    const pass = !allowed && (access.rule === undefined || access.rule === rule);
-    const by = access.rule === undefined ? "" : ` by ${access.rule}`;
-    const wanted = pass ? `not to be denied${by}` : `to be denied${by}`;
+    const { allowed, by, rule, how } = await decided(service, functionName, access);
+    const pass = !allowed && by === undefined && (access.rule === undefined || access.rule === rule);
+    const named = access.rule === undefined ? "" : ` by ${access.rule}`;
+    const wanted = pass ? `not to be denied${named}` : `to be denied${named}`;
+    return { pass, message: () => `expected ${describe(functionName, access)} ${wanted}, but ${how}` };
+  },
+
+  /** Passes if every rule allows the call and a person must approve it. `by` requires that this role may. */
+  async toNeedApproval(
+    service: unknown,
+    functionName: string,
+    access: AccessCase & { by?: string } = {},
+  ): Promise<MatcherResult> {
+    const { by, how } = await decided(service, functionName, access);
+    const pass = by !== undefined && (access.by === undefined || by.includes(access.by));
+    const of = access.by === undefined ? "" : ` of ${access.by}`;
+    const wanted = pass ? `not to need an approval${of}` : `to need an approval${of}`;
     return { pass, message: () => `expected ${describe(functionName, access)} ${wanted}, but ${how}` };
   },
 
@@ -61,6 +74,8 @@ export const accessMatchers = {
 
 interface Decision {
   allowed: boolean;
+  /** Who may approve the call, if every rule allows it and it needs an approval. */
+  by?: readonly string[];
   rule?: Rule;
   how: string;
 }
@@ -73,6 +88,12 @@ async function decided(service: unknown, functionName: string, access: AccessCas
   const decision = await service.check({ functionName, arguments: toJson(input), role, context });
   if (decision.ok) return { allowed: true, how: "every rule allowed it" };
   const { rule, outcome } = decision;
+  if (outcome.code === "approval_required" && definition.approval)
+    return {
+      allowed: false,
+      by: definition.approval.by,
+      how: `${definition.approval.by.join(" or ")} must approve it: ${outcome.message}`,
+    };
   if (rule !== "roles" && rule !== "authorize")
     throw new TypeError(`${describe(functionName, access)} proves nothing: ${outcome.message}`);
   const { roles } = definition;
@@ -95,6 +116,7 @@ type Given<Name extends keyof typeof accessMatchers> =
 export interface AccessAssertions {
   toAllow(...given: Given<"toAllow">): Promise<void>;
   toDeny(...given: Given<"toDeny">): Promise<void>;
+  toNeedApproval(...given: Given<"toNeedApproval">): Promise<void>;
   toLeakNothing(...given: Given<"toLeakNothing">): void;
 }
 

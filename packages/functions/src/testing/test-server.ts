@@ -1,6 +1,7 @@
 import type { RecordedResult } from "@patchbay/control-plane";
-import type { CallOutcome, JsonValue } from "@patchbay/protocol";
+import type { Approval, CallOutcome, JsonValue } from "@patchbay/protocol";
 import type { Service } from "../service.ts";
+import type { PlayedDecision } from "./approver.ts";
 import { loadControlPlane } from "./control-plane.ts";
 import type { FinishedQuery, LogLine, TestQuery } from "./finished-query.ts";
 import { startLocalServer } from "./local-server.ts";
@@ -27,6 +28,13 @@ export interface TestServer extends AsyncDisposable {
    * without the request.
    */
   query(query: TestQuery & Pick<ModelChoice, "model">): Promise<FinishedQuery>;
+  /**
+   * Waits until a call of the function waits for an approval, and approves it as the first role that may, for `"caller"` as the
+   * role of the query. Rejects with `QueryRefused` if the control plane refuses the decision.
+   */
+  approve(functionName: string, decision?: Omit<PlayedDecision, "approved">): Promise<Approval>;
+  /** As `approve`, and rejects the call. */
+  reject(functionName: string, decision?: Omit<PlayedDecision, "approved" | "arguments">): Promise<Approval>;
   /** Every log line of the control plane and the runtime so far. */
   readonly log: readonly LogLine[];
   /** Base address of the query API. */
@@ -54,6 +62,8 @@ export async function startTestServer(service: Service, options: TestServerOptio
     url: plane.url,
     agentId,
     apiKey,
+    approve: (functionName, decision) => client.decideOn(functionName, { ...decision, approved: true }),
+    reject: (functionName, decision) => client.decideOn(functionName, { ...decision, approved: false }),
     query: ({ model, ...query }) => client.query(query, chooseModel(model)),
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };

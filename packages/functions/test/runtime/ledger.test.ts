@@ -10,7 +10,7 @@ const MINUTE = 60_000;
 
 function ledgerAt() {
   const time = { now: 0 };
-  return { time, ledger: createLedger<string>(() => time.now) };
+  return { time, ledger: createLedger<string, string>(() => time.now) };
 }
 
 test("a result is kept until its acknowledgement, and its id after that", () => {
@@ -24,7 +24,7 @@ test("a result is kept until its acknowledgement, and its id after that", () => 
 });
 
 /** Adds a call that ended and was acknowledged. */
-function acknowledged(ledger: Ledger<string>, callId: string): void {
+function acknowledged(ledger: Ledger<string, string>, callId: string): void {
   ledger.keep(callId, { frame: "", sender: undefined }, "claim");
   ledger.acknowledge(callId);
 }

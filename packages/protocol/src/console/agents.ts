@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { ErrorReport } from "../frames.ts";
-import { AgentSettings, AgentSettingsChange } from "../query.ts";
+import { AgentSettings, AgentSettingsChange, QueryRequest } from "../query.ts";
 import { ExampleQuery, FunctionManifest } from "../manifest.ts";
-import { ACCESS_CHANGES } from "../limits.ts";
+import { ACCESS_CHANGES, PROVIDER_NAMES } from "../limits.ts";
 import { label, pageOf, time } from "./route.ts";
 
 /** An agent in a list, with figures of the last 24 hours. */
@@ -32,17 +32,51 @@ export const AgentDetail = Agent.extend({
 });
 export type AgentDetail = z.infer<typeof AgentDetail>;
 
+const instructions = z.string().max(20_000);
+
+/** A query of a member. */
+export const PlaygroundQuery = QueryRequest.extend({
+  instructions: instructions
+    .min(1)
+    .optional()
+    .describe("Replaces the agent's instructions for this run, to try others. API keys cannot send it."),
+});
+
 /** An agent to create. */
-export const NewAgent = z.object({ name: label, instructions: z.string().max(20_000).optional() });
+export const NewAgent = z.object({ name: label, instructions: instructions.optional() });
 /** A change of an agent. Missing properties stay as they are. */
 export const AgentChange = z.object({
   name: label.optional(),
-  instructions: z.string().max(20_000).optional(),
+  instructions: instructions.optional(),
   /** Whether a function set that widens access is used (`follow`) or waits for a confirmation (`confirm`). */
   accessChanges: z.enum(ACCESS_CHANGES).optional(),
   /** Missing settings stay as they are; `null` clears one. */
   settings: AgentSettingsChange.optional(),
 });
+
+const usdPerMillion = z.number().describe("USD per million tokens");
+
+/** The models that agents and queries can choose. */
+export const Models = z.object({
+  /** The model of queries whose agent sets none; null if no provider is configured. */
+  default: z.object({ provider: z.string(), model: z.string() }).nullable(),
+  /** Providers that have a key, or an address that needs none. */
+  providers: z.array(
+    z.object({
+      name: z.enum(PROVIDER_NAMES),
+      /** The model of queries that name only the provider. */
+      model: z.string(),
+      /** Its models with a known price. The provider may have others. */
+      priced: z.array(
+        z.object({
+          model: z.string(),
+          price: z.object({ input: usdPerMillion, cachedInput: usdPerMillion.optional(), output: usdPerMillion }),
+        }),
+      ),
+    }),
+  ),
+});
+export type Models = z.infer<typeof Models>;
 
 /** `api` keys send queries, `runtime` keys connect functions, `access` tokens open the local variant. */
 export const CredentialKind = z.enum(["api", "runtime", "access"]);
@@ -58,6 +92,8 @@ export const Credential = z.object({
   label: z.string().nullable(),
   /** Roles that the key is pinned to; null for any role. */
   roles: z.array(z.string()).nullable(),
+  /** Rights of an API key besides sending queries; null for none. */
+  can: z.array(z.enum(["approve"])).nullable(),
   createdAt: time,
   lastUsedAt: time.nullable(),
   expiresAt: time.nullable(),
@@ -74,6 +110,12 @@ export const NewCredential = z.object({
   label: label.optional(),
   /** For API keys only. */
   roles: z.array(label).min(1).max(50).optional(),
+  /** For API keys only. `approve`: to read and decide approvals. Default: none. */
+  can: z
+    .array(z.enum(["approve"]))
+    .min(1)
+    .max(1)
+    .optional(),
   /** Default: API and runtime keys do not expire. Access tokens always expire after 12 hours. */
   expiresInDays: z.number().int().min(1).max(3_650).optional(),
 });
@@ -86,7 +128,7 @@ export type CreatedCredential = z.infer<typeof CreatedCredential>;
 export const CreatedAgent = z.object({ agent: Agent, key: CreatedCredential });
 export type CreatedAgent = z.infer<typeof CreatedAgent>;
 
-/** Replaces a credential by one with the same kind, label and roles. The old one stays valid for `overlapSeconds`. */
+/** Replaces a credential by one with the same kind, label, roles and rights. The old one stays valid for `overlapSeconds`. */
 export const Rotation = z.object({
   overlapSeconds: z
     .number()
@@ -102,6 +144,11 @@ export const Runtime = z.object({
   draining: z.boolean(),
   /** The replica that it is connected to; null when it is not connected. */
   replicaId: z.string().nullable(),
+  /** Name of its host; null when unknown. */
+  host: z.string().nullable(),
+  service: z.string(),
+  /** Name of its release; null without one. */
+  deployment: z.string().nullable(),
   /** Version of its functions package; null when unknown. */
   sdk: z.string().nullable(),
   manifestHash: z.string(),

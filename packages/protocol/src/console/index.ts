@@ -1,7 +1,9 @@
 /** The console's API: its routes with their request and response shapes. */
 export * from "./agents.ts";
+export * from "./approval-routes.ts";
 export * from "./insight.ts";
 export * from "./organisation.ts";
 export * from "./route.ts";
 export * from "./routes.ts";
+export * from "./run-lists.ts";
 export * from "./runs.ts";

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { Effect } from "../manifest.ts";
 import { pageOf, time } from "./route.ts";
+import { RunSource } from "./runs.ts";
 
 const figures = {
   succeeded: z.number(),
@@ -10,10 +11,17 @@ const figures = {
   p50Ms: z.number().nullable(),
   p95Ms: z.number().nullable(),
   p99Ms: z.number().nullable(),
+  /** From the model request to the first text of a turn, within 5 %; null without any. */
+  firstTokenP50Ms: z.number().nullable(),
+  firstTokenP95Ms: z.number().nullable(),
   inputTokens: z.number(),
+  cachedInputTokens: z.number(),
   outputTokens: z.number(),
   costUsd: z.number(),
 };
+
+/** Ended queries of a part, and the cost of their turns. */
+const share = { queries: z.number(), failed: z.number(), costUsd: z.number() };
 
 /** Queries of one agent or all agents over a range. Buckets have the same width; empty ones are included. */
 export const Analytics = z.object({
@@ -27,6 +35,7 @@ export const Analytics = z.object({
       provider: z.string(),
       model: z.string(),
       turns: z.number(),
+      firstTokenP50Ms: z.number().nullable(),
       inputTokens: z.number(),
       cachedInputTokens: z.number(),
       cacheWriteInputTokens: z.number(),
@@ -48,9 +57,14 @@ export const Analytics = z.object({
       totalMs: z.number(),
     }),
   ),
-  roles: z.array(
-    z.object({ role: z.string().nullable(), queries: z.number(), failed: z.number(), costUsd: z.number() }),
-  ),
+  roles: z.array(z.object({ role: z.string().nullable(), ...share })),
+  /** Of each of the following up to 50, by number of queries. A query is counted within seconds of its end. */
+  agents: z.array(z.object({ agentId: z.string(), name: z.string(), ...share })),
+  /** `name`: the label or hint of a key or token, the name of a member; null for one that no longer exists. */
+  keys: z.array(z.object({ agentId: z.string(), keyId: z.string(), name: z.string().nullable(), ...share })),
+  sources: z.array(z.object({ source: RunSource, ...share })),
+  /** Error codes of failed queries. */
+  codes: z.array(z.object({ agentId: z.string(), code: z.string(), ...share })),
 });
 export type Analytics = z.infer<typeof Analytics>;
 
@@ -147,6 +161,8 @@ export const AuditItem = z.object({
   keyId: z.string().nullable(),
   /** Name or address of the member who did it; null for others. */
   member: z.string().nullable(),
+  /** Label of the key or token; null for others and without one. */
+  keyLabel: z.string().nullable(),
   functionName: z.string().nullable(),
   rule: z.string().nullable(),
   detail: z.record(z.string(), z.unknown()).nullable(),

@@ -1,11 +1,11 @@
 import { z } from "zod";
 import * as organisation from "./organisation.ts";
-import { paging } from "./route.ts";
+import { paging, range } from "./route.ts";
 import type { ConsoleRoute } from "./route.ts";
 
 const nothing = "nothing";
 
-/** Routes of the organisation, its members and their sessions. */
+/** Routes of the organisation, its members, their sessions and its credits. */
 export const MEMBER_ROUTES = {
   "POST /session": {
     needs: "public",
@@ -94,4 +94,16 @@ export const MEMBER_ROUTES = {
     answer: organisation.PendingLinkPage,
   },
   "DELETE /members/:member_id": { needs: "owner", confirmed: true, summary: "Remove a member", answer: nothing },
+  "GET /credits": {
+    needs: "viewer",
+    summary: "Balance and spending",
+    query: z.object(range),
+    answer: organisation.Credits,
+  },
+  "GET /credits/ledger": {
+    needs: "viewer",
+    summary: "The ledger, newest first",
+    query: z.object({ ...paging, kind: organisation.LedgerKind.optional() }),
+    answer: organisation.LedgerPage,
+  },
 } as const satisfies Record<string, ConsoleRoute>;

@@ -17,7 +17,8 @@ export interface ConsoleRoute {
   query?: z.ZodObject;
   body?: z.ZodType;
   /** The response: JSON of a shape, server-sent events, or nothing (204). */
-  answer: z.ZodType | "events" | "nothing";
+  /** `file`: a download, in the format that the query asks for. */
+  answer: z.ZodType | "events" | "file" | "nothing";
   /** Default 200. */
   status?: 201;
   /** True for routes that need the member's password of the last 15 minutes. */
@@ -32,8 +33,6 @@ export const CONSOLE_ERROR_CODES = [
   "confirmation_required",
   /** The member's console role does not permit the change. */
   "console_role_required",
-  /** The change does not fit the present state, such as the removal of the last owner. */
-  "conflict",
 ] as const;
 
 /** Body of every 4xx and 5xx response, with the same properties as an error of the query API. */
@@ -42,6 +41,7 @@ export const ConsoleProblem = z.object({
   errorMessage: z.string(),
   code: z.enum([...HTTP_ERROR_CODES, ...CONSOLE_ERROR_CODES]),
   requestId: z.string(),
+  status: z.string().optional(),
   details: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
 });
 export type ConsoleProblem = z.infer<typeof ConsoleProblem>;

@@ -1,12 +1,12 @@
 import { z } from "zod";
-import { QueryRequest } from "../query.ts";
 import { CancelResponse } from "../response.ts";
 import * as agents from "./agents.ts";
+import { APPROVAL_ROUTES } from "./approval-routes.ts";
 import * as insight from "./insight.ts";
-import * as organisation from "./organisation.ts";
 import { MEMBER_ROUTES } from "./member-routes.ts";
 import { paging, range, time } from "./route.ts";
 import type { ConsoleRoute } from "./route.ts";
+import * as lists from "./run-lists.ts";
 import * as runs from "./runs.ts";
 
 const nothing = "nothing";
@@ -16,6 +16,7 @@ const figures = { ...range, role: z.string().max(200).optional(), source: runs.F
 /** Every route, by method and path. Paths are under `/api`; `:names` are ids in the member's organisation. */
 export const CONSOLE_ROUTES = {
   ...MEMBER_ROUTES,
+  ...APPROVAL_ROUTES,
 
   "GET /agents": {
     needs: "viewer",
@@ -44,6 +45,8 @@ export const CONSOLE_ROUTES = {
     summary: "Delete an agent; its keys end",
     answer: nothing,
   },
+
+  "GET /models": { needs: "viewer", summary: "Configured providers, their models and prices", answer: agents.Models },
 
   "GET /agents/:agent_id/credentials": {
     needs: "viewer",
@@ -103,19 +106,64 @@ export const CONSOLE_ROUTES = {
     body: agents.TestCall,
     answer: agents.TestCallResult,
   },
+  "POST /agents/:agent_id/functions/:function_name/test-calls-stream": {
+    needs: "developer",
+    summary: "Call a function as a role, without a model, and follow the events, progress included",
+    body: agents.TestCall,
+    answer: events,
+  },
 
   "POST /agents/:agent_id/playground": {
     needs: "developer",
     summary: "Send a query and follow its events, tokens included",
-    body: QueryRequest,
+    body: agents.PlaygroundQuery,
     answer: events,
   },
 
   "GET /agents/:agent_id/runs": {
     needs: "viewer",
     summary: "Runs, newest first",
-    query: z.object({ ...paging, ...runs.runFilter }),
+    query: z.object({ ...paging, ...lists.runFilter, sort: lists.RunSort.optional() }),
     answer: runs.RunPage,
+  },
+  "GET /agents/:agent_id/run-totals": {
+    needs: "viewer",
+    summary: "Sums over the runs that match",
+    query: z.object(lists.runFilter),
+    answer: lists.RunTotals,
+  },
+  "GET /agents/:agent_id/run-export": {
+    needs: "viewer",
+    summary: "All runs that match, as a file",
+    query: z.object({
+      ...lists.runFilter,
+      sort: lists.RunSort.optional(),
+      format: z.enum(["ndjson", "json", "csv"]).default("ndjson"),
+    }),
+    answer: "file",
+  },
+  "GET /agents/:agent_id/run-values": {
+    needs: "viewer",
+    summary: "Models, failures, keys and roles of runs",
+    query: z.object(range),
+    answer: lists.RunValues,
+  },
+  "GET /agents/:agent_id/views": {
+    needs: "viewer",
+    summary: "Views of runs: the member's own and the shared ones, oldest first",
+    answer: z.object({ views: z.array(lists.RunView) }),
+  },
+  "POST /agents/:agent_id/views": {
+    needs: "viewer",
+    status: 201,
+    summary: "Keep filters and an order of runs as a view; sharing it needs the role developer",
+    body: lists.NewRunView,
+    answer: lists.RunView,
+  },
+  "DELETE /agents/:agent_id/views/:view_id": {
+    needs: "viewer",
+    summary: "Delete an own view, or as an owner a shared one",
+    answer: nothing,
   },
   "GET /agents/:agent_id/runs/:run_id": { needs: "viewer", summary: "A run with its waterfall", answer: runs.RunTrace },
   "POST /agents/:agent_id/runs/:run_id/reruns": {
@@ -139,6 +187,12 @@ export const CONSOLE_ROUTES = {
     needs: "viewer",
     summary: "Follow a run after Last-Event-ID, tokens included",
     answer: events,
+  },
+  "POST /agents/:agent_id/runs/:run_id/feedback": {
+    needs: "developer",
+    summary: "Say how good a run was; replaces what the member said before",
+    body: runs.Feedback,
+    answer: nothing,
   },
   "POST /agents/:agent_id/runs/:run_id/cancel": { needs: "developer", summary: "Cancel a run", answer: CancelResponse },
 
@@ -202,6 +256,12 @@ export const CONSOLE_ROUTES = {
     body: z.object({ manifestHash: z.string().min(8).max(64) }),
     answer: nothing,
   },
+  "GET /search": {
+    needs: "viewer",
+    summary: "Everything of the organisation with this id or name, at most 5 of a kind; runs also by their words",
+    query: z.object({ q: z.string().trim().max(200).optional() }),
+    answer: z.object({ found: z.array(lists.Found) }),
+  },
   "GET /audit": {
     needs: "viewer",
     summary: "The audit log, newest first",
@@ -216,18 +276,6 @@ export const CONSOLE_ROUTES = {
       to: time.optional(),
     }),
     answer: insight.AuditPage,
-  },
-  "GET /credits": {
-    needs: "viewer",
-    summary: "Balance and spending",
-    query: z.object(range),
-    answer: organisation.Credits,
-  },
-  "GET /credits/ledger": {
-    needs: "viewer",
-    summary: "The ledger, newest first",
-    query: z.object({ ...paging, kind: organisation.LedgerKind.optional() }),
-    answer: organisation.LedgerPage,
   },
   "GET /live": {
     needs: "viewer",

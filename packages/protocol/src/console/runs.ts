@@ -1,4 +1,6 @@
 import { z } from "zod";
+
+export { Feedback } from "../feedback.ts";
 import { ErrorReport } from "../frames.ts";
 import { RunStatus, ThreadDetail } from "../response.ts";
 import { pageOf, time } from "./route.ts";
@@ -44,24 +46,6 @@ export type RunSummary = z.infer<typeof RunSummary>;
 /** One page of runs. */
 export const RunPage = pageOf(RunSummary);
 
-/** Filters of a list of runs. `q` is part of the query's text, or the beginning of an id. */
-export const runFilter = {
-  status: RunStatus.optional(),
-  role: z.string().max(200).optional(),
-  noRole: z.literal("1").optional().describe("Only runs without a role."),
-  /** Runs that called this function. */
-  functionName: z.string().max(64).optional(),
-  /** Runs with a call that was denied, or that failed. */
-  trouble: z.enum(["denied", "failed"]).optional(),
-  source: RunSource.optional(),
-  keyId: z.string().max(128).optional(),
-  sessionId: z.string().max(200).optional(),
-  threadId: z.string().max(128).optional(),
-  from: time.optional(),
-  to: time.optional(),
-  q: z.string().max(200).optional(),
-};
-
 /**
  * One bar of the waterfall. `queue` is the wait for the thread or for a replica, `turn` a model request with its answer, `call` a
  * function call. A turn or call of several attempts has one `attempt` child for each. Times are relative to the start of the run.
@@ -106,11 +90,24 @@ export const RunSettings = z.object({
   historyTokens: z.number().nullable(),
   /** Null: no limit. */
   maxCostUsd: z.number().nullable(),
-  hasResponseSchema: z.boolean(),
+  /** The JSON Schema of the answer; null if the answer is a text. */
+  responseSchema: z.record(z.string(), z.unknown()).nullable(),
 });
 export type RunSettings = z.infer<typeof RunSettings>;
 
 /** A run with its waterfall. */
+/** What a key or a member said about a run. */
+export const RunFeedback = z.object({
+  keyId: z.string(),
+  /** Name of the member, or label or hint of the key; null for one that no longer exists. */
+  name: z.string().nullable(),
+  score: z.number().nullable(),
+  tags: z.array(z.string()),
+  comment: z.string().nullable(),
+  at: time,
+});
+export type RunFeedback = z.infer<typeof RunFeedback>;
+
 export const RunTrace = RunSummary.extend({
   /** The whole text. */
   fullQuery: z.string(),
@@ -119,6 +116,10 @@ export const RunTrace = RunSummary.extend({
   warnings: z.array(z.string()),
   context: z.record(z.string(), z.unknown()),
   analysisMode: z.boolean(),
+  /** Name of the member or label of the key that sent the query; null without one. */
+  sender: z.string().nullable(),
+  /** What a member sent in place of the agent's instructions; null if the agent's apply. */
+  instructions: z.string().nullable(),
   settings: RunSettings,
   manifestHash: z.string().nullable(),
   deadlineAt: time,
@@ -127,6 +128,8 @@ export const RunTrace = RunSummary.extend({
   /** The run that it repeats, and the newest runs that repeat it. */
   rerunOf: z.string().nullable(),
   reruns: z.array(z.string()),
+  /** Newest first. */
+  feedback: z.array(RunFeedback),
   /** Functions that the role may see, and the others. */
   visible: z.array(z.string()),
   hidden: z.array(z.string()),
@@ -205,7 +208,13 @@ export const SentTurn = z.object({
 export type SentTurn = z.infer<typeof SentTurn>;
 
 /** A stored event of a run, as it was sent. */
-export const LogEvent = z.object({ seq: z.number(), at: time, body: z.string() });
+export const LogEvent = z.object({
+  seq: z.number(),
+  at: time,
+  /** Milliseconds since the query was accepted. */
+  afterMs: z.number(),
+  body: z.string(),
+});
 /** One page of a run's events. */
 export const LogPage = pageOf(LogEvent);
 export type LogEvent = z.infer<typeof LogEvent>;

@@ -1,6 +1,7 @@
 import type { ModelProvider } from "@patchbay/control-plane";
 import { type JsonObject, present } from "@patchbay/protocol";
 import type { Service } from "../../service.ts";
+import type { Approver } from "../approver.ts";
 import { createCanaries } from "../canaries.ts";
 import { QueryRefused } from "../finished-query.ts";
 import { startLocalServer, type LocalServer, type QueryTraces } from "../local-server.ts";
@@ -30,6 +31,8 @@ export interface AttackQuery extends Label {
   unpinned?: boolean;
   /** True if the control plane may reject the query. */
   mayBeRefused?: boolean;
+  /** Decides on calls that wait for an approval. Default: approves them. */
+  approver?: Approver;
   /** Default: the server of the fixture. */
   server?: LocalServer;
 }
@@ -49,7 +52,7 @@ export interface FixtureSetup {
 
 const CONCURRENCY = 256;
 /** No function lists this role. A key that is pinned to it asks without a role and reads what was asked without one. */
-const UNLISTED_ROLE = "patchbay-nobody";
+export const UNLISTED_ROLE = "patchbay-nobody";
 
 /** The instrumented service on a running server, and the means to attack it. Dispose it at the end. */
 export class Fixture implements Evidence, AsyncDisposable {
@@ -153,6 +156,7 @@ export class Fixture implements Evidence, AsyncDisposable {
       query: query.query ?? "Follow your instructions.",
       sessionId: attackCase.sessionId,
       context,
+      approver: query.approver ?? (() => ({ approved: true })),
       ...present({ role: stated, threadId }),
     };
     try {

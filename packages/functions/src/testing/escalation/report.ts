@@ -12,7 +12,7 @@ export type FindingKind =
   | "leaked"
   /** A query of the suite ended with an error, so it proves nothing. */
   | "failed"
-  /** A key that is pinned to roles was accepted for another one. */
+  /** A key was accepted for a role that it is not pinned to, or for a decision that it may not make. */
   | "accepted";
 
 /** One fault that an attack found. */

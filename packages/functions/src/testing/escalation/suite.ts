@@ -1,6 +1,7 @@
 import type { ModelProvider } from "@patchbay/control-plane";
 import type { JsonObject } from "@patchbay/protocol";
 import { isService, type Service } from "../../service.ts";
+import { approvalAttacks } from "./attacks/approvals.ts";
 import type { Attack } from "./attacks/attack.ts";
 import { frameAttacks } from "./attacks/frames.ts";
 import { functionCallAttacks } from "./attacks/function-calls.ts";
@@ -19,6 +20,7 @@ const ATTACKS: readonly Attack[] = [
   withheldTexts,
   ...keyAttacks,
   ...frameAttacks,
+  ...approvalAttacks,
 ];
 
 /** How the service is deployed, so that the suite attacks it in the same way. */

@@ -1,4 +1,4 @@
-import type { FunctionManifest, JsonObject, JsonValue } from "@patchbay/protocol";
+import { CALLER, type FunctionManifest, type JsonObject, type JsonValue } from "@patchbay/protocol";
 import type { FunctionDefinition } from "../../function.ts";
 import { createParser } from "../../schema/parser.ts";
 import type { Parse, Parsed } from "../../schema/schema.ts";
@@ -59,7 +59,11 @@ export async function targetsOf(
     for (const call of calls) {
       const ruling = await rules.rule(call, role.effective);
       rulings.add(ruling);
-      if (ruling === "permitted") targets.permitted.push(call);
+      if (ruling === "permitted" && role.effective === undefined && isConfirmedByCaller(definition))
+        notes.add(
+          `${definition.name}: only the caller confirms it, and a query without a role has no caller that could.`,
+        );
+      else if (ruling === "permitted") targets.permitted.push(call);
       else if (ruling === "authorize") targets.refused.push(call);
       else
         notes.add(`${definition.name}: its schemas accept no call that the suite can generate. Declare a case for it.`);
@@ -71,6 +75,9 @@ export async function targetsOf(
   }
   return targets;
 }
+
+const isConfirmedByCaller = ({ approval }: FunctionManifest) =>
+  approval !== undefined && approval.by.every((one) => one === CALLER);
 
 /** The cases for this role, else those for other roles, else one generated call. `declared`: the cases are for this role. */
 function callsOf(
@@ -96,6 +103,8 @@ type Ruling = "permitted" | "roles" | "authorize" | "unusable";
 /** Evaluates the owner's role lists, schemas and `authorize` without the gate, because the gate is what the suite judges. */
 export interface OwnerRules {
   rule(call: Target, role: string | undefined): Promise<Ruling>;
+  /** True if a person must approve a call that the rules permit. */
+  needsApproval(call: Target, role: string | undefined): Promise<boolean>;
   isListed(functionName: string, role: string | undefined): boolean;
 }
 
@@ -112,17 +121,30 @@ export function ownerRules(service: Service): OwnerRules {
     return roles === "everyone" || (role !== undefined && roles?.includes(role) === true);
   }
 
+  /** What `authorize` and `when` receive. Undefined if the schemas refuse the call. */
+  async function accessOf(definition: FunctionDefinition<never>, { input, context }: Target, role: string | undefined) {
+    const parsedContext = await parseContext(definition, context);
+    const parsedInput = await definition.parseInput(input);
+    if (!parsedContext.ok || !parsedInput.ok) return undefined;
+    return { role, context: parsedContext.value as never, input: parsedInput.value as never };
+  }
+
   return {
     isListed,
-    async rule({ functionName, input, context }, role) {
-      const definition = definitions.get(functionName);
-      if (!definition || !isListed(functionName, role)) return "roles";
-      const parsedContext = await parseContext(definition, context);
-      const parsedInput = await definition.parseInput(input);
-      if (!parsedContext.ok || !parsedInput.ok) return "unusable";
+    async rule(call, role) {
+      const definition = definitions.get(call.functionName);
+      if (!definition || !isListed(call.functionName, role)) return "roles";
+      const access = await accessOf(definition, call, role);
+      if (!access) return "unusable";
       if (!definition.authorize) return "permitted";
-      const access = { role, context: parsedContext.value as never, input: parsedInput.value as never };
       return (await isAllowed(() => definition.authorize!(access))) ? "permitted" : "authorize";
+    },
+    async needsApproval(call, role) {
+      const { manifest, needsApproval } = definitions.get(call.functionName) ?? {};
+      if (manifest?.approval === undefined) return false;
+      if (needsApproval === undefined) return true;
+      const access = await accessOf(definitions.get(call.functionName)!, call, role);
+      return access === undefined || !(await isRefused(() => needsApproval(access)));
     },
   };
 }
@@ -134,6 +156,14 @@ async function parseContext({ contextSchema }: FunctionDefinition<never>, contex
   let parse = contextParsers.get(contextSchema);
   if (!parse) contextParsers.set(contextSchema, (parse = createParser(contextSchema, "input", "context")));
   return parse(context);
+}
+
+async function isRefused(decide: () => unknown): Promise<boolean> {
+  try {
+    return (await decide()) === false;
+  } catch {
+    return false;
+  }
 }
 
 async function isAllowed(authorize: () => unknown): Promise<boolean> {

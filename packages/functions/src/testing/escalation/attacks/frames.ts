@@ -60,9 +60,9 @@ const redelivery: Attack = {
   },
 };
 
-type SentCall = Omit<CallFrame, "type" | "timeoutMs">;
+export type SentCall = Omit<CallFrame, "type" | "timeoutMs">;
 
-function frameOf(attackCase: AttackCase, { functionName, input, context }: Target, callId: string): SentCall {
+export function frameOf(attackCase: AttackCase, { functionName, input, context }: Target, callId: string): SentCall {
   const { sessionId, effective } = attackCase;
   return {
     callId,
@@ -105,7 +105,7 @@ interface HostilePlane extends AsyncDisposable {
 const RESULT_TIMEOUT_MS = 10_000;
 
 /** Connects the service to a hostile control plane through the real runtime. */
-async function startHostilePlane(service: Service): Promise<HostilePlane> {
+export async function startHostilePlane(service: Service): Promise<HostilePlane> {
   const waiting = new Map<string, (frame: ResultFrame) => void>();
   const server = new WebSocketServer({ host: "127.0.0.1", port: 0 });
   await once(server, "listening");

@@ -1,0 +1,50 @@
+import type { FunctionManifest, Manifest } from "@patchbay/protocol";
+import { accessMatrix, type Cell } from "../access/matrix.ts";
+import type { Log } from "../log.ts";
+import type { Service } from "../service.ts";
+
+/** How long the checks of all cases may take, together. `authorize` may wait for a system that is not available. */
+const LIMIT_MS = 3_000;
+
+type Cases = NonNullable<FunctionManifest["cases"]>;
+
+/**
+ * The manifest with the names of the owner's cases and the decision on each for each role that may call the function. Runs the real
+ * checks without handlers. Returns the manifest as it is if they take too long or cannot be made, because a service must connect
+ * also then.
+ */
+export async function withCaseVerdicts(service: Service, log: Log): Promise<Manifest> {
+  const { manifest, access } = service;
+  if (![...access.values()].some(({ cases }) => cases.size > 0)) return manifest;
+  const limit = Promise.withResolvers<undefined>();
+  const timer = setTimeout(() => limit.resolve(undefined), LIMIT_MS).unref();
+  try {
+    const matrix = await Promise.race([accessMatrix(service), limit.promise]);
+    if (matrix === undefined) {
+      log.warn("the cases of the service are not shown in the console: their checks took too long", { ms: LIMIT_MS });
+      return manifest;
+    }
+    const cells = new Map(matrix.functions.map((row) => [row.name, row.cells]));
+    const functions = manifest.functions.map((one) => {
+      const cases = casesOf(service, one.name, cells.get(one.name) ?? {});
+      return cases.length === 0 ? one : { ...one, cases };
+    });
+    return { ...manifest, functions };
+  } catch (error) {
+    log.warn("the cases of the service are not shown in the console: they cannot be checked", { error });
+    return manifest;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function casesOf({ access }: Service, functionName: string, cells: Record<string, Cell>): Cases {
+  return [...(access.get(functionName)?.cases ?? [])].map(([name, { roles }]) => {
+    const verdicts = Object.entries(cells).flatMap(([role, cell]): [string, string][] => {
+      const decision = cell.access === "conditional" ? cell.cases[name]?.decision : cell.access;
+      const isAbout = roles === undefined || roles.includes(role);
+      return decision === undefined || decision === "hidden" || !isAbout ? [] : [[role, decision]];
+    });
+    return { name, verdicts: Object.fromEntries(verdicts) };
+  });
+}

@@ -1,0 +1,17 @@
+import { z } from "zod";
+import { LIMITS } from "./limits.ts";
+import { optional, textUpTo } from "./query.ts";
+
+/** What the reader of an answer says about its run. The newest of a key replaces the one before. */
+export const Feedback = z
+  .object({
+    score: optional(z.number().min(-1).max(1)).describe("From -1, bad, to 1, good."),
+    tags: optional(
+      z.array(textUpTo(LIMITS.feedbackTagUnits).min(1, "must not be empty")).max(LIMITS.feedbackTags),
+    ).describe(`At most ${LIMITS.feedbackTags} words of yours, by which the console finds runs.`),
+    comment: optional(textUpTo(LIMITS.feedbackCommentUnits)).describe(
+      "What was good or wrong, for the members who read the run.",
+    ),
+  })
+  .refine((given) => Object.values(given).some((member) => member !== undefined), "must have score, tags or comment");
+export type Feedback = z.infer<typeof Feedback>;
