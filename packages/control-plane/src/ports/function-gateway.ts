@@ -1,5 +1,6 @@
 import type {
   CallOutcome,
+  GrantedApproval,
   HookCall,
   HookVerdict,
   JsonValue,
@@ -76,6 +77,10 @@ export interface CallOrder extends Caller {
   agentId: string;
   functionName: string;
   arguments: JsonValue;
+  /** True if an earlier attempt may have run. */
+  unsure?: boolean;
+  /** The decision of a person, on deliveries after it. */
+  approval?: GrantedApproval;
   threadId: string;
   sessionId?: string;
   runId: string;
@@ -91,9 +96,12 @@ export type CallAddress = Pick<CallOrder, "agentId" | "callId" | "instanceId">;
 /**
  * How a delivery ended. `undelivered`: the handler did not start, and this attempt will not run later (it was not sent,
  * or the runtime reports that it never saw it and refuses it from then on), so the call may be given to any runtime.
- * `unknown`: the handler may have run.
+ * `unknown`: the handler may have run. `unanswered`: the control plane ended the call, whose handler may still run.
  */
-export type Delivery = { kind: "outcome"; outcome: CallOutcome } | { kind: "undelivered" } | { kind: "unknown" };
+export type Delivery =
+  | { kind: "outcome"; outcome: CallOutcome; unanswered?: true }
+  | { kind: "undelivered" }
+  | { kind: "unknown" };
 
 /**
  * Abort reason that ends the wait but not the call: the run continues on another replica, which asks for the outcome.

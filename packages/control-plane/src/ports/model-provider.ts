@@ -12,6 +12,8 @@ export interface ModelFunction {
   description: string;
   inputSchema: JsonObject;
   effect: Effect;
+  /** Valid arguments, for models whose wire has a place for them. */
+  examples?: readonly JsonObject[];
   [RESTRICTED_FIELDS]?: readonly string[];
 }
 
@@ -187,6 +189,28 @@ export interface ChosenModel {
    * cannot use such a model.
    */
   cost(usage: TokenUsage): number | undefined;
+}
+
+/** A price in USD per million tokens. */
+export interface TokenPrice {
+  input: number;
+  /** Absent when cached input costs as much as other input. */
+  cachedInput?: number | undefined;
+  output: number;
+}
+
+/** A configured provider that queries can choose. */
+export interface ConfiguredProvider {
+  name: string;
+  /** The model of queries that name only the provider. */
+  model: string;
+  /** Its models with a known price, by name. A provider may have others. */
+  priced: { model: string; price: TokenPrice }[];
+}
+
+/** Lists what queries can choose: not the offline model, and no model of the embedding program. */
+export interface ProviderList {
+  providers(): ConfiguredProvider[];
 }
 
 /** The configured providers. */

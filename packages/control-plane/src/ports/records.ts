@@ -6,6 +6,7 @@ import {
   type QueryResponse,
   type RunStatus,
 } from "@patchbay/protocol";
+import type { ApprovalRecord } from "./approvals.ts";
 import type { Message, ModelErrorKind, TokenUsage } from "./model-provider.ts";
 
 /** A function call that a member makes by hand, without a model. */
@@ -42,6 +43,8 @@ export interface RunRequest extends Caller {
   responseSchema?: JsonObject;
   /** Cost cap of the run in micro-USD. */
   maxCostMicros?: number;
+  /** What a member sent in place of the agent's instructions; part of `system`. */
+  instructions?: string;
   system: string;
   /** False for organisations that are not charged, such as those of the sandbox tier. */
   charged: boolean;
@@ -121,6 +124,8 @@ export interface ModelRetry {
 export interface TurnTiming {
   beganAt: number;
   retries: ModelRetry[];
+  /** From `beganAt` to the first text or thought of the attempt that gave the turn. Absent for a turn that only calls functions. */
+  firstTokenMs?: number;
   /** The model that was asked last; absent for turns of earlier versions. */
   provider?: string;
   model?: string;
@@ -133,8 +138,15 @@ export interface EarlierAttempt {
   /** When its frame was sent; absent when it was not sent or the time is unknown. */
   sentAt?: number;
   endedAt: number;
-  /** `undelivered`: the handler did not start. `unknown`: it may have run; only idempotent functions get another attempt then. */
-  ended: "undelivered" | "unknown";
+  /**
+   * `undelivered`: the handler did not start. `unknown`: it may have run; only functions that may run twice get another attempt then.
+   * `failed`: it failed in a way that the function retries. `approval`: the handler did not start, because a person must approve the
+   * call.
+   */
+  ended: "undelivered" | "unknown" | "failed" | "approval";
+  /** Why it failed, and the time until the next attempt. */
+  message?: string;
+  retryAfterMs?: number;
 }
 
 /** One stored function call. Without an `outcome` it may have been sent to `instanceId`. */
@@ -156,9 +168,18 @@ export interface CallRecord {
   /** Earlier attempts; absent for the first one. */
   earlier?: EarlierAttempt[];
   outcome?: CallOutcome;
+  /** The request for an approval of the call, once there is one. */
+  approval?: ApprovalRecord;
   /** Size of the returned value; known only to the process that received it. */
   valueBytes?: number;
 }
+
+/** Earlier attempts of a call that may have started its handler. */
+export const startedBefore = ({ earlier = [] }: Pick<CallRecord, "earlier">): EarlierAttempt[] =>
+  earlier.filter(({ ended }) => ended !== "undelivered" && ended !== "approval");
+
+/** True if an earlier attempt of the call may have taken effect: how the last one that started ended is unknown. */
+export const isUnsure = (call: Pick<CallRecord, "earlier">): boolean => startedBefore(call).at(-1)?.ended === "unknown";
 
 /** An entry of the audit log; never holds values of arguments or results. */
 export interface AuditEntry {

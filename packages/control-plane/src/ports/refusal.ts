@@ -1,7 +1,7 @@
 import type { CallOutcome } from "@patchbay/protocol";
 
 /** The rules that can refuse a call, in the control plane or in a runtime. Other values from a runtime are ignored. */
-const RULES: ReadonlySet<string> = new Set(["roles", "unknown", "authorize", "context", "input"]);
+const RULES: ReadonlySet<string> = new Set(["roles", "unknown", "authorize", "context", "input", "approval"]);
 
 /** The rule that refused a call, as the audit log names it. Undefined for a call that was allowed, even if it failed. */
 export function refusalOf(outcome: CallOutcome): string | undefined {

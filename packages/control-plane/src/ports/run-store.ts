@@ -1,6 +1,8 @@
 import type { CallOutcome, ErrorReport, RunErrorCode, RunStatus } from "@patchbay/protocol";
 import { type CallAddress, type CallOrder, RunMoved } from "./function-gateway.ts";
 import type { Message } from "./model-provider.ts";
+import type { NewApproval } from "./approvals.ts";
+import type { RunNotes } from "./run-notes.ts";
 import type { AuditEntry, CallRecord, RunRecord, RunRequest, TurnRecord, TurnTiming } from "./records.ts";
 
 /** A run to be stored. */
@@ -36,8 +38,8 @@ export interface NewRun {
 export type StartedRun =
   /** `running`: leased to `owner`. `queued`: waits behind others of its thread. `reservedMicros`: for its first turn. */
   | { kind: "started"; run: RunRecord; reservedMicros: number }
-  /** The queue of the thread is full; nothing was stored. */
-  | { kind: "busy" }
+  /** The queue of the thread is full, or its run `waits` for an approval; nothing was stored. */
+  | { kind: "busy"; waits?: true }
   /** The thread was erased meanwhile; nothing was stored. */
   | { kind: "thread_gone" }
   /** The Idempotency-Key belongs to this run; nothing was stored. */
@@ -64,6 +66,13 @@ export interface RunCommit {
   turn?: TurnRecord & { reservedMicros: number; timing?: TurnTiming };
   /** Inserted, or replaced when the `callId` exists. */
   calls?: CallRecord[];
+  /**
+   * Requests for approvals to store, and ids of approvals whose decision this step reports. With a report, the Idempotency-Key of
+   * the run is valid for 24 h from its deadline; while the run waits, it does not expire.
+   */
+  approvals?: { requested?: NewApproval[]; reported?: string[] };
+  /** Ends the lease until the pending approvals are decided or one expires. `remainingMs`: until the deadline, counted from then. */
+  wait?: { remainingMs: number };
   /** Credit to reserve for the next turn, if the balance suffices. */
   reserve?: { step: number; micros: number };
   /**
@@ -119,6 +128,8 @@ export const NO_HISTORY: History = { entries: [], hasOlder: false, totalBytes: 0
 export interface RunHead {
   runId: string;
   lastSeq: number;
+  /** True while the run waits for an approval. */
+  waits: boolean;
   ended: boolean;
 }
 
@@ -128,13 +139,9 @@ export const SUSPECT_CRASHES = 2;
 /** What decides who may see a run, and its progress. */
 export type RunFacts = Pick<RunRecord, "runId" | "agentId" | "threadId" | "role" | "status" | "lastSeq" | "finishedAt">;
 
-/** Runs, their logs, and what the loop needs to continue after a crash. */
-export interface RunStore {
+export interface RunStore extends RunNotes {
   /** Stores the run with its thread and session in one transaction. A run on a busy thread is stored as `queued`; at most 4 wait. */
   start(run: NewRun): Promise<StartedRun>;
-
-  /** Notes that a run repeats another one, for the page of the other one. */
-  recordRerun(rerun: { originId: string; runId: string; orgId: string }): Promise<void>;
 
   /** Stores a run that failed before it began: its row and its only event, without Idempotency-Key. A thread erased meanwhile stays erased. */
   refuse(run: NewRun, refusal: { code: RunErrorCode; event: StoredEvent; result: RunRecord["result"] }): Promise<void>;
@@ -159,12 +166,18 @@ export interface RunStore {
   clearSuspect(lease: Lease): Promise<void>;
 
   /**
-   * Claims queued runs and suspects that are cancelled or past their deadline, so that they can be ended: even when their thread is
+   * Claims runs without an owner that are cancelled or past their deadline, so that they can be ended: even when their thread is
    * busy or another suspect is in quarantine.
    */
   claimExpired(options: { owner: string; leaseMs: number; limit: number }): Promise<RunRecord[]>;
 
-  /** Organisations with runs without an owner, not counting suspects. */
+  /**
+   * Lets waiting runs that are due continue: they become running ones without an owner, and their deadline counts from now. Returns
+   * their organisations. `all`: also those that are not due.
+   */
+  wake(options?: { all: boolean }): Promise<string[]>;
+
+  /** Organisations with runs without an owner, not counting suspects and waiting runs. */
   waiting(): Promise<string[]>;
 
   /**
@@ -198,7 +211,7 @@ export interface RunStore {
    */
   reserve(orgId: string, runId: string, step: number, micros: number): Promise<number | undefined>;
 
-  /** Marks the run as to be cancelled; returns its status. Undefined when the agent has no such run. */
+  /** Marks the run as to be cancelled; returns its status. A waiting run continues, so that it can be ended. Undefined when the agent has no such run. */
   requestCancel(agentId: string, runId: string): Promise<RunStatus | undefined>;
 
   get(agentId: string, runId: string): Promise<RunRecord | undefined>;
@@ -240,6 +253,13 @@ export interface RunStore {
 /** A stored call for the replica that its runtime is connected to: its order without the timeout. */
 export type AcceptedCall = Omit<CallOrder, "timeoutMs">;
 
+/** `attempt`: the one that a provisional outcome ends. */
+export interface ArrivedOutcome {
+  callId: string;
+  outcome: CallOutcome;
+  attempt?: number;
+}
+
 /**
  * Calls between the replica that works on a run and the one that the call's runtime is connected to. The call's row in the database
  * decides between them, because the bus may lose, delay or repeat messages.
@@ -258,14 +278,14 @@ export interface CallStore {
   /** Withdraws an attempt, so that no replica can accept it. False when it was accepted before: its handler may be running. */
   withdraw(call: { callId: string; attempt: number }): Promise<boolean>;
   /**
-   * Stores the outcome of a call that this process does not wait for; the first outcome stays. Returns the owner of the run, if any.
-   * `over`: the call has its outcome, belongs to another runtime, or is unknown. `sent`: when this process sent the frame of an
-   * attempt.
+   * Stores the outcome of a call that this process does not wait for; the first outcome stays, a provisional one until the next
+   * attempt. Returns the owner of the run, if any. `over`: the call has its outcome, belongs to another runtime, or is unknown, or
+   * the outcome is a provisional one of an earlier attempt. `sentAt`: when this process sent the frame of the attempt.
    */
   arrive(
-    call: CallAddress,
+    call: CallAddress & { attempt: number },
     outcome: CallOutcome,
-    sent?: { attempt: number; at: number },
+    sentAt?: number,
   ): Promise<{ over: boolean; owner?: string }>;
   /**
    * Stores what the owner's code threw in an open call, apart from its outcome: only members see it. Nothing is stored for a call of
@@ -273,5 +293,5 @@ export interface CallStore {
    */
   recordError(call: CallAddress, error: ErrorReport): Promise<void>;
   /** Outcomes that arrived for these calls and are not stored with them yet. */
-  arrivals(callIds: readonly string[]): Promise<{ callId: string; outcome: CallOutcome }[]>;
+  arrivals(callIds: readonly string[]): Promise<ArrivedOutcome[]>;
 }

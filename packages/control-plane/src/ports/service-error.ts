@@ -1,4 +1,4 @@
-import type { Fault, HttpErrorCode } from "@patchbay/protocol";
+import type { ApprovalStatus, Fault, HttpErrorCode } from "@patchbay/protocol";
 import type { CONSOLE_ERROR_CODES } from "@patchbay/protocol/console";
 
 /** Codes of the query API, and those that only the console's API has. */
@@ -9,11 +9,18 @@ export class ServiceError extends Error {
   override readonly name = "ServiceError";
   readonly code: ServiceErrorCode;
   readonly details: readonly Fault[] | undefined;
+  /** With `conflict`: the state that the change does not fit. */
+  readonly status: ApprovalStatus | undefined;
 
-  constructor(code: ServiceErrorCode, message: string, options?: ErrorOptions & { details?: readonly Fault[] }) {
+  constructor(
+    code: ServiceErrorCode,
+    message: string,
+    options?: ErrorOptions & { details?: readonly Fault[]; status?: ApprovalStatus },
+  ) {
     super(message, options);
     this.code = code;
     this.details = options?.details;
+    this.status = options?.status;
   }
 }
 

@@ -7,9 +7,13 @@ import type {
   ThreadDetail,
   Widening,
 } from "@patchbay/protocol";
+import type { ApprovalStore } from "./approvals.ts";
+import type { AuditStore } from "./audit.ts";
 import type { MemberStore, ServiceAddress, SignInStore } from "./members.ts";
-import type { AuditEntry } from "./records.ts";
+import type { RunIndex } from "./run-index.ts";
 import type { CallStore, RunStore } from "./run-store.ts";
+import type { ViewStore } from "./run-views.ts";
+import type { PermitStore } from "./permit-store.ts";
 
 /** An organisation. */
 export interface Org {
@@ -36,6 +40,9 @@ export type AgentChange = Partial<Pick<Agent, "name" | "instructions" | "accessC
 /** `api` sends queries, `runtime` connects functions, `access` uses the local variant. No kind works in place of another. */
 export type CredentialKind = "api" | "runtime" | "access";
 
+/** What an API key may do besides sending queries: `approve` reads and decides approvals. */
+export type CredentialRight = "approve";
+
 /** A credential to store. */
 export interface NewCredential {
   credentialId: string;
@@ -47,6 +54,8 @@ export interface NewCredential {
   hint: string;
   /** Roles that queries with this key may state; undefined for any role. */
   roles?: string[];
+  /** Rights besides sending queries; undefined for none. */
+  can?: CredentialRight[];
   label?: string;
   expiresAt?: number;
 }
@@ -62,7 +71,10 @@ export interface Credential extends NewCredential {
 
 /** Result of a rotation. `over`: the old credential was revoked or expired, and nothing changed. */
 export type RotatedCredential =
-  | { kind: "rotated"; orgId: string; agentId: string; roles?: string[]; expiresAt?: number; oldEndsAt: number }
+  | ({ kind: "rotated"; orgId: string; oldEndsAt: number } & Pick<
+      NewCredential,
+      "agentId" | "roles" | "can" | "expiresAt"
+    >)
   | { kind: "over" };
 
 /** Organisations, agents, credentials and credits. */
@@ -87,7 +99,7 @@ export interface AccountStore {
   /** Returns the owner; undefined for an unknown credential. */
   revokeCredential(kind: CredentialKind, credentialId: string): Promise<{ orgId: string; agentId: string } | undefined>;
   /**
-   * Adds `fresh` with the roles, label and lifetime of a valid credential. The old one ends after `overlapMs` or at its own
+   * Adds `fresh` with the roles, rights, label and lifetime of a valid credential. The old one ends after `overlapMs` or at its own
    * expiry, whichever is earlier; 0 revokes it. Undefined for an unknown credential.
    */
   rotateCredential(
@@ -98,6 +110,13 @@ export interface AccountStore {
   ): Promise<RotatedCredential | undefined>;
   /** Returns the ids that are neither revoked nor expired nor of a deleted agent. */
   validCredentials(credentialIds: readonly string[]): Promise<ReadonlySet<string>>;
+  /**
+   * Whether the sender of a run may still have it continued under its role: a credential whose lineage has a valid credential that
+   * may state the role, or a member who was not removed. False for every run of a deleted agent.
+   */
+  mayContinue(run: { agentId: string; keyId: string; role?: string }): Promise<boolean>;
+  /** True for one credential, two of a rotation lineage, and one member. */
+  haveSameHolder(keyId: string, otherId: string): Promise<boolean>;
   /** Stores the time of use, at most once a minute per credential. */
   touchCredential(credentialId: string): Promise<void>;
   /** Adds micro-USD, a million to the dollar. Returns the new balance. */
@@ -203,8 +222,8 @@ export interface RuntimeStore {
   functionSets(agentId: string): Promise<DeployedSet[]>;
   /** Confirms this set for the newest deployment that waits with it. False when none waits. */
   confirmSet(agentId: string, manifestHash: string, confirmation: { by: string }): Promise<boolean>;
-  /** Stores a new connection, which replaces an older one of the same runtime. `sdk`: name and version of the runtime's SDK. */
-  connectionOpened(runtime: ConnectedRuntime & { sdk?: string }): Promise<void>;
+  /** Stores a new connection, which replaces an older one of the same runtime. `sdk`: name and version of the runtime's SDK; `host`: the name of its host. */
+  connectionOpened(runtime: ConnectedRuntime & { sdk?: string; host?: string }): Promise<void>;
   /** Renews the time of these connections. Ignores connections that were replaced or closed. */
   renewConnections(connectionIds: readonly string[]): Promise<void>;
   /** Stores that a runtime accepts no further calls. Ignored when its connection was replaced. */
@@ -218,41 +237,6 @@ export interface RuntimeStore {
    * function sets. Undefined without any.
    */
   lastSeenAgoMs(agentId: string, manifestHashes?: readonly string[]): Promise<number | undefined>;
-}
-
-/** A stored audit entry. */
-export interface AuditRow extends AuditEntry {
-  id: string;
-  at: number;
-}
-
-/** A filter of audit entries. All given properties must match. */
-export interface AuditFilter {
-  agentId?: string;
-  /** Administrative changes in the organisation and its agents: no entries of runs and queries. */
-  orgId?: string;
-  runId?: string;
-  role?: string;
-  functionName?: string;
-  /** An action (`call.denied`) or the first part of several (`call`). */
-  action?: string;
-  /** Inclusive; milliseconds of the database's clock. */
-  since?: number;
-  /** Exclusive. */
-  until?: number;
-}
-
-/** One page of audit entries. */
-export interface AuditPage {
-  items: AuditRow[];
-  nextCursor: string | null;
-}
-
-/** The audit log. Entries are only added, and deleted by age. */
-export interface AuditStore {
-  record(entries: readonly (AuditEntry & { orgId: string })[]): Promise<void>;
-  /** Newest first. Throws `invalid_request` for an invalid cursor. */
-  list(filter: AuditFilter & { limit: number; cursor?: string }): Promise<AuditPage>;
 }
 
 /** Days that rows are kept. */
@@ -276,7 +260,11 @@ export interface SweepOptions {
 /** The store of a control plane. Methods throw `StoreUnavailable` when the database cannot be reached or written. */
 export interface Store extends ServiceAddress {
   runs: RunStore;
+  index: RunIndex;
+  views: ViewStore;
   calls: CallStore;
+  approvals: ApprovalStore;
+  permits: PermitStore;
   accounts: AccountStore;
   threads: ThreadStore;
   runtimes: RuntimeStore;
@@ -287,10 +275,7 @@ export interface Store extends ServiceAddress {
   ping(): Promise<void>;
   /** The database's time in milliseconds since the epoch. */
   now(): Promise<number>;
-  /**
-   * Runs `work`, and everything that it starts, as one organisation. On Postgres, row-level security then hides all rows of
-   * other organisations. Outside of `within`, queries see all organisations.
-   */
+  /** Runs `work` and what it starts as one organisation: Postgres then hides rows of others. Outside, queries see all. */
   within<T>(orgId: string, work: () => T): T;
   /** Deletes rows past their retention and returns the number of deleted runs. A part that fails does not stop the others. */
   sweep(retention: Partial<Retention> & Pick<Retention, "days">, options?: SweepOptions): Promise<number>;

@@ -14,14 +14,15 @@ import { createFunctionGateway } from "../gateway/gateway.ts";
 import { createModelCatalog, withOwnModel, wrappedModels } from "../models/catalog.ts";
 import { createOfflineProvider } from "../models/offline.ts";
 
-import type { ModelCatalog } from "../ports/model-provider.ts";
 import { ServiceError } from "../ports/service-error.ts";
 import type { Store } from "../ports/stores.ts";
 import { databaseOption } from "../store/open.ts";
+import { createApprovals } from "../run/approvals.ts";
 import { createRuns } from "../run/runs.ts";
 import { createMetrics } from "./metrics.ts";
 import { type ControlPlaneOptions, type Settings, withDefaults } from "./options.ts";
 import { openResources, type Resources } from "./resources.ts";
+import { startIndexing } from "./indexing.ts";
 import { startSweeping } from "./sweeping.ts";
 
 /** A running control plane. Its creator closes it. */
@@ -59,6 +60,8 @@ const FOLLOW_MS = 2_500;
  */
 const BUS_WAIT_MS = 30_000;
 const VERSION = "0.1.0";
+/** Age at which a stream closes whose run waits for an approval. Its client resumes. */
+const WAITING_STREAM_MS = 300_000;
 
 /**
  * Starts a control plane and listens. Throws when the database is in use or cannot be opened, or when the port is taken.
@@ -113,6 +116,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<S
   const { port } = await server.listen({ host, port: settings.port });
   await store.recordAddress(settings.publicUrl ?? urlOf(host, port));
   await core.runs.open();
+  opening.use(startIndexing(store.index, { clock: resources.clock, log }));
   opening.use(startSweeping((sweepOptions) => store.sweep(settings.retention, sweepOptions), log));
 
   const opened = opening.move();
@@ -154,7 +158,7 @@ type Core = ReturnType<typeof createCore>;
 /** The gateway to the runtimes, the models and the runs. */
 function createCore(settings: Settings, { store, bus, clock }: Resources) {
   const { limits, log, tiers, runTimeoutMs, observe } = settings;
-  const { runs, runtimes, threads, accounts, audit } = store;
+  const { runtimes, threads, accounts, approvals, audit, permits } = store;
   const within: Store["within"] = (orgId, work) => store.within(orgId, work);
   const metrics = createMetrics();
   const replicaId = randomUUID();
@@ -178,7 +182,7 @@ function createCore(settings: Settings, { store, bus, clock }: Resources) {
   });
   const models = catalogOf(settings);
   const charged = (tier: string): boolean => tierNamed(tiers, tier).charged;
-  const stores = { runs, runtimes, threads, accounts, audit, within };
+  const stores = { runs: store.runs, runtimes, threads, accounts, approvals, audit, permits, within };
   const deps = {
     ...stores,
     ...picked(settings, ["providerIdleMs"]),
@@ -192,7 +196,8 @@ function createCore(settings: Settings, { store, bus, clock }: Resources) {
     runTimeoutMs,
     limits,
   };
-  return { metrics, authenticate, within, gateway, models, runs: createRuns({ owner: replicaId, bus }, deps) };
+  const runs = createRuns({ owner: replicaId, bus }, deps);
+  return { metrics, authenticate, within, gateway, models, runs, approvals: createApprovals({ ...stores, bus }) };
 }
 
 function watchAccess({ log }: Settings, { accounts, signIn }: Store): AccessWatch & Disposable {
@@ -212,7 +217,7 @@ function httpDeps(
 ): HttpDeps {
   const { tiers, limits, log, corsOrigins, local, host, trustProxy, runTimeoutMs, metricsPort } = settings;
   const { store, bus, clock, onlyReplica } = parts.resources;
-  const { runs, authenticate, within, metrics } = parts.core;
+  const { runs, approvals, authenticate, within, metrics } = parts.core;
   const startedAt = performance.now();
   // One process counts in memory; several count in the database.
   const limiter = onlyReplica
@@ -221,6 +226,7 @@ function httpDeps(
   return {
     ...picked(settings, ["metricsToken", "publicUrl"]),
     runs,
+    approvals,
     threads: store.threads,
     authenticate,
     within,
@@ -233,7 +239,7 @@ function httpDeps(
     local,
     host,
     trustProxy,
-    maxStreamAgeMs: runTimeoutMs + 30_000,
+    maxStreamAgeMs: Math.max(WAITING_STREAM_MS, runTimeoutMs + 30_000),
     metricsApart: metricsPort !== undefined,
     rateLimit: (orgId, tier) => limiter.take(orgId, tier),
     streams: createOpenStreams({ limits, access: parts.access, metrics }),
@@ -258,7 +264,7 @@ function listenForMetrics({ metricsPort: port, host }: Settings, deps: HttpDeps)
 }
 
 /** The models that queries may name: the program's own model first, each wrapped by `wrapModel`. */
-function catalogOf({ providers = {}, model, wrapModel }: ControlPlaneOptions): ModelCatalog {
+function catalogOf({ providers = {}, model, wrapModel }: ControlPlaneOptions) {
   const { offline = false, ...accounts } = providers;
   // A program with a model of its own never needs the offline one.
   const configured = model

@@ -65,6 +65,7 @@ export async function endOpenRuns(url: string): Promise<number> {
   try {
     const claim = { owner: "restore", leaseMs: LEASE_MS };
     await store.runs.releaseAll();
+    await store.runs.wake({ all: true });
     await store.runs.endLeases({ owner: claim.owner, working: [] });
     for (let ended = 0; ;) {
       const suspect = await store.runs.claimSuspect(claim);
@@ -78,7 +79,9 @@ export async function endOpenRuns(url: string): Promise<number> {
   }
 }
 
-async function end({ runs }: Store, run: RunRecord): Promise<void> {
+async function end({ runs, approvals }: Store, run: RunRecord): Promise<void> {
+  // Decisions may have been made after the backup.
+  await approvals.close(run.runId, { cancel: true });
   const { result, event } = failed(run, new RunFailure("cancelled", RESTORED), 0);
   await runs.commit(run, {
     events: [{ seq: run.lastSeq + 1, body: JSON.stringify(event) }],

@@ -4,8 +4,10 @@ import type { AccountStore, Agent, Org } from "../ports/stores.ts";
 import { fromJson, toJson } from "./columns.ts";
 import { credentialStore } from "./credentials.ts";
 import { balanceOf } from "./credits.ts";
-import type { Engine } from "./engine.ts";
+import { makeDue } from "./approvals.ts";
+import { type Engine, transact } from "./engine.ts";
 import type { Schema } from "./schema.ts";
+import { sharedRead } from "./shared-reads.ts";
 import { statement } from "./statement.ts";
 
 type Accounts = Omit<AccountStore, "grant" | "balance">;
@@ -41,10 +43,12 @@ function agents(engine: Engine): Pick<Accounts, AgentMethod> {
   const { db, dialect } = engine;
   const living = () => db.selectFrom("agents").selectAll().where("deleted_at", "is", null);
   const livingById = statement((p: { agentId: string }) => living().where("id", "=", p.agentId));
-  const withBalance = statement((p: { agentId: string }) =>
-    living()
-      .where("agents.id", "=", p.agentId)
-      .select((eb) => balanceOf(eb, eb.ref("agents.org_id")).as("balance_micros")),
+  const withBalance = sharedRead(
+    statement((p: { agentId: string }) =>
+      living()
+        .where("agents.id", "=", p.agentId)
+        .select((eb) => balanceOf(eb, eb.ref("agents.org_id")).as("balance_micros")),
+    ),
   );
   return {
     async createAgent({ agentId, orgId, name, instructions }) {
@@ -86,16 +90,18 @@ function agents(engine: Engine): Pick<Accounts, AgentMethod> {
         if (after) return { before: toAgent(before[0]), after: toAgent(after) };
       }
     },
-    async deleteAgent(agentId) {
-      const deleted = await db
-        .updateTable("agents")
-        .set({ deleted_at: dialect.now })
-        .where("id", "=", agentId)
-        .where("deleted_at", "is", null)
-        .returning("id")
-        .executeTakeFirst();
-      return deleted !== undefined;
-    },
+    deleteAgent: (agentId) =>
+      transact(engine, async (trx) => {
+        const deleted = await trx.db
+          .updateTable("agents")
+          .set({ deleted_at: dialect.now })
+          .where("id", "=", agentId)
+          .where("deleted_at", "is", null)
+          .returning("id")
+          .executeTakeFirst();
+        await makeDue(trx, (eb) => eb("agent_id", "=", agentId));
+        return deleted !== undefined;
+      }),
   };
 }
 

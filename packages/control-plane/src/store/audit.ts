@@ -1,7 +1,7 @@
 import { olderThan, pageFrom } from "./page-cursor.ts";
 import { sql, type Expression, type ExpressionBuilder, type SqlBool } from "kysely";
 import type { AuditEntry } from "../ports/records.ts";
-import type { AuditFilter, AuditRow, AuditStore } from "../ports/stores.ts";
+import type { AuditFilter, AuditRow, AuditStore } from "../ports/audit.ts";
 import { type Engine, transact } from "./engine.ts";
 import type { AuditTableRow, Schema } from "./schema.ts";
 import { fromJson, present, sortableId, toJson } from "./columns.ts";

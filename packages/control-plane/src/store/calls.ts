@@ -1,12 +1,13 @@
-import type { CallErrorCode, CallOutcome } from "@patchbay/protocol";
+import { type CallOutcome, type GrantedApproval, isProvisional } from "@patchbay/protocol";
 import { type RawBuilder, sql } from "kysely";
-import type { CallAddress } from "../ports/function-gateway.ts";
-import type { CallRecord } from "../ports/records.ts";
+import { grantOf } from "../ports/approvals.ts";
+import { type CallRecord, isUnsure } from "../ports/records.ts";
 import { refusalOf } from "../ports/refusal.ts";
-import type { CallStore } from "../ports/run-store.ts";
-import { insertAudit } from "./audit.ts";
+import type { ArrivedOutcome, CallStore } from "../ports/run-store.ts";
+import { approvalsOf } from "./approvals.ts";
 import { fromJson, idBatches, present, toJson } from "./columns.ts";
-import { type Engine, transact } from "./engine.ts";
+import type { AcceptedInGroup, Engine } from "./engine.ts";
+import { type CallingRun, findCall, isLateResult, noteLate, noteUnusedResults } from "./late-calls.ts";
 import type { CallRow } from "./run-record.ts";
 import { insertion, statement } from "./statement.ts";
 
@@ -18,7 +19,9 @@ export function callStore(engine: Engine): Omit<CallStore, "recordError"> {
   return { ...assignments(engine), ...results(engine) };
 }
 
-const acceptOpen = statement((p: Parameters<CallStore["accept"]>[0], { db, dialect }) =>
+type Attempt = Parameters<CallStore["accept"]>[0];
+
+const acceptOpen = statement((p: Attempt, { db, dialect }) =>
   db
     .updateTable("calls")
     .set({ accepted_by: p.replicaId })
@@ -33,11 +36,17 @@ const acceptOpen = statement((p: Parameters<CallStore["accept"]>[0], { db, diale
       // the new owner then reads which replica accepted the call, instead of sending the call a second time.
       return eb.exists(dialect.lockShared(own.where("runs.fence", "=", p.fence).where("runs.status", "=", "running")));
     })
-    .returning(["run_id", "instance_id", "function_name", "arguments"]),
+    .returning(["run_id", "instance_id", "function_name", "arguments", "attempts", "state"]),
 );
 const runOfCall = statement((p: { runId: string }, { db }) =>
   db.selectFrom("runs").select(["agent_id", "thread_id", "session_id", "role", "request"]).where("id", "=", p.runId),
 );
+
+async function acceptOne(engine: Engine, attempt: Attempt): Promise<AcceptedInGroup | undefined> {
+  const [accepted] = await acceptOpen(engine, attempt);
+  const [run] = accepted ? await runOfCall(engine, { runId: accepted.run_id }) : [];
+  return accepted && run && { ...accepted, ...run };
+}
 
 /**
  * The start of an attempt. `accept` by the sending replica and `withdraw` by the assigning one exclude each other: either the
@@ -45,24 +54,28 @@ const runOfCall = statement((p: { runId: string }, { db }) =>
  */
 function assignments(engine: Engine): Pick<CallStore, "accept" | "withdraw"> {
   const { db } = engine;
+  const accept = engine.dialect.groupAccepts?.(engine) ?? ((attempt: Attempt) => acceptOne(engine, attempt));
   return {
     async accept({ callId, attempt, fence, replicaId }) {
-      const [accepted] = await acceptOpen(engine, { callId, attempt, fence, replicaId });
+      const accepted = await accept({ callId, attempt, fence, replicaId });
       if (accepted?.instance_id == null) return undefined;
-      const [run] = await runOfCall(engine, { runId: accepted.run_id });
-      if (!run) return undefined;
       return {
         callId,
         attempt,
         fence,
         instanceId: accepted.instance_id,
-        agentId: run.agent_id,
+        agentId: accepted.agent_id,
         functionName: accepted.function_name,
         arguments: fromJson(accepted.arguments),
-        context: fromJson(run.request).context,
-        threadId: run.thread_id,
+        context: fromJson(accepted.request).context,
+        threadId: accepted.thread_id,
         runId: accepted.run_id,
-        ...present({ role: run.role, sessionId: run.session_id }),
+        ...(accepted.attempts && isUnsure({ earlier: fromJson(accepted.attempts) }) && { unsure: true }),
+        ...present({
+          role: accepted.role,
+          sessionId: accepted.session_id,
+          approval: accepted.state === "waiting" ? await grantedTo(engine, accepted.run_id, callId) : null,
+        }),
       };
     },
 
@@ -82,6 +95,11 @@ function assignments(engine: Engine): Pick<CallStore, "accept" | "withdraw"> {
   };
 }
 
+async function grantedTo(engine: Engine, runId: string, callId: string): Promise<GrantedApproval | undefined> {
+  const approval = (await approvalsOf(engine, runId)).find((one) => one.callId === callId);
+  return approval && grantOf(approval);
+}
+
 /**
  * Results on their way to the run's owner. They are stored before the owner is notified: when the owner dies, the replica that
  * resumes the run finds the result in the row and does not execute the call again.
@@ -89,15 +107,20 @@ function assignments(engine: Engine): Pick<CallStore, "accept" | "withdraw"> {
 function results(engine: Engine): Pick<CallStore, "arrive" | "arrivals"> {
   const { db } = engine;
   return {
-    async arrive(address, outcome, sent) {
+    async arrive(address, outcome, sentAt) {
+      const { attempt } = address;
+      const provisional = isProvisional(outcome);
       await db
         .updateTable("calls")
         .set({
-          arrived: toJson(outcome),
-          ...(sent && { sent_at: sql<number>`case when attempt = ${sent.attempt} then ${sent.at} else sent_at end` }),
+          arrived: toJson({ ...(provisional && { provisional: attempt }), ...outcome }),
+          ...(sentAt !== undefined && {
+            sent_at: sql<number>`case when attempt = ${attempt} then ${sentAt} else sent_at end`,
+          }),
         })
         .where("id", "=", address.callId)
         .where("instance_id", "=", address.instanceId)
+        .$if(provisional, (update) => update.where("attempt", "=", attempt))
         .where("outcome", "is", null)
         .where("arrived", "is", null)
         .where((eb) =>
@@ -113,14 +136,18 @@ function results(engine: Engine): Pick<CallStore, "arrive" | "arrivals"> {
         .execute();
       const call = await findCall(engine, address);
       if (!call) return { over: true };
+      // The request is stored, and its result repeated: a runtime does so until it is acknowledged.
+      if (call.status === "waiting" && provisional) return { over: true };
       const ended = call.outcome !== null || call.status !== "running";
+      if (!ended && provisional && call.attempt !== attempt) return { over: true };
       if (!ended) return { over: false, ...present({ owner: call.owner }) };
       if (isLateResult(call, outcome)) await noteLate(engine, call);
+      await db.deleteFrom("permits").where("agent_id", "=", address.agentId).where("call_id", "=", call.id).execute();
       return { over: true };
     },
 
     async arrivals(callIds) {
-      const found: { callId: string; outcome: CallOutcome }[] = [];
+      const found: ArrivedOutcome[] = [];
       for (const ids of idBatches(callIds)) {
         const rows = await db
           .selectFrom("calls")
@@ -130,95 +157,14 @@ function results(engine: Engine): Pick<CallStore, "arrive" | "arrivals"> {
           .$narrowType<{ arrived: NonNullable<CallRow["arrived"]> }>()
           .where("arrived", "is not", null)
           .execute();
-        found.push(...rows.map(({ id, arrived }) => ({ callId: id, outcome: fromJson(arrived) })));
+        for (const { id, arrived } of rows) {
+          const { provisional: attempt, ...outcome } = fromJson(arrived);
+          found.push({ callId: id, outcome, ...present({ attempt }) });
+        }
       }
       return found;
     },
   };
-}
-
-/** The call with its run; undefined unless the call was sent to this runtime. */
-function findCall({ db }: Engine, { agentId, callId, instanceId }: CallAddress) {
-  return db
-    .selectFrom("calls")
-    .innerJoin("runs", "runs.id", "calls.run_id")
-    .select(["calls.id", "calls.run_id", "calls.org_id", "calls.function_name", "calls.outcome", "calls.late"])
-    .select(["runs.agent_id", "runs.key_id", "runs.role", "runs.owner", "runs.status"])
-    .where("calls.id", "=", callId)
-    .where("calls.instance_id", "=", instanceId)
-    .where("runs.agent_id", "=", agentId)
-    .executeTakeFirst();
-}
-
-type FoundCall = NonNullable<Awaited<ReturnType<typeof findCall>>>;
-
-/**
- * True for a result that differs from the stored outcome. A runtime repeats a result until the control plane acknowledges it;
- * such a repetition must not appear in the audit log as a late result.
- */
-function isLateResult({ outcome, late }: FoundCall, answer: CallOutcome): boolean {
-  if (late === 1) return false;
-  if (outcome === null) return true;
-  const stored = endOf(fromJson(outcome));
-  return stored !== endOf(answer) && stored !== "result_too_large";
-}
-
-const endOf = (outcome: CallOutcome): string => (outcome.ok ? "ok" : outcome.code);
-
-interface CallingRun {
-  runId: string;
-  orgId: string;
-  agentId: string;
-  keyId: string;
-  role?: string;
-}
-
-/** Outcomes that the control plane decided without an answer. The runtime may still have executed the call. */
-const GIVEN_UP: ReadonlySet<string> = new Set<CallErrorCode>(["outcome_unknown", "timed_out", "cancelled"]);
-
-/** True for a call whose result may have arrived without being used. */
-export const isGivenUp = ({ outcome }: CallRecord): boolean =>
-  outcome !== undefined && !outcome.ok && GIVEN_UP.has(outcome.code);
-
-/**
- * Audits results that arrived after their run's owner gave the call up and before it commits that decision. Without this the
- * audit log would not mention that the call was executed.
- */
-async function noteUnusedResults(trx: Engine, run: CallingRun, calls: readonly CallRecord[]): Promise<void> {
-  const givenUp = calls.filter(isGivenUp);
-  if (givenUp.length === 0) return;
-  // Locks also the rows without a result: one that arrives now waits for this transaction and then counts as late.
-  const locked = await trx.db
-    .updateTable("calls")
-    .set({ late: sql<number>`case when arrived is null then late else 1 end` })
-    .where(
-      "id",
-      "in",
-      givenUp.map(({ callId }) => callId),
-    )
-    .where("outcome", "is", null)
-    .returning(["id", "function_name", "arrived"])
-    .execute();
-  const answered = locked.filter(({ arrived }) => arrived !== null);
-  const entries = answered.map((call) => ({ action: "call.late", callId: call.id, functionName: call.function_name }));
-  await insertAudit(trx, entries, run);
-}
-
-/** Audits once, without the result, that a call was answered after it had been given up. */
-function noteLate(engine: Engine, call: FoundCall): Promise<void> {
-  return transact(engine, async (trx) => {
-    const first = await trx.db
-      .updateTable("calls")
-      .set({ late: 1 })
-      .where("id", "=", call.id)
-      .where("late", "=", 0)
-      .returning("id")
-      .executeTakeFirst();
-    if (!first) return;
-    const author = { orgId: call.org_id, agentId: call.agent_id, runId: call.run_id, keyId: call.key_id };
-    const entry = { action: "call.late", callId: call.id, functionName: call.function_name };
-    await insertAudit(trx, [entry], { ...author, ...present({ role: call.role }) });
-  });
 }
 
 /** Stores the calls of a step. Locks them in the order of all transactions, after their run. */
@@ -251,12 +197,12 @@ export function callRowOf(call: CallRecord) {
     sent_at: call.sentAt ?? null,
     attempts: call.earlier ? toJson(call.earlier) : null,
     outcome: call.outcome ? toJson(call.outcome) : null,
-    state: call.outcome ? stateOf(call.outcome) : null,
+    state: call.outcome ? stateOf(call.outcome) : call.approval ? ("waiting" as const) : null,
   };
 }
 
 /** The outcome in one word, for the indexes of lists and figures. */
-function stateOf(outcome: CallOutcome): NonNullable<CallRow["state"]> {
+function stateOf(outcome: CallOutcome): "succeeded" | "failed" | "denied" {
   if (outcome.ok) return "succeeded";
   return refusalOf(outcome) === undefined ? "failed" : "denied";
 }
@@ -275,18 +221,20 @@ function callRows({ db, dialect }: Engine, rows: NewCallRow[], finishedAt: RawBu
 }
 
 const newAttempt = sql<boolean>`excluded.attempt > calls.attempt`;
+/** An outcome begins with its members in the order of `arrive`. */
+const isOver = sql<boolean>`${newAttempt} and calls.arrived like '{"provisional":%'`;
 
 /**
  * Ends an insert of calls: calls that exist are updated by id. The sending replica changes `accepted_by`, `arrived` and `sent_at`
  * of the same row, so the update keeps them unless the owner begins a newer attempt. `attempt` only grows: a withdrawn attempt has
  * already raised it, and the acceptance of an older attempt must not count for a newer one. `sent_at`: the replica that sent the
- * call stores the time with the result; the run's owner may not know it.
+ * call stores the time with the result; the run's owner may not know it. A provisional `arrived` ends with its attempt.
  */
 export const REPLACE_CALL = sql`on conflict (id) do update set
   arguments = excluded.arguments, instance_id = excluded.instance_id,
   attempt = case when ${newAttempt} then excluded.attempt else calls.attempt end,
   accepted_by = case when ${newAttempt} then null else calls.accepted_by end,
   sent_at = case when ${newAttempt} then excluded.sent_at else coalesce(excluded.sent_at, calls.sent_at) end,
-  attempts = excluded.attempts, arrived = case when excluded.outcome is null then calls.arrived end,
+  attempts = excluded.attempts, arrived = case when excluded.outcome is null and not coalesce(${isOver}, false) then calls.arrived end,
   outcome = excluded.outcome, state = excluded.state, finished_at = excluded.finished_at
   where calls.run_id = excluded.run_id`;

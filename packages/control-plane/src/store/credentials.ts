@@ -1,8 +1,10 @@
 import { type ExpressionBuilder, sql } from "kysely";
 import type { AccountStore, Credential, CredentialKind, NewCredential, RotatedCredential } from "../ports/stores.ts";
+import { makeDue } from "./approvals.ts";
 import { fromJson, idBatches, present, toJson } from "./columns.ts";
 import { type Engine, transact } from "./engine.ts";
 import type { CredentialRow, Schema } from "./schema.ts";
+import { sharedRead } from "./shared-reads.ts";
 import { statement } from "./statement.ts";
 
 type CredentialMethod =
@@ -12,6 +14,8 @@ type CredentialMethod =
   | "revokeCredential"
   | "rotateCredential"
   | "validCredentials"
+  | "mayContinue"
+  | "haveSameHolder"
   | "touchCredential";
 
 const TOUCH_MS = 60_000;
@@ -23,7 +27,7 @@ export function credentialStore(engine: Engine): Pick<AccountStore, CredentialMe
   return {
     ...credentialReads(engine),
 
-    async createCredential({ credentialId, kind, agentId, hash, hint, roles, label, expiresAt }) {
+    async createCredential({ credentialId, kind, agentId, hash, hint, roles, can, label, expiresAt }) {
       await db
         .insertInto("credentials")
         .values((eb) => ({
@@ -34,6 +38,7 @@ export function credentialStore(engine: Engine): Pick<AccountStore, CredentialMe
           hash,
           hint,
           roles: roles ? toJson(roles) : null,
+          can: can ? toJson(can) : null,
           label: label ?? null,
           created_at: now,
           expires_at: expiresAt ?? null,
@@ -44,16 +49,19 @@ export function credentialStore(engine: Engine): Pick<AccountStore, CredentialMe
     rotateCredential: (kind, credentialId, fresh, overlapMs) =>
       transact(engine, (trx) => rotate(trx, { kind, credentialId, fresh, overlapMs })),
 
-    async revokeCredential(kind, credentialId) {
-      const revoked = await db
-        .updateTable("credentials")
-        .set({ revoked_at: sql<number>`coalesce(revoked_at, ${now})` })
-        .where("id", "=", credentialId)
-        .where("kind", "=", kind)
-        .returning(["org_id", "agent_id"])
-        .executeTakeFirst();
-      return revoked && { orgId: revoked.org_id, agentId: revoked.agent_id };
-    },
+    revokeCredential: (kind, credentialId) =>
+      transact(engine, async (trx) => {
+        const revoked = await trx.db
+          .updateTable("credentials")
+          .set({ revoked_at: sql<number>`coalesce(revoked_at, ${now})` })
+          .where("id", "=", credentialId)
+          .where("kind", "=", kind)
+          .returning(["org_id", "agent_id", (eb) => eb.fn.coalesce("lineage", "id").as("lineage")])
+          .executeTakeFirst();
+        if (!revoked) return undefined;
+        await makeDue(trx, (eb) => eb("key_id", "in", lineageOf(trx, revoked.lineage).select("id")));
+        return { orgId: revoked.org_id, agentId: revoked.agent_id };
+      }),
 
     async touchCredential(credentialId) {
       await db
@@ -71,7 +79,7 @@ export function credentialStore(engine: Engine): Pick<AccountStore, CredentialMe
 /** Deleting an agent does not touch its credentials; every read therefore excludes those of deleted agents. */
 function credentialReads(
   engine: Engine,
-): Pick<AccountStore, "findCredential" | "listCredentials" | "validCredentials"> {
+): Pick<AccountStore, "findCredential" | "listCredentials" | "validCredentials" | "mayContinue" | "haveSameHolder"> {
   const { db, dialect } = engine;
   const ofExistingAgents = () =>
     db
@@ -85,8 +93,10 @@ function credentialReads(
       eb("credentials.revoked_at", "is", null),
       eb.or([eb("credentials.expires_at", "is", null), eb("credentials.expires_at", ">", dialect.now)]),
     ]);
-  const validByHash = statement((p: Pick<CredentialRow, "kind" | "hash">) =>
-    withTier().where("credentials.hash", "=", p.hash).where("credentials.kind", "=", p.kind).where(valid),
+  const validByHash = sharedRead(
+    statement((p: Pick<CredentialRow, "kind" | "hash">) =>
+      withTier().where("credentials.hash", "=", p.hash).where("credentials.kind", "=", p.kind).where(valid),
+    ),
   );
   return {
     async findCredential(kind, hash) {
@@ -116,7 +126,55 @@ function credentialReads(
       }
       return found;
     },
+
+    async haveSameHolder(keyId, otherId) {
+      const rows = await db
+        .selectFrom("credentials")
+        .select((eb) => eb.fn.coalesce("lineage", "id").as("lineage"))
+        .where("id", "in", [keyId, otherId])
+        .execute();
+      return keyId === otherId || (rows.length === 2 && rows[0]!.lineage === rows[1]!.lineage);
+    },
+
+    mayContinue: (run) => mayContinue(engine, run),
   };
+}
+
+const lineageOf = ({ db }: Engine, lineage: string) =>
+  db.selectFrom("credentials").where((eb) => eb.or([eb("id", "=", lineage), eb("lineage", "=", lineage)]));
+
+/**
+ * Whether a run may continue. Locks what it reads: a step that parks a run either sees a revocation, or that revocation comes after
+ * the step and finds the run waiting.
+ */
+export async function mayContinue(
+  engine: Engine,
+  { agentId, keyId, role }: Parameters<AccountStore["mayContinue"]>[0],
+): Promise<boolean> {
+  const { db, dialect } = engine;
+  const agents = db.selectFrom("agents").select("deleted_at").where("id", "=", agentId);
+  const agent = await dialect.lockShared(agents).executeTakeFirst();
+  if (agent?.deleted_at !== null) return false;
+  const credentials = db
+    .selectFrom("credentials")
+    .select((eb) => ["revoked_at", eb.fn.coalesce("lineage", "id").as("lineage")])
+    .where("id", "=", keyId);
+  const own = await dialect.lockShared(credentials).executeTakeFirst();
+  if (!own) {
+    const members = db.selectFrom("members").select("removed_at").where("id", "=", keyId);
+    const member = await dialect.lockShared(members).executeTakeFirst();
+    return (member?.removed_at ?? null) === null;
+  }
+  const successors = lineageOf(engine, own.lineage)
+    .select(["roles", "created_at", "revoked_at"])
+    .orderBy("created_at", "desc")
+    .orderBy("id", "desc");
+  const lineage = await dialect.lockShared(successors).execute();
+  const newest = lineage[0]!;
+  // A rotation without an overlap revokes the old credential at the moment at which it makes the new one.
+  const isReplaced = own.revoked_at === null || lineage.some(({ created_at: at }) => at === own.revoked_at);
+  const mayState = role === undefined || newest.roles === null || fromJson(newest.roles).includes(role);
+  return isReplaced && newest.revoked_at === null && mayState;
 }
 
 interface Rotation {
@@ -147,7 +205,11 @@ async function rotate(
     .insertInto("credentials")
     .values({ ...old, ...secret })
     .execute();
-  const optional = present({ roles: old.roles === null ? null : fromJson(old.roles), expiresAt: expires_at });
+  const optional = present({
+    roles: old.roles === null ? null : fromJson(old.roles),
+    can: old.can === null ? null : fromJson(old.can),
+    expiresAt: expires_at,
+  });
   return { kind: "rotated", orgId: old.org_id, agentId: old.agent_id, oldEndsAt, ...optional };
 }
 
@@ -180,6 +242,7 @@ function toCredential(row: CredentialRow & { tier: string }): Credential {
     createdAt: row.created_at,
     ...present({
       roles: row.roles === null ? null : fromJson(row.roles),
+      can: row.can === null ? null : fromJson(row.can),
       label: row.label,
       expiresAt: row.expires_at,
       lastUsedAt: row.last_used_at,

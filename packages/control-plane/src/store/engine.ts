@@ -6,9 +6,11 @@ import {
   type RawBuilder,
   type SelectQueryBuilder,
   sql,
+  type SqlBool,
   type Transaction,
 } from "kysely";
-import { type Lease, type NewRun, type RunCommit, StoreUnavailable } from "../ports/run-store.ts";
+import { type CallStore, type Lease, type NewRun, type RunCommit, StoreUnavailable } from "../ports/run-store.ts";
+import type { CallRow, RunRow } from "./run-record.ts";
 import type { Schema } from "./schema.ts";
 
 /** The database connections of the store, used by all its queries. */
@@ -33,6 +35,13 @@ export interface StartedInGroup {
   reserved: number;
 }
 
+/** The columns of a call that was accepted, and of its run. */
+export type AcceptedInGroup = Pick<
+  CallRow,
+  "run_id" | "instance_id" | "function_name" | "arguments" | "attempts" | "state"
+> &
+  Pick<RunRow, "agent_id" | "thread_id" | "session_id" | "role" | "request">;
+
 /** Everything that differs between SQLite and Postgres. */
 export interface StoreDialect {
   kysely: Dialect;
@@ -46,6 +55,12 @@ export interface StoreDialect {
   lockShared<T extends keyof Schema, O>(query: SelectQueryBuilder<Schema, T, O>): SelectQueryBuilder<Schema, T, O>;
   /** Position of the first `part` in the text, from 1; 0 when the text lacks it. `part` becomes SQL text: pass constants only. */
   indexOf(text: Expression<string>, part: string): RawBuilder<number>;
+  /** A sub-select of the rows of a JSON array of objects. The names of the columns become SQL text: pass constants only. */
+  rowsOf(json: string, columns: Readonly<Record<string, "text" | "bigint">>): RawBuilder<object>;
+  /** The value of `run_texts.words` for words between spaces. */
+  storedWords(words: string): RawBuilder<string>;
+  /** True for facts of runs that have all these words; the last one may be the beginning of a word. */
+  hasWords(words: readonly string[]): RawBuilder<SqlBool>;
   /** True for the error of a deadlock or a serialisation failure, after which the transaction can be repeated. */
   retryable(error: unknown): boolean;
   /**
@@ -55,6 +70,10 @@ export interface StoreDialect {
   groupSteps?(engine: Engine): (lease: Lease, change: RunCommit) => Promise<number | undefined>;
   /** Likewise for starts of runs: `postgres-starts.ts`. */
   groupStarts?(engine: Engine): (run: NewRun) => Promise<StartedInGroup | undefined>;
+  /** Accepts calls of other replicas together: `postgres-accepts.ts`. Undefined for a call that must not be sent. */
+  groupAccepts?(engine: Engine): (attempt: Parameters<CallStore["accept"]>[0]) => Promise<AcceptedInGroup | undefined>;
+  /** The organisation of `within`; outside of it, one text for all organisations. */
+  scope(): string;
   /** As `Store.within`. */
   within<T>(orgId: string, work: () => T): T;
 }

@@ -30,8 +30,14 @@ export function manifestStore(engine: Engine): Pick<RuntimeStore, ManifestMethod
             .columns(["agent_id", "hash"])
             // `trimManifests` deletes the oldest first. Renewing the time protects a set that a runtime offers again until its
             // connection is stored, which then refers to the set.
-            .doUpdateSet({ created_at: now })
-            .where("manifests.created_at", "<", ago(engine, MINUTE_MS)),
+            // The verdicts of cases are not part of the hash; those of the newest runtime are kept.
+            .doUpdateSet(({ ref }) => ({ created_at: now, body: ref("excluded.body") }))
+            .where(({ eb, or }) =>
+              or([
+                eb("manifests.created_at", "<", ago(engine, MINUTE_MS)),
+                eb("manifests.body", "<>", eb.ref("excluded.body")),
+              ]),
+            ),
         )
         .execute();
     },

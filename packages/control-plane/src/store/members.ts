@@ -1,3 +1,4 @@
+import { makeDue } from "./approvals.ts";
 import { type Engine, transact } from "./engine.ts";
 import type { MemberChanged, MemberRecord, MemberStore, NewMember } from "../ports/members.ts";
 import { parseCursor, toCursor } from "./page-cursor.ts";
@@ -49,6 +50,7 @@ export function memberStore(engine: Engine): MemberStore {
       alter(engine, { orgId, memberId, keeps: false }, async (trx) => {
         await markRemoved(trx, memberId);
         await endAccess(trx, memberId);
+        await makeDue(trx, (eb) => eb("key_id", "=", memberId));
       }),
 
     changeAccount: (memberId, change) =>

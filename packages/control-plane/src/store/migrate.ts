@@ -7,6 +7,13 @@ import { balances } from "./migrations/0003-balances.ts";
 import { callErrors } from "./migrations/0004-call-errors.ts";
 import { reruns } from "./migrations/0005-reruns.ts";
 import { dropSharedKeys } from "./migrations/0006-foreign-keys.ts";
+import { runFacts } from "./migrations/0007-run-facts.ts";
+import { firstToken } from "./migrations/0008-first-token.ts";
+import { approvals } from "./migrations/0009-approvals.ts";
+import { runViews } from "./migrations/0010-run-views.ts";
+import { feedback } from "./migrations/0011-feedback.ts";
+import { permits } from "./migrations/0012-permits.ts";
+import { runtimeHost } from "./migrations/0013-runtime-host.ts";
 import type { Schema } from "./schema.ts";
 
 /** How the migrations of a database run, and where it is. */
@@ -34,6 +41,13 @@ function migrations(options: MigrationOptions): Record<string, Migration> {
     "0004-call-errors": { up: (db) => callErrors(db, options) },
     "0005-reruns": { up: (db) => reruns(db, options) },
     "0006-foreign-keys": { up: (db) => dropSharedKeys(db, options) },
+    "0007-run-facts": { up: (db) => runFacts(db, options) },
+    "0008-first-token": { up: firstToken },
+    "0009-approvals": { up: (db) => approvals(db, options) },
+    "0010-run-views": { up: (db) => runViews(db, options) },
+    "0011-feedback": { up: (db) => feedback(db, options) },
+    "0012-permits": { up: (db) => permits(db, options) },
+    "0013-runtime-host": { up: runtimeHost },
   };
 }
 

@@ -5,6 +5,7 @@ import type { Clock } from "../ports/clock.ts";
 import { type Log, silentLog } from "../ports/log.ts";
 import type { Store } from "../ports/stores.ts";
 import { accountStore } from "./accounts.ts";
+import { approvalStore } from "./approvals.ts";
 import { auditStore } from "./audit.ts";
 import { backup } from "./backup.ts";
 import { callErrors } from "./call-errors.ts";
@@ -16,10 +17,14 @@ import { sqliteDialect, sqliteFile } from "./dialect/sqlite.ts";
 import { type Engine, NO_FILES, ping } from "./engine.ts";
 import { memberStore } from "./members.ts";
 import { migrate } from "./migrate.ts";
+import { feedbackStore } from "./feedback.ts";
+import { permitStore } from "./permits.ts";
 import { rerunStore } from "./reruns.ts";
+import { runIndex } from "./run-index.ts";
 import { runClaims } from "./runs-claim.ts";
 import { runCommits } from "./runs-commit.ts";
 import { runReads } from "./runs-read.ts";
+import { viewStore } from "./run-views.ts";
 import { runStarts } from "./runs-start.ts";
 import { runtimeStore } from "./runtimes.ts";
 import type { Schema } from "./schema.ts";
@@ -107,18 +112,23 @@ export async function lockStore(url: string): Promise<AsyncDisposable> {
 
 function assemble(engine: Engine): OpenStore {
   const { reserve, ...balances } = credits(engine);
+  const { index, remembering } = runIndex(engine);
   return {
     engine,
+    index,
+    approvals: approvalStore(engine),
     calls: { ...callStore(engine), ...callErrors(engine) },
     runs: {
-      ...runStarts(engine),
+      ...remembering({ ...runStarts(engine), ...runCommits(engine) }),
       ...runClaims(engine),
-      ...runCommits(engine),
       ...runReads(engine),
       ...rerunStore(engine),
+      ...feedbackStore(engine),
       reserve,
     },
+    permits: permitStore(engine),
     accounts: { ...accountStore(engine), ...balances },
+    views: viewStore(engine),
     threads: threadStore(engine),
     runtimes: runtimeStore(engine),
     audit: auditStore(engine),

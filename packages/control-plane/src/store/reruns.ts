@@ -1,8 +1,8 @@
-import type { RunStore } from "../ports/run-store.ts";
+import type { RunNotes } from "../ports/run-notes.ts";
 import type { Engine } from "./engine.ts";
 
 /** The runs that repeat another one. */
-export function rerunStore({ db }: Engine): Pick<RunStore, "recordRerun"> {
+export function rerunStore({ db }: Engine): Pick<RunNotes, "recordRerun"> {
   return {
     async recordRerun({ originId, runId, orgId }) {
       const added = db.insertInto("reruns").values({ run_id: runId, origin_id: originId, org_id: orgId });

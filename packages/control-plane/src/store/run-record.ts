@@ -41,6 +41,10 @@ export interface RunRow {
    * were deleted since.
    */
   history_total: number | null;
+  /** Milliseconds that a waiting run had left until its deadline. */
+  remaining_ms: number | null;
+  /** When a waiting run is due: at the first expiry of its approvals, or at once. Null for every other run. */
+  wake_at: number | null;
   /** Id of the request that started the run. */
   request_id: string | null;
   /** The turn that was requested from the model when the run ended. */
@@ -72,9 +76,10 @@ export interface CallTable {
   accepted_by: string | null;
   outcome: Json<CallOutcome> | null;
   /** The runtime's result, until the run's owner stores it as the outcome. */
-  arrived: Json<CallOutcome> | null;
-  /** Null without an outcome. `denied`: refused by a role list, `authorize` or validation. `failed`: any other error. */
-  state: "succeeded" | "failed" | "denied" | null;
+  /** `provisional`: the attempt that a provisional outcome ends. */
+  arrived: Json<CallOutcome & { provisional?: number }> | null;
+  /** Null without an outcome. `waiting`: asked for an approval. `denied`: refused by a role list, `authorize` or validation. `failed`: any other error. */
+  state: "succeeded" | "failed" | "denied" | "waiting" | null;
   /** 1 when the audit log has an entry that a result arrived after the call was given up. */
   late: Generated<number>;
   created_at: number;

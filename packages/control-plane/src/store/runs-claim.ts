@@ -1,4 +1,5 @@
 import { sql, type Expression, type ExpressionBuilder, type SqlBool, type UpdateObject } from "kysely";
+import type { RunStatus } from "@patchbay/protocol";
 import type { RunRecord } from "../ports/records.ts";
 import { type RunStore, SUSPECT_CRASHES } from "../ports/run-store.ts";
 import { idBatches } from "./columns.ts";
@@ -22,7 +23,7 @@ export function runClaims(engine: Engine) {
 /** Claims use the urgent connections: under load a claim must not wait behind queries while runs wait for an owner. */
 function claims(
   engine: Engine,
-): Pick<RunStore, "claim" | "claimSuspect" | "clearSuspect" | "claimExpired" | "waiting"> {
+): Pick<RunStore, "claim" | "claimSuspect" | "clearSuspect" | "claimExpired" | "wake" | "waiting"> {
   const { urgent, dialect } = engine;
   return {
     claim({ orgId, threadId, runId, ...claim }) {
@@ -49,11 +50,18 @@ function claims(
 
     claimExpired: (claim) =>
       take(engine, claim, {}, (eb) =>
-        eb.and([
-          eb.or([eb("runs.status", "=", "queued"), isSuspect(eb)]),
-          eb.or([eb("runs.deadline_at", "<=", dialect.now), eb("runs.cancel_requested", "=", 1)]),
-        ]),
+        eb.or([eb("runs.deadline_at", "<=", dialect.now), eb("runs.cancel_requested", "=", 1)]),
       ),
+
+    async wake(options) {
+      const orgs = new Set<string>();
+      for (let woken = WAKE_LIMIT; woken === WAKE_LIMIT;) {
+        const rows = await wakeSome(engine, options?.all ?? false);
+        for (const { org_id } of rows) orgs.add(org_id);
+        woken = rows.length;
+      }
+      return [...orgs];
+    },
 
     async waiting() {
       const rows = await urgent
@@ -62,11 +70,42 @@ function claims(
         .distinct()
         .where("finished_at", "is", null)
         .where("owner", "is", null)
+        .where("wake_at", "is", null)
         .where(isTrusted)
         .execute();
       return rows.map((row) => row.org_id);
     },
   };
+}
+
+const WAKE_LIMIT = 500;
+
+/** What ends a run's waiting: it continues as one that its owner has released. Leaves a run that does not wait as it is. */
+const continues = ({ now }: Engine["dialect"]) => ({
+  status: sql<RunStatus>`case status when 'waiting' then 'running' else status end`,
+  wake_at: null,
+  remaining_ms: null,
+  deadline_at: sql<number>`coalesce(${now} + remaining_ms, deadline_at)`,
+});
+
+/** Locks the runs in one statement, as `take` does: two replicas never wake the same run. */
+function wakeSome({ urgent: db, dialect }: Engine, all: boolean) {
+  const due = db
+    .selectFrom("runs")
+    .select("runs.id")
+    .where("runs.wake_at", "<=", all ? sql.lit(Number.MAX_SAFE_INTEGER) : dialect.now)
+    .orderBy("runs.wake_at")
+    .limit(WAKE_LIMIT);
+  return db
+    .with(
+      (cte) => cte("due").materialized(),
+      () => dialect.lockForClaim(due),
+    )
+    .updateTable("runs")
+    .set(continues(dialect))
+    .where("id", "in", (eb) => eb.selectFrom("due").select("due.id"))
+    .returning("org_id")
+    .execute();
 }
 
 const NO_OWNER = { owner: null, lease_until: 0 };
@@ -145,14 +184,15 @@ function expiredLeases(engine: Engine): Pick<RunStore, "endLeases" | "releaseAll
  * Stores a request to cancel. The owner may be another replica or none at the moment, so the request stays in the row: the owner
  * sees it when it renews its lease, and a later owner when it claims the run.
  */
-function cancelRequests({ db }: Engine): RunStore["requestCancel"] {
+function cancelRequests({ db, dialect }: Engine): RunStore["requestCancel"] {
   return async (agentId, runId) => {
+    // One statement: a run that begins or ends its waiting at the same moment must not escape the request.
     const open = await db
       .updateTable("runs")
-      .set({ cancel_requested: 1 })
+      .set({ ...continues(dialect), cancel_requested: 1 })
       .where("id", "=", runId)
       .where("agent_id", "=", agentId)
-      .where("status", "in", ["queued", "running"])
+      .where("status", "in", ["queued", "running", "waiting"])
       .returning("status")
       .executeTakeFirst();
     if (open) return open.status;
@@ -185,6 +225,7 @@ async function take(
     .select("runs.id")
     .where("runs.finished_at", "is", null)
     .where("runs.owner", "is", null)
+    .where("runs.wake_at", "is", null)
     .where(which)
     .orderBy(first)
     .orderBy("runs.created_at")
@@ -214,7 +255,7 @@ const isSuspect: RunWhere = (eb) =>
   eb.and([eb("runs.status", "=", "running"), eb("runs.crashes", ">=", SUSPECT_CRASHES)]);
 
 /**
- * A queued run that is next in its thread: no run of the thread is running and no older one waits. Runs of one thread never
+ * A queued run that is next in its thread: no run of the thread is running or waits for an approval, and no older one is queued. Runs of one thread never
  * overlap, because each continues the conversation of the one before.
  */
 const nextInThread: RunWhere = (eb) =>
@@ -229,7 +270,7 @@ const nextInThread: RunWhere = (eb) =>
           .where("other.finished_at", "is", null)
           .where((other) =>
             other.or([
-              other("other.status", "=", "running"),
+              other("other.status", "in", ["running", "waiting"]),
               other.and([
                 other("other.status", "=", "queued"),
                 other("other.position", "<", other.ref("runs.position")),

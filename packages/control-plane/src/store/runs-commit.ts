@@ -1,5 +1,5 @@
 import type { QueryResponse } from "@patchbay/protocol";
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import type { RunEnding } from "../ports/records.ts";
 import {
   LeaseLost,
@@ -9,9 +9,11 @@ import {
   type RunStore,
   type StoredEvent,
 } from "../ports/run-store.ts";
+import { storeApprovals, wakeTimeOf } from "./approvals.ts";
 import { insertAudit } from "./audit.ts";
 import { storeCalls } from "./calls.ts";
 import { present, toJson } from "./columns.ts";
+import { mayContinue } from "./credentials.ts";
 import { releaseReservations, reserve, settle } from "./credits.ts";
 import { countsAsHistory } from "./history.ts";
 import { type Engine, transact } from "./engine.ts";
@@ -54,7 +56,7 @@ export function runCommits(engine: Engine): Pick<RunStore, "commit"> {
  * so that a lost lease ends the transaction before it has written anything.
  */
 async function step(trx: Engine, lease: Lease, change: RunCommit): Promise<{ reservedMicros: number }> {
-  const { events, turn, calls, finish, audit } = change;
+  const { events, turn, calls, approvals, wait, finish, audit } = change;
   if (finish) {
     await touchThread(trx, { runId: lease.runId });
     await storeRoleEnd(trx, { runId: lease.runId });
@@ -65,6 +67,9 @@ async function step(trx: Engine, lease: Lease, change: RunCommit): Promise<{ res
   if (events?.length) await insertEvents(trx, run, events);
   if (turn) await insertTurn(trx, run, turn);
   if (calls?.length) await storeCalls(trx, run, calls);
+  if (approvals) await storeApprovals(trx, run, approvals);
+  if (wait) await park(trx, run, wait);
+  if (approvals?.reported?.length) await keepIdempotencyKey(trx, lease.runId, deadlineOf(lease.runId));
   if (finish?.releaseIdempotencyKey) await freeIdempotencyKey(trx, { runId: lease.runId });
   return { reservedMicros: await moveCredits(trx, run, change) };
 }
@@ -108,6 +113,41 @@ const touchThread = statement((p: { runId: string }, { db, dialect }) =>
     .set({ updated_at: dialect.now })
     .where("id", "=", (eb) => eb.selectFrom("runs").select("runs.thread_id").where("runs.id", "=", p.runId)),
 );
+
+/**
+ * Ends the lease. A statement of its own: it sees decisions that were stored before the step locked the run. A run that must not
+ * continue is due at once: nothing else would end it before its approvals expire.
+ */
+async function park(
+  trx: Engine,
+  { runId, ...run }: Owner & { keyId: string },
+  { remainingMs }: NonNullable<RunCommit["wait"]>,
+): Promise<void> {
+  const goesOn = await mayContinue(trx, run);
+  await trx.db
+    .updateTable("runs")
+    .set((eb) => ({
+      status: "waiting",
+      owner: null,
+      lease_until: null,
+      claims: 0,
+      remaining_ms: Math.max(0, Math.ceil(remainingMs)),
+      wake_at: goesOn ? wakeTimeOf(eb) : sql.lit(0),
+    }))
+    .where("id", "=", runId)
+    .execute();
+  await keepIdempotencyKey(trx, runId, sql<number>`${sql.lit(NEVER_MS)}`);
+}
+
+const deadlineOf = (runId: string) => sql<number>`(select deadline_at from runs where id = ${runId})`;
+
+/** No key is older than 24 h at this time. */
+const NEVER_MS = Number.MAX_SAFE_INTEGER;
+
+/** Lets the Idempotency-Key of a run be valid for 24 h from `at`. */
+async function keepIdempotencyKey({ db }: Engine, runId: string, at: RawBuilder<number>): Promise<void> {
+  await db.updateTable("idempotency_keys").set({ created_at: at }).where("run_id", "=", runId).execute();
+}
 
 const freeIdempotencyKey = statement((p: { runId: string }, { db }) =>
   db.deleteFrom("idempotency_keys").where("run_id", "=", p.runId),
@@ -234,7 +274,12 @@ export function turnRowOf(turn: Turn) {
 }
 
 /** The columns of a turn's usage that do not come from its run. */
-export const usageRowOf = (turn: Turn) => ({ ...spendingOf(turn), provider: turn.provider, model: turn.model });
+export const usageRowOf = (turn: Turn) => ({
+  ...spendingOf(turn),
+  provider: turn.provider,
+  model: turn.model,
+  first_token_ms: turn.timing?.firstTokenMs ?? null,
+});
 
 const spendingOf = ({ step, usage, costMicros }: Turn) => ({
   step,

@@ -3,6 +3,7 @@ import type { CallRecord, TurnRecord } from "../ports/records.ts";
 import type { RunHead, RunStore } from "../ports/run-store.ts";
 import { fromJson, idBatches, present } from "./columns.ts";
 import type { Engine } from "./engine.ts";
+import { approvalsOf } from "./approvals.ts";
 import { readHistory } from "./history.ts";
 import { type CallRow, FACT_COLUMNS, RUN_COLUMNS, toRunFacts, toRunRecord } from "./run-record.ts";
 import type { Schema } from "./schema.ts";
@@ -63,7 +64,13 @@ function runProgress(engine: Engine): Pick<RunStore, "checkpoint" | "outline" | 
         .orderBy("step")
         .orderBy("position")
         .execute();
-      return { turns: turns.map(toTurnRecord), calls: calls.map(toCallRecord), lastSeq: run?.last_seq ?? 0 };
+      const waits = calls.some(({ state }) => state === "waiting");
+      const approvals = new Map((waits ? await approvalsOf(engine, runId) : []).map((one) => [one.callId, one]));
+      return {
+        turns: turns.map(toTurnRecord),
+        calls: calls.map((call) => ({ ...toCallRecord(call), ...present({ approval: approvals.get(call.id) }) })),
+        lastSeq: run?.last_seq ?? 0,
+      };
     },
 
     async outline(runId) {
@@ -84,9 +91,13 @@ function runProgress(engine: Engine): Pick<RunStore, "checkpoint" | "outline" | 
     async heads(runIds) {
       const heads: RunHead[] = [];
       for (const ids of idBatches(runIds)) {
-        const rows = await db.selectFrom("runs").select(["id", "last_seq", "status"]).where("id", "in", ids).execute();
-        for (const { id, last_seq: lastSeq, status } of rows)
-          heads.push({ runId: id, lastSeq, ended: status !== "queued" && status !== "running" });
+        const rows = await db
+          .selectFrom("runs")
+          .select(["id", "last_seq", "status", "finished_at"])
+          .where("id", "in", ids)
+          .execute();
+        for (const { id, last_seq: lastSeq, status, finished_at } of rows)
+          heads.push({ runId: id, lastSeq, waits: status === "waiting", ended: finished_at !== null });
       }
       return heads;
     },
@@ -97,7 +108,7 @@ function runProgress(engine: Engine): Pick<RunStore, "checkpoint" | "outline" | 
         .select("id")
         .where("thread_id", "=", threadId)
         .where("finished_at", "is", null)
-        .where("status", "in", ["queued", "running"])
+        .where("status", "in", ["queued", "running", "waiting"])
         .orderBy("position")
         .execute();
       return rows.map(({ id }) => id);
@@ -135,7 +146,7 @@ export const turnsOf = ({ db }: Pick<Engine, "db">, runId: string) =>
       join.onRef("usage.run_id", "=", "turns.run_id").onRef("usage.step", "=", "turns.step"),
     )
     .selectAll("turns")
-    .select(["usage.provider", "usage.model"])
+    .select(["usage.provider", "usage.model", "usage.first_token_ms"])
     .where("turns.run_id", "=", runId)
     .orderBy("turns.step")
     .execute();

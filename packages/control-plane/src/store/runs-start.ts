@@ -120,15 +120,17 @@ const insertThread = statement((row: Omit<ThreadRow, "created_at" | "updated_at"
   db.insertInto("threads").values({ ...row, created_at: dialect.now, updated_at: dialect.now }),
 );
 
-/** True when the thread has open runs. Refuses the run when the thread's queue is full. */
+/** True when the thread has open runs. Refuses the run when the thread's queue is full, or its run waits for an approval. */
 async function isBusy({ db }: Engine, threadId: string): Promise<boolean> {
   const active = await db
     .selectFrom("runs")
-    .select("id")
+    .select("status")
     .where("thread_id", "=", threadId)
     .where("finished_at", "is", null)
-    .where("status", "in", ["queued", "running"])
+    .where("status", "in", ["queued", "running", "waiting"])
     .execute();
+  // Behind a run that waits for a person the new run would only use up its time.
+  if (active.some(({ status }) => status === "waiting")) throw new NothingStored({ kind: "busy", waits: true });
   if (active.length > LIMITS.threadQueueDepth) throw new NothingStored({ kind: "busy" });
   return active.length > 0;
 }

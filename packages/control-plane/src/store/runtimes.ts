@@ -38,6 +38,7 @@ function connectionChanges(engine: Engine): Pick<RuntimeStore, ConnectionChange>
       service,
       deployment = null,
       sdk = null,
+      host = null,
     }) {
       const connection = {
         service,
@@ -47,6 +48,7 @@ function connectionChanges(engine: Engine): Pick<RuntimeStore, ConnectionChange>
         manifest_hash: manifestHash,
         concurrency,
         sdk,
+        host,
         draining: draining ? 1 : 0,
         connected: 1,
         opened_at: now,

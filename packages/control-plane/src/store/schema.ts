@@ -1,15 +1,17 @@
 import type { Generated } from "kysely";
-import type { AccessChanges, AgentSettings, ErrorReport, JsonObject, Manifest, Widening } from "@patchbay/protocol";
+import type { AccessChanges, AgentSettings, JsonObject, Manifest, Widening } from "@patchbay/protocol";
 import type { Message } from "../ports/model-provider.ts";
 import type { ModelRetry } from "../ports/records.ts";
-import type { CredentialKind } from "../ports/stores.ts";
+import type { CredentialKind, CredentialRight } from "../ports/stores.ts";
+import type { ApprovalRow } from "./approval-row.ts";
 import type { Json } from "./columns.ts";
 import type { CallTable, RunRow } from "./run-record.ts";
+import type { RunTables } from "./schema-of-runs.ts";
 import type { ConsoleRole } from "@patchbay/protocol/console";
 import type { LinkKind } from "../ports/members.ts";
 
 /** The tables. Times are milliseconds of the database's clock, flags are 0 or 1, JSON is text, money is micro-USD. */
-export interface Schema {
+export interface Schema extends RunTables {
   orgs: { id: string; name: string; tier: string; created_at: number };
   /** Credit of organisations; none without a row. All runs of an organisation update its row, so no foreign key may point at it. */
   balances: { org_id: string; micros: number };
@@ -41,7 +43,10 @@ export interface Schema {
     updated_at: number;
   };
   runs: RunRow;
-  /** Valid for 24 h. A key is inserted before its run, in the same transaction. `scope`: the lineage of the credential. */
+  /**
+   * Valid for 24 h from `created_at`, which is the deadline of a run that waited for an approval. A key is inserted before its run,
+   * in the same transaction. `scope`: the lineage of the credential.
+   */
   idempotency_keys: {
     agent_id: string;
     scope: string;
@@ -63,9 +68,7 @@ export interface Schema {
     retries: Json<ModelRetry[]> | null;
   } & Spending;
   calls: CallTable;
-  reruns: { run_id: string; origin_id: string; org_id: string };
-  /** What the owner's code threw, for members only. */
-  call_errors: { run_id: string; call_id: string; org_id: string; body: Json<ErrorReport> };
+  approvals: ApprovalRow;
   manifests: {
     agent_id: string;
     hash: string;
@@ -92,6 +95,8 @@ export interface Schema {
     opened_at: number;
     draining: Generated<number>;
     sdk: string | null;
+    /** Null for a runtime of an earlier version. */
+    host: string | null;
     first_seen_at: number;
     last_seen_at: number;
   };
@@ -109,6 +114,8 @@ export interface Schema {
     model: string;
     /** Number of turns: above 1 in rows that condense the old usage of a day. */
     turns: number;
+    /** Null for condensed rows, and for turns without text. */
+    first_token_ms: number | null;
   } & Spending;
   /** The sum of an organisation's entries is always its balance. */
   ledger: {
@@ -147,6 +154,7 @@ export interface CredentialRow {
   hash: string;
   hint: string;
   roles: Json<string[]> | null;
+  can: Json<CredentialRight[]> | null;
   label: string | null;
   created_at: number;
   expires_at: number | null;

@@ -97,7 +97,7 @@ async function lockUnfinished({ db }: Engine, threadId: string): Promise<{ runId
     .set((eb) => ({ status: eb.ref("status") }))
     .where("thread_id", "=", threadId)
     .where("finished_at", "is", null)
-    .where("status", "in", ["queued", "running"])
+    .where("status", "in", ["queued", "running", "waiting"])
     .returning(["id", "org_id"])
     .execute();
   return runs.map((run) => ({ runId: run.id, orgId: run.org_id }));

@@ -1,4 +1,5 @@
-import { expect, test } from "vitest";
+import { setImmediate as settled } from "node:timers/promises";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { StoreUnavailable } from "../../src/ports/run-store.ts";
 import { grouped } from "../../src/store/dialect/groups.ts";
 
@@ -37,6 +38,35 @@ test("an item that finds its lane idle is stored immediately, later ones togethe
   answer(1);
 
   expect(await Promise.all([...stored, other])).toEqual(["a stored", "b stored", "c stored", "d stored"]);
+});
+
+test("after a group of several items, the lane waits for twice as many, but not for long", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { store, groups, answer } = lanes();
+  const stored = ["a", "b", "c"].map((item) => store("org_1", item));
+  answer(0);
+  await settled();
+  answer(1);
+  await Promise.all(stored);
+
+  const more = ["d", "e", "f"].map((item) => store("org_1", item));
+  await settled();
+  expect(groups).toHaveLength(2);
+  more.push(store("org_1", "g"));
+  await settled();
+  expect(groups[2]?.items).toEqual(["d", "e", "f", "g"]);
+  answer(2);
+  await Promise.all(more);
+  const last = store("org_1", "h");
+  await settled();
+  expect(groups).toHaveLength(3);
+  vi.runAllTimers();
+  await settled();
+  expect(groups[3]?.items).toEqual(["h"]);
+  answer(3);
+
+  expect(await last).toBe("h stored");
 });
 
 test("items with a common key, or with much text, do not share a group", async () => {

@@ -1,10 +1,12 @@
 import { Kysely, sql } from "kysely";
+import { Client } from "pg";
 import { expect, test } from "vitest";
 import { silentLog } from "../../src/ports/log.ts";
 import { postgresDialect } from "../../src/store/dialect/postgres.ts";
 import { openStore } from "../../src/store/open.ts";
 import type { Schema } from "../../src/store/schema.ts";
-import { sampleRun } from "./contract/world.ts";
+import { waiting } from "./contract/asking-runs.ts";
+import { openWorld, sampleRun } from "./contract/world.ts";
 import { postgresPlace } from "./postgres-place.ts";
 
 const RUNS = 1_000;
@@ -67,4 +69,26 @@ test("claim candidates are evaluated once, whatever the planner chooses", async 
 
   expect(plan.find((line) => line.includes("LockRows"))).toMatch(/rows=2 loops=1/);
   await db.destroy();
+});
+
+test("a run that ends its waiting at the moment of a cancellation is cancelled", async () => {
+  const place = await postgresPlace();
+  await using world = await openWorld(() => Promise.resolve(place));
+  const run = await waiting(world, ["a"]);
+  const other = new Client({ connectionString: place.database.adminUrl });
+  await other.connect();
+  await other.query("begin");
+  await other.query("update runs set status = 'running', wake_at = null, remaining_ms = null");
+
+  const cancelled = world.store.runs.requestCancel(world.agentId, run.runId);
+  await expect
+    .poll(() =>
+      place.rows("select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"),
+    )
+    .toHaveLength(1);
+  await other.query("commit");
+  await other.end();
+
+  expect(await cancelled).toBe("running");
+  expect(await place.rows("select cancel_requested from runs")).toEqual([{ cancel_requested: 1 }]);
 });

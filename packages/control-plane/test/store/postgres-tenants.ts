@@ -3,7 +3,7 @@ import { Kysely } from "kysely";
 import { silentLog } from "../../src/ports/log.ts";
 import { type OpenStore, openStore } from "../../src/store/open.ts";
 import { postgresDialect } from "../../src/store/dialect/postgres.ts";
-import { event, sampleCall, sampleLink, sampleRun, sampleTurn } from "./contract/world.ts";
+import { ending, event, sampleCall, sampleLink, sampleRun, sampleTurn } from "./contract/world.ts";
 import { postgresPlace } from "./postgres-place.ts";
 
 /** What one organisation has, in every table. */
@@ -73,14 +73,33 @@ async function fill(store: OpenStore, name: string): Promise<Tenant> {
   const order = { orgId, agentId, keyId, sessionId: "s1", idempotency: { key: "k1", bodyHash: "b" }, audit };
   const run = sampleRun(order);
   await runs.start(run);
+  const approval = {
+    approvalId: `apr_${name}`,
+    callId,
+    functionName: "list_orders",
+    arguments: {},
+    argumentsHash: hash,
+    by: ["caller"],
+    edit: [],
+    fourEyes: false,
+    expiresAt: Date.now() + 60_000,
+  };
   await runs.commit(
     { runId: run.runId, fence: 1 },
-    { events: [event(1)], turn: sampleTurn(0), calls: [sampleCall(callId)] },
+    { events: [event(1)], turn: sampleTurn(0), calls: [sampleCall(callId)], approvals: { requested: [approval] } },
   );
   const thrown = { name: "Error", message: name, stack: "" };
   await store.calls.recordError({ agentId, instanceId: "rt_1", callId }, thrown);
+  await runs.recordFeedback({ runId: run.runId, orgId, keyId }, { score: 1 });
   await runs.recordRerun({ originId: "run_0", runId: run.runId, orgId });
+  const ended = sampleRun({ orgId, agentId, keyId });
+  await runs.start(ended);
+  await runs.commit({ runId: ended.runId, fence: 1 }, ending({ ...ended, lastSeq: 0 }));
+  await store.index.record();
+  const permit = { agentId, functionName: "list_orders", callId, start: 1, orgId };
+  await store.permits.acquire(permit, { limit: 1, holdMs: 60_000, waitMs: 60_000 });
   const { memberId } = tenant;
+  await store.views.add({ viewId: `view_${name}`, orgId, agentId, memberId, name, shared: true, search: {} });
   const member = { memberId, orgId, email: `${name}@example.com`, name, role: "owner" as const, passwordHash: "x" };
   await members.create(member);
   await signIn.openSession({ hash, memberId });

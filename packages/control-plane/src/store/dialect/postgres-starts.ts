@@ -70,10 +70,14 @@ starts as materialized (
   where timeout_ms between 0 and 9007199254740991
 ),
 possible as materialized (
-  select starts.*, threads.ctid as version from starts left join threads on threads.id = starts.thread_id
-  where starts.new_thread or (threads.agent_id = starts.agent_id and not exists (
+  select starts.*, thread.version
+  from starts left join lateral (
+    select ctid as version, agent_id from threads where id = starts.thread_id limit 1
+  ) as thread on not starts.new_thread
+  where starts.new_thread or (thread.agent_id = starts.agent_id and not exists (
     select from runs as other
-    where other.thread_id = threads.id and other.finished_at is null and other.status in ('queued', 'running')))
+    where other.thread_id = starts.thread_id and other.finished_at is null
+      and other.status in ('queued', 'running', 'waiting')))
 ),
 keys as (
   insert into idempotency_keys (agent_id, scope, key, run_id, body_hash, created_at)

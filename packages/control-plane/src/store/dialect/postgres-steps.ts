@@ -1,7 +1,8 @@
 import { sql } from "kysely";
 import type { Lease, RunCommit } from "../../ports/run-store.ts";
 import { auditRowOf } from "../audit.ts";
-import { callRowOf, isGivenUp, REPLACE_CALL } from "../calls.ts";
+import { callRowOf, REPLACE_CALL } from "../calls.ts";
+import { isGivenUp } from "../late-calls.ts";
 import { sortableId } from "../columns.ts";
 import { type Engine, repeat } from "../engine.ts";
 import { countsAsHistory } from "../history.ts";
@@ -32,8 +33,12 @@ export function groupedSteps(engine: Engine, orgOf: () => string) {
     isPlain(change) ? store(orgOf(), { lease, change }) : Promise.resolve(undefined);
 }
 
-/** True when no row of the step depends on what another transaction may have stored for its calls or its Idempotency-Key. */
-function isPlain({ events = [], calls = [], finish }: RunCommit): boolean {
+/**
+ * True when no row of the step depends on what another transaction may have stored for its calls, its approvals or its
+ * Idempotency-Key.
+ */
+function isPlain({ events = [], calls = [], approvals, wait, finish }: RunCommit): boolean {
+  if (approvals || wait) return false;
   const [first] = events;
   const isGapless = events.every(({ seq }, index) => seq === first!.seq + index);
   return isGapless && !finish?.releaseIdempotencyKey && !calls.some(isGivenUp);
@@ -173,7 +178,7 @@ all_turns as materialized (
   from json_to_recordset(cast(${p.turns} as json)) as x(
     of_run text, step int, messages text, warnings text, began_at bigint, retries text, input_tokens bigint,
     cached_input_tokens bigint, cache_write_input_tokens bigint, output_tokens bigint, cost_micros bigint,
-    provider text, model text)
+    provider text, model text, first_token_ms int)
   join advanced as run on run.id = x.of_run
 ),
 new_turns as (
@@ -184,10 +189,10 @@ new_turns as (
   from all_turns
 ),
 new_usage as (
-  insert into usage (run_id, step, org_id, agent_id, role, provider, model, turns, input_tokens, cached_input_tokens,
-    cache_write_input_tokens, output_tokens, cost_micros, created_at)
-  select run_id, step, org_id, agent_id, role, provider, model, 1, input_tokens, cached_input_tokens,
-    cache_write_input_tokens, output_tokens, cost_micros, now
+  insert into usage (run_id, step, org_id, agent_id, role, provider, model, turns, first_token_ms, input_tokens,
+    cached_input_tokens, cache_write_input_tokens, output_tokens, cost_micros, created_at)
+  select run_id, step, org_id, agent_id, role, provider, model, 1, first_token_ms, input_tokens,
+    cached_input_tokens, cache_write_input_tokens, output_tokens, cost_micros, now
   from all_turns
 ),
 new_calls as (

@@ -18,6 +18,7 @@ import type { Schema } from "../schema.ts";
 import type { StoreDialect } from "../engine.ts";
 import { openPool, parsePostgresUrl, type PostgresPool } from "./postgres-pool.ts";
 import { EVERY_ORG, PostgresConnection, type Sessions } from "./postgres-connection.ts";
+import { groupedAccepts } from "./postgres-accepts.ts";
 import { groupedStarts } from "./postgres-starts.ts";
 import { groupedSteps } from "./postgres-steps.ts";
 import { isRetryable, type Target } from "./postgres-errors.ts";
@@ -54,9 +55,18 @@ export async function postgresDialect(
     lockForClaim: (query) => lockOnce(query),
     lockShared: (query) => query.forShare(),
     indexOf: (text, part) => sql`strpos(${text}, ${sql.lit(part)})`,
+    rowsOf(json, columns) {
+      const typed = Object.entries(columns).map(([name, type]) => sql`${sql.id(name)} ${sql.raw(type)}`);
+      return sql`(select * from json_to_recordset(cast(${json} as json)) as of_json (${sql.join(typed)}))`;
+    },
+    storedWords: (words) => sql`array_to_tsvector(string_to_array(${words}, ' '))`,
+    hasWords: (words) =>
+      sql`run_facts.id in (select run_texts.id from run_texts where words @@ cast(${`${words.map((word) => `'${word}'`).join(" & ")}:*`} as tsquery))`,
     retryable: isRetryable,
+    groupAccepts: (engine) => groupedAccepts(engine, scope),
     groupStarts: (engine) => groupedStarts(engine, scope),
     groupSteps: (engine) => groupedSteps(engine, scope),
+    scope,
     within(orgId, work) {
       if (orgId === EVERY_ORG || orgId === "")
         throw new TypeError(`within() needs the id of one organisation, got "${orgId}"`);

@@ -49,12 +49,24 @@ export function adaptSqlite(database: DatabaseSync): EmbeddedDatabase {
     prepare(sql) {
       const known = kept.get(sql);
       if (known) return known;
-      const statement = adaptStatement(database.prepare(sql));
+      const statement = adaptStatement(prepare(database, sql));
       if (kept.size >= STATEMENTS_KEPT) kept.delete(kept.keys().next().value ?? "");
       kept.set(sql, statement);
       return statement;
     },
   };
+}
+
+/**
+ * Compiles a statement, a second time if the first fails. After another process has changed the schema, as a migration does, the first
+ * compilation of a statement whose triggers write to the full-text index finds no table: the index reads the schema again halfway.
+ */
+function prepare(database: DatabaseSync, sql: string): StatementSync {
+  try {
+    return database.prepare(sql);
+  } catch {
+    return database.prepare(sql);
+  }
 }
 
 function adaptStatement(statement: StatementSync): SqliteStatement {

@@ -37,7 +37,15 @@ export function sqliteDialect(
     lockForClaim: (query) => query,
     lockShared: (query) => query,
     indexOf: (text, part) => sql`instr(${text}, ${sql.lit(part)})`,
+    rowsOf(json, columns) {
+      const values = Object.keys(columns).map((name) => sql`value ->> ${sql.lit(name)} as ${sql.id(name)}`);
+      return sql`(select ${sql.join(values)} from json_each(${json}))`;
+    },
+    storedWords: (words) => sql`${words}`,
+    hasWords: (words) =>
+      sql`run_facts.id in (select rowid from run_words where run_words match ${`${words.map((word) => `"${word}"`).join(" ")}*`})`,
     retryable: () => false,
+    scope: client,
     within: (orgId, work) => served.run(orgId, work),
   };
 }

@@ -60,7 +60,13 @@ const AMOUNTS = [
 function ofDay(turn: Usage): Usage {
   const at = startOfDay(turn.created_at);
   const { agent_id, role, provider, model } = turn;
-  return { ...turn, run_id: JSON.stringify([at, agent_id, role, provider, model]), step: OF_A_DAY, created_at: at };
+  return {
+    ...turn,
+    run_id: JSON.stringify([at, agent_id, role, provider, model]),
+    step: OF_A_DAY,
+    first_token_ms: null,
+    created_at: at,
+  };
 }
 
 /** Adds to the row of the day if an earlier sweep has made one. */

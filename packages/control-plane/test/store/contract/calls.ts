@@ -151,11 +151,25 @@ export function callContract(place: MakePlace): void {
     expect(await arrive(world, "c1")).toEqual({ over: false, owner: "replica-b" });
   });
 
+  test("a provisional outcome ends with its attempt, and one of an earlier attempt is not stored", async () => {
+    await using world = await openWorld(place);
+    const run = await intend(world);
+    const { runs, calls } = world.store;
+    const retried: CallOutcome = { ok: false, code: "function_failed", message: "busy", retryAfterMs: 50 };
+    await arrive(world, "c1", retried);
+    expect(await calls.arrivals(["c1"])).toEqual([{ callId: "c1", outcome: retried, attempt: 1 }]);
+    await runs.commit(run, { calls: [sampleCall("c1", { attempt: 2 })] });
+    expect(await arrive(world, "c1", retried)).toEqual({ over: true });
+    expect(await accept(world, run, { attempt: 2 })).toMatchObject({ attempt: 2 });
+    await calls.arrive(addressOf(world, "c1", 2), DONE);
+    expect(await calls.arrivals(["c1"])).toEqual([{ callId: "c1", outcome: DONE }]);
+  });
+
   test("only the runtime of a call can answer it", async () => {
     await using world = await openWorld(place);
     await intend(world);
     const { calls } = world.store;
-    const address = { agentId: world.agentId, callId: "c1", instanceId: "rt_1" };
+    const address = addressOf(world, "c1");
 
     expect(await calls.arrive({ ...address, instanceId: "rt_2" }, DONE)).toEqual({ over: true });
     expect(await calls.arrive({ ...address, agentId: "agt_2" }, DONE)).toEqual({ over: true });
@@ -274,7 +288,12 @@ function accept(
   return store.calls.accept({ callId: "c1", attempt: 1, fence, replicaId: "replica-b", ...change });
 }
 
-const addressOf = ({ agentId }: World, callId: string) => ({ agentId, callId, instanceId: "rt_1" });
+const addressOf = ({ agentId }: World, callId: string, attempt = 1) => ({
+  agentId,
+  callId,
+  instanceId: "rt_1",
+  attempt,
+});
 
 function arrive(world: World, callId: string, outcome: CallOutcome = DONE) {
   return world.store.calls.arrive(addressOf(world, callId), outcome);

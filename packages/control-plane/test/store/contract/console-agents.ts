@@ -126,6 +126,7 @@ export function consoleAgentContract(place: MakePlace): void {
           hint: "abcd…wxyz",
           label: "till",
           roles: ["clerk"],
+          can: null,
           createdAt: iso(clock.now() - 3),
           lastUsedAt: null,
           expiresAt: null,
@@ -148,7 +149,7 @@ export function consoleAgentContract(place: MakePlace): void {
       sampleLink({ instanceId: "rt_gone", connectionId: "c_gone", replicaId: "replica-b" }),
     );
     world.clock.advance(1_000);
-    await runtimes.connectionOpened({ ...sampleLink(), sdk: "patchbay-functions/9" });
+    await runtimes.connectionOpened({ ...sampleLink(), sdk: "patchbay-functions/9", host: "shop-1" });
     await runtimes.connectionDraining("con_1");
     await runtimes.connectionClosed("c_gone");
     const run = await world.start();
@@ -167,6 +168,9 @@ export function consoleAgentContract(place: MakePlace): void {
         draining: true,
         replicaId: "replica-a",
         sdk: "patchbay-functions/9",
+        host: "shop-1",
+        service: "desk",
+        deployment: null,
         manifestHash: "h1",
         concurrency: 8,
         inFlight: 2,

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { FiguresOf } from "../../../src/console/analytics/queries.ts";
-import type { Buckets } from "../../../src/console/analytics/time-range.ts";
+
+import type { Buckets, FiguresOf } from "../../../src/console/analytics/time-range.ts";
 import { event, openWorld, sampleCall, sampleRequest, sampleTurn, type MakePlace, type World } from "./world.ts";
 
 const MINUTE_MS = 60_000;
@@ -105,13 +105,19 @@ export function figureContract(place: MakePlace): void {
 
     const figures = await world.console.analytics.figures(...range());
 
-    expect(figures.totals).toMatchObject({ inputTokens: 300, outputTokens: 30, costUsd: 0.001_007 });
+    expect(figures.totals).toMatchObject({
+      inputTokens: 300,
+      cachedInputTokens: 60,
+      outputTokens: 30,
+      costUsd: 0.001_007,
+    });
     expect(figures.buckets.map(({ costUsd }) => costUsd)).toEqual([0.0005, 0.000_507]);
     expect(figures.models).toEqual([
       {
         provider: "openai",
         model: "large",
         turns: 2,
+        firstTokenP50Ms: null,
         inputTokens: 200,
         cachedInputTokens: 40,
         cacheWriteInputTokens: 60,
@@ -125,6 +131,36 @@ export function figureContract(place: MakePlace): void {
       { role: "clerk", queries: 1, failed: 0, costUsd: 0.001 },
       { role: null, queries: 0, failed: 0, costUsd: 7e-6 },
     ]);
+  });
+
+  test("the time to the first token is the one of turns with text, by bucket and by model", async () => {
+    await using world = await openWorld(place);
+    const range = openRange(world);
+    const run = await world.start();
+    const timing = (firstTokenMs?: number) => ({
+      timing: { beganAt: world.clock.now(), retries: [], ...(firstTokenMs !== undefined && { firstTokenMs }) },
+    });
+    const fast = { provider: "openai", model: "fast" };
+    const { commit } = world.store.runs;
+    await commit(run, { turn: sampleTurn(0, { ...fast, ...timing(40) }) });
+    await commit(run, { turn: sampleTurn(1, { ...fast, ...timing() }) });
+    world.clock.advance(HOUR_MS);
+    await commit(run, { turn: sampleTurn(2, timing(0)) });
+    await commit(run, { turn: sampleTurn(3, { ...fast, ...timing(2_000) }) });
+    await commit(run, { turn: sampleTurn(4, { ...fast, ...timing(50) }) });
+
+    const { totals, buckets, models } = await world.console.analytics.figures(...range());
+
+    // Of 0, 40, 50 and 2,000 ms.
+    expect(totals).toMatchObject({ firstTokenP50Ms: 40, firstTokenP95Ms: 2_000 });
+    expect(buckets.map(({ firstTokenP50Ms, firstTokenP95Ms }) => [firstTokenP50Ms, firstTokenP95Ms])).toEqual([
+      [40, 40],
+      [50, 2_000],
+    ]);
+    expect(Object.fromEntries(models.map(({ model, firstTokenP50Ms }) => [model, firstTokenP50Ms]))).toEqual({
+      fast: 50,
+      offline: 0,
+    });
   });
 
   test("functions have calls, failures, denials and the duration of allowed calls", async () => {
@@ -186,7 +222,7 @@ export function figureContract(place: MakePlace): void {
 }
 
 /** From now on, in buckets of an hour, to the moment at which it is asked for. */
-function openRange(world: World): () => [FiguresOf, Buckets] {
+export function openRange(world: World): () => [FiguresOf, Buckets] {
   const from = world.clock.now();
   return () => {
     const to = world.clock.now() + 1;

@@ -64,7 +64,7 @@ export function consoleRunPartsContract(place: MakePlace): void {
     const rest = await runs.log(world.orgId, world.agentId, run.runId, { limit: 2, cursor: first!.nextCursor! });
 
     expect(first?.items.map(({ seq, body }) => ({ seq, body }))).toEqual([event(1), event(2)]);
-    expect(rest).toEqual({ items: [{ ...event(3), at: "2030-01-01T00:00:00.005Z" }], nextCursor: null });
+    expect(rest).toEqual({ items: [{ ...event(3), at: "2030-01-01T00:00:00.005Z", afterMs: 5 }], nextCursor: null });
   });
 
   test("a page of a log ends before its events are too many to send", async () => {

@@ -6,12 +6,12 @@ const MINUTE_MS = 60_000;
 const manifest: Manifest = { name: "desk", preparesContext: false, functions: [] };
 
 export function manifestContract(place: MakePlace): void {
-  test("manifests are kept by agent and hash", async () => {
+  test("manifests are kept by agent and hash, as they were saved last", async () => {
     await using world = await openWorld(place);
     const { runtimes } = world.store;
 
+    await runtimes.saveManifest(world.agentId, "h1", { ...manifest, instructions: "verdicts of an earlier runtime" });
     await runtimes.saveManifest(world.agentId, "h1", manifest);
-    await runtimes.saveManifest(world.agentId, "h1", { ...manifest, name: "a hash never changes its meaning" });
 
     expect(await runtimes.getManifest(world.agentId, "h1")).toEqual(manifest);
     expect(await runtimes.getManifest(world.agentId, "h2")).toBeUndefined();

@@ -21,12 +21,24 @@ export function momentContract(place: MakePlace): void {
     expect(await callsOf(world, run)).toEqual([done]);
   });
 
+  test("an attempt after one that may have run is accepted as unsure", async () => {
+    await using world = await openWorld(place);
+    const run = await begin(world);
+    const { fence } = run;
+    const earlier = [{ attempt: 1, instanceId: "rt_1", endedAt: 1, ended: "unknown" as const }];
+    const offer = { attempt: 2, instanceId: "rt_1", endedAt: 2, ended: "undelivered" as const };
+    await world.store.runs.commit(run, { calls: [sampleCall("c1", { attempt: 3, earlier: [...earlier, offer] })] });
+    const attempt = { callId: "c1", attempt: 3, fence, replicaId: "replica-b" };
+
+    expect(await world.store.calls.accept(attempt)).toMatchObject({ attempt: 3, unsure: true });
+  });
+
   test("the time of sending stored with a result stays when the run's owner has none", async () => {
     await using world = await openWorld(place);
     const run = await begin(world);
     const sentAt = world.clock.now() + 3;
 
-    await world.store.calls.arrive(addressOf(world, "c1"), DONE, { attempt: 1, at: sentAt });
+    await world.store.calls.arrive(addressOf(world, "c1"), DONE, sentAt);
     await world.store.runs.commit(run, { calls: [sampleCall("c1", { outcome: DONE })] });
 
     expect(await callsOf(world, run)).toEqual([sampleCall("c1", { outcome: DONE, sentAt })]);
@@ -39,7 +51,7 @@ export function momentContract(place: MakePlace): void {
     await world.store.runs.commit(run, { calls: [sampleCall("c1", { sentAt: at })] });
 
     await world.store.runs.commit(run, { calls: [sampleCall("c1", { attempt: 2 })] });
-    await world.store.calls.arrive(addressOf(world, "c1"), DONE, { attempt: 1, at });
+    await world.store.calls.arrive(addressOf(world, "c1"), DONE, at);
 
     expect(await callsOf(world, run)).toEqual([sampleCall("c1", { attempt: 2 })]);
   });
@@ -50,7 +62,9 @@ export function momentContract(place: MakePlace): void {
     const at = run.createdAt;
     const retries = [{ at: at + 20, code: "overloaded" as const, waitedMs: 300 }];
     const unanswered = { beganAt: at + 900, retries };
-    await world.store.runs.commit(run, { turn: sampleTurn(0, { timing: { beganAt: at + 10, retries } }) });
+    await world.store.runs.commit(run, {
+      turn: sampleTurn(0, { timing: { beganAt: at + 10, retries, firstTokenMs: 7 } }),
+    });
     await world.store.runs.commit(run, { turn: sampleTurn(1, { timing: { beganAt: at + 500, retries: [] } }) });
     await world.store.runs.commit(run, { turn: sampleTurn(2) });
     const { events, finish } = ending(run);
@@ -59,7 +73,7 @@ export function momentContract(place: MakePlace): void {
     const parts = await world.console.runs.parts(world.orgId, world.agentId, run.runId);
 
     expect(parts?.turns.map(({ timing }) => timing)).toEqual([
-      { beganAt: at + 10, retries },
+      { beganAt: at + 10, retries, firstTokenMs: 7 },
       { beganAt: at + 500, retries: [] },
       undefined,
     ]);
@@ -76,4 +90,4 @@ async function begin(world: World): Promise<RunRecord> {
 
 const callsOf = async ({ store }: World, { runId }: RunRecord) => (await store.runs.checkpoint(runId)).calls;
 
-const addressOf = ({ agentId }: World, callId: string) => ({ agentId, callId, instanceId: "rt_1" });
+const addressOf = ({ agentId }: World, callId: string) => ({ agentId, callId, instanceId: "rt_1", attempt: 1 });

@@ -45,7 +45,7 @@ export function textContract(place: MakePlace): void {
       instanceId: likeOdd(),
     });
     expect(await calls.withdraw(order)).toBe(false);
-    const address = { agentId: world.agentId, callId: order.callId, instanceId: ODD };
+    const address = { agentId: world.agentId, callId: order.callId, instanceId: ODD, attempt: 1 };
     expect(await calls.arrive(address, { ok: true, value })).toMatchObject({ over: false });
     expect(await calls.arrivals([order.callId, ODD])).toEqual([
       { callId: likeOdd("c_"), outcome: { ok: true, value } },

@@ -53,7 +53,7 @@ export function widenedSetContract(place: MakePlace): void {
     await note(world, { service: "crm", deployment: "v1", functionName: "delete_user", roles: ["admin"] });
     const mail = { service: "mail", functionName: "send", roles: [] };
     await note(world, { ...mail, deployment: "v1" });
-    const text = 'A query without a role now has the role "admin", which may do more with delete_user of crm.';
+    const text = "a query without a role has the role admin, which may do more with delete_user of crm.";
 
     const redeployed = await note(world, { ...mail, deployment: "v2", defaultRole: "admin" });
     const added = await note(world, { ...mail, service: "maps", deployment: "v1", defaultRole: "admin" });

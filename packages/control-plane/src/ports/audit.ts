@@ -1,0 +1,36 @@
+import type { AuditEntry } from "./records.ts";
+
+/** A stored audit entry. */
+export interface AuditRow extends AuditEntry {
+  id: string;
+  at: number;
+}
+
+/** A filter of audit entries. All given properties must match. */
+export interface AuditFilter {
+  agentId?: string;
+  /** Administrative changes in the organisation and its agents: no entries of runs and queries. */
+  orgId?: string;
+  runId?: string;
+  role?: string;
+  functionName?: string;
+  /** An action (`call.denied`) or the first part of several (`call`). */
+  action?: string;
+  /** Inclusive; milliseconds of the database's clock. */
+  since?: number;
+  /** Exclusive. */
+  until?: number;
+}
+
+/** One page of audit entries. */
+export interface AuditPage {
+  items: AuditRow[];
+  nextCursor: string | null;
+}
+
+/** The audit log. Entries are only added, and deleted by age. */
+export interface AuditStore {
+  record(entries: readonly (AuditEntry & { orgId: string })[]): Promise<void>;
+  /** Newest first. Throws `invalid_request` for an invalid cursor. */
+  list(filter: AuditFilter & { limit: number; cursor?: string }): Promise<AuditPage>;
+}

@@ -1,0 +1,84 @@
+import { expect, test } from "vitest";
+import { type MakePlace, openWorld, sampleRequest, sampleLink } from "./world.ts";
+
+export function consoleSearchContract(place: MakePlace): void {
+  test("everything of an organisation is found by its id or name, and nothing by another organisation", async () => {
+    await using world = await openWorld(place);
+    const { store, orgId, agentId } = world;
+    const request = sampleRequest({ query: "Where is the albatross?" });
+    const run = await world.start({
+      runId: "run_own",
+      threadId: "thr_own",
+      newThread: true,
+      sessionId: "visit-3",
+      request,
+    });
+    await world.finish(run, {}, "It has landed.");
+    await store.index.record();
+    await store.accounts.createCredential({
+      credentialId: "key_7",
+      kind: "api",
+      agentId,
+      hash: "h",
+      hint: "pb_1…x",
+      label: "Website_1",
+    });
+    await store.members.create({
+      memberId: "mem_1",
+      orgId,
+      email: "ann@example.com",
+      name: "Ann",
+      role: "viewer",
+      passwordHash: null,
+    });
+    const manifest = {
+      name: "desk",
+      preparesContext: false,
+      functions: [
+        {
+          name: "get_order",
+          description: "",
+          inputSchema: {},
+          roles: "everyone" as const,
+          conditional: false,
+          effect: "read" as const,
+          idempotent: false,
+          timeoutMs: 1,
+        },
+      ],
+    };
+    await store.runtimes.saveManifest(agentId, "set_1", manifest);
+    await store.runtimes.noteSet(
+      agentId,
+      { service: "desk", deployment: "v1", named: true, manifestHash: "set_1" },
+      manifest,
+      { keyId: "key_7" },
+    );
+    await store.runtimes.connectionOpened(sampleLink({ agentId, instanceId: "rt_7", manifestHash: "set_1" }));
+    const found = async (q: string, org = orgId) =>
+      (await world.console.search.find(org, q)).map(({ kind, id }) => `${kind} ${id}`);
+
+    const expected: Record<string, string[]> = {
+      run_own: ["run run_own"],
+      albatross: ["run run_own"],
+      landed: ["run run_own"],
+      thr_own: ["thread thr_own"],
+      "visit-3": ["session visit-3"],
+      key_7: ["key key_7"],
+      website_: ["key key_7"],
+      mem_1: ["member mem_1"],
+      "ANN@": ["member mem_1"],
+      get_ord: ["function get_order"],
+      [agentId]: [`agent ${agentId}`],
+      cler: [`agent ${agentId}`],
+      rt_7: ["runtime rt_7"],
+      "no such": [],
+      "%": [],
+      "'\u0000": [],
+    };
+    for (const [q, ids] of Object.entries(expected)) {
+      expect(await found(q), q).toEqual(ids);
+      expect(await found(q, "org_2"), q).toEqual([]);
+    }
+  });
+}

@@ -1,0 +1,81 @@
+import type { Feedback } from "@patchbay/protocol";
+import { expect, test } from "vitest";
+import type { RunFilter } from "../../../src/console/runs/filter.ts";
+import { openWorld, type MakePlace } from "./world.ts";
+
+const DAY_MS = 86_400_000;
+
+export function feedbackContract(place: MakePlace): void {
+  test("the newest feedback of a key counts, apart from those of other keys", async () => {
+    await using world = await openWorld(place);
+    const { store, agentId, orgId, console } = world;
+    const { runId } = await world.start({});
+    const said = (keyId: string) => ({ runId, orgId, keyId });
+    await store.accounts.createCredential({
+      credentialId: "key_b",
+      kind: "api",
+      agentId,
+      hash: "h",
+      hint: "b…",
+      label: "Shop",
+    });
+
+    await store.runs.recordFeedback(said("key_a"), { score: -0.5, tags: ["slow"], comment: "Wrong\u0000 order" });
+    world.clock.advance(5);
+    await store.runs.recordFeedback(said("key_b"), { score: 1 });
+    world.clock.advance(5);
+    await store.runs.recordFeedback(said("key_a"), { tags: ["slow", "rude"] });
+    await store.runs.recordFeedback({ ...said("key_c"), orgId: "org_other" }, { score: 1 });
+    await store.runs.recordFeedback({ ...said("key_c"), runId: "run_none" }, { score: 1 });
+
+    const parts = await console.runs.parts(orgId, agentId, runId);
+    expect(parts?.feedback).toMatchObject([
+      { keyId: "key_a", name: null, score: null, tags: ["slow", "rude"], comment: null },
+      { keyId: "key_b", name: "Shop", score: 1, tags: [], comment: null },
+    ]);
+    await store.runs.recordFeedback(said("key_a"), { comment: "Wrong\u0000 order" });
+    expect((await console.runs.parts(orgId, agentId, runId))?.feedback[0]?.comment).toBe("Wrong\u0000 order");
+  });
+
+  test("runs are found by the score and the tags of their feedback", async () => {
+    await using world = await openWorld(place);
+    const { store, agentId, orgId, console } = world;
+    const ids: Record<string, string> = {};
+    for (const name of ["good", "bad", "noted", "silent"]) ids[name] = (await world.start({})).runId;
+    const say = (name: string, keyId: string, said: Feedback) =>
+      store.runs.recordFeedback({ runId: ids[name]!, orgId, keyId }, said);
+    await say("good", "key_a", { score: 0.1, tags: ["on time"] });
+    await say("bad", "key_a", { score: 1 });
+    await say("bad", "key_a", { score: -1, tags: ["late", "a_b"] });
+    await say("noted", "key_b", { score: 0, comment: "on time" });
+
+    const found = async (filter: RunFilter) => {
+      const { items } = await console.runs.list(orgId, agentId, { limit: 9, ...filter });
+      return Object.keys(ids).filter((name) => items.some(({ runId }) => runId === ids[name]));
+    };
+    expect(await found({ feedback: "good" })).toEqual(["good"]);
+    expect(await found({ feedback: "bad" })).toEqual(["bad"]);
+    expect(await found({ feedback: "any" })).toEqual(["good", "bad", "noted"]);
+    expect(await found({ tag: "on time" })).toEqual(["good"]);
+    expect(await found({ tag: "a%b" })).toEqual([]);
+    expect(await found({ tag: "LATE" })).toEqual([]);
+  });
+
+  test("feedback is erased with its thread, and with old runs", async () => {
+    await using world = await openWorld(place);
+    const { store, agentId, orgId } = world;
+    const erased = await world.start({});
+    const old = await world.start({});
+    await world.finish(old);
+    for (const { runId } of [erased, old])
+      await store.runs.recordFeedback({ runId, orgId, keyId: "key_a" }, { score: 1 });
+    const left = async () =>
+      (await store.engine.db.selectFrom("feedback").select("run_id").execute()).map(({ run_id }) => run_id);
+
+    await store.threads.erase(agentId, erased.threadId);
+    expect(await left()).toEqual([old.runId]);
+    world.clock.advance(31 * DAY_MS);
+    await store.sweep({ days: 30 });
+    expect(await left()).toEqual([]);
+  });
+}

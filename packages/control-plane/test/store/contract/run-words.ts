@@ -1,0 +1,49 @@
+import { expect, test } from "vitest";
+import { DENIED, found, run } from "./run-facts.ts";
+import { type MakePlace, openWorld, sampleCall, sampleRequest, sampleTurn } from "./world.ts";
+
+export function runWordContract(place: MakePlace): void {
+  test("runs are found by words of query, answer and errors, in any case and without accents", async () => {
+    await using world = await openWorld(place);
+    await run(world, "a", { query: 'Où est "100%" Übung_7?', response: "The **Water Bottle** is late.\u0000" });
+    await run(world, "b", { query: "Refund it", error: { code: "deadline_exceeded", message: "The model gave up." } });
+    await run(world, "c", { query: "注文はどこ", outcome: DENIED });
+    await world.store.index.record();
+
+    for (const q of ["water", "BOTT", "ubung", "Übung_7", "ou 10", "late où", "\u0000water"])
+      expect(await found(world, { q }), q).toEqual(["run_a"]);
+    for (const q of ["refund", "gave up", "deadline exc"]) expect(await found(world, { q }), q).toEqual(["run_b"]);
+    for (const q of ["文は", "forbidden clerks for", "forbidden clerk"])
+      expect(await found(world, { q }), q).toEqual(["run_c"]);
+    for (const q of ["ottle", "wat bottle", "water refund", "?!", "argumentative", "use_c", "' | 'x", '"late" OR'])
+      expect(await found(world, { q }), q).toEqual([]);
+    expect(await found(world, { q: "late", status: "failed" })).toEqual([]);
+  });
+
+  test("an open run is found by the words of its query", async () => {
+    await using world = await openWorld(place);
+    await world.start({ runId: "run_open", request: sampleRequest({ query: "Where is my parcel?" }) });
+
+    expect(await found(world, { q: "parc" })).toEqual(["run_open"]);
+    expect(await found(world, { q: "elsewhere" })).toEqual([]);
+  });
+
+  test("what the owner's code threw is not found, and neither are results", async () => {
+    await using world = await openWorld(place);
+    const { store } = world;
+    const started = await world.start({ runId: "run_a" });
+    await store.runs.commit(started, {
+      turn: sampleTurn(0),
+      calls: [sampleCall("c1"), sampleCall("c2", { position: 1, outcome: { ok: true, value: "margin" } })],
+    });
+    await store.calls.recordError(
+      { agentId: world.agentId, instanceId: "rt_1", callId: "c1" },
+      { name: "TypeError", message: "unguessable", stack: "" },
+    );
+    await world.finish(started);
+    await store.index.record();
+
+    for (const q of ["unguessable", "TypeError", "margin"]) expect(await found(world, { q }), q).toEqual([]);
+    expect(await found(world, { q: "late orders" })).toEqual(["run_a"]);
+  });
+}
